@@ -101,17 +101,6 @@ class TheLoop(AgentCase):
                     self.assertIn("could not parse the tool call", self.told(server, 1))
                     self.assertEqual(outcome.events("model.retry"), [])
 
-    def test_context_files_are_told(self):
-        skills = self.job_directory / "context" / "skills"
-        skills.mkdir(parents=True)
-        (skills / "s.md").write_text("SKILL TEXT")
-        (self.job_directory / "context" / "requirements.md").write_text("- from a file\n")
-        server = self.server(model.ending())
-        self.assertEqual(self.run_agent(server).exit, 0)
-        task = server.chats()[0]["messages"][1]["content"]
-        self.assertIn("1. from a file\n", task)
-        self.assertIn("## Skills\n\n### s\n\nSKILL TEXT\n", task)
-
 
 class Commands(AgentCase):
     def told_of(self, shell, **options):
@@ -426,19 +415,6 @@ class AskModel(AgentCase):
             blocks = server.chats()[0]["messages"][0]["content"].split("## Project\n\n")[1].split("\n\n## Status")[0]
             requirements = wanted and "## Requirements\n\n" + wanted + "\n\n"
             self.assertEqual(blocks, f'{{"id":1}}\n\n## Task\n\n["t"]\n\n{requirements}## Skills\n\n### kept\n\nSKILL')
-
-    def test_without_a_context_it_is_told_what_a_question_is(self):
-        server, outcome = self.ask({"content": "42"}, prompt="what?")
-        self.assertEqual(outcome.exit, 0, outcome.result)
-        system = server.chats()[0]["messages"][0]["content"]
-        self.assertIn("You answer one question", system)
-        self.assertNotIn("finish", system)
-
-    def test_an_answer_in_json(self):
-        schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
-        server, outcome = self.ask({"content": '{"a": 1}'}, prompt="x", json_schema=schema)
-        self.assertEqual(outcome.result["steps"][0]["result"]["json"], {"a": 1})
-        self.assertEqual(server.chats()[0]["format"], schema)
 
     def ask_twice(self, first, second, schema):
         server = self.server({"content": first, "prompt_tokens": 10, "completion_tokens": 1}, {"content": second, "prompt_tokens": 20, "completion_tokens": 2})

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of acceptance criteria, which the runner runs itself, in direct and in agent jobs; and the status that a model gives `finish`."""
-import re
-
 import sba
 from agent_case import FORMATS, AgentCase, call, finish
 from sba import timeless
@@ -110,10 +108,6 @@ class Direct(CheckCase):
         outcome = self.run_job(self.direct(criterion("c", shell="seq 10000", max_output_bytes=100), max_output_bytes=10000))
         self.assert_passed(outcome)  # a limit of its own only cuts
         self.assertTrue(outcome.result["steps"][0]["result"]["stdout_truncated"])
-
-    def test_one_that_needs_the_network(self):
-        outcome = self.run_job(self.direct(criterion("c", command="curl", args=["-sS", "https://nowhere.invalid/x"])))
-        self.assert_failed(outcome, "ext_net_required")
 
     def test_the_report_shows_them(self):
         self.run_job(self.direct("nobody looks", criterion("<c>", shell="echo seen by all"), criterion("d", command="false")))
@@ -226,16 +220,6 @@ class Agents(CheckCase):
         self.assert_passed(outcome)
         self.assertEqual(self.verdicts(outcome.result), [(True, "check"), (True, "model")])
         self.assertEqual(len(outcome.result["steps"]), 2)  # no check ran while evidence was missing
-
-    def test_a_long_output_is_shown_with_its_end_and_can_be_read(self):
-        server = self.server(call("list_tree"), finish("done"), call("read_output", step="check-2"), finish("no", ("1", False, "")))
-        outcome = self.run_agent(server, job=self.agent(criterion("c", shell="seq 100000; exit 1")))
-        told = self.told(server, 2)
-        self.assertTrue(told.rstrip().endswith("100000"), told[-100:])
-        self.assertLess(len(told), 5000)
-        left_out = re.search(r'read_output {"step": "check-2", "start_line": (\d+)}', told)[1]
-        self.assertTrue(self.told(server, 3).startswith(f"[lines {left_out} to "))
-        self.assertEqual(outcome.result["failure_code"], "inference_unavailable")
 
     def test_one_that_floods_is_cut_and_its_exit_status_decides(self):
         outcome = self.run_agent(self.server(call("list_tree"), finish("done")), job=self.agent(criterion("c", shell="seq 100000"), max_output_bytes=1000))

@@ -51,21 +51,6 @@ class Offered(GatewayCase):
                 self.assertEqual(self.tool_answers(model, 1)[0], "[step-1]\n" + json.dumps(arguments))
                 self.assertEqual(outcome.events("step.started")[0]["what"], "artifact.list")
 
-    def test_a_model_without_tool_calling(self):
-        gateway = self.gateway(tools={"artifact.list": tool()})
-        replies = [{"tool": "artifact_list", "arguments": {"a": 1}}, {"tool": "finish", "arguments": {"answer": "done"}}]
-        server = self.server(*({"content": json.dumps(reply)} for reply in replies), models={"m": {"capabilities": ["completion"]}})
-        outcome = self.run_agent(server, env=self.names(gateway))
-        self.assertEqual((outcome.exit, self.called(gateway)), (0, [("artifact.list", {"a": 1})]), outcome.result)
-        self.assertIn("### artifact_list", server.chats()[0]["messages"][0]["content"])
-        self.assertIn('Result of artifact_list:\n[step-1]\n{"a": 1}', self.told(server, 1))
-
-    def test_only_its_own_names_mean_a_tool(self):
-        gateway = self.gateway(tools={"artifact.put": tool()})
-        outcome, model = self.agent(gateway, call("artifact_get"), call("artifact.put", a=1), call("ArtifactPuts"))
-        self.assertIn("unknown tool artifact_get", self.told(model, 1))
-        self.assertEqual((outcome.exit, self.called(gateway)), (0, [("artifact.put", {"a": 1})]))
-
     def test_names_of_the_runner_stay_its_own(self):
         gateway = self.gateway(tools={name: says("from the gateway") for name in ("read_file", "finish", "todo.add")})
         self.put("a", "from the workspace")
@@ -222,15 +207,6 @@ class Direct(GatewayCase):
         self.assertEqual(gateway.requests[-1][0], "DELETE")
         self.assertFalse(outcome.result["inference_used"])
 
-    def test_a_tool_that_fails_ends_the_job(self):
-        gateway = self.gateway(tools={"broken": says("no such artifact", isError=True)})
-        outcome = self.direct(gateway, step("broken"), step("broken"))
-        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "step_failed"))
-        self.assertIn("step 1 (step-1, call_tool): the tool broken failed: no such artifact", outcome.result["failure_message"])
-        self.assertEqual([one["status"] for one in outcome.result["steps"]], ["failure", "skipped"])
-        self.assertEqual(outcome.result["steps"][0]["result"], {"content": "no such artifact", "is_error": True})
-        self.assertEqual(len(self.called(gateway)), 1)
-
     def test_a_gateway_that_forbids_everything_is_no_missing_network(self):
         gateway = self.gateway(hook=lambda e: e.whole({"error": "forbidden"}, 403))
         job = self.job(step("web.fetch"))
@@ -256,18 +232,6 @@ class Direct(GatewayCase):
                          (1, "step_failed", "no_gateway"))
         self.assertIn("SBA_MCP_GATEWAY_URL", outcome.result["failure_message"])
 
-    def test_the_token(self):
-        path = self.put("../job/token", "secret-token-1\n", 0o600)
-        for given in ({"SBA_MCP_TOKEN": "secret-token-1"}, {"SBA_MCP_TOKEN_FILE": str(path)}):
-            tools = {"whoami": tool(lambda e: mcp.text(e.headers["Authorization"]))}
-            for gateway in (self.gateway(tools=tools), self.gateway(mcp.PlainForm, tools=tools)):
-                outcome = self.run_job(self.job(step("whoami")), env={**self.names(gateway), **given})
-                self.assertEqual(outcome.exit, 0, outcome.result)
-                self.assertEqual({headers["Authorization"] for _, _, headers, _ in gateway.requests}, {"Bearer secret-token-1"})
-                self.assertEqual(outcome.result["steps"][0]["result"]["content"], "Bearer [redacted]")
-                for text in (outcome.stderr, outcome.result_bytes, self.journal_file.read_bytes()):
-                    self.assertNotIn(b"secret-token", text)
-
     def test_the_deadline_and_sigterm_in_a_call(self):
         gateway = self.gateway(tools={"wait": tool(mcp.silence)})
         outcome = self.direct(gateway, step("wait"), max_runtime_seconds=2)
@@ -277,13 +241,6 @@ class Direct(GatewayCase):
         outcome = self.run_and_signal(self.job(step("wait")), signal.SIGTERM, lambda: gateway.messages("tools/call"), "the call", env=self.names(gateway))
         self.assertEqual((outcome.exit, outcome.result["failure_code"]), (143, "cancelled"))
         self.assertTrue(gateway.wait_for(lambda m: m.get("method") == "notifications/cancelled"))
-
-    def test_arguments_are_checked_with_the_job(self):
-        gateway = self.gateway()
-        for arguments in ({}, {"tool": ""}, {"tool": "x", "arguments": []}, {"tool": "x", "more": 1}):
-            outcome = self.direct(gateway, sba.SandboxCase.step("call_tool", **arguments))
-            self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"))
-        self.assertEqual(gateway.requests, [])
 
 
 class ResumeAndReplay(GatewayCase):

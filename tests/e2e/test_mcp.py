@@ -359,13 +359,6 @@ class Lists(Gateway):
             self.assertEqual(len(server.messages("tools/list")), 3)  # at first, and for each call of a tool that is not in it
 
 
-class Rules(Gateway):
-    def test_a_tool_that_is_not_listed(self):
-        server = self.server(tools={"echo": ECHO})
-        self.assertEqual(self.call(server, "other")["failure"]["code"], "unknown_tool")
-        self.assertEqual(server.messages("tools/call"), [])
-
-
 class Results(Gateway):
     def shown(self, result, **options):
         return self.call(self.server(tools={"echo": ({}, lambda _: result)}), **options)["answer"]
@@ -398,13 +391,6 @@ class Results(Gateway):
             failure = self.call(self.server(session=None, tools={"echo": ({}, tool)}))["failure"]
             self.assertEqual((failure["code"], failure["rpc"]["code"]), ("tool_refused", -32603))
             self.assertIn("it broke badly", failure["message"])
-
-    def test_an_answer_without_end(self):
-        def tool(exchange):
-            exchange.begin_events()
-            while True:
-                exchange.wfile.write(b": " + b"x" * 65536 + b"\n")
-        self.assertEqual(self.call(self.server(tools={"echo": ({}, tool)}))["failure"]["code"], "too_large")
 
 
 class Modern(Gateway):

@@ -66,7 +66,7 @@ describe("calls.read", function()
   end)
 end)
 
--- As models write them whose server does not know the form. What is done with the other known forms: test_small_models.py, CallsAsText.
+-- As models write them whose server does not know the form. What becomes of a reply: test_small_models.py, CallsAsText.
 local FORMS <const> = {
   ["Hermes"] = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a"}}\n</tool_call>',
   ["Hermes without its end"] = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a"}}',
@@ -147,6 +147,19 @@ describe("calls.find", function()
       local found, mistake = calls.find(content, tools)
       assert.is_nil(found)
       assert.is_truthy(mistake:find("but " .. words, 1, true), mistake)
+    end
+  end)
+
+  it("knows other forms for calls that it does not read", function()
+    for _, written in ipairs {
+      "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>read_file\n```json\n{\"path\": \"a\"}\n```<｜tool▁call▁end｜>", -- DeepSeek
+      '<|tool_call_begin|>functions.read_file:0<|tool_call_argument_begin|>{"path": "a"}<|tool_call_end|>', -- Kimi
+      '[read_file(path="a")]', "<read_file>\n<path>a</path>\n</read_file>", -- Llama 4, Cline
+      'Thought: I look.\nAction: read_file\nAction Input: {"path": "a"}', -- ReAct
+    } do
+      local found, mistake = calls.find(written, tools)
+      assert.is_nil(found)
+      assert.matches("^it looks like a call, but", mistake, 1, written)
     end
   end)
 
