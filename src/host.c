@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { INSTRUCTIONS = 1000000 }; // about ten milliseconds, in which Lua may save what was done
 enum { COLLECTOR_PAUSE = 130 };  // per cent of the memory in use, at which a collection begins
@@ -38,16 +39,78 @@ static void seal_loader(lua_State *L)
     lua_pop(L, 2);
 }
 
+// The memory of the state. Most blocks are small and short-lived: each size up to LARGEST has a list of free ones,
+// which are cut from maps and stay Lua's. The first map is what an empty job needs, and the kernel fills it at once.
+#ifdef NDEBUG
+enum { LARGEST = 512 };
+#else
+enum { LARGEST = 0 }; // the sanitizers watch the blocks of malloc
+#endif
+enum { STEP = 16, FIRST_MAP = 640 << 10, NEXT_MAP = 64 << 10 };
+static void **free_blocks[LARGEST / STEP + 1]; // each begins with the address of the next
+static char *rest, *rest_end;                  // of the last map
+
+static size_t class_of(size_t size)
+{
+    return (size + STEP - 1) / STEP;
+}
+
+static void *take(size_t size)
+{
+    size_t class = class_of(size), map_size = rest ? NEXT_MAP : FIRST_MAP;
+    if (size > LARGEST)
+        return malloc(size);
+    void **block = free_blocks[class];
+    if (block) {
+        free_blocks[class] = *block;
+        return block;
+    }
+    if ((size_t)(rest_end - rest) < class * STEP) {
+        int flags = MAP_PRIVATE | MAP_ANONYMOUS | (rest ? 0 : MAP_POPULATE);
+        char *map = mmap(NULL, map_size, PROT_READ | PROT_WRITE, flags, -1, 0);
+        if (map == MAP_FAILED)
+            return NULL;
+        rest = map;
+        rest_end = map + map_size;
+    }
+    rest += class * STEP;
+    return rest - class * STEP;
+}
+
+static void give(void **block, size_t size)
+{
+    if (!block || size > LARGEST) {
+        free(block);
+        return;
+    }
+    *block = free_blocks[class_of(size)];
+    free_blocks[class_of(size)] = block;
+}
+
+static void *resize(void *block, size_t old_size, size_t size)
+{
+    if (old_size > LARGEST && size > LARGEST)
+        return realloc(block, size);
+    if (class_of(old_size) == class_of(size))
+        return block;
+    void *moved = take(size);
+    if (moved && block) {
+        memcpy(moved, block, old_size < size ? old_size : size);
+        give(block, old_size);
+    }
+    return moved;
+}
+
 // Refused twice running: by then Lua has collected all that it can.
 static void *allocate(void *unused, void *block, size_t old_size, size_t size)
 {
     static size_t refused;
-    (void)unused, (void)old_size;
+    (void)unused;
     if (size == 0) {
-        free(block);
+        give(block, old_size);
         return NULL;
     }
-    void *moved = realloc(block, size);
+    void *moved = resize(block, block ? old_size : 0, size); // of no block Lua says what it is for
     if (!moved && refused == size)
         ending_memory();
     refused = moved ? 0 : size;
@@ -128,12 +191,11 @@ static void print_error(const char *message)
 int host_run(int argc, char **argv)
 {
     int status = -1;
-    lua_State *L = luaL_newstate();
+    lua_State *L = lua_newstate(allocate, NULL);
     if (!L) {
         fputs("cynode-sba: cannot start: out of memory\n", stderr);
         return -1;
     }
-    lua_setallocf(L, allocate, NULL);
     lua_gc(L, LUA_GCSTOP); // as lua.c does: modules that are loaded now stay
     lua_pushcfunction(L, with_traceback);
     lua_pushcfunction(L, prepare_and_run);

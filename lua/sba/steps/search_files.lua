@@ -34,6 +34,7 @@ end
 --- What is wrong with the arguments beyond their schema.
 local function check(arguments)
   local regex <close>, failure = search.compile(arguments.pattern)
+  if not regex and failure.code == "out_of_memory" then error "not enough memory" end -- no mistake of the pattern
   if not regex then return failure.message, "pattern" end
   if not arguments.include then return end
   local is_glob, mistake = search.check_glob(arguments.include)
