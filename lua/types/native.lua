@@ -224,11 +224,12 @@
 ---@field other integer where it fits too
 
 ---@class native.edit.hunks to be declared <close>, or left to the collector
----Reads the lines of hunk `number` (from 1; those from it on are dropped) and adds it. header: where its @@ lines begin in the diff; body:
----where its lines do; limit: where they end, at the latest if the counts (of lines) are given. Without old_start it has no numbers, and
----is found by its lines. at_end: it belongs at the end of the file. Gives where it ends, old_count, new_count and whether a line is added
----or removed; false: these are no such lines; nil: too_large.
----@field add fun(self, number: integer, header: integer, body: integer, limit: integer, old_start?: integer, new_start?: integer, old_count?: integer, new_count?: integer, at_end?: boolean): integer|false|nil, integer|native.failure|nil, integer?, boolean?
+---Reads hunks from `number` on; those that had been read there are dropped. Without body: the hunks that begin at `at`, one right below the
+---other, as far as each changes something and has as many lines as its @@ line says. With it: one, of all lines from body to limit.
+---by_content: its @@ line has no numbers, and it is found by its lines. at_end: it belongs at the end of the file. Gives where the last one
+---ends, their count, where the last one begins, whether one has old lines, or new ones, and whether the first says that the file is new or
+---empty; nothing: there is none; nil: too_large.
+---@field read fun(self, number: integer, at: integer, body?: integer, limit?: integer, by_content?: boolean, at_end?: boolean): integer?, integer|native.failure|nil, integer?, boolean?, boolean?, boolean?
 ---Applies count hunks from number first on to bytes. The nearest place wins, the later one of two as near. A hunk without numbers, or that
 ---only fits without blanks and indentation, must fit in one place.
 ---@field apply fun(self, first: integer, count: integer, bytes: string): string?, native.edit.report|native.edit.failure

@@ -36,42 +36,44 @@ static uint32_t check_offset(lua_State *L, int index, uint32_t from, const struc
     return (uint32_t)offset;
 }
 
-static uint32_t check_count(lua_State *L, int index)
+// What was read, from the hunk first on.
+static int push_read(lua_State *L, const struct edit_hunks *hunks, uint32_t first)
 {
-    lua_Integer count = luaL_optinteger(L, index, 0);
-    luaL_argcheck(L, count >= 0 && count <= UINT32_MAX / 2 + 1, index, "no such line");
-    return (uint32_t)count;
+    if (first == hunks->count)
+        return 0;
+    const struct edit_hunk *items = hunks->items, *last = &items[hunks->count - 1];
+    bool removes = false, adds = false;
+    for (uint32_t i = first; i < hunks->count; i++) {
+        removes |= items[i].old_count > 0;
+        adds |= items[i].new_count > 0;
+    }
+    lua_pushinteger(L, (lua_Integer)last->end + 1);
+    lua_pushinteger(L, hunks->count - first);
+    lua_pushinteger(L, (lua_Integer)last->header + 1);
+    lua_pushboolean(L, removes);
+    lua_pushboolean(L, adds);
+    lua_pushboolean(L, !removes && !items[first].old_start && !items[first].by_content);
+    return 6;
 }
 
-// hunks:add(number, header, body, limit, old_start, new_start, old_count, new_count, at_end) -> after, old_count,
-// new_count, changes | false | nil, failure
-static int m_add(lua_State *L)
+// hunks:read(number, at, body, limit, by_content, at_end) -> after, count, header, removes, adds, is_new | nothing |
+// nil, failure. Without body, the hunks that are as long as their @@ lines say; else one of the lines from body to
+// limit.
+static int m_read(lua_State *L)
 {
     struct error error = {0};
     struct edit_hunks *hunks = luaL_checkudata(L, 1, hunks_name);
     lua_Integer number = luaL_checkinteger(L, 2);
-    struct edit_hunk hunk = {.header = check_offset(L, 3, 0, hunks), .by_content = lua_isnoneornil(L, 6)};
-    hunk.body = check_offset(L, 4, hunk.header, hunks);
-    uint32_t limit = check_offset(L, 5, hunk.body, hunks);
-    hunk.old_start = check_count(L, 6);
-    hunk.new_start = check_count(L, 7);
-    hunk.old_count = check_count(L, 8);
-    hunk.new_count = check_count(L, 9);
-    hunk.at_end = lua_toboolean(L, 10);
+    struct edit_hunk hunk = {.header = check_offset(L, 3, 0, hunks), .by_content = lua_toboolean(L, 6)};
+    bool is_one = !lua_isnoneornil(L, 4);
+    hunk.body = is_one ? check_offset(L, 4, hunk.header, hunks) : 0;
+    uint32_t limit = is_one ? check_offset(L, 5, hunk.body, hunks) : 0;
+    hunk.at_end = lua_toboolean(L, 7);
     luaL_argcheck(L, number >= 1 && number <= (lua_Integer)hunks->count + 1, 2, "not the next hunk");
     hunks->count = (uint32_t)number - 1;
-    int status = edit_add_hunk(hunks, &hunk, limit, !lua_isnoneornil(L, 8), &error);
-    if (status < 0)
+    if ((is_one ? edit_add_hunk(hunks, &hunk, limit, &error) : edit_read_hunks(hunks, hunk.header, &error)) < 0)
         return bind_fail(L, &error);
-    if (!status) {
-        lua_pushboolean(L, false);
-        return 1;
-    }
-    lua_pushinteger(L, (lua_Integer)hunk.end + 1);
-    lua_pushinteger(L, hunk.old_count);
-    lua_pushinteger(L, hunk.new_count);
-    lua_pushboolean(L, hunk.changes);
-    return 4;
+    return push_read(L, hunks, (uint32_t)number - 1);
 }
 
 static void push_report(lua_State *L, uint32_t hunks, const struct edit_report *report)
@@ -127,7 +129,7 @@ static int m_apply(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {{"hunks", f_hunks}, {NULL, NULL}};
-static const luaL_Reg methods[] = {{"add", m_add}, {"apply", m_apply}, {NULL, NULL}};
+static const luaL_Reg methods[] = {{"read", m_read}, {"apply", m_apply}, {NULL, NULL}};
 
 int luaopen_native_edit(lua_State *L)
 {

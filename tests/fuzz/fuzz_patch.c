@@ -39,7 +39,7 @@ static void check_hunks(const struct edit_hunks *hunks, const char *bytes, size_
     buffer_free(&out);
 }
 
-// Reads what is below each @@ line as a hunk: with its numbers, or by its lines alone.
+// Reads what is below each @@ line: hunks as long as they say, or all lines up to the next.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *newline = size ? memchr(data, '\n', size) : NULL;
@@ -50,21 +50,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (file_size > (size_t)(end - bytes))
         file_size = (size_t)(end - bytes);
     struct error error = {0};
-    struct edit_hunks hunks = {.diff = bytes + file_size, .size = (uint32_t)(end - bytes - (long)file_size)};
-    const char *at = hunks.diff;
+    size_t diff_size = (size_t)(end - bytes) - file_size;
+    char *diff = strndup(bytes + file_size, diff_size);
+    require(diff != NULL);
+    struct edit_hunks hunks = {.diff = diff, .size = (uint32_t)strlen(diff)};
+    const char *at = diff;
+    end = diff + hunks.size;
     while ((at = memmem(at, (size_t)(end - at), "@@", 2)) && (newline = memchr(at, '\n', (size_t)(end - at)))) {
         struct edit_hunk hunk = {.header = (uint32_t)(at - hunks.diff), .body = (uint32_t)(newline + 1 - hunks.diff)};
         const char *next = memmem(newline, (size_t)(end - newline), "\n@@", 3);
         uint32_t limit = next ? (uint32_t)(next + 1 - hunks.diff) : hunks.size;
-        char line[64] = "";
-        memcpy(line, at, (size_t)(newline - at) < sizeof line - 1 ? (size_t)(newline - at) : sizeof line - 1);
-        hunk.by_content =
-            sscanf(line, "@@ -%u,%u +%u,%u", &hunk.old_start, &hunk.old_count, &hunk.new_start, &hunk.new_count) < 4;
-        edit_add_hunk(&hunks, &hunk, limit, !hunk.by_content && hunk.old_start % 2, &error);
+        if (hunk.header % 2)
+            edit_read_hunks(&hunks, hunk.header, &error);
+        else
+            edit_add_hunk(&hunks, &hunk, limit, &error);
         at = newline + 1;
     }
     if (hunks.count)
         check_hunks(&hunks, bytes, file_size);
     free(hunks.items);
+    free(diff);
     return 0;
 }

@@ -11,7 +11,7 @@ local lpeg = require "lpeg"
 local text = require "native.text"
 
 local raise = failure.raise
-local P, R, S, C, Cp = lpeg.P, lpeg.R, lpeg.S, lpeg.C, lpeg.Cp
+local P, R, S, Cp = lpeg.P, lpeg.R, lpeg.S, lpeg.Cp
 
 local diff = {}
 
@@ -61,8 +61,8 @@ local begin_ends_well = next_hunk + begin_ends
 local added_lines = (P "+" * rest) ^ 1 * ("\\ " * rest) ^ -1 * Cp()
 local fenced_off = "```" * rest * (line - blank - marked - separator) ^ 0 * marked
 
-local number = C(R "09" * R "09" ^ -8) -- of at most nine digits: no file has more lines
-local range = number * ("," * number + lpeg.Cc "1")
+local digits = R "09" * R "09" ^ -8 -- at most nine: no file has more lines
+local range = digits * ("," * digits) ^ -1
 local numbered = "@@ -" * range * " +" * range * " @@" * rest * Cp()
 local bare = (P "@@" * (#line_end + " ") * rest - "@@ " * S "+-" * R "09") ^ 1 * Cp()
 
@@ -97,7 +97,6 @@ local bare = (P "@@" * (#line_end + " ") * rest - "@@ " * S "+-" * R "09") ^ 1 *
 ---@field in_fence? boolean a code fence is open
 ---@field is_open? boolean only its lines tell where the last hunk ends
 
-local AT <const> = 64 -- the byte "@"
 local DAMAGED <const> = "neither a line of the hunk (' ', '+', '-') nor its end; the diff is damaged"
 local NO_NAME <const> = "no file name can be read here (empty, with a NUL, or its quotes are wrong)"
 
@@ -145,40 +144,40 @@ local function new_file(reader, fields)
   return fields
 end
 
---- Adds a hunk whose lines begin at body and, if no counts tell, end at limit. False: they are not as many as the counts say.
-local function add_hunk(reader, file, body, limit, old_start, new_start, old_count, new_count, at_end)
-  local after, old, new, changes = reader.hunks:add(reader.count + 1, reader.at, body, limit, old_start, new_start, old_count, new_count,
-    at_end)
-  if after == nil then error(old, 0) end
-  if not after or old_count and reader.diff:byte(after) ~= AT and lpeg.match(goes_on, reader.diff, after) then return false end
-  if not changes then invalid(reader, "the hunk above changes nothing", body) end
-  reader.count, reader.at, file.hunks = reader.count + 1, after, file.hunks + 1
-  file.removes, file.adds = file.removes or old > 0, file.adds or new > 0
-  file.is_new = file.hunks == 1 and old_start == "0" and old == 0
+--- Notes the hunks that hunks:read has read. False: there are none.
+local function note_hunks(reader, file, after, count, _, removes, adds, is_new)
+  if not after and count then error(count, 0) end
+  if not after or count == 0 then return false end
+  file.is_new = file.hunks == 0 and count == 1 and is_new
+  file.removes, file.adds = file.removes or removes, file.adds or adds
+  reader.count, reader.at, file.hunks = reader.count + count, after, file.hunks + count
   return true
 end
 
---- Adds a hunk of which only the lines tell where it ends.
-local function add_by_look(reader, file, body, old_start, new_start)
-  local after = lpeg.match(by_look, reader.diff, body)
-  if not lpeg.match(ends_well, reader.diff, after) or not add_hunk(reader, file, body, after, old_start, new_start) then
-    invalid(reader, DAMAGED, after)
-  end
+--- Adds a hunk of the lines from body to limit.
+local function add_hunk(reader, file, body, limit, by_content, at_end)
+  return note_hunks(reader, file, reader.hunks:read(reader.count + 1, reader.at, body, limit, by_content, at_end))
+    or invalid(reader, "the hunk above changes nothing, or goes on below '\\ No newline'", limit)
+end
+
+--- Reads a hunk without numbers, or one that has not as many lines as they say.
+local function read_by_look(reader, file)
+  local body = is_at(reader, numbered)
+  if body then file.recounted = file.recounted + 1 else file.tolerated.no_line_numbers = true end
+  local first = body or is_at(reader, bare) or invalid(reader, "a hunk begins with '@@ -LINE,COUNT +LINE,COUNT @@'")
+  local after = lpeg.match(by_look, reader.diff, first)
+  if not lpeg.match(ends_well, reader.diff, after) then invalid(reader, DAMAGED, after) end
+  add_hunk(reader, file, first, after, not body)
   reader.is_open = true
   if is_at(reader, fenced_off) then invalid(reader, "this looks like the end of a hunk, but lines that look like a part of it follow") end
 end
 
+--- Reads the hunks that stand one right below the other.
 local function read_hunk(reader, file)
   reader.is_open = false
-  local old_start, old_count, new_start, new_count, body = is_at(reader, numbered)
-  if body and not add_hunk(reader, file, body, #reader.diff + 1, old_start, new_start, old_count, new_count) then
-    add_by_look(reader, file, body, old_start, new_start)
-    file.recounted = file.recounted + 1
-  elseif not body then
-    body = is_at(reader, bare) or invalid(reader, "a hunk begins with '@@ -LINE,COUNT +LINE,COUNT @@'")
-    file.tolerated.no_line_numbers = true
-    add_by_look(reader, file, body)
-  end
+  local after, count, last, removes, adds, is_new = reader.hunks:read(reader.count + 1, reader.at)
+  if after and lpeg.match(goes_on, reader.diff, after) then after, count = last, count - 1 end -- the last one has more lines than it says
+  if not note_hunks(reader, file, after, count, last, removes, adds, is_new) then read_by_look(reader, file) end
 end
 
 --- Passes what stands between the last hunk of a file and the next file: blank lines and words. Lines that may be a part of a hunk are
@@ -257,10 +256,8 @@ local function read_updated(reader, name)
     local body = is_at(reader, at_lines)
     local after = lpeg.match(begin_look, reader.diff, body)
     local at_end = lpeg.match(end_of_file, reader.diff, after)
-    if not lpeg.match(begin_ends_well, reader.diff, after)
-      or not add_hunk(reader, file, body, after, nil, nil, nil, nil, at_end ~= nil) then
-      invalid(reader, DAMAGED, after)
-    end
+    if not lpeg.match(begin_ends_well, reader.diff, after) then invalid(reader, DAMAGED, after) end
+    add_hunk(reader, file, body, after, true, at_end ~= nil)
     reader.at, file.tolerated.no_line_numbers = at_end or reader.at, true
   end
   if file.hunks == 0 and not to then invalid(reader, "the file above is to be updated, but no change follows") end
@@ -269,7 +266,7 @@ end
 local function read_added(reader, name)
   local file = new_file(reader, { plain = true, action = "created", new_path = name })
   local after = is_at(reader, added_lines)
-  if after then add_hunk(reader, file, reader.at, after, "0", "1") end
+  if after then add_hunk(reader, file, reader.at, after, true) end
 end
 
 local function read_begin(reader)

@@ -95,7 +95,7 @@ end
 local function replaced_loosely(bytes, path, arguments)
   local hunk = marked(arguments.old_text, "-") .. marked(arguments.new_text, "+")
   local hunks <close> = edit.hunks(hunk)
-  hunks:add(1, 1, 1, #hunk + 1)
+  hunks:read(1, 1, 1, #hunk + 1, true)
   local content, report = hunks:apply(1, 1, bytes)
   if content then
     report.tolerated.line_ends = report.tolerated.line_ends or report.line_ends ~= nil or nil

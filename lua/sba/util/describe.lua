@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What a step is about, in a few words for people: its command line, pattern or path.
 
-local lines = require "sba.util.lines"
+local lpeg = require "lpeg"
 local redact = require "native.secret".redact
 local text = require "native.text"
 local words = require "sba.util.words"
@@ -22,18 +22,21 @@ local function command_line(arguments)
   return table.concat(list, " ")
 end
 
+local name = lpeg.C((1 - lpeg.S "\t\r\n") ^ 1)
+local named = lpeg.C(lpeg.P "--- " + "+++ ") * name + "*** " * lpeg.R "AZ" * lpeg.R "az" ^ 1 * " File: " * lpeg.Cc "" * name
+local lines_with_names = lpeg.Ct((lpeg.Ct(named) ^ -1 * (1 - lpeg.P "\n") ^ 0 * "\n") ^ 0)
+
 --- The files that a diff names, as far as they stand at its beginning: "src/a.c, src/b.c and 3 more".
 local function files_of(diff)
   local names, seen, old = {}, {}, nil
-  for _, line in lines(text.cut(diff, MOST_DIFF)) do
-    local mark, name = line:match("^([-+][-+][-+]) ([^\t\r]+)")
-    name = name or line:match("^%*%*%* %u%l+ File: ([^\r]+)")
-    if mark == "---" then
-      old = name
-    elseif name then
-      name = name == "/dev/null" and old or name
-      if mark and name:find("^[ab]/") then name = name:sub(3) end
-      if not seen[name] then names[#names + 1], seen[name] = name, true end
+  for _, line in ipairs(lpeg.match(lines_with_names, text.cut(diff, MOST_DIFF) .. "\n")) do
+    local mark, path = line[1], line[2]
+    if mark == "--- " then
+      old = path
+    else
+      path = path == "/dev/null" and old or path
+      if mark ~= "" and path:find("^[ab]/") then path = path:sub(3) end
+      if not seen[path] then names[#names + 1], seen[path] = path, true end
     end
   end
   local more = #names - MOST_FILES

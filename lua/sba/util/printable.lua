@@ -20,16 +20,6 @@ local function shown(character)
   return code < 0x100 and ("\\x%02x"):format(code) or ("\\u{%x}"):format(code)
 end
 
---- Text from outside as one line of UTF-8 that a terminal shows as it is, without secrets; runs of line ends and tabs become
---- a space.
----@param bytes string
----@param limit? integer bytes; what is longer is cut, and ends in "..."
----@return string
-function printable.line(bytes, limit)
-  local line = text.repair(secret.redact(bytes)):gsub("[\r\n\t]+", " "):gsub(utf8.charpattern, shown)
-  return limit and #line > limit and text.cut(line, limit) .. "..." or line
-end
-
 --- Text of several lines with what acts named instead; line ends and tabs stay.
 ---@param utf8_text string
 ---@param form string of a name, for string.format: "<%s>"
@@ -41,6 +31,17 @@ function printable.replace(utf8_text, form)
   end
   -- ASCII that acts, then all else: most text is plain, and calls nothing.
   return (utf8_text:gsub("[\0-\8\11-\31\127]", named):gsub("[\xc2-\xf4][\x80-\xbf]+", named))
+end
+
+--- Text from outside as one line of UTF-8 that a terminal shows as it is, without secrets; runs of line ends and tabs become
+--- a space.
+---@param bytes string
+---@param limit? integer bytes; what is longer is cut, and ends in "..."
+---@return string
+function printable.line(bytes, limit)
+  local one = text.repair(secret.redact(bytes)):gsub("[\r\n\t]+", " ")
+  local line = printable.replace(one, "%s")
+  return limit and #line > limit and text.cut(line, limit) .. "..." or line
 end
 
 local escapes = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ['"'] = '\\"', ["\\"] = "\\\\" }

@@ -46,7 +46,7 @@ struct edit_hunk {
 };
 
 struct edit_hunks {
-    const char *diff; // not owned
+    const char *diff; // ends with a NUL; not owned
     uint32_t size;
     struct edit_hunk *items; // owned
     uint32_t count;
@@ -63,9 +63,13 @@ struct edit_report {
     uint32_t line, other; // lines where it belongs, or where it fits and fits too
 };
 
-// Reads the lines of a hunk from hunk->body to the offset limit, and adds it: as many lines as its counts say or, if
-// not counted, all of them, which sets its counts. 1; 0: these are no such lines, and nothing is added; -1 and *error.
-int edit_add_hunk(struct edit_hunks *hunks, struct edit_hunk *hunk, uint32_t limit, bool counted, struct error *error);
+// Adds the hunks that begin at an offset, one right below the other, as far as each changes something and has as many
+// lines as its @@ line says. 0, or -1 and *error.
+int edit_read_hunks(struct edit_hunks *hunks, uint32_t at, struct error *error);
+
+// Adds a hunk of all lines from hunk->body to the offset limit, whatever the counts in its @@ line. 1; 0: they are no
+// lines of a hunk, or change nothing; -1 and *error.
+int edit_add_hunk(struct edit_hunks *hunks, struct edit_hunk *hunk, uint32_t limit, struct error *error);
 
 // Appends to out what count hunks from number first make of a file, and fills *report.
 //

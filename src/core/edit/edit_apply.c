@@ -12,16 +12,17 @@ struct application {
     uint32_t done;   // lines of the file that were copied or removed
     int64_t offset;  // of the last hunk
     bool ends_added; // the last line that was written was added
+    bool is_starved; // memory is out
 };
 
-static int append(struct application *application, const char *bytes, size_t size, struct error *error)
+static void append(struct application *application, const char *bytes, size_t size)
 {
-    return buffer_append(application->out, bytes, size) < 0 ? edit_out_of_memory(error) : 0;
+    application->is_starved |= buffer_append(application->out, bytes, size) < 0;
 }
 
-static int end_line(struct application *application, bool crlf, struct error *error)
+static void end_line(struct application *application, bool crlf)
 {
-    return append(application, crlf ? "\r\n" : "\n", crlf ? 2 : 1, error);
+    append(application, crlf ? "\r\n" : "\n", crlf ? 2 : 1);
 }
 
 // A line must not be joined to one that has no newline.
@@ -30,11 +31,12 @@ static int begin_line(struct application *application, struct error *error)
     const struct buffer *out = application->out;
     if (!out->size || out->data[out->size - 1] == '\n')
         return 0;
-    if (application->report->tolerated & EDIT_FINAL_NEWLINE)
-        return end_line(application, application->file.ends == 'c', error);
-    return error_set(
-        error, "patch_mismatch", 0,
-        "a line would follow one without a newline: '\\ No newline at end of file' is missing or misplaced");
+    if (!(application->report->tolerated & EDIT_FINAL_NEWLINE))
+        return error_set(
+            error, "patch_mismatch", 0,
+            "a line would follow one without a newline: '\\ No newline at end of file' is missing or misplaced");
+    end_line(application, application->file.ends == 'c');
+    return 0;
 }
 
 static int copy_until(struct application *application, uint32_t line, struct error *error)
@@ -47,31 +49,26 @@ static int copy_until(struct application *application, uint32_t line, struct err
     application->ends_added = false;
     if (begin_line(application, error) < 0)
         return -1;
-    return append(application, file->bytes + from, to - from, error);
+    append(application, file->bytes + from, to - from);
+    return 0;
 }
 
-// Writes the indentation that a line gets, and takes its own from the line.
+// Writes the indentation that a line gets, or takes some of its own from the line.
 static int indent(struct application *application, const struct edit_shift *shift, struct edit_line *line,
                   struct error *error)
 {
-    uint32_t own = edit_indent(*line), used = 0;
-    if (own == edit_trim_end(*line).size)
+    if (edit_indent(*line) == edit_trim_end(*line).size)
         return 0;
-    if (shift->kind == SHIFT_MORE)
-        return append(application, shift->text, shift->size, error);
-    if (shift->kind == SHIFT_LESS)
-        used = own >= shift->size && memcmp(line->text, shift->text, shift->size) == 0 ? shift->size : UINT32_MAX;
-    else if (memchr(line->text, ' ', own))
-        used = !memchr(line->text, '\t', own) && own % shift->size == 0 ? own : UINT32_MAX;
-    if (used == UINT32_MAX)
-        return error_set(error, "patch_mismatch", 0, "the lines are there with %s: indent as the file is",
-                         shift->kind == SHIFT_LESS ? "less indentation, which the new lines cannot lose"
-                                                   : "tabs, which the new lines cannot be given");
-    for (uint32_t tabs = shift->kind == SHIFT_TABS ? used / shift->size : 0; tabs; tabs--)
-        if (append(application, "\t", 1, error) < 0)
-            return -1;
-    line->text += used;
-    line->size -= used;
+    if (!shift->is_less) {
+        append(application, shift->text, shift->size);
+        return 0;
+    }
+    if (edit_indent(*line) < shift->size || memcmp(line->text, shift->text, shift->size) != 0)
+        return error_set(
+            error, "patch_mismatch", 0,
+            "the lines are there with less indentation, which the new lines cannot lose: indent as the file is");
+    line->text += shift->size;
+    line->size -= shift->size;
     return 0;
 }
 
@@ -88,10 +85,12 @@ static int add_line(struct application *application, const struct edit_search *f
         crlf = edit_ends_cr(there);
         line.size -= edit_ends_cr(line);
     }
-    if (begin_line(application, error) < 0 || (shift && indent(application, shift, &line, error) < 0) ||
-        append(application, line.text, line.size, error) < 0)
+    if (begin_line(application, error) < 0 || (shift && indent(application, shift, &line, error) < 0))
         return -1;
-    return line.newline ? end_line(application, crlf, error) : 0;
+    append(application, line.text, line.size);
+    if (line.newline)
+        end_line(application, crlf);
+    return 0;
 }
 
 // Writes the edit at its place. Context lines are taken from the file.
@@ -103,8 +102,8 @@ static int write_edit(struct application *application, const struct edit_search 
         edit_find_shift(found, found->place, shifted);
     if (copy_until(application, at, error) < 0)
         return -1;
-    for (uint32_t i = 0; i < application->body.count; i++) {
-        const struct edit_line *line = &application->body.lines[i];
+    for (uint32_t i = 0; i < application->body.all.count; i++) {
+        const struct edit_line *line = &application->body.all.lines[i];
         if (line->kind == '+') {
             if (copy_until(application, at, error) < 0 || add_line(application, found, shifted, *line, error) < 0)
                 return -1;
@@ -155,8 +154,7 @@ static int apply_hunk(struct application *application, const char *diff, const s
     int64_t expected = (int64_t)hunk->old_start - (hunk->old_count > 0), there;
     struct edit_search search = {.hunk = hunk,
                                  .file = &application->file,
-                                 .old = &body->old,
-                                 .new = &body->new,
+                                 .body = body,
                                  .guess = expected + application->offset,
                                  .floor = application->done};
     if (edit_body_read(body, diff + hunk->body, diff + hunk->end, application->file.ends) < 0)
@@ -216,6 +214,8 @@ int edit_apply(const struct edit_hunks *hunks, uint32_t first, uint32_t count, c
     }
     if (!status)
         status = copy_until(&application, application.file.count, error);
+    if (!status && application.is_starved)
+        status = edit_out_of_memory(error);
     if (!status)
         keep_open_end(&application);
     edit_body_free(&application.body);

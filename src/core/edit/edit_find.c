@@ -12,7 +12,7 @@ static bool fits(const struct edit_search *search, int64_t place)
     if (place + search->head < search->floor || place + end > file->count)
         return false;
     for (uint32_t i = search->head; i < end; i++)
-        if (!edit_line_equal(edit_line_at(file, (uint32_t)(place + i)), *search->side->lines[i], search->level))
+        if (!edit_line_equal(edit_line_at(file, (uint32_t)(place + i)), search->side->lines[i], search->level))
             return false;
     return true;
 }
@@ -23,7 +23,7 @@ static const uint32_t *places_of_rarest(const struct edit_search *search, uint32
     uint32_t count;
     const uint32_t *best = NULL;
     for (uint32_t i = search->head; i < search->side->count - search->tail; i++) {
-        const uint32_t *places = edit_places(search->file, *search->side->lines[i], &count);
+        const uint32_t *places = edit_places(search->file, search->side->lines[i], &count);
         if (best && count >= *least)
             continue;
         best = places;
@@ -79,8 +79,8 @@ static int find_at(struct edit_search *search, int64_t place)
 static int find_with_fuzz(struct edit_search *search, uint32_t fuzz, uint32_t start, struct error *error)
 {
     const struct edit_side *side = search->side;
-    uint32_t context = side->prefix > side->suffix ? side->prefix : side->suffix;
-    int64_t head = (int64_t)fuzz + side->prefix - context, tail = (int64_t)fuzz + side->suffix - context;
+    uint32_t prefix = search->body->prefix, suffix = search->body->suffix, context = prefix > suffix ? prefix : suffix;
+    int64_t head = (int64_t)fuzz + prefix - context, tail = (int64_t)fuzz + suffix - context;
     search->head = head > 0 ? (uint32_t)head : 0;
     search->tail = tail > 0 ? (uint32_t)tail : 0;
     if (fuzz > context || (fuzz && search->head + search->tail >= side->count))
@@ -92,28 +92,11 @@ static int find_with_fuzz(struct edit_search *search, uint32_t fuzz, uint32_t st
     return find_at(search, search->guess) ? 1 : find_anywhere(search, error);
 }
 
-// The blanks of one kind that a line begins with.
-static uint32_t leading(struct edit_line line, char blank)
-{
-    uint32_t size = 0;
-    while (size < line.size && line.text[size] == blank)
-        size++;
-    return size;
-}
-
 // Whether the indentation of a line differs from the edit's like that of the lines before, which the shift tells.
 static bool is_shifted(struct edit_line there, struct edit_line wanted, struct edit_shift *shift)
 {
-    struct edit_line more = shift->kind == SHIFT_MORE ? there : wanted,
-                     less = shift->kind == SHIFT_MORE ? wanted : there;
+    struct edit_line more = shift->is_less ? wanted : there, less = shift->is_less ? there : wanted;
     uint32_t deep = edit_indent(more), shallow = edit_indent(less);
-    if (shift->kind == SHIFT_TABS) { // blanks in the edit, tabs in the file
-        if (leading(more, ' ') != deep || leading(less, '\t') != shallow)
-            return false;
-        if (shallow && !shift->size)
-            shift->size = deep / shallow;
-        return deep == shallow * shift->size;
-    }
     if (!shift->text) {
         shift->text = more.text;
         shift->size = deep > shallow ? deep - shallow : 0;
@@ -124,16 +107,16 @@ static bool is_shifted(struct edit_line there, struct edit_line wanted, struct e
 
 bool edit_find_shift(const struct edit_search *search, int64_t place, struct edit_shift *shift)
 {
-    for (int kind = SHIFT_MORE; kind <= SHIFT_TABS; kind++) {
+    for (int is_less = 0; is_less <= 1; is_less++) {
         uint32_t same = 0;
-        *shift = (struct edit_shift){.kind = kind};
+        *shift = (struct edit_shift){.is_less = is_less};
         for (; same < search->side->count; same++) {
             struct edit_line there = edit_line_at(search->file, (uint32_t)(place + same));
-            if (edit_trim_end(there).size && !is_shifted(there, *search->side->lines[same], shift))
+            if (edit_trim_end(there).size && !is_shifted(there, search->side->lines[same], shift))
                 break;
         }
         if (same == search->side->count)
-            return kind != SHIFT_TABS || shift->size;
+            return true;
     }
     return false;
 }
@@ -167,9 +150,9 @@ bool edit_find_new(const struct edit_search *search, int64_t *place)
     struct edit_search after = *search;
     const struct edit_hunk *hunk = search->hunk;
     struct error error = {0};
-    after.side = search->new;
+    after.side = &search->body->new;
     after.level = EDIT_EXACT;
-    if (!after.side->count || (hunk->by_content && after.side->prefix == after.side->count))
+    if (!after.side->count || (hunk->by_content && search->body->prefix == after.side->count))
         return false;
     int found = hunk->by_content ? find_only(&after, 0, search->file->count, &error)
                                  : find_with_fuzz(&after, 0, hunk->new_start, &error);
@@ -178,22 +161,12 @@ bool edit_find_new(const struct edit_search *search, int64_t *place)
     return found > 0;
 }
 
-// Whether the new side stands where the old one was found: then the hunk adds what is there already.
-static bool is_there(const struct edit_search *search)
-{
-    struct edit_search after = *search;
-    after.side = search->new;
-    after.level = EDIT_EXACT;
-    after.floor = 0;
-    return after.side->prefix < after.side->count && fits(&after, search->place);
-}
-
 int edit_find(struct edit_search *search, struct error *error)
 {
     bool by_content = search->hunk->by_content;
-    int64_t end = (int64_t)search->file->count - search->old->count, place;
+    int64_t end = (int64_t)search->file->count - search->body->old.count, place;
     int status = 0;
-    search->side = search->old;
+    search->side = &search->body->old;
     search->level = EDIT_EXACT;
     if (by_content && !search->side->count) { // it can go to the end, if it says so, and into an empty file
         search->place = search->file->count;
@@ -208,9 +181,8 @@ int edit_find(struct edit_search *search, struct error *error)
         search->level++;
     if (status == 2 && search->level == EDIT_INDENTED && !by_content)
         return 0;
-    if (status == 1 && (search->place < search->floor || (by_content && is_there(search))))
-        return 0;
-    return status;
+    bool is_there = status == 1 && by_content && edit_find_new(search, &place) && place == search->place;
+    return status == 1 && (search->place < search->floor || is_there) ? 0 : status;
 }
 
 static uint32_t count_blanks(struct edit_line line)
@@ -223,7 +195,7 @@ unsigned edit_differences(const struct edit_search *search)
     unsigned found = 0;
     for (uint32_t i = 0; search->level > EDIT_EXACT && i < search->side->count; i++) {
         struct edit_line there = edit_line_at(search->file, (uint32_t)(search->place + i));
-        struct edit_line wanted = *search->side->lines[i];
+        struct edit_line wanted = search->side->lines[i];
         found |= count_blanks(there) != count_blanks(wanted) ? EDIT_TRAILING_BLANKS : 0u;
         found |= edit_ends_cr(there) != edit_ends_cr(wanted) ? EDIT_LINE_ENDS : 0u;
         found |= there.newline != wanted.newline ? EDIT_FINAL_NEWLINE : 0u;

@@ -70,10 +70,11 @@ struct edit_line edit_trim_end(struct edit_line line)
     return line;
 }
 
-static struct edit_line trim(struct edit_line line)
+static struct edit_line trim(struct edit_line line, enum edit_level level)
 {
-    line = edit_trim_end(line);
-    uint32_t indent = edit_indent(line);
+    if (level > EDIT_EXACT)
+        line = edit_trim_end(line);
+    uint32_t indent = level == EDIT_INDENTED ? edit_indent(line) : 0;
     line.text += indent;
     line.size -= indent;
     return line;
@@ -83,31 +84,19 @@ bool edit_line_equal(struct edit_line there, struct edit_line wanted, enum edit_
 {
     if (level == EDIT_EXACT ? there.newline != wanted.newline : there.newline && !wanted.newline)
         return false;
-    if (level == EDIT_TRAILING) {
-        there = edit_trim_end(there);
-        wanted = edit_trim_end(wanted);
-    } else if (level == EDIT_INDENTED) {
-        there = trim(there);
-        wanted = trim(wanted);
-    }
+    there = trim(there, level);
+    wanted = trim(wanted, level);
     return there.size == wanted.size && memcmp(there.text, wanted.text, wanted.size) == 0;
 }
 
-// The same for lines that are equal at any level.
+// The same for lines that are equal at any level (FNV-1a).
 static uint32_t hash_line(struct edit_line line)
 {
-    line = trim(line);
-    uint64_t hash = line.size, word;
-    size_t i = 0;
-    for (; i + sizeof word <= line.size; i += sizeof word) {
-        memcpy(&word, line.text + i, sizeof word);
-        hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
-        hash ^= hash >> 29;
-    }
-    for (word = 0; i < line.size; i++)
-        word = word << 8 | (unsigned char)line.text[i];
-    hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
-    return (uint32_t)(hash >> 32);
+    uint32_t hash = 2166136261u;
+    line = trim(line, EDIT_INDENTED);
+    for (uint32_t i = 0; i < line.size; i++)
+        hash = (hash ^ (unsigned char)line.text[i]) * 16777619u;
+    return hash;
 }
 
 // Sorts line numbers by bucket (counting sort).
@@ -149,37 +138,27 @@ const uint32_t *edit_places(const struct edit_file *file, struct edit_line line,
     return file->places + file->buckets[bucket];
 }
 
-static struct edit_line *add_line(struct edit_body *body, struct edit_line line, char kind)
+static int add_line(struct edit_side *side, struct edit_line line)
 {
-    struct edit_line *lines = array_grow(body->lines, body->count, sizeof *lines);
+    struct edit_line *lines = array_grow(side->lines, side->count, sizeof *lines);
     if (!lines)
-        return NULL;
-    line.kind = kind;
-    body->lines = lines;
-    lines[body->count] = line;
-    return &lines[body->count++];
-}
-
-static void make_side(struct edit_body *body, struct edit_side *side, char left_out, struct edit_line **room)
-{
-    *side = (struct edit_side){.lines = room};
-    for (uint32_t i = 0; i < body->count; i++)
-        if (body->lines[i].kind != left_out)
-            side->lines[side->count++] = &body->lines[i];
-    while (side->prefix < body->count && body->lines[side->prefix].kind == ' ')
-        side->prefix++;
-    while (side->suffix < body->count && body->lines[body->count - 1 - side->suffix].kind == ' ')
-        side->suffix++;
+        return -1;
+    side->lines = lines;
+    lines[side->count++] = line;
+    return 0;
 }
 
 static int make_sides(struct edit_body *body)
 {
-    struct edit_line **pointers = realloc(body->pointers, (2 * (size_t)body->count + 1) * sizeof *pointers);
-    if (!pointers)
-        return -1;
-    body->pointers = pointers;
-    make_side(body, &body->old, '+', pointers);
-    make_side(body, &body->new, '-', pointers + body->count);
+    const struct edit_line *lines = body->all.lines, *end = lines + body->all.count;
+    body->old.count = body->new.count = body->prefix = body->suffix = 0;
+    for (const struct edit_line *line = lines; line < end; line++) {
+        body->suffix = line->kind == ' ' ? body->suffix + 1 : 0;
+        body->prefix += body->suffix == line - lines + 1;
+        if ((line->kind != '+' && add_line(&body->old, *line) < 0) ||
+            (line->kind != '-' && add_line(&body->new, *line) < 0))
+            return -1;
+    }
     return 0;
 }
 
@@ -209,15 +188,16 @@ static char kind_of(const char *at, const char *stop)
 
 int edit_body_read(struct edit_body *body, const char *text, const char *end, char ends)
 {
-    body->count = 0;
+    body->all.count = 0;
     body->bare = false;
     for (const char *at = text, *stop; at < end; at = stop + 1) {
         stop = line_end(at, end);
-        char kind = kind_of(at, stop);
         bool bare = at == stop || *at == '\r';
-        if (kind == '\\' && body->count)
-            end_without_newline(&body->lines[body->count - 1], stop);
-        else if (kind != '\\' && !add_line(body, make_line(at + !bare, stop, true, ends), kind))
+        struct edit_line line = make_line(at + !bare, stop, true, ends);
+        line.kind = kind_of(at, stop);
+        if (line.kind == '\\' && body->all.count)
+            end_without_newline(&body->all.lines[body->all.count - 1], stop);
+        else if (line.kind != '\\' && add_line(&body->all, line) < 0)
             return -1;
         body->bare |= bare;
     }
@@ -226,8 +206,9 @@ int edit_body_read(struct edit_body *body, const char *text, const char *end, ch
 
 void edit_body_free(struct edit_body *body)
 {
-    free(body->lines);
-    free(body->pointers);
+    free(body->all.lines);
+    free(body->old.lines);
+    free(body->new.lines);
     *body = (struct edit_body){0};
 }
 
@@ -280,16 +261,61 @@ static bool count_lines(const char *diff, struct edit_hunk *hunk, uint32_t limit
     return true;
 }
 
-int edit_add_hunk(struct edit_hunks *hunks, struct edit_hunk *hunk, uint32_t limit, bool counted, struct error *error)
+static int add_hunk(struct edit_hunks *hunks, const struct edit_hunk *hunk, struct error *error)
 {
     if (hunks->count == EDIT_MAX_HUNKS)
         return error_set(error, "too_large", 0, "the diff has more than %d hunks", EDIT_MAX_HUNKS);
-    if (!count_lines(hunks->diff, hunk, limit, counted))
-        return 0;
     struct edit_hunk *items = array_grow(hunks->items, hunks->count, sizeof *items);
     if (!items)
         return edit_out_of_memory(error);
     hunks->items = items;
     items[hunks->count++] = *hunk;
     return 1;
+}
+
+// Reads a number of at most nine digits: no file has more lines. NULL: there is none.
+static const char *read_number(const char *at, uint32_t *number)
+{
+    const char *digits = at;
+    for (*number = 0; *at >= '0' && *at <= '9' && at - digits < 9; at++)
+        *number = *number * 10 + (uint32_t)(*at - '0');
+    return at == digits ? NULL : at;
+}
+
+static const char *read_range(const char *at, uint32_t *start, uint32_t *count)
+{
+    *count = 1;
+    at = read_number(at, start);
+    return at && *at == ',' ? read_number(at + 1, count) : at;
+}
+
+// Reads the line at hunk->header. False: it is not of the form "@@ -1,3 +1,4 @@".
+static bool read_numbers(const struct edit_hunks *hunks, struct edit_hunk *hunk)
+{
+    const char *at = hunks->diff + hunk->header, *end = hunks->diff + hunks->size;
+    if (strncmp(at, "@@ -", 4) != 0 || !(at = read_range(at + 4, &hunk->old_start, &hunk->old_count)) ||
+        strncmp(at, " +", 2) != 0 || !(at = read_range(at + 2, &hunk->new_start, &hunk->new_count)) ||
+        strncmp(at, " @@", 3) != 0)
+        return false;
+    at = line_end(at, end);
+    hunk->body = (uint32_t)(at + (at < end) - hunks->diff);
+    return true;
+}
+
+int edit_read_hunks(struct edit_hunks *hunks, uint32_t at, struct error *error)
+{
+    for (;;) {
+        struct edit_hunk hunk = {.header = at};
+        if (!read_numbers(hunks, &hunk) || !count_lines(hunks->diff, &hunk, hunks->size, true) || !hunk.changes)
+            return 0;
+        if (add_hunk(hunks, &hunk, error) < 0)
+            return -1;
+        at = hunk.end;
+    }
+}
+
+int edit_add_hunk(struct edit_hunks *hunks, struct edit_hunk *hunk, uint32_t limit, struct error *error)
+{
+    hunk->by_content = hunk->by_content || !read_numbers(hunks, hunk);
+    return count_lines(hunks->diff, hunk, limit, false) && hunk->changes ? add_hunk(hunks, hunk, error) : 0;
 }

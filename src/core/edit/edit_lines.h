@@ -29,19 +29,16 @@ struct edit_file {
     uint32_t bucket_mask;
 };
 
-// The old lines of an edit or the new ones.
+// Lines of an edit: all of them, the old ones or the new ones.
 struct edit_side {
-    struct edit_line **lines;
+    struct edit_line *lines;
     uint32_t count;
-    uint32_t prefix, suffix; // lines of context at its ends
 };
 
 struct edit_body {
-    struct edit_line *lines;
-    uint32_t count;
-    struct edit_line **pointers; // room for both sides
-    struct edit_side old, new;
-    bool bare; // a line of context had lost its blank
+    struct edit_side all, old, new;
+    uint32_t prefix, suffix; // lines of context at its ends
+    bool bare;               // a line of context had lost its blank
 };
 
 // Fills error. Returns -1.
@@ -80,7 +77,7 @@ void edit_body_free(struct edit_body *body);
 struct edit_search {
     const struct edit_hunk *hunk;
     struct edit_file *file;
-    const struct edit_side *old, *new;
+    const struct edit_body *body;
     const struct edit_side *side; // the one that is looked for
     int64_t guess;
     uint32_t floor; // the edit before ends here
@@ -90,10 +87,9 @@ struct edit_search {
     uint32_t head, tail; // lines left out at the side's ends
 };
 
-// How the indentation of a place differs from an edit's on all lines: it has text more, or less, or size blanks of the
-// edit stand for a tab.
+// How the indentation of a place differs from an edit's on all lines: it has text more, or less.
 struct edit_shift {
-    enum { SHIFT_MORE, SHIFT_LESS, SHIFT_TABS } kind;
+    bool is_less;
     const char *text;
     uint32_t size;
 };

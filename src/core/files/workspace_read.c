@@ -38,7 +38,7 @@ static int take(struct range *range, const char *from, const char *end, struct b
     from = pass_lines(from + skipped, end, &range->lines_before);
     if (range->is_over || range->lines_before)
         return 0;
-    const char *stop = pass_lines(from, end, &range->lines);
+    const char *stop = range->lines == UINT64_MAX ? end : pass_lines(from, end, &range->lines);
     size_t size = (size_t)(stop - from), kept = size < range->room ? size : range->room;
     *truncated = kept < size;
     range->room -= kept;
