@@ -6,40 +6,26 @@ local arguments_of = require "sba.agent.arguments"
 local finish = require "sba.agent.finish"
 local json = require "sba.util.json"
 local phrases = require "sba.agent.words"
-local text = require "native.text"
 
 local calls = {}
 
 local GATEWAY_STEP <const> = "call_tool" -- what a call to a tool of the gateway is among the job's steps
-local COMMAND_NOT_FOUND <const>, NOT_EXECUTABLE <const> = 127, 126
-
--- Steps whose success changes the workspace, and commands, which may whatever comes of them: after one, the same call may well be
--- tried again.
-local changes <const> = { write_file = true, replace_in_file = true, apply_unified_diff = true }
 local COMMAND <const> = "run_command"
 
--- What /bin/sh says where bash was meant.
-local bashisms <const> = { "[[: not found", "source: not found", "Bad substitution", "Syntax error: \"(\"", "Syntax error: redirection" }
-
-local function advice_on_command(entry, output)
-  for _, words in ipairs(bashisms) do
-    if text.find(output, words, 1) then return phrases.no_bash end
-  end
-  local code = (entry.result or {}).exit_code
-  return code == COMMAND_NOT_FOUND and phrases.no_program or code == NOT_EXECUTABLE and phrases.not_executable or nil
-end
+-- Steps whose success changes the workspace. A command may, whatever comes of it. After one, the same call may well be tried again.
+local changes <const> = { write_file = true, replace_in_file = true, apply_unified_diff = true }
 
 --- What may help after a step that failed: the tool or the argument, by name; nil: the failure's own message says it.
-local function advice(step, entry, output)
-  local kind, code = step.type, entry.error_code
-  if kind == COMMAND and code == "step_failed" then return advice_on_command(entry, output) end
-  local words = (phrases.advice[kind] or {})[code]
-  if not words and kind ~= GATEWAY_STEP and kind ~= COMMAND then words = phrases.advice[""][code] end
-  if not words or words == "" then return nil end
+local function advice(step, entry)
+  local key, of_type = entry.error_code, phrases.advice
+  if step.type == GATEWAY_STEP then return nil end
+  if step.type == COMMAND then of_type = phrases.advice_on_commands end
+  if key == "step_failed" then key = (entry.result or {}).exit_code or key end
+  local words = of_type[key]
   -- The file that was looked for, in the command that would find it.
   local path = step.arguments.path
   local name = type(path) == "string" and ("/" .. path):reverse():match("^[^/]*"):reverse():match("^[%w._-]+$")
-  return name and words:gsub("NAME", name) or words
+  return words and name and words:gsub("NAME", name) or words
 end
 
 --- A result as its step shows it, within the bytes and the tokens that there are for it.
@@ -55,7 +41,7 @@ local function answer_of(entry, module, step, outputs)
   local body = module.show and result and show(module, result, step, outputs) or entry.output
     or result and json.encode(result, module.result) or ""
   if entry.status == "success" then return body ~= "" and body or "done, no output" end
-  local help = advice(step, entry, body)
+  local help = advice(step, entry)
   local head = ("failed (%s): %s%s"):format(entry.error_code, entry.error, help and "; " .. help or "")
   return body ~= "" and head .. "\n" .. body or head
 end
@@ -91,10 +77,10 @@ end
 
 function kinds.todo(state, call, arguments)
   local todo = state.run.todo
-  local item, mistake, is_old, note
+  local item, mistake, is_old
   if call.name == "todo_add" then
-    local parent = todo:has(arguments.parent) and arguments.parent or nil
-    note = arguments.parent ~= parent and phrases.no_parent:format(arguments.parent) or ""
+    local parent = arguments.parent
+    if parent and not todo:has(parent) then return { text = phrases.no_parent:format(parent) } end
     item, mistake, is_old = todo:add(arguments.title, parent)
   else
     item, mistake = todo:update(arguments)
@@ -102,7 +88,7 @@ function kinds.todo(state, call, arguments)
   if not item then return { text = "failed: " .. mistake } end
   if is_old then return { text = phrases.old_item:format(item.id, item.status) } end
   state.run.log:event("info", "todo.changed", { id = item.id, status = item.status, title = item.title })
-  return { text = ("item %s: %s%s"):format(item.id, item.status, note or "") }
+  return { text = ("item %s: %s"):format(item.id, item.status) }
 end
 
 function kinds.read_output(state, _, arguments)

@@ -18,12 +18,11 @@ local facts = {
 
 local MOST_LINES <const>, LEAST_LINES <const> = 60, 10 -- of the listing
 local TOKENS_PER_LINE <const> = 200 -- of the model's context: a small one gets a shorter listing
-local MOST_NAMES <const>, MOST_OF_ONE <const> = 4000, 500 -- read in all, and of one directory, about
-local MOST_DIRECTORIES <const>, DEEPEST <const> = 128, 8 -- that are read; levels below the workspace
+local MOST_NAMES <const>, MOST_OF_ONE <const> = 4000, 500 -- that are read of the workspace, and of a directory in it
+local MOST_DIRECTORIES <const> = 128 -- that are read
 local MOST_AGENTS_MD <const>, LONGEST_AGENTS_MD <const> = 10, 240 -- files that are named; bytes of the path of one
 local LONGEST_NAME <const>, LONGEST_PATH <const>, LONGEST_BRANCH <const> = 80, 1000, 200 -- bytes that are shown
 local LARGEST_OS_RELEASE <const>, LARGEST_HEAD <const> = 16 * 1024, 4096 -- bytes
-local KIBIBYTE <const> = 1024
 
 -- What models reach for, the ones that most projects need first.
 local USUAL_TOOLS <const> = {
@@ -37,77 +36,50 @@ local PASSED_OVER <const> = {
 }
 
 --- A name from outside in one line.
-local function shown(name, limit)
-  local line = printable.line(name)
-  limit = limit or LONGEST_NAME
-  return #line > limit and native_text.cut(line, limit - 3) .. "..." or line
-end
+local function shown(name) return printable.line(name, LONGEST_NAME) end
 
 -- The listing ----------------------------------------------------------------------------------------------------------------
 
---- Reads directories breadth first, so that a huge workspace costs no more than a large one. Each gets `entries`, and `more` if they are
---- not all; one that was not read has none. Returns the first, the paths of AGENTS.md files below it, and whether there may be others.
-local function read(root)
-  local top, found, names = { depth = 0 }, {}, 0
-  local queue, at = { top }, 1
-  while queue[at] and at <= MOST_DIRECTORIES and names < MOST_NAMES do
-    local directory = queue[at]
-    local prefix = directory.path and directory.path .. "/" or ""
-    directory.entries, directory.more = names_in(root, directory.path or ".", MOST_OF_ONE)
-    for _, entry in ipairs(directory.entries or {}) do
-      if entry.type == "directory" and not PASSED_OVER[entry.name] and directory.depth < DEEPEST then
-        entry.path, entry.depth = prefix .. entry.name, directory.depth + 1
-        queue[#queue + 1] = entry
-      elseif entry.type == "file" and entry.name == "AGENTS.md" and directory.path then
-        found[#found + 1] = prefix .. entry.name
-      end
-    end
-    names, at = names + #(directory.entries or {}), at + 1
+--- A line for an entry, and one for each of the first entries of a directory.
+local function add_lines(lines, entry, share)
+  local name, list = shown(entry.name), entry.list or {}
+  local first = math.min(#list, share)
+  if entry.type == "directory" then
+    local left_out = ("%s%s%d"):format(first > 0 and ("first %d of "):format(first) or "", entry.more and "more than " or "", #list)
+    name = name .. "/" .. ((#list > first or entry.more) and (" (%s)"):format(left_out) or "")
+  elseif entry.type ~= "file" then
+    name = ("%s (%s)"):format(name, entry.type)
   end
-  return top, found, queue[at] ~= nil
-end
-
---- Shares lines out: each directory gets as many as it has entries, or an equal share of what the smaller ones leave.
-local function share_out(directories, room)
-  table.sort(directories, function(a, b) return #a.entries < #b.entries end)
-  for i, directory in ipairs(directories) do
-    directory.shown = math.min(#directory.entries, room // (#directories - i + 1))
-    room = room - directory.shown
+  lines[#lines + 1] = name
+  for i = 1, first do
+    local kind = list[i].type
+    lines[#lines + 1] = "  " .. shown(list[i].name) .. (kind == "directory" and "/" or kind ~= "file" and (" (%s)"):format(kind) or "")
   end
 end
 
-local function line_of(entry, indent)
-  local name = indent .. shown(entry.name)
-  if entry.type == "file" then return name end
-  if entry.type ~= "directory" then return ("%s (%s)"):format(name, entry.type) end
-  local total, lines = #(entry.entries or {}), entry.shown or 0
-  if total <= lines and not entry.more then return name .. "/" end
-  return ("%s/ (%s%s%d)"):format(name, lines > 0 and ("first %d of "):format(lines) or "", entry.more and "more than " or "", total)
-end
-
-local function listing(top, room)
-  local lines, directories, all = {}, {}, top.entries or {}
-  local is_whole = #all <= room and not top.more
-  local last = is_whole and #all or math.min(#all, room - 1)
-  for i = 1, last do
-    if all[i].entries then directories[#directories + 1] = all[i] end
-  end
-  share_out(directories, is_whole and room - #all or 0)
-  for i = 1, last do
-    lines[#lines + 1] = line_of(all[i], "")
-    for j = 1, all[i].shown or 0 do lines[#lines + 1] = line_of(all[i].entries[j], "  ") end
-  end
-  if not is_whole then lines[#lines + 1] = ("... and %s%d more"):format(top.more and "more than " or "", #all - last) end
-  return lines
-end
-
+---Two levels of the workspace.
 ---@param root native.root
----@param lines integer that the listing may have
----@return { lines: string[], agents_md: string[], partial: boolean } lines of the listing; paths of AGENTS.md files below the root; whether
----there may be further ones, because not every directory was looked into
-function facts.survey(root, lines)
-  local top, found, partial = read(root)
-  return { lines = listing(top, lines), agents_md = found, partial = partial }
+---@param room integer lines that there are for it
+---@return string[] lines
+---@return string[] agents_md paths of AGENTS.md files in the directories that were read
+function facts.survey(root, room)
+  local lines, found, read = {}, {}, 0
+  local entries, more = names_in(root, ".", MOST_NAMES)
+  entries = entries or {}
+  for _, entry in ipairs(entries) do
+    if entry.type == "directory" and not PASSED_OVER[entry.name] and read < MOST_DIRECTORIES then
+      entry.list, entry.more = names_in(root, entry.name, MOST_OF_ONE)
+      read = read + 1
+    end
+    for _, one in ipairs(entry.list or {}) do
+      if one.name == "AGENTS.md" and one.type == "file" then found[#found + 1] = entry.name .. "/AGENTS.md" end
+    end
+  end
+  local is_whole = #entries <= room and not more
+  local last, share = is_whole and #entries or room - 1, is_whole and read > 0 and (room - #entries) // read or 0
+  for i = 1, math.min(#entries, last) do add_lines(lines, entries[i], share) end
+  if not is_whole then lines[#lines + 1] = ("... and %s%d more"):format(more and "more than " or "", #entries - #lines) end
+  return lines, found
 end
 
 -- The lines ------------------------------------------------------------------------------------------------------------------
@@ -156,20 +128,13 @@ local function tools(environment)
     #missing > 0 and table.concat(missing, " ") or "none")
 end
 
-local function size(bytes)
-  if bytes < KIBIBYTE then return ("%d bytes"):format(bytes) end
-  if bytes < KIBIBYTE * KIBIBYTE then return ("%d KiB"):format(bytes // KIBIBYTE) end
-  return ("%d MiB"):format(bytes // (KIBIBYTE * KIBIBYTE))
-end
-
 --- Where further AGENTS.md files are.
-local function deeper(seen)
-  local paths, named = seen.agents_md, {}
+local function deeper(paths)
   if #paths == 0 then return nil end
-  for i = 1, math.min(#paths, MOST_AGENTS_MD) do named[i] = shown(paths[i], LONGEST_AGENTS_MD) end
-  local more = #paths > #named and (" and %d more"):format(#paths - #named) or ""
-  if seen.partial then more = more .. "; not every directory was searched" end
-  return ("Read before you work beside them: %s%s."):format(table.concat(named, ", "), more)
+  local list = {}
+  for i = 1, math.min(#paths, MOST_AGENTS_MD) do list[i] = printable.line(paths[i], LONGEST_AGENTS_MD) end
+  local more = #paths > #list and (" and %d more"):format(#paths - #list) or ""
+  return ("Read before you work beside them: %s%s."):format(table.concat(list, ", "), more)
 end
 
 ---@class agent.facts.options
@@ -185,21 +150,21 @@ end
 ---@return string
 function facts.of(options)
   local room = math.max(LEAST_LINES, math.min(MOST_LINES, options.context_length // TOKENS_PER_LINE))
-  local seen, branch = facts.survey(options.workspace, room), facts.branch(options.workspace)
-  local constraints = options.constraints
+  local listing, agents_md = facts.survey(options.workspace, room)
+  local branch, constraints = facts.branch(options.workspace), options.constraints
   local lines = {
     system(options.environment), tools(options.environment),
     constraints.ext_net_allowed and "Network: allowed." or "Network: not allowed; nothing can be downloaded.",
-    ("Limits: %s for the job; you see at most %s of a result, read_output gives the rest."):format(
-      prompt.time(constraints.max_runtime_seconds), size(math.min(facts.MOST_SHOWN, constraints.max_output_bytes))),
+    ("Limits: %s for the job; you see at most %d bytes of a result, read_output gives the rest."):format(
+      prompt.time(constraints.max_runtime_seconds), math.min(facts.MOST_SHOWN, constraints.max_output_bytes)),
     options.artifacts and "Artifacts: files to hand over go below $CYNODE_ARTIFACTS_DIR, in commands and in the paths of the file tools."
       or "Artifacts: this job has no directory for them.",
   }
   lines[#lines + 1] = branch and "Git: " .. branch .. "."
-  lines[#lines + 1] = options.agents_md and deeper(seen) or nil
-  local path = shown(options.workspace:path(), LONGEST_PATH)
-  lines[#lines + 1] = ("The workspace is %s%s"):format(path, #seen.lines > 0 and ":" or ", and empty.")
-  return table.concat(table.move(seen.lines, 1, #seen.lines, #lines + 1, lines), "\n")
+  lines[#lines + 1] = options.agents_md and deeper(agents_md) or nil
+  local path = printable.line(options.workspace:path(), LONGEST_PATH)
+  lines[#lines + 1] = ("The workspace is %s%s"):format(path, #listing > 0 and ":" or ", and empty.")
+  return table.concat(table.move(listing, 1, #listing, #lines + 1, lines), "\n")
 end
 
 return facts

@@ -14,7 +14,6 @@ local finish = {}
 
 local MOST_REFUSED <const> = 3 -- times that the model is told what is missing, that its answer misfits, and that a check fails
 local MOST_MISTAKES <const> = 5 -- of an answer that are told at once
-local MOST_SHOWN <const> = 8 -- failing checks whose output the model is shown at once
 local MOST_PROSE <const> = 3 -- answers in prose in a row
 local LEAST_SHARES <const> = 4 -- of what is shown of a step; each failing check has one
 local LONGEST_REASON <const> = 1000 -- bytes of the model's answer in a message
@@ -62,10 +61,8 @@ local function judge_checks(state, failing)
     local failure = acceptance.unmet(failing)
     return gave_up(failure.code, failure.message)
   end
-  local count = math.min(#failing, MOST_SHOWN)
-  local parts = { phrases.checks_failed:format(
-    #failing, #acceptance.numbers(state.context), count < #failing and (", of which %d are shown"):format(count) or "") }
-  for i = 1, count do parts[i + 1] = shown(state, failing[i], count) end
+  local parts = { phrases.checks_failed:format(#failing, #acceptance.numbers(state.context)) }
+  for i, checked in ipairs(failing) do parts[i + 1] = shown(state, checked, #failing) end
   return { text = table.concat(parts, "\n\n"), changed = true }
 end
 
@@ -148,44 +145,24 @@ function finish.answered(state, content, as_text)
   return gave_up("agent_gave_up", "the model called no tool in three replies in a row; the last of them is the final answer")
 end
 
--- Whether the job failed because the outside was missing. A step that fails for want of it is an answer to the model, who may find another
--- way. The job failed for it if the model gives up on a criterion or repeats itself, and
---   the last command or call to the gateway failed for want of the outside, or
---   the evidence for a criterion that is not met names such a step.
-
----@class agent.network
----@field by_id table<string, string> why a step failed for want of the outside, by its id
----@field last? string the last command or call to the gateway, if it is one of them
-
 local reach_out <const> = { run_command = true, call_tool = true }
 
----Takes notice of a step.
+---Takes notice of a step: whether the last command or call to the gateway failed for want of the outside.
 ---@param state agent.state
 ---@param entry { id: string, type: string, error?: string, error_code?: string }
 function finish.note(state, entry)
-  local failed = entry.error_code == "ext_net_required"
-  if failed then state.network.by_id[entry.id] = ("%s: %s"):format(entry.id, entry.error) end
-  if reach_out[entry.type] then state.network.last = failed and entry.id or nil end
+  if reach_out[entry.type] then state.unreached = entry.error_code == "ext_net_required" and entry or nil end
 end
 
---- The step that the model gave up for.
-local function blamed(network, list)
-  for _, item in ipairs(list or {}) do
-    for _, id in ipairs(item.met == false and acceptance.named_steps(item.evidence) or {}) do
-      if network.by_id[id] then return id end
-    end
-  end
-  return network.last
-end
-
----The job's failure as it is to be called.
+---The job's failure as it is to be called. A step that fails for want of the outside is an answer to the model, who may find another way;
+---the job failed for it if the model then gives up on a criterion or repeats itself.
 ---@param state agent.state
 ---@param failure { code: string, message: string, gave_up?: boolean }
 ---@return { code: string, message: string }
 function finish.failure(state, failure)
-  local id = failure.gave_up and blamed(state.network, state.ending.acceptance)
-  if not id then return failure end
-  return { code = "ext_net_required", message = ("%s; %s"):format(state.network.by_id[id], failure.message) }
+  local entry = failure.gave_up and state.unreached
+  if not entry then return failure end
+  return { code = "ext_net_required", message = ("%s: %s; %s"):format(entry.id, entry.error, failure.message) }
 end
 
 return finish

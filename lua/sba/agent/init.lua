@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The agent: a model calls tools in the workspace until it says with evidence that the job is done, or cannot.
--- A turn: asking sends the conversation, calls does what the reply says by way of arguments, outputs and finish; stuck notices circles.
+-- A turn: exchange sends the conversation, calls does what the reply says by way of arguments, outputs and finish; stuck notices circles.
 
-local asking = require "sba.agent.asking"
 local calls = require "sba.agent.calls"
 local conversation = require "sba.agent.conversation"
 local exchange = require "sba.agent.exchange"
@@ -22,7 +21,6 @@ local agent = {}
 
 local ROOMY <const> = 32768 -- tokens of context, from which on the model keeps a todo list of its own
 local LEAST_SHOWN <const> = 64 -- tokens
-local MOST_CALLS <const> = 64 -- of one reply
 local RECORDED_CONTEXT <const> = 32768 -- tokens; of a recording that does not say
 local GARBAGE <const> = 120 -- per cent of what is in use, beyond which memory is collected again
 
@@ -39,11 +37,11 @@ local GARBAGE <const> = 120 -- per cent of what is in use, beyond which memory i
 ---@field outputs table of sba.agent.outputs: what the tools answered
 ---@field stuck table of sba.agent.stuck; begins anew at a resume
 ---@field ending agent.ending how far the job is from its end; set by finish; begins anew at a resume
----@field network agent.network steps that failed for want of the outside; set by finish
+---@field unreached? table the last command or call to the gateway, where it failed for want of the outside; set by finish
 ---@field status_of table<string, string> of each step and check, by its id; set by calls and finish
 ---@field without_call? boolean the last reply held no call
----@field status_tokens integer of the last request's end; set by asking
----@field as_text? boolean the tools were told as text in the last request; set by asking
+---@field status_tokens integer of the last request's end; set by exchange
+---@field as_text? boolean the tools were told as text in the last request; set by exchange
 
 local function agent_stuck(why, gave_up)
   return { code = "agent_stuck", message = "the model repeats itself without progress: " .. why, gave_up = gave_up }
@@ -101,14 +99,10 @@ end
 local function with_calls(state, reply)
   local mistaken = 0
   state.ending.prose = 0
-  for i, call in ipairs(reply.tool_calls) do
-    if i > MOST_CALLS then
-      answer(state, call, phrases.too_many_calls:format(MOST_CALLS))
-    else
-      local failure, is_mistaken = answer_call(state, call)
-      if failure then return failure end
-      mistaken = mistaken + (is_mistaken and 1 or 0)
-    end
+  for _, call in ipairs(reply.tool_calls) do
+    local failure, is_mistaken = answer_call(state, call)
+    if failure then return failure end
+    mistaken = mistaken + (is_mistaken and 1 or 0)
     if state.ending.is_over then return nil end
   end
   if mistaken < #reply.tool_calls then
@@ -123,7 +117,7 @@ local function turn(state)
   local talk = state.conversation
   local fresh = talk.fresh
   talk.fresh = {}
-  local reply, failure = state.exchange:next(fresh, function() return asking.ask(state) end)
+  local reply, failure = state.exchange:next(fresh, function() return exchange.ask(state) end)
   if not reply then return failure end
   models.replied(state.run, state.session.model, reply)
   table.insert(talk.messages, {
@@ -163,7 +157,7 @@ end
 
 --- Bytes and tokens of an answer that the model sees: two answers must fit beside the system text and the task.
 local function shown_limits(state)
-  local room = asking.room(state) - state.conversation:total()
+  local room = exchange.room(state) - state.conversation:total()
   return math.min(facts.MOST_SHOWN, state.run.job.constraints.max_output_bytes), math.max(LEAST_SHOWN, room // 3)
 end
 
@@ -174,7 +168,7 @@ local function begin(run, session, gateway_tools, told)
   local state = {
     run = run, session = session, context = run.job.context, tools = by_name, accepted = accepted, shown = list,
     has_todo = told.has_todo, conversation = conversation.new(tools.cost(list)), exchange = exchange.new(run), stuck = stuck.new(),
-    ending = finish.new(), network = { by_id = {} }, status_of = {}, status_tokens = 0,
+    ending = finish.new(), status_of = {}, status_tokens = 0,
   }
   state.conversation:add { role = "system", content = prompt.system(run.job, run.job.context, told) }
   state.conversation:add { role = "user", content = prompt.opening(run.job.context, told) }
@@ -215,7 +209,7 @@ function agent.run(run)
   local session, failure = connect(run)
   if not session then return failure end
   local has_todo = #run.todo.items > 0 or session.context_length >= ROOMY
-  local gateway_tools, instructions = tools.of_gateway(run, session.context_length - asking.reserve(session), has_todo)
+  local gateway_tools, instructions = tools.of_gateway(run, session.context_length - exchange.reserve(session), has_todo)
   local told = told_of(run, session, instructions, has_todo)
   run.context.words = phrases
   run.context.shell = process.find("bash", run.environment.PATH)

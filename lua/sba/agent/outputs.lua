@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What tools answered: shown to the model as head and tail with the lines that are left out, kept whole so that read_output gives
--- the rest: what is shorter than the limit in memory, the others in outputs/ next to the result.
+-- the rest: in outputs/ next to the result, or in memory where there is no such directory.
 
 local estimate = require "sba.agent.conversation".estimate
 local excerpt = require "sba.util.excerpt"
@@ -22,9 +22,7 @@ local LEAST_KEPT <const> = 400 -- bytes; a shorter answer is never shortened
 ---@param tokens? integer most tokens of it; default: as many as there are
 ---@return table outputs
 function outputs.new(directory, limit, tokens)
-  local self = setmetatable({
-    limit = limit, tokens = tokens or math.huge, sizes = {}, lines = {}, left_out = {}, kept = 0, memory = {}, remembered = 0,
-  }, outputs)
+  local self = setmetatable({ limit = limit, tokens = tokens or math.huge, kept = {}, left_out = {}, size = 0, memory = {} }, outputs)
   if directory then
     self.path = directory .. "outputs/"
     self.directory = file.make_directory(self.path) and workspace.open(self.path)
@@ -34,14 +32,13 @@ function outputs.new(directory, limit, tokens)
 end
 
 local function keep(self, id, whole)
-  if self.kept + #whole > self.most then return false end
-  if not self.directory or #whole <= self.limit then
-    if self.remembered + #whole > MOST_IN_MEMORY then return false end
-    self.memory[id], self.remembered = whole, self.remembered + #whole
+  if self.size + #whole > self.most then return false end
+  if not self.directory then
+    self.memory[id] = whole
   elseif not file.replace(self.path .. id, { whole }, { durable = false }) then
     return false
   end
-  self.sizes[id], self.kept = #whole, self.kept + #whole
+  self.kept[id], self.size = { bytes = #whole, lines = text.count_lines(whole) }, self.size + #whole
   return true
 end
 
@@ -74,50 +71,43 @@ function outputs:show(id, whole, count)
   end))
 end
 
---- A range of a kept answer; as root:read takes it.
-local function range(self, id, options)
-  local whole = self.memory[id]
-  if not whole then return self.directory:read(id, options) end
+--- A range of a kept answer in memory, as root:read gives it.
+local function of_memory(whole, options)
   local first, last, number = (options.offset_bytes or 0) + 1, #whole, 0
-  for after, _, _, at in lines(whole) do
-    if not options.start_line then break end
+  for after, _, _, at in lines(options.start_line and whole or "") do
     number = number + 1
     if number == options.start_line then first = at end
     if number == options.end_line then last = after - 1 break end
   end
-  if options.start_line and number < options.start_line then first = #whole + 1 end
-  local wanted = math.max(0, last - first + 1)
-  return { content = whole:sub(first, math.min(last, first + options.max_bytes - 1)), truncated = wanted > options.max_bytes }
+  local most = first + options.max_bytes - 1
+  return { content = whole:sub(first, math.min(last, most)), truncated = last > most }
+end
+
+--- A range of a kept answer as text, no longer than is shown; whether it was cut.
+local function read(self, id, options)
+  local found, failure = self.memory[id] and of_memory(self.memory[id], options)
+  if not found then found, failure = self.directory:read(id, options) end
+  if not found then return nil, failure.message end
+  local part = text.repair(found.content)
+  local fitting = self:fitting(part)
+  return text.cut(part, fitting or #part), found.truncated or fitting ~= nil
 end
 
 local function read_bytes(self, id, offset, most)
-  local size = self.sizes[id]
+  local size = self.kept[id].bytes
   if offset >= size then return nil, ("the result of %s has only %d bytes"):format(id, size) end
-  local found, failure = range(self, id, { offset_bytes = offset, max_bytes = math.min(most or self.limit, self.limit) })
-  if not found then return nil, failure.message end
-  local part = text.repair(found.content)
-  part = text.cut(part, self:fitting(part) or #part)
+  local part, mistake = read(self, id, { offset_bytes = offset, max_bytes = math.min(most or self.limit, self.limit) })
+  if not part then return nil, mistake end
   return ("%s\n[bytes %d to %d of %d]"):format(part, offset, math.min(offset + #part, size), size)
 end
 
-local function total_lines(self, id)
-  if not self.lines[id] then
-    local whole = self.memory[id] or (self.directory:read(id, { max_bytes = 0, digest = true }) or {})
-    self.lines[id] = type(whole) == "string" and text.count_lines(whole) or whole.lines or 0
-  end
-  return self.lines[id]
-end
-
 local function read_lines(self, id, first, last)
-  local total = total_lines(self, id)
+  local total, more = self.kept[id].lines, ""
   if first > total then return nil, ("the result of %s has only %d lines"):format(id, total) end
   if last and last < first then return nil, ("end_line (%d) is before start_line (%d)"):format(last, first) end
-  local found, failure = range(self, id, { start_line = first, end_line = last, max_bytes = self.limit })
-  if not found then return nil, failure.message end
-  local part, more = text.repair(found.content), ""
-  local fitting = self:fitting(part)
-  part = text.cut(part, fitting or #part)
-  if found.truncated or fitting then
+  local part, is_cut = read(self, id, { start_line = first, end_line = last, max_bytes = self.limit })
+  if not part then return nil, is_cut end
+  if is_cut then
     local back = part:reverse():find("\n", 1, true)
     if back then part = part:sub(1, #part - back + 1) else more = "; the line goes on, and offset_bytes reads any part of the result" end
   end
@@ -131,7 +121,7 @@ end
 ---@return string? part, string? mistake
 function outputs:read(arguments)
   local id = arguments.step
-  if not self.sizes[id] then return nil, phrases.nothing_left_out:format(id) end
+  if not self.kept[id] then return nil, phrases.nothing_left_out:format(id) end
   local start = self.left_out[id] or { offset = 0, line = 1 }
   if arguments.offset_bytes or arguments.max_bytes or not (arguments.start_line or arguments.end_line or start.line) then
     return read_bytes(self, id, arguments.offset_bytes or start.offset, arguments.max_bytes)

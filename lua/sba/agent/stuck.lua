@@ -2,9 +2,9 @@
 -- Notices that a model goes round in circles: the same call with the same result, replies that cannot be read, replies that
 -- say nothing. One warning, then the end. Before the end the temperature rises, because what repeats itself is often the likeliest reply.
 
-local changing = require "sba.agent.changing"
 local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
+local lpeg = require "lpeg"
 
 local stuck = {}
 stuck.__index = stuck
@@ -19,13 +19,62 @@ local RECENT <const> = 24 -- calls; a circle of up to six is found
 local COMPARED <const> = 16 * 1024 -- bytes of an answer
 local TEMPERATURES <const> = { 1.0, 1.2, 1.4 } -- after so many repetitions; 0.8 and 1 are the usual ones
 
+-- What differs from run to run although nothing else does: times, durations and ids.
+
+local P, R, S, B = lpeg.P, lpeg.R, lpeg.S, lpeg.B
+local digit <const>, letter <const>, alphanumeric <const> = R "09", R("az", "AZ"), R("az", "AZ", "09")
+local hex_letter <const>, hex <const> = R("af", "AF"), R("09", "af", "AF")
+local blank <const> = S " \t\n\v\f\r"
+local two <const> = digit * digit
+
+local function exactly(pattern, count)
+  local result = P(true)
+  for _ = 1, count do result = result * pattern end
+  return result
+end
+
+local clock <const> = two * ":" * two * ":" * two * ((P "." + ",") * digit ^ 1) ^ -1
+local date <const> = two * two * "-" * two * "-" * two
+local year <const>, three <const>, offset <const> = two * two, exactly(letter, 3), S "+-" * two * P ":" ^ -1 * two
+local zone <const> = offset + letter ^ 1
+local time <const> = date * S "T " * clock * (P "Z" + P " " ^ -1 * offset) ^ -1
+  + three * " " * three * blank ^ 1 * digit ^ 1 * " " * clock * (" " * S "AP" * "M") ^ -1 * (" " * zone) ^ -1 * " " * year -- date
+  + three * ", " * digit ^ 1 * " " * three * " " * year * " " * clock * " " * zone -- date -R
+local decimal <const> = digit ^ 1 * ("." * digit ^ 0) ^ -1
+local in_units <const> = blank ^ -1 * ("second" * P "s" ^ -1 + S "mun" ^ -1 * "s") * -alphanumeric
+local without_times <const> = lpeg.Cs((time / "<time>" + decimal / "<duration>" * in_units + digit ^ 1 + letter ^ 1 + 1) ^ 0)
+
+local LEAST_HEX <const> = 7 -- digits of a short commit id
+local LEAST_DECIMAL <const> = 9 -- digits of seconds since 1970, and of what counts faster
+local uuid <const> = exactly(hex, 8) * exactly("-" * exactly(hex, 4), 3) * "-" * exactly(hex, 12)
+local hexadecimal <const> = #(hex_letter ^ 0 * digit) * #(digit ^ 0 * hex_letter) * exactly(hex, LEAST_HEX) * hex ^ 0
+local id <const> = "0x" * hex ^ 1 + uuid + hexadecimal + exactly(digit, LEAST_DECIMAL) * digit ^ 0
+local word <const> = -B(alphanumeric) * ((time + date + clock) / "<time>" + id / "<id>") * -alphanumeric
+local process <const> = (P "pid" + "PID" + "process") * S " =:#" ^ -2 * digit ^ 1
+local temporary <const> = "/tmp/" * (1 - (blank + S "/\"':,;()")) ^ 1
+local without_ids <const> = lpeg.Cs((word + process / "<process>" + temporary / "<temporary>" + decimal * in_units / "<duration>"
+  + digit ^ 1 + letter ^ 1 + 1) ^ 0)
+
+---A text without its times and durations.
+---@param words string
+---@return string
+function stuck.without_times(words) return lpeg.match(without_times, words) end
+
+---The same without ids too (hexadecimal and long numbers, UUIDs, process ids, names of temporary files), so that it can
+---be compared with that of another call.
+---@param words string
+---@return string
+function stuck.without_ids(words) return lpeg.match(without_ids, words) end
+
+-- Circles -----------------------------------------------------------------------------------------------------------------
+
 function stuck.new()
   return setmetatable({ recent = {}, since = 1, repeated = 0, unreadable = 0, silent = 0, mistakes = 0 }, stuck)
 end
 
 --- An answer as others are compared with it. Few calls are made twice, so only the answers of those are read for it.
 local function compared(entry)
-  entry.compared = entry.compared or changing.without_ids(entry.answer)
+  entry.compared = entry.compared or stuck.without_ids(entry.answer)
   return entry.compared
 end
 

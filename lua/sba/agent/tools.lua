@@ -42,7 +42,7 @@ end
 
 local todo_add = {
   name = "todo_add", kind = "todo", called = { "add_todo", "create_todo", "add_task" }, description = phrases.todo_add,
-  accepted = object({ "title", "parent" }, { "title" }, {
+  parameters = object({ "title", "parent" }, { "title" }, {
     title = { type = "string", minLength = 1 },
     parent = { type = "string", description = "Id of the item that this is part of." },
   }),
@@ -50,7 +50,7 @@ local todo_add = {
 
 local todo_update = {
   name = "todo_update", kind = "todo", called = { "update_todo" }, description = phrases.todo_update,
-  accepted = object({ "id", "status", "title", "position", "note" }, { "id" }, {
+  parameters = object({ "id", "status", "title", "position", "note" }, { "id" }, {
     id = { type = "string" },
     status = { type = "string", enum = json.array { "pending", "in_progress", "done", "dropped" } },
     title = { type = "string", minLength = 1 },
@@ -61,20 +61,17 @@ local todo_update = {
 
 local read_output = {
   name = "read_output", kind = "read_output", read = read_step, description = phrases.read_output,
-  order = { "step", "start_line", "end_line" }, descriptions = { step = "For example step-3" },
-  accepted = object({ "step", "start_line", "end_line", "offset_bytes", "max_bytes" }, { "step" }, {
-    step = { type = "string" }, start_line = { type = "integer", minimum = 1 }, end_line = { type = "integer", minimum = 1 },
+  parameters = object({ "step", "start_line", "end_line", "offset_bytes", "max_bytes" }, { "step" }, {
+    step = { type = "string", description = "For example step-3" },
+    start_line = { type = "integer", minimum = 1 }, end_line = { type = "integer", minimum = 1 },
     offset_bytes = { type = "integer", minimum = 0 }, max_bytes = { type = "integer", minimum = 1 },
   }),
 }
 
 local finish = {
   name = "finish", kind = "finish", description = phrases.finish_with_criteria,
-  called = {
-    "done", "complete", "completed", "submit", "end", "final_answer", "task_complete", "attempt_completion", "finished", "complete_task",
-    "finish_task", "submit_answer",
-  },
-  accepted = object({ "answer", "status", "acceptance" }, { "answer" }, {
+  called = { "done", "complete", "completed", "submit", "end", "final_answer", "task_complete", "attempt_completion", "finished" },
+  parameters = object({ "answer", "status", "acceptance" }, { "answer" }, {
     answer = { type = "string", description = phrases.answer },
     status = { type = "string", enum = json.array { "done", "failed" }, description = phrases.status },
     acceptance = {
@@ -88,42 +85,28 @@ local finish = {
   }),
 }
 
---- A tool. With an order a model is shown these arguments alone, each with its type and few words.
----@param own table name, kind, accepted, description, called, read; order, required, descriptions
----@return agent.tool
-local function tool_of(own)
-  local schema, shown = own.accepted, own.accepted
-  if own.order then
-    shown = object(own.order, own.required or schema.required or {}, {})
-    for _, name in ipairs(own.order) do
-      local full = schema.properties[name]
-      shown.properties[name] = { type = full.type, enum = full.enum, items = full.items, description = (own.descriptions or {})[name] }
-    end
+--- A step type as a tool. Where it says which arguments, a model is shown these alone, each with its type and few words.
+local function step_tool(step)
+  local own, schema = step.for_model or {}, step.arguments
+  local parameters = own.order and object(own.order, own.required or schema.required or {}, {}) or schema
+  for _, name in ipairs(own.order or {}) do
+    local full = schema.properties[name]
+    parameters.properties[name] = { type = full.type, enum = full.enum, items = full.items, description = (own.descriptions or {})[name] }
   end
   return {
-    name = own.name, kind = own.kind, description = own.description, read = own.read, called = own.called, accepted = schema,
-    parameters = shown,
-  }
-end
-
-local function step_tool(step)
-  local own = step.for_model or {}
-  return tool_of {
-    name = step.name, kind = "step", accepted = step.arguments, description = own.summary or step.summary, order = own.order,
-    required = own.required, descriptions = own.descriptions, called = own.called, read = own.read,
+    name = step.name, kind = "step", description = own.summary or step.summary, read = own.read, called = own.called,
+    accepted = schema, parameters = parameters,
   }
 end
 
 --- finish as a job wants it: its answer may have to fit a schema, and without criteria to judge nothing is said of them.
 local function finish_of(job)
-  local schema, criteria, tool = job and (job.inference or {}).answer_schema, job and job.context, tool_of(finish)
+  local schema, criteria, tool = job and (job.inference or {}).answer_schema, job and job.context, json.copy(finish)
+  tool.accepted = json.copy(finish.parameters)
   if criteria and #acceptance.numbers(criteria) == #criteria.acceptance_criteria then
-    tool.description, tool.parameters = phrases.finish, json.copy(finish.accepted)
-    tool.parameters.order, tool.parameters.properties.acceptance = { "answer", "status" }, nil
+    tool.description, tool.parameters.order, tool.parameters.properties.acceptance = phrases.finish, { "answer", "status" }, nil
   end
-  if not schema then return tool end
-  tool.accepted, tool.parameters = json.copy(tool.accepted), json.copy(tool.parameters)
-  tool.accepted.properties.answer, tool.parameters.properties.answer = {}, schema
+  if schema then tool.accepted.properties.answer, tool.parameters.properties.answer = {}, schema end
   return tool
 end
 
@@ -138,14 +121,14 @@ end
 function tools.list(catalogue, gateway, job, has_todo)
   local list, accepted, by_name = {}, {}, {}
   local function add(tool, is_hidden)
-    accepted[#accepted + 1], by_name[tool.name] = tool, tool
+    accepted[#accepted + 1], by_name[tool.name], tool.accepted = tool, tool, tool.accepted or tool.parameters
     if not is_hidden then table.insert(list, tool.name == FIRST and 1 or #list + 1, tool) end
   end
   for _, step in ipairs(catalogue.all()) do
     if step.for_model ~= false then add(step_tool(step), (step.for_model or {}).hidden) end
   end
-  for _, own in ipairs { todo_add, todo_update } do add(tool_of(own), has_todo == false) end
-  add(tool_of(read_output))
+  for _, own in ipairs { todo_add, todo_update } do add(own, has_todo == false) end
+  add(read_output)
   for _, tool in ipairs(gateway or {}) do add(tool) end
   add(finish_of(job))
   return list, by_name, accepted

@@ -88,7 +88,7 @@ words.repeated = "Your reply was stopped: %s. Nothing of it was done. Say it onc
 words.nothing_done = "No tool was called yet. If the job needs none, call finish once more; else begin now: call a tool, for example "
   .. "list_tree to see the workspace."
 words.not_finished = "not finished: %s"
-words.checks_failed = "not finished: %d of %d checks failed%s. Mend what they show, then call finish again."
+words.checks_failed = "not finished: %d of %d checks failed. Mend what they show, then call finish again."
 words.check_failed = "[%s]\nThe check of %s failed: %s"
 words.answer_misfits = "the answer does not fit the job's schema: %s; call finish again with an answer that fits"
 
@@ -98,11 +98,10 @@ words.unknown_tool = "unknown tool %s; the tools are %s. run_command runs any pr
 words.unread_arguments = "the arguments cannot be read: %s%s"
 words.in_circles = "\n[The same call gave the same result again and again. Do something else, or the job ends; to wait for something, wait "
   .. "longer in one call.]"
-words.too_many_calls = "not done: a reply may hold %d calls at most"
 words.interrupted = "the runner was ended while this step ran; %s"
 words.maybe_done = "it may have done part or all of its work"
 words.old_item = "item %s: %s; it was in the list before"
-words.no_parent = "; there is no item %s, so it is at the top"
+words.no_parent = "failed: there is no item %s"
 
 -- What is too long (outputs.lua, conversation.lua).
 
@@ -113,41 +112,26 @@ words.shortened = "\n[... %d bytes shortened%s ...]"
 words.read_the_rest = "; read_output of %s gives the rest"
 words.dropped = "[%d earlier exchanges are left out here to make room; the workspace is as they left it.]"
 
--- What may help where a step failed (calls.lua), by the step's type and the failure's code; "" is any type. NAME is the file's name.
+-- What may help where a step failed (calls.lua), by the failure's code, or the exit code of a command. NAME is the file's name.
 
-local LOOK <const> = 'list_tree shows what is there; run_command {"command": "find . -name NAME"} finds a file'
 local READ_AGAIN <const> = "read_file the place again, and copy the lines from it without their numbers"
 
 words.advice = {
-  [""] = {
-    path_escape = "this tool takes paths of the workspace only; run_command can read others",
-    permission_denied = 'run_command {"command": "ls -la"} shows who may do what',
-    not_a_directory = "a part of the path is a file; list_tree shows what is there", not_found = LOOK,
-    already_exists = "replace_in_file changes a part of a file",
-  },
-  read_file = { not_a_file = "list_tree shows what is in a directory" },
-  write_file = {
-    not_a_file = "name a file in it",
-    already_exists = "replace_in_file changes a part of it; write_file with overwrite true replaces all of it",
-  },
-  replace_in_file = {
-    not_found = LOOK .. "; write_file makes a new one", not_a_file = "list_tree shows what is in a directory", text_not_found = READ_AGAIN,
-    text_ambiguous = "", already_exists = "",
-  },
-  apply_unified_diff = {
-    patch_mismatch = READ_AGAIN .. "; replace_in_file needs no line numbers",
-    patch_ambiguous = "give more lines of context, or use replace_in_file",
-    invalid_patch = "replace_in_file changes a text without a diff", already_applied = "",
-    not_found = LOOK .. "; a new file comes from /dev/null in a diff, or by write_file",
-  },
-  run_command = {
-    timeout = 'give a larger timeout_seconds, or let it run on with its output in a file: {"command": "PROGRAM > log 2>&1 &"}',
-    not_found = 'run_command {"command": "command -v NAME"} says whether a program is there, list_tree which directories are',
-    out_of_memory = "",
-  },
+  path_escape = "this tool takes paths of the workspace only; run_command can read others",
+  permission_denied = 'run_command {"command": "ls -la"} shows who may do what',
+  not_a_directory = "a part of the path is a file; list_tree shows what is there",
+  not_a_file = "name a file; list_tree shows what is in a directory",
+  not_found = 'list_tree shows what is there; run_command {"command": "find . -name NAME"} finds a file, write_file makes a new one',
+  already_exists = "replace_in_file changes a part of a file, write_file with overwrite true all of it",
+  text_not_found = READ_AGAIN, patch_mismatch = READ_AGAIN .. "; replace_in_file needs no line numbers",
+  patch_ambiguous = "give more lines of context, or use replace_in_file",
+  invalid_patch = "replace_in_file changes a text without a diff",
 }
-words.no_bash = "commands run in /bin/sh, and there is no bash"
-words.no_program = 'run_command {"command": "command -v NAME"} says whether a program is there'
-words.not_executable = "name its interpreter (sh FILE), or chmod +x it"
+words.advice_on_commands = {
+  timeout = 'give a larger timeout_seconds, or let it run on with its output in a file: {"command": "PROGRAM > log 2>&1 &"}',
+  not_found = 'run_command {"command": "command -v NAME"} says whether a program is there, list_tree which directories are',
+  [127] = 'run_command {"command": "command -v NAME"} says whether a program is there; where there is no bash, commands run in /bin/sh',
+  [126] = "name its interpreter (sh FILE), or chmod +x it",
+}
 
 return words

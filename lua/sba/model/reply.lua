@@ -10,14 +10,14 @@ local reply = {}
 reply.__index = reply
 
 local LIMIT <const> = 4 * 1024 * 1024 -- bytes of content, thinking and arguments of one reply
-local MOST_CALLS <const> = 128 -- thousands are a model gone astray; each would want an answer in the conversation
+local MOST_CALLS <const> = 64 -- thousands are a model gone astray; each would want an answer in the conversation
 local LEAST_REPEATED <const> = 1024 -- bytes of content or thinking that one token or line fills
 local LEAST_REPEATED_ARGUMENTS <const> = 16384 -- bytes of arguments, which may hold a file of lines that are all the same
 
 ---@class inference.reply a plain table: a journal can keep it, a replay give it back
 ---@field content string without thinking
 ---@field thinking string
----@field tool_calls inference.call[] a JSON array, at most 128; empty where the reply was cut for its length
+---@field tool_calls inference.call[] a JSON array, at most 64; empty where the reply was cut for its length
 ---@field said? string the whole reply, where its calls came as text of a model without tool calling
 ---@field unreadable? string why no call could be read from a reply that had to be one, or looks like one: one line for the model
 ---@field is_like_a_call? boolean an unreadable reply of a model with tool calling

@@ -10,24 +10,24 @@ describe("what an agent is told of its workspace", function()
   describe("the listing", function()
     it("has two levels in byte order and counts what is below them", function()
       here:shell "mkdir -p a/deep empty && touch a/f a/deep/x a/deep/y z.txt .hidden && ln -s /etc out && mkfifo pipe"
-      assert.same({ ".hidden", "a/", "  deep/ (2)", "  f", "empty/", "out (symlink)", "pipe (fifo)", "z.txt" },
-        facts.survey(here.root, 60).lines)
+      assert.same({ ".hidden", "a/", "  deep/", "  f", "empty/", "out (symlink)", "pipe (fifo)", "z.txt" },
+        (facts.survey(here.root, 60)))
     end)
 
     it("shares its lines between directories and counts the rest", function()
       here:shell "mkdir a b c && (cd a && seq 100 | xargs touch) && (cd b && seq 40 | xargs touch) && touch c/one"
-      local lines = facts.survey(here.root, 60).lines
-      assert.equal(60, #lines)
-      assert.equal("a/ (first 28 of 100)", lines[1])
-      assert.equal("b/ (first 28 of 40)", lines[30])
-      assert.same({ "c/", "  one" }, { lines[59], lines[60] })
-      assert.same({ "a/ (100)", "b/ (40)", "c/ (1)" }, facts.survey(here.root, 3).lines)
-      assert.same({ "a/ (100)", "... and 2 more" }, facts.survey(here.root, 2).lines)
+      local lines = facts.survey(here.root, 60)
+      assert.equal(42, #lines)
+      assert.equal("a/ (first 19 of 100)", lines[1])
+      assert.equal("b/ (first 19 of 40)", lines[21])
+      assert.same({ "c/", "  one" }, { lines[41], lines[42] })
+      assert.same({ "a/ (100)", "b/ (40)", "c/ (1)" }, (facts.survey(here.root, 3)))
+      assert.same({ "a/ (100)", "... and 2 more" }, (facts.survey(here.root, 2)))
     end)
 
     it("reads no more than a bounded number of names", function()
       here:shell "seq 20000 | xargs touch"
-      local lines = facts.survey(here.root, 60).lines
+      local lines = facts.survey(here.root, 60)
       assert.equal(60, #lines)
       assert.matches("^%.%.%. and more than %d+ more$", lines[60])
       local names, more = listing(here.root, ".", 100)
@@ -39,16 +39,16 @@ describe("what an agent is told of its workspace", function()
 
     it("does not look into what tools have made", function()
       here:shell "mkdir -p .git/objects node_modules/x src && touch src/a node_modules/AGENTS.md"
-      local seen = facts.survey(here.root, 60)
-      assert.same({ ".git/", "node_modules/", "src/", "  a" }, seen.lines)
-      assert.same({}, seen.agents_md)
+      local lines, agents_md = facts.survey(here.root, 60)
+      assert.same({ ".git/", "node_modules/", "src/", "  a" }, lines)
+      assert.same({}, agents_md)
     end)
 
     it("shows a hostile name in one line, and shortened", function()
       here:put("a\nSystem: \27[2J b", "")
       here:put(("n"):rep(250), "")
       here:put("\xff", "")
-      assert.same({ "a System: \\x1b[2J b", ("n"):rep(77) .. "...", "\u{FFFD}" }, facts.survey(here.root, 60).lines)
+      assert.same({ "a System: \\x1b[2J b", ("n"):rep(80) .. "...", "\u{FFFD}" }, (facts.survey(here.root, 60)))
     end)
   end)
 
@@ -59,18 +59,11 @@ describe("what an agent is told of its workspace", function()
     }
   end
 
-  it("names deeper AGENTS.md files that are files", function()
-    here:shell "mkdir -p a/b/c d e && touch AGENTS.md a/b/AGENTS.md a/b/c/AGENTS.md && ln -s /etc/passwd d/AGENTS.md && mkfifo e/AGENTS.md"
-    assert.same({ "a/b/AGENTS.md", "a/b/c/AGENTS.md" }, facts.survey(here.root, 60).agents_md)
+  it("names AGENTS.md files of directories that are files", function()
+    here:shell "mkdir a d e && touch AGENTS.md a/AGENTS.md && ln -s /etc/passwd d/AGENTS.md && mkfifo e/AGENTS.md"
+    assert.same({ "a/AGENTS.md" }, select(2, facts.survey(here.root, 60)))
     here:shell "for i in $(seq 40); do mkdir p$i && touch p$i/AGENTS.md; done"
-    local seen = facts.survey(here.root, 60)
-    assert.same({ 42, false }, { #seen.agents_md, seen.partial })
-    assert.matches("AGENTS.md and 32 more.\n", facts_of(32768), 1, true)
-  end)
-
-  it("does not search a large workspace to its end", function()
-    here:shell "for i in $(seq 400); do mkdir $i; done"
-    assert.is_true(facts.survey(here.root, 60).partial)
+    assert.matches("AGENTS.md and 31 more.\n", facts_of(32768), 1, true)
   end)
 
   describe("the branch", function()
@@ -125,7 +118,7 @@ describe("what an agent is told of its workspace", function()
     local text = facts.of(options)
     for _, words in ipairs {
       "System: ", "Shell: /bin/sh", "Tools in PATH: cargo. Missing: bash git ", "Network: not allowed",
-      "Limits: 90 seconds for the job; you see at most 2 KiB of a result",
+      "Limits: 90 seconds for the job; you see at most 2048 bytes of a result",
       "$CYNODE_ARTIFACTS_DIR", "The workspace is " .. here.path .. ":\nbin/\n  cargo\n  git",
     } do
       assert.matches(words, text, 1, true)

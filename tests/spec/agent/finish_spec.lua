@@ -4,16 +4,12 @@ local finish = require "sba.agent.finish"
 local UNMET <const> = { code = "acceptance_unmet", message = "not met", gave_up = true }
 
 --- What the failure is called after steps: { type, error_code }, in order.
-local function called(steps, failure, list)
-  local state = { network = { by_id = {} }, ending = { acceptance = list } }
+local function called(steps, failure)
+  local state = {}
   for i, step in ipairs(steps) do
     finish.note(state, { id = "step-" .. i, type = step[1], error = step[2] and "it wanted x", error_code = step[2] })
   end
   return finish.failure(state, failure)
-end
-
-local function criterion(met, evidence)
-  return { { criterion = "c", met = met, evidence = evidence } }
 end
 
 describe("an agent's job that failed", function()
@@ -23,12 +19,6 @@ describe("an agent's job that failed", function()
     assert.are.same({ code = "ext_net_required", message = "step-2: it wanted x; not met" }, called({ works, fetch }, UNMET))
     assert.are.equal("ext_net_required", called({ fetch, { "read_file" }, { "write_file" } }, UNMET).code)
     assert.are.equal("ext_net_required", called({ { "call_tool", "ext_net_required" } }, UNMET).code)
-  end)
-
-  it("or where the evidence for a criterion that is not met names such a step", function()
-    assert.are.equal("ext_net_required", called({ fetch, works }, UNMET, criterion(false, "see step 1")).code)
-    assert.are.equal("acceptance_unmet", called({ fetch, works }, UNMET, criterion(true, "see step 1")).code)
-    assert.are.equal("acceptance_unmet", called({ fetch, works }, UNMET, criterion(false, "see step-2")).code)
   end)
 
   it("failed for itself in all other cases", function()
