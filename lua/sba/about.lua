@@ -118,20 +118,12 @@ end
 
 local completions = {}
 
---- What may follow an option: its values as words, or nil.
-local function values_of(option)
-  return option.values and table.concat(option.values, " ")
-end
-
 function completions.bash()
   local names, cases = {}, {}
   for i, option in ipairs(cli.options) do
+    local values = option.values and '-W "' .. table.concat(option.values, " ") .. '"' or option.takes_file and "-f"
     names[i] = "--" .. option.name
-    local values = values_of(option)
-    if values then cases[#cases + 1] = ('        --%s) COMPREPLY=($(compgen -W "%s" -- "$2")); return ;;\n'):format(option.name, values) end
-    if option.takes_file then
-      cases[#cases + 1] = ('        --%s) COMPREPLY=($(compgen -f -- "$2")); return ;;\n'):format(option.name)
-    end
+    if values then cases[#cases + 1] = ('        --%s) COMPREPLY=($(compgen %s -- "$2")); return ;;\n'):format(option.name, values) end
   end
   return ([[
 # bash completion of cynode-sba
@@ -147,8 +139,8 @@ end
 function completions.fish()
   local lines = { "# fish completion of cynode-sba\n", "complete -c cynode-sba -F\n" }
   for _, option in ipairs(cli.options) do
-    local values = values_of(option)
-    local what = values and (" -x -a '%s'"):format(values) or option.takes_file and " -r -F" or option.kind == "value" and " -x" or ""
+    local what = option.values and (" -x -a '%s'"):format(table.concat(option.values, " "))
+      or option.takes_file and " -r -F" or option.value and " -x" or ""
     lines[#lines + 1] = ("complete -c cynode-sba -l %s%s -d '%s'\n"):format(option.name, what, (option.summary:gsub("'", "\\'")))
   end
   return table.concat(lines)
@@ -157,11 +149,10 @@ end
 function completions.zsh()
   local lines = {}
   for i, option in ipairs(cli.options) do
-    local values = values_of(option)
-    local what = values and (":value:(%s)"):format(values) or option.takes_file and ":file:_files"
-      or option.kind == "value" and ":value:" or ""
+    local what = option.values and (":value:(%s)"):format(table.concat(option.values, " "))
+      or option.takes_file and ":file:_files" or option.value and ":value:" or ""
     local summary = option.summary:gsub("'", "'\\''"):gsub("[%[%]:]", "\\%0")
-    lines[i] = ("    '%s--%s[%s]%s' \\\n"):format(option.is_list and "*" or "", option.name, summary, what)
+    lines[i] = ("    '%s--%s[%s]%s' \\\n"):format(option.is_list and not option.is_mode and "*" or "", option.name, summary, what)
   end
   return ([=[
 #compdef cynode-sba

@@ -10,11 +10,11 @@ local OWN_NAME <const> = "cynode-sba"
 
 ---@class cli.option
 ---@field name string without its dashes
----@field kind "value"|"mode"|"flag" value: has one; mode: selects another mode than running a job; flag: on or off
+---@field is_mode? boolean selects another mode than running a job
 ---@field value? string what its value is called in the help; in brackets where it may be left out
 ---@field values? string[] what the value must be one of
 ---@field takes_file? boolean the value is a path
----@field is_list? boolean it may be given several times
+---@field is_list? boolean it may have several values
 ---@field of? string the option whose line of the help names it
 ---@field variables? string[] the option takes precedence over these, and each over those after it
 ---@field default? string
@@ -23,49 +23,47 @@ local OWN_NAME <const> = "cynode-sba"
 ---Every option, in the order of the help.
 ---@type cli.option[]
 cli.options = {
-  { kind = "value", name = "task", value = "TEXT", summary = "a model does it; --check COMMAND, --model, --time" },
+  { name = "task", value = "TEXT", summary = "a model does it; --check COMMAND, --model, --time" },
+  { name = "check", value = "COMMAND", is_list = true, of = "task", summary = "a command that must succeed when the task is done" },
+  { name = "model", value = "NAME", of = "task", summary = "the model that does the task" },
+  { name = "time", value = "TIME", of = "task", summary = "how long the task may take, such as 45m" },
+  { name = "stdin", summary = "job on stdin, result on stdout" },
+  { name = "follow", summary = "log all output of steps and models as it comes" },
+  { name = "resume", summary = "continue a job that did not succeed" },
+  { name = "replay", value = "FILE", takes_file = true, summary = "run an agent's job with recorded replies" },
   {
-    kind = "value", name = "check", value = "COMMAND", is_list = true, of = "task",
-    summary = "a command that must succeed when the task is done",
+    name = "validate", is_mode = true, value = "[FILE...]", takes_file = true, is_list = true,
+    summary = "check jobs; list all mistakes, by line",
   },
-  { kind = "value", name = "model", value = "NAME", of = "task", summary = "the model that does the task" },
-  { kind = "value", name = "time", value = "TIME", of = "task", summary = "how long the task may take, such as 45m" },
-  { kind = "flag", name = "stdin", summary = "job on stdin, result on stdout" },
-  { kind = "flag", name = "follow", summary = "log all output of steps and models as it comes" },
-  { kind = "flag", name = "resume", summary = "continue a job that did not succeed" },
-  { kind = "value", name = "replay", value = "FILE", takes_file = true, summary = "run an agent's job with recorded replies" },
-  { kind = "mode", name = "validate", value = "[FILE...]", takes_file = true, summary = "check jobs; list all mistakes, by line" },
-  { kind = "mode", name = "report", value = "[FILE]", takes_file = true, summary = "print a result as an HTML page" },
+  { name = "report", is_mode = true, value = "[FILE]", takes_file = true, summary = "print a result as an HTML page" },
   {
-    kind = "mode", name = "schema", value = "[job|result|steps]", values = { "job", "result", "steps" },
+    name = "schema", is_mode = true, value = "[job|result|steps]", values = { "job", "result", "steps" },
     summary = "print a JSON Schema (draft 2020-12)",
   },
-  { kind = "mode", name = "idle", summary = "wait as PID 1 of a session until SIGTERM" },
+  { name = "idle", is_mode = true, summary = "wait as PID 1 of a session until SIGTERM" },
+  { name = "lua", is_mode = true, value = "[FILE [ARG...]]", takes_file = true, summary = "run Lua, or a prompt; -e CODE runs one line" },
   {
-    kind = "mode", name = "lua", value = "[FILE [ARG...]]", takes_file = true, summary = "run Lua, or a prompt; -e CODE runs one line",
-  },
-  {
-    kind = "mode", name = "completion", value = "bash|zsh|fish", values = { "bash", "fish", "zsh" },
+    name = "completion", is_mode = true, value = "bash|zsh|fish", values = { "bash", "fish", "zsh" },
     summary = "print completions for a shell",
   },
-  { kind = "mode", name = "version", summary = "print the version, or this" },
-  { kind = "mode", name = "help", summary = "print the options" },
+  { name = "version", is_mode = true, summary = "print the version, or this" },
+  { name = "help", is_mode = true, summary = "print the options" },
   {
-    kind = "value", name = "job", value = "FILE", takes_file = true, variables = { "SBA_JOB_PATH" }, default = "/job/job.json",
+    name = "job", value = "FILE", takes_file = true, variables = { "SBA_JOB_PATH" }, default = "/job/job.json",
     summary = "/job/job.json; - is stdin",
   },
   {
-    kind = "value", name = "result", value = "FILE", takes_file = true, variables = { "SBA_RESULT_PATH" }, default = "/job/result.json",
+    name = "result", value = "FILE", takes_file = true, variables = { "SBA_RESULT_PATH" }, default = "/job/result.json",
     summary = "/job/result.json; - is stdout",
   },
   {
-    kind = "value", name = "workspace", value = "DIR", takes_file = true, variables = { "SBA_WORKSPACE", "CYNODE_WORKSPACE_DIR" },
+    name = "workspace", value = "DIR", takes_file = true, variables = { "SBA_WORKSPACE", "CYNODE_WORKSPACE_DIR" },
     default = "/workspace", summary = "/workspace",
   },
-  { kind = "value", name = "user", value = "UID[:GID]", variables = { "SBA_USER" }, summary = "none; the user to become when root" },
+  { name = "user", value = "UID[:GID]", variables = { "SBA_USER" }, summary = "none; the user to become when root" },
   {
-    kind = "value", name = "log-format", value = "FORMAT", variables = { "SBA_LOG_FORMAT" }, default = "auto",
-    values = { "auto", "json", "text" }, summary = "auto; json, text; on stderr",
+    name = "log-format", value = "FORMAT", variables = { "SBA_LOG_FORMAT" }, default = "auto", values = { "auto", "json", "text" },
+    summary = "auto; json, text; on stderr",
   },
 }
 
@@ -98,55 +96,26 @@ local function split(argument)
   return name, equals == "=" and value or nil
 end
 
---- Takes the value of an option at argv[i]; returns the index of the last argument used.
-local function take_value(given, argv, i, option, value)
-  local name = option.name
-  if not value then
+--- Takes the values of an option at argv[i]: for a mode those that follow it, else the next argument, whatever it looks like. Returns
+--- the index of the last argument used.
+local function take_values(given, argv, i, option, value)
+  local name, values, next_value = option.name, { value }, argv[i + 1]
+  while next_value and (#values == 0 or option.is_mode and option.is_list)
+    and (not option.is_mode or next_value == "-" or next_value:sub(1, 1) ~= "-") do
     i = i + 1
-    value = argv[i]
+    values[#values + 1], next_value = next_value, argv[i + 1]
   end
-  if not value or value == "" then return nil, ("--%s requires a value: --%s %s"):format(name, name, option.value) end
-  local checked, message = check_value(option, "--" .. name, value)
-  if message then return nil, message end
-  if option.is_list then
-    given[name] = given[name] or {}
-    checked = table.move({ checked }, 1, 1, #given[name] + 1, given[name])
-  end
-  given[name] = checked
-  return i
-end
-
-local function is_value(argument)
-  return argument and (argument == "-" or argument:sub(1, 1) ~= "-")
-end
-
---- What follows a mode: one value, or several files.
-local function take_values(argv, i, option, value)
-  local values = { value }
-  local most = option.name == "validate" and math.huge or 1
-  while #values < most and is_value(argv[i + 1]) do
-    i = i + 1
-    values[#values + 1] = argv[i]
-  end
-  return values, i
-end
-
-local function take_mode(given, argv, i, option, value)
-  local name = option.name
-  if given.mode then return nil, ("--%s and --%s cannot be combined"):format(given.mode, name) end
-  given.mode = name
-  if name == "lua" then
-    given.script = table.move(argv, i + 1, #argv, 1, {})
-    return #argv
-  end
-  if not option.value then return i end
-  given.values, i = take_values(argv, i, option, value)
-  if #given.values == 0 and option.value:sub(1, 1) ~= "[" then
+  if values[1] == "" or not values[1] and option.value:sub(1, 1) ~= "[" then
     return nil, ("--%s requires a value: --%s %s"):format(name, name, option.value)
   end
-  for _, one in ipairs(given.values) do
+  for _, one in ipairs(values) do
     local _, message = check_value(option, "--" .. name, one)
     if message then return nil, message end
+  end
+  if option.is_mode then
+    given.values = values
+  else
+    given[name] = option.is_list and table.move(values, 1, 1, #(given[name] or {}) + 1, given[name] or {}) or values[1]
   end
   return i
 end
@@ -171,9 +140,16 @@ local function take(given, argv, i)
   local option = by_name[short_names[name] or name]
   if not option then return unknown(argv[i], name) end
   if value and not option.value then return nil, ("--%s does not take a value"):format(option.name) end
-  if option.kind == "value" then return take_value(given, argv, i, option, value) end
-  if option.kind == "mode" then return take_mode(given, argv, i, option, value) end
-  given[name] = true
+  if option.is_mode then
+    if given.mode then return nil, ("--%s and --%s cannot be combined"):format(given.mode, option.name) end
+    given.mode = option.name
+    if option.name == "lua" then
+      given.script = table.move(argv, i + 1, #argv, 1, {})
+      return #argv
+    end
+  end
+  if option.value then return take_values(given, argv, i, option, value) end
+  if not option.is_mode then given[option.name] = true end
   return i
 end
 
@@ -212,7 +188,7 @@ end
 
 -- What variables say: some of the options, and one that is no option.
 local settings <const> = {
-  { kind = "value", name = "confine", variables = { "SBA_CONFINE" }, default = "auto", values = { "auto", "off", "require" } },
+  { name = "confine", variables = { "SBA_CONFINE" }, default = "auto", values = { "auto", "off", "require" } },
   table.unpack(cli.options),
 }
 
@@ -237,7 +213,6 @@ local settings <const> = {
 ---@field script? string[] the arguments after --lua
 
 local UNITS <const> = { s = 1, m = 60, h = 3600 }
-local TASK_HAS_NO <const> = { "job", "result", "stdin", "resume", "replay" }
 
 --- What goes with --task, and what does not.
 local function check_task(given)
@@ -247,13 +222,11 @@ local function check_task(given)
     end
     return true
   end
-  for _, name in ipairs(TASK_HAS_NO) do
-    if given[name] then return nil, ("--task and --%s cannot be combined"):format(name) end
+  for _, name in ipairs { "job", "result", "stdin", "resume", "replay", given.mode ~= "run" and given.mode or nil } do
+    if given[name] or given.mode == name then return nil, ("--task and --%s cannot be combined"):format(name) end
   end
-  if given.mode ~= "run" then return nil, ("--task and --%s cannot be combined"):format(given.mode) end
   given.workspace = given.workspace or "."
-  if not given.time then return true end
-  local number, unit = given.time:match "^(%d%d?%d?%d?%d?%d?)([smh])$"
+  local number, unit = (given.time or "30m"):match "^(%d%d?%d?%d?%d?%d?)([smh])$"
   given.time = number and tonumber(number) * UNITS[unit] or 0
   if given.time == 0 then return nil, "--time requires a number and a unit, such as 90s, 45m or 2h" end
   return true
@@ -277,7 +250,7 @@ function cli.parse(argv, environment, is_directory)
   if ok and not given.task then ok, message = stdin_stdout(given, environment) end
   if not ok then return nil, message end
   for _, option in ipairs(settings) do
-    if option.kind == "value" and given[option.name] == nil then
+    if option.variables and given[option.name] == nil then
       given[option.name], message = from_variables(option, environment)
       if message and given.mode == "run" then return nil, message end
     end

@@ -95,13 +95,11 @@ end
 
 local function validate(run)
   local context
-  local job, failure = jobs.parse(run.bytes, run.catalogue, run.environment, {
-    load = function(given)
-      local errors
-      context, errors = load_context(run, given)
-      return errors
-    end,
-  })
+  local job, failure = jobs.parse(run.bytes, run.catalogue, run.environment, function(given)
+    local errors
+    context, errors = load_context(run, given)
+    return errors
+  end)
   local ids = job or failure
   run.record.job_id, run.record.task_id = ids.job_id, ids.task_id
   run.log:identify(ids.job_id, ids.task_id)

@@ -15,7 +15,6 @@ local words = require "sba.util.words"
 
 local task = {}
 
-local SECONDS <const> = 1800
 local OUTPUT_BYTES <const> = 1024 * 1024
 local TIMEOUT <const> = 30 -- seconds without progress until a reader of stdout counts as gone
 local LARGEST_KEPT <const> = 512 * 1024 * 1024 -- bytes; a larger journal stays where it is
@@ -71,7 +70,7 @@ local function job_of(settings, id, model)
   end
   return {
     protocol_version = "1.0", job_id = id, task_id = uuid(), execution_mode = "agent_inference", steps = json.array {},
-    constraints = { max_runtime_seconds = settings.time or SECONDS, max_output_bytes = OUTPUT_BYTES },
+    constraints = { max_runtime_seconds = settings.time, max_output_bytes = OUTPUT_BYTES },
     inference = { allowed_models = json.array { model } },
     context = { requirements = json.array { settings.task }, acceptance_criteria = criteria },
   }

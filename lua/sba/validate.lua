@@ -6,42 +6,12 @@ local exit = require "sba.util.exit"
 local file = require "native.file"
 local job = require "sba.job"
 local job_context = require "sba.job.context"
-local json = require "sba.util.json"
 local json_place = require "sba.util.json_place"
 local printable = require "sba.util.printable"
 local redact = require "native.secret".redact
 local schema_check = require "sba.util.schema_check"
-local words = require "sba.util.words"
 
 local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
-
-local PATHS <const> = { "path", "save_to" } -- arguments that name a file of the workspace
-
-local function leaves(path)
-  for part in path:gmatch("[^/]+") do
-    if part ~= "." then return part == ".." and path:sub(1, 1) ~= "/" end
-  end
-end
-
-local function asks_nobody(step, inference)
-  if step.type ~= "ask_model" then return nil end
-  if not json.is_object(inference) then return "the job names no models: inference.allowed_models is missing" end
-  local model, allowed = step.arguments.model, inference.allowed_models
-  if model and json.is_array(allowed) and not words.has(allowed, model) then
-    return ("the model %s is not in inference.allowed_models"):format(words.quoted(model)), "model"
-  end
-end
-
---- Why a valid step will fail when it runs, and the argument that makes it.
-local function lint(step, kind, inference)
-  for _, name in ipairs(PATHS) do
-    local path = step.arguments[name]
-    if type(path) == "string" and leaves(path) then return "the path leaves the workspace", name end
-  end
-  local message, argument = asks_nobody(step, inference)
-  if message or not kind.lint then return message, argument end
-  return kind.lint(step.arguments)
-end
 
 local function say(name, line, column, message)
   print(("%s:%d:%d: %s"):format(name, line, column, printable.line(message)))
@@ -64,9 +34,9 @@ local function validate(path, environment)
   local bytes, unread = file.read(path, LARGEST_JOB)
   if not bytes then return exit.because(unread.message, exit.REFUSED) end
   local directory = path ~= "-" and (path:match("^.*/") or ".") or nil
-  local read, failure = job.parse(bytes, catalogue, environment, {
-    lint = lint, load = function(given) return select(2, job_context.load(given, directory)) end,
-  })
+  local read, failure = job.parse(bytes, catalogue, environment, function(given)
+    return select(2, job_context.load(given, directory))
+  end)
   if not read then
     say_errors(name, bytes, failure)
     return exit.REFUSED

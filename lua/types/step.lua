@@ -9,7 +9,6 @@
 ---@field arguments table JSON Schema of an object; what it refuses never reaches run
 ---@field result? table JSON Schema of what run returns
 ---@field check? fun(arguments: table): string?, string? what the schema cannot say: one line, and the argument it is about
----@field lint? fun(arguments: table): string?, string? for --validate: why the step will fail when it runs, as check
 ---@field show? fun(result: table, arguments: table, limit: integer): string a result as a model reads it, default: its text. Of what is longer
 ---than limit (bytes) the model is shown the beginning and the end
 ---@field for_model? false|sba.step.for_model false: not offered to models; nil: as summary and arguments say

@@ -101,6 +101,17 @@ class TheLoop(AgentCase):
                     self.assertIn("could not parse the tool call", self.told(server, 1))
                     self.assertEqual(outcome.events("model.retry"), [])
 
+    def test_context_files_are_told(self):
+        skills = self.job_directory / "context" / "skills"
+        skills.mkdir(parents=True)
+        (skills / "s.md").write_text("SKILL TEXT")
+        (self.job_directory / "context" / "requirements.md").write_text("- from a file\n")
+        server = self.server(model.ending())
+        self.assertEqual(self.run_agent(server).exit, 0)
+        task = server.chats()[0]["messages"][1]["content"]
+        self.assertIn("1. from a file\n", task)
+        self.assertIn("## Skills\n\n### s\n\nSKILL TEXT\n", task)
+
 
 class Commands(AgentCase):
     def told_of(self, shell, **options):
@@ -416,6 +427,19 @@ class AskModel(AgentCase):
             requirements = wanted and "## Requirements\n\n" + wanted + "\n\n"
             self.assertEqual(blocks, f'{{"id":1}}\n\n## Task\n\n["t"]\n\n{requirements}## Skills\n\n### kept\n\nSKILL')
 
+    def test_without_a_context_it_is_told_what_a_question_is(self):
+        server, outcome = self.ask({"content": "42"}, prompt="what?")
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        system = server.chats()[0]["messages"][0]["content"]
+        self.assertIn("You answer one question", system)
+        self.assertNotIn("finish", system)
+
+    def test_an_answer_in_json(self):
+        schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+        server, outcome = self.ask({"content": '{"a": 1}'}, prompt="x", json_schema=schema)
+        self.assertEqual(outcome.result["steps"][0]["result"]["json"], {"a": 1})
+        self.assertEqual(server.chats()[0]["format"], schema)
+
     def ask_twice(self, first, second, schema):
         server = self.server({"content": first, "prompt_tokens": 10, "completion_tokens": 1}, {"content": second, "prompt_tokens": 20, "completion_tokens": 2})
         job = self.job(self.step("ask_model", prompt="x", json_schema=schema), inference={"allowed_models": ["m"]})
@@ -532,7 +556,7 @@ class ResumeAndReplay(AgentCase):
     def test_a_killed_run_goes_on_where_it_was(self):
         first = self.server(call("write_file", path="a", content="one"), call("run_command", shell="echo said so far; echo begun > b; sleep 60"))
         def said():
-            return (self.workspace / "b").exists() and (self.job_directory / "running_output").exists()
+            return self.result_path.exists() and "said so far\\n" in self.result_path.read_text()
         interrupted = self.run_and_signal(self.agent_job(), signal.SIGKILL, said, "what the command says", env={"OLLAMA_BASE_URL": first.url})
         self.assertEqual(interrupted.result["failure_code"], "interrupted")
         second = self.server(finish("went on"))

@@ -73,10 +73,6 @@ class Direct(CheckCase):
         self.assertEqual((self.steps(outcome.result), self.verdicts(outcome.result)), ([("step-1", None, "failure")], [(None, None)]))
         self.assertFalse((self.workspace / "checked").exists())
 
-    def test_an_id_that_a_step_has_is_not_taken_again(self):
-        outcome = self.run_job(self.direct(criterion("c", command="true"), steps=[{"id": "check-2", "type": "list_tree"}]))
-        self.assertEqual([step["id"] for step in outcome.result["steps"]], ["check-2", "check-2-1"], outcome.result["failure_message"])
-
     def test_one_whose_program_does_not_exist_or_whose_directory_is_gone(self):
         outcome = self.run_job(self.direct(criterion("c", command="nonesuch"), criterion("d", command="true", working_dir="gone")))
         self.assert_failed(outcome)

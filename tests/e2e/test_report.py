@@ -108,8 +108,7 @@ class ReportTest(ReportCase):
     def test_a_job_that_runs_and_one_that_was_killed(self):
         script = "echo so far; touch begun; sleep 60"
         process = self.start(self.job(self.step("run_command", command="true"), self.step("run_command", shell=script)), env={"SBA_CONFINE": "off"})
-        spool = self.job_directory / "running_output"
-        sba.wait_for(lambda: spool.exists() and "so far" in spool.read_text(), "the output")
+        sba.wait_for(lambda: self.result_path.exists() and '"so far' in self.result_path.read_text(), "the output")
         time.sleep(1)
         page, source = self.page(self.result_path)
         self.assertIn("The job is running", page.text)

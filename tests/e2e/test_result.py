@@ -154,7 +154,7 @@ class DurableTest(SandboxCase):
 
     def test_nothing_else_waits_for_the_disk(self):
         """Neither what is written while a command runs, nor what it leaves."""
-        shown = f"echo x > $CYNODE_ARTIFACTS_DIR/x; echo shown; until [ -s {self.job_directory}/running_output ]; do sleep 0.05; done"
+        shown = f"echo x > $CYNODE_ARTIFACTS_DIR/x; echo shown; until grep -q '\"shown' {self.result_path}; do sleep 0.05; done"
         for script in ("true", shown):
             self.assertEqual([name for name, _ in self.calls_of(script=script)].count("fsync"), 2)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--validate: where each mistake of a job stands, and what will fail when it runs."""
+"""--validate: where each mistake of a job stands."""
 import json
 
 import sba  # first: it knows where the others are
@@ -31,13 +31,11 @@ class Validate(sba.SandboxCase):
         path.write_text(job)
         lines = sba.run("--validate", str(path)).stdout.decode().splitlines()
         self.assertEqual([line.split(": ")[1] for line in lines], [
-            "/protocol_version", "/constraints/max_output_bytes", "/steps/0/arguments/path", "/steps/1/arguments", "/steps/2/arguments/command",
+            "/protocol_version", "/constraints/max_output_bytes", "/steps/2/arguments/command",
             "/steps/3/arguments/content", "/context/requirements/0", "/context/task_context", "/context/acceptance_criteria/0/check/command",
             "/odd"])
-        self.assertIn("the job names no models: inference.allowed_models is missing", lines[3])
 
     def test_a_run_refuses_them_in_one_round_too(self):
-        """Those of which it is sure."""
         job = self.job(self.step("run_command", command="make test"), self.step("write_file", path="x"),
                        context={"skills": {"a": "/job/none.md", "b": "text"}})
         outcome = self.run_job(job)
@@ -58,26 +56,20 @@ class Validate(sba.SandboxCase):
                 "/constraints/max_runtime_seconds": "<stdin>:2:18", "/constraints/max_output_bytes": "<stdin>:2:2",
                 "/constraints/timeout": "<stdin>:3:3", "/steps/0/args": "<stdin>:4:27"})
 
-    def lint(self, step_type, **arguments):
+    def said(self, step_type, **arguments):
         status, lines = self.validate(self.job(self.step(step_type, **arguments)))
         self.assertEqual((status, len(lines)), (2, 1) if lines[0] != "<stdin>: valid" else (0, 1), lines)
         return lines[0]
 
-    def test_what_will_fail_when_it_runs(self):
+    def test_what_a_step_type_refuses_itself(self):
         for command in ("cd src && make test | tail -5", "ls -la", "make;make", "echo>x", "$SHELL"):
-            self.assertIn("/steps/0/arguments/command: ", self.lint("run_command", command=command))
-            self.assertIn("use args for its arguments, or shell for a script", self.lint("run_command", command=command))
+            self.assertIn("/steps/0/arguments/command: ", self.said("run_command", command=command))
+            self.assertIn("use args for its arguments, or shell for a script", self.said("run_command", command=command))
         for command in ("make", "./a b", "/opt/my tool/run", "src/a&b"):
-            self.assertIn("valid", self.lint("run_command", command=command))
-        for path in ("..", "../x", "./../x", ".//../x"):
-            self.assertIn("/steps/0/arguments/path: the path leaves the workspace", self.lint("read_file", path=path))
-        for path in ("a/../..", "..a", ".../x", "/../x", "a..", "."):
-            self.assertIn("valid", self.lint("list_tree", path=path))
-        self.assertIn("/steps/0/arguments/pattern: ", self.lint("search_files", pattern="("))
-        self.assertIn("/steps/0/arguments/diff: ", self.lint("apply_unified_diff", diff="no diff at all"))
-        self.assertIn("valid", self.lint("apply_unified_diff", diff="--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"))
-        status, lines = self.validate(self.job({"type": "read_file", "args": {"path": "../x"}}))
-        self.assertEqual((status, lines[0].split(": ")[1]), (2, "/steps/0/args/path"))
+            self.assertIn("valid", self.said("run_command", command=command))
+        self.assertIn("/steps/0/arguments/pattern: ", self.said("search_files", pattern="("))
+        status, lines = self.validate(self.job({"type": "run_command", "args": {"command": "ls -la"}}))
+        self.assertEqual((status, lines[0].split(": ")[1]), (2, "/steps/0/args/command"))
 
     def test_control_characters_are_not_printed_raw(self):
         for job in ({"a\x1b[31m\nb": "\x07"}, self.job(context={"task_context": "/job/\x1b[31m\0"})):

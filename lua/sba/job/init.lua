@@ -25,10 +25,6 @@ local MAJOR = "1"
 ---@field persona? { title?: string, description?: string }
 ---@field persona_id? string
 
----@class sba.job.more what else is looked at
----@field load? fun(context?: table): sba.schema.errors? reads the files of the context; what is wrong with them
----@field lint? fun(step: table, kind: sba.step, inference: any): string?, string? why a valid step will fail, and the argument
-
 ---@class sba.job.failure
 ---@field code "schema_validation"
 ---@field message string one line: all errors, or the first hundred and how many more
@@ -68,15 +64,13 @@ local function is_given(value)
   return value ~= nil and value ~= json.null
 end
 
--- Arguments by their type's schema, then by its check, then by what else may say that they will fail.
-local function check_arguments(step, pointer, catalogue, errors, lint)
+-- Arguments by their type's schema, then by its check.
+local function check_arguments(step, pointer, catalogue, errors)
   local kind, before = catalogue.get(step.type), errors.total
   if not kind or json.kind(step.arguments) ~= "object" then return end
   step.arguments = schema_check.check(step.arguments, kind.arguments, errors, pointer)
-  if errors.total > before then return end
-  local mistake, argument
-  if kind.check then mistake, argument = kind.check(step.arguments) end
-  if not mistake and lint then mistake, argument = lint(step, kind) end
+  if errors.total > before or not kind.check then return end
+  local mistake, argument = kind.check(step.arguments)
   if not mistake then return end
   if argument then pointer = pointer .. "/" .. schema_check.token(argument) end
   schema_check.refuse(errors, pointer, mistake)
@@ -108,24 +102,24 @@ local function names_of_arguments(steps)
   return names
 end
 
-local function check_steps(steps, names, catalogue, errors, lint)
+local function check_steps(steps, names, catalogue, errors)
   if not json.is_array(steps) then return end
   for i, step in ipairs(steps) do
     if schema_check.is_enough(errors) then return end
     if json.kind(step) == "object" and type(step.type) == "string" then
-      check_arguments(step, ("/steps/%d/%s"):format(i - 1, names[i]), catalogue, errors, lint)
+      check_arguments(step, ("/steps/%d/%s"):format(i - 1, names[i]), catalogue, errors)
     end
   end
   settle_ids(steps, errors)
 end
 
 --- A criterion's check has the arguments of a run_command.
-local function check_criteria(context, catalogue, errors, lint)
+local function check_criteria(context, catalogue, errors)
   local criteria = json.is_object(context) and context.acceptance_criteria
   for i, criterion in ipairs(json.is_array(criteria) and criteria or {}) do
     if json.is_object(criterion) and not schema_check.is_enough(errors) then
       local step = { type = "run_command", arguments = criterion.check }
-      check_arguments(step, ("/context/acceptance_criteria/%d/check"):format(i - 1), catalogue, errors, lint)
+      check_arguments(step, ("/context/acceptance_criteria/%d/check"):format(i - 1), catalogue, errors)
       criterion.check = step.arguments
     end
   end
@@ -140,7 +134,7 @@ local function check_context(context, errors, load)
   for _, one in ipairs(load(context) or {}) do schema_check.refuse(errors, one.pointer, one.message) end
 end
 
-local function check_job(value, catalogue, environment, more)
+local function check_job(value, catalogue, environment, load)
   local errors = { total = 0 }
   local is_object = json.is_object(value)
   local has_steps, names = is_object and is_given(value.steps), names_of_arguments(is_object and value.steps)
@@ -152,10 +146,9 @@ local function check_job(value, catalogue, environment, more)
   if not has_steps and (asked or value.execution_mode) ~= AGENT then
     schema_check.refuse(errors, "/steps", "is missing; expected an array (only a job of agent_inference may leave it out)")
   end
-  local lint = more.lint and function(step, kind) return more.lint(step, kind, value.inference) end
-  check_steps(value.steps, names, catalogue, errors, lint)
-  check_criteria(value.context, catalogue, errors, lint)
-  if more.load then check_context(value.context, errors, more.load) end
+  check_steps(value.steps, names, catalogue, errors)
+  check_criteria(value.context, catalogue, errors)
+  if load then check_context(value.context, errors, load) end
   if errors.total > 0 then return errors end
   value.execution_mode = asked or mode_of_job(value)
   return errors
@@ -188,16 +181,16 @@ end
 ---@param bytes string
 ---@param catalogue { names: (fun(): string[]), get: (fun(name: string): sba.step?) } the step types
 ---@param environment table<string, string>
----@param more? sba.job.more
+---@param load? fun(context?: table): sba.schema.errors? reads the files of the context; what is wrong with them
 ---@return sba.job?, sba.job.failure?
-function job.parse(bytes, catalogue, environment, more)
+function job.parse(bytes, catalogue, environment, load)
   local value, broken = json.decode(bytes)
   local errors
   if broken then
     errors = { total = 0 }
     schema_check.refuse(errors, "", broken.message)
   else
-    errors = check_job(value, catalogue, environment, more or {})
+    errors = check_job(value, catalogue, environment, load)
     sort(errors, bytes)
   end
   if errors.total == 0 then return value end

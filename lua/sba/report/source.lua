@@ -16,8 +16,6 @@ local source = {}
 local LARGEST <const> = 512 * 1024 * 1024 -- bytes of a result or a journal: read whole
 local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
 local PATCH <const> = "changes.patch" -- see sba.run.workspace_changes
-local OUTPUT <const> = "running_output" -- see sba.run.live
-local LARGEST_OUTPUT <const> = 1024 * 1024 -- bytes of it
 
 local function with(original, changes)
   for name, value in pairs(original) do changes[name] = changes[name] or value end
@@ -109,15 +107,8 @@ local function read_patch(directory, result)
   end
 end
 
---- What the running step has said, as the file beside the journal has it, or else the result.
-local function read_output(directory, running)
-  local bytes = directory and file.read(directory .. OUTPUT, LARGEST_OUTPUT, { regular = true })
-  if bytes and bytes ~= "" then return secret.redact((text.repair(bytes))), bytes:find("^%[%.%.%. %d") and true or nil end
-  return running and running.output, running and running.output_truncated
-end
-
 --- Adds the step that ran to the steps of a job that is not over, and corrects its duration: the result was written before.
-local function add_running(result, journal, directory, is_running)
+local function add_running(result, journal, is_running)
   local now = is_running and interrupt.timestamp() or journal and journal.last
   local started, last = format.instant(result.started_at), format.instant(now)
   local latest = math.max(format.instant(result.finished_at) or 0, last or 0)
@@ -128,10 +119,10 @@ local function add_running(result, journal, directory, is_running)
   local step = not journal and result.running_step or journal and journal.begun
   if not step then return end
   local at = step.started_at or result.finished_at
-  local output, is_cut = read_output(directory, result.running_step)
+  local said = result.running_step or {}
   result.steps[#result.steps + 1] = {
     index = #result.steps, id = step.id, type = step.type, status = is_running and "running" or "interrupted", started_at = at,
-    output = output, output_truncated = is_cut, duration_ms = math.max(0, latest - (format.instant(at) or latest)),
+    output = said.output, output_truncated = said.output_truncated, duration_ms = math.max(0, latest - (format.instant(at) or latest)),
   }
 end
 
@@ -150,7 +141,7 @@ function source.read(path, job_path)
     patch = read_patch(directory, result)
     table.insert(paths, 1, directory .. "job.json")
   end
-  if result.failure_code == "interrupted" then add_running(result, journal, directory, is_running) end
+  if result.failure_code == "interrupted" then add_running(result, journal, is_running) end
   local calls = journal and journal.calls or {}
   local is_agent = journal and (journal.model or #journal.turns > 0) or result.inference and result.final_answer
   if not is_agent and #result.steps > 0 then

@@ -62,7 +62,7 @@ function entries.make(module, limit, ok, result, more, is_cut)
   end
   local problem = more
   if not ok then problem = failures.caught(result, true) end
-  if type(problem) ~= "table" then problem = failures.caught("the step returned neither result nor failure") end
+  if type(problem) ~= "table" then problem = failures.caught("the step returned neither result nor failure", true) end
   local entry = {
     status = problem.code == "timeout" and "timeout" or "failure", error = problem.message, error_code = problem.code,
   }

@@ -16,17 +16,7 @@ local exits = {
   schema_validation = exit.REFUSED, runs_as_root = exit.REFUSED, environment_invalid = exit.REFUSED, timeout = exit.TIMEOUT,
 }
 
-local NO_MEMORY <const> = "not enough memory" -- as Lua says it, and the end of what our bindings say
--- Created beforehand, because there is no memory when they are needed.
-local starved <const> = {
-  code = "out_of_memory",
-  message = "the runner ran out of memory; give it more, or let the step read or return less (max_output_bytes, max_bytes)",
-}
-local starved_job <const> = { code = "internal_error", message = "the runner ran out of memory; a job of this size needs more" }
-
-local function is_starved(problem)
-  return type(problem) == "string" and problem:find(NO_MEMORY, -#NO_MEMORY, true) ~= nil
-end
+local NO_MEMORY <const> = "not enough memory" -- as our bindings say it; where Lua itself gets none, the program begins anew (ending.lua)
 
 --- The job's failure for a step's.
 ---@param code string
@@ -40,21 +30,22 @@ end
 ---@param problem any
 ---@return failure
 function failures.traced(problem)
-  if type(problem) == "table" and problem.code or is_starved(problem) then return problem end
+  if type(problem) == "table" and problem.code then return problem end
   local message = redact(tostring(problem))
   return {
-    code = "internal_error", message = "internal error: " .. message, traceback = debug.traceback(message, 2),
+    code = message:sub(-#NO_MEMORY) == NO_MEMORY and "out_of_memory" or "internal_error", message = "internal error: " .. message,
+    traceback = debug.traceback(message, 2),
   }
 end
 
---- Makes a failure of whatever pcall gave (when memory was out, no handler ran).
+--- Makes a failure of whatever xpcall gave: where the handler failed too, it is text.
 ---@param problem any
 ---@param in_step? boolean it is a step's, else the job's
 ---@return failure
 function failures.caught(problem, in_step)
-  if type(problem) == "table" and problem.code then return problem end
-  if is_starved(problem) then return in_step and starved or starved_job end
-  return { code = "internal_error", message = "internal error: " .. redact(tostring(problem)) }
+  if type(problem) ~= "table" or not problem.code then problem = failures.traced(problem) end
+  if problem.code == "out_of_memory" and not in_step then problem.code = "internal_error" end
+  return problem
 end
 
 --- The exit status for how a job ended.

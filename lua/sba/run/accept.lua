@@ -25,7 +25,7 @@ local accept = {}
 
 local JOURNAL <const> = "journal.jsonl"
 local ROOM <const> = 64 * 1024 -- bytes
-local LONGEST_OUTPUT <const> = 1024 * 1024 -- bytes of what an interrupted step had said; the file has fewer
+local LARGEST_RESULT <const> = 64 * 1024 * 1024 -- bytes of one that is read for what an interrupted step had said
 
 --- The directory of a file, with a slash at its end.
 local function directory_of(path)
@@ -79,21 +79,15 @@ local function read_recording(run)
   if not run.recording then refuse("schema_validation", "cannot replay: " .. failure.message) end
 end
 
---- Tells what the step had said during which an earlier run was ended. There is one at most.
-local function tell_interrupted(run, path)
+--- Tells what the step had said, by the latest result, during which an earlier run was ended. There is one at most.
+local function tell_interrupted(run)
   local index, step = next(run.past.begun)
   if not index then return end
-  local output = file.read(path, LONGEST_OUTPUT, { regular = true })
-  step.output = output and output ~= "" and secret.redact((text.repair(output))) or nil
+  local bytes = file.read(run.settings.result, LARGEST_RESULT, { regular = true })
+  local result = bytes and json.decode_own(bytes)
+  local running = json.is_object(result) and json.is_object(result.running_step) and result.running_step or {}
+  step.output = type(running.output) == "string" and secret.redact((text.repair(running.output))) or nil
   run:emit("step.interrupted", { index = index, step = step })
-end
-
---- The file of what the running step says.
-local function open_live(run, path)
-  run.live = live.new { log = run.log, path = path, changed = function() run.checkpoint:changed() end }
-  run.record.running = function() return run.live:running_step() end
-  if path then tell_interrupted(run, path) end
-  if path then os.remove(path) end
 end
 
 --- The journal begins, or goes on.
@@ -128,9 +122,8 @@ local function open_workspace(run)
 end
 
 --- Commands write where they may from here on.
----@return boolean? can_be_helped whether what could not be kept apart can be changed by who starts the runner
 local function confine(run)
-  local state, failure, can_be_helped = confinement.begin {
+  local state, failure = confinement.begin {
     mode = run.settings.confine, environment = run.environment, workspace = run.workspace:path(),
     artifacts = run.artifacts and run.artifacts:path(), job_directory = run.result_directory,
     secret_files = secret.files(), steps = run.steps, checks = run.record.acceptance,
@@ -138,11 +131,10 @@ local function confine(run)
   if not state then error(failure) end
   if state.partial or state.writes == "none" then run.lock:guard() end
   run.record.confinement, run.job_directory = state, run.result_directory and confinement.real_path(run.result_directory)
-  return can_be_helped
 end
 
 --- Says that the job is accepted, and once what could not be kept apart from its commands.
-local function log_accepted(run, can_be_helped)
+local function log_accepted(run)
   local confined = run.record.confinement
   run.log:event("info", "job.accepted", {
     steps = run.steps and #run.steps,
@@ -150,8 +142,7 @@ local function log_accepted(run, can_be_helped)
     mode = run.job.execution_mode, confinement = confined,
   })
   if not confined.partial then return end
-  local level = can_be_helped and "warning" or "info"
-  run.log:event(level, "confinement.partial", { partial = confined.partial, error = table.concat(confined.partial, "; ") })
+  run.log:event("warning", "confinement.partial", { partial = confined.partial, error = table.concat(confined.partial, "; ") })
 end
 
 local function open_context(run)
@@ -172,7 +163,7 @@ end
 local function open_acceptance(run)
   local criteria = run.job.context and run.job.context.acceptance_criteria or {}
   if #criteria == 0 then return end
-  run.record.acceptance, run.taken_ids = on_demand.acceptance().unchecked(criteria), on_demand.check().taken_ids(run.steps or {})
+  run.record.acceptance = on_demand.acceptance().unchecked(criteria)
 end
 
 --- Writes a result after each step, and keeps room for the next: one that is a little larger, or else one without large outputs.
@@ -208,7 +199,7 @@ local function own_files(run, directory)
   if run.settings.job ~= "-" then file.own(run.settings.job) end
   if not directory then return end
   file.own(run.settings.result)
-  for _, name in ipairs { JOURNAL, "todo.json", "trajectory.json", live.FILE } do file.own(directory .. name) end
+  for _, name in ipairs { JOURNAL, "todo.json", "trajectory.json" } do file.own(directory .. name) end
 end
 
 --- Opens the journal and locks it, before anything is written.
@@ -246,7 +237,9 @@ local function open_files(run)
   if is_over(run) then
     return run.log:event("info", "job.done_before", { message = "the job had succeeded before: its result is written again" })
   end
-  open_live(run, directory and directory .. live.FILE)
+  run.live = live.new { log = run.log, changed = function() run.checkpoint:changed() end }
+  run.record.running = function() return run.live:running_step() end
+  tell_interrupted(run)
   open_todo(run)
   open_acceptance(run)
   open_checkpoint(run)
@@ -267,13 +260,13 @@ function accept.accept(run)
   artifacts.open(run) -- after the first result: it makes directories, and may not hide that the result's directory is missing
   run.accepted = true
   accept.keep(run)
-  local ok, more = pcall(function()
+  local ok, failure = pcall(function()
     open_workspace(run)
-    return confine(run)
+    confine(run)
   end)
   if not run.past.job then write_job(run) end
-  if not ok then error(more) end
-  log_accepted(run, more)
+  if not ok then error(failure) end
+  log_accepted(run)
   if run.job.constraints.report_changes or run.environment.SBA_REPORT_CHANGES == "1" then on_demand.workspace_changes().begin(run) end
   open_context(run)
   return true

@@ -91,31 +91,19 @@ function artifacts.place(run, path)
   return run.workspace, path, ""
 end
 
---- Logs which files have no sha256, and why.
+--- Logs that files have no sha256, and why.
 local function say_unread(run, files)
-  local late, broken = {}, {}
+  local count, first = 0, nil
   for _, artifact in ipairs(files) do
-    local list = not artifact.sha256 and (artifact.problem and broken or late)
-    if list then list[#list + 1] = artifact end
+    if not artifact.sha256 then count, first = count + 1, first or artifact end
   end
-  if #broken > 0 then
-    warn(run, { count = #broken, path = broken[1].path, code = "not_read",
-      error = ("cannot read %d artifacts, so they have no sha256; the first: %s"):format(#broken, redact(broken[1].problem)) })
-  end
-  if #late > 0 then
-    warn(run, { count = #late, path = late[1].path,
-      error = ("the time was up before all artifacts were read; %d have no sha256, starting with %s"):format(#late, late[1].path) })
-  end
-  for _, artifact in ipairs(broken) do artifact.problem = nil end
-end
-
---- The result shows redacted names. run.artifact_names keeps the real names of those that redaction changes.
-local function redact_names(run, files)
-  run.artifact_names = {}
-  for _, artifact in ipairs(files) do
-    local path = redact(artifact.path)
-    if path ~= artifact.path then run.artifact_names[artifact], artifact.path = artifact.path, path end
-  end
+  if not first then return end
+  local words = first.problem and "cannot read %d artifacts, so they have no sha256; the first: %s"
+    or "the time was up before all artifacts were read; %d have no sha256, starting with %s"
+  warn(run, {
+    count = count, path = redact(first.path), code = first.problem and "not_read",
+    error = words:format(count, redact(first.problem or first.path)),
+  })
 end
 
 --- Reads files for their hashes, the smallest first, while there is time. What has gone is left out.
@@ -176,8 +164,9 @@ function artifacts.list(run, seconds)
   say_missing(run, #files, problem, closed)
   interrupt.rearm(math.max(0, till - interrupt.now()))
   files = digest(run.artifacts, files)
-  redact_names(run, files)
   say_unread(run, files)
+  -- A file whose name held a secret is not uploaded: none has the name that the result shows.
+  for _, artifact in ipairs(files) do artifact.path, artifact.problem = redact(artifact.path), nil end
   run.record.artifacts = files
 end
 

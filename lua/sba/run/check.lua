@@ -12,26 +12,8 @@ local steps = require "sba.run.step"
 local check = {}
 
 local TYPE <const> = "run_command"
-local PREFIX <const> = "check-" -- of the ids of checks
+local PREFIX <const> = "check-" -- of the ids of checks; the place among all steps follows, so that a resumed job has the same
 local MOST_SHOWN <const> = 64 * 1024 -- bytes of arguments that the journal has
-
----The ids of a job's steps that a check might have too; the steps are forgotten once they have run.
----@param given table[] steps
----@return table<string, true>
-function check.taken_ids(given)
-  local taken = {}
-  for _, step in ipairs(given) do
-    if step.id:sub(1, #PREFIX) == PREFIX then taken[step.id] = true end
-  end
-  return taken
-end
-
---- An id that no step of the job has. It says the place among all steps, so it is the same when the job is resumed.
-local function free_id(run, index)
-  local id = PREFIX .. index
-  while run.taken_ids[id] do id = id .. "-1" end
-  return id
-end
 
 local function verdict(run, step, entry)
   local met = entry.status == "success"
@@ -56,7 +38,7 @@ end
 local function step_of(run, number)
   local index, arguments = run.record.count + 1, run.job.context.checks[number]
   return index, {
-    id = free_id(run, index), type = TYPE, arguments = arguments, shown = for_the_journal(arguments), check = number,
+    id = PREFIX .. index, type = TYPE, arguments = arguments, shown = for_the_journal(arguments), check = number,
   }
 end
 

@@ -15,7 +15,6 @@ local STDOUT <const>, STDERR <const> = 1, 2
 local TIMEOUT <const> = 30 -- seconds without progress until a reader of a stream counts as gone
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
 local OVERRUN <const> = 2.5 -- seconds past the deadline within which everything must be dead
-local SHORTER <const> = { 65536, 4096, 1024 } -- bytes of a step's entry that a full disk still takes
 local READING <const> = 2.2 -- seconds past the deadline, or after a signal, until which artifacts are read
 
 --- Ends the processes that the job left. Past the deadline, the grace is what remains of the overrun.
@@ -58,26 +57,10 @@ local function write_to(path, parts)
   return nil, { code = "io_error", message = ("stdout took only %d of the result's %d bytes"):format(taken, size) }
 end
 
---- Writes the result without its largest steps, where a full disk takes no more.
-local function write_shorter(run, problem)
-  for _, most in ipairs(SHORTER) do
-    run.record:shorten(most)
-    run.parts = run.record:parts(run.fields)
-    local how = write_to(run.settings.result, run.parts)
-    if how then
-      run.log:event("warning", "result.shortened", { error = ("steps of more than %d bytes are left out of the result: %s")
-        :format(most, redact(problem.message)) })
-      return how
-    end
-  end
-  return nil, problem
-end
-
 --- What no place takes goes to stderr.
 local function write_parts(run, parts)
   local path = run.settings.result
   local how, problem = write_to(path, parts)
-  if not how and problem.code == "no_space" then how, problem = write_shorter(run, problem) end
   if not how then
     run.log:event("error", "result.failed", { error = redact(problem.message) })
     file.write(STDERR, { "cynode-sba: the result follows here: ", redact(problem.message), "\n" }, TIMEOUT)
@@ -192,11 +175,6 @@ return function(run)
   ending.begun()
   for _, part in ipairs(run.past.result and parts_again or parts) do attempt(run, part) end
   attempt(run, write_result)
-  if not run.parts then -- memory is out: without the todo list, which todo.json has
-    run.todo, run.record.todo = nil, nil
-    collectgarbage()
-    attempt(run, write_result)
-  end
   local fields, written = run.fields, run.written
   local at = interrupt.now()
   if run.status_url then attempt(run, function() on_demand.status().ended(run, written and run.parts) end) end

@@ -30,7 +30,6 @@
 ---@field live? live what runs now; set by accept
 ---@field checkpoint? checkpoint writes the results in between; set by accept
 ---@field checkpoint_failure? native.failure why the last of them was not written; set by accept
----@field taken_ids? table<string, true> ids that checks cannot have, of a job with criteria; set by accept
 ---@field workspace? native.root set by accept
 ---@field context? table what steps are called with; set by accept
 ---@field perform? fun(step: table): table?, failure?, boolean? runs a step; see step.run; set by accept
@@ -38,7 +37,6 @@
 ---@field ask? fun(question: run.question): table?, table? asks a model for a step; set by accept
 ---@field artifacts? native.root the artifacts directory; set by artifacts
 ---@field artifacts_shared? integer permission bits that artifacts get; set by artifacts
----@field artifact_names? table<table, string> the names of artifacts that are redacted in the result; set by artifacts
 ---@field temporary_artifacts? string the artifacts directory, if it is removed at the end; set by artifacts
 ---@field snapshot? native.snapshot the workspace before the first step; set by workspace_changes
 ---@field missing_skills? string[] the ids that could not be fetched; set by run/skills

@@ -54,13 +54,12 @@ local function content_of(run, artifact, limit)
   if artifact.size_bytes > (limit or LARGEST) then
     return nil, { code = "too_large", message = ("it is larger than %d bytes"):format(limit or LARGEST) }
   end
-  local name = run.artifact_names[artifact] or artifact.path -- the path is not the whole truth where it held a secret
   local file, failure, is_same
   if limit then
-    file, failure = run.artifacts:read(name, { digest = true, max_bytes = limit })
+    file, failure = run.artifacts:read(artifact.path, { digest = true, max_bytes = limit })
     is_same = file and file.sha256 == artifact.sha256
   else
-    file, failure = run.artifacts:open(name, artifact.sha256)
+    file, failure = run.artifacts:open(artifact.path, artifact.sha256)
     is_same = file and file:size() == artifact.size_bytes
   end
   if not file then return nil, failure end

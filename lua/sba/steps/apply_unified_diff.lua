@@ -3,7 +3,6 @@
 
 local apply = require "sba.patch.apply"
 local counted = require "sba.util.words".counted
-local diffs = require "sba.patch.diff"
 local json = require "sba.util.json"
 local printable = require "sba.util.printable"
 local tolerated = require "sba.patch.tolerated"
@@ -43,14 +42,6 @@ local function run(arguments, job_context)
   if arguments.dry_run then lines[#lines + 1] = "(dry run: nothing was written)" end
   local result = { files = entries, tolerated = list(more), dry_run = arguments.dry_run or nil }
   return result, table.concat(lines, "\n") .. "\n"
-end
-
---- Whether the diff can be read at all.
----@param arguments { diff: string }
----@return string? message, string? argument
-local function lint(arguments)
-  local parsed, failure = diffs.parse(arguments.diff)
-  if not parsed then return failure.message, "diff" end
 end
 
 local count = { type = "integer", minimum = 0 }
@@ -121,6 +112,5 @@ return {
       dry_run = { type = "boolean", description = "True where nothing was written." },
     },
   },
-  lint = lint,
   run = run,
 }
