@@ -35,7 +35,7 @@ for i, option in ipairs(cli.options) do lists.options[i] = option_item(option) e
 for i, step in ipairs(catalogue.all()) do lists.steps[i] = (".It Cm %s\n%s"):format(step.name, sentence(step.summary)) end
 for _, code in ipairs(failure_code.enum) do
   local about = failures[code]
-  if about then table.insert(lists.failures, (".It Cm %s\n%s\n%s"):format(code, plain(about.meaning), plain(about.help))) end
+  if about then table.insert(lists.failures, (".It Cm %s\n%s\n%s"):format(code, plain(about[1]), plain(about[2]))) end
 end
 
 local prose <close> = assert(io.open((arg[0]:gsub("page%.lua$", "page.mdoc"))))

@@ -77,7 +77,7 @@ class ReportTest(ReportCase):
         self.assertIn("step_failed", page.text)
         self.assertIn("A step failed. The steps after it did not run.", page.text)
         self.assertIn("exit code 3", page.text)
-        self.assertEqual(page.elements.count("details"), 4)
+        self.assertEqual(page.elements.count("details"), 4, "three steps and the todo list")
         self.assertEqual(page.open_details, 1, "the failed step is open, and nothing else")
 
     def test_commands_are_whole_and_a_shell_takes_them(self):
@@ -115,18 +115,18 @@ class ReportTest(ReportCase):
         self.assertIn("The job is still running.", page.text)
         self.assertRegex(page.text, r"UTC · has run for \d+\.\d s")
         self.assertRegex(page.text, r"Step step-2 is running, began at .* UTC, has run for \d")
-        self.assertRegex(page.text, r"Step 2 \(step-2, run_command\) is running; it began at .* UTC and has run for [1-9]\d*\.\d s\.")
+        self.assertIn("Step 2 (step-2, run_command) is running", page.text)
         self.assertIn("2 steps: 1 succeeded, 1 running", page.text)
         self.assertIn("so far\n", page.text)
         self.assertIn("$ " + script, page.text)
-        self.assertIn("▸ running: true and 1 more step", source)
+        self.assertIn("▸ run_command: true", source)
         process.kill()
         self.outcome_of(process)
         page, source = self.page(self.result_path)
         self.assertIn("The job was interrupted", page.text)
         self.assertIn("The runner was killed before the job was over.", page.text)
         self.assertIn("2 steps: 1 succeeded, 1 interrupted", page.text)
-        self.assertRegex(page.text, r"Step 2 \(step-2, run_command\) was interrupted; it began at .* UTC and ran for at least ")
+        self.assertIn("Step 2 (step-2, run_command) was interrupted", page.text)
         self.assertRegex(page.text, r"Step step-2 was interrupted, began at .* UTC, ran for at least \d")
         self.assertIn("so far\n", page.text)
 
@@ -137,7 +137,7 @@ class ReportTest(ReportCase):
         page, _ = self.page(self.result_path)
         self.assertNotIn("false", page.text)
         self.assertIn("The job file is not next to the result", page.text)
-        self.assertIn("run_command step-1 true", page.text, "the todo list still says what it was")
+        self.assertIn("run_command: true", page.text, "the todo list still says what it was")
 
     def test_a_result_on_stdin(self):
         page, _ = self.page("-", stdin=json.dumps(evil_result()).encode())

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
-local digest = require "sba.report.digest"
 local html = require "sba.report.html"
-local format = require "sba.report.format"
+local instant = require "sba.report.parts".instant
+local journal = require "sba.report.source".journal
+local words = require "sba.util.words"
 
 local h = html.elements
 
@@ -32,7 +33,7 @@ describe("the writer of HTML", function()
       function() return h.p { { open = "<b>" }, setmetatable({ "<b>" }, nil), print } end,
       function() return h.a { href = "javascript:alert(1)" } end,
       function() return h.a { href = "#a\" onclick=\"" } end,
-      function() return h.p { style = "background:url(x)" } end,
+      function() return h.p { style = "color:red" } end,
       function() return h.p { onclick = "x" } end,
       function() return h["p><script"] end,
       function() return h.script end,
@@ -54,39 +55,36 @@ describe("a report", function()
     local explained = require "sba.report.outcome".failures
     for _, code in ipairs(require "sba.result.result_schema".properties.failure_code.enum) do
       if type(code) == "string" then
-        assert.truthy(explained[code] and explained[code].meaning and explained[code].help, code)
+        assert.truthy(explained[code] and explained[code][1] and explained[code][2], code)
       end
     end
   end)
 
   it("reads times as the calendar has them", function()
-    assert.equal(0, format.instant("1970-01-01T00:00:00.000Z"))
-    assert.equal(951782400000, format.instant("2000-02-29T00:00:00.000Z"))
-    assert.equal(1795265782087, format.instant("2026-11-21T12:56:22.087Z"))
-    assert.is_nil(format.instant("now"))
-    assert.is_nil(format.instant({}))
+    assert.equal(0, instant("1970-01-01T00:00:00.000Z"))
+    assert.equal(951782400000, instant("2000-02-29T00:00:00.000Z"))
+    assert.equal(1795265782087, instant("2026-11-21T12:56:22.087Z"))
+    assert.is_nil(instant("now"))
+    assert.is_nil(instant({}))
   end)
 
   it("says sizes and times in few words", function()
     assert.same({ "< 1 ms", "12 ms", "3.4 s", "2 min 05 s", "1 h 02 min" },
-      { format.duration(0), format.duration(12), format.duration(3400), format.duration(125000), format.duration(3725000) })
-    assert.same({ "1 byte", "1\u{202f}000 bytes", "1.5 KiB", "2.0 GiB" },
-      { format.size(1), format.size(1000), format.size(1536), format.size(2 << 30) })
+      { words.duration(0), words.duration(12), words.duration(3400), words.duration(125000), words.duration(3725000) })
+    assert.same({ "1 byte", "1000 bytes", "1.5 KiB", "2.0 GiB" },
+      { words.size(1), words.size(1000), words.size(1536), words.size(2 << 30) })
   end)
 
-  it("takes the steps of answered calls by their ids, and of the last ones by their order", function()
-    local read = digest.read(table.concat({
-      '{"event":"model.exchange","reply":{"tool_calls":[{"id":"a","name":"run_command","arguments":{"shell":"bad"}},'
-        .. '{"id":"b","name":"run_command","arguments":{"shell":"one"}}]}}',
-      '{"event":"step.started","index":0,"id":"step-1","type":"run_command"}',
-      '{"event":"step.finished","entry":{"index":0,"status":"success"}}',
-      '{"event":"model.exchange","messages":[{"role":"tool","tool_call_id":"a"},{"role":"tool","tool_call_id":"b","step":"step-1"}],'
-        .. '"reply":{"tool_calls":[{"name":"todo_add","arguments":{}},{"name":"read_file","arguments":{"path":"x"}}]}}',
+  it("takes a step for the turn before it", function()
+    local exchange = '{"event":"model.exchange","reply":{"tool_calls":[{"name":"run_command","arguments":{"shell":"bad"}}]}}'
+    local read = journal(table.concat({
+      '{"event":"job","job_id":"j","task_id":"t"}', exchange,
+      '{"event":"step.started","index":0,"id":"step-1","type":"run_command","arguments":{"shell":"one"}}',
+      '{"event":"step.finished","entry":{"index":0,"status":"success"}}', exchange, exchange,
       '{"event":"step.started","index":1,"id":"step-2","type":"read_file"}',
-    }, "\n") .. "\n")
-    assert.same({ type = "run_command", arguments = { shell = "one" } }, read.calls[1])
-    assert.equal("x", read.calls[2].arguments.path)
-    assert.is_nil(read.problem)
-    assert.is_nil(read.turns[1].calls[1].step)
+    }, "\n") .. "\n", { job_id = "j", task_id = "t" })
+    assert.same({ 1, 3 }, { read.started[1].turn, read.started[2].turn })
+    assert.same({ shell = "one" }, read.started[1].arguments)
+    assert.is_nil((journal('{"event":"job","job_id":"k","task_id":"t"}\n', { job_id = "j", task_id = "t" })))
   end)
 end)

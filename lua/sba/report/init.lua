@@ -17,31 +17,20 @@ local report = {}
 
 local TIMEOUT <const> = 3600 -- seconds that a reader of stdout may take
 
---- The page: how the job ended first, then what it did and why.
-local function body(source)
-  return h.body {
-    outcome.view(source),
-    h.main {
-      lists.changes(source),
-      timeline.view(source),
-      lists.acceptance(source.result),
-      lists.todo(source.result),
-      steps.view(source),
-      turns.view(source),
-      lists.artifacts(source.result),
-      lists.about(source),
-    },
-  }
-end
-
----The page of a result.
+---The page of a result: how the job ended first, then what it did and why.
 ---@param path string of the result; "-" is stdin
 ---@param job_path string where the job may be besides the result's directory
 ---@return string? html, string? message one line
 function report.page(path, job_path)
   local source, message = read(path, job_path)
   if not source then return nil, message end
-  return html.document(outcome.title(source), style, body(source))
+  return html.document(outcome.title(source), style, h.body {
+    outcome.view(source),
+    h.main {
+      lists.changes(source), timeline.view(source), lists.acceptance(source.result), lists.todo(source.result), steps.view(source),
+      turns.view(source), lists.artifacts(source.result), lists.about(source),
+    },
+  })
 end
 
 ---Writes the page, whole or not at all. Returns the exit status.

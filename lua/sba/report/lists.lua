@@ -1,55 +1,39 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The lists of a report: changed files, acceptance criteria, todo list, artifacts, and what the job used.
 
-local block = require "sba.report.block"
-local format = require "sba.report.format"
 local html = require "sba.report.html"
+local parts = require "sba.report.parts"
 local version = require "native.bundle".version
+local words = require "sba.util.words"
 
 local h, section = html.elements, html.section
 local lists = {}
 
 local MOST_ROWS <const> = 2000
-local MOST_OPEN <const> = 30 -- items of a todo list that is open at once
 local LONGEST_DIFF <const> = 1024 * 1024 -- bytes
 
+--- A view of each item, as many as there is room for.
 local function rows_of(items, view)
   local rows = {}
   for i = 1, math.min(#items, MOST_ROWS) do rows[i] = view(items[i]) end
+  if #items > MOST_ROWS then rows[#rows + 1] = view(nil, ("and %d more"):format(#items - MOST_ROWS)) end
   return rows
 end
 
-local function rest(items)
-  return #items > MOST_ROWS and h.p { class = "quiet", ("and %d more"):format(#items - MOST_ROWS) }
-end
-
 --- A table that scrolls by itself where it is wider than the page.
-local function wide_table(label, ...)
-  return h.div { class = "wide", tabindex = 0, role = "region", ["aria-label"] = label, h.table { ... } }
+local function wide_table(label, names, items, cells)
+  local head = {}
+  for i, name in ipairs(names) do head[i] = h.th { name } end
+  local function row(item, note)
+    local list = note and { h.td { note } } or {}
+    for i, cell in ipairs(item and cells(item) or {}) do list[i] = h.td { cell } end
+    return h.tr { list }
+  end
+  return h.div { class = "wide", tabindex = 0, role = "region", ["aria-label"] = label, h.table { h.tr { head }, rows_of(items, row) } }
 end
-
-local actions <const> = { "created", "modified", "deleted", "mode_changed", "type_changed", "unreadable" }
 
 --- An enumeration's value in words: "mode_changed".
 local function in_words(value) return (value:gsub("_", " ")) end
-
-local function count_changes(counts)
-  local parts = {}
-  for _, action in ipairs(actions) do
-    local count = counts[action] or 0
-    if count > 0 then parts[#parts + 1] = ("%d %s"):format(count, in_words(action)) end
-  end
-  return #parts > 0 and table.concat(parts, ", ") or "nothing changed"
-end
-
-local function changed_file(file)
-  return h.tr {
-    h.td { file.path }, h.td { class = "nowrap", in_words(file.action) },
-    h.td { class = "nowrap", file.size_bytes_before and format.size(file.size_bytes_before) or "" },
-    h.td { class = "nowrap", file.size_bytes and format.size(file.size_bytes) or "" },
-    h.td { file.left_out and "not in the diff: " .. in_words(file.left_out) or "" },
-  }
-end
 
 ---What the job changed in the workspace: the diff, and the files.
 ---@param source report.source
@@ -57,84 +41,70 @@ end
 function lists.changes(source)
   local changes = source.result.workspace_changes
   if not changes then return false end
-  return section("Changes", h.details { open = true,
-    h.summary { h.span { class = "what", count_changes(changes.counts), changes.since_resume and " since the job was resumed" } },
-    h.div { class = "inside",
-      source.patch and block.view(nil, source.patch, LONGEST_DIFF, true),
-      #changes.files > 0 and wide_table("Changed files",
-        h.tr { h.th { "Path" }, h.th { "Change" }, h.th { "Size before" }, h.th { "Size after" }, h.th { "" } },
-        rows_of(changes.files, changed_file)),
-      (#changes.files > MOST_ROWS or changes.truncated) and h.p { class = "quiet", "There are more files than are listed here." },
-    },
-  })
+  local counts = {}
+  for _, action in ipairs { "created", "modified", "deleted", "mode_changed", "type_changed", "unreadable" } do
+    local count = changes.counts[action] or 0
+    if count > 0 then counts[#counts + 1] = ("%d %s"):format(count, in_words(action)) end
+  end
+  return section("Changes",
+    h.p { #counts > 0 and table.concat(counts, ", ") or "nothing changed", changes.since_resume and " since the job was resumed" },
+    source.patch and parts.block(nil, source.patch, LONGEST_DIFF, true),
+    #changes.files > 0 and wide_table("Changed files", { "Path", "Change", "" }, changes.files, function(file)
+      return { file.path, in_words(file.action), file.left_out and "not in the diff: " .. in_words(file.left_out) or "" }
+    end),
+    changes.truncated and h.p { class = "quiet", "There are more files than are listed here." })
+end
+
+--- A list of items, each with a sign, a text and a note below it.
+local function signed_list(items, item_view)
+  return h.ul { class = "plain", rows_of(items, function(item, note)
+    if note then return h.li { parts.sign("…", "skipped"), " ", note } end
+    local view = item_view(item)
+    return h.li { class = view.class, parts.sign(view.sign[1], view.sign[2]), " ",
+      h.span { view.text, view.note and { h.br {}, h.span { class = "quiet", view.note } } } }
+  end) }
 end
 
 local met_signs <const> = { [true] = { "✓", "success", "met" }, [false] = { "✗", "failure", "not met" } }
 local NOT_CHECKED <const> = { "–", "skipped", "not checked" }
 local verifiers <const> = { check = "checked by the runner: ", model = "said by the model: " }
 
-local function verdict(item)
-  local sign = met_signs[item.met] or NOT_CHECKED
-  return h.li {
-    h.span { class = "sign " .. sign[2], ["aria-hidden"] = "true", sign[1] }, " ",
-    h.span { h.strong { item.criterion }, sign ~= NOT_CHECKED and h.span { class = "unseen", " (" .. sign[3] .. ")" }, h.br {},
-      h.span { class = "quiet", verifiers[item.verified_by] or sign == NOT_CHECKED and sign[3] or "", item.evidence } },
-  }
-end
-
 ---@param result table
 ---@return html.element|false
 function lists.acceptance(result)
-  local criteria = result.acceptance or {}
-  return #criteria > 0 and section("Acceptance", h.ul { class = "plain", rows_of(criteria, verdict) }, rest(criteria))
+  return #(result.acceptance or {}) > 0 and section("Acceptance", signed_list(result.acceptance, function(item)
+    local sign = met_signs[item.met] or NOT_CHECKED
+    local text = { h.strong { item.criterion }, sign ~= NOT_CHECKED and h.span { class = "unseen", " (" .. sign[3] .. ")" } }
+    return { sign = sign, text = text, note = { verifiers[item.verified_by] or sign == NOT_CHECKED and sign[3] or "", item.evidence } }
+  end))
 end
 
 local todo_signs <const> = {
   done = { "✓", "success" }, in_progress = { "▸", "model" }, dropped = { "–", "skipped" }, pending = { "○", "skipped" },
 }
 
-local function todo_item(item)
-  local sign = todo_signs[item.status]
-  return h.li { class = type(item.parent) == "string" and "part" or false,
-    h.span { class = "sign " .. sign[2], ["aria-hidden"] = "true", sign[1] }, " ",
-    h.span { item.title,
-      h.span { class = "quiet", " ", item.source == "agent" and "the model's own" or in_words(item.source), ", ", in_words(item.status) },
-      type(item.note) == "string" and { h.br {}, h.span { class = "quiet", item.note } } },
-  }
-end
-
---- Whether the list says more than the steps do.
-local function says_more(items)
-  for _, item in ipairs(items) do
-    if item.source ~= "step" then return #items <= MOST_OPEN end
-  end
-  return false
-end
-
 ---@param result table
 ---@return html.element|false
 function lists.todo(result)
   local todo = result.todo
-  if #todo.items == 0 then return false end
-  return section("Todo", h.details { open = says_more(todo.items),
-    h.summary { h.span { class = "what", ("%d of %d done"):format(todo.done, todo.total) } },
-    h.ul { class = "plain inside", rows_of(todo.items, todo_item) }, rest(todo.items),
-  })
+  return #todo.items > 0 and section("Todo", parts.fold({}, ("%d of %d done"):format(todo.done, todo.total),
+    signed_list(todo.items, function(item)
+      local from = item.source == "agent" and "the model's own" or in_words(item.source)
+      return {
+        sign = todo_signs[item.status], class = type(item.parent) == "string" and "part" or false,
+        text = { item.title, h.span { class = "quiet", " ", from, ", ", in_words(item.status) } },
+        note = type(item.note) == "string" and item.note or false,
+      }
+    end)))
 end
 
 ---@param result table
 ---@return html.element|false
 function lists.artifacts(result)
-  if #result.artifacts == 0 then return false end
-  local uploaded = false
-  for _, file in ipairs(result.artifacts) do uploaded = uploaded or file.ref ~= nil end
-  local function artifact(file)
-    return h.tr { h.td { file.path }, h.td { class = "nowrap", format.size(file.size_bytes) }, h.td { h.code { file.sha256 or "" } },
-      uploaded and h.td { file.ref or "" } }
-  end
-  return section("Artifacts", wide_table("Artifacts",
-    h.tr { h.th { "Path" }, h.th { "Size" }, h.th { "SHA-256" }, uploaded and h.th { "Reference" } },
-    rows_of(result.artifacts, artifact)), rest(result.artifacts))
+  return #result.artifacts > 0 and section("Artifacts",
+    wide_table("Artifacts", { "Path", "Size", "SHA-256", "Reference" }, result.artifacts, function(file)
+      return { file.path, words.size(file.size_bytes), h.code { file.sha256 or "" }, file.ref or "" }
+    end))
 end
 
 --- What kept commands from writing elsewhere.
@@ -148,13 +118,12 @@ end
 ---@return html.element
 function lists.about(source)
   local result = source.result
-  local used = result.resource_usage
   return section("Resources and origin",
     h.dl {
       h.dt { "Time" },
-      h.dd { format.duration(result.duration_ms), ", from ", format.time(result.started_at), " to ", format.time(result.finished_at) },
-      h.dt { "CPU" }, h.dd { format.duration(used.cpu_time_ms) },
-      h.dt { "Largest process" }, h.dd { format.size(used.max_rss_bytes) },
+      h.dd { words.duration(result.duration_ms), ", from ", parts.time(result.started_at), " to ", parts.time(result.finished_at) },
+      h.dt { "CPU" }, h.dd { words.duration(result.resource_usage.cpu_time_ms) },
+      h.dt { "Largest process" }, h.dd { words.size(result.resource_usage.max_rss_bytes) },
       h.dt { "Confinement" }, h.dd { confined(result.confinement) },
       h.dt { "Protocol" }, h.dd { result.protocol_version },
       h.dt { "Report" }, h.dd { "by cynode-sba ", version, ". ", table.concat(source.notes, " ") },

@@ -1,11 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The input of a report: a result, and the journal and job next to it if they belong to the same job.
+-- The input of a report: a result, and the journal and job next to it if they belong to the same job. A damaged journal is used up to the
+-- damage.
 
-local digest = require "sba.report.digest"
 local file = require "native.file"
-local format = require "sba.report.format"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
+local lines = require "sba.util.lines"
+local parts = require "sba.report.parts"
+local past = require "sba.run.past"
 local result_schema = require "sba.result.result_schema"
 local schema_check = require "sba.util.schema_check"
 local secret = require "sba.util.secret"
@@ -27,16 +29,9 @@ local readable <const> = with(result_schema, {
   properties = with(result_schema.properties, { failure_code = { type = { "string", "null" } } }),
 })
 
--- What of a job is ours.
-local job_schema <const> = {
-  properties = {
-    job_id = {}, steps = { items = { properties = { id = {}, type = {}, arguments = { properties = {} }, args = { properties = {} } } } },
-  },
-}
-
 ---@class report.source
 ---@field result table a valid result
----@field journal? report.digest
+---@field journal? past
 ---@field calls table<integer, { type: string, arguments: table }> the arguments of steps, as far as known, by index from 1
 ---@field running boolean the runner of a job that is not over still runs
 ---@field patch? string changes.patch of the artifacts next to the result
@@ -53,24 +48,30 @@ local function read_result(path)
   return secret.clean(result, result_schema)
 end
 
---- The journal of the result's job; otherwise nil and the reason.
-local function read_journal(path, result)
-  local bytes, failure = file.read(path, LARGEST, { regular = true })
-  if not bytes then
-    if failure.code == "not_found" then return nil, "There is no journal next to the result." end
-    return nil, "The journal next to the result cannot be read: " .. failure.message .. "."
-  end
-  local journal = digest.read(bytes)
-  if journal.job_id ~= result.job_id or journal.task_id ~= result.task_id then
+---The journal of a result's job, folded.
+---@param bytes string
+---@param result { job_id: string, task_id: string }
+---@return past?, string note
+function source.journal(bytes, result)
+  local journal = past.new()
+  journal.started = {}
+  local problem, is_torn = journal:fold({ brief = true }, lines(bytes))
+  local job = journal.job or {}
+  if job.job_id ~= result.job_id or job.task_id ~= result.task_id then
     return nil, "The journal next to the result belongs to another job and was ignored."
   end
-  if journal.problem then return journal, "The journal next to the result is damaged: " .. journal.problem .. "." end
-  return journal, "This report uses the journal next to the result."
+  for _, step in pairs(journal.started) do
+    step.type, step.arguments = secret.redact(step.type), secret.clean(step.arguments, {})
+  end
+  if not problem then return journal, "This report uses the journal next to the result." end
+  return journal, ("The journal next to the result is damaged: %s%s."):format(problem, is_torn and "" or "; the lines after it are ignored")
 end
 
-local function is_of(job, bytes, result, journal)
-  if type(job) ~= "table" or type(job.steps) ~= "table" or job.job_id ~= result.job_id then return false end
-  return not journal or journal.job_sha256 == text.sha256(bytes)
+local function read_journal(path, result)
+  local bytes, failure = file.read(path, LARGEST, { regular = true })
+  if bytes then return source.journal(bytes, result) end
+  if failure.code == "not_found" then return nil, "There is no journal next to the result." end
+  return nil, "The journal next to the result cannot be read: " .. failure.message .. "."
 end
 
 --- The job of the result. The digest in the journal tells whether it is exactly this file.
@@ -78,13 +79,9 @@ local function read_job(paths, result, journal)
   for _, path in ipairs(paths) do
     local bytes = file.read(path, LARGEST_JOB, { regular = true })
     local job = bytes and json.decode(bytes)
-    if is_of(job, bytes, result, journal) then return secret.clean(job, job_schema) end
+    local is_its = type(job) == "table" and type(job.steps) == "table" and job.job_id == result.job_id
+    if is_its and (not journal or journal.job.job_sha256 == text.sha256(bytes)) then return job end
   end
-end
-
-local function arguments_of(step)
-  local arguments = step.arguments or step.args
-  return type(arguments) == "table" and arguments or {}
 end
 
 --- Adds the arguments of a direct job's steps.
@@ -92,14 +89,14 @@ local function add_job_calls(calls, job, result)
   for i, entry in ipairs(result.steps) do
     local step = job.steps[i]
     if type(step) ~= "table" or step.type ~= entry.type or (step.id or "step-" .. i) ~= entry.id then return end
-    calls[i] = calls[i] or { type = step.type, arguments = arguments_of(step) }
+    local arguments = step.arguments or step.args
+    calls[i] = { type = step.type, arguments = type(arguments) == "table" and secret.clean(arguments, {}) or {} }
   end
 end
 
 --- The diff of what the job changed: the artifact whose digest the result has.
 local function read_patch(directory, result)
-  if not result.workspace_changes then return nil end
-  for _, artifact in ipairs(result.artifacts) do
+  for _, artifact in ipairs(result.workspace_changes and result.artifacts or {}) do
     if artifact.path == PATCH then
       local bytes = file.read(directory .. "artifacts/" .. PATCH, LARGEST_JOB, { regular = true })
       return bytes and text.sha256(bytes) == artifact.sha256 and secret.redact((text.repair(bytes))) or nil
@@ -109,20 +106,19 @@ end
 
 --- Adds the step that ran to the steps of a job that is not over, and corrects its duration: the result was written before.
 local function add_running(result, journal, is_running)
-  local now = is_running and interrupt.timestamp() or journal and journal.last
-  local started, last = format.instant(result.started_at), format.instant(now)
-  local latest = math.max(format.instant(result.finished_at) or 0, last or 0)
-  if started and latest > started then
-    result.duration_ms = math.max(result.duration_ms, latest - started)
-    if last == latest then result.finished_at = now end
+  local now = is_running and interrupt.timestamp() or journal and journal.last or result.finished_at
+  if (parts.instant(now) or 0) > (parts.instant(result.finished_at) or 0) then
+    result.finished_at = now
+    result.duration_ms = math.max(result.duration_ms, parts.instant(now) - (parts.instant(result.started_at) or math.huge))
   end
-  local step = not journal and result.running_step or journal and journal.begun
+  local step = result.running_step
+  if journal then step = select(2, next(journal.begun)) end
   if not step then return end
-  local at = step.started_at or result.finished_at
-  local said = result.running_step or {}
+  local at = step.started_at or step.at or result.finished_at
+  local latest = parts.instant(result.finished_at)
   result.steps[#result.steps + 1] = {
     index = #result.steps, id = step.id, type = step.type, status = is_running and "running" or "interrupted", started_at = at,
-    output = said.output, output_truncated = said.output_truncated, duration_ms = math.max(0, latest - (format.instant(at) or latest)),
+    output = (result.running_step or {}).output, duration_ms = math.max(0, latest and latest - (parts.instant(at) or latest) or 0),
   }
 end
 
@@ -142,13 +138,14 @@ function source.read(path, job_path)
     table.insert(paths, 1, directory .. "job.json")
   end
   if result.failure_code == "interrupted" then add_running(result, journal, is_running) end
-  local calls = journal and journal.calls or {}
-  local is_agent = journal and (journal.model or #journal.turns > 0) or result.inference and result.final_answer
+  local calls = {}
+  for index, step in pairs(journal and journal.started or {}) do calls[index] = step.arguments and step end
+  local is_agent = journal and (journal.session or #journal.exchanges > 0) or result.inference and result.final_answer
   if not is_agent and #result.steps > 0 then
     local job = read_job(paths, result, journal)
     if job then add_job_calls(calls, job, result) end
     notes[#notes + 1] = job and "Commands and diffs come from the job file."
-      or "The job file is not next to the result, so commands are shortened and diffs are missing."
+      or "The job file is not next to the result, so commands and diffs are missing."
   end
   return { result = result, journal = journal, calls = calls, notes = notes, patch = patch, running = is_running }
 end

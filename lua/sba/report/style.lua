@@ -7,7 +7,7 @@ return [[
   --success: #116329; --success-bar: #2da44e; --success-wash: #e6f6ea;
   --failure: #a40e26; --failure-bar: #d1242f; --failure-wash: #ffebe9;
   --timeout: #7d4e00; --timeout-bar: #c98200; --timeout-wash: #fff4d6;
-  --skipped: #57606a; --model: #6639ba; --model-bar: #8250df; --hunk: #0550ae;
+  --model: #6639ba; --model-bar: #8250df; --hunk: #0550ae;
 }
 @media (prefers-color-scheme: dark) {
   :root {
@@ -15,8 +15,7 @@ return [[
     --success: #5fd07a; --success-bar: #3fb950; --success-wash: #11281a;
     --failure: #ff8b82; --failure-bar: #f85149; --failure-wash: #341a1c;
     --timeout: #eab64f; --timeout-bar: #d29922; --timeout-wash: #2e2412;
-    --skipped: #9aa5b1; --model: #c3a2ff; --model-bar: #a371f7; --hunk: #79b8ff;
-      --c-cyan: #62cfe0; --c-grey: #9aa5b1;
+    --model: #c3a2ff; --model-bar: #a371f7; --hunk: #79b8ff;
   }
 }
 * { box-sizing: border-box; }
@@ -35,39 +34,28 @@ code, pre, .what { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaV
 .quiet { color: var(--quiet); font-size: .92rem; }
 .nowrap { white-space: nowrap; }
 .label { margin: .8rem 0 .2rem; color: var(--quiet); font-size: .8rem; font-weight: 600; }
-.help .label { font-size: inherit; margin: 0; }
+.why .label { font-size: inherit; margin: 0; }
 .what, li { position: relative; }
 .unseen { position: absolute; left: 0; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+.success { --ink-of: var(--success); --bar: var(--success-bar); --wash: var(--success-wash); }
+.failure { --ink-of: var(--failure); --bar: var(--failure-bar); --wash: var(--failure-wash); }
+.timeout, .interrupted { --ink-of: var(--timeout); --bar: var(--timeout-bar); --wash: var(--timeout-wash); }
+.model, .running { --ink-of: var(--model); --bar: var(--model-bar); --wash: var(--track); }
+.skipped { --ink-of: var(--quiet); --bar: var(--line); --wash: var(--track); }
 .sign { font-weight: 700; }
-.sign.success, .verdict.success { color: var(--success); } .sign.failure, .verdict.failure { color: var(--failure); }
-.sign.timeout, .verdict.timeout, .sign.interrupted, .verdict.interrupted { color: var(--timeout); }
-.sign.running, .verdict.running { color: var(--model); } .sign.skipped { color: var(--skipped); } .sign.model { color: var(--model); }
-.verdict { display: inline-block; margin: 0; padding: .15rem .8rem; border-radius: 1rem; background: var(--track); }
-.verdict.success { background: var(--success-wash); } .verdict.failure { background: var(--failure-wash); }
-.verdict.timeout, .verdict.interrupted { background: var(--timeout-wash); }
-.why {
-  margin: 1rem 0; padding: .8rem 1rem; border-radius: .5rem; border-left: .3rem solid var(--failure-bar); background: var(--failure-wash);
-}
-.why.timeout, .why.interrupted { border-color: var(--timeout-bar); background: var(--timeout-wash); }
-.why.running { border-color: var(--model-bar); background: var(--track); }
-.mistakes { margin: .3rem 0; padding-left: 1.2rem; }
-.about { font-size: 1.05rem; }
+.sign, .verdict { color: var(--ink-of); }
+.verdict { display: inline-block; margin: 0; padding: .15rem .8rem; border-radius: 1rem; background: var(--wash); }
+.why { margin: 1rem 0; padding: .8rem 1rem; border-radius: .5rem; border-left: .3rem solid var(--bar); background: var(--wash); }
 .message { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: .9rem; white-space: pre-wrap; }
-.message code { font-weight: 700; }
 .answer { padding: .8rem 1rem; border: 1px solid var(--line); border-radius: .5rem; background: var(--card); white-space: pre-wrap; }
 svg { display: block; }
 .strip { width: 100%; height: 1.6rem; border-radius: .3rem; } .strip.two { height: 3.2rem; }
-.track { fill: var(--track); }
-rect.success { fill: var(--success-bar); } rect.failure { fill: var(--failure-bar); }
-rect.timeout, rect.interrupted { fill: var(--timeout-bar); }
-rect.model, rect.running { fill: var(--model-bar); }
+rect { fill: var(--bar); } .track { fill: var(--track); }
 a:hover rect { opacity: .7; }
-.ticks { position: relative; height: 1.5rem; overflow: hidden; color: var(--quiet); font-size: .78rem; }
-.ticks span { position: absolute; padding-left: .25rem; border-left: 1px solid var(--line); white-space: nowrap; }
-.ticks .late { padding: 0 .25rem 0 0; border: 0; border-right: 1px solid var(--line); }
-details { border: 1px solid var(--line); border-radius: .4rem; background: var(--card); margin: .3rem 0; }
-details.failure { border-color: var(--failure-bar); } details.running { border-color: var(--model-bar); }
-details.timeout, details.interrupted { border-color: var(--timeout-bar); }
+.ticks { display: flex; color: var(--quiet); font-size: .78rem; }
+.ticks span { flex: 1; padding-left: .25rem; border-left: 1px solid var(--line); white-space: nowrap; }
+details { border: 1px solid var(--bar, var(--line)); border-radius: .4rem; background: var(--card); margin: .3rem 0; }
+details.success { border-color: var(--line); }
 summary {
   position: relative; display: grid; grid-template-columns: 1.1rem 2.3rem minmax(0, 1fr) 5rem; gap: .6rem; align-items: center;
   padding: .35rem .7rem .35rem 1.5rem; cursor: pointer; list-style: none;
@@ -80,8 +68,7 @@ details:not([class]) summary { grid-template-columns: minmax(0, 1fr); }
 summary:hover { background: var(--track); border-radius: .4rem; }
 summary:focus-visible, pre:focus-visible, a:focus-visible { outline: 2px solid var(--link); outline-offset: 1px; }
 summary .what { overflow: hidden; white-space: nowrap; text-overflow: ellipsis; }
-.number, .time { color: var(--quiet); font-size: .85rem; font-variant-numeric: tabular-nums; text-align: right; }
-.number, .time { white-space: nowrap; }
+.number, .time { color: var(--quiet); font-size: .85rem; font-variant-numeric: tabular-nums; text-align: right; white-space: nowrap; }
 .inside { padding: .1rem .9rem .8rem; scroll-margin-top: 5rem; }
 .inside:target { box-shadow: inset .25rem 0 var(--link); }
 pre {
@@ -90,15 +77,12 @@ pre {
 }
 pre span { display: block; }
 pre.ends { display: flex; flex-direction: column-reverse; } pre.ends .whole { flex: none; }
-pre.tail { max-height: 20rem; }
-pre .note { color: var(--quiet); font-weight: 400; }
 .added { color: var(--success); background: var(--success-wash); } .removed { color: var(--failure); background: var(--failure-wash); }
 .hunk { color: var(--hunk); } .file { font-weight: 700; }
 .byte { padding: 0 .15em; border-radius: .2em; background: var(--track); color: var(--model); font-weight: 400; font-size: .9em; }
 .facts { display: flex; flex-wrap: wrap; gap: .2rem 1.1rem; margin-top: .6rem; color: var(--quiet); font-size: .85rem; }
-.fact b { color: var(--ink); font-weight: 600; }
+.facts b { color: var(--ink); font-weight: 600; }
 ul.plain { margin: .3rem 0; padding: 0; list-style: none; }
-ul.plain.inside { padding: .1rem .9rem .5rem; }
 ul.plain li { display: grid; grid-template-columns: 1.4rem minmax(0, 1fr); padding: .2rem 0; }
 ul.plain li.part { margin-left: 1.4rem; }
 ul.calls { margin: .2rem 0; padding-left: 1.2rem; }
@@ -111,20 +95,14 @@ dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .2re
 dt { color: var(--quiet); } dd { margin: 0; }
 @media (max-width: 42rem) {
   body { padding: 1rem .7rem 3rem; }
-  h1 { font-size: 1.3rem; }
   summary { grid-template-columns: 1.1rem 2.3rem minmax(0, 1fr) auto; gap: .2rem .5rem; }
-  .ticks span:nth-child(even) { display: none; }
-  summary .what { white-space: normal; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; }
   .turn summary { grid-template-columns: 1.6rem minmax(0, 1fr); }
   .turn .time { grid-column: 2; text-align: left; white-space: normal; }
-  pre { max-height: 24rem; padding: .5rem; }
   dl { grid-template-columns: minmax(0, 1fr); gap: 0; } dd { margin-bottom: .4rem; }
 }
 @media print {
-  :root { --page: #fff; --card: #fff; }
   body { max-width: none; padding: 0; font-size: 10pt; }
   pre { max-height: none; overflow: visible; }
-  summary::before { content: "" !important; }
   details, tr, .why { break-inside: avoid-page; }
   h2 { break-after: avoid; }
 }

@@ -17,7 +17,7 @@ local secret = require "sba.util.secret"
 ---@field entries table<integer, { part: integer|string, size?: integer, entry: table }> of finished steps, by index from 1; part and
 ---size as record:add_step takes them
 ---@field begun table<integer, table> the step.started of steps that have not ended; `output`: what one had said, set by accept
----@field started? table<integer, table> the step.started of all steps, for a report
+---@field started? table<integer, table> the step.started of all steps, for a report; `turn`: after how many exchanges
 ---@field changes? { index: integer, plan: table, committed?: boolean } of the last step; committed: it has ended well
 ---@field append? { index: integer, size?: integer } the step that last began to append to a file, and the file's size before
 ---@field planned table<string, true> the temporary names in all plans, as the journal writes them
@@ -115,7 +115,7 @@ end
 apply["step.started"] = function(self, event)
   local index = event.index + 1
   self.begun[index], self.changes = event, nil
-  if self.started then self.started[index] = event end
+  if self.started then self.started[index], event.turn = event, #self.exchanges end
 end
 
 apply["step.changes"] = function(self, event)

@@ -86,6 +86,28 @@ function words.counted(count, noun)
   return ("%d %s%s"):format(count, noun, count == 1 and "" or "s")
 end
 
+local MINUTE <const>, HOUR <const> = 60000, 3600000 -- milliseconds
+
+---@param ms integer
+---@return string "< 1 ms", "12 ms", "3.4 s", "2 min 05 s", "1 h 02 min"
+function words.duration(ms)
+  if ms < 1 then return "< 1 ms" end
+  if ms < 1000 then return ("%d ms"):format(ms) end
+  if ms < MINUTE then return ("%.1f s"):format(ms / 1000) end
+  if ms < HOUR then return ("%d min %02d s"):format(ms // MINUTE, ms % MINUTE // 1000) end
+  return ("%d h %02d min"):format(ms // HOUR, ms % HOUR // MINUTE)
+end
+
+---@param bytes integer
+---@return string "12 bytes", "3.4 KiB"
+function words.size(bytes)
+  local value, unit, units = bytes, 0, { "KiB", "MiB", "GiB", "TiB" }
+  while value >= 1024 and unit < #units do
+    value, unit = value / 1024, unit + 1
+  end
+  return unit == 0 and words.counted(bytes, "byte") or ("%.1f %s"):format(value, units[unit])
+end
+
 local outcomes <const> = {
   { "success", "succeeded" }, { "failure", "failed" }, { "timeout", "timed out" }, { "interrupted", "interrupted" },
   { "running", "running" }, { "skipped", "skipped" },

@@ -1,0 +1,117 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What the sections of a report are made of: blocks of foreign text, what is folded, times and statuses. A block is bounded, its head
+-- and tail are shown with the count left out; the lines of a diff are coloured, and their signs stay: colour is never all there is.
+
+local describe = require "sba.util.describe"
+local excerpt = require "sba.util.excerpt"
+local h = require "sba.report.html".elements
+local lines = require "sba.util.lines"
+local utc = require "sba.util.utc"
+
+local parts = {}
+
+local TAIL_LINES <const>, TAIL_BYTES <const> = 20, 8192 -- of the end of an output alone
+
+-- What stands for a status, and how it and its time are said; the sign is never all there is.
+parts.status = {
+  success = { sign = "✓", name = "succeeded", lasted = "took" },
+  failure = { sign = "✗", name = "failed", lasted = "took" },
+  timeout = { sign = "◷", name = "timed out", lasted = "took" },
+  skipped = { sign = "–", name = "skipped" },
+  -- Of a job that is not over.
+  running = { sign = "▸", name = "is running", lasted = "has run for" },
+  interrupted = { sign = "✗", name = "was interrupted", lasted = "ran for at least" },
+}
+
+---A sign before what it is about, for who sees it.
+---@param sign string
+---@param class string
+---@return html.element
+function parts.sign(sign, class) return h.span { class = "sign " .. class, ["aria-hidden"] = "true", sign } end
+
+---Milliseconds since 1970-01-01 UTC of a time as results have it, or nil.
+---@param time any RFC 3339 in UTC
+---@return integer?
+function parts.instant(time)
+  local year, month, day, hour, minute, second = tostring(time):match("^(%d%d%d%d)%-(%d%d)%-(%d%d)T(%d%d):(%d%d):(%d%d%.?%d*)Z$")
+  if not year then return nil end
+  return math.floor(utc(tonumber(year), tonumber(month), tonumber(day), tonumber(hour), tonumber(minute), tonumber(second)) * 1000 + 0.5)
+end
+
+---@param time string RFC 3339 in UTC
+---@return html.element "2026-01-31 12:00:00 UTC"
+function parts.time(time)
+  return h.time { datetime = time, class = "nowrap", (time:gsub("T", " ", 1):gsub("%.%d+Z$", " UTC")) }
+end
+
+---What a call is about, in a few words.
+---@param call { arguments: table } of a journal or a job file, whose arguments may be of any shape
+---@return string "" where they are not what the type asks for
+function parts.about(call)
+  local ok, what = pcall(describe, call)
+  return ok and type(what) == "string" and what or ""
+end
+
+-- The first that fits a line says what it is.
+local kinds <const> = {
+  { "^diff ", "file" }, { "^%+%+%+ ", "file" }, { "^%-%-%- ", "file" }, { "^%*%*%* ", "file" },
+  { "^@@", "hunk" }, { "^%+", "added" }, { "^%-", "removed" },
+}
+
+local function diff_line(line)
+  for _, kind in ipairs(kinds) do
+    if line:find(kind[1]) then return h.span { class = kind[2], line } end -- bounded: all of them are anchored and short
+  end
+  return line
+end
+
+local function is_diff(bytes)
+  return bytes:find("^diff %-%-git ") ~= nil or bytes:find("^%-%-%- [^\n]*\n%+%+%+ ") ~= nil
+end
+
+---@param label? string what it is
+---@param bytes string UTF-8
+---@param limit integer bytes that are shown
+---@param as_diff? boolean it is a diff, whatever it begins with
+---@return table children
+function parts.block(label, bytes, limit, as_diff)
+  local shown, content = excerpt.of(bytes, limit), {}
+  for _, line, is_whole in lines((as_diff or is_diff(bytes)) and shown or "") do
+    content[#content + 1] = diff_line(line .. (is_whole and "\n" or ""))
+  end
+  return { label and h.p { class = "label", label }, h.pre { content[1] and content or shown } }
+end
+
+---What a step printed, as a terminal without colours shows it. The box opens at its end, which is where what went wrong stands: it lays
+---out its one child from there.
+---@param label string
+---@param bytes string UTF-8
+---@param limit integer bytes that are shown
+---@return table children
+function parts.output(label, bytes, limit)
+  if is_diff(bytes) then return parts.block(label, bytes, limit) end
+  local list = {}
+  for _, line, is_whole in lines((excerpt.of(bytes, limit):gsub("\27%[[%d;:]*[mK]", ""))) do
+    list[#list + 1] = excerpt.overwritten(line) .. (is_whole and "\n" or "")
+  end
+  return { h.p { class = "label", label }, h.pre { class = "ends", tabindex = 0, h.span { class = "whole", table.concat(list) } } }
+end
+
+---The last lines of an output, for the place where a job says why it failed.
+---@param bytes string UTF-8
+---@return table children
+function parts.tail(bytes)
+  local list, more = excerpt.last_lines(bytes, TAIL_LINES)
+  return parts.output("The end of its output", (more and "[...]\n" or "") .. table.concat(list, "\n"), TAIL_BYTES)
+end
+
+---What is folded below a line.
+---@param about { class: string, id?: string, open?: boolean } the target of links is inside: a browser opens what is folded around it
+---@param summary table children
+---@param ... any children
+---@return html.element
+function parts.fold(about, summary, ...)
+  return h.details { class = about.class, open = about.open, h.summary { summary }, h.div { class = "inside", id = about.id, ... } }
+end
+
+return parts
