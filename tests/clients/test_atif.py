@@ -37,7 +37,7 @@ class Atif(AgentCase):
                    {"content": ""}, finish("All is done.", ("a exists", True, "step-2 wrote it"))]
         job = self.agent_job(context={"acceptance_criteria": ["a exists"], "task_context": "TASK"})
         outcome = self.run_agent(self.server(*replies), job=job)
-        self.assertEqual(outcome.exit, 0, outcome.result["failure_message"])
+        self.assert_end(outcome, 0)
         return outcome
 
     def test_an_agents_job(self):
@@ -76,7 +76,7 @@ class Atif(AgentCase):
         self.assertGreaterEqual(int(done.stdout), 8, "the run, its turns, their calls")
 
     def test_a_direct_job(self):
-        job = self.job(self.step("run_command", shell="echo out"), self.step("write_file", path="a", content="x"),
+        job = self.job(self.sh("echo out"), self.step("write_file", path="a", content="x"),
                        self.step("run_command", command="false"), self.step("list_tree"))
         job["steps"][1]["id"] = "mine"
         self.run_job(job)
@@ -99,7 +99,7 @@ class Atif(AgentCase):
         self.assertEqual((document["extra"]["status"], document["steps"][-1]["message"]), ("interrupted", "The job ended: interrupted."))
         self.assertEqual(document["steps"][3]["observation"]["results"][0]["extra"]["status"], "interrupted")
         outcome = self.run_agent(self.server(finish("It is done.")), "--resume")
-        self.assertEqual(outcome.exit, 0, outcome.result["failure_message"])
+        self.assert_end(outcome, 0)
         steps = self.document()["steps"]
         self.assertIn("The run was interrupted. It continues here.", [step["message"] for step in steps])
         self.assertEqual(steps[-1]["tool_calls"][0]["function_name"], "finish")

@@ -29,12 +29,12 @@ class ConfinedCase(sba.SandboxCase):
 
     def shell(self, script, *more, **options):
         """Runs a script as the only step; gives its outcome and what it printed."""
-        done = self.run_job(self.job(self.step("run_command", shell=script), **options.pop("fields", {})), *more, **options)
-        return done, done.result["steps"][0].get("output", "")
+        done = self.run_job(self.job(self.sh(script), **options.pop("fields", {})), *more, **options)
+        return done, done.steps[0].get("output", "")
 
     def assert_untouched(self, done):
         """The result is the runner's own, and so is all that lies beside it."""
         self.assertEqual(done.result["job_id"], "job-1")
-        self.assertEqual([step["type"] for step in done.result["steps"]], ["run_command"])
+        self.assertEqual([step["type"] for step in done.steps], ["run_command"])
         names = {entry.name for entry in self.job_directory.iterdir()}
         self.assertLessEqual(names, {"job.json", "result.json", "todo.json", "journal.jsonl", "artifacts"}, names)

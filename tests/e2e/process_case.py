@@ -104,4 +104,4 @@ class HostileCase(sba.SandboxCase):
         return self.first(done)["result"]["stdout"]
 
     def first(self, done):
-        return done.result["steps"][0]
+        return done.steps[0]

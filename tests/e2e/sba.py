@@ -54,6 +54,11 @@ def may(*namespace_and_mount):
 MAY_MOUNT = bool(UID) and may("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/tmp")
 
 
+def of_result(name):
+    """A property that is this member of the result."""
+    return property(lambda self: self.result[name])
+
+
 class Outcome:
     """What a finished run left: exit status, result (dict or None), log (list of dicts), stdout and stderr (bytes)."""
 
@@ -61,6 +66,13 @@ class Outcome:
         self.exit, self.stdout, self.stderr = process.returncode, stdout, stderr
         self.result_bytes = result_path.read_bytes() if result_path.is_file() else None
         self.result = json.loads(self.result_bytes) if self.result_bytes else None
+
+    code, message, answer = of_result("failure_code"), of_result("failure_message"), of_result("final_answer")
+    status, steps = of_result("status"), of_result("steps")
+
+    @property
+    def statuses(self):
+        return [step["status"] for step in self.steps]
 
     @property
     def log(self):
@@ -154,6 +166,11 @@ class SandboxCase(unittest.TestCase):
     def step(type, **arguments):
         return {"type": type, "arguments": arguments}
 
+    @staticmethod
+    def sh(script, **more):
+        """A step that runs a script."""
+        return SandboxCase.step("run_command", shell=script, **more)
+
     def arguments(self):
         return ["--job", str(self.job_directory / "job.json"), "--result", str(self.result_path),
                 "--workspace", str(self.workspace)]
@@ -220,6 +237,10 @@ class SandboxCase(unittest.TestCase):
             process.communicate()
             self.fail(f"the runner did not end within {timeout} s")
         return Outcome(process, stdout, stderr, self.result_path)
+
+    def assert_end(self, outcome, exit, code=None):
+        """The job ended with this exit status and failure code."""
+        self.assertEqual((outcome.exit, outcome.code), (exit, code), outcome.result)
 
     def assert_in_time(self, done, max_runtime_seconds, slow):
         """From the acceptance on, by the log's own times. Where others use the machine too, it may take as many times longer as

@@ -17,10 +17,10 @@ class TheLoop(AgentCase):
                 server = self.server(calls(("write_file", {"path": f"{form}.txt", "content": "hello"})),
                                      call("run_command", argv=["cat", f"{form}.txt"]), finish("It says hello."))
                 outcome = self.run_agent(server, form=form)
-                self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"), outcome.result)
-                self.assertEqual([(step["id"], step["type"], step["status"]) for step in outcome.result["steps"]],
+                self.assert_end(outcome, 0)
+                self.assertEqual([(step["id"], step["type"], step["status"]) for step in outcome.steps],
                                  [("step-1", "write_file", "success"), ("step-2", "run_command", "success")])
-                self.assertEqual(outcome.result["final_answer"], "It says hello.")
+                self.assertEqual(outcome.answer, "It says hello.")
                 self.assertEqual((self.workspace / f"{form}.txt").read_text(), "hello")
                 inference = outcome.result["inference"]
                 self.assertEqual((inference["model"], inference["requests"]), ("m", 3))
@@ -30,14 +30,14 @@ class TheLoop(AgentCase):
     def test_a_model_outside_the_list_is_never_named(self):
         server = self.server({"content": "x"}, models={"other": {}})
         outcome = self.run_agent(server, env={"INFERENCE_MODEL": "other"})
-        self.assertEqual(outcome.result["failure_code"], "inference_unavailable")
+        self.assertEqual(outcome.code, "inference_unavailable")
         self.assertNotIn("other", json.dumps([request["body"] for request in server.requests]))
 
     def test_a_failing_tool_is_an_answer(self):
         server = self.server(call("read_file", path="../outside"), call("run_command", shell="exit 3"), finish("sorry"))
         outcome = self.run_agent(server)
-        self.assertEqual(outcome.exit, 0)
-        self.assertEqual([step["status"] for step in outcome.result["steps"]], ["failure", "failure"])
+        self.assert_end(outcome, 0)
+        self.assertEqual(outcome.statuses, ["failure", "failure"])
         self.assertIn("path escapes workspace", self.told(server, 1))
         self.assertEqual([line["level"] for line in outcome.events("step.finished")], ["info", "info"], "nothing is wrong with the job")
         for line in outcome.events("model.response"):
@@ -84,7 +84,7 @@ class TheLoop(AgentCase):
                     server = self.server(turn, {"content": ""}, turn, {"content": json.dumps(
                         {"tool": "finish", "arguments": {"answer": "ok"}})}, models=models)
                     outcome = self.run_agent(server, form=form)
-                    self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "ok"), outcome.result)
+                    self.assertEqual((outcome.exit, outcome.answer), (0, "ok"), outcome.result)
                     for request in server.chats():
                         self.assertIn("Time left:", request["messages"][-1]["content"])
 
@@ -117,7 +117,7 @@ class Commands(AgentCase):
     def told_of(self, shell, **options):
         server = self.server(call("run_command", shell=shell), finish("ok"))
         outcome = self.run_agent(server, **options)
-        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assert_end(outcome, 0)
         return self.told(server, 1).removeprefix("[step-1]\n")
 
     @unittest.skipUnless(shutil.which("bash"), "wants bash")
@@ -128,15 +128,15 @@ class Commands(AgentCase):
         self.assertRegex(server.chats()[0]["messages"][0]["content"], r"Shell: \S+/bash\n")
         context = {"acceptance_criteria": [{"criterion": "c", "check": {"shell": "test $0 = /bin/sh"}}]}
         self.assertEqual(self.told_of("echo ${0##*/}", job=self.agent_job(context=context)), "bash\n")
-        outcome = self.run_job(self.job(self.step("run_command", shell="echo $0")))
-        self.assertEqual(outcome.result["steps"][0]["output"], "/bin/sh\n")
+        outcome = self.run_job(self.job(self.sh("echo $0")))
+        self.assertEqual(outcome.steps[0]["output"], "/bin/sh\n")
 
     def test_nothing_waits_for_a_person(self):
         shell = "echo $PAGER $GIT_PAGER $GIT_EDITOR $CI $DEBIAN_FRONTEND $PIP_PROGRESS_BAR"
         self.assertEqual(self.told_of(shell), "cat cat true 1 noninteractive off\n")
         self.assertEqual(self.told_of(shell, env={"CI": "no", "GIT_EDITOR": "ed"}), "cat cat ed no noninteractive off\n")
-        outcome = self.run_job(self.job(self.step("run_command", shell="echo [$PAGER]")))
-        self.assertEqual(outcome.result["steps"][0]["output"], "[]\n")
+        outcome = self.run_job(self.job(self.sh("echo [$PAGER]")))
+        self.assertEqual(outcome.steps[0]["output"], "[]\n")
 
     def test_a_command_that_takes_too_long_says_what_it_printed_and_what_helps(self):
         server = self.server(call("run_command", command="echo begun; sleep 60", timeout_seconds=1), finish("ok"))
@@ -155,8 +155,9 @@ class Tools(AgentCase):
         return {tool["function"]["name"]: tool["function"]["parameters"]["properties"] for tool in body["tools"]}, body
 
     def test_those_that_are_taken_and_not_shown(self):
-        tools, _ = self.shown()
+        tools, body = self.shown()
         self.assertEqual((next(iter(tools)), "apply_unified_diff" in tools), ("run_command", False))
+        self.assertLess(len(json.dumps(body["tools"])), 4000, "about 1,200 tokens")
         self.put("a", "1\n")
         server = self.server(call("apply_patch", diff="--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n"), finish("ok"))
         self.assertEqual(self.run_agent(server).exit, 0)
@@ -190,38 +191,38 @@ class Budget(AgentCase):
         self.assertEqual(["Less than a fifth of the job's requests is left" in end for end in ends], [False] * 4 + [True])
         server = self.server(*look)
         outcome = self.run_agent(server, job=self.job_with(max_requests=5))
-        self.assertEqual((outcome.exit, outcome.result["failure_code"], len(server.chats())), (1, "constraint_violation", 5))
-        self.assertIn("inference.max_requests is reached: 5 of 5 requests", outcome.result["failure_message"])
-        self.assertEqual(len(outcome.result["steps"]), 5)
+        self.assertEqual((outcome.exit, outcome.code, len(server.chats())), (1, "constraint_violation", 5))
+        self.assertIn("inference.max_requests is reached: 5 of 5 requests", outcome.message)
+        self.assertEqual(len(outcome.steps), 5)
         outcome = self.run_agent(server, "--resume", job=self.job_with(max_requests=5))
-        self.assertEqual((outcome.result["failure_code"], len(server.chats())), ("constraint_violation", 5))
+        self.assertEqual((outcome.code, len(server.chats())), ("constraint_violation", 5))
 
     def test_tokens(self):
         look = [{**call("run_command", shell=f"echo {number}"), "prompt_tokens": 900, "completion_tokens": 100} for number in range(9)]
         server = self.server(*look)
         outcome = self.run_agent(server, job=self.job_with(max_total_tokens=4500))
-        self.assertEqual((outcome.result["failure_code"], len(server.chats())), ("constraint_violation", 5))
-        self.assertIn("inference.max_total_tokens is reached: 5000 of 4500 tokens", outcome.result["failure_message"])
+        self.assertEqual((outcome.code, len(server.chats())), ("constraint_violation", 5))
+        self.assertIn("inference.max_total_tokens is reached: 5000 of 4500 tokens", outcome.message)
         ends = [request["messages"][-1]["content"] for request in server.chats()]
         self.assertEqual(["Less than a fifth of the job's tokens is left" in end for end in ends], [False] * 4 + [True])
 
     def test_questions_of_a_direct_job_too_and_not_anew_after_a_kill(self):
         server = self.server(*[{"content": "4"}] * 3)
-        once = self.step("run_command", shell="test -e begun || { touch begun; sleep 60; }")
+        once = self.sh("test -e begun || { touch begun; sleep 60; }")
         job = self.job(*[self.step("ask_model", prompt="2+2?")] * 2, once, self.step("ask_model", prompt="2+2?"),
                        inference={"allowed_models": ["m"], "max_requests": 2})
         env = {"OLLAMA_BASE_URL": server.url}
         self.run_and_signal(job, signal.SIGKILL, (self.workspace / "begun").exists, "the command", env=env)
         outcome = self.run_job(job, "--resume", env=env)
-        self.assertEqual((outcome.result["failure_code"], len(server.chats())), ("constraint_violation", 2), outcome.result)
-        self.assertEqual([step["status"] for step in outcome.result["steps"]], ["success", "success", "success", "failure"])
+        self.assertEqual((outcome.code, len(server.chats())), ("constraint_violation", 2), outcome.result)
+        self.assertEqual(outcome.statuses, ["success", "success", "success", "failure"])
         self.assertEqual(outcome.result["inference"]["requests"], 2)
 
     def test_a_request_that_was_cancelled_or_timed_out_is_in_the_result(self):
         server = self.server({"content": "late", "fault": {"name": "silence", "seconds": 30}})
         outcome = self.run_and_signal(self.agent_job(), signal.SIGTERM, server.chats, "a request", env={"OLLAMA_BASE_URL": server.url})
         used = outcome.result["inference"]
-        self.assertEqual((outcome.exit, outcome.result["failure_code"], used["requests"]), (143, "cancelled", 1))
+        self.assertEqual((outcome.exit, outcome.code, used["requests"]), (143, "cancelled", 1))
         self.assertGreater(used["prompt_tokens"], 500)
         server = self.server({"content": "word " * 200, "piece": 500, "fault": {"name": "pause", "seconds": 60}})
         used = self.run_agent(server, job=self.agent_job(max_runtime_seconds=3)).result["inference"]
@@ -233,24 +234,24 @@ class Budget(AgentCase):
 
     def test_a_text_that_reads_as_json_may_be_the_answer(self):
         outcome = self.run_agent(self.server(call("list_tree"), call("finish", answer="1.5")), job=self.job_with(answer_schema={"type": "string"}))
-        self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, '"1.5"'), outcome.result["failure_message"])
+        self.assertEqual((outcome.exit, outcome.answer), (0, '"1.5"'), outcome.message)
 
     def test_an_answer_that_must_fit_a_schema(self):
         for form in FORMATS:
             for given in ({"count": 2, "names": ["a"]}, '{"count": 2, "names": ["a"]}'):
                 server = self.server(call("list_tree"), call("finish", answer="two"), call("finish", answer={"count": 0}), call("finish", answer=given))
                 outcome = self.run_agent(server, form=form, job=self.job_with(answer_schema=self.SCHEMA))
-                self.assertEqual(outcome.exit, 0, outcome.result)
-                self.assertEqual(json.loads(outcome.result["final_answer"]), {"count": 2, "names": ["a"]})
+                self.assert_end(outcome, 0)
+                self.assertEqual(json.loads(outcome.answer), {"count": 2, "names": ["a"]})
                 self.assertRegex(self.told(server, 2), "^the answer does not fit the job's schema: .*expected an object")
                 self.assertRegex(self.told(server, 3), "/count: expected")
                 self.assertIn('"minimum": 1'.replace(" ", ""), server.chats()[0]["messages"][1]["content"])
         server = self.server(call("list_tree"), *[call("finish", answer={"count": -number}) for number in range(9)])
         outcome = self.run_agent(server, job=self.job_with(answer_schema=self.SCHEMA))
-        self.assertEqual((outcome.result["failure_code"], len(server.chats())), ("agent_gave_up", 5))
-        self.assertIn("no answer that fits inference.answer_schema", outcome.result["failure_message"])
+        self.assertEqual((outcome.code, len(server.chats())), ("agent_gave_up", 5))
+        self.assertIn("no answer that fits inference.answer_schema", outcome.message)
         outcome = self.run_agent(self.server(call("finish", answer="no disk", status="failed")), job=self.job_with(answer_schema=self.SCHEMA))
-        self.assertEqual((outcome.result["failure_code"], outcome.result["final_answer"]), ("agent_gave_up", "no disk"))
+        self.assertEqual((outcome.code, outcome.answer), ("agent_gave_up", "no disk"))
 
 
 class History(AgentCase):
@@ -263,7 +264,7 @@ class History(AgentCase):
             with self.subTest(form):
                 server = self.server(call("WriteFile", **self.ARGUMENTS), finish("ok"))
                 outcome = self.run_agent(server, form=form)
-                self.assertEqual(outcome.exit, 0, outcome.result)
+                self.assert_end(outcome, 0)
                 self.assertEqual((self.workspace / "a").read_text(), 'line\n"\u00e9"')
                 said = next(message for message in server.chats()[1]["messages"] if message["role"] == "assistant")
                 function = said["tool_calls"][0]["function"]
@@ -299,7 +300,7 @@ class Ending(AgentCase):
         server = self.server(call("write_file", path="a", content="hi"),
                              finish("made it", ("a file is there", True, "step-1 wrote it"), ("2", True, "step-1")))
         outcome = self.run_agent(server, job=job)
-        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assert_end(outcome, 0)
         self.assertEqual(outcome.result["acceptance"], [
             {"criterion": "a file is there", "met": True, "evidence": "step-1 wrote it", "verified_by": "model"},
             {"criterion": "it says hi", "met": True, "evidence": "step-1", "verified_by": "model"}])
@@ -311,7 +312,7 @@ class Ending(AgentCase):
         server = self.server(call("list_tree"), finish("done"), finish("done", ("c", True, "trust me")), finish("done", ("c", True, "step-9")),
                              finish("it is"), {"content": "never asked"})
         outcome = self.run_agent(server, job=job)
-        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "acceptance_unmet"))
+        self.assert_end(outcome, 1, "acceptance_unmet")
         self.assertEqual(len(server.chats()), 5)
 
     PROSE = {"content": "Next I write the file."}, {"content": "Now I write it."}, {"content": "It is all done."}
@@ -333,28 +334,28 @@ class Ending(AgentCase):
         for form in FORMATS:
             server = self.server(call("todo_add", title="answer"), finish("4"), finish("It is 4."), {"content": "never asked"})
             outcome = self.run_agent(server, form=form)
-            self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "It is 4."), outcome.result)
+            self.assertEqual((outcome.exit, outcome.answer), (0, "It is 4."), outcome.result)
             self.assertRegex(self.told(server, 2), "^No tool was called yet. If the job needs none, call finish once more")
         server = self.server(finish("done"), call("run_command", shell="exit 3"), finish("It cannot be run."))
         self.assertEqual(self.run_agent(server).result["final_answer"], "It cannot be run.")
         server = self.server(call("finish", answer="there is no disk", status="failed"))
         outcome = self.run_agent(server)
-        self.assertEqual((outcome.exit, outcome.result["failure_code"], len(server.chats())), (1, "agent_gave_up", 1))
+        self.assertEqual((outcome.exit, outcome.code, len(server.chats())), (1, "agent_gave_up", 1))
 
     def test_a_criterion_that_is_not_met_ends_at_once(self):
         job = self.agent_job(context={"acceptance_criteria": ["a", "b"]})
         server = self.server(call("list_tree"), finish("could not", ("a", True, "step-1"), ("b", False, "")), {"content": "never asked"})
         outcome = self.run_agent(server, job=job)
-        self.assertEqual(outcome.result["failure_code"], "acceptance_unmet")
+        self.assertEqual(outcome.code, "acceptance_unmet")
         self.assertEqual([one["met"] for one in outcome.result["acceptance"]], [True, False])
-        self.assertEqual(outcome.result["final_answer"], "could not")
+        self.assertEqual(outcome.answer, "could not")
         self.assertEqual([(item["status"], item["note"]) for item in outcome.result["todo"]["items"]], [("done", None), ("pending", None)])
 
     def test_the_same_call_with_the_same_result_four_times(self):
         server = self.server(*[call("run_command", shell="exit 1")] * 9)
         outcome = self.run_agent(server)
-        self.assertEqual(outcome.result["failure_code"], "agent_stuck", outcome.result["failure_message"])
-        self.assertEqual(len(outcome.result["steps"]), 4)
+        self.assertEqual(outcome.code, "agent_stuck", outcome.message)
+        self.assertEqual(len(outcome.steps), 4)
         self.assertIn("The same call gave the same result again and again", self.told(server, 3))
         self.assertNotIn("again and again", self.told(server, 2))
 
@@ -362,7 +363,7 @@ class Ending(AgentCase):
         for replies in ([{"content": ""}] * 9, [{"content": text, "done_reason": "length"} for text in "ababab"]):
             server = self.server(*replies)
             outcome = self.run_agent(server)
-            self.assertEqual(outcome.result["failure_code"], "agent_stuck", outcome.result["failure_message"])
+            self.assertEqual(outcome.code, "agent_stuck", outcome.message)
             self.assertEqual(len(server.chats()), 3)
 
 
@@ -384,8 +385,8 @@ class TheWindow(AgentCase):
     def test_text_that_can_never_fit_is_said(self):
         server = self.server(model.ending(), models={"m": {"context_length": 4096}})
         outcome = self.run_agent(server, job=self.agent_job(context={"task_context": "x" * 100000}))
-        self.assertEqual(outcome.result["failure_code"], "agent_stuck", outcome.result["failure_message"])
-        self.assertIn("4096", outcome.result["failure_message"])
+        self.assertEqual(outcome.code, "agent_stuck", outcome.message)
+        self.assertIn("4096", outcome.message)
 
 
 class AskModel(AgentCase):
@@ -398,8 +399,8 @@ class AskModel(AgentCase):
 
     def test_a_question_in_a_direct_job(self):
         server, outcome = self.ask({"content": "42"}, prompt="what?", system="be brief", save_to="out/answer.txt")
-        self.assertEqual(outcome.exit, 0, outcome.result)
-        self.assertEqual(outcome.result["steps"][0]["result"]["content"], "42")
+        self.assert_end(outcome, 0)
+        self.assertEqual(outcome.steps[0]["result"]["content"], "42")
         self.assertEqual((self.workspace / "out" / "answer.txt").read_text(), "42")
         self.assertEqual([message["role"] for message in server.chats()[0]["messages"]], ["system", "user"])
         self.assertEqual((outcome.result["inference_used"], outcome.result["inference"]["requests"]), (True, 1))
@@ -410,7 +411,7 @@ class AskModel(AgentCase):
                    "skills": ["SKILL"]}
         persona = {"title": "TITLE", "description": "DESCRIPTION"}
         server, outcome = self.ask({"content": "42"}, {"context": context, "persona": persona}, prompt="what?", system="BRIEF")
-        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assert_end(outcome, 0)
         system, question = server.chats()[0]["messages"]
         self.assertEqual((system["role"], question), ("system", {"role": "user", "content": "what?"}))
         places = [system["content"].index(word) for word in ("TITLE", "DESCRIPTION", "BASE", "PROJECT", "TASK", "REQUIRED", "CRITERION",
@@ -422,14 +423,14 @@ class AskModel(AgentCase):
             context = {"project_context": {"id": 1}, "task_context": ["t"], "requirements": given, "preferences": None,
                        "skills": {"gone": None, "kept": {"content": None, "text": "SKILL"}}}
             server, outcome = self.ask({"content": "42"}, {"context": context}, prompt="what?")
-            self.assertEqual(outcome.exit, 0, outcome.result)
+            self.assert_end(outcome, 0)
             blocks = server.chats()[0]["messages"][0]["content"].split("## Project\n\n")[1].split("\n\n## Status")[0]
             requirements = wanted and "## Requirements\n\n" + wanted + "\n\n"
             self.assertEqual(blocks, f'{{"id":1}}\n\n## Task\n\n["t"]\n\n{requirements}## Skills\n\n### kept\n\nSKILL')
 
     def test_without_a_context_it_is_told_what_a_question_is(self):
         server, outcome = self.ask({"content": "42"}, prompt="what?")
-        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assert_end(outcome, 0)
         system = server.chats()[0]["messages"][0]["content"]
         self.assertIn("You answer one question", system)
         self.assertNotIn("finish", system)
@@ -437,7 +438,7 @@ class AskModel(AgentCase):
     def test_an_answer_in_json(self):
         schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
         server, outcome = self.ask({"content": '{"a": 1}'}, prompt="x", json_schema=schema)
-        self.assertEqual(outcome.result["steps"][0]["result"]["json"], {"a": 1})
+        self.assertEqual(outcome.steps[0]["result"]["json"], {"a": 1})
         self.assertEqual(server.chats()[0]["format"], schema)
 
     def ask_twice(self, first, second, schema):
@@ -450,8 +451,8 @@ class AskModel(AgentCase):
         for bad, mistake in (('{"a": 1}', "/a: expected a string"), ("{}", "/a: is missing"), ("[", "is not JSON")):
             with self.subTest(bad):
                 server, outcome = self.ask_twice(bad, '{"a": "1"}', schema)
-                self.assertEqual(outcome.exit, 0, outcome.result)
-                result = outcome.result["steps"][0]["result"]
+                self.assert_end(outcome, 0)
+                result = outcome.steps[0]["result"]
                 self.assertEqual((result["json"], result["prompt_tokens"], result["completion_tokens"]), ({"a": "1"}, 30, 3))
                 *_, answer, question = server.chats()[1]["messages"]
                 self.assertEqual((answer["role"], answer["content"]), ("assistant", bad))
@@ -460,15 +461,15 @@ class AskModel(AgentCase):
     def test_a_second_answer_that_does_not_fit_fails_the_step(self):
         schema = {"type": "object", "properties": {"a": {"type": "array", "items": {"enum": ["x", "y"]}, "minItems": 1}}}
         server, outcome = self.ask_twice('{"a": []}', '{"a": ["z"]}', schema)
-        self.assertEqual((outcome.exit, outcome.result["failure_code"], len(server.chats())), (1, "step_failed", 2))
-        self.assertIn("does not fit json_schema: /a/0: expected one of", outcome.result["failure_message"])
+        self.assertEqual((outcome.exit, outcome.code, len(server.chats())), (1, "step_failed", 2))
+        self.assertIn("does not fit json_schema: /a/0: expected one of", outcome.message)
 
     def test_an_answer_that_is_too_long(self):
         server = self.server({"content": "12\u20ac45"})
         job = self.job(self.step("ask_model", prompt="x"), inference={"allowed_models": ["m"]}, max_output_bytes=6)
         outcome = self.run_job(job, env={"OLLAMA_BASE_URL": server.url})
-        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "constraint_violation"))
-        entry = outcome.result["steps"][0]
+        self.assert_end(outcome, 1, "constraint_violation")
+        entry = outcome.steps[0]
         self.assertEqual((entry["output"], entry.get("output_truncated")), ("12\u20ac4", True))
 
     def test_the_endpoint_is_that_of_the_jobs_source(self):
@@ -477,13 +478,13 @@ class AskModel(AgentCase):
                 worker, egress = self.server({"content": "worker"}, models={model_of_worker: {}}), self.server({"content": "egress"})
                 job = self.job(self.step("ask_model", prompt="x"), inference={"allowed_models": ["m"], "source": source})
                 outcome = self.run_job(job, env={"OLLAMA_BASE_URL": worker.url, "SBA_API_EGRESS_URL": egress.url + "/v1"})
-                self.assertEqual(outcome.result["steps"][0].get("output"), asked, (source, model_of_worker, outcome.result))
-                self.assertEqual(outcome.result["failure_code"], None if asked else "inference_unavailable")
+                self.assertEqual(outcome.steps[0].get("output"), asked, (source, model_of_worker, outcome.result))
+                self.assertEqual(outcome.code, None if asked else "inference_unavailable")
 
     def test_a_model_that_is_not_allowed_is_not_asked(self):
         server, outcome = self.ask({"content": "x"}, prompt="x", model="other")
         self.assertEqual(outcome.exit, 1)
-        self.assertIn("other", outcome.result["failure_message"])
+        self.assertIn("other", outcome.message)
         self.assertEqual(server.requests, [])
 
 
@@ -493,39 +494,39 @@ class ResumeAndReplay(AgentCase):
     def recorded(self):
         server = self.server(*self.SCRIPT)
         outcome = self.run_agent(server)
-        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assert_end(outcome, 0)
         return outcome, self.recording()
 
     def test_a_replay_needs_no_model_and_gives_the_same(self):
         outcome, recording = self.recorded()
         (self.workspace / "a").unlink()
         again = self.run_job(self.agent_job(), "--replay", str(recording))
-        self.assertEqual(again.exit, 0, again.result)
+        self.assert_end(again, 0)
         self.assertEqual(sba.timeless(again.result), sba.timeless(outcome.result))
 
     def test_a_replay_names_the_first_difference(self):
         _, recording = self.recorded()
         self.put("a", "it was there")
         again = self.run_job(self.agent_job(), "--replay", str(recording))
-        self.assertEqual((again.exit, again.result["failure_code"]), (1, "internal_error"))
-        self.assertRegex(again.result["failure_message"], r"differs from the recording of version \S+: exchange 2, message 1 \(tool\)")
+        self.assert_end(again, 1, "internal_error")
+        self.assertRegex(again.message, r"differs from the recording of version \S+: exchange 2, message 1 \(tool\)")
 
     def test_a_recording_of_another_job_is_refused(self):
         _, recording = self.recorded()
         again = self.run_job(self.agent_job(persona={"title": "another"}), "--replay", str(recording))
-        self.assertEqual((again.exit, again.result["failure_code"]), (2, "schema_validation"))
-        self.assertIn("another job", again.result["failure_message"])
+        self.assert_end(again, 2, "schema_validation")
+        self.assertIn("another job", again.message)
 
     def resumed_after(self, *replies, then=(finish("went on", ("c", True, "step-1")),), **fields):
         """An agent's job that these replies end, and that goes on; what its model is told then."""
         job = self.agent_job(context={"acceptance_criteria": ["c"]}, **fields)
         (self.workspace / "a").unlink(missing_ok=True)
         first = self.run_agent(self.server(*replies), job=job)
-        self.assertEqual(first.result["status"], "failure", first.result)
+        self.assertEqual(first.status, "failure", first.result)
         second = self.server(*then)
         outcome = self.run_agent(second, "--resume", job=job)
-        self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"), outcome.result)
-        self.assertEqual(outcome.result["steps"][:len(first.result["steps"])], first.result["steps"])
+        self.assert_end(outcome, 0)
+        self.assertEqual(outcome.steps[:len(first.steps)], first.steps)
         self.assertEqual(outcome.result["todo"]["done"], 1)
         messages = second.chats()[0]["messages"]
         self.assertIn(f"[The job ended here ({first.result['failure_code']}: ", json.dumps(messages[-1]))
@@ -536,7 +537,7 @@ class ResumeAndReplay(AgentCase):
         recording = self.recording()
         (self.workspace / "a").unlink(missing_ok=True)
         replayed = self.run_job(job, "--replay", str(recording))
-        self.assertEqual((replayed.exit, replayed.result["final_answer"]), (0, "went on"), replayed.result)
+        self.assertEqual((replayed.exit, replayed.answer), (0, "went on"), replayed.result)
         return outcome
 
     def test_a_job_that_an_agent_ended_goes_on(self):
@@ -549,7 +550,7 @@ class ResumeAndReplay(AgentCase):
     def test_its_counters_begin_anew(self):
         same = call("list_tree")
         outcome = self.resumed_after(*[same] * 4, then=(same, same, same, finish("went on", ("c", True, "step-1"))))
-        self.assertEqual(len(outcome.result["steps"]), 7)
+        self.assertEqual(len(outcome.steps), 7)
         self.resumed_after(same, *[finish("done")] * 4, then=(*[finish("done")] * 3, finish("went on", ("c", True, "step-1"))))
         self.resumed_after(same, *[{"content": ""}] * 3, then=(*[{"content": ""}] * 2, finish("went on", ("c", True, "step-1"))))
 
@@ -558,17 +559,17 @@ class ResumeAndReplay(AgentCase):
         def said():
             return self.result_path.exists() and "said so far\\n" in self.result_path.read_text()
         interrupted = self.run_and_signal(self.agent_job(), signal.SIGKILL, said, "what the command says", env={"OLLAMA_BASE_URL": first.url})
-        self.assertEqual(interrupted.result["failure_code"], "interrupted")
+        self.assertEqual(interrupted.code, "interrupted")
         second = self.server(finish("went on"))
         outcome = self.run_agent(second, "--resume")
-        self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "went on"), outcome.result)
-        self.assertEqual([(step["type"], step["status"]) for step in outcome.result["steps"]],
+        self.assertEqual((outcome.exit, outcome.answer), (0, "went on"), outcome.result)
+        self.assertEqual([(step["type"], step["status"]) for step in outcome.steps],
                          [("write_file", "success"), ("run_command", "failure")])
-        self.assertEqual(outcome.result["steps"][1]["error_code"], "interrupted")
+        self.assertEqual(outcome.steps[1]["error_code"], "interrupted")
         self.assertEqual(len(second.chats()), 1)
         self.assertIn("it may have done part or all of its work", json.dumps(second.chats()[0]))
         self.assertIn("said so far", json.dumps(second.chats()[0]["messages"][-1]), "the model is told what the step had said")
-        self.assertEqual(outcome.result["steps"][1]["output"], "said so far\n")
+        self.assertEqual(outcome.steps[1]["output"], "said so far\n")
 
     @unittest.skipUnless(shutil.which("strace"), "wants strace")
     def test_a_model_is_told_that_a_patch_was_undone(self):
@@ -579,7 +580,7 @@ class ResumeAndReplay(AgentCase):
         self.assertEqual([(self.workspace / name).read_text() for name in "ab"], ["2\n", "1\n"])
         second = self.server(finish("went on"))
         outcome = self.run_agent(second, "--resume")
-        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assert_end(outcome, 0)
         self.assertEqual({path.name: path.read_text() for path in self.workspace.iterdir()}, {"a": "1\n", "b": "1\n"})
         self.assertIn("the files that it was changing are as they were before", json.dumps(second.chats()[0]))
 

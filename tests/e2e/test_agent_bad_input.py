@@ -20,11 +20,11 @@ class BadInputCase(AgentCase):
     def assert_complete(self, outcome, code=None):
         """A whole result with this failure code, one line that says why, and nothing raw of a bug in it."""
         sba.result_validator().validate(outcome.result)
-        self.assertEqual(outcome.result["failure_code"], code, outcome.result["failure_message"])
+        self.assertEqual(outcome.code, code, outcome.message)
         self.assertEqual(outcome.exit, {None: 0, "schema_validation": 2, "timeout": 124}.get(code, 1))
-        self.assertEqual(outcome.result["status"], "failure" if code else "success")
+        self.assertEqual(outcome.status, "failure" if code else "success")
         if code:
-            message = outcome.result["failure_message"]
+            message = outcome.message
             self.assertNotRegex(message, r"[\x00-\x1f\x7f]|\.lua:|attempt to|traceback")
             self.assertLess(len(message), 2000)
         self.assertEqual(outcome.log[-1]["event"], "job.finished")
@@ -45,7 +45,7 @@ class Servers(BadInputCase):
                     reply = {**call("list_tree"), "prompt_tokens": count, "completion_tokens": count}
                     server = self.server(reply, finish(), models={"m": {"context_length": count, "loaded": count}})
                     outcome = self.run_agent(server, form=form)
-                    self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"), outcome.result["failure_message"])
+                    self.assert_end(outcome, 0)
                     for name in ("prompt_tokens", "completion_tokens"):
                         self.assertIn(outcome.result["inference"][name], range(1, 10 ** 6))
 
@@ -61,7 +61,7 @@ class Models(BadInputCase):
             server = self.server(calls(*bad), model.ending())
             outcome = self.run_agent(server, form=form)
             self.assert_complete(outcome)
-            self.assertEqual([step["type"] for step in outcome.result["steps"]], ["list_tree"])  # of the end
+            self.assertEqual([step["type"] for step in outcome.steps], ["list_tree"])  # of the end
             told = self.tool_answers(server, 1)
             self.assertEqual(len(told), len(bad))
             for (name, arguments), answer in zip(bad, told):
@@ -72,8 +72,8 @@ class Models(BadInputCase):
             server = self.server(calls(*[("write_file", {"path": f"{form}{number}", "content": "x"}) for number in range(10000)]), finish("ok"))
             outcome = self.run_agent(server, form=form, preexec_fn=limited)
             sba.result_validator().validate(outcome.result)
-            self.assertIn(outcome.result["failure_code"], (None, "inference_unavailable", "agent_stuck"), outcome.result["failure_message"])
-            self.assertLessEqual(len(outcome.result["steps"]), 64)
+            self.assertIn(outcome.code, (None, "inference_unavailable", "agent_stuck"), outcome.message)
+            self.assertLessEqual(len(outcome.steps), 64)
             self.assertLessEqual(len(list(self.workspace.glob(form + "*"))), 64)
 
     def test_that_write_what_is_no_text(self):
@@ -102,15 +102,15 @@ class Files(BadInputCase):
                 server = self.server({"content": "never"})
                 outcome = self.run_agent(server)
                 self.assert_complete(outcome, "schema_validation")
-                self.assertIn(path.name, outcome.result["failure_message"])
+                self.assertIn(path.name, outcome.message)
                 self.assertEqual(server.requests, [])
                 path.rmdir() if path.is_dir() else path.unlink()
 
     def replayed(self, recording, **fields):
         """Replays what is no recording. It is a mistake of the input, or an exchange that cannot be gone on from."""
         outcome = self.run_job(self.agent_job(**fields), "--replay", str(recording))
-        self.assertIn(outcome.result["failure_code"], ("schema_validation", "internal_error"))
-        self.assert_complete(outcome, outcome.result["failure_code"])
+        self.assertIn(outcome.code, ("schema_validation", "internal_error"))
+        self.assert_complete(outcome, outcome.code)
         return outcome.result
 
     def test_recording_that_is_none(self):

@@ -36,7 +36,7 @@ class Store:
 
 
 def command(script):
-    return sba.SandboxCase.step("run_command", shell=script)
+    return sba.SandboxCase.sh(script)
 
 
 class ArtifactCase(sba.SandboxCase):
@@ -56,7 +56,7 @@ class Listed(ArtifactCase):
         outcome = self.run_job(self.job(command("cd $CYNODE_ARTIFACTS_DIR; echo a > a; echo b > b; chmod 0 b; truncate -s 2M c; chmod 0 c; "
                                                 "mkdir d; echo e > d/e; chmod 0 d")))
         self.addCleanup(os.chmod, self.job_directory / "artifacts/d", 0o755)
-        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assert_end(outcome, 0)
         self.assertEqual([(one["path"], one["size_bytes"], "sha256" in one) for one in outcome.result["artifacts"]],
                          [("a", 2, True), ("b", 2, False), ("c", 2 * MIB, False)])
         sba.result_validator().validate(outcome.result)
@@ -112,7 +112,7 @@ class Uploaded(ArtifactCase):
             with self.subTest(kind.__name__, era=era):
                 store = Store(plain=kind == mcp.PlainForm)
                 outcome = self.uploaded(self.gateway(store, kind, era=era), self.FILES)
-                self.assertEqual(outcome.exit, 0)
+                self.assert_end(outcome, 0)
                 listed = [(artifact["path"], artifact["size_bytes"], artifact["sha256"]) for artifact in outcome.result["artifacts"]]
                 self.assertEqual([(call["path"], call["size"], call["sha256"]) for call in store.calls], listed)
                 self.assertEqual([path for path, _, _ in listed], ["a", 'd "q"/\u00e4', "empty"])
@@ -163,7 +163,7 @@ class NotUploaded(ArtifactCase):
     SMALL = command("echo a > $CYNODE_ARTIFACTS_DIR/a; echo b > $CYNODE_ARTIFACTS_DIR/b")
 
     def failed(self, outcome, *paths):
-        self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"))
+        self.assert_end(outcome, 0)
         lines = outcome.events("artifact.failed")
         self.assertEqual([line["path"] for line in lines], list(paths))
         self.assertTrue(all("stay" in line["error"] for line in lines))
@@ -200,7 +200,7 @@ class NotUploaded(ArtifactCase):
         begun = time.monotonic()
         outcome = self.uploaded(self.silent(), command("echo > $CYNODE_ARTIFACTS_DIR/a; sleep 60"), max_runtime_seconds=1)
         self.assertLess(time.monotonic() - begun, 30)  # four, but for a busy machine; without a bound, more than a minute
-        self.assertEqual((outcome.exit, outcome.result["status"]), (124, "timeout"))
+        self.assert_end(outcome, 124, "timeout")
         self.assertEqual(outcome.events("artifact.failed")[0]["code"], "timeout")
 
     # Far more than can be read in time, were it in place of the small one: a file with a hole.
@@ -243,8 +243,7 @@ class Again(ArtifactCase):
         pids.append(process.pid)
         self.put("go")
         left = self.outcome_of(process)
-        self.assertEqual((left.exit, left.result["failure_code"], [step["status"] for step in left.result["steps"]]),
-                         (-signal.SIGKILL, "interrupted", ["success"]))
+        self.assertEqual((left.exit, left.code, left.statuses), (-signal.SIGKILL, "interrupted", ["success"]))
         outcome = self.run_job(job, "--resume", env={"SBA_MCP_GATEWAY_URL": server.url})
         self.assertEqual((outcome.exit, self.refs(outcome)), (0, {"a": "art:a"}))
         self.assertEqual((self.workspace / "count").read_text(), "once\n")

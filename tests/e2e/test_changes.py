@@ -33,7 +33,7 @@ class ChangesCase(sba.SandboxCase):
         for copy in (original, self.root / "first"):
             shutil.copytree(self.workspace, copy, symlinks=True)
         done = self.run_job({**self.job(*steps), **REPORTED}, **options)
-        self.assertEqual(done.exit, exit_status, done.result["failure_message"])
+        self.assertEqual(done.exit, exit_status, done.message)
         sba.result_validator().validate(done.result)
         self.patch = self.job_directory / "artifacts" / "changes.patch"
         if self.patch.exists():
@@ -58,7 +58,7 @@ class Changes(ChangesCase):
         script = r"""sed -i -e 's/^50$/fifty/' -e '3d' -e '90a new' edited; rm removed; chmod +x script; touch kept; : > empty
             ln -sf ../kept 'dir/becomes a link'; ln -s nowhere dangling; printf 'no newline' > 'a "quoted"	name'; mkdir -p x/y; echo é > x/y/é
             echo '#!' > run; chmod 755 run; echo x > mode-only; chmod 600 mode-only"""
-        changes = self.changed(self.step("run_command", shell=script))
+        changes = self.changed(self.sh(script))
         self.assertEqual(self.before, self.after)
         self.assertEqual(self.actions(changes), {
             "edited": "modified", "removed": "deleted", "script": "mode_changed", "dir/becomes a link": "type_changed",
@@ -69,7 +69,7 @@ class Changes(ChangesCase):
 
     def test_the_report_shows_the_diff_first(self):
         self.put("edited <b>", "old & line\n")
-        self.changed(self.step("run_command", shell="echo 'new & line' > 'edited <b>'; head -c 9 /dev/zero > zeros"))
+        self.changed(self.sh("echo 'new & line' > 'edited <b>'; head -c 9 /dev/zero > zeros"))
         page = sba.run("--report", str(self.result_path)).stdout.decode()
         self.assertIn("1 created, 1 modified", page)
         self.assertIn('<span class="removed">-old &amp; line\n</span><span class="added">+new &amp; line\n</span>', page)
@@ -79,7 +79,7 @@ class Changes(ChangesCase):
 
     def test_nothing_changed(self):
         self.put("file", "x\n")
-        changes = self.changed(self.step("run_command", shell="touch file; echo y > new; rm new; cp -p file c && mv c file"))
+        changes = self.changed(self.sh("touch file; echo y > new; rm new; cp -p file c && mv c file"))
         self.assertEqual((changes["files"], changes["truncated"], self.patch.exists()), ([], False, False))
 
     def test_it_is_not_reported_unasked(self):
@@ -89,7 +89,7 @@ class Changes(ChangesCase):
         self.assertEqual(self.actions(done.result["workspace_changes"]), {"a": "modified"})
 
     def test_a_failed_job_reports_too(self):
-        changes = self.changed(self.step("run_command", shell="echo x > new; exit 1"), exit_status=1)
+        changes = self.changed(self.sh("echo x > new; exit 1"), exit_status=1)
         self.assertEqual((self.actions(changes), self.before), ({"new": "created"}, self.after))
 
     def test_what_git_and_gitignore_leave_out(self):
@@ -99,7 +99,7 @@ class Changes(ChangesCase):
         subprocess.run(["chown", "-R", f"{sba.UID or os.getuid()}", str(self.workspace)], check=True)
         script = """mkdir -p build sub/build logs/a; for f in a.o kept.o build/x sub/build/x sub/local local logs/a/debug '#hash' sub/b.o; do echo x > "$f"; done
             git -c user.name=a -c user.email=b commit -q --allow-empty -m x"""
-        changes = self.changed(self.step("run_command", shell=script))
+        changes = self.changed(self.sh(script))
         self.assertEqual(set(self.actions(changes)), {"kept.o", "sub/build/x", "local"})
         status = subprocess.run(["git", "-c", "safe.directory=*", "status", "--porcelain", "-uall"], cwd=self.workspace, env=GIT, capture_output=True,
                                 text=True, check=True).stdout
@@ -108,7 +108,7 @@ class Changes(ChangesCase):
     def test_binary_and_large_files_are_named(self):
         self.put("image", b"\x89PNG\0" * 100)
         self.put("large", b"x" * (17 << 20))
-        changes = self.changed(self.step("run_command", shell="echo >> image; echo >> large; head -c 9 /dev/zero > zeros; echo > text"))
+        changes = self.changed(self.sh("echo >> image; echo >> large; head -c 9 /dev/zero > zeros; echo > text"))
         self.assertEqual({file["path"]: file.get("left_out") for file in changes["files"]},
                          {"image": "binary", "large": "too_large", "zeros": "binary", "text": None})
         self.assertEqual(self.before["text"], self.after["text"])
@@ -121,7 +121,7 @@ class Changes(ChangesCase):
         self.addCleanup(subprocess.run, ["sh", "-c", 'chmod -R u+rwX "$0"; rm -rf "$0"', str(self.workspace)], check=True)
         deep = "i=0; while [ $i -lt 1010 ]; do mkdir d && cd d || exit; i=$((i + 1)); done; echo x > f"
         self.patch = self.job_directory / "artifacts" / "changes.patch"
-        done = self.run_job({**self.job(self.step("run_command", shell=f"chmod 0 closed; chmod 444 listed; chmod 755 opened; rm z; ({deep}); rm -rf gone; : > gone")), **REPORTED})
+        done = self.run_job({**self.job(self.sh(f"chmod 0 closed; chmod 444 listed; chmod 755 opened; rm z; ({deep}); rm -rf gone; : > gone")), **REPORTED})
         self.assertEqual(done.exit, 1)  # gone/closed stays: it cannot be read to be removed
         changes = done.result["workspace_changes"]
         sba.result_validator().validate(done.result)
@@ -138,7 +138,7 @@ class Changes(ChangesCase):
 
     def test_a_resumed_job_says_since_when(self):
         kill = "test -e killed || { touch killed; sleep 9; }; echo > late"
-        job = {**self.job(self.step("write_file", path="early", content="x"), self.step("run_command", shell=kill)), **REPORTED}
+        job = {**self.job(self.step("write_file", path="early", content="x"), self.sh(kill)), **REPORTED}
         self.run_and_kill(job)
         done = self.run_job(job, "--resume")
         self.assertEqual((self.actions(done.result["workspace_changes"]), done.result["workspace_changes"]["since_resume"]), ({"late": "created"}, True))
@@ -147,11 +147,11 @@ class Changes(ChangesCase):
         for number in range(2000):
             self.put(f"d{number % 50}/f{number}", f"{number}\n" * 200)
         slow = sba.slowness()
-        job = {**self.job(self.step("run_command", shell="for f in d*/*; do echo x >> $f; done; sleep 60")), **REPORTED}
+        job = {**self.job(self.sh("for f in d*/*; do echo x >> $f; done; sleep 60")), **REPORTED}
         job["constraints"] = {**job["constraints"], "max_runtime_seconds": 3}
         done = self.run_job(job)
         self.assert_in_time(done, 3, slow)
-        self.assertEqual(done.result["status"], "timeout")
+        self.assertEqual(done.status, "timeout")
         self.assertGreater(sum(done.result["workspace_changes"]["counts"].values()), 0)
 
 
@@ -220,7 +220,7 @@ class RandomTrees(ChangesCase):
 
     def round_trips(self, count):
         final = self.roots(count)
-        changes = self.changed(self.step("run_command", shell=f"find . -mindepth 1 -delete; cp -dR '{final}'/. ."))
+        changes = self.changed(self.sh(f"find . -mindepth 1 -delete; cp -dR '{final}'/. ."))
         first, after = ({self.shown(path): what for path, what in tree(root).items()} for root in (self.root / "first", self.workspace))
         applied = {self.shown(path): what for path, what in self.before.items()}
         left_out = {self.shown(file["path"]) for file in changes["files"] if "left_out" in file}

@@ -19,11 +19,11 @@ class CheckCase(AgentCase):
         return self.agent_job(context={"acceptance_criteria": list(criteria)}, **fields)
 
     def assert_failed(self, outcome, code="acceptance_unmet", exit=1):
-        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (exit, code), outcome.result["failure_message"])
+        self.assertEqual((outcome.exit, outcome.code), (exit, code), outcome.message)
         sba.result_validator().validate(outcome.result)
 
     def assert_passed(self, outcome):
-        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (0, None), outcome.result["failure_message"])
+        self.assert_end(outcome, 0)
         sba.result_validator().validate(outcome.result)
 
     @staticmethod
@@ -77,12 +77,12 @@ class Direct(CheckCase):
         outcome = self.run_job(self.direct(criterion("c", command="nonesuch"), criterion("d", command="true", working_dir="gone")))
         self.assert_failed(outcome)
         self.assertEqual(self.verdicts(outcome.result), [(False, "check")] * 2)
-        self.assertEqual([step["error_code"] for step in outcome.result["steps"]], ["not_found"] * 2)
+        self.assertEqual([step["error_code"] for step in outcome.steps], ["not_found"] * 2)
 
     def test_one_that_hangs_ends_at_its_own_timeout_and_the_others_run(self):
         outcome = self.run_job(self.direct(criterion("c", command="sleep", args=["60"], timeout_seconds=0.3), criterion("d", command="true")))
         self.assert_failed(outcome)
-        self.assertEqual(outcome.result["status"], "failure")
+        self.assertEqual(outcome.status, "failure")
         self.assertEqual(self.steps(outcome.result), [("check-1", 1, "timeout"), ("check-2", 2, "success")])
         self.assertEqual(self.verdicts(outcome.result), [(False, "check"), (True, "check")])
 
@@ -99,11 +99,11 @@ class Direct(CheckCase):
         flood = "while :; do echo again and again and again; done"
         outcome = self.run_job(self.direct(criterion("c", shell=flood), max_output_bytes=10000))
         self.assert_failed(outcome, "constraint_violation")
-        self.assertLessEqual(len(outcome.result["steps"][0]["output"]), 10000)
+        self.assertLessEqual(len(outcome.steps[0]["output"]), 10000)
         self.assertEqual(self.verdicts(outcome.result), [(False, "check")])
         outcome = self.run_job(self.direct(criterion("c", shell="seq 10000", max_output_bytes=100), max_output_bytes=10000))
         self.assert_passed(outcome)  # a limit of its own only cuts
-        self.assertTrue(outcome.result["steps"][0]["result"]["stdout_truncated"])
+        self.assertTrue(outcome.steps[0]["result"]["stdout_truncated"])
 
     def test_the_report_shows_them(self):
         self.run_job(self.direct("nobody looks", criterion("<c>", shell="echo seen by all"), criterion("d", command="false")))
@@ -148,7 +148,7 @@ class Resumed(CheckCase):
             if b'"step.started"' in lines[-1] and b'"check"' not in lines[-1]:
                 continue  # of a step that was interrupted, the model is told
             self.assert_passed(again)
-            self.assertEqual(timeless(again.result["steps"]), timeless(whole.result["steps"]), count)
+            self.assertEqual(timeless(again.steps), timeless(whole.steps), count)
             self.assertEqual(again.result["acceptance"], whole.result["acceptance"])
             done = sum(b'"step.finished"' in line and b'"check":1' in line for line in lines)
             self.assertEqual(len((self.workspace / "ran").read_text().split()), 2 - done, count)
@@ -164,7 +164,7 @@ class Resumed(CheckCase):
         self.assert_passed(again)
         self.assertEqual(timeless(again.result), timeless(whole.result))
         again = self.run_job(job, "--replay", recording)  # with a there, the first check passes
-        self.assertEqual(again.result["failure_code"], "internal_error" if again.exit else None)
+        self.assertEqual(again.code, "internal_error" if again.exit else None)
 
 
 class Agents(CheckCase):
@@ -200,9 +200,9 @@ class Agents(CheckCase):
         server = self.server(call("list_tree"), *[finish("done", ("a is there", True, "step-1"))] * 4, {"content": "never asked"})
         outcome = self.run_agent(server, job=self.agent(self.A))
         self.assert_failed(outcome)
-        self.assertEqual((len(server.chats()), len(outcome.result["steps"])), (5, 5))
-        self.assertEqual((self.verdicts(outcome.result), outcome.result["final_answer"]), ([(False, "check")], "done"))
-        self.assertIn("check-5", outcome.result["failure_message"])
+        self.assertEqual((len(server.chats()), len(outcome.steps)), (5, 5))
+        self.assertEqual((self.verdicts(outcome.result), outcome.answer), ([(False, "check")], "done"))
+        self.assertIn("check-5", outcome.message)
 
     def test_the_prompt_says_what_is_checked(self):
         server = self.server(model.ending())
@@ -215,7 +215,7 @@ class Agents(CheckCase):
         outcome = self.run_agent(server, job=self.agent(self.A, "it is good"))
         self.assert_passed(outcome)
         self.assertEqual(self.verdicts(outcome.result), [(True, "check"), (True, "model")])
-        self.assertEqual(len(outcome.result["steps"]), 2)  # no check ran while evidence was missing
+        self.assertEqual(len(outcome.steps), 2)  # no check ran while evidence was missing
 
     def test_one_that_floods_is_cut_and_its_exit_status_decides(self):
         outcome = self.run_agent(self.server(call("list_tree"), finish("done")), job=self.agent(criterion("c", shell="seq 100000"), max_output_bytes=1000))
@@ -235,10 +235,10 @@ class Validation(CheckCase):
                     {"criterion": "c", "check": {"command": "x", "timeout_seconds": 0}}, {"criterion": "c", "more": 1}]
         for job in (self.direct(*criteria), self.agent(*criteria)):
             outcome = self.run_job(job)
-            self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"))
+            self.assert_end(outcome, 2, "schema_validation")
             asked = sba.run("--validate", str(self.job_directory / "job.json"))
             self.assertEqual(asked.returncode, 2)
-            for said in (outcome.result["failure_message"], asked.stdout.decode()):
+            for said in (outcome.message, asked.stdout.decode()):
                 for place in ("0/check: ", "1/criterion: ", "1/check/comand: ", "2/criterion: ", "3: ", "4/check: ", "5/check/command: ",
                               "6/check/timeout_seconds: ", "7/more: "):
                     self.assertIn("/context/acceptance_criteria/" + place, said)
@@ -253,14 +253,14 @@ class Status(CheckCase):
         for status in ("done", "success", "Success", " completed ", "ok", True, None):
             server, outcome = self.finished(status)
             self.assert_passed(outcome)
-            self.assertEqual((outcome.result["final_answer"], len(server.chats())), ("my reason", 2), status)
+            self.assertEqual((outcome.answer, len(server.chats())), ("my reason", 2), status)
 
     def test_what_they_write_for_failed(self):
         for status in ("failed", "FAILURE", "error", "blocked", False):
             server, outcome = self.finished(status)
             self.assert_failed(outcome, "agent_gave_up")
-            self.assertEqual(outcome.result["final_answer"], "my reason")
-            self.assertIn("the model gave up: my reason", outcome.result["failure_message"])
+            self.assertEqual(outcome.answer, "my reason")
+            self.assertIn("the model gave up: my reason", outcome.message)
             self.assertEqual(len(server.chats()), 2)
 
     def test_another_word_is_an_answer_to_the_model(self):
@@ -268,7 +268,7 @@ class Status(CheckCase):
         outcome = self.run_agent(server)
         self.assert_passed(outcome)
         self.assertIn("in_progress", self.told(server, 2))
-        self.assertEqual(outcome.result["final_answer"], "all of it")
+        self.assertEqual(outcome.answer, "all of it")
 
     def test_giving_up_runs_no_check_and_keeps_what_the_model_could_prove(self):
         check = criterion("checked", shell="touch checked")

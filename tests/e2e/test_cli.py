@@ -106,8 +106,8 @@ class CommandLineTest(SandboxCase):
 
     def test_mode_from_the_environment(self):
         outcome = self.run_job(self.job(), env={"SBA_EXECUTION_MODE": "sideways"})
-        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"))
-        self.assertIn("SBA_EXECUTION_MODE", outcome.result["failure_message"])
+        self.assert_end(outcome, 2, "schema_validation")
+        self.assertIn("SBA_EXECUTION_MODE", outcome.message)
 
 
 class LuaTest(SandboxCase):

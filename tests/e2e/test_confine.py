@@ -52,7 +52,7 @@ class JobDirectory(ConfinedCase):
     def test_one_that_a_command_closes_is_opened_again(self):
         for mode in (0, 0o600, 0o300):
             done, _ = self.shell(f"chmod {mode:o} {self.job_directory}; sleep 0.5")
-            self.assertEqual((done.exit, done.result["status"]), (0, "success"), done.stderr)
+            self.assert_end(done, 0)
             self.assertEqual(self.job_directory.stat().st_mode & 0o777, 0o755)
 
     def test_the_same_attacks_hit_where_it_is_off(self):
@@ -62,8 +62,8 @@ class JobDirectory(ConfinedCase):
 
     def test_what_an_earlier_step_left_cannot_either(self):
         late = f"(sleep 0.3; echo x > {self.job_directory}/other; echo tried > tried) >/dev/null 2>&1 &"
-        done = self.run_job(self.job(self.step("run_command", shell=late), self.step("run_command", shell="sleep 1; cat tried")))
-        self.assertEqual(done.result["steps"][1]["output"], "tried\n")
+        done = self.run_job(self.job(self.sh(late), self.sh("sleep 1; cat tried")))
+        self.assertEqual(done.steps[1]["output"], "tried\n")
         self.assertFalse((self.job_directory / "other").exists())
 
     def test_artifacts_workspace_and_the_shared_directories_are_writable(self):
@@ -82,10 +82,10 @@ class JobDirectory(ConfinedCase):
         script = f"echo x > {more}/file"
         done, _ = self.shell(script)
         self.assertEqual(done.exit, 1)
-        self.assertIn(f"SBA_WRITABLE={more} would allow it", done.result["steps"][0]["error"])
-        self.assertIn(f"commands may not write {more}", done.result["failure_message"])
+        self.assertIn(f"SBA_WRITABLE={more} would allow it", done.steps[0]["error"])
+        self.assertIn(f"commands may not write {more}", done.message)
         done, _ = self.shell(script, env={"SBA_WRITABLE": f"/nowhere:{more}"})
-        self.assertEqual(done.exit, 0)
+        self.assert_end(done, 0)
         self.assertIn(str(more), done.result["confinement"]["writable"])
 
     def test_what_its_user_may_not_write_is_not_put_down_to_the_rules(self):
@@ -94,11 +94,11 @@ class JobDirectory(ConfinedCase):
         self.give(closed)
         done, _ = self.shell(f"echo x > {closed}/file")
         self.assertEqual(done.exit, 1)
-        self.assertNotIn("SBA_WRITABLE", done.result["failure_message"])
+        self.assertNotIn("SBA_WRITABLE", done.message)
 
     def test_the_job_directory_is_named_where_a_command_could_not_write_it(self):
         done, _ = self.shell(f"touch {self.job_directory}/other")
-        self.assertIn(f"{self.job_directory} is written by the runner alone", done.result["failure_message"])
+        self.assertIn(f"{self.job_directory} is written by the runner alone", done.message)
 
     def test_a_job_directory_below_a_writable_one_is_said(self):
         done, _ = self.shell("true", env={"SBA_WRITABLE": str(self.root)})
@@ -109,8 +109,8 @@ class JobDirectory(ConfinedCase):
 
     def test_required_it_is_refused_where_commands_could_write_the_evidence(self):
         done, _ = self.shell("touch ran", env={"SBA_CONFINE": "require", "SBA_WRITABLE": str(self.root)})
-        self.assertEqual((done.exit, done.result["failure_code"]), (2, "environment_invalid"))
-        self.assertIn(f"the job directory {self.job_directory} lies below {self.root}", done.result["failure_message"])
+        self.assert_end(done, 2, "environment_invalid")
+        self.assertIn(f"the job directory {self.job_directory} lies below {self.root}", done.message)
         self.assertFalse((self.workspace / "ran").exists())
 
     def test_a_home_of_the_whole_image_gives_nothing(self):
@@ -268,13 +268,13 @@ class OutOfReach(ConfinedCase):
         self.put("killer.py", KILLER)
         self.put("harm.py", HARM)
         steps = [self.step("run_command", argv=["/usr/bin/python3", name]) for name in ("killer.py", "harm.py")]
-        steps += [self.step("run_command", shell=SHELL)] if wrapper else []
+        steps += [self.sh(SHELL)] if wrapper else []
         for mode in ("off", "auto"):
             with self.subTest(mode):
-                done = self.run_job(self.job(*steps, self.step("run_command", shell=f"trap '' TERM; pkill -f {self.job_directory}; echo after")),
+                done = self.run_job(self.job(*steps, self.sh(f"trap '' TERM; pkill -f {self.job_directory}; echo after")),
                                     env={"SBA_CONFINE": mode}, wrapper=wrapper, **options)
-                self.assertEqual(done.exit, 0, done.result["steps"])
-                outputs = [step["result"]["stdout"] for step in done.result["steps"]]
+                self.assertEqual(done.exit, 0, done.steps)
+                outputs = [step["result"]["stdout"] for step in done.steps]
                 self.assertEqual([*outputs[:2], outputs[-1]], ["alive\n", "over\n", "after\n"])
 
     def test_no_command_signals_limits_or_schedules_the_runner(self):
@@ -298,22 +298,22 @@ class OutOfReach(ConfinedCase):
 class Signals(ConfinedCase):
     def test_commands_signal_each_other(self):
         done = self.run_job(self.job(
-            self.step("run_command", shell="sleep 300 >/dev/null 2>&1 & echo $! > pid"),
-            self.step("run_command", shell="sleep 300 & kill $!; wait $!; test $? -eq 143"),
-            self.step("run_command", shell='kill "$(cat pid)" && sleep 0.2 && ! kill -0 "$(cat pid)"')))
-        self.assertEqual(done.exit, 0, done.result["failure_message"])
+            self.sh("sleep 300 >/dev/null 2>&1 & echo $! > pid"),
+            self.sh("sleep 300 & kill $!; wait $!; test $? -eq 143"),
+            self.sh('kill "$(cat pid)" && sleep 0.2 && ! kill -0 "$(cat pid)"')))
+        self.assert_end(done, 0)
 
     def test_a_command_that_ends_the_launcher_ends_nothing_else(self):
         end = "for p in /proc/$PPID/task/*; do kill -{} ${{p##*/}}; done 2>/dev/null; true"
-        steps = [self.step("run_command", shell=end.format("KILL")), self.step("run_command", shell=end.format("STOP")), self.step("run_command", shell=f"echo after; touch {self.job_directory}/x; true")]
+        steps = [self.sh(end.format("KILL")), self.sh(end.format("STOP")), self.sh(f"echo after; touch {self.job_directory}/x; true")]
         done = self.run_job(self.job(*steps * 5))
-        self.assertEqual(done.exit, 0, done.result["failure_message"])
-        self.assertEqual({step["output"].splitlines()[0] for step in done.result["steps"][2::3]}, {"after"})
+        self.assert_end(done, 0)
+        self.assertEqual({step["output"].splitlines()[0] for step in done.steps[2::3]}, {"after"})
         self.assertFalse((self.job_directory / "x").exists())
 
     def test_the_launcher_ends_with_the_job(self):
         done, _ = self.shell("true")
-        self.assertEqual(done.exit, 0)
+        self.assert_end(done, 0)
         left = subprocess.run(["pgrep", "-f", str(self.job_directory)], stdout=subprocess.PIPE, check=False).stdout
         self.assertEqual(left, b"")
 
@@ -362,10 +362,10 @@ class Meddlers(ConfinedCase):
         for what in ("stop", "trace"):
             with self.subTest(what):
                 slow = sba.slowness()
-                done, noted = self.meddled(what, self.step("run_command", shell="sleep 30", timeout_seconds=1))
+                done, noted = self.meddled(what, self.sh("sleep 30", timeout_seconds=1))
                 self.assertIn({"stop": "stopped", "trace": "traced"}[what], noted)
-                self.assertEqual((done.exit, done.result["steps"][1]["status"]), (124, "timeout"), done.result)
-                self.assertLess(done.result["steps"][1]["duration_ms"], 4500 * max(slow, sba.slowness()))
+                self.assertEqual((done.exit, done.steps[1]["status"]), (124, "timeout"), done.result)
+                self.assertLess(done.steps[1]["duration_ms"], 4500 * max(slow, sba.slowness()))
                 (self.workspace / "noted").unlink()
 
     @unittest.skipUnless(ABI, "this kernel has no Landlock")
@@ -387,8 +387,8 @@ class Kernels(ConfinedCase):
 
     def test_a_job_is_refused_where_it_is_required_and_cannot_be_had(self):
         done, _ = self.shell("echo works > ran", wrapper=[f"{TOOLS}/without", "landlock", "ENOSYS"], env={"SBA_CONFINE": "require"})
-        self.assertEqual((done.exit, done.result["failure_code"]), (2, "environment_invalid"))
-        self.assertIn("SBA_CONFINE=require", done.result["failure_message"])
+        self.assert_end(done, 2, "environment_invalid")
+        self.assertIn("SBA_CONFINE=require", done.message)
         self.assertFalse((self.workspace / "ran").exists())
 
     @unittest.skipUnless(ABI, "this kernel has no Landlock")
@@ -405,8 +405,8 @@ class Kernels(ConfinedCase):
     def test_version_1(self):
         old = [*sba.injecting("444", "retval=1:when=1"), "-f"]
         done, _ = self.shell(f"echo x > {self.job_directory}/other; echo y > here && mv here there && cat there", wrapper=old)
-        self.assertEqual(done.exit, 0, done.result["failure_message"])
-        self.assertEqual((done.result["steps"][0]["result"]["stdout"], done.result["confinement"]["abi"]), ("y\n", 1))
+        self.assert_end(done, 0)
+        self.assertEqual((done.steps[0]["result"]["stdout"], done.result["confinement"]["abi"]), ("y\n", 1))
         self.assertEqual(len(done.result["confinement"]["partial"]), 2)
         self.assertFalse((self.job_directory / "other").exists())
 

@@ -83,7 +83,7 @@ class Tools(ConfinedCase):
         self.give(self.workspace)
         done = self.run_job(self.job(self.step("run_command", argv=["/bin/bash", "-ec", script]), max_runtime_seconds=300),
                             env={**ENVIRONMENT, "GOCACHE": self.cache, "CGO_ENABLED": "0", "SBA_CONFINE": mode}, timeout=400)
-        step = done.result["steps"][0]
+        step = done.steps[0]
         self.assertEqual(done.result["confinement"]["writes"], "landlock" if mode == "auto" else "none")
         return step["result"].get("exit_code"), step.get("output", "").splitlines()[-1:], step.get("output")
 
@@ -109,8 +109,8 @@ class Tools(ConfinedCase):
         for directory in ("over", "bound", "workspace/tmpfs", "workspace/overlay", "workspace/bind"):
             (self.root / directory).mkdir()
             (self.root / directory).chmod(0o777)
-        done = self.run_job(self.job(self.step("run_command", shell=script)), **self.in_namespace(mounts))
-        self.assertEqual((done.exit, done.result["steps"][0]["output"]), (0, "x\n" * 3), done.result["failure_message"])
+        done = self.run_job(self.job(self.sh(script)), **self.in_namespace(mounts))
+        self.assertEqual((done.exit, done.steps[0]["output"]), (0, "x\n" * 3), done.message)
 
 
 if __name__ == "__main__":

@@ -48,15 +48,15 @@ class CorruptRecords(AgentCase):
         self.journal_file.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
 
     def direct_job(self):
-        return self.job(self.step("write_file", path="a", content="x\n"), self.step("run_command", shell="echo one; echo two >&2"),
-                        self.step("apply_unified_diff", diff="--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n"), self.step("run_command", shell="exit 3"),
+        return self.job(self.step("write_file", path="a", content="x\n"), self.sh("echo one; echo two >&2"),
+                        self.step("apply_unified_diff", diff="--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n"), self.sh("exit 3"),
                         self.step("list_tree"), context={"requirements": ["be good"]})
 
     def run_agent_job(self):
         replies = [calls(("run_command", {"argv": ["echo", "hi"]}), ("todo_add", {"title": "more"}), ("read_file", {"path": "none"})),
                    *[FINISH] * 4]
         outcome = self.run_agent(self.server(*replies), job=self.agent_job(context={"acceptance_criteria": ["good"]}))
-        self.assertEqual(outcome.exit, 0, outcome.result["failure_message"])
+        self.assert_end(outcome, 0)
 
     def check_report(self, what):
         done = sba.run("--report", str(self.result_path))
@@ -106,12 +106,12 @@ class CorruptRecords(AgentCase):
         outcome = self.run_job(job, "--resume", **options)
         self.assertNotEqual(outcome.exit, 3, (what, outcome.stderr))
         self.assertIsNotNone(outcome.result, what)
-        self.assertIn(outcome.result["status"], ("success", "failure", "timeout"), what)
-        self.assertNotEqual(outcome.result["failure_code"], "internal_error", (what, outcome.result["failure_message"]))
+        self.assertIn(outcome.status, ("success", "failure", "timeout"), what)
+        self.assertNotEqual(outcome.code, "internal_error", (what, outcome.message))
         self.assertNotIn(b"traceback", outcome.stderr, what)
         sba.result_validator().validate(outcome.result)
-        if outcome.result["failure_code"] == "schema_validation":
-            self.assertRegex(outcome.result["failure_message"], r"^cannot resume: .*line \d+: ", what)
+        if outcome.code == "schema_validation":
+            self.assertRegex(outcome.message, r"^cannot resume: .*line \d+: ", what)
             self.assertEqual(outcome.exit, 2)
 
     def test_resume_of_a_direct_job(self):

@@ -54,12 +54,12 @@ class Escapes(sba.SandboxCase):
             for wrapper in self.wrappers():
                 with self.subTest(path=path, step=step["type"], wrapper=wrapper):
                     outcome = self.run_job(self.job(step), wrapper=wrapper)
-                    entry = outcome.result["steps"][0]
-                    self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "step_failed"))
+                    entry = outcome.steps[0]
+                    self.assert_end(outcome, 1, "step_failed")
                     self.assertIn(entry["error_code"], codes)
                     if entry["error_code"] == "path_escape":
                         self.assertIn("path escapes workspace", entry["error"])
-                        self.assertIn("path escapes workspace", outcome.result["failure_message"])
+                        self.assertIn("path escapes workspace", outcome.message)
                     self.assertEqual(entry.get("result", {}).get("matches", []), [])
                     self.assertNotIn("stdout", entry.get("result", {}))
                     self.assertNotIn(b"SECRET", outcome.result_bytes)
@@ -121,8 +121,8 @@ class Escapes(sba.SandboxCase):
             self.give(path)
             self.refused(path.name, ("not_a_file",), [self.step("read_file", path=path.name), self.step("write_file", path=path.name, content="x")])
         outcome = self.run_job(self.job(self.step("list_tree"), self.step("search_files", pattern="x", path=".")))
-        self.assertEqual(outcome.exit, 0)
-        types = {entry["name"]: entry["type"] for entry in outcome.result["steps"][0]["result"]["children"]}
+        self.assert_end(outcome, 0)
+        types = {entry["name"]: entry["type"] for entry in outcome.steps[0]["result"]["children"]}
         self.assertEqual(types, {"fifo": "fifo", "socket": "socket", "in": "directory", **({"device": "device"} if sba.UID else {})})
 
     def test_what_stays_inside_works(self):
@@ -132,14 +132,14 @@ class Escapes(sba.SandboxCase):
         paths = ("link", "directory/file", "in/up/side/file", "directory/../side/file", f"{self.workspace}//in/side/file", "in/side/../side/file")
         for wrapper in WRAPPERS:
             outcome = self.run_job(self.job(*(self.step("read_file", path=path) for path in paths)), wrapper=wrapper)
-            self.assertEqual([step["result"]["content"] for step in outcome.result["steps"]], ["inside\n"] * len(paths))
+            self.assertEqual([step["result"]["content"] for step in outcome.steps], ["inside\n"] * len(paths))
             outcome = self.run_job(self.job(self.step("write_file", path="link", content="through\n"),
                                             self.step("list_tree", path="directory"),
                                             self.step("search_files", path="link", pattern="^through$"),
                                             self.step("write_file", path="in/side/file", content="inside\n")), wrapper=wrapper)
-            self.assertEqual(outcome.exit, 0, outcome.result)
-            self.assertEqual(outcome.result["steps"][1]["result"]["children"][0]["name"], "file")
-            self.assertEqual(outcome.result["steps"][2]["result"]["matches"][0]["line"], 1)
+            self.assert_end(outcome, 0)
+            self.assertEqual(outcome.steps[1]["result"]["children"][0]["name"], "file")
+            self.assertEqual(outcome.steps[2]["result"]["matches"][0]["line"], 1)
             self.assertTrue((self.workspace / "link").is_symlink())
 
     @unittest.skipUnless(shutil.which("strace"), "wants strace")

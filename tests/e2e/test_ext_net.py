@@ -4,21 +4,21 @@ import sba
 from agent_case import AgentCase, call, finish
 
 NOWHERE = "no-such-host.invalid"
-FETCH = sba.SandboxCase.step("run_command", shell=f"curl -sS https://{NOWHERE}/x")
+FETCH = sba.SandboxCase.sh(f"curl -sS https://{NOWHERE}/x")
 
 
 class Jobs(sba.SandboxCase):
     def assert_ends(self, outcome, code, *words):
-        self.assertEqual(outcome.result["failure_code"], code, outcome.result)
+        self.assertEqual(outcome.code, code, outcome.result)
         for word in words:
-            self.assertIn(word, outcome.result["failure_message"])
+            self.assertIn(word, outcome.message)
 
     def test_what_was_wanted_is_said_in_result_and_log(self):
         outcome = self.run_job(self.job(self.step("run_command", command="true"), FETCH, self.step("run_command", command="true")))
         self.assert_ends(outcome, "ext_net_required", "step 2 (step-2, run_command): the command `curl", "exit code 6",
                          f"it wanted the host {NOWHERE}, and the job's ext_net_allowed is false: curl: (6) Could not resolve host")
-        self.assertEqual((outcome.exit, outcome.result["status"]), (1, "failure"))
-        self.assertEqual([one["status"] for one in outcome.result["steps"]], ["success", "failure", "skipped"])
+        self.assertEqual((outcome.exit, outcome.status), (1, "failure"))
+        self.assertEqual(outcome.statuses, ["success", "failure", "skipped"])
         self.assertEqual(outcome.log[-1]["failure_code"], "ext_net_required")
 
     def test_a_job_that_may_have_the_outside_has_a_failed_step(self):
@@ -49,7 +49,7 @@ class Jobs(sba.SandboxCase):
         self.assert_ends(self.run_job(self.job(self.step("run_command", argv=["curl", "-sS", "http://127.0.0.1:1/"]))), "step_failed")
 
     def test_a_step_that_ran_out_of_time_is_a_timeout(self):
-        step = self.step("run_command", shell=f"curl -sS https://{NOWHERE}/; sleep 60", timeout_seconds=1)
+        step = self.sh(f"curl -sS https://{NOWHERE}/; sleep 60", timeout_seconds=1)
         self.assert_ends(self.run_job(self.job(step)), "timeout")
 
 
@@ -67,16 +67,16 @@ class Agents(AgentCase):
 
     def test_a_failed_fetch_is_an_answer_to_the_model(self):
         server, outcome = self.end(self.FETCH, call("run_command", command="true"), finish("done", ("the data are there", True, "step-2")))
-        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (0, None))
+        self.assert_end(outcome, 0)
         (shown,) = self.tool_answers(server, 1)
         self.assertIn("failed (ext_net_required)", shown)
         self.assertIn("ext_net_allowed is false", shown)
 
     def test_giving_up_after_it(self):
         _, outcome = self.end(self.FETCH, self.UNMET)
-        self.assertEqual(outcome.result["failure_code"], "ext_net_required")
+        self.assertEqual(outcome.code, "ext_net_required")
         for words in ("step-1", NOWHERE, "not met: the data are there"):
-            self.assertIn(words, outcome.result["failure_message"])
+            self.assertIn(words, outcome.message)
         self.assertEqual(outcome.result["acceptance"][0]["met"], False)
 
     def test_where_the_outside_is_allowed_the_criterion_is_not_met(self):

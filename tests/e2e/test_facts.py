@@ -54,7 +54,7 @@ class Facts(FactsCase):
             path.unlink()
         (self.root / "stop").touch()
         again = self.run_job(self.agent_job(), "--replay", str(recording))
-        self.assertIn("exchange 3, message 1 (tool)", again.result["failure_message"])  # this run's command ends
+        self.assertIn("exchange 3, message 1 (tool)", again.message)  # this run's command ends
 
 
 class AgentsMd(FactsCase):
@@ -79,7 +79,7 @@ class AgentsMd(FactsCase):
         self.assertIn("Use tabs.", self.prompt(job=self.agent_job(context={"agents_md": None})))
         refused = self.run_job(self.agent_job(context={"agents_md": "no"}))
         self.assertEqual(refused.exit, 2)
-        self.assertIn("/context/agents_md", refused.result["failure_message"])
+        self.assertIn("/context/agents_md", refused.message)
 
     def test_what_cannot_be_shown_is_said(self):
         (self.workspace / "AGENTS.md").symlink_to("/etc/passwd")
@@ -102,9 +102,9 @@ class ArtifactsAsAPlace(FactsCase):
             self.step("read_file", path="$CYNODE_ARTIFACTS_DIR/deep/../deep/report.md"),
             self.step("write_file", path="./$CYNODE_ARTIFACTS_DIR/x", content="in the workspace"),
             self.step("write_file", path="$CYNODE_ARTIFACTS_DIRECTORY/x", content="in the workspace")))
-        self.assertEqual(outcome.exit, 0, outcome.result)
-        self.assertEqual({step["result"]["path"] for step in outcome.result["steps"][:3]}, {"$CYNODE_ARTIFACTS_DIR/deep/report.md"})
-        self.assertEqual(outcome.result["steps"][3]["result"]["content"], "three\ntwo\n")
+        self.assert_end(outcome, 0)
+        self.assertEqual({step["result"]["path"] for step in outcome.steps[:3]}, {"$CYNODE_ARTIFACTS_DIR/deep/report.md"})
+        self.assertEqual(outcome.steps[3]["result"]["content"], "three\ntwo\n")
         self.assertEqual(self.artifacts(outcome), {"deep/report.md": 10})
         self.assertEqual(sorted(path.name for path in self.workspace.iterdir()), ["$CYNODE_ARTIFACTS_DIR", "$CYNODE_ARTIFACTS_DIRECTORY"])
 
@@ -119,8 +119,8 @@ class ArtifactsAsAPlace(FactsCase):
             ("replace_in_file", {"path": path, "old_text": "secret", "new_text": "x"}))]
         script = f"ln -s {self.root}/outside $CYNODE_ARTIFACTS_DIR/link; ln -s {self.root}/outside/secret $CYNODE_ARTIFACTS_DIR/file"
         outcome = self.run_agent(self.server(call("run_command", shell=script), calls(*steps), OK))
-        self.assertEqual(outcome.exit, 0, outcome.result)
-        for (kind, arguments), step in zip(steps, outcome.result["steps"][1:], strict=True):
+        self.assert_end(outcome, 0)
+        for (kind, arguments), step in zip(steps, outcome.steps[1:], strict=True):
             with self.subTest(kind, path=arguments["path"]):
                 self.assertEqual(step["error_code"], "path_escape")
                 self.assertIn("path escapes workspace", step["error"])
@@ -130,8 +130,8 @@ class ArtifactsAsAPlace(FactsCase):
     def test_a_job_without_one_says_so(self):
         (self.job_directory / "artifacts").write_text("in its place")
         outcome = self.run_job(self.job(self.step("write_file", path="$CYNODE_ARTIFACTS_DIR/a", content="x")))
-        self.assertEqual((outcome.exit, outcome.result["steps"][0]["error_code"]), (1, "not_found"))
-        self.assertIn("this job has no artifacts directory; give a path of the workspace", outcome.result["failure_message"])
+        self.assertEqual((outcome.exit, outcome.steps[0]["error_code"]), (1, "not_found"))
+        self.assertIn("this job has no artifacts directory; give a path of the workspace", outcome.message)
         self.assertEqual(os.listdir(self.workspace), [])
         self.assertIn("no directory for them", self.prompt())
 

@@ -21,7 +21,7 @@ STRACE = shutil.which("strace")
 class FilesCase(sba.SandboxCase):
     def steps_of(self, *steps, **fields):
         outcome = self.run_job(self.job(*steps, **fields))
-        return outcome, outcome.result["steps"]
+        return outcome, outcome.steps
 
     def state(self):
         """Everything in the workspace: types, modes, targets and contents. Temporary files would show."""
@@ -42,7 +42,7 @@ class Files(FilesCase):
         for step in steps:
             with self.subTest(step["type"]):
                 outcome = self.run_job(self.job(*[step] * 100), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40)))
-                self.assertEqual((outcome.exit, outcome.result["failure_message"]), (0, None))
+                self.assertEqual((outcome.exit, outcome.message), (0, None))
 
     def test_write_then_read(self):
         content = bytes(range(256))
@@ -53,7 +53,7 @@ class Files(FilesCase):
             self.step("write_file", path="d/text", content="€", append=True),
             self.step("read_file", path=f"{self.workspace}/d/text", max_bytes=9),
             self.step("list_tree", path="d"))
-        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assert_end(outcome, 0)
         self.assertEqual((self.workspace / "d/bytes").read_bytes(), content)
         self.assertEqual((self.workspace / "d/bytes").stat().st_mode & 0o7777, 0o750)
         self.assertEqual(list(steps[0]["result"]), ["path", "size_bytes", "sha256", "created"])
@@ -72,7 +72,7 @@ class Files(FilesCase):
                           {"content": None}, {"unknown": 1}):
             step = self.step("write_file", **{"path": "second", "content": "x", **arguments})
             outcome = self.run_job(self.job(self.step("write_file", path="first", content="x"), step))
-            self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"))
+            self.assert_end(outcome, 2, "schema_validation")
             self.assertEqual(list(self.workspace.iterdir()), [])
 
     def test_a_file_without_end_obeys_the_deadline(self):
@@ -80,7 +80,7 @@ class Files(FilesCase):
             file.truncate(10 << 40)
         begun = time.monotonic()
         outcome = self.run_job(self.job(self.step("read_file", path="sparse", max_bytes=10), max_runtime_seconds=1))
-        self.assertEqual((outcome.exit, outcome.result["status"]), (124, "timeout"))
+        self.assert_end(outcome, 124, "timeout")
         self.assertLess(time.monotonic() - begun, 30)
 
     def test_a_deep_tree(self):
@@ -95,7 +95,7 @@ class Files(FilesCase):
             os.chdir(here)
             self.addCleanup(subprocess.run, ["rm", "-rf", str(self.workspace / "d")], check=False)
         outcome, steps = self.steps_of(self.step("list_tree"), self.step("search_files", pattern="x"))
-        self.assertEqual(outcome.exit, 0, outcome.result["failure_message"])
+        self.assert_end(outcome, 0)
         self.assertTrue(steps[0]["result"]["truncated"])
 
     def test_a_directory_that_cannot_be_read(self):
@@ -104,7 +104,7 @@ class Files(FilesCase):
         os.chmod(self.workspace / "closed", 0)
         self.addCleanup(os.chmod, self.workspace / "closed", 0o755)
         outcome, steps = self.steps_of(self.step("list_tree"))
-        self.assertEqual(outcome.exit, 0)
+        self.assert_end(outcome, 0)
         closed, opened = steps[0]["result"]["children"]
         self.assertNotIn("children", closed)
         self.assertEqual(opened["children"][0]["name"], "file")
@@ -209,12 +209,12 @@ class OwnFiles(FilesCase):
             self.own(*names)
             self.put("result.json.old", "job-1\n"), self.put("sub/result.json", "job-1\n")
             (self.workspace / "link").symlink_to((self.job_directory / "journal.jsonl").relative_to(self.workspace))
-            say = self.step("run_command", shell="echo job-1; echo more >> result.json.old; echo x > $CYNODE_ARTIFACTS_DIR/x; mkdir -p artifacts; : > artifacts/y")
+            say = self.sh("echo job-1; echo more >> result.json.old; echo x > $CYNODE_ARTIFACTS_DIR/x; mkdir -p artifacts; : > artifacts/y")
             job = self.job(say, self.step("list_tree"), self.step("search_files", pattern="job-1|step-1|succe"))
             job["constraints"]["report_changes"] = True
             done = self.run_job(job)
-            self.assertEqual(done.exit, 0, done.result)
-            tree, search = (step["result"] for step in done.result["steps"][1:])
+            self.assert_end(done, 0)
+            tree, search = (step["result"] for step in done.steps[1:])
             listed = {entry["name"] for directory in (tree, *tree["children"]) for entry in directory.get("children", [])}
             self.assertLessEqual({"result.json.old", "sub", "link", "artifacts", "y"}, listed)
             top = {entry["name"] for entry in tree["children"]} | {entry["name"] for child in tree["children"] if child["name"] == "job" for entry in child["children"]}
@@ -266,12 +266,12 @@ class Search(sba.SandboxCase):
     def found(self, **arguments):
         """What is found, as a list of (path, line, text)."""
         outcome = self.search(**arguments)
-        self.assertEqual(outcome.exit, 0, outcome.result)
-        matches = outcome.result["steps"][0]["result"]["matches"]
+        self.assert_end(outcome, 0)
+        matches = outcome.steps[0]["result"]["matches"]
         return [(match["path"], match["line"], match["text"]) for match in matches]
 
     def refused(self, outcome, code):
-        step = outcome.result["steps"][0]
+        step = outcome.steps[0]
         self.assertEqual((outcome.exit, step["status"], step["error_code"]), (1, "failure", code), outcome.result)
         return step
 
@@ -296,7 +296,7 @@ class Search(sba.SandboxCase):
         self.put("a", "x\n")
         self.put("b", "x\n", mode=0)
         outcome = self.search(pattern="x")
-        step = outcome.result["steps"][0]
+        step = outcome.steps[0]
         self.assertEqual([match["path"] for match in step["result"]["matches"]], ["a"])
         self.assertIn("1 file could not be read", step["output"])
 
@@ -304,7 +304,7 @@ class Search(sba.SandboxCase):
         self.put("a", ("a" * 299 + "\n") * 200000)
         slow = {"pattern": "a(?:[a-z]|x)*a(?:[a-z]|x)*[bc]"}
         outcome = self.search(**slow, max_runtime_seconds=1)
-        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (124, "timeout"))
+        self.assert_end(outcome, 124, "timeout")
         process = self.start(self.job(self.step("search_files", **slow)))
         sba.wait_for(self.result_path.is_file, "the job to be accepted")
         time.sleep(0.3)
@@ -319,7 +319,7 @@ class Search(sba.SandboxCase):
                                  ({"pattern": "x", "include": "*.{c,h"}, "/steps/1/arguments/include: the glob \"*.{c,h\" is malformed")):
             outcome = self.run_job(self.job(self.step("write_file", path="made", content=""), self.step("search_files", **arguments)))
             self.assertEqual((outcome.exit, (self.workspace / "made").exists()), (2, False))
-            self.assertIn(words, outcome.result["failure_message"])
+            self.assertIn(words, outcome.message)
 
     def test_grep_finds_the_same(self):
         words = ["int", "char", "return", "Null", "x1", "_t", "(", ")", " ", "\t", ";", "\u00e4", "==", "."]

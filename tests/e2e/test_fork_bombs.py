@@ -57,7 +57,7 @@ class OfPid1(ProcessCase):
             with self.subTest(wrapper):
                 slow = sba.slowness()
                 done = self.run_job(self.job(bomb, max_runtime_seconds=2), wrapper=[*wrapper, "prlimit", "--nproc=800"], **sba.AS_ROOT)
-                self.assertEqual((done.exit, done.result["steps"][0]["result"]["stdout"]), (124, "begun\n"), done.result)
+                self.assertEqual((done.exit, done.steps[0]["result"]["stdout"]), (124, "begun\n"), done.result)
                 self.assert_in_time(done, 2, slow)
                 sba.wait_for(lambda: not self.left(), "the job's processes to end")
 

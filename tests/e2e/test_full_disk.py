@@ -19,8 +19,8 @@ class FullDisk(AgentCase):
         self.disk.mkdir()
         self.mount(self.disk, "128k")
         self.result_path = self.disk / "result.json"
-        self.fill = self.step("run_command", shell=f"head -c 1000000 /dev/zero >{self.disk}/filler; true")
-        self.free = self.step("run_command", shell=f"rm {self.disk}/filler")
+        self.fill = self.sh(f"head -c 1000000 /dev/zero >{self.disk}/filler; true")
+        self.free = self.sh(f"rm {self.disk}/filler")
 
     def test_from_the_start(self):
         """Nothing runs, for it could not be told; an older result is not harmed."""
@@ -32,7 +32,7 @@ class FullDisk(AgentCase):
                 with open(self.disk / "filler", "wb", buffering=0) as filler, self.assertRaises(OSError):
                     while True:
                         filler.write(b"x" * 4096)
-                done = self.run_job(self.job(self.step("run_command", shell="touch ran")))
+                done = self.run_job(self.job(self.sh("touch ran")))
                 self.assertEqual(done.exit, 3, done.stderr)
                 result = done.result_on_stderr
                 self.assertEqual((result["failure_code"], [step["status"] for step in result["steps"]]), ("environment_invalid", []), result)
@@ -43,11 +43,11 @@ class FullDisk(AgentCase):
     def test_in_the_middle(self):
         """The job goes on, and its result has the room that was kept for it."""
         self.put("x", "1\n")
-        done = self.run_job(self.job(self.step("run_command", shell="echo one"), self.step("run_command", shell="sleep 0.6"), self.fill,
+        done = self.run_job(self.job(self.sh("echo one"), self.sh("sleep 0.6"), self.fill,
                                      self.step("apply_unified_diff", diff="--- a/x\n+++ b/x\n@@ -1 +1 @@\n-1\n+2\n"),
-                                     self.step("run_command", shell="head -c 20000 /dev/zero | tr '\\0' x")))
-        self.assertEqual((done.exit, done.result["status"]), (0, "success"), done.stderr)
-        self.assertEqual(([step["status"] for step in done.result["steps"]], done.result["steps"][4]["output"]), (["success"] * 5, "x" * 20000))
+                                     self.sh("head -c 20000 /dev/zero | tr '\\0' x")))
+        self.assert_end(done, 0)
+        self.assertEqual((done.statuses, done.steps[4]["output"]), (["success"] * 5, "x" * 20000))
         self.assertEqual((self.workspace / "x").read_text(), "2\n")
         self.assertEqual(sorted(os.listdir(self.disk)), ["artifacts", "filler", "journal.jsonl", "result.json", "todo.json"])
         self.assertEqual((len(done.events("journal.failed")), done.events("result.failed")), (1, []))
@@ -56,13 +56,13 @@ class FullDisk(AgentCase):
 
     def test_where_room_comes_back_the_result_is_written_but_nobody_goes_on(self):
         """Steps were done that the journal does not know of: --resume would do them again."""
-        job = self.job(self.fill, self.step("run_command", shell="echo x >>count; head -c 20000 /dev/zero | tr '\\0' x"), self.free)
+        job = self.job(self.fill, self.sh("echo x >>count; head -c 20000 /dev/zero | tr '\\0' x"), self.free)
         done = self.run_job(job)
-        self.assertEqual((done.exit, done.result["status"]), (0, "success"), done.stderr)
+        self.assert_end(done, 0)
         self.assertTrue(done.events("journal.failed"))
         again = self.run_job(job, "--resume")
-        self.assertEqual((again.exit, again.result["failure_code"]), (2, "schema_validation"), again.result)
-        self.assertIn("what was done then could not be written", again.result["failure_message"])
+        self.assert_end(again, 2, "schema_validation")
+        self.assertIn("what was done then could not be written", again.message)
         self.assertEqual((self.workspace / "count").read_text(), "x\n")
 
 
@@ -72,16 +72,16 @@ class LimitedFiles(SandboxCase):
 
     def test_a_step_fails(self):
         done = self.run_job(self.job(self.step("write_file", path="a", content="x" * 300000)), wrapper=self.wrapper)
-        step = done.result["steps"][0]
+        step = done.steps[0]
         self.assertEqual((done.exit, step["status"], step["error_code"]), (1, "failure", "file_too_large"), done.result)
         self.assertIn("File too large", step["error"])
 
     def test_a_result_that_is_too_large_goes_to_stderr(self):
-        done = self.run_job(self.job(self.step("run_command", shell="echo one"), self.step("run_command", shell="sleep 1"),
-                                     self.step("run_command", shell="head -c 300000 /dev/zero | tr '\\0' x")),
+        done = self.run_job(self.job(self.sh("echo one"), self.sh("sleep 1"),
+                                     self.sh("head -c 300000 /dev/zero | tr '\\0' x")),
                             wrapper=self.wrapper)
         self.assertEqual((done.exit, done.result_on_stderr["status"]), (3, "success"), done.stderr)
-        self.assertEqual((done.result["failure_code"], done.result["steps"][0]["output"]), ("interrupted", "one\n"))
+        self.assertEqual((done.code, done.steps[0]["output"]), ("interrupted", "one\n"))
         self.assertTrue(done.events("journal.failed"))
 
 
@@ -91,17 +91,17 @@ class FullLog(SandboxCase):
     def test_a_log_that_takes_nothing_harms_nothing(self):
         for form in ("json", "text"):
             with open("/dev/full", "wb") as full:
-                done = self.run_job(self.job(self.step("run_command", shell="echo said")), "--log-format", form, stderr=full)
-            self.assertEqual((done.exit, done.result["steps"][0]["output"]), (0, "said\n"))
+                done = self.run_job(self.job(self.sh("echo said")), "--log-format", form, stderr=full)
+            self.assertEqual((done.exit, done.steps[0]["output"]), (0, "said\n"))
 
     def test_a_result_that_stdout_does_not_take_goes_to_stderr(self):
         with open("/dev/full", "wb") as full:
-            done = self.run_job(self.job(self.step("run_command", shell="echo said")), "--result", "-", stdout=full)
+            done = self.run_job(self.job(self.sh("echo said")), "--result", "-", stdout=full)
         self.assertEqual((done.exit, done.result_on_stderr["steps"][0]["output"]), (3, "said\n"))
 
     def test_where_nothing_takes_it_the_status_tells(self):
         with open("/dev/full", "wb") as full:
-            done = self.run_job(self.job(self.step("run_command", shell="true")), "--result", "-", stdout=full, stderr=full)
+            done = self.run_job(self.job(self.sh("true")), "--result", "-", stdout=full, stderr=full)
         self.assertEqual(done.exit, 3)
         self.assertEqual(sorted(os.listdir(self.job_directory)), ["job.json"])
 

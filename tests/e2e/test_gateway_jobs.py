@@ -22,7 +22,7 @@ class Offered(GatewayCase):
                   "required": ["task_id", "a"], "$defs": {"a": {"type": "integer", "x-mark": True}}}
         gateway = self.gateway(tools={"artifact.list": tool(description="Lists.", inputSchema=schema), "help": tool()})
         outcome, model = self.agent(gateway)
-        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assert_end(outcome, 0)
         offered = self.offered(model)
         self.assertEqual([one["name"] for one in offered], [*OWN, "artifact_list", "help", "finish"])
         self.assertEqual(offered[-3]["description"], "Lists.")
@@ -41,10 +41,10 @@ class Offered(GatewayCase):
                 schema = {"type": "object", "properties": {"task_id": {}, "job_id": {}, "path": {"type": "string"}}}
                 gateway = self.gateway(era=era, tools={"artifact.list": tool(inputSchema=schema)})
                 outcome, model = self.agent(gateway, calls(("artifact_list", {"path": "a", "task_id": "another"}), ("list_tree", {"path": "."})))
-                self.assertEqual(outcome.exit, 0, outcome.result)
+                self.assert_end(outcome, 0)
                 arguments = {"job_id": "job-1", "path": "a", "task_id": "task-1"}
                 self.assertEqual(self.called(gateway), [("artifact.list", arguments)])
-                first, second = outcome.result["steps"]
+                first, second = outcome.steps
                 self.assertEqual((first["id"], first["type"], first["status"], first["result"]),
                                  ("step-1", "call_tool", "success", {"content": json.dumps(arguments), "is_error": False}))
                 self.assertEqual((second["id"], second["type"]), ("step-2", "list_tree"))
@@ -58,7 +58,7 @@ class Offered(GatewayCase):
         self.assertEqual([one["name"] for one in self.offered(model)], [*OWN, "read_file_2", "finish_2", "todo_add_2", "finish"])
         self.assertEqual(self.told(model, 1), "[step-1]\na, lines 1 to 1 of 1; no newline at the end\n1\tfrom the workspace\n")
         self.assertEqual(self.told(model, 2), "[step-2]\nfrom the gateway")
-        self.assertEqual(outcome.result["final_answer"], "really done")
+        self.assertEqual(outcome.answer, "really done")
 
     def test_the_plain_form_offers_the_workers_tools(self):
         gateway = self.gateway(mcp.PlainForm, tools={"help.get": tool(lambda e: {"got": e.message["arguments"]})})
@@ -68,13 +68,13 @@ class Offered(GatewayCase):
                           "preference_effective", "help_list", "help_get", "finish"])
         self.assertEqual(self.told(model, 1), '[step-1]\n{"got":{"task_id":"task-1","topic":"x"}}')
         self.assertRegex(self.told(model, 2), r"\[step-2\]\nfailed \(tool_unavailable\): .*501.*not implemented: skills\.list")
-        self.assertEqual(outcome.exit, 0)
+        self.assert_end(outcome, 0)
 
     def test_ten_thousand_tools(self):
         gateway = self.gateway(tools={f"tool.{number}": tool(description="Does something of use.") for number in range(10000)})
         for length, most in ((131072, 128), (8192, 64)):
             outcome, model = self.agent(gateway, call("tool_0"), models={"m": {"context_length": length}})
-            self.assertEqual((outcome.exit, outcome.result["steps"][0]["status"]), (0, "success"), outcome.result)
+            self.assertEqual((outcome.exit, outcome.steps[0]["status"]), (0, "success"), outcome.result)
             offered = self.offered(model)
             own = OWN if length >= 32768 else [name for name in OWN if "todo" not in name]
             self.assertEqual([one["name"] for one in offered[:len(own)]], own)
@@ -98,7 +98,7 @@ class Trouble(GatewayCase):
         with socket.create_server(("127.0.0.1", 0)) as unused:
             port = unused.getsockname()[1]
         outcome, model = self.agent(f"http://127.0.0.1:{port}/mcp")
-        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assert_end(outcome, 0)
         (said,) = outcome.events("gateway.failed")
         self.assertEqual((said["level"], said["code"]), ("warning", "connection_refused"))
         self.assertIn(f"127.0.0.1:{port}", said["error"])
@@ -108,13 +108,13 @@ class Trouble(GatewayCase):
         gateway = self.gateway(tools={"strict": tool(lambda e: e.refuse(-32602, "a is missing", 200)),
                                       "broken": says("no such\nartifact", isError=True), "long": says("x" * 2000, isError=True)})
         outcome, model = self.agent(gateway, call("invented"), call("strict", b=1), call("broken"), call("long"))
-        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assert_end(outcome, 0)
         self.assertRegex(self.told(model, 1), "failed: unknown tool invented; the tools are .*strict, broken, long, finish")
         self.assertRegex(self.told(model, 2), r"\[step-1\]\nfailed \(tool_refused\): .*-32602: a is missing")
         self.assertEqual(self.told(model, 3), "[step-2]\nfailed (step_failed): the tool broken failed: no such artifact")
         self.assertTrue(self.told(model, 4).endswith("\n" + "x" * 2000))
-        self.assertEqual([step["status"] for step in outcome.result["steps"]], ["failure"] * 3)
-        self.assertEqual(outcome.result["steps"][1]["result"], {"content": "no such\nartifact", "is_error": True})
+        self.assertEqual(outcome.statuses, ["failure"] * 3)
+        self.assertEqual(outcome.steps[1]["result"], {"content": "no such\nartifact", "is_error": True})
 
     def test_a_server_that_goes_in_the_middle(self):
         def go(exchange):
@@ -123,8 +123,7 @@ class Trouble(GatewayCase):
             exchange.connection.shutdown(socket.SHUT_RDWR)
         owner = mcp.Server(tools={"go": tool(go), "stay": tool()})
         outcome, model = self.agent(owner, call("stay", a=1), call("go"), call("stay", a=2))
-        self.assertEqual((outcome.exit, [step["status"] for step in outcome.result["steps"]]), (0, ["success", "failure", "failure"]),
-                         outcome.result)
+        self.assertEqual((outcome.exit, outcome.statuses), (0, ["success", "failure", "failure"]), outcome.result)
         self.assertEqual(len(owner.messages("tools/call")), 2)
         self.assertRegex(self.told(model, 2), r"failed \(cut_off\): .*the call may still have run")
         self.assertIn("connection_refused", self.told(model, 3))
@@ -132,10 +131,10 @@ class Trouble(GatewayCase):
     def test_more_than_a_step_may_return(self):
         gateway = self.gateway(tools={"big": tool(lambda _: {**mcp.text("ä" * 100000), "structuredContent": {"a": 1}})})
         outcome, _ = self.agent(gateway, call("big"), job=self.agent_job(max_output_bytes=2001))
-        self.assertEqual((outcome.exit, outcome.result["steps"][0]["status"]), (0, "success"), outcome.result)
-        result = outcome.result["steps"][0]["result"]
+        self.assertEqual((outcome.exit, outcome.steps[0]["status"]), (0, "success"), outcome.result)
+        result = outcome.steps[0]["result"]
         self.assertLessEqual(len(result["content"].encode()), 2001)
-        self.assertTrue(outcome.result["steps"][0]["output_truncated"])
+        self.assertTrue(outcome.steps[0]["output_truncated"])
         self.assertRegex(result["content"], r"^ä+\n\[\.\.\. \d+ of 200000 bytes left out \.\.\.\]\nä+$")
         self.assertNotIn("structured", result)
 
@@ -171,8 +170,8 @@ class Denied(GatewayCase):
             for name in [*NEVER, " DB.task.get", *OUTSIDE]:
                 outcome = self.direct(gateway, step(name), step("skills.get"))
                 codes = ("ext_net_required", "ext_net_required") if name in OUTSIDE else ("step_failed", "tool_forbidden")
-                self.assertEqual((outcome.exit, outcome.result["failure_code"], outcome.result["steps"][0]["error_code"]), (1, *codes))
-                self.assertIn(name.strip().lower(), outcome.result["failure_message"])
+                self.assertEqual((outcome.exit, outcome.code, outcome.steps[0]["error_code"]), (1, *codes))
+                self.assertIn(name.strip().lower(), outcome.message)
             self.assertEqual(self.called(gateway), [])
 
     def test_what_the_gateway_itself_forbids(self):
@@ -188,9 +187,9 @@ class Denied(GatewayCase):
                     job = self.job(step(name))
                     job["constraints"]["ext_net_allowed"] = allowed
                     outcome = self.run_job(job, env=self.names(gateway))
-                    self.assertEqual((outcome.result["failure_code"], outcome.result["steps"][0]["error_code"]), codes)
+                    self.assertEqual((outcome.code, outcome.steps[0]["error_code"]), codes)
                     if allowed or name not in OUTSIDE:  # else it is not called
-                        self.assertIn(words, outcome.result["failure_message"])
+                        self.assertIn(words, outcome.message)
 
 
 class Direct(GatewayCase):
@@ -199,10 +198,10 @@ class Direct(GatewayCase):
         gateway = self.gateway(tools={"artifact.get": tool(lambda e: {**echo(e), "structuredContent": {"b": [1, None], "a": {}}},
                                                            inputSchema=schema)})
         outcome = self.direct(gateway, step("artifact.get", path="a"), sba.SandboxCase.step("call_tool", tool="artifact.get"))
-        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assert_end(outcome, 0)
         words = '{"path": "a", "task_id": "task-1"}'
-        self.assertEqual(outcome.result["steps"][0]["result"], {"content": words, "structured": {"b": [1, None], "a": {}}, "is_error": False})
-        self.assertEqual(outcome.result["steps"][0]["output"], words)
+        self.assertEqual(outcome.steps[0]["result"], {"content": words, "structured": {"b": [1, None], "a": {}}, "is_error": False})
+        self.assertEqual(outcome.steps[0]["output"], words)
         self.assertEqual(self.called(gateway)[1], ("artifact.get", {"task_id": "task-1"}))
         self.assertEqual(gateway.requests[-1][0], "DELETE")
         self.assertFalse(outcome.result["inference_used"])
@@ -212,15 +211,15 @@ class Direct(GatewayCase):
         job = self.job(step("web.fetch"))
         job["constraints"]["ext_net_allowed"] = True
         for outcome in (self.direct(gateway, step("x")), self.run_job(job, env=self.names(gateway))):
-            self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "step_failed"))
-            self.assertIn("answered with status 403: forbidden", outcome.result["failure_message"])
+            self.assert_end(outcome, 1, "step_failed")
+            self.assertIn("answered with status 403: forbidden", outcome.message)
 
     def test_an_answer_that_is_too_long(self):
         gateway = self.gateway(tools={"big": says("x" * 5000), "wide": tool(lambda _: {"structuredContent": ["y" * 4980]})})
         for name in ("big", "wide"):
             outcome = self.direct(gateway, step(name), max_output_bytes=4000)
-            self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "constraint_violation"), outcome.result)
-            entry = outcome.result["steps"][0]
+            self.assert_end(outcome, 1, "constraint_violation")
+            entry = outcome.steps[0]
             self.assertLessEqual(len(entry["result"]["content"]), 4000)
             self.assertNotIn("structured", entry["result"])
             self.assertTrue(entry["output_truncated"])
@@ -228,18 +227,17 @@ class Direct(GatewayCase):
 
     def test_no_gateway(self):
         outcome = self.direct(None, step("x"))
-        self.assertEqual((outcome.exit, outcome.result["failure_code"], outcome.result["steps"][0]["error_code"]),
-                         (1, "step_failed", "no_gateway"))
-        self.assertIn("SBA_MCP_GATEWAY_URL", outcome.result["failure_message"])
+        self.assertEqual((outcome.exit, outcome.code, outcome.steps[0]["error_code"]), (1, "step_failed", "no_gateway"))
+        self.assertIn("SBA_MCP_GATEWAY_URL", outcome.message)
 
     def test_the_deadline_and_sigterm_in_a_call(self):
         gateway = self.gateway(tools={"wait": tool(mcp.silence)})
         outcome = self.direct(gateway, step("wait"), max_runtime_seconds=2)
-        self.assertEqual((outcome.exit, outcome.result["status"], outcome.result["steps"][0]["status"]), (124, "timeout", "timeout"))
+        self.assertEqual((outcome.exit, outcome.status, outcome.steps[0]["status"]), (124, "timeout", "timeout"))
         self.assertTrue(gateway.wait_for(lambda m: m.get("method") == "notifications/cancelled"))
         gateway = self.gateway(tools={"wait": tool(mcp.silence)})
         outcome = self.run_and_signal(self.job(step("wait")), signal.SIGTERM, lambda: gateway.messages("tools/call"), "the call", env=self.names(gateway))
-        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (143, "cancelled"))
+        self.assert_end(outcome, 143, "cancelled")
         self.assertTrue(gateway.wait_for(lambda m: m.get("method") == "notifications/cancelled"))
 
 
@@ -252,7 +250,7 @@ class ResumeAndReplay(GatewayCase):
         gateway = self.gateway(tools={"count": tool(lambda _: mcp.text(f"number {next(numbers)}", structuredContent={"z": [], "a": None})),
                                       "broken": says("it broke", isError=True)})
         outcome, _ = self.agent(gateway, *self.REPLIES)
-        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assert_end(outcome, 0)
         (self.workspace / "a").unlink()
         return outcome, self.recording(), gateway
 
@@ -261,7 +259,7 @@ class ResumeAndReplay(GatewayCase):
         before = len(gateway.requests)
         for environment in (self.names(gateway), {}):
             again = self.run_job(self.agent_job(), "--replay", str(recording), env=environment)
-            self.assertEqual(again.exit, 0, again.result)
+            self.assert_end(again, 0)
             self.assertEqual(sba.timeless(again.result), sba.timeless(outcome.result))
             (self.workspace / "a").unlink()
             recording = self.recording()  # its own journal is a recording as good as the first
@@ -275,10 +273,10 @@ class ResumeAndReplay(GatewayCase):
         gateway.tools = {"another": says("another"), "count": says("two")}
         model = self.server(call("count"), finish("went on"))
         outcome = self.run_agent(model, "--resume", env=self.names(gateway))
-        self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "went on"), outcome.result)
-        self.assertEqual([(one["type"], one["status"]) for one in outcome.result["steps"]],
+        self.assertEqual((outcome.exit, outcome.answer), (0, "went on"), outcome.result)
+        self.assertEqual([(one["type"], one["status"]) for one in outcome.steps],
                          [("call_tool", "success"), ("call_tool", "failure"), ("call_tool", "success")])
-        self.assertEqual(outcome.result["steps"][1]["error_code"], "interrupted")
+        self.assertEqual(outcome.steps[1]["error_code"], "interrupted")
         self.assertEqual([name for name, _ in self.called(gateway)], ["count", "wait", "count"])
         self.assertEqual([one["name"] for one in self.offered(model)], [*OWN, "count", "wait", "finish"])
 

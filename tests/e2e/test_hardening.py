@@ -27,7 +27,7 @@ class Children(sba.SandboxCase):
         self.put("prober.py", (HERE / "prober.py").read_bytes())
         done = self.run_job(self.job(self.step("run_command", command=PYTHON, args=["prober.py"])), *more, **options)
         self.assertEqual(done.exit, 0, done.result_bytes or done.stderr)
-        return json.loads(done.result["steps"][0]["result"]["stdout"]), done
+        return json.loads(done.steps[0]["result"]["stdout"]), done
 
     def test_cannot_look_into_the_runner(self):
         sleeper = subprocess.Popen([PYTHON, "-c", SLEEPER], stdout=subprocess.PIPE, **sba.ordinary_user())
@@ -54,7 +54,7 @@ class Children(sba.SandboxCase):
         # Python itself ignores SIGPIPE and SIGXFSZ, so the command is a shell's grep.
         status = self.run_job(self.job(self.step("run_command", command="grep", args=["^Sig[BI]", "/proc/self/status"])))
         internal = 1 << 31 | 1 << 32  # glibc keeps signals 32 and 33 for itself
-        for line in status.result["steps"][0]["result"]["stdout"].splitlines():
+        for line in status.steps[0]["result"]["stdout"].splitlines():
             self.assertEqual(int(line.split()[1], 16) & ~internal, 0, line)
 
     def test_get_no_descriptor_of_the_runner_or_of_its_parent(self):
@@ -71,12 +71,12 @@ class Children(sba.SandboxCase):
         diff = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n"
         job = self.job(self.step("apply_unified_diff", diff=diff), self.step("write_file", path="d/b", content="x", mode="0600"),
                        self.step("read_file", path="link"), self.step("list_tree"), self.step("search_files", pattern="x"),
-                       self.step("run_command", shell="cat; touch $CYNODE_ARTIFACTS_DIR/x", stdin="x"))
+                       self.sh("cat; touch $CYNODE_ARTIFACTS_DIR/x", stdin="x"))
         for wrapper in ([], [f"{TOOLS}/without", "openat2", "ENOSYS"]):
             opens = "open,openat,openat2,pipe,pipe2,eventfd2,socket,memfd_create,dup,epoll_create1"
             trace = [*sba.strace(f"prctl,{opens}", log=self.root / "trace"), *wrapper]
             done = self.run_job(job, "--user", str(sba.UID), wrapper=trace, **sba.AS_ROOT)
-            self.assertEqual(done.exit, 0, done.result)
+            self.assert_end(done, 0)
             ours = (self.root / "trace").read_text().split("PR_SET_DUMPABLE", 1)[1].splitlines()[1:]
             # The dev build reads its own Lua from disk, with fopen.
             opened = [line for line in ours if " = -1 " not in line and "(" in line and "prctl(" not in line and '.lua"' not in line]
@@ -104,9 +104,9 @@ class TheTerminal(sba.SandboxCase):
         self.addCleanup(os.close, slave)
         self.give(os.ttyname(slave))
         before = termios.tcgetattr(slave)
-        change = self.step("run_command", shell=f"stty raw -echo -F {os.ttyname(slave)}; stty -a -F {os.ttyname(slave)}")
+        change = self.sh(f"stty raw -echo -F {os.ttyname(slave)}; stty -a -F {os.ttyname(slave)}")
         done = self.run_job(self.job(change), wrapper=["setsid", "-cw"], stdin=slave)
-        self.assertIn("-echo ", done.result["steps"][0]["output"])
+        self.assertIn("-echo ", done.steps[0]["output"])
         self.assertEqual((done.exit, termios.tcgetattr(slave)), (0, before))
 
 
@@ -135,10 +135,10 @@ class Workspace(sba.SandboxCase):
         job = self.job(self.step("read_file", path="a.txt"), self.step("list_tree", path="."))
         for env in ({}, hostile):
             done = self.run_job(job, env=env, cwd=self.workspace)
-            self.assertEqual(done.exit, 0, done.stderr)
+            self.assert_end(done, 0)
             self.assertFalse(marker.exists(), "a file of the workspace was loaded")
         wanted = self.run_job(self.job(self.step("evil")), env=hostile, cwd=self.workspace)
-        self.assertEqual((wanted.exit, wanted.result["failure_code"]), (2, "schema_validation"))
+        self.assert_end(wanted, 2, "schema_validation")
         for option in ("--version", "--help", "--schema"):
             subprocess.run([sba.BINARY, option], cwd=self.workspace, env={**os.environ, **hostile}, check=True, stdout=subprocess.DEVNULL)
         self.assertFalse(marker.exists(), "a file of the workspace was loaded")
@@ -150,18 +150,18 @@ WHO = "id -u; id -g; id -G; grep -E '^(Cap(Prm|Eff|Bnd|Amb|Inh)|NoNewPrivs)' /pr
 @unittest.skipIf(os.geteuid() != 0, "wants root")
 class Root(sba.SandboxCase):
     def run_as_root(self, *more, groups=(4, 27), job=None, **options):
-        job = job or self.job(self.step("run_command", shell=WHO), self.step("write_file", path="new", content="x"))
+        job = job or self.job(self.sh(WHO), self.step("write_file", path="new", content="x"))
         return self.run_job(job, *more, **{**sba.AS_ROOT, "extra_groups": list(groups), **options})
 
     def assert_refused(self, done, code):
-        self.assertEqual((done.exit, done.result["status"], done.result["failure_code"]), (2, "failure", code), done.result)
-        self.assertEqual((done.result["job_id"], done.result["steps"]), ("job-1", []), done.result)
-        self.assertTrue(done.result["failure_message"])
+        self.assertEqual((done.exit, done.status, done.code), (2, "failure", code), done.result)
+        self.assertEqual((done.result["job_id"], done.steps), ("job-1", []), done.result)
+        self.assertTrue(done.message)
         self.assertEqual(os.listdir(self.workspace), [])
 
     def assert_became(self, done, uid, gid):
         self.assertEqual(done.exit, 0, done.result or done.stderr)
-        said = done.result["steps"][0]["result"]["stdout"].split("\n")
+        said = done.steps[0]["result"]["stdout"].split("\n")
         self.assertEqual(said[:3], [str(uid), str(gid), str(gid)])
         rights = dict(line.split(":\t") for line in said[3:] if line)
         self.assertEqual((rights["CapEff"], rights["CapPrm"], rights["NoNewPrivs"]), ("0" * 16, "0" * 16, "1"))
@@ -184,7 +184,7 @@ class Root(sba.SandboxCase):
         wrapper = ["/usr/bin/python3", "-c", f"import os, sys; os.setresgid({sba.UID}, {sba.UID}, {sba.UID}); os.setresuid(0, {sba.UID}, {sba.UID}); "
                    "os.execv(sys.argv[1], sys.argv[1:])"]
         done = self.run_as_root(wrapper=wrapper, groups=(), env={"CYNODE_JOB_ID": "job-1"})
-        self.assertEqual(done.result["failure_code"], "runs_as_root")
+        self.assertEqual(done.code, "runs_as_root")
         if not sba.IS_DEV:  # where LeakSanitizer may not look at such a process and says so by the exit status
             self.assert_refused(done, "runs_as_root")
 
@@ -193,7 +193,7 @@ class Root(sba.SandboxCase):
         done = self.run_as_root("--user", str(sba.UID), wrapper=["setpriv", "--securebits=+no_setuid_fixup", "--"],
                                 env={"CYNODE_JOB_ID": "job-1"})
         self.assert_refused(done, "runs_as_root")
-        self.assertIn("could be undone", done.result["failure_message"])
+        self.assertIn("could be undone", done.message)
 
     def test_becomes_whom_it_is_told_to(self):
         uid = sba.UID
@@ -231,8 +231,8 @@ class Root(sba.SandboxCase):
             with self.subTest(user=user):
                 self.result_path.unlink(missing_ok=True)
                 done = self.run_as_root("--user", user, env={"CYNODE_JOB_ID": "job-1"})
-                self.assertEqual((done.exit, done.result["status"], done.result["steps"]), (2, "failure", []), done.result)
-                self.assertIn("--user", done.result["failure_message"])
+                self.assertEqual((done.exit, done.status, done.steps), (2, "failure", []), done.result)
+                self.assertIn("--user", done.message)
                 self.assertEqual(os.listdir(self.workspace), [])
 
 
@@ -245,12 +245,12 @@ class Root(sba.SandboxCase):
 class Ordinary(sba.SandboxCase):
     def test_user_may_name_itself(self):
         uid, gid = (sba.UID, sba.GID) if sba.UID else (os.getuid(), os.getgid())
-        done = self.run_job(self.job(self.step("run_command", shell="id -u")), "--user", f"{uid}:{gid}")
-        self.assertEqual((done.exit, done.result["steps"][0]["result"]["stdout"]), (0, f"{uid}\n"))
+        done = self.run_job(self.job(self.sh("id -u")), "--user", f"{uid}:{gid}")
+        self.assertEqual((done.exit, done.steps[0]["result"]["stdout"]), (0, f"{uid}\n"))
 
     def test_user_cannot_become_another(self):
-        done = self.run_job(self.job(self.step("run_command", shell="id -u")), "--user", "12345")
-        self.assertEqual((done.exit, done.result["status"], done.result["steps"]), (2, "failure", []), done.result)
+        done = self.run_job(self.job(self.sh("id -u")), "--user", "12345")
+        self.assertEqual((done.exit, done.status, done.steps), (2, "failure", []), done.result)
 
 
 STEPS = [("write_file", {"path": "notes/a.txt", "content": "one\ntwo\n"}), ("read_file", {"path": "notes/a.txt"}),
@@ -331,10 +331,10 @@ class NoSocket(sba.SandboxCase):
     def test_whatever_the_job(self):
         jobs = {
             0: self.job(*(self.step(type, **arguments) for type, arguments in STEPS),
-                        self.step("run_command", shell="echo x > $CYNODE_ARTIFACTS_DIR/a"), context={"skill_ids": ["gap"]}),
+                        self.sh("echo x > $CYNODE_ARTIFACTS_DIR/a"), context={"skill_ids": ["gap"]}),
             1: self.job(self.step("call_tool", tool="help.get")),
             2: {**self.job(), "surprise": 1},
-            124: self.job(self.step("run_command", shell="sleep 9"), max_runtime_seconds=1),
+            124: self.job(self.sh("sleep 9"), max_runtime_seconds=1),
         }
         for wanted, job in jobs.items():
             code, text = self.trace(job)
@@ -356,9 +356,9 @@ class NoSocket(sba.SandboxCase):
 class Descriptors(sba.SandboxCase):
     def test_a_command_sees_no_connection_of_the_runner(self):
         server = self.closing(status.Server(204))
-        outcome = self.run_job(self.job(self.step("run_command", shell="ls -l /proc/self/fd")), env={"SBA_JOB_STATUS_URL": server.url})
+        outcome = self.run_job(self.job(self.sh("ls -l /proc/self/fd")), env={"SBA_JOB_STATUS_URL": server.url})
         self.assertEqual(server.connections, 1)
-        self.assertNotIn("socket", outcome.result["steps"][0]["output"])
+        self.assertNotIn("socket", outcome.steps[0]["output"])
 
 
 if __name__ == "__main__":

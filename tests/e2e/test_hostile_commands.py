@@ -17,33 +17,33 @@ MIB = 1 << 20
 class Ends(HostileCase):
     def test_sigterm_ignored(self):
         script = "trap '' TERM; echo said; while :; do sleep 1; done"
-        done = self.run_hostile(self.step("run_command", shell=script, timeout_seconds=0.5))
+        done = self.run_hostile(self.sh(script, timeout_seconds=0.5))
         self.assertEqual((done.exit, self.first(done)["status"]), (124, "timeout"), done.result)
         self.assertEqual(self.first(done)["result"]["stdout"], "said\n")
         self.assertEqual(self.first(done)["result"]["signal"], "SIGKILL")
 
     def test_sigterm_is_a_chance_to_tidy_up(self):
         script = "trap 'echo tidied; exit 5' TERM; echo said; while :; do sleep 0.1; done"
-        done = self.run_hostile(self.step("run_command", shell=script, timeout_seconds=0.5))
+        done = self.run_hostile(self.sh(script, timeout_seconds=0.5))
         self.assertEqual(self.first(done)["result"]["stdout"], "said\ntidied\n")
         self.assertEqual(self.first(done)["exit_code"], 5)
 
     def test_sigterm_reaches_a_child_of_a_command_that_ignores_it(self):
         script = "(trap 'echo tidied; exit' TERM; sleep 600 & touch reached; wait) & trap '' TERM; while :; do wait; sleep 1; done"
-        self.assertEqual(self.run_to_sigterm(self.step("run_command", shell=script)), "tidied\n")
+        self.assertEqual(self.run_to_sigterm(self.sh(script)), "tidied\n")
 
     def test_much_that_is_said_at_the_very_end_is_kept(self):
         self.put("much", "x" * 60000)  # as much as a pipe holds
         script = "trap 'cat much; kill -KILL $$' TERM; sleep 600 & touch reached; while :; do wait; done"
-        self.assertEqual(len(self.run_to_sigterm(self.step("run_command", shell=script))), 60000)
+        self.assertEqual(len(self.run_to_sigterm(self.sh(script))), 60000)
 
     def test_a_daemon_lives_until_the_job_ends_and_no_longer(self):
         count = f"grep -lz {self.mark} /proc/[0-9]*/environ 2>/dev/null | wc -l"
-        done = self.run_hostile(self.hostile("daemon"), self.step("run_command", shell=count))
-        self.assertEqual(done.exit, 0, done.result)
+        done = self.run_hostile(self.hostile("daemon"), self.sh(count))
+        self.assert_end(done, 0)
 
     def test_a_daemon_ends_with_a_command_that_times_out(self):
-        step = self.step("run_command", shell=f"{PYTHON} hostile.py daemon; sleep 600", timeout_seconds=1)
+        step = self.sh(f"{PYTHON} hostile.py daemon; sleep 600", timeout_seconds=1)
         self.assertEqual(self.run_hostile(step).exit, 124)
 
     def test_a_subreaper_of_its_own(self):
@@ -65,7 +65,7 @@ class Ends(HostileCase):
         self.run_to_sigterm(self.hostile("ladder", 300))
 
     def test_a_zombie_factory_leaves_none_while_commands_run(self):
-        step = self.step("run_command", shell=f"{PYTHON} hostile.py zombies 500; touch made; while [ ! -e go ]; do sleep 0.05; done")
+        step = self.sh(f"{PYTHON} hostile.py zombies 500; touch made; while [ ! -e go ]; do sleep 0.05; done")
         process = self.start(self.job(step))
         sba.wait_for(lambda: (self.workspace / "made").exists() and self.zombies(process.pid) == 0, "zombies to be reaped while a command runs")
         (self.workspace / "go").touch()
@@ -93,20 +93,20 @@ class LeftByRoot(HostileCase):
 
     def test_is_not_waited_for_at_the_deadline(self):
         slow = sba.slowness()
-        done = self.left_by_root(self.step("run_command", shell="sleep 600"), max_runtime_seconds=1)
+        done = self.left_by_root(self.sh("sleep 600"), max_runtime_seconds=1)
         self.assertEqual(done.exit, 124, done.result)
         self.assert_in_time(done, 1, slow)
 
     def test_is_not_waited_for_at_the_end(self):
         """Nor does it keep what a command left from being ended."""
         done = self.left_by_root(self.hostile("daemon"), max_runtime_seconds=60)
-        self.assertEqual(done.exit, 0, done.result)
+        self.assert_end(done, 0)
 
 
 class Output(HostileCase):
     def test_a_daemon_that_holds_stdout_is_not_waited_for(self):
         done = self.run_hostile(self.hostile("daemon_with_stdout"))
-        self.assertEqual(done.exit, 0, done.result)
+        self.assert_end(done, 0)
         self.assertIn("said\n", self.first(done)["result"]["stdout"])
         self.assertLess(done.seconds, 30)  # the daemon would go on for ten minutes
 
@@ -124,18 +124,18 @@ class Output(HostileCase):
         self.assertLess(largest, (200 if sba.IS_DEV else 40) * MIB)
 
     def test_nuls_and_bytes_that_are_not_utf8(self):
-        done = self.run_hostile(self.step("run_command", shell=r"printf 'a\000b\377\303\251\360\237\230'"))
+        done = self.run_hostile(self.sh(r"printf 'a\000b\377\303\251\360\237\230'"))
         self.assertEqual(self.first(done)["result"]["stdout"], "a\0b\ufffd\u00e9\ufffd")
 
     def test_repair_does_not_grow_past_the_bound(self):
-        done = self.run_hostile(self.step("run_command", shell=r"head -c 30000 /dev/zero | tr '\000' '\377'"), max_output_bytes=40000)
+        done = self.run_hostile(self.sh(r"head -c 30000 /dev/zero | tr '\000' '\377'"), max_output_bytes=40000)
         entry = self.first(done)
-        self.assertEqual(done.result["failure_code"], "constraint_violation", entry.get("error"))
+        self.assertEqual(done.code, "constraint_violation", entry.get("error"))
         self.assertEqual(entry["result"]["stdout"], "\ufffd" * 13333)
 
     def test_stdin_that_is_never_read(self):
         done = self.run_hostile(self.step("run_command", command="true", stdin="x" * 4 * MIB))
-        self.assertEqual(done.exit, 0, done.result)
+        self.assert_end(done, 0)
 
     def test_stdin_and_stdout_larger_than_the_pipes(self):
         text = "0123456789abcdef" * (MIB // 4)
@@ -149,7 +149,7 @@ class Output(HostileCase):
 
     def test_a_command_that_reads_its_own_stdout(self):
         done = self.run_hostile(self.hostile("thief"))
-        self.assertEqual(done.exit, 0, done.result)
+        self.assert_end(done, 0)
 
 
 if __name__ == "__main__":

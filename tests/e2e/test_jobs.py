@@ -9,7 +9,7 @@ from sba import SandboxCase
 
 
 def shell(script, **more):
-    return SandboxCase.step("run_command", shell=script, **more)
+    return SandboxCase.sh(script, **more)
 
 
 def catches(pid, number):
@@ -20,10 +20,9 @@ def catches(pid, number):
 
 class EndTest(SandboxCase):
     def check_end(self, outcome, status, code, exit_status, steps):
-        self.assertEqual((outcome.result["status"], outcome.result["failure_code"], outcome.exit),
-                         (status, code, exit_status), outcome.result["failure_message"])
-        self.assertEqual([step["status"] for step in outcome.result["steps"]], steps)
-        self.assertEqual(outcome.result["failure_message"] is None, code is None)
+        self.assertEqual((outcome.status, outcome.code, outcome.exit), (status, code, exit_status), outcome.message)
+        self.assertEqual(outcome.statuses, steps)
+        self.assertEqual(outcome.message is None, code is None)
         self.assertEqual(outcome.log[-1]["event"], "job.finished")
 
     def test_a_job_without_steps_succeeds(self):
@@ -33,23 +32,23 @@ class EndTest(SandboxCase):
         job = self.job(shell("echo fine"), shell("echo partly; echo wrong >&2; exit 7"), shell("touch never"), shell("true"))
         outcome = self.run_job(job)
         self.check_end(outcome, "failure", "step_failed", 1, ["success", "failure", "skipped", "skipped"])
-        failed = outcome.result["steps"][1]
+        failed = outcome.steps[1]
         self.assertEqual((failed["exit_code"], failed["error_code"]), (7, "step_failed"))
         self.assertEqual(failed["result"]["stdout"], "partly\n")
         self.assertIn("partly\n", failed["output"])
-        self.assertIn("step-2", outcome.result["failure_message"])
+        self.assertIn("step-2", outcome.message)
         self.assertFalse((self.workspace / "never").exists())
 
     def test_the_jobs_deadline(self):
         job = self.job(shell("echo before; sleep 60"), shell("true"), max_runtime_seconds=1)
         outcome = self.run_job(job)
         self.check_end(outcome, "timeout", "timeout", 124, ["timeout", "skipped"])
-        self.assertEqual(outcome.result["steps"][0]["result"]["stdout"], "before\n")
+        self.assertEqual(outcome.steps[0]["result"]["stdout"], "before\n")
 
     def test_the_deadline_is_one_for_all_steps(self):
         steps = [shell("sleep 0.4") for _ in range(20)]
         outcome = self.run_job(self.job(*steps, max_runtime_seconds=1))
-        self.assertEqual((outcome.result["status"], outcome.exit), ("timeout", 124))
+        self.assertEqual((outcome.status, outcome.exit), ("timeout", 124))
         self.assertLess(outcome.result["duration_ms"], 4000)
 
     def cancel(self, number):
@@ -59,8 +58,8 @@ class EndTest(SandboxCase):
     def test_sigterm_cancels(self):
         outcome = self.cancel(signal.SIGTERM)
         self.check_end(outcome, "failure", "cancelled", 143, ["failure", "skipped"])
-        self.assertEqual(outcome.result["steps"][0]["result"]["stdout"], "before\n")
-        self.assertEqual(outcome.result["steps"][0]["error_code"], "cancelled")
+        self.assertEqual(outcome.steps[0]["result"]["stdout"], "before\n")
+        self.assertEqual(outcome.steps[0]["error_code"], "cancelled")
 
     def test_sigint_cancels(self):
         self.check_end(self.cancel(signal.SIGINT), "failure", "cancelled", 130, ["failure", "skipped"])
@@ -75,7 +74,7 @@ class EndTest(SandboxCase):
     def test_output_past_the_jobs_bound(self):
         outcome = self.run_job(self.job(shell("yes"), shell("true"), max_output_bytes=5000))
         self.check_end(outcome, "failure", "constraint_violation", 1, ["failure", "skipped"])
-        result = outcome.result["steps"][0]["result"]
+        result = outcome.steps[0]["result"]
         self.assertEqual((len(result["stdout"]), result["stdout_truncated"]), (5000, True))
         (cut,) = outcome.events("step.output_truncated")
         self.assertEqual((cut["kept_bytes"], cut["limit_bytes"]), (5000, 5000))
@@ -87,11 +86,11 @@ class EndTest(SandboxCase):
     def test_a_missing_workspace(self):
         outcome = self.run_job(self.job(shell("true")), "--workspace", str(self.root / "none"))
         self.check_end(outcome, "failure", "environment_invalid", 2, ["skipped"])
-        self.assertIn("none", outcome.result["failure_message"])
+        self.assertIn("none", outcome.message)
 
     def check_refused(self, outcome, code="schema_validation"):
-        self.assertEqual((outcome.exit, outcome.result["failure_code"], outcome.result["status"]), (2, code, "failure"))
-        self.assertEqual((outcome.result["steps"], outcome.result["artifacts"]), ([], []))
+        self.assertEqual((outcome.exit, outcome.code, outcome.status), (2, code, "failure"))
+        self.assertEqual((outcome.steps, outcome.result["artifacts"]), ([], []))
         self.assertEqual((outcome.events("job.accepted"), len(outcome.events("job.refused"))), ([], 1))
 
     def test_an_invalid_job_keeps_its_ids(self):
@@ -112,7 +111,7 @@ class EndTest(SandboxCase):
     def test_a_job_that_cannot_be_read(self):
         outcome = self.run_job(self.job(), "--job", str(self.root / "none"))
         self.check_refused(outcome, "environment_invalid")
-        self.assertIn("none", outcome.result["failure_message"])
+        self.assertIn("none", outcome.message)
         self.check_refused(self.run_job(self.job(), "--job", str(self.job_directory)), "environment_invalid")
 
     def test_a_job_that_is_too_large(self):
@@ -122,18 +121,18 @@ class EndTest(SandboxCase):
         path.chmod(0o644)
         outcome = self.run_job(self.job(), "--job", str(path))
         self.check_refused(outcome)
-        self.assertTrue(outcome.result["failure_message"].startswith("cannot read the job: "), "it was read whole")
+        self.assertTrue(outcome.message.startswith("cannot read the job: "), "it was read whole")
 
     def test_many_steps_share_one_line_of_the_log_and_one_write_of_the_journal(self):
         job = self.job(self.step("run_command", argv=["false"]), *[self.step("list_tree", path=".") for _ in range(3000)])
         done = self.run_job(job)
-        self.assertEqual([step["status"] for step in done.result["steps"]], ["failure"] + ["skipped"] * 3000)
+        self.assertEqual(done.statuses, ["failure"] + ["skipped"] * 3000)
         self.assertEqual([(item["id"], item["status"]) for item in done.result["todo"]["items"]][1:], [(str(i), "dropped") for i in range(2, 3002)])
         events = [line["event"] for line in done.log]
         self.assertEqual((events.count("steps.skipped"), events.count("todo.changed")), (1, 0))
-        before = done.result["steps"]
+        before = done.steps
         again = self.run_job(job, "--resume")
-        self.assertEqual((again.exit, sba.timeless(again.result["steps"])), (1, sba.timeless(before)))
+        self.assertEqual((again.exit, sba.timeless(again.steps)), (1, sba.timeless(before)))
 
 
 FIELDS = ["exit_code", "stdout", "stderr", "stdout_truncated", "stderr_truncated", "duration_ms", "cpu_time_ms", "max_rss_bytes"]
@@ -142,7 +141,7 @@ FIELDS = ["exit_code", "stdout", "stderr", "stdout_truncated", "stderr_truncated
 class Commands(sba.SandboxCase):
     def run_step(self, **arguments):
         done = self.run_job(self.job(self.step("run_command", **arguments)))
-        return done, done.result["steps"][0]
+        return done, done.steps[0]
 
     def test_the_ways_to_name_a_command(self):
         for arguments in ({"command": "printf", "args": ["%s-%s", "a b", "$c"]}, {"argv": ["printf", "%s-%s", "a b", "$c"]},

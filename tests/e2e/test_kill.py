@@ -36,11 +36,11 @@ class KillTest(SandboxCase):
         super().setUp()
         self.long = "x" * 30000
         self.the_job = self.job(self.step("write_file", path="a", content=self.long),
-                                self.step("run_command", shell="cat a; echo end"),
+                                self.sh("cat a; echo end"),
                                 self.step("read_file", path="a"),
-                                self.step("run_command", shell="printf kept > $CYNODE_ARTIFACTS_DIR/kept"),
-                                self.step("run_command", shell="exit 3"),
-                                self.step("run_command", shell="true"))
+                                self.sh("printf kept > $CYNODE_ARTIFACTS_DIR/kept"),
+                                self.sh("exit 3"),
+                                self.sh("true"))
         outcome = self.run_job(self.the_job)
         self.assertEqual(outcome.exit, 1)
         self.expected = sba.without_times(outcome.result)
@@ -108,10 +108,10 @@ class KillTest(SandboxCase):
     def test_an_earlier_runs_journal_is_gone_before_the_first_result_stands(self):
         """Else a resumed run would take for its own what an earlier one did."""
         self.clean()
-        job = self.job(self.step("run_command", shell="echo x >> count"))
+        job = self.job(self.sh("echo x >> count"))
         self.assertEqual(self.run_job(job).exit, 0)
         killed = self.run_job(job, wrapper=sba.injecting("renameat", "signal=SIGKILL:when=2"))
-        self.assertEqual(killed.result["failure_code"], "interrupted")
+        self.assertEqual(killed.code, "interrupted")
         self.assertEqual(self.run_job(job, "--resume").exit, 0)
         self.assertEqual((self.workspace / "count").read_text(), "x\nx\n")
 
@@ -140,9 +140,9 @@ class Crash(SandboxCase):
     def crashing(self):
         """A job of four steps that leaves a daemon, and crashes the runner in the third."""
         daemon = "setsid sleep 600 & echo $! > daemon; echo said; echo kept > $CYNODE_ARTIFACTS_DIR/kept"
-        return self.job(self.step("run_command", shell="true"), self.step("run_command", shell=daemon),
-                        self.step("run_command", shell="touch begun; test -e again || sleep 600"),
-                        self.step("run_command", shell="true"), context={"acceptance_criteria": ["c"]})
+        return self.job(self.sh("true"), self.sh(daemon),
+                        self.sh("touch begun; test -e again || sleep 600"),
+                        self.sh("true"), context={"acceptance_criteria": ["c"]})
 
     def in_third_step(self):
         return (self.workspace / "begun").exists() and len(json.loads(self.result_path.read_text())["steps"]) == 2
@@ -170,17 +170,17 @@ class Crash(SandboxCase):
         self.check(self.run_and_signal(job, signal.SIGSEGV, (self.workspace / "begun").exists, "the third step"), 2)
         self.put("again")
         outcome = self.run_job(job, "--resume")
-        self.assertEqual((outcome.exit, len(outcome.result["steps"])), (0, 4), outcome.result)
+        self.assertEqual((outcome.exit, len(outcome.steps)), (0, 4), outcome.result)
 
     def test_the_variable_of_another_process_means_nothing(self):
         outcome = self.run_job(self.job(self.step("run_command", command="env")), env={"SBA_END": "1 crash -1 {}"})
-        self.assertEqual(outcome.exit, 0)
-        self.assertNotIn("SBA_END", outcome.result["steps"][0]["output"])
+        self.assert_end(outcome, 0)
+        self.assertNotIn("SBA_END", outcome.steps[0]["output"])
 
     @unittest.skipIf(sba.IS_DEV, "the sanitizers take memory as they like")
     def test_refused_memory(self):
         self.put("large", b"x" * (32 << 20))
-        steps = [self.step("run_command", shell="true")] * 2 + [self.step("read_file", path="large")]
+        steps = [self.sh("true")] * 2 + [self.step("read_file", path="large")]
         outcome = self.run_job(self.job(*steps, max_output_bytes=1 << 30), wrapper=["prlimit", f"--as={24 << 20}"])
         result = outcome.result
         self.assertEqual((outcome.exit, result["failure_code"] in ("internal_error", "step_failed")), (1, True), outcome.stderr)

@@ -30,8 +30,8 @@ class JsonLogTest(SandboxCase):
 
     def test_stdout_stays_empty_where_the_result_is_a_file(self):
         """A node takes the container's stdout for the job's answer."""
-        jobs = {"done": self.job(self.step("run_command", shell="echo said; echo said >&2")), "refused": b"{",
-                "failed": self.job(self.step("run_command", shell="exit 1"))}
+        jobs = {"done": self.job(self.sh("echo said; echo said >&2")), "refused": b"{",
+                "failed": self.job(self.sh("exit 1"))}
         for name, job in jobs.items():
             for form in ("json", "text", "auto"):
                 outcome = self.run_job(job, "--log-format", form)
@@ -60,7 +60,7 @@ class JsonLogTest(SandboxCase):
         process = self.start(self.job(*[self.step("list_tree", path=".") for _ in range(200)]), stderr=ends[1])
         os.close(ends[1])
         outcome = self.outcome_of(process)
-        self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"))
+        self.assert_end(outcome, 0)
         left = os.read(ends[0], 1 << 20)
         os.close(ends[0])
         for line in left.splitlines():
@@ -70,7 +70,7 @@ class JsonLogTest(SandboxCase):
 
     def test_a_failed_step_has_the_end_of_its_output(self):
         def tail_of(script):
-            (finished,) = self.run_job(self.job(self.step("run_command", shell=script)), env=self.PROXY).events("step.finished")
+            (finished,) = self.run_job(self.job(self.sh(script)), env=self.PROXY).events("step.finished")
             return finished.get("output_tail")
         tail = tail_of("seq 100000; printf 'the cause ä' >&2; exit 3")
         self.assertTrue(tail.endswith("\n99999\n100000\nthe cause ä"), tail[-100:])
@@ -81,7 +81,7 @@ class JsonLogTest(SandboxCase):
     def test_output_comes_while_the_command_runs(self):
         turn = self.fifo()
         script = "seq 3000; printf 'corr\\303'; read x < turn; printf '\\244, correct-'; sleep 0.3; echo horse-battery; read x < turn"
-        process = self.start(self.job(self.step("run_command", shell=script)), env=self.PROXY)
+        process = self.start(self.job(self.sh(script)), env=self.PROXY)
         def output(end):
             """The events of the output up to one that ends so, and their text."""
             told, text = [], ""
@@ -101,7 +101,7 @@ class JsonLogTest(SandboxCase):
         self.assertEqual(self.outcome_of(process).exit, 0)
 
     def test_follow_tells_all(self):
-        job = self.job(self.step("run_command", shell="seq 20000; printf 'no newline'"))
+        job = self.job(self.sh("seq 20000; printf 'no newline'"))
         outcome = self.run_job(job, "--follow", "--log-format", "json")
         told = "".join(line["output"] for line in outcome.events("step.output"))
         self.assertEqual(told, "".join(f"{i}\n" for i in range(1, 20001)) + "no newline")
@@ -113,7 +113,7 @@ class JsonLogTest(SandboxCase):
     def test_follow_shows_it_as_it_comes_on_a_pipe_too(self):
         turn = self.fifo()
         script = r"printf 'a\033[31mred\033[2Jb\n 50%%\r100%%'; read x < turn; echo; echo end; exit 3"
-        process = self.start(self.job(self.step("run_command", shell=script)), "--follow")
+        process = self.start(self.job(self.sh(script)), "--follow")
         shown = b""
         while not shown.endswith(b"    100%"):
             shown += os.read(process.stderr.fileno(), 1)
@@ -126,7 +126,7 @@ class JsonLogTest(SandboxCase):
     def test_streams_that_were_closed_are_no_files_of_ours(self):
         """Else what is meant for a stream would go to whichever file was opened first."""
         closed = ["sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-']
-        process = self.start(self.job(self.step("run_command", shell="touch begun; until [ -e go ]; do sleep 0.05; done")), wrapper=closed)
+        process = self.start(self.job(self.sh("touch begun; until [ -e go ]; do sleep 0.05; done")), wrapper=closed)
         sba.wait_for((self.workspace / "begun").exists, "the command to begin")
         streams = [os.readlink(f"/proc/{process.pid}/fd/{number}") for number in range(3)]
         (self.workspace / "go").touch()
@@ -144,7 +144,7 @@ class JsonLogTest(SandboxCase):
         ends = os.pipe()
         fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, 4096)
         turn = self.fifo()
-        steps = [*[self.step("list_tree", path=".") for _ in range(50)], self.step("run_command", shell="read x < turn"),
+        steps = [*[self.step("list_tree", path=".") for _ in range(50)], self.sh("read x < turn"),
                  *[self.step("list_tree", path=".") for _ in range(5)]]
         process = self.start(self.job(*steps), stderr=ends[1])
         os.close(ends[1])
@@ -187,8 +187,8 @@ class TerminalTest(SandboxCase):
         return shown.decode()
 
     def three(self):
-        return self.job(self.step("run_command", shell="sleep 1; printf '\\033[2Jgone'"),
-                        self.step("run_command", shell="echo \u001b[2J\u009b31m \u202e; exit 3"), self.step("list_tree", path="."))
+        return self.job(self.sh("sleep 1; printf '\\033[2Jgone'"),
+                        self.sh("echo \u001b[2J\u009b31m \u202e; exit 3"), self.step("list_tree", path="."))
 
     def test_a_line_for_each_step_and_a_summary(self):
         shown = self.on_terminal(self.three())

@@ -64,19 +64,18 @@ class OutOfMemory(sba.SandboxCase):
 
     def run_limited(self, *steps, **fields):
         """Runs a job with the limit on it. Steps may be shell scripts."""
-        steps = [self.step("run_command", shell=step) if isinstance(step, str) else step for step in steps]
+        steps = [self.sh(step) if isinstance(step, str) else step for step in steps]
         enter = ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(self.cgroup.directory / "cgroup.procs"), *sba.AS_USER]
         return self.run_job(self.job(*steps, **fields), wrapper=enter, **sba.AS_ROOT)
 
     def assert_out_of_memory(self, done, ending):
-        step = done.result["steps"][-1]
-        self.assertEqual((done.exit, done.result["failure_code"], step["error_code"]), (1, "step_failed", "out_of_memory"),
-                         done.result)
+        step = done.steps[-1]
+        self.assertEqual((done.exit, done.code, step["error_code"]), (1, "step_failed", "out_of_memory"), done.result)
         self.assertRegex(step["error"], f"{ending}: memory ran out, and the kernel killed a process; .*more")
 
     def test_the_command_itself(self):
         done = self.run_limited("exec " + HOG)
-        self.assertEqual(done.result["steps"][0]["result"]["signal"], "SIGKILL")
+        self.assertEqual(done.steps[0]["result"]["signal"], "SIGKILL")
         self.assert_out_of_memory(done, "was ended by SIGKILL")
 
     def test_the_runner_itself(self):
@@ -84,8 +83,8 @@ class OutOfMemory(sba.SandboxCase):
         self.put("large", b"x" * (LIMIT - (32 << 20)))
         seen = f"""until grep -qF '"output":"before' {self.result_path}; do sleep 0.05; done"""
         done = self.run_limited("echo before", seen, self.step("read_file", path="large"), max_output_bytes=1 << 30)
-        self.assertEqual((done.exit, done.result["failure_code"]), (-9, "interrupted"), done.stderr)
-        self.assertEqual(done.result["steps"][0]["output"], "before\n")
+        self.assertEqual((done.exit, done.code), (-9, "interrupted"), done.stderr)
+        self.assertEqual(done.steps[0]["output"], "before\n")
 
     def test_a_process_of_the_command(self):
         self.assert_out_of_memory(self.run_limited(HOG + "; exit 2"), "ended with exit code 2")
@@ -96,7 +95,7 @@ class OutOfMemory(sba.SandboxCase):
     def test_an_earlier_kill_is_not_blamed_on_a_later_command(self):
         counted = f"until grep -qs 'oom_kill [1-9]' {self.cgroup.directory}/memory.oom_control {self.cgroup.directory}/memory.events"
         done = self.run_limited(f"{HOG}; {counted}; do sleep 0.05; done", "kill -KILL $$")
-        step = done.result["steps"][1]
+        step = done.steps[1]
         self.assertEqual((step["error_code"], step["result"]["signal"]), ("step_failed", "SIGKILL"), done.result)
         self.assertNotIn("memory", step["error"])
 
@@ -111,8 +110,8 @@ class SecondVersion(sba.SandboxCase):
         fake = rf"mount -t tmpfs none /sys/fs/cgroup; printf 'low 0\nmax 0\noom 0\noom_kill 0\noom_group_kill 0\n' >{self.COUNTER}"
         count = rf"printf 'low 0\nmax 9\noom 1\noom_kill 1\noom_group_kill 7\n' >{self.COUNTER}"
         for script, code in (("exit 137", "step_failed"), (f"{count}; exit 137", "out_of_memory")):
-            done = self.run_job(self.job(self.step("run_command", shell=script)), **self.in_namespace(f"{fake}; chmod 666 {self.COUNTER}"))
-            self.assertEqual(done.result["steps"][0]["error_code"], code, done.result)
+            done = self.run_job(self.job(self.sh(script)), **self.in_namespace(f"{fake}; chmod 666 {self.COUNTER}"))
+            self.assertEqual(done.steps[0]["error_code"], code, done.result)
 
 
 @unittest.skipIf(sba.IS_DEV, "the sanitizers take memory as they like")
@@ -120,18 +119,17 @@ class ManySteps(sba.SandboxCase):
     """What steps gave is in the journal, not in memory, and the result is composed of it."""
 
     def test_memory_does_not_grow_with_them(self):
-        step = self.step("run_command", shell="head -c 30000 /dev/zero | tr '\\0' x")
+        step = self.sh("head -c 30000 /dev/zero | tr '\\0' x")
         done = self.run_job(self.job(*[step] * 2000, max_runtime_seconds=600))
-        self.assertEqual((done.exit, [step["output"] for step in done.result["steps"]]), (0, ["x" * 30000] * 2000))
+        self.assertEqual((done.exit, [step["output"] for step in done.steps]), (0, ["x" * 30000] * 2000))
         self.assertLess(done.result["resource_usage"]["max_rss_bytes"], 12 << 20)
 
     def test_a_journal_that_a_command_changed(self):
         """It is said, and nothing of it is believed. Below /tmp the commands may write to it."""
         for script in ("printf x >>", "printf x | dd conv=notrunc of=", ": >"):
-            done = self.run_job(self.job(self.step("run_command", shell="echo one"),
-                                         self.step("run_command", shell=f"{script}{self.job_directory}/journal.jsonl")))
-            self.assertEqual((done.exit, done.result["failure_code"], done.result["steps"]), (1, "internal_error", []))
-            self.assertIn("journal.jsonl was changed by a command", done.result["failure_message"])
+            done = self.run_job(self.job(self.sh("echo one"), self.sh(f"{script}{self.job_directory}/journal.jsonl")))
+            self.assertEqual((done.exit, done.code, done.steps), (1, "internal_error", []))
+            self.assertIn("journal.jsonl was changed by a command", done.message)
 
 
 if __name__ == "__main__":

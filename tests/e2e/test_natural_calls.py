@@ -16,7 +16,7 @@ class NaturalCallsCase(AgentCase):
         parts = [list_of_calls[start:start + size] for start in range(0, len(list_of_calls), size)]
         server = self.server(*[calls(*part) for part in parts], finish("done"))
         outcome = self.run_agent(server, form=form)
-        self.assertEqual(outcome.result["failure_code"], code, outcome.result)
+        self.assertEqual(outcome.code, code, outcome.result)
         told = self.tool_answers(server, -1)
         told[-1] = told[-1].split("\n\nTime left:")[0]
         self.assertEqual(len(told), len(list_of_calls))
@@ -52,7 +52,7 @@ class Commands(NaturalCallsCase):
             for given, answer in zip(self.LISTED, told[::2]):
                 with self.subTest(form, given=given):
                     self.assertRegex(answer, r"^\[step-\d+\]\na b\.txt\n$")
-            self.assertEqual({step["type"] for step in outcome.result["steps"]}, {"run_command"})
+            self.assertEqual({step["type"] for step in outcome.steps}, {"run_command"})
         ran = self.run_arguments()[::2]
         self.assertEqual(ran[0], {"shell": "ls x", "working_dir": ".", "timeout_seconds": 120})
         self.assertEqual(ran[10], {"argv": ["ls", "x"], "working_dir": ".", "timeout_seconds": 120})
@@ -74,13 +74,13 @@ class Commands(NaturalCallsCase):
             with self.subTest(given=given):
                 self.assertRegex(answer, r'^failed: .*(\{"command": "ls -la \| head"\}|give one)')
                 self.assertNotIn("\n", answer)
-        self.assertEqual(len(outcome.result["steps"]), 1)
+        self.assertEqual(len(outcome.steps), 1)
         self.assertTrue((self.workspace / "x").is_dir())
 
     def test_in_a_job_a_command_is_a_program(self):
         for arguments in ({"command": "ls x"}, {"cmd": "ls x"}):
             outcome = self.run_job(self.job(self.step("run_command", **arguments)))
-            self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"))
+            self.assert_end(outcome, 2, "schema_validation")
 
 
 class Files(NaturalCallsCase):
@@ -95,7 +95,7 @@ class Files(NaturalCallsCase):
             ("edit_file", {"file_path": "b.txt", "old_string": "two", "new_string": "three"}),
             ("str_replace", {"path": "b.txt", "old_str": "one", "new_str": "1", "expected_count": "1"}),
             ("apply_patch", {"patch": "--- a/b.txt\n+++ b/b.txt\n@@ -1,2 +1,2 @@\n 1\n-three\n+3\n"}))
-        self.assertEqual({step["status"] for step in outcome.result["steps"]}, {"success"}, told)
+        self.assertEqual({step["status"] for step in outcome.steps}, {"success"}, told)
         for answer in told[:4]:
             self.assertIn("line 2", answer)
             self.assertNotIn("line 3", answer)
@@ -114,7 +114,7 @@ class Files(NaturalCallsCase):
         self.assertRegex(told[2], r'^\(left out, .*"priority".*\)\nitem 1')
         self.assertRegex(told[3], r'^failed: .*path.* is missing.*"pth"')
         self.assertRegex(told[4], r'^failed: .*path.* is missing')
-        self.assertEqual(len(outcome.result["steps"]), 2)
+        self.assertEqual(len(outcome.steps), 2)
 
     def test_other_values(self):
         """Texts, single entries and near words for what the agent's own tools take."""
@@ -122,7 +122,7 @@ class Files(NaturalCallsCase):
                                    ("run_command", {"command": "seq 100000"}), ("read_output", {"step": 1, "start_line": "50000", "end_line": 50001})),
                              call("finish", summary="all done", acceptance='[{"criterion": 1, "met": "true", "evidence": "step-1"}]'))
         outcome = self.run_agent(server, job=self.agent_job(context={"acceptance_criteria": ["c"]}))
-        self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "all done"), outcome.result)
+        self.assertEqual((outcome.exit, outcome.answer), (0, "all done"), outcome.result)
         self.assertEqual(outcome.result["acceptance"][0]["met"], True)
         self.assertEqual([item["status"] for item in outcome.result["todo"]["items"] if item["title"] == "t"], ["done"])
 
@@ -134,12 +134,12 @@ class Mistakes(NaturalCallsCase):
     def test_five_in_a_row_are_answers(self):
         server = self.server(*self.WRONG[:5], call("run_command", command="true"), *self.WRONG[:5], finish("done"))
         outcome = self.run_agent(server)
-        self.assertEqual((outcome.exit, len(outcome.result["steps"])), (0, 1), outcome.result)
+        self.assertEqual((outcome.exit, len(outcome.steps)), (0, 1), outcome.result)
 
     def test_from_the_sixth_on_they_cannot_be_read(self):
         server = self.server(*self.WRONG, finish("done"))
         outcome = self.run_agent(server)
-        self.assertEqual(outcome.result["failure_code"], "agent_stuck", outcome.result)
+        self.assertEqual(outcome.code, "agent_stuck", outcome.result)
         self.assertEqual(len(server.chats()), 8)
 
     def test_the_conversation_has_the_call_and_the_journal_what_was_run(self):

@@ -26,14 +26,14 @@ class NodeCase(GatewayCase):
     def failed(self, gateway, name="help.get", **arguments):
         outcome = self.direct(gateway, step(name, **arguments))
         self.assertEqual(outcome.exit, 1, outcome.result)
-        return outcome.result["steps"][0]["error_code"], outcome.result["failure_message"]
+        return outcome.steps[0]["error_code"], outcome.message
 
 
 class Envelope(NodeCase):
     def test_a_call(self):
         gateway = self.proxy(tools={"help.get": tool(lambda e: {"got": e.message["arguments"]})})
         outcome = self.direct(gateway, step("help.get", topic="x"))
-        self.assertEqual(outcome.result["steps"][0]["output"], '{"got":{"task_id":"task-1","topic":"x"}}')
+        self.assertEqual(outcome.steps[0]["output"], '{"got":{"task_id":"task-1","topic":"x"}}')
         (command, path, headers, envelope), (_, inner, _, message) = gateway.requests
         self.assertEqual((command, path, inner), ("POST", mcp.NodeProxy.PATH, "/v1/mcp/tools/call"))
         self.assertEqual(headers["Content-Type"], "application/json")
@@ -46,7 +46,7 @@ class Envelope(NodeCase):
         os.chmod(path, 0o777)
         url = f"http+unix://{urllib.parse.quote(path, safe='')}{mcp.NodeProxy.PATH}"
         outcome = self.run_job(self.job(step("help.get")), env={"MCP_GATEWAY_PROXY_URL": url})
-        self.assertEqual((outcome.exit, outcome.result["steps"][0]["output"]), (0, "words"), outcome.result)
+        self.assertEqual((outcome.exit, outcome.steps[0]["output"]), (0, "words"), outcome.result)
         self.assertEqual(len(gateway.requests), 2)
 
     def test_statuses_of_the_gateway(self):
@@ -115,9 +115,9 @@ class Envelope(NodeCase):
             stored[exchange.message["arguments"]["path"]] = hashlib.sha256(content).hexdigest()
             return {"ref": "art:" + exchange.message["arguments"]["path"]}
         gateway = self.proxy(tools={"artifact.put": tool(put)})
-        make = sba.SandboxCase.step("run_command", shell="cd $CYNODE_ARTIFACTS_DIR; : > empty; head -c 5500000 /dev/urandom > a; truncate -s 6M large")
+        make = sba.SandboxCase.sh("cd $CYNODE_ARTIFACTS_DIR; : > empty; head -c 5500000 /dev/urandom > a; truncate -s 6M large")
         outcome = self.direct(gateway, make)
-        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assert_end(outcome, 0)
         listed = {one["path"]: one for one in outcome.result["artifacts"]}
         self.assertEqual(stored, {name: listed[name]["sha256"] for name in ("a", "empty")})
         self.assertEqual({name: one.get("ref") for name, one in listed.items()}, {"a": "art:a", "empty": "art:empty", "large": None})
@@ -134,13 +134,13 @@ class Variables(NodeCase):
         for number in range(len(self.ORDER)):
             environment = {name: gateway.origin for name, gateway in list(zip(self.ORDER, gateways))[number:]}
             outcome = self.run_job(self.job(step("help.get")), env=environment)
-            self.assertEqual(outcome.result["steps"][0]["output"], str(number), outcome.result)
+            self.assertEqual(outcome.steps[0]["output"], str(number), outcome.result)
 
     def test_blanks_around_a_value_do_not_count(self):
         gateway = self.gateway(mcp.PlainForm, tools={"help.get": tool(lambda _: 1)})
         for blank in (" ", "\t", "\r\n"):
             outcome = self.run_job(self.job(step("help.get")), env={"SBA_MCP_GATEWAY_URL": blank, "ORCHESTRATOR_URL": blank + gateway.origin + blank})
-            self.assertEqual(outcome.exit, 0, outcome.result)
+            self.assert_end(outcome, 0)
             server = self.server(model.ending())
             self.assertEqual(self.run_agent(server, env={"INFERENCE_PROXY_URL": blank, "OLLAMA_BASE_URL": server.url + blank}).exit, 0)
 
@@ -148,9 +148,9 @@ class Variables(NodeCase):
         for url in ("nonsense", "unix:///a.sock", "ftp://host/", "http://user:pa55word@host/", "http://host:port/", "http+unix://relative/"):
             for variable in ("MCP_GATEWAY_PROXY_URL", "ORCHESTRATOR_URL"):
                 outcome = self.run_job(self.job(step("help.get")), env={variable: url})
-                self.assertEqual(outcome.result["steps"][0]["error_code"], "invalid_url", url)
-                self.assertIn(variable, outcome.result["failure_message"])
-                self.assertNotIn("pa55word", outcome.result["failure_message"])
+                self.assertEqual(outcome.steps[0]["error_code"], "invalid_url", url)
+                self.assertIn(variable, outcome.message)
+                self.assertNotIn("pa55word", outcome.message)
 
     def test_a_base_address_is_not_probed(self):
         for end in ("", "/", "/v1/mcp/tools/call", "/v1/mcp/tools/call/"):
@@ -176,8 +176,8 @@ class Jobs(NodeCase):
         self.put("a/b", "words\n")
         outcome = self.as_node(self.sent(("list_tree", {"path": ""}), ("search_files", {"pattern": "words", "path": ""}),
                                          ("run_command", {"argv": ["ls"], "cwd": ""})), SBA_DIRECT_STEPS="1")
-        self.assertEqual(outcome.exit, 0, outcome.result)
-        tree, found, listed = (entry["result"] for entry in outcome.result["steps"])
+        self.assert_end(outcome, 0)
+        tree, found, listed = (entry["result"] for entry in outcome.steps)
         self.assertEqual((tree["name"], found["matches"][0]["path"], listed["stdout"]), (".", "a/b", "a\n"))
 
     def test_absolute_paths(self):
@@ -187,9 +187,9 @@ class Jobs(NodeCase):
         self.workspace.symlink_to(real)
         for path in (self.workspace / "a.txt", real / "a.txt"):
             outcome = self.as_node(self.sent(("write_file", {"path": str(path), "content": "x"}), ("read_file", {"path": "a.txt"})))
-            self.assertEqual(outcome.exit, 0, outcome.result)
+            self.assert_end(outcome, 0)
         outcome = self.as_node(self.sent(("write_file", {"path": "/a.txt", "content": "x"})))
-        self.assertEqual(outcome.result["steps"][0]["error_code"], "path_escape")
+        self.assertEqual(outcome.steps[0]["error_code"], "path_escape")
 
     @unittest.skipUnless(sba.UID, "wants root")
     def test_a_workspace_that_is_closed_is_named(self):
@@ -198,8 +198,8 @@ class Jobs(NodeCase):
         self.workspace.chmod(0o700)
         for step in (("write_file", {"path": "a", "content": "x"}), ("list_tree", {}), ("run_command", {"argv": ["true"]})):
             outcome = self.as_node(self.sent(step))
-            self.assertEqual(outcome.result["steps"][0]["error_code"], "permission_denied")
-            self.assertRegex(outcome.result["failure_message"], f"{self.workspace} cannot be entered.*: Permission denied")
+            self.assertEqual(outcome.steps[0]["error_code"], "permission_denied")
+            self.assertRegex(outcome.message, f"{self.workspace} cannot be entered.*: Permission denied")
         server = self.server(model.ending("It is noon."))
         self.assertEqual(self.run_agent(server).result["final_answer"], "It is noon.")
 
@@ -210,13 +210,13 @@ class Jobs(NodeCase):
             if not steps:
                 del job["steps"]
             outcome = self.run_agent(server, job=job, env={"SBA_EXECUTION_MODE": "agent_inference"})
-            self.assertEqual((outcome.exit, outcome.result["final_answer"], outcome.stdout), (0, "It is noon.", b""), outcome.result)
+            self.assertEqual((outcome.exit, outcome.answer, outcome.stdout), (0, "It is noon.", b""), outcome.result)
 
     def test_a_job_without_steps_and_models_is_no_mistake_of_the_job(self):
         """Nodes' own tests send such jobs. No model may be named then."""
         job = {key: value for key, value in self.job().items() if key != "steps"}
         outcome = self.as_node(job, SBA_EXECUTION_MODE="agent_inference", INFERENCE_PROXY_URL=self.server().url)
-        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "inference_unavailable"), outcome.result)
+        self.assert_end(outcome, 1, "inference_unavailable")
 
     def test_its_own_name_as_the_command(self):
         outcome = self.run_job(self.sent(("run_command", {"argv": ["true"]})), env={

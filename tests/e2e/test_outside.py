@@ -53,14 +53,14 @@ class OutsideCase(AgentCase):
         return self.run_job(self.job(self.step("run_command", command="true")), env={"SBA_JOB_STATUS_URL": url + "/status", **(env or {})}, **options)
 
     def assert_works(self, outcome):
-        self.assertEqual(outcome.exit, 0, outcome.result)
-        self.assertEqual(outcome.result["steps"][0]["result"]["content"], "hello")
+        self.assert_end(outcome, 0)
+        self.assertEqual(outcome.steps[0]["result"]["content"], "hello")
 
     def assert_fails(self, outcome, *words, codes=("inference_unavailable", "step_failed")):
-        self.assertIn(outcome.result["failure_code"], codes, outcome.result)
+        self.assertIn(outcome.code, codes, outcome.result)
         for word in words:
-            self.assertIn(word, outcome.result["failure_message"])
-        self.assertNotIn("\n", outcome.result["failure_message"])
+            self.assertIn(word, outcome.message)
+        self.assertNotIn("\n", outcome.message)
         for secret in (TOKEN, PASSWORD):
             self.assertNotIn(secret.encode(), outcome.stdout + outcome.stderr + outcome.result_bytes)
 
@@ -107,7 +107,7 @@ class Nginx(OutsideCase):
         for url in before.urls:
             receiver.bodies.clear()
             outcome = self.report(url, self.trust)
-            self.assertEqual(outcome.exit, 0)
+            self.assert_end(outcome, 0)
             self.assertEqual([body["status"] for body in receiver.bodies], ["in_progress", "completed"])
             self.assertEqual(receiver.bodies[1]["result"], outcome.result)
             self.assertEqual(len(outcome.events("report.sent")), 2)

@@ -98,7 +98,7 @@ class PatchCorpus(sba.SandboxCase):
         if not diff:
             return False, "invalid_patch", None, tree(self.workspace)
         outcome = self.run_job(self.job(self.step("apply_unified_diff", diff=diff, **self.strip_of(case["args"]))))
-        step = outcome.result["steps"][0]
+        step = outcome.steps[0]
         return outcome.exit == 0, step.get("error_code"), step.get("error"), tree(self.workspace)
 
     def check_case(self, name, case, directory):

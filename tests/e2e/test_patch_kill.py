@@ -32,7 +32,7 @@ class PatchKillCase(SandboxCase):
         super().setUp()
         if not shutil.which("strace"):
             self.skipTest("strace is not installed")
-        self.the_job = self.job(self.step("apply_unified_diff", diff=DIFF), self.step("run_command", shell="cat x"))
+        self.the_job = self.job(self.step("apply_unified_diff", diff=DIFF), self.sh("cat x"))
 
     def originals(self):
         for entry in [*self.workspace.iterdir(), *self.job_directory.iterdir()]:
@@ -88,7 +88,7 @@ class ResumedCase(PatchKillCase):
         """What comes of the job without a kill."""
         self.originals()
         outcome = self.run_job(self.the_job)
-        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assert_end(outcome, 0)
         self.result, self.new = sba.without_times(outcome.result), self.state()
 
 
@@ -191,8 +191,8 @@ class Between(ResumedCase):
         os.rename(self.workspace / "d", self.workspace / "real")
         os.symlink(self.outside, self.workspace / "d")
         outcome = self.resumed()
-        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "step_failed"), outcome.result)
-        for place in (outcome.result["failure_message"], outcome.result["steps"][0]["error"]):
+        self.assert_end(outcome, 1, "step_failed")
+        for place in (outcome.message, outcome.steps[0]["error"]):
             self.assertIn("could not be put back: d/y is kept as d/.sba-", place)
         self.assertIn("step.not_undone", [line["event"] for line in outcome.log])
         self.assertEqual((self.workspace / "o").read_text(), "old o\n")
@@ -245,8 +245,8 @@ class Between(ResumedCase):
             kept = lines[:2] + [json.dumps({"event": "step.changes", "index": 0, **plan})]
             self.journal_file.write_text("\n".join(kept) + "\n")
             outcome = self.resumed()
-            self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"), plan)
-            self.assertIn("line 3", outcome.result["failure_message"])
+            self.assertEqual((outcome.exit, outcome.code), (2, "schema_validation"), plan)
+            self.assertIn("line 3", outcome.message)
 
 
 if __name__ == "__main__":

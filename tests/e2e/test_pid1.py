@@ -21,36 +21,35 @@ class AsPid1(ProcessCase):
     wrapper = WITH_PROC
 
     def run_as_pid1(self, *steps, **fields):
-        done = self.run_job(self.job(self.step("run_command", shell="echo $PPID"), *steps, **fields), wrapper=self.wrapper,
-                            **sba.AS_ROOT)
+        done = self.run_job(self.job(self.sh("echo $PPID"), *steps, **fields), wrapper=self.wrapper, **sba.AS_ROOT)
         self.assertTrue(done.result, f"no result: exit status {done.exit}, {done.stdout + done.stderr}")
         return done
 
     def output(self, done, index):
-        return done.result["steps"][index]["result"]["stdout"]
+        return done.steps[index]["result"]["stdout"]
 
     def assert_gone(self):
         sba.wait_for(lambda: not self.left(), "the job's processes to end")
 
     def test_how_a_command_ended(self):
         for script, exit_status, field, value in (("exit 0", 0, "exit_code", 0), ("exit 7", 1, "exit_code", 7), ("kill -SEGV $$", 1, "signal", "SIGSEGV")):
-            done = self.run_as_pid1(self.step("run_command", shell=script))
-            self.assertEqual((done.exit, self.output(done, 0), done.result["steps"][1]["result"][field]), (exit_status, "1\n", value), done.result)
+            done = self.run_as_pid1(self.sh(script))
+            self.assertEqual((done.exit, self.output(done, 0), done.steps[1]["result"][field]), (exit_status, "1\n", value), done.result)
 
     def test_timeout_ends_all(self):
-        done = self.run_as_pid1(self.step("run_command", shell=ORPHANS + "; trap '' TERM; sleep 600"), max_runtime_seconds=1)
-        self.assertEqual((done.exit, done.result["status"]), (124, "timeout"), done.result)
+        done = self.run_as_pid1(self.sh(ORPHANS + "; trap '' TERM; sleep 600"), max_runtime_seconds=1)
+        self.assert_end(done, 124, "timeout")
         self.assert_gone()
 
     def test_adopted_zombies_are_reaped(self):
-        done = self.run_as_pid1(self.step("run_command", shell=ORPHANS), self.step("run_command", shell=NO_ZOMBIES))
+        done = self.run_as_pid1(self.sh(ORPHANS), self.sh(NO_ZOMBIES))
         self.assertEqual((done.exit, self.output(done, 2)), (0, "none\n"), done.result)
         self.assert_gone()
 
     def test_a_child_from_before_the_runner_is_reaped(self):
         """The image's own entrypoint may have started something and then become the runner."""
         self.wrapper = [*self.wrapper, "sh", "-c", 'sleep 600 & true & exec "$@"', "sh"]
-        done = self.run_as_pid1(self.step("run_command", shell=NO_ZOMBIES))
+        done = self.run_as_pid1(self.sh(NO_ZOMBIES))
         self.assertEqual((done.exit, self.output(done, 1)), (0, "none\n"), done.result)
 
     def test_sigterm_cancels(self):
@@ -58,12 +57,12 @@ class AsPid1(ProcessCase):
             with self.subTest(signal=number.name):
                 begun = self.workspace / "begun"
                 begun.unlink(missing_ok=True)
-                job = self.job(self.step("run_command", shell=ORPHANS + "; echo said; touch begun; sleep 600"))
+                job = self.job(self.sh(ORPHANS + "; echo said; touch begun; sleep 600"))
                 process = self.start(job, wrapper=self.wrapper, **sba.AS_ROOT)
                 sba.wait_for(begun.exists, "the command to begin")
                 os.kill(self.child_of(process.pid), number)
                 done = self.outcome_of(process)
-                self.assertEqual((done.exit, done.result["failure_code"]), (status, "cancelled"), done.result)
+                self.assertEqual((done.exit, done.code), (status, "cancelled"), done.result)
                 self.assertEqual(self.output(done, 0), "said\n")
                 self.assert_gone()
 
@@ -91,7 +90,7 @@ class AsPid1WithTheProcOfOthers(AsPid1):
 
 class AmongOthers(ProcessCase):
     def test_other_processes_of_the_user_live_on(self):
-        job = self.job(self.step("run_command", shell=ORPHANS + "; trap '' TERM; sleep 600"), max_runtime_seconds=1)
+        job = self.job(self.sh(ORPHANS + "; trap '' TERM; sleep 600"), max_runtime_seconds=1)
         others = self.start_others()
         self.assertEqual(self.run_job(job).exit, 124)
         self.assertEqual([other.poll() for other in others], [None, None])
@@ -111,43 +110,43 @@ class WithoutProc(ProcessCase):
         self.assertEqual(self.left(), [], "the runner had ended all before it ended")
 
     def test_commands_and_files(self):
-        done = self.run_there(self.step("run_command", shell="ls /proc | wc -l; echo said"), self.step("write_file", path="a", content="x"),
-                              self.step("list_tree", path="."), self.step("run_command", shell="exit 7"))
-        self.assertEqual((done.exit, done.result["failure_code"], done.result["steps"][3]["exit_code"]), (1, "step_failed", 7), done.result)
-        self.assertIn("said\n", done.result["steps"][0]["output"])
+        done = self.run_there(self.sh("ls /proc | wc -l; echo said"), self.step("write_file", path="a", content="x"),
+                              self.step("list_tree", path="."), self.sh("exit 7"))
+        self.assertEqual((done.exit, done.code, done.steps[3]["exit_code"]), (1, "step_failed", 7), done.result)
+        self.assertIn("said\n", done.steps[0]["output"])
 
     def test_what_a_command_left_is_ended_with_the_job(self):
-        done = self.run_there(self.step("run_command", shell=ORPHAN + " echo started"))
-        self.assertEqual((done.exit, done.result["steps"][0]["output"]), (0, "started\n"), done.result)
+        done = self.run_there(self.sh(ORPHAN + " echo started"))
+        self.assertEqual((done.exit, done.steps[0]["output"]), (0, "started\n"), done.result)
         self.assert_gone()
 
     def test_the_deadline_ends_all(self):
-        done = self.run_there(self.step("run_command", shell=ORPHAN + " echo said; trap '' TERM; sleep 600"), max_runtime_seconds=1)
-        self.assertEqual((done.exit, done.result["status"], done.result["steps"][0]["result"]["stdout"]), (124, "timeout", "said\n"), done.result)
+        done = self.run_there(self.sh(ORPHAN + " echo said; trap '' TERM; sleep 600"), max_runtime_seconds=1)
+        self.assertEqual((done.exit, done.status, done.steps[0]["result"]["stdout"]), (124, "timeout", "said\n"), done.result)
         self.assert_gone()
 
     def test_a_step_that_is_too_slow_ends_its_group_and_the_job_the_rest(self):
-        done = self.run_there(self.step("run_command", shell=ORPHAN + " sleep 600", timeout_seconds=1))
-        self.assertEqual((done.exit, done.result["failure_code"]), (124, "timeout"), done.result)
+        done = self.run_there(self.sh(ORPHAN + " sleep 600", timeout_seconds=1))
+        self.assert_end(done, 124, "timeout")
         self.assert_gone()
 
     def test_a_cancel_ends_all(self):
         begun = self.workspace / "begun"
-        process = self.start(self.job(self.step("run_command", shell=ORPHAN + " touch begun; sleep 600")), wrapper=self.wrapper, **sba.AS_ROOT)
+        process = self.start(self.job(self.sh(ORPHAN + " touch begun; sleep 600")), wrapper=self.wrapper, **sba.AS_ROOT)
         sba.wait_for(begun.exists, "the command to begin")
         process.terminate()
         done = self.outcome_of(process)
-        self.assertEqual((done.exit, done.result["failure_code"]), (143, "cancelled"), done.result)
+        self.assert_end(done, 143, "cancelled")
         self.assert_gone()
 
     def test_others_live_on(self):
         others = self.start_others()
-        self.assertEqual(self.run_there(self.step("run_command", shell=ORPHAN + " sleep 600"), max_runtime_seconds=1).exit, 124)
+        self.assertEqual(self.run_there(self.sh(ORPHAN + " sleep 600"), max_runtime_seconds=1).exit, 124)
         self.assertEqual([other.poll() for other in others], [None, None])
 
     def test_hidden_memory_counts_accuse_nobody(self):
-        done = self.run_there(self.step("run_command", shell="kill -KILL $$"))
-        self.assertEqual(done.result["steps"][0]["error_code"], "step_failed", done.result)
+        done = self.run_there(self.sh("kill -KILL $$"))
+        self.assertEqual(done.steps[0]["error_code"], "step_failed", done.result)
 
 
 class WithTheProcOfOthers(WithoutProc):
@@ -201,7 +200,7 @@ class Session(sba.SandboxCase):
 
     def round(self, *scripts, **job):
         """A round of these scripts, or of another job: its exit status and result."""
-        process = self.start_round(job or self.job(*(self.step("run_command", shell=script) for script in scripts)))
+        process = self.start_round(job or self.job(*(self.sh(script) for script in scripts)))
         stdout, stderr = process.communicate(timeout=120)
         for line in stderr.splitlines():
             json.loads(line)
@@ -228,7 +227,7 @@ class Session(sba.SandboxCase):
         self.assertEqual(self.shell(NO_ZOMBIES), "none\n")
 
     def test_a_killed_round_leaves_the_session(self):
-        process = self.start_round(self.job(self.step("run_command", shell="touch begun; sleep 600")))
+        process = self.start_round(self.job(self.sh("touch begun; sleep 600")))
         sba.wait_for((self.workspace / "begun").exists, "the round to begin")
         # In here the first process cannot be killed, so this means the round's.
         self.shell("pkill -KILL -x sba")

@@ -11,7 +11,7 @@ class ReadingCase(AgentCase):
         """What the model is told of these calls."""
         server = self.server(calls(*list_of_calls), finish("ok"), finish("ok"))
         outcome = self.run_agent(server, job=self.agent_job(**job))
-        self.assertTrue(outcome.result["steps"] or not list_of_calls, outcome.result)
+        self.assertTrue(outcome.steps or not list_of_calls, outcome.result)
         answers = [answer.split("\n\nTime left:")[0] for answer in self.tool_answers(server, 1)]
         self.assertEqual(len(answers), len(list_of_calls))
         return [re.sub(r"^\[step-\d+\]\n", "", answer) for answer in answers]

@@ -90,7 +90,7 @@ class ReportTest(ReportCase):
         self.assertIn("$ 'A=b'", page.text)
 
     def test_the_end_of_the_output_stands_under_the_outcome(self):
-        self.run_job(self.job(self.step("run_command", command="true"), self.step("run_command", shell="seq 300; echo cause >&2; exit 3")))
+        self.run_job(self.job(self.step("run_command", command="true"), self.sh("seq 300; echo cause >&2; exit 3")))
         page, source = self.page(self.result_path)
         banner = source[source.index('class="why'):source.index("<main>")]
         self.assertIn('<a href="#s2">Step 2 (step-2, run_command) failed</a>', banner)
@@ -101,13 +101,13 @@ class ReportTest(ReportCase):
 
     def test_colours_of_a_command_are_left_out(self):
         script = r"printf 'a\033[1;31mred\033[0m \033[38;5;46mgreen\033[2Jcleared\n\033[42mon\033[K\n 50%%\r100%%\n'"
-        self.run_job(self.job(self.step("run_command", shell=script)))
+        self.run_job(self.job(self.sh(script)))
         _, source = self.page(self.result_path)
         self.assertIn('ared green<b class="byte">\\x1b</b>[2Jcleared\non\n100%\n', source)
 
     def test_a_job_that_runs_and_one_that_was_killed(self):
         script = "echo so far; touch begun; sleep 60"
-        process = self.start(self.job(self.step("run_command", command="true"), self.step("run_command", shell=script)), env={"SBA_CONFINE": "off"})
+        process = self.start(self.job(self.step("run_command", command="true"), self.sh(script)), env={"SBA_CONFINE": "off"})
         sba.wait_for(lambda: self.result_path.exists() and '"so far' in self.result_path.read_text(), "the output")
         time.sleep(1)
         page, source = self.page(self.result_path)

@@ -28,14 +28,14 @@ class ReportCase(sba.SandboxCase):
 
 
 def command(script):
-    return sba.SandboxCase.step("run_command", shell=script)
+    return sba.SandboxCase.sh(script)
 
 
 class Delivered(ReportCase):
     def test_beginning_and_end_by_one_connection(self):
         server = self.server(204)
         outcome = self.reported(server, command("echo done"))
-        self.assertEqual(outcome.exit, 0)
+        self.assert_end(outcome, 0)
         self.assertEqual(server.bodies[0], {"status": "in_progress", "job_id": "job-1", "task_id": "task-1"})
         self.assertEqual(server.bodies[1], {"status": "completed", "job_id": "job-1", "task_id": "task-1", "result": outcome.result})
         self.assertEqual((len(server.bodies), server.connections), (2, 1))
@@ -96,7 +96,7 @@ class HowJobsEnd(ReportCase):
         for script, code, exit_status in (("exit 3", "step_failed", 1), ("sleep 60", "timeout", 124)):
             server = self.server(204)
             outcome = self.reported(server, command(script), max_runtime_seconds=2)
-            self.assertEqual((outcome.exit, outcome.result["failure_code"]), (exit_status, code))
+            self.assertEqual((outcome.exit, outcome.code), (exit_status, code))
             self.assertEqual(server.said("completed")[0]["result"], outcome.result)
 
     def test_a_refused_job_is_never_in_progress(self):
@@ -117,7 +117,7 @@ class HowJobsEnd(ReportCase):
         sba.wait_for((self.workspace / "started").exists, "the command to begin")
         process.send_signal(signal.SIGTERM)
         outcome = self.outcome_of(process)
-        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (143, "cancelled"))
+        self.assert_end(outcome, 143, "cancelled")
         self.assertEqual(server.said("completed")[0]["result"], outcome.result)
 
     @unittest.skipUnless(os.geteuid() == 0, "only root is refused as root")
@@ -147,7 +147,7 @@ class Troubled(ReportCase):
         server.start()
         self.put("go")
         outcome = self.outcome_of(process)
-        self.assertEqual(outcome.exit, 0)
+        self.assert_end(outcome, 0)
         self.assertEqual([body["status"] for body in server.bodies], ["in_progress", "completed"])
         self.assertEqual(self.ends(outcome), {"in_progress": "delivered", "completed": "delivered"})
         self.assertEqual(len(outcome.events("report.retry")), 1)
@@ -172,7 +172,7 @@ class Troubled(ReportCase):
             outcome = case.outcome_of(process)
             took = time.monotonic() - begun
             with self.subTest(name):
-                self.assertEqual((outcome.exit, outcome.result["failure_code"]), (143, "cancelled") if name == "signalled" else (0, None))
+                self.assertEqual((outcome.exit, outcome.code), (143, "cancelled") if name == "signalled" else (0, None))
                 self.assertEqual(self.ends(outcome), {"in_progress": "undeliverable", "completed": "undeliverable"})
                 if name not in ("endless", "signalled"):  # no answer either, but one try uses up the time
                     self.assertTrue(all(line["tries"] > 1 for line in outcome.events("report.failed")))
@@ -188,7 +188,7 @@ class Troubled(ReportCase):
         sba.wait_for(lambda: server.said("completed"), "the end to be reported")
         process.send_signal(signal.SIGTERM)
         outcome = self.outcome_of(process)
-        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (143, "cancelled"))
+        self.assert_end(outcome, 143, "cancelled")
         (failed,) = [line for line in outcome.events("report.failed") if line["report"] == "completed"]
         self.assertIn("the job was cancelled", failed["error"])
         self.assertNotIn("watchdog.ended", [line["event"] for line in outcome.log])
@@ -199,7 +199,7 @@ class Troubled(ReportCase):
         sba.wait_for(lambda: server.said("completed"), "the end to be reported")
         process.send_signal(signal.SIGTERM)
         outcome = self.outcome_of(process)
-        self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"))
+        self.assert_end(outcome, 0)
         self.assertEqual(self.ends(outcome)["completed"], "delivered")
 
     def test_busy_and_then_not(self):
@@ -215,7 +215,7 @@ class Troubled(ReportCase):
         for answer in (400, 404, 401, 422, (302, {"Location": "/x"}), 304):
             server = self.server(answer)
             outcome = self.reported(server, command("true"), command("true"))
-            self.assertEqual(outcome.exit, 0)
+            self.assert_end(outcome, 0)
             self.assertEqual([body["status"] for body in server.bodies], ["in_progress", "completed"])
             self.assertEqual(self.ends(outcome), {"in_progress": "refused", "completed": "refused"})
             code = answer[0] if isinstance(answer, tuple) else answer
@@ -232,7 +232,7 @@ class Troubled(ReportCase):
         """Two tries of the first take longer than the job may."""
         server = self.server(status.hang, status.hang, 204)
         outcome = self.reported(server, command("true"), command("true"), max_runtime_seconds=1)
-        self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"))
+        self.assert_end(outcome, 0)
         self.assertEqual(self.ends(outcome), {"in_progress": "undeliverable", "completed": "delivered"})
         self.assertEqual(self.reported(self.server(status.hang, 204), command("sleep 60"), max_runtime_seconds=1).exit, 124)
 

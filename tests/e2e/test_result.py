@@ -24,8 +24,7 @@ def parse_time(text):
 
 class FormTest(SandboxCase):
     def test_keys_come_in_the_contracts_order(self):
-        job = self.job(self.step("run_command", shell="echo out"), self.step("run_command", shell="exit 3"),
-                       self.step("run_command", shell="true"))
+        job = self.job(self.sh("echo out"), self.sh("exit 3"), self.sh("true"))
         result = self.run_job(job).result
         self.assertEqual(list(result), KEYS)
         for step in result["steps"]:
@@ -34,7 +33,7 @@ class FormTest(SandboxCase):
         self.assertEqual([step["index"] for step in result["steps"]], [0, 1, 2])
 
     def test_times_and_usage(self):
-        result = self.run_job(self.job(self.step("run_command", shell="sleep 0.2"))).result
+        result = self.run_job(self.job(self.sh("sleep 0.2"))).result
         started, finished = parse_time(result["started_at"]), parse_time(result["finished_at"])
         self.assertEqual(len(result["started_at"]), len("2026-01-31T09:05:00.123Z"))
         self.assertLessEqual(abs((finished - started).total_seconds() * 1000 - result["duration_ms"]), 100)
@@ -46,9 +45,9 @@ class FormTest(SandboxCase):
     def test_plain_output_is_whole_up_to_its_limit(self):
         numbers = "yes 0123456789 | head -c 100000"
         steps = self.run_job(self.job(
-            self.step("run_command", shell=numbers + " | tee numbers"), self.step("read_file", path="numbers"),
-            self.step("run_command", shell=numbers, max_output_bytes=1000), self.step("run_command", shell=numbers, max_output_bytes=10),
-            self.step("run_command", shell="echo 1; sleep .1; echo 2 >&2; sleep .1; echo 3"), self.step("read_file", path="numbers", max_bytes=5),
+            self.sh(numbers + " | tee numbers"), self.step("read_file", path="numbers"),
+            self.sh(numbers, max_output_bytes=1000), self.sh(numbers, max_output_bytes=10),
+            self.sh("echo 1; sleep .1; echo 2 >&2; sleep .1; echo 3"), self.step("read_file", path="numbers", max_bytes=5),
         )).result["steps"]
         self.assertEqual([step["output"] == (b"0123456789\n" * 9091)[:100000].decode() for step in steps[:2]], [True, True])
         self.assertRegex(steps[2]["output"], r"^(0123456789\n)+0*1*2*[\s\S]*\[\.\.\. \d+ of 100000 bytes left out \.\.\.\]\n[\s\S]*0123456789\n")
@@ -58,8 +57,8 @@ class FormTest(SandboxCase):
 
     def test_plain_output_past_a_mebibyte_is_head_and_tail(self):
         steps = self.run_job(self.job(
-            self.step("run_command", shell="echo first; yes | head -c 3000000; echo last >&2"),
-            self.step("run_command", shell="yes | head -c 1048576"), self.step("run_command", shell="yes | head -c 1048577"),
+            self.sh("echo first; yes | head -c 3000000; echo last >&2"),
+            self.sh("yes | head -c 1048576"), self.sh("yes | head -c 1048577"),
             max_output_bytes=1 << 23)).result["steps"]
         output = steps[0]["output"]
         self.assertTrue(output.startswith("first\ny\n") and output.endswith("y\nlast\n"))
@@ -71,8 +70,8 @@ class FormTest(SandboxCase):
         self.assertTrue(1000000 < len(steps[2]["output"]) <= 1 << 20, len(steps[2]["output"]))
 
     def test_the_todo_list_follows_the_steps(self):
-        job = self.job(self.step("run_command", shell="true"), self.step("run_command", shell="false"),
-                       self.step("run_command", shell="true"),
+        job = self.job(self.sh("true"), self.sh("false"),
+                       self.sh("true"),
                        context={"requirements": ["r1", "ä" * 1000], "acceptance_criteria": ["a1"]})
         outcome = self.run_job(job)
         todo = outcome.result["todo"]
@@ -88,13 +87,13 @@ class FormTest(SandboxCase):
     def test_a_long_step_does_not_keep_those_before_it_out(self):
         """A checkpoint that was not worth its while when a step ended is written when it has become old."""
         seen = f"""grep -qF '"output":"second' {self.result_path}"""
-        job = self.job(self.step("run_command", shell="head -c 100000 /dev/zero | tr '\\0' x"),
-                       self.step("run_command", shell="echo second"),
-                       self.step("run_command", shell=f"until {seen}; do sleep 0.05; done", timeout_seconds=30))
+        job = self.job(self.sh("head -c 100000 /dev/zero | tr '\\0' x"),
+                       self.sh("echo second"),
+                       self.sh(f"until {seen}; do sleep 0.05; done", timeout_seconds=30))
         self.assertEqual(self.run_job(job).exit, 0)
 
     def test_nothing_but_its_files_is_left_in_the_job_directory(self):
-        self.run_job(self.job(self.step("run_command", shell="true")))
+        self.run_job(self.job(self.sh("true")))
         self.assertEqual(sorted(os.listdir(self.job_directory)), ["artifacts", "job.json", "journal.jsonl", "result.json", "todo.json"])
         self.assertEqual(self.result_path.stat().st_mode & 0o7777, 0o644)
 
@@ -108,27 +107,27 @@ class ArtifactTest(SandboxCase):
     def test_regular_files_below_the_directory_beside_the_result(self):
         script = ("cd $CYNODE_ARTIFACTS_DIR && mkdir -p a/b && printf one > a/b/1 && : > 0 && ln -s 0 link && mkfifo fifo && "
                   "ln -s / root")
-        outcome = self.run_job(self.job(self.step("run_command", shell=script)))
+        outcome = self.run_job(self.job(self.sh(script)))
         self.check_artifacts(outcome, {"a/b/1": b"one", "0": b""})
 
     def test_a_directory_of_ones_own(self):
         directory = self.root / "elsewhere"
         directory.mkdir()
         self.give(directory)
-        job = self.job(self.step("run_command", shell="pwd; printf x > $CYNODE_ARTIFACTS_DIR/x"))
+        job = self.job(self.sh("pwd; printf x > $CYNODE_ARTIFACTS_DIR/x"))
         outcome = self.run_job(job, env={"CYNODE_ARTIFACTS_DIR": str(directory)})
         self.check_artifacts(outcome, {"x": b"x"})
         self.assertFalse((self.job_directory / "artifacts").exists())
 
     def test_what_an_earlier_step_left_when_a_later_one_fails(self):
         script = "printf kept > $CYNODE_ARTIFACTS_DIR/log"
-        outcome = self.run_job(self.job(self.step("run_command", shell=script), self.step("run_command", shell="false")))
+        outcome = self.run_job(self.job(self.sh(script), self.sh("false")))
         self.check_artifacts(outcome, {"log": b"kept"})
 
     def test_a_directory_that_cannot_be_made(self):
-        job = self.job(self.step("run_command", shell="echo ${CYNODE_ARTIFACTS_DIR-none}"))
+        job = self.job(self.sh("echo ${CYNODE_ARTIFACTS_DIR-none}"))
         outcome = self.run_job(job, env={"CYNODE_ARTIFACTS_DIR": "/proc/none"})
-        self.assertEqual((outcome.exit, outcome.result["steps"][0]["output"]), (0, "none\n"))
+        self.assertEqual((outcome.exit, outcome.steps[0]["output"]), (0, "none\n"))
         self.assertIn("artifacts.failed", [line["event"] for line in outcome.log])
 
 
@@ -142,8 +141,8 @@ class DurableTest(SandboxCase):
         trace.touch()
         self.give(trace)
         wrapper = sba.strace("writev,ftruncate,fsync,fdatasync,renameat,renameat2", log=trace)
-        outcome = self.run_job(self.job(self.step("run_command", shell=script)), *more, wrapper=wrapper)
-        self.assertEqual(outcome.exit, 0, outcome.result)
+        outcome = self.run_job(self.job(self.sh(script)), *more, wrapper=wrapper)
+        self.assert_end(outcome, 0)
         return re.findall(r"^(\w+)\((\d+)", trace.read_text(), re.MULTILINE)
 
     def test_the_final_one_is_on_disk_before_it_has_its_name_and_its_name_before_the_runner_ends(self):
@@ -186,7 +185,7 @@ class PlaceTest(SandboxCase):
         return json.loads(lines[1])
 
     def ran(self):
-        return self.job(self.step("run_command", shell="touch ran"))
+        return self.job(self.sh("touch ran"))
 
     def test_a_missing_directory_and_what_is_no_file(self):
         os.mkfifo(self.job_directory / "fifo")
@@ -215,7 +214,7 @@ class PlaceTest(SandboxCase):
         self.job_directory.chmod(0o555)
         self.addCleanup(self.job_directory.chmod, 0o755)
         outcome = self.run_job(self.ran())
-        self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"))
+        self.assert_end(outcome, 0)
         self.assertTrue((self.workspace / "ran").exists())
         events = [line["event"] for line in outcome.log]
         for event in ("journal.failed", "todo.failed", "result.in_place"):
@@ -239,7 +238,7 @@ class PlaceTest(SandboxCase):
         self.result_path.touch()
         self.result_path.chmod(0o666)
         outcome = self.run_job(self.ran())
-        self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"))
+        self.assert_end(outcome, 0)
         self.assertTrue(outcome.events("result.in_place"))
 
     @unittest.skipUnless(sba.MAY_MOUNT, "nothing can be mounted here")

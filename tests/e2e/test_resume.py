@@ -15,7 +15,7 @@ KILL_ONCE = "test -e killed || { touch killed; sleep 30; }"
 
 
 def shell(script):
-    return SandboxCase.step("run_command", shell=script)
+    return SandboxCase.sh(script)
 
 
 class ResumeTest(SandboxCase):
@@ -32,8 +32,8 @@ class ResumeTest(SandboxCase):
         job = self.job(*self.counted("one"), shell(f"sleep 0.5; {KILL_ONCE}; echo two | tee -a count"), *self.counted("three"))
         outcome = self.run_and_kill(job)
         self.assertEqual(outcome.exit, -9)
-        self.assertEqual(outcome.result["failure_code"], "interrupted")
-        self.assertEqual([step["status"] for step in outcome.result["steps"]], ["success"])
+        self.assertEqual(outcome.code, "interrupted")
+        self.assertEqual(outcome.statuses, ["success"])
         return job
 
     def test_a_torn_last_line_of_any_length(self):
@@ -44,7 +44,7 @@ class ResumeTest(SandboxCase):
         self.assertEqual(page.returncode, 0, page.stderr)
         self.assertIn(b"its last line is incomplete", page.stdout)
         outcome = self.run_job(job, "--resume")
-        self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"), outcome.result)
+        self.assert_end(outcome, 0)
         self.assertEqual(self.counts(), ["one", "two", "three"])
         for line in self.journal_file.read_text().splitlines():
             json.loads(line)
@@ -53,10 +53,10 @@ class ResumeTest(SandboxCase):
         job = self.kill_in_the_middle()
         first = self.result_path.read_bytes()
         outcome = self.run_job(job, "--resume")
-        self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"))
+        self.assert_end(outcome, 0)
         self.assertEqual(self.counts(), ["one", "two", "three"])
-        self.assertEqual([step["output"] for step in outcome.result["steps"]], ["one\n", "two\n", "three\n"])
-        self.assertEqual(outcome.result["steps"][0], json.loads(first)["steps"][0])
+        self.assertEqual([step["output"] for step in outcome.steps], ["one\n", "two\n", "three\n"])
+        self.assertEqual(outcome.steps[0], json.loads(first)["steps"][0])
         self.assertEqual(outcome.result["started_at"], json.loads(first)["started_at"])
         self.assertEqual(outcome.result["todo"]["items"][1]["note"], "interrupted, run again")
         self.assertIn("step.interrupted", [line["event"] for line in outcome.log])
@@ -89,7 +89,7 @@ class ResumeTest(SandboxCase):
         """Whether the job was over or the runner was killed right after the step."""
         job = self.job(*self.counted("one"), shell("echo x >> count; test -e good"), *self.counted("three"))
         first = self.run_job(job)
-        self.assertEqual((first.exit, [step["status"] for step in first.result["steps"]]), (1, ["success", "failure", "skipped"]))
+        self.assertEqual((first.exit, first.statuses), (1, ["success", "failure", "skipped"]))
         self.assertEqual([item["status"] for item in first.result["todo"]["items"]], ["done", "dropped", "dropped"])
         lines = self.journal_file.read_bytes().splitlines(keepends=True)
         for count in (5, 6, len(lines)):
@@ -101,7 +101,7 @@ class ResumeTest(SandboxCase):
             self.put("good")
             third = self.run_job(job, "--resume")
             self.assertEqual((third.exit, self.counts()), (0, ["one", "x", "x", "x", "three"]), third.result)
-            self.assertEqual([step["status"] for step in third.result["steps"]], ["success"] * 3)
+            self.assertEqual(third.statuses, ["success"] * 3)
             self.assertEqual([item["status"] for item in third.result["todo"]["items"]], ["done"] * 3)
             self.assertEqual(third.result["todo"]["items"][1]["note"], "failed, run again")
             self.assertEqual(third.result["started_at"], first.result["started_at"])
@@ -152,9 +152,9 @@ class ResumeTest(SandboxCase):
     def check_refused(self, job, words):
         journal = self.journal_file.read_bytes()
         outcome = self.run_job(job, "--resume")
-        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"))
-        self.assertIn(words, outcome.result["failure_message"])
-        self.assertIn("without --resume", outcome.result["failure_message"])
+        self.assert_end(outcome, 2, "schema_validation")
+        self.assertIn(words, outcome.message)
+        self.assertIn("without --resume", outcome.message)
         self.assertEqual(self.journal_file.read_bytes(), journal)
         self.assertEqual(self.counts(), ["one"])
 
@@ -194,7 +194,7 @@ class TwiceTest(SandboxCase):
         self.journal_file.write_bytes(b"".join(lines[:begun + 1]))
         self.assertEqual(self.run_job(job, "--resume", "--workspace", "/nonexistent").exit, 2)
         outcome = self.run_job(job, "--resume")
-        self.assertEqual((outcome.exit, (self.workspace / "log").read_text()), (0, "line\n"), outcome.result["failure_message"])
+        self.assertEqual((outcome.exit, (self.workspace / "log").read_text()), (0, "line\n"), outcome.message)
 
 
 class LockTest(SandboxCase):
@@ -235,7 +235,7 @@ class LockTest(SandboxCase):
     def test_a_file_system_without_locks(self):
         for error in ("ENOLCK", "EOPNOTSUPP"):
             outcome = self.run_job(self.job(shell("true")), wrapper=sba.injecting("flock", f"error={error}"))
-            self.assertEqual(outcome.exit, 0, outcome.stderr)
+            self.assert_end(outcome, 0)
             self.assertEqual([line["event"] for line in outcome.log].count("journal.not_locked"), 1)
 
     def test_a_refused_job_leaves_no_journal(self):
@@ -273,7 +273,7 @@ class InterruptedTest(SandboxCase):
         self.assertEqual([entry["status"] for entry in result["steps"]], ["success"])
         self.assertGreaterEqual(result["duration_ms"], 200)
         outcome = self.run_job(job, "--resume")
-        self.assertEqual(outcome.exit, 0)
+        self.assert_end(outcome, 0)
         self.assertNotIn("running_step", outcome.result)
         told = next(line for line in outcome.log if line["event"] == "step.interrupted")
         self.assertEqual((told["step"], told["id"], told["output_tail"]), (2, "step-2", "to stdout\nto stderr\n"))

@@ -111,9 +111,9 @@ class TheSearch(sba.unittest.TestCase):
 class Commands(SecretCase):
     def test_no_way_to_print_it_gets_through(self):
         outcome = self.run_secret(self.job(*[self.leak(way) for way in WAYS]))
-        self.assertEqual((outcome.exit, len(outcome.result["steps"])), (0, len(WAYS)), outcome.result["failure_message"])
+        self.assertEqual((outcome.exit, len(outcome.steps)), (0, len(WAYS)), outcome.message)
         self.assert_clean(outcome)
-        for way, step in zip(WAYS, outcome.result["steps"]):
+        for way, step in zip(WAYS, outcome.steps):
             self.assertIn("[redacted]", step["output"], way)
 
     def test_at_the_cut_of_the_output(self):
@@ -123,7 +123,7 @@ class Commands(SecretCase):
                 self.put("text", b"x" * 50 + text)
                 for step in (self.step("run_command", command="cat", args=["text"]), self.step("read_file", path="text")):
                     outcome = self.run_secret(self.job(step, max_output_bytes=50 + left))
-                    self.assertEqual(outcome.result["failure_code"], "constraint_violation")
+                    self.assertEqual(outcome.code, "constraint_violation")
                     self.assert_clean(outcome)
 
     def test_other_steps(self):
@@ -139,19 +139,19 @@ class Commands(SecretCase):
             self.step("write_file", path=f"out/{secret_name}", content=TOKEN), self.step("apply_unified_diff", diff=diff),
             context={"requirements": [f"use {TOKEN}"]})
         outcome = self.run_secret(job, env={"HTTP_PROXY": f"http://{secret_name}:{name}@127.0.0.1:9"})
-        self.assertEqual(outcome.result["failure_code"], "step_failed")
+        self.assertEqual(outcome.code, "step_failed")
         self.assert_clean(outcome)
         self.assert_clean(outcome, name)
-        self.assertIn("does not fit", outcome.result["failure_message"])
+        self.assertIn("does not fit", outcome.message)
         self.assertEqual((self.workspace / "out" / secret_name).read_text(), TOKEN)  # a workspace is no sink
 
     def test_artifacts_and_file_names(self):
         secret = "sba-Zq83.Lm.0pWx_7rTgB"
         self.put("loot", secret)
         script = 'mkdir "$CYNODE_ARTIFACTS_DIR/$(cat loot)"; touch "$CYNODE_ARTIFACTS_DIR/$(cat loot)/a" "$(cat loot).txt"; cat "$(cat loot)"'
-        outcome = self.run_job(self.job(self.step("run_command", shell=script + " || true"), self.step("list_tree", path=".")),
+        outcome = self.run_job(self.job(self.sh(script + " || true"), self.step("list_tree", path=".")),
                                env={"SBA_MCP_TOKEN": secret})
-        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assert_end(outcome, 0)
         self.assert_clean(outcome, secret)
         self.assertEqual([artifact["path"] for artifact in outcome.result["artifacts"]], ["[redacted]/a"])
 
@@ -161,7 +161,7 @@ class Commands(SecretCase):
         steps = [self.step("run_command", command="cat", args=["text"]), self.step("read_file", path="text"),
                  self.step("search_files", pattern="e")]
         with_secret, without = self.run_secret(self.job(*steps)), self.run_job(self.job(*steps))
-        for one, other in zip(with_secret.result["steps"], without.result["steps"]):
+        for one, other in zip(with_secret.steps, without.steps):
             for field in ("stdout", "content", "encoding", "sha256", "matches"):
                 self.assertEqual(one["result"].get(field), other["result"].get(field))
             self.assertEqual(one.get("output"), other.get("output"))
@@ -186,9 +186,9 @@ class Sinks(SecretCase):
         self.assert_clean(outcome)
 
     def test_a_report_as_html(self):
-        outcome = self.run_secret(self.job(self.step("run_command", shell=f"echo {TOKEN}"), self.step("write_file", path="a", content=TOKEN + "\n"),
+        outcome = self.run_secret(self.job(self.sh(f"echo {TOKEN}"), self.step("write_file", path="a", content=TOKEN + "\n"),
                                            self.step("apply_unified_diff", diff=f"--- a/a\n+++ b/a\n@@ -1 +1 @@\n-{TOKEN}\n+{TOKEN * 2}\n")))
-        self.assertEqual(outcome.exit, 0)
+        self.assert_end(outcome, 0)
         for path, code in ((self.result_path, 0), ("/" + TOKEN, 2)):
             done = sba.run("--report", path, env={"SBA_MCP_TOKEN": TOKEN})
             self.assertEqual(done.returncode, code, done.stderr)
@@ -200,7 +200,7 @@ class Sinks(SecretCase):
         outcome = self.run_secret(job)
         self.assertEqual(outcome.exit, 2)
         self.assert_clean(outcome)
-        self.assertIn("[redacted]", outcome.result["failure_message"])
+        self.assertIn("[redacted]", outcome.message)
         path = str(self.job_directory / "job.json")
         for arguments in (["--validate", path], ["--validate", "/" + TOKEN], ["--" + TOKEN], ["a", TOKEN], ["--log-format", TOKEN]):
             done = sba.run(*arguments, env={"SBA_MCP_TOKEN": TOKEN})
@@ -211,21 +211,20 @@ class Sinks(SecretCase):
     def test_a_job_that_is_killed_and_resumed(self):
         os.mkfifo(self.workspace / "turn")
         self.give(self.workspace / "turn")
-        job = self.job(self.leak("raw"), self.step("run_command", shell="echo $$ > turn; exec cat turn"),
-                       self.leak("two_writes"))
+        job = self.job(self.leak("raw"), self.sh("echo $$ > turn; exec cat turn"), self.leak("two_writes"))
         process = self.start(job, env={"SBA_MCP_TOKEN": TOKEN})
         with open(self.workspace / "turn") as turn:
             command = int(turn.readline())
         process.send_signal(signal.SIGKILL)
         outcome = self.outcome_of(process)
-        self.assertEqual(outcome.result["failure_code"], "interrupted")
+        self.assertEqual(outcome.code, "interrupted")
         self.assert_clean(outcome)
         with contextlib.suppress(ProcessLookupError):
             os.kill(command, signal.SIGKILL)
         (self.workspace / "turn").unlink()
         self.put("turn", "")
         outcome = self.run_secret(job, "--resume")
-        self.assertEqual((outcome.exit, len(outcome.result["steps"])), (0, 3), outcome.result)
+        self.assertEqual((outcome.exit, len(outcome.steps)), (0, 3), outcome.result)
         self.assert_clean(outcome)
 
 
@@ -256,10 +255,10 @@ class TheAgent(SecretCase):
 
     def test_neither_model_nor_journal_nor_outputs_get_it(self):
         outcome, model, gateway, sent = self.run_secret_agent()
-        self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"), outcome.result["failure_message"])
+        self.assert_end(outcome, 0)
         self.assertEqual(len([data for data in sent if b'"status":"completed"' in data or b'"status": "completed"' in data]), 1)
         self.assert_clean(outcome, servers=sent)
-        self.assertRegex(outcome.result["final_answer"], r"^It is \[redacted\], or \[redacted\].==\.$")
+        self.assertRegex(outcome.answer, r"^It is \[redacted\], or \[redacted\].==\.$")
         self.assertEqual((self.workspace / "a").read_text(), "[redacted]")  # what was done is what was recorded
         self.assertTrue((self.job_directory / "outputs").is_dir())
         self.assertEqual({headers.get("Authorization") for headers in gateway.headers("tools/call")}, {f"Bearer {TOKEN}"})
@@ -268,9 +267,9 @@ class TheAgent(SecretCase):
     def test_a_replay_of_it_is_exact(self):
         replies = [self.replies()[0], call("run_command", shell=f"echo {TOKEN}"), finish(f"{TOKEN}!")]
         outcome, *_ = self.run_secret_agent(replies=replies)
-        self.assertEqual(outcome.exit, 0, outcome.result["failure_message"])
+        self.assert_end(outcome, 0)
         again, model, _, _ = self.run_secret_agent("--replay", self.recording(), replies=[])
-        self.assertEqual((again.exit, again.result["final_answer"]), (0, "[redacted]!"), again.result["failure_message"])
+        self.assertEqual((again.exit, again.answer), (0, "[redacted]!"), again.message)
         self.assertEqual(model.requests, [])
         self.assert_clean(again)
 
@@ -279,7 +278,7 @@ class TheAgent(SecretCase):
             for code in (200, 401):
                 server = self.server({"content": "x"}, probe_fault={"name": "status", "status": code, "body": body})
                 outcome = self.run_agent(server, env={"SBA_MCP_TOKEN": TOKEN})
-                self.assertEqual(outcome.result["failure_code"], "inference_unavailable", body)
+                self.assertEqual(outcome.code, "inference_unavailable", body)
                 self.assert_clean(outcome)
 
 
@@ -293,19 +292,19 @@ class Passwords(SecretCase):
     def test_of_proxies_are_for_commands_only(self):
         self.put("loot", self.SECRET)
         for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
-            job = self.job(self.step("run_command", shell=f'test "${name}" = "{self.proxy()}"'), self.leak("environment"),
+            job = self.job(self.sh(f'test "${name}" = "{self.proxy()}"'), self.leak("environment"),
                            *[self.leak(way) for way in ("raw", "basic", "url", "base64_2", "json", "unicode", "two_writes")])
             outcome = self.run_job(job, env={name: self.proxy()})
-            self.assertEqual(outcome.exit, 0, outcome.result)
+            self.assert_end(outcome, 0)
             self.assert_clean(outcome, self.SECRET)
-            self.assertIn(f"{name}=http://alice:[redacted]@127.0.0.1:9", outcome.result["steps"][1]["output"].replace(
+            self.assertIn(f"{name}=http://alice:[redacted]@127.0.0.1:9", outcome.steps[1]["output"].replace(
                 "http://[redacted]@", "http://alice:[redacted]@"))
 
     def test_of_a_proxy_that_fails(self):
         env = {"HTTP_PROXY": self.proxy(), "OLLAMA_BASE_URL": "http://192.0.2.1:11434"}
         outcome = self.run_job(self.agent_job(), env=env)
-        self.assertEqual(outcome.result["failure_code"], "inference_unavailable")
-        self.assertIn("127.0.0.1:9", outcome.result["failure_message"])
+        self.assertEqual(outcome.code, "inference_unavailable")
+        self.assertIn("127.0.0.1:9", outcome.message)
         self.assert_clean(outcome, self.SECRET)
 
     def test_of_proxies_that_make_no_sense(self):
@@ -335,16 +334,16 @@ class Passwords(SecretCase):
         for url, passed in ((secret, 0), (" " + secret, 0), (reports, len(names))):
             # A file of the workspace is no sink: it shows what the command really had.
             script = "env > environment; cat /proc/$PPID/environ >> environment 2>&1; true"
-            outcome = self.run_job(self.job(self.step("run_command", shell=script)), env={name: url for name in names})
-            self.assertEqual(outcome.exit, 0, outcome.result)
+            outcome = self.run_job(self.job(self.sh(script)), env={name: url for name in names})
+            self.assert_end(outcome, 0)
             lines = (self.workspace / "environment").read_text().splitlines()
             self.assertEqual(len([line for line in lines if line.split("=")[0] in names]), passed)
             self.assertFalse(leaks((self.workspace / "environment").read_bytes(), self.SECRET))
 
     def test_short_ones_are_masked_with_their_user_and_said(self):
-        job = self.job(self.leak("environment"), self.step("run_command", shell="printf alice:p/1 | base64; printf %s $HTTP_PROXY | base64"))
+        job = self.job(self.leak("environment"), self.sh("printf alice:p/1 | base64; printf %s $HTTP_PROXY | base64"))
         outcome = self.run_job(job, env={"HTTP_PROXY": self.proxy(password="p/1")})
-        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assert_end(outcome, 0)
         self.assert_clean(outcome, "alice:p/1")
         self.assert_clean(outcome, "alice:p%2F1")
         warnings = [line["error"] for line in outcome.log if line["event"] == "secret.warning"]
@@ -368,7 +367,7 @@ class OwnWords(SecretCase):
 
     def test_with_secrets_that_are_words_of_ours(self):
         words = ("status", "success", "failure", "job_id", "directory", "run_command", "protocol_version", "modified", "step-1")
-        job = self.job(self.step("run_command", shell="echo one; echo two >&2"), self.step("list_tree"), self.step("write_file", path="a", content="x\n"),
+        job = self.job(self.sh("echo one; echo two >&2"), self.step("list_tree"), self.step("write_file", path="a", content="x\n"),
                        self.step("apply_unified_diff", diff="--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n"))
         expected, shapes = None, None
         for word in ("", *words):
@@ -385,13 +384,13 @@ class OwnWords(SecretCase):
             self.assertEqual(self.shape(sinks), shapes, word)
 
     def test_with_a_token_that_begins_with_the_ids(self):
-        job = self.job(self.step("run_command", shell="cat loot; echo; echo $CYNODE_TASK_ID"), self.step("run_command", shell="exit 1"))
+        job = self.job(self.sh("cat loot; echo; echo $CYNODE_TASK_ID"), self.sh("exit 1"))
         job["task_id"] = "7f3c1b2a-0000-4000-8000-123456789abc"
         token = job["task_id"] + ".c2lnbmF0dXJl"
         self.put("loot", token)
         outcome, sinks = self.sinks(job, {"SBA_MCP_TOKEN": token, "CYNODE_TASK_ID": job["task_id"]})
         self.assertEqual(outcome.result["task_id"], job["task_id"])
-        self.assertEqual(outcome.result["steps"][0]["result"]["stdout"], f"[redacted]\n{job['task_id']}\n")
+        self.assertEqual(outcome.steps[0]["result"]["stdout"], f"[redacted]\n{job['task_id']}\n")
         self.assertEqual({sent["task_id"] for sent in sinks[4]}, {job["task_id"]})
         self.assertEqual({line["task_id"] for line in outcome.log[1:]}, {job["task_id"]})
         self.assertNotIn("c2lnbmF0dXJl", json.dumps(sinks))
@@ -413,7 +412,7 @@ class TheToken(SecretCase):
             link.symlink_to(path)
             outcome = self.with_file(link, self.leak("raw"), self.step("call_tool", tool="hello"), gateway=gateway,
                                      env={"SBA_MCP_TOKEN": "another-token"})
-            self.assertEqual(outcome.exit, 0, outcome.result)
+            self.assert_end(outcome, 0)
             self.assertEqual({headers["Authorization"] for headers in gateway.headers("tools/call")}, {f"Bearer {wanted}"})
             self.assert_clean(outcome)
 
@@ -432,15 +431,15 @@ class TheToken(SecretCase):
             self.assertEqual(len([line for line in outcome.log if line["event"] == "secret.warning"]), 1, path)
             outcome = self.with_file(path, self.step("call_tool", tool="hello"), gateway=gateway)
             self.assertEqual(outcome.exit, 1, path)
-            self.assertIn("token", outcome.result["failure_message"])
-            self.assertIn(str(path), outcome.result["failure_message"])
+            self.assertIn("token", outcome.message)
+            self.assertIn(str(path), outcome.message)
         self.assertEqual(gateway.requests, [])
 
     def test_is_in_no_environment_and_on_no_command_line(self):
         os.mkfifo(self.workspace / "turn")
         self.give(self.workspace / "turn")
         script = 'cat /proc/self/environ; tr "\\0" "\\n" < /proc/$PPID/environ; tr "\\0" "\\n" < /proc/$PPID/cmdline; echo on > turn; cat turn'
-        process = self.start(self.job(self.step("run_command", shell=script)), env={"SBA_MCP_TOKEN": TOKEN, "KEPT": "kept"})
+        process = self.start(self.job(self.sh(script)), env={"SBA_MCP_TOKEN": TOKEN, "KEPT": "kept"})
         try:
             with open(self.workspace / "turn") as turn:
                 turn.readline()
@@ -454,7 +453,7 @@ class TheToken(SecretCase):
         finally:
             outcome = self.outcome_of(process)
         self.assert_clean(outcome)
-        self.assertIn("KEPT=kept", outcome.result["steps"][0]["output"])
+        self.assertIn("KEPT=kept", outcome.steps[0]["output"])
 
 
 class TheKey(SecretCase):
@@ -469,10 +468,10 @@ class TheKey(SecretCase):
         for given in ({"SBA_API_KEY_FILE": str(self.root / "key"), "OPENAI_API_KEY": "another-key"}, {"OPENAI_API_KEY": TOKEN}):
             server = self.server(call("run_command", command="env; cat loot"), call("run_command", command=f"{PYTHON} leak.py base64_1"), finish())
             outcome = self.run_agent(server, form="openai", env=given)
-            self.assertEqual(outcome.exit, 0, outcome.result)
+            self.assert_end(outcome, 0)
             self.assertEqual(self.sent(server), {"Bearer " + TOKEN})
             for name in ("OPENAI_API_KEY", "SBA_API_KEY_FILE", "another-key"):
-                self.assertNotIn(name, outcome.result["steps"][0]["output"])
+                self.assertNotIn(name, outcome.steps[0]["output"])
             self.assert_clean(outcome, servers=[json.dumps(server.chats()).encode()])
 
     def test_goes_to_no_other_address(self):
@@ -484,7 +483,7 @@ class TheKey(SecretCase):
         other = self.status_server()
         redirecting = self.closing(status.Server((307, {"Location": other.url})))
         outcome = self.run_job(job, env={"OPENAI_BASE_URL": redirecting.url, **key})
-        self.assertEqual(outcome.result["failure_code"], "inference_unavailable")
+        self.assertEqual(outcome.code, "inference_unavailable")
         self.assertIn("Authorization: Bearer " + TOKEN, redirecting.heads[0])
         self.assertEqual(other.connections, 0)
 
@@ -493,11 +492,11 @@ class TheKey(SecretCase):
         job = self.job(self.step("ask_model", prompt="p"), inference={"allowed_models": ["m"]})
         key = {"SBA_API_KEY_FILE": str(self.root / "none"), "OPENAI_BASE_URL": server.url + "/v1"}
         outcome = self.run_job(job, env=key)
-        self.assertRegex(outcome.result["failure_message"], f"OPENAI_BASE_URL: cannot read the API key: .*{self.root}/none")
+        self.assertRegex(outcome.message, f"OPENAI_BASE_URL: cannot read the API key: .*{self.root}/none")
         self.assertEqual((server.requests, len(outcome.events("secret.warning"))), ([], 1))
         self.assertEqual(self.run_job(job, env={**key, "OLLAMA_BASE_URL": server.url}).exit, 0)
         outcome = self.run_job(job, env={"OPENAI_API_KEY": "two-words\nX: y", "OPENAI_BASE_URL": server.url + "/v1"})
-        self.assertIn("OPENAI_BASE_URL: the API key has characters that a header cannot carry", outcome.result["failure_message"])
+        self.assertIn("OPENAI_BASE_URL: the API key has characters that a header cannot carry", outcome.message)
 
 
 if __name__ == "__main__":

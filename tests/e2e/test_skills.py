@@ -36,7 +36,7 @@ class Skills(AgentCase):
         for name, give in forms.items():
             gateway = self.gateway(give)
             outcome, prompt = self.prompted(gateway.url, self.with_skills("gap-1"))
-            self.assertEqual(outcome.exit, 0)
+            self.assert_end(outcome, 0)
             heading = "gap-1" if name == "text" else "Gaps"
             self.assertIn(f"## Skills\n\n### {heading}\n\nMind the gap.\n", prompt)
             (call,) = gateway.messages("tools/call")
@@ -46,7 +46,7 @@ class Skills(AgentCase):
         answers = {"bad": mcp.text("no such skill", isError=True), "empty": mcp.text(" "), "huge": mcp.text("x" * (256 * 1024 + 1)),
                    "odd": {"content": [], "structuredContent": {"x": 1}}, "good": mcp.text("Mind the gap.")}
         outcome, prompt = self.prompted(self.gateway(answers.get).url, self.with_skills(*answers))
-        self.assertEqual(outcome.exit, 0)
+        self.assert_end(outcome, 0)
         for name in ("bad", "empty", "huge", "odd"):
             self.assertIn(f"The skill {name} could not be fetched", prompt)
         self.assertNotIn("The skill good", prompt)
@@ -59,7 +59,7 @@ class Skills(AgentCase):
         dead = self.closing(status.Server(begin=False))
         for url in ("", dead.url):
             outcome, prompt = self.prompted(url, self.with_skills("one", "two"))
-            self.assertEqual(outcome.exit, 0)
+            self.assert_end(outcome, 0)
             self.assertIn("The skill one could not be fetched", prompt)
             self.assertIn("The skill two could not be fetched", prompt)
 
@@ -67,10 +67,10 @@ class Skills(AgentCase):
         gateway = self.gateway(lambda name: mcp.text("Mind the " + name))
         job = self.with_skills("gap", "bad")
         outcome, first = self.prompted(gateway.url, job)
-        self.assertEqual(outcome.exit, 0)
+        self.assert_end(outcome, 0)
         asked = gateway.connections
         outcome = self.run_job(job, "--replay", self.recording(), env={"SBA_MCP_GATEWAY_URL": gateway.url})
-        self.assertEqual((outcome.exit, outcome.result["failure_message"]), (0, None))
+        self.assertEqual((outcome.exit, outcome.message), (0, None))
         self.assertEqual(gateway.connections, asked)
         self.assertIn("Mind the gap", first)
 
@@ -80,7 +80,7 @@ class Skills(AgentCase):
         job = self.job(self.step("ask_model", prompt="mind what?"), self.step("ask_model", prompt="again?"),
                        inference={"allowed_models": ["m"]}, context={"skill_ids": ["gap", "lost"]})
         outcome = self.run_agent(server, job=job, env={"SBA_MCP_GATEWAY_URL": gateway.url})
-        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assert_end(outcome, 0)
         prompts = [body["messages"][0]["content"] for body in server.chats()]
         for prompt in prompts:
             self.assertIn("## Skills\n\n### gap\n\nMind the gap.\n\nThe skill lost could not be fetched", prompt)
@@ -88,7 +88,7 @@ class Skills(AgentCase):
 
     def test_a_direct_job_has_no_use_for_them(self):
         gateway = self.gateway(lambda name: mcp.text(name))
-        outcome = self.run_job(self.job(self.step("run_command", shell="true"), context={"skill_ids": ["gap"]}),
+        outcome = self.run_job(self.job(self.sh("true"), context={"skill_ids": ["gap"]}),
                                env={"SBA_MCP_GATEWAY_URL": gateway.url})
         self.assertEqual((outcome.exit, gateway.connections), (0, 0))
 
@@ -114,7 +114,7 @@ class OneOrigin(AgentCase):
         server = self.origin()
         outcome = self.run_job(self.agent_job(context={"skill_ids": ["gap"]}), env={
             "SBA_JOB_STATUS_URL": server.origin + "/status", "SBA_MCP_GATEWAY_URL": server.url, "OLLAMA_BASE_URL": server.origin})
-        self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"), outcome.result)
+        self.assert_end(outcome, 0)
         self.assertEqual(outcome.result["artifacts"][0]["ref"], "art-1")
         self.assertGreater(len(server.requests), 9)
         self.assertEqual(server.connections, 1)

@@ -12,7 +12,7 @@ class Circles(AgentCase):
     def assert_stuck(self, replies, requests, form="ollama"):
         server = self.server(*replies)
         outcome = self.run_agent(server, form=form)
-        self.assertEqual(outcome.result["failure_code"], "agent_stuck", outcome.result)
+        self.assertEqual(outcome.code, "agent_stuck", outcome.result)
         self.assertEqual(len(server.chats()), requests, outcome.result)
         return server
 
@@ -21,7 +21,7 @@ class Circles(AgentCase):
         outcome = self.run_agent(server)
         self.assertEqual([item["title"] for item in outcome.result["todo"]["items"]], ["Look around"])
         self.assertIn("item 1: pending; it was in the list before", json.dumps(server.chats()[2]))
-        self.assertEqual(outcome.result["failure_code"], "agent_stuck", outcome.result)
+        self.assertEqual(outcome.code, "agent_stuck", outcome.result)
 
     def test_the_temperature_rises_before_the_job_ends(self):
         for form in FORMATS:
@@ -61,8 +61,8 @@ class Degenerate(AgentCase):
     def test_three_in_a_row_end_the_job_with_the_reason(self):
         server = self.server(*[{"content": "ha " * 10000}] * 4)
         outcome = self.run_agent(server)
-        self.assertEqual((outcome.result["failure_code"], len(server.chats())), ("agent_stuck", 3), outcome.result)
-        self.assertIn("over and over", outcome.result["failure_message"])
+        self.assertEqual((outcome.code, len(server.chats())), ("agent_stuck", 3), outcome.result)
+        self.assertIn("over and over", outcome.message)
         temperatures = [body["options"].get("temperature") for body in server.chats()]
         self.assertEqual(temperatures, [None, 1.0, 1.2])
 
@@ -95,8 +95,8 @@ class SmallWindows(AgentCase):
                             call("read_output", step="step-1", offset_bytes=50000), finish("all seen")]
                 server = self.server(*replies, models=self.models())
                 outcome = self.run_agent(server, form=form)
-                self.assertEqual((outcome.exit, outcome.result.get("final_answer")), (0, "all seen"), outcome.result["failure_message"])
-                self.assertEqual((server.refused, len(outcome.result["steps"])), (0, len(self.OUTPUTS) + 2))
+                self.assertEqual((outcome.exit, outcome.result.get("final_answer")), (0, "all seen"), outcome.message)
+                self.assertEqual((server.refused, len(outcome.steps)), (0, len(self.OUTPUTS) + 2))
                 self.assert_within(server, form, self.WINDOW)
 
     def test_a_reply_that_fills_the_window_and_is_cut(self):
@@ -113,7 +113,7 @@ class SmallWindows(AgentCase):
         server = self.server(*[call("run_command", shell=f"yes 'abc {number}' | head -c 9000") for number in range(4)], finish("seen"),
                              models={"m": {"max_model_len": 8192, "counts": True, "template": 1500}})
         outcome = self.run_agent(server, form="openai", job=job)
-        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assert_end(outcome, 0)
         self.assertLessEqual(server.refused, 1)
 
     def test_half_of_the_window_is_the_replys(self):
@@ -225,7 +225,7 @@ class CallsAsText(AgentCase):
     def test_what_the_model_learns_from_the_answer_is_read(self):
         server = self.server({"content": self.TOLD["a shell fence"]}, {"content": self.READ["Hermes"].replace("C", "true")}, finish("ok"))
         outcome = self.run_agent(server)
-        self.assertEqual((outcome.exit, len(outcome.result["steps"])), (0, 1), outcome.result)
+        self.assertEqual((outcome.exit, len(outcome.steps)), (0, 1), outcome.result)
         self.assertTrue(all("tools" in body for body in server.chats()))
         self.assertEqual(self.run_job(self.agent_job(), "--replay", self.recording()).exit, 0)
 
@@ -234,14 +234,14 @@ class ToolChoice(AgentCase):
     def test_a_call_is_required_after_a_reply_without_one(self):
         server = self.server({"content": "I would look."}, call("list_tree"), {"content": ""}, finish("ok"))
         outcome = self.run_agent(server, form="openai")
-        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assert_end(outcome, 0)
         self.assertEqual([body.get("tool_choice") for body in server.chats()], [None, "required", None, "required"])
 
     def test_a_server_that_has_no_such_thing(self):
         refused = {"fault": {"name": "bad_request", "text": "tool_choice 'required' is not supported"}}
         server = self.server({"content": "I would look."}, refused, call("list_tree"), {"content": ""}, finish("ok"))
         outcome = self.run_agent(server, form="openai")
-        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assert_end(outcome, 0)
         self.assertEqual([body.get("tool_choice") for body in server.chats()], [None, "required", None, None, None])
 
 

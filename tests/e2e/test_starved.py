@@ -82,7 +82,7 @@ class StarvedTest(SandboxCase):
             self.assertTrue(fitted[-1], "the largest limit is no limit")
 
     def test_output(self):
-        self.starve(self.step("run_command", shell="head -c 8388608 /dev/zero | tr '\\0' x"), self.step("read_file", path="small"))
+        self.starve(self.sh("head -c 8388608 /dev/zero | tr '\\0' x"), self.step("read_file", path="small"))
 
     def test_read_file(self):
         self.put("large", b"z" * (8 * MIB))
@@ -100,7 +100,7 @@ class StarvedTest(SandboxCase):
 
         def after(outcome):
             found = {path.name: path.read_text() for path in self.workspace.iterdir() if path.name != "small"}
-            done = outcome.result["steps"] and outcome.result["steps"][0]["status"] == "success"
+            done = outcome.steps and outcome.steps[0]["status"] == "success"
             self.assertEqual(found == new, bool(done))
             self.assertTrue(done or found == old)
         self.starve(self.step("apply_unified_diff", diff=large_patch() + others), self.step("read_file", path="small"), before=before, after=after)

@@ -35,7 +35,7 @@ class TraceCase(AgentCase):
 
 
 def shell(script, **more):
-    return sba.SandboxCase.step("run_command", shell=script, **more)
+    return sba.SandboxCase.sh(script, **more)
 
 
 class TheTrace(TraceCase):
@@ -56,7 +56,7 @@ class TheTrace(TraceCase):
         self.assertEqual((attributes(failed)["process.exit.code"], attributes(failed)["error.type"]), ("3", "step_failed"))
         self.assertEqual((attributes(job)["cynode.job.id"], attributes(job)["cynode.job.status"]), ("job-1", "failure"))
         self.assertTrue(all(int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"]) for span in spans.values()))
-        said = outcome.result["steps"][0]["output"].strip()
+        said = outcome.steps[0]["output"].strip()
         self.assertRegex(said, f"^00-{job['traceId']}-[0-9a-f]{{16}}-01$")
         first = [span for body in collector.bodies for span in body["resourceSpans"][0]["scopeSpans"][0]["spans"]][1]
         self.assertEqual(said.split("-")[2], first["spanId"])
@@ -84,7 +84,7 @@ class TheTrace(TraceCase):
         given = {"TRACEPARENT": TRACEPARENT, "TRACESTATE": "a=1", "BAGGAGE": "user=me", "SBA_JOB_STATUS_URL": report.url}
         outcome, spans = self.traced(shell('echo "$TRACEPARENT $TRACESTATE $BAGGAGE"'), env=given)
         self.assertEqual((spans["job"]["traceId"], spans["job"]["parentSpanId"], spans["job"]["traceState"]), (TRACE, PARENT, "a=1"))
-        self.assertRegex(outcome.result["steps"][0]["output"], f"^00-{TRACE}-{spans['step run_command']['spanId']}-01 a=1 user=me\n$")
+        self.assertRegex(outcome.steps[0]["output"], f"^00-{TRACE}-{spans['step run_command']['spanId']}-01 a=1 user=me\n$")
         head = report.heads[-1]
         for line in (f"traceparent: 00-{TRACE}-{spans['job']['spanId']}-01", "tracestate: a=1", "baggage: user=me"):
             self.assertIn(f"\r\n{line}\r\n", head)
@@ -93,7 +93,7 @@ class TheTrace(TraceCase):
     def test_without_a_collector_the_context_is_passed_on_as_it_came(self):
         report = self.collector(204)
         outcome = self.run_job(self.job(shell('echo "$TRACEPARENT"')), env={"TRACEPARENT": TRACEPARENT, "SBA_JOB_STATUS_URL": report.url})
-        self.assertEqual(outcome.result["steps"][0]["output"], TRACEPARENT + "\n")
+        self.assertEqual(outcome.steps[0]["output"], TRACEPARENT + "\n")
         self.assertIn(f"\r\ntraceparent: {TRACEPARENT}\r\n", report.heads[0])
         self.assertEqual({line["trace_id"] for line in outcome.log}, {TRACE})
         outcome = self.run_job(self.job(shell("true")))
@@ -116,7 +116,7 @@ class Failures(TraceCase):
                 (self.collector(200), {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}, "the trace was not delivered"),
                 (self.collector(200), {"OTEL_EXPORTER_OTLP_ENDPOINT": "nowhere"}, "the trace was not delivered")):
             outcome, _ = self.traced(shell("true"), collector=collector, env={**env, "OTEL_EXPORTER_OTLP_TIMEOUT": "300"})
-            self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"))
+            self.assert_end(outcome, 0)
             self.assertEqual(len(self.failures(outcome)), 1, outcome.log)
             self.assertIn(words, self.failures(outcome)[0])
 
@@ -126,7 +126,7 @@ class Failures(TraceCase):
             "OTEL_EXPORTER_OTLP_HEADERS": "x-key=key-of-the-collector,x-other=a%20b"})
         self.assertIn("\r\nx-key: key-of-the-collector\r\n", collector.heads[0])
         self.assertIn("\r\nx-other: a b\r\n", collector.heads[0])
-        text = outcome.result["steps"][0]["output"]
+        text = outcome.steps[0]["output"]
         self.assertNotIn("OTEL_EXPORTER_OTLP_HEADERS", text)
         for place in (text, outcome.stderr.decode(), json.dumps(spans)):
             self.assertNotIn("key-of-the-collector", place)

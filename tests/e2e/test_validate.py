@@ -39,7 +39,7 @@ class Validate(sba.SandboxCase):
         job = self.job(self.step("run_command", command="make test"), self.step("write_file", path="x"),
                        context={"skills": {"a": "/job/none.md", "b": "text"}})
         outcome = self.run_job(job)
-        self.assertEqual((outcome.exit, outcome.result["failure_code"], outcome.result["steps"]), (2, "schema_validation", []))
+        self.assertEqual((outcome.exit, outcome.code, outcome.steps), (2, "schema_validation", []))
         (refused,) = outcome.events("job.refused")
         self.assertEqual([line.split(": ")[0] for line in refused["errors"]],
                          ["/steps/0/arguments/command", "/steps/1/arguments/content", "/context/skills/a"])
@@ -85,7 +85,7 @@ class Validate(sba.SandboxCase):
         for job in deep:
             outcome = self.run_job(job, wrapper=wrapper)
             self.assertEqual(outcome.exit, 2, outcome.stderr)
-            self.assertIn("nested deeper than 64 levels", outcome.result["failure_message"])
+            self.assertIn("nested deeper than 64 levels", outcome.message)
 
 
 class JsonTestSuite(sba.SandboxCase):

@@ -18,7 +18,7 @@ class WatchdogCase(sba.SandboxCase):
 
     def hanging(self, way, *before, **fields):
         return self.job(*before, self.step("list_tree", way=way, library=os.path.join(TOOLS, "libhang.so")),
-                        self.step("run_command", shell="touch never"), **fields)
+                        self.sh("touch never"), **fields)
 
     def assert_ended(self, done, status, code, exit_status, seconds, steps=0):
         """seconds: after which the runner must be over, from its start."""
@@ -45,7 +45,7 @@ class WatchdogCase(sba.SandboxCase):
 class HangingRunner(WatchdogCase):
     def test_past_the_deadline_whatever_runs(self):
         # It takes a second: on a slow disk the first checkpoint of the result puts off the next.
-        daemon = self.step("run_command", shell="sleep 1; setsid sleep 600 & echo $! >pid")
+        daemon = self.sh("sleep 1; setsid sleep 600 & echo $! >pid")
         for way in ("find", "c"):
             with self.subTest(way=way):
                 done = self.run_job(self.hanging(way, daemon, max_runtime_seconds=5))
@@ -59,7 +59,7 @@ class HangingRunner(WatchdogCase):
             self.assert_ended(self.outcome_of(process), "failure", "cancelled", exit_status, 5.5)
 
     def test_with_the_result_on_stdout(self):
-        done = self.run_job(self.hanging("find", self.step("run_command", shell="sleep 1; echo said"), max_runtime_seconds=5), "--result", "-")
+        done = self.run_job(self.hanging("find", self.sh("sleep 1; echo said"), max_runtime_seconds=5), "--result", "-")
         result = self.assert_ended(done, "timeout", "timeout", 124, 8, steps=1)
         self.assertEqual(result["steps"][0]["output"], "said\n")
 
