@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import statistics
 import subprocess
@@ -59,14 +60,28 @@ class Bench:
         self.file_system = subprocess.run(["stat", "-f", "-c", "%T", directory], capture_output=True, text=True, check=True).stdout.strip()
         self.clean()
 
-    def compiled(self, name):
-        """The program of a source beside this file; None where its compiler is not installed."""
+    def compiled(self, name, *libraries):
+        """The program of a source beside this file."""
         program = self.tools / pathlib.Path(name).stem
-        compiler = ["go", "build", "-o"] if name.endswith(".go") else ["cc", "-O2", "-static", "-o"]
-        if not shutil.which(compiler[0]):
-            return None
-        subprocess.run([*compiler, program, pathlib.Path(__file__).parent / name], check=True)
+        subprocess.run(["cc", "-O2", "-static", "-Wl,--no-warnings", "-o", program, pathlib.Path(__file__).parent / name, *libraries], check=True)
         return program
+
+    def floor(self, mode, count=0):
+        """The command of a C program that keeps the runner's promises, with directories of its own and the same job."""
+        program = self.compiled("floor.c", "-lcrypto")
+        for name in ("job", "workspace"):
+            (self.rival / name).mkdir(exist_ok=True)
+        shutil.copy(self.job_directory / "job.json", self.rival / "job")
+        self.give_tree(self.rival)
+        return [program, mode, str(count), self.rival]
+
+    def costs(self):
+        """The system calls and page faults of a run of the job."""
+        report, found = self.rival / "report", []
+        for tool, pattern in ((["strace", "-f"], r"^\d+ +\w+\("), (["perf", "stat", "-x,", "-e", "page-faults"], r"^(?=(\d+),)")):
+            self.run([*tool, "-o", report, *self.command()])
+            found.append(re.findall(pattern, report.read_text(encoding="utf-8", errors="replace"), re.MULTILINE))
+        return len(found[0]), int(found[1][0])
 
     def clean(self):
         """Begins a row: an empty workspace and job directory, and an empty directory for the rival."""
