@@ -37,6 +37,14 @@ local function strings(value)
   end
 end
 
+local function one_name_each(value)
+  for _, part in ipairs(value) do
+    if type(part.required) ~= "table" or #part.required ~= 1 or next(part, next(part)) then
+      return "must have parts that each require one name, and no more"
+    end
+  end
+end
+
 local types = { string = true, integer = true, number = true, boolean = true, array = true, object = true, null = true }
 
 local function type_names(value)
@@ -48,7 +56,7 @@ end
 local keywords = {
   type = type_names, enum = is "table", const = function() end, default = function() end,
   properties = each_schema, required = strings, order = strings, aliases = strings, additionalProperties = schema_or_boolean,
-  items = one_schema, oneOf = each_schema,
+  items = one_schema, oneOf = one_name_each,
   minimum = is "number", maximum = is "number", minLength = is "number", maxLength = is "number", minItems = is "number",
   maxItems = is "number", examples = is "table", pattern = is "string", nul = is "boolean", description = is "string", title = is "string",
   printed = is "table",

@@ -194,7 +194,7 @@ class Faults(FilesCase):
 
 class OwnFiles(FilesCase):
     """The job directory is in the workspace, or is the workspace."""
-    NAMES = ("job.json", "result.json", "journal.jsonl", "todo.json", ".result.json.tmp", "trajectory.json")
+    NAMES = ("job.json", "result.json", "journal.jsonl", "todo.json", ".result.json.tmp")
 
     def own(self, *names):
         for path in self.workspace.iterdir():

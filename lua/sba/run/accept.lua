@@ -199,7 +199,7 @@ local function own_files(run, directory)
   if run.settings.job ~= "-" then file.own(run.settings.job) end
   if not directory then return end
   file.own(run.settings.result)
-  for _, name in ipairs { JOURNAL, "todo.json", "trajectory.json" } do file.own(directory .. name) end
+  for _, name in ipairs { JOURNAL, "todo.json" } do file.own(directory .. name) end
 end
 
 --- Opens the journal and locks it, before anything is written.

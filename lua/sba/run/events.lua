@@ -16,6 +16,7 @@ local text = require "native.text"
 ---@field before? "interrupted"|"failed" how the step had ended in an earlier run
 ---@field entry? table the step's end
 ---@field text? string the same as JSON
+---@field what? string what the step is about, for the log
 ---@field ends_job? boolean
 
 local none <const> = {}
@@ -30,8 +31,10 @@ end
 
 local function fields_of(run, event)
   local fields, entry = name_of(run, event), event.entry or none
-  fields.what, fields.again = describe(event.step), event.before and true or nil
-  for _, name in ipairs { "status", "duration_ms", "exit_code", "error", "error_code" } do fields[name] = entry[name] end
+  event.what = event.what or describe(event.step)
+  fields.what, fields.again = event.what, event.before and true or nil
+  fields.status, fields.duration_ms, fields.exit_code = entry.status, entry.duration_ms, entry.exit_code
+  fields.error, fields.error_code = entry.error, entry.error_code
   return fields
 end
 

@@ -158,7 +158,7 @@ end
 --- Writes the steps done so far before the slower parts of the end, if there are any.
 local function flush_checkpoint(run)
   if run.live then run.live:finish() end
-  if run.checkpoint and not is_short(run) then run.checkpoint:flush() end
+  if run.checkpoint and run.checkpoint.dirty and not is_short(run) then run.checkpoint:flush() end
 end
 
 -- Of a job that was over before, the result alone is written again.

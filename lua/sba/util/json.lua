@@ -248,8 +248,7 @@ end
 ---@param schema table as of encode
 ---@return string
 function json.continue(head, members, schema)
-  local rest = json.encode(members, schema):sub(2)
-  return head .. (rest == "}" and rest or "," .. rest)
+  return (text.repair(codec.encode(members, order_of(schema), head)))
 end
 
 return json

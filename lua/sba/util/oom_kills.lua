@@ -3,20 +3,30 @@
 
 local file = require "native.file"
 
-local LARGEST <const> = 64 * 1024 -- bytes
+local LARGEST <const> = 64 * 1024 -- bytes of /proc/self/cgroup
+local MOST_COUNTED <const> = 4096 -- bytes of a file that counts
 
----Counts in the runner's cgroup, which in a container is the container's; 0 where nothing counts. A line of /proc/self/cgroup is
----`NUMBER:CONTROLLERS:PATH`, for cgroup v2 `0::PATH`. A container may see its cgroup as the root, while the line has the host's path.
----@return integer
-return function()
+local counter -- its path, once it was looked for; false: nothing counts
+
+local function kills_in(path) return (file.read(path, MOST_COUNTED) or ""):match "\noom_kill (%d+)" end
+
+--- A line of /proc/self/cgroup is `NUMBER:CONTROLLERS:PATH`, for cgroup v2 `0::PATH`. A container may see its cgroup as the root, while
+--- the line has the host's path.
+local function find()
   for line in (file.read("/proc/self/cgroup", LARGEST) or ""):gmatch "[^\n]+" do
     local controllers, path = line:match "^%d+:([^:]*):(.*)"
-    local counter = controllers == "" and { "/sys/fs/cgroup", "/memory.events" }
+    local names = controllers == "" and { "/sys/fs/cgroup", "/memory.events" }
       or ("," .. controllers .. ","):find(",memory,", 1, true) and { "/sys/fs/cgroup/memory", "/memory.oom_control" }
-    for _, place in ipairs(counter and { path, "" } or {}) do
-      local count = (file.read(counter[1] .. place .. counter[2], LARGEST) or ""):match "\noom_kill (%d+)"
-      if count then return tonumber(count) end
+    for _, place in ipairs(names and { path, "" } or {}) do
+      if kills_in(names[1] .. place .. names[2]) then return names[1] .. place .. names[2] end
     end
   end
-  return 0
+  return false
+end
+
+---Counts in the runner's cgroup, which in a container is the container's; 0 where nothing counts.
+---@return integer
+return function()
+  if counter == nil then counter = find() end
+  return counter and tonumber(kills_in(counter)) or 0
 end

@@ -2,10 +2,11 @@
 -- Checks values against JSON Schema (draft 2020-12) and puts them into their final form, in one walk.
 --
 -- Keywords: type, required, properties, additionalProperties, items, enum, const, minimum, maximum, minLength, maxLength,
--- pattern, minItems, maxItems, oneOf, default, description, examples, title; and four of our own: `order` (the order of keys when
--- written), `aliases` (another accepted name of an optional property -> its name; not both may be given), `nul` (false: a
--- string must not hold one) and `printed` (keywords for the printed form only). A pattern is limited to what is a Lua
--- pattern too, with \ for %. A schema may hold itself. An optional property that is null counts as absent, unless its type says null.
+-- pattern, minItems, maxItems, oneOf (of parts that each require one name), default, description, examples, title; and four of our
+-- own: `order` (the order of keys when written), `aliases` (another accepted name of an optional property -> its name; not both may
+-- be given), `nul` (false: a string must not hold one) and `printed` (keywords for the printed form only). A pattern is limited to
+-- what is a Lua pattern too, with \ for %. A schema may hold itself. An optional property that is null counts as absent, unless its
+-- type says null.
 
 local json = require "sba.util.json"
 local redact = require "native.secret".redact
@@ -74,9 +75,8 @@ local function is_of_type(value, kind, wanted)
 end
 
 ---@class sba.schema.plan what an object's schema asks for, worked out once
----@field names string[] all properties, in a fixed order
+---@field names string[] all properties, in a fixed order: those with an order first, then what is required, then the rest in byte order
 ---@field known table<string, true> names an object may have, aliases included
----@field required table<string, true>
 ---@field absent table<string, true> properties whose absence matters: they are required, or have a default
 ---@field no_null table<string, true> optional properties that are absent where they are null
 
@@ -88,8 +88,8 @@ local function takes_null(property)
 end
 
 local function make_plan(wanted)
-  local plan, rest, properties = { names = {}, known = {}, required = {}, absent = {}, no_null = {} }, {}, wanted.properties or none
-  for _, name in ipairs(wanted.required or none) do plan.required[name], plan.absent[name] = true, true end
+  local plan, rest, properties = { names = {}, known = {}, absent = {}, no_null = {} }, {}, wanted.properties or none
+  for _, name in ipairs(wanted.required or none) do plan.absent[name] = true end
   for _, list in ipairs { wanted.order or none, wanted.required or none } do
     for _, name in ipairs(list) do
       if not plan.known[name] then plan.names[#plan.names + 1], plan.known[name] = name, true end
@@ -97,30 +97,16 @@ local function make_plan(wanted)
   end
   for name, property in pairs(properties) do
     if not plan.known[name] then rest[#rest + 1], plan.known[name] = name, true end
-    if property.default ~= nil then plan.absent[name] = true end
-    if not plan.required[name] and not takes_null(property) then plan.no_null[name] = true end
+    plan.no_null[name] = not plan.absent[name] and not takes_null(property) or nil
+    plan.absent[name] = plan.absent[name] or property.default ~= nil or nil
   end
   table.sort(rest)
   table.move(rest, 1, #rest, #plan.names + 1, plan.names)
   for alias, name in pairs(wanted.aliases or none) do
     plan.known[alias], plan.no_null[alias] = true, plan.no_null[name]
   end
+  plans[wanted] = plan
   return plan
-end
-
-local function plan_of(wanted)
-  local plan = plans[wanted]
-  if not plan then
-    plan = make_plan(wanted)
-    plans[wanted] = plan
-  end
-  return plan
-end
-
----@param wanted table a schema of objects
----@return string[] the names of its properties: those with an order first, then what is required, then the rest in byte order
-function schema_check.names(wanted)
-  return plan_of(wanted).names
 end
 
 -- A walk holds the errors, the pointer it began at, and the tokens from there to the value at hand.
@@ -158,21 +144,26 @@ local function refuse_unknown(walk, depth, name, plan)
   fail(walk, depth + 1, "unknown field " .. words.quoted(name) .. hint)
 end
 
--- Members that no property names.
-local function visit_others(walk, depth, value, wanted, plan)
-  local others, names = wanted.additionalProperties, nil
-  if others == nil or others == true then return end
-  for name in next, value do
+-- Leaves out the optional members that are null, and gives the names of those that no property names.
+local function others_in(value, plan)
+  local others
+  for name, member in next, value do
     if not plan.known[name] then
-      names = names or {}
-      names[#names + 1] = name
+      others = others or {}
+      others[#others + 1] = name
+    elseif member == json.null and plan.no_null[name] then
+      value[name] = nil
     end
   end
-  if not names then return end
+  return others
+end
+
+local function visit_others(walk, depth, value, wanted, names, plan)
+  if wanted == nil or wanted == true then return end
   table.sort(names)
   for _, name in ipairs(names) do
     if schema_check.is_enough(walk.errors) then return end
-    if others then visit_member(walk, depth, value, name, name, others) else refuse_unknown(walk, depth, name, plan) end
+    if wanted then visit_member(walk, depth, value, name, name, wanted) else refuse_unknown(walk, depth, name, plan) end
   end
 end
 
@@ -196,35 +187,28 @@ local function example_of(property)
 end
 
 -- A property that the object does not have.
-local function visit_absent(walk, depth, value, name, property, plan)
-  if plan.required[name] then
+local function visit_absent(walk, depth, value, name, property)
+  if property and property.default ~= nil then
+    value[name] = json.copy(property.default)
+  else
     walk.path[depth + 1] = name
     fail(walk, depth + 1, "is missing; expected " .. words.schema(property or none) .. example_of(property))
-  else
-    value[name] = json.copy(property.default)
   end
 end
 
 local function visit_object(walk, depth, value, wanted)
-  local plan, properties = plan_of(wanted), wanted.properties or none
-  for name, member in next, value do
-    if member == json.null and plan.no_null[name] then value[name] = nil end
-  end
-  local used, names = wanted.aliases and rename(walk, depth, value, wanted.aliases) or none, plan.names
+  local plan, properties = plans[wanted] or make_plan(wanted), wanted.properties or none
+  local others, absent, names = others_in(value, plan), plan.absent, plan.names
+  local used = wanted.aliases and rename(walk, depth, value, wanted.aliases) or none
   for i = 1, #names do
     local name = names[i]
-    local member = value[name]
-    if member ~= nil then
-      local property = properties[name]
-      if property then
-        walk.path[depth + 1] = used[name] or name
-        value[name] = visit(walk, depth + 1, member, property)
-      end
-    elseif plan.absent[name] then
-      visit_absent(walk, depth, value, name, properties[name], plan)
+    if value[name] == nil then
+      if absent[name] then visit_absent(walk, depth, value, name, properties[name]) end
+    elseif properties[name] then
+      visit_member(walk, depth, value, name, used[name] or name, properties[name])
     end
   end
-  visit_others(walk, depth, value, wanted, plan)
+  if others then visit_others(walk, depth, value, wanted.additionalProperties, others, plan) end
 end
 
 local function visit_array(walk, depth, value, wanted)
@@ -259,37 +243,16 @@ local function visit_number(walk, depth, value, wanted)
   end
 end
 
--- The names of a oneOf whose parts each only require one, so that exactly one of these must be given; nil for others.
-local function exclusive_names(parts)
-  local names = {}
+-- Each part of a oneOf requires one name, so that exactly one of these must be given.
+local function visit_one_of(walk, depth, value, parts)
+  local names, present = {}, {}
   for i, part in ipairs(parts) do
-    local only = next(part)
-    if only ~= "required" or next(part, only) or #part.required ~= 1 then return nil end
     names[i] = part.required[1]
-  end
-  return names
-end
-
-local function visit_exclusive(walk, depth, value, names)
-  local present = {}
-  for _, name in ipairs(names) do
-    if value[name] ~= nil then present[#present + 1] = words.quoted(name) end
+    if value[names[i]] ~= nil then present[#present + 1] = words.quoted(names[i]) end
   end
   if #present == 1 then return end
   local got = #present == 0 and "none" or words.list(present, "and")
   fail(walk, depth, ("expected exactly one of %s, got %s"):format(words.alternatives(names), got))
-end
-
-local function visit_one_of(walk, depth, value, parts)
-  local names = json.kind(value) == "object" and exclusive_names(parts)
-  if names then return visit_exclusive(walk, depth, value, names) end
-  local matching, list = 0, {}
-  for i, part in ipairs(parts) do
-    local _, errors = schema_check.check(json.copy(value), part, { total = 0, limit = 1 })
-    if errors.total == 0 then matching = matching + 1 end
-    list[i] = words.schema(part)
-  end
-  if matching ~= 1 then mismatch(walk, depth, "exactly one of " .. words.list(list, "or"), value) end
 end
 
 local by_kind = { object = visit_object, array = visit_array, string = visit_string, number = visit_number }
@@ -307,7 +270,7 @@ function visit(walk, depth, value, wanted)
   end
   local further = by_kind[kind]
   if further then further(walk, depth, value, wanted) end
-  if wanted.oneOf then visit_one_of(walk, depth, value, wanted.oneOf) end
+  if wanted.oneOf and kind == "object" then visit_one_of(walk, depth, value, wanted.oneOf) end
   return wanted.type == "integer" and math.tointeger(value) or value
 end
 

@@ -24,8 +24,12 @@ int64_t clock_wall(void)
 
 void clock_timestamp(int64_t wall, char text[CLOCK_TIMESTAMP_SIZE])
 {
-    struct tm parts;
+    static char last[sizeof "2026-01-31T09:05:00"]; // many events happen in one second
+    static time_t last_seconds = -1;
     const time_t seconds = wall / 1000;
-    size_t size = strftime(text, CLOCK_TIMESTAMP_SIZE, "%Y-%m-%dT%H:%M:%S", gmtime_r(&seconds, &parts));
-    snprintf(text + size, CLOCK_TIMESTAMP_SIZE - size, ".%03dZ", (int)(wall % 1000));
+    struct tm parts;
+    if (seconds != last_seconds)
+        strftime(last, sizeof last, "%Y-%m-%dT%H:%M:%S", gmtime_r(&seconds, &parts));
+    last_seconds = seconds;
+    snprintf(text, CLOCK_TIMESTAMP_SIZE, "%s.%03uZ", last, (unsigned)(wall % 1000));
 }

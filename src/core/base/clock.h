@@ -12,6 +12,7 @@ int64_t clock_now(void);
 int64_t clock_wall(void);
 
 // Writes a wall-clock time, from 1970 to 9999, as RFC 3339 in UTC with milliseconds: "2026-01-31T09:05:00.123Z".
+// For the main thread.
 enum { CLOCK_TIMESTAMP_SIZE = 40 };
 void clock_timestamp(int64_t wall, char text[CLOCK_TIMESTAMP_SIZE]);
 
