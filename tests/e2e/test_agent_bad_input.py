@@ -43,7 +43,7 @@ class Servers(BadInputCase):
             for form in FORMATS:
                 with self.subTest(f"{form} {count}"):
                     reply = {**call("list_tree"), "prompt_tokens": count, "completion_tokens": count}
-                    server = self.server(reply, finish(), models={"m": {"context_length": count, "loaded": count}})
+                    server = self.server(reply, finish(), models={"m": {"context_length": count}})
                     outcome = self.run_agent(server, form=form)
                     self.assert_end(outcome, 0)
                     for name in ("prompt_tokens", "completion_tokens"):

@@ -13,10 +13,8 @@ The script (all but models and replies may be left out):
                          "tools": true,             whether a request with tools is taken; default: as the capabilities say
                          "context_length": 32768,   trained; null: not said
                          "num_ctx": 8192,           of the Modelfile
-                         "loaded": 4096,            what /api/ps says; default: the last request's num_ctx
                          "counts": true,            it counts tokens as tokens.py does, and refuses a prompt that is longer than its window
                          "template": 0,             tokens that its template adds
-                         "drops_tools": true,       its template has no place for tools: they are left out in silence, as llama.cpp's server does
                          "refuses_tools": [500, "words"],  what a request with tools is answered
                          "refuses_grammar": true,   a schema with bounds is refused, as older servers of llama.cpp do
                          "props": {...},            what llama.cpp's /props says; the model is then its
@@ -236,7 +234,7 @@ class Server(listener.Listener):
         self.models, self.replies = script["models"], list(script["replies"])
         self.formats = script.get("formats", ["ollama", "openai"])
         self.probe_fault = faults.Fault(script.get("probe_fault"))
-        self.requests, self.lock, self.windows = [], threading.Lock(), {}
+        self.requests, self.lock = [], threading.Lock()
         self.refused = 0  # prompts that were longer than the window
         host, _, port = listen.rpartition(":")
         super().__init__(listen.removeprefix("unix:") if listen.startswith("unix:") else (host, int(port)))
@@ -282,8 +280,7 @@ class Server(listener.Listener):
 
     def probes(self):
         ollama = {"/": lambda _: (200, b"Ollama is running", "text/plain"),
-                  "/api/version": lambda _: (200, {"version": "0.32.9"}), "/api/tags": self.tags, "/api/show": self.show,
-                  "/api/ps": self.ps}
+                  "/api/version": lambda _: (200, {"version": "0.32.9"}), "/api/tags": self.tags, "/api/show": self.show}
         openai = {"/v1/models": self.model_list}
         openai.update({"/props": lambda _, model=model: (200, model["props"]) for model in self.models.values() if "props" in model})
         return {**(ollama if "ollama" in self.formats else {}), **(openai if "openai" in self.formats else {})}
@@ -309,11 +306,6 @@ class Server(listener.Listener):
         capabilities = model.get("capabilities", ["completion", "tools"])
         return 200, {**shown, **({} if capabilities is None else {"capabilities": capabilities})}
 
-    def ps(self, _):
-        return 200, {"models": [{"name": name, "model": name, "expires_at": CREATED, "size_vram": 1,
-                                 "context_length": model.get("loaded", self.windows.get(name))}
-                                for name, model in self.models.items() if model.get("loaded", self.windows.get(name))]}
-
     def model_list(self, _):
         data = [{"id": name, "object": "model", "created": 1, "owned_by": "llamacpp" if "props" in model else "test",
                  **({"max_model_len": model["max_model_len"]} if "max_model_len" in model else {})}
@@ -325,7 +317,7 @@ class Server(listener.Listener):
         model = self.model(body)
         if not model.get("counts"):
             return None, None
-        return (body.get("options") or {}).get("num_ctx") or model["max_model_len"], tokens.of_request({**body, "tools": None} if model.get("drops_tools") else body) + model.get("template", 0)
+        return (body.get("options") or {}).get("num_ctx") or model["max_model_len"], tokens.of_request(body) + model.get("template", 0)
 
     def refusal(self, body):
         """What a real server refuses before it asks a model."""
@@ -356,7 +348,6 @@ class Server(listener.Listener):
             return True
         with self.lock:
             reply = dict(self.replies.pop(0)) if self.replies else {"fault": "script_ended"}
-        self.windows[body["model"]] = (body.get("options") or {}).get("num_ctx")
         reply.setdefault("prompt_tokens", count or request["size"] // 4)
         reply.setdefault("completion_tokens", max(1, len(json.dumps(reply)) // 4))
         fault = faults.Fault(reply.get("fault"))

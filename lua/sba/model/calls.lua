@@ -14,8 +14,6 @@ local calls = {}
 
 local P, S, R, C, Cc, Cg, Cp, Cs, Ct = lpeg.P, lpeg.S, lpeg.R, lpeg.C, lpeg.Cc, lpeg.Cg, lpeg.Cp, lpeg.Cs, lpeg.Ct
 local LONGEST_NAME <const>, LONGEST_CALLED <const> = 256, 64 -- bytes: to be shown; that servers take
-local MOST_PLACES <const> = 32 -- where an object might begin in prose
-local MOST_READ <const> = 1024 * 1024 -- bytes of these objects, the last one aside: one may hold the next
 
 ---@class inference.call
 ---@field id string unique in the session
@@ -76,7 +74,6 @@ local found_in <const> = Ct((Ct(Cg(Cp(), "from") * forms * Cg(Cp(), "to")) + 1) 
 -- What may stand between calls and after the last one.
 local nothing <const> = (S " \t\n\v\f\r;," + P "</tool_call>" + "<tool_call>" + "</function_calls>" + "<function_calls>" + "<|eom_id|>"
   + "<|eot_id|>" + "<|im_end|>" + "</s>") ^ 0 * -1
-local in_fence <const> = blank * "```" * P "json" ^ -1 * blank * C((string + (1 - P "```")) ^ 0) * P "```" ^ -1 * blank * -1
 local thought_end <const> = "</think" * R("az", "AZ") ^ 0 * ">" * blank
 local thinking_first <const> = (blank * "<think" * R("az", "AZ") ^ 0 * ">" * C((1 - thought_end) ^ 0) * (thought_end + -1)
   + C((1 - (thought_end + "<think")) ^ 0) * thought_end) * C(P(1) ^ 0) -- or the template itself opened it
@@ -102,29 +99,19 @@ local mended <const> = Cs(('"' * (P "\\" * 1 + S "\n\r\t" / escapes + (1 - P '"'
 --- @return any value, table? failure
 local function decode(written)
   local value, failure = json.decode_repaired(written)
-  local better = failure and lpeg.match(mended, written)
-  if not failure or better == written then return value, failure end
-  local again, still = json.decode_repaired(better)
+  if not failure then return value end
+  local again, still = json.decode_repaired(lpeg.match(mended, written))
   return again, still and failure
-end
-
---- Arguments given as text: JSON, in a fence, or JSON that was encoded twice.
-local function decode_arguments(given)
-  if not given:find("%S") then return {} end
-  local value, failure = decode(lpeg.match(in_fence, given) or given)
-  if failure then return nil, "the arguments are not JSON: " .. failure.message end
-  if type(value) ~= "string" then return value end
-  value, failure = decode(value)
-  return value, failure and "the arguments are a string, not an object"
 end
 
 ---Arguments as an object.
 ---@param given any
 ---@return table? arguments, string? mistake
 function calls.arguments(given)
-  local value, mistake = given, nil
-  if type(given) == "string" then value, mistake = decode_arguments(given) end
-  if mistake then return nil, mistake end
+  local value, failure = given, nil
+  if type(given) == "string" then value, failure = decode(given:find "%S" and given or "{}") end
+  if type(value) == "string" then value, failure = decode(value) end -- it was encoded twice
+  if failure then return nil, "the arguments are not JSON: " .. failure.message end
   local kind = value == nil and "null" or json.kind(value)
   if kind == "null" or kind == "array" and #value == 0 then return {} end
   if kind ~= "object" then return nil, "the arguments must be an object, not " .. words.value(value) end
@@ -188,7 +175,7 @@ end
 local function marked_arguments(members, called, tools)
   local arguments, properties = {}, {}
   for _, tool in ipairs(tools) do
-    if tool.name == called then properties = tools_of.parameters(tool).properties end
+    if tool.name == called then properties = json.decode(tools_of.parameters(tool)).properties end
   end
   for i = 1, #members, 3 do
     local key, value = members[i], members[i + 1]
@@ -293,19 +280,6 @@ function calls.find(content, tools)
     .. '<tool_call>{"name": "%s", "arguments": {...}}</tool_call>'):format(why, tools[1].name) or nil
 end
 
---- The first object in the middle of a text that is a call.
-local function embedded_calls(content, names)
-  local from, size = 0, 0
-  for _ = 1, MOST_PLACES do
-    from = content:find("{", from + 1, true)
-    if not from or size > MOST_READ then return nil end
-    local object = content:match("^%b{}", from) or ""
-    local found = calls_in(object, names)
-    if found then return found end
-    size = size + #object
-  end
-end
-
 ---Reads the calls of a reply that was asked for as JSON.
 ---@param content string without thinking
 ---@param tools inference.tool[]
@@ -315,7 +289,10 @@ function calls.read(content, tools)
   local found, mistake = calls_in(content, names)
   if found then return found end
   found = calls_at_end(content, lpeg.match(found_in, content), names, tools)
-  if #found == 0 then found = embedded_calls(content, names) end
+  if #found > 0 then return found end
+  -- Words around an object: it goes from the first brace that begins a call to the last one.
+  local from, back = content:find('{%s*"'), content:reverse():find("}", 1, true)
+  found = from and back and calls_in(content:sub(from, #content - back + 1), names)
   if found then return found end
   if mistake then return nil, "the reply is not the JSON object that was asked for: " .. mistake end
   return nil, 'the reply names no tool; it must be {"thought": ..., "tool": ..., "arguments": {...}}'

@@ -69,18 +69,6 @@ function ollama.describe(endpoint, served)
   return description
 end
 
----The window that a loaded model really has.
----@param endpoint inference.endpoint
----@param model string
----@return integer? tokens
-function ollama.loaded_window(endpoint, model)
-  for _, entry in ipairs(table_of((wire.ask(endpoint, "/api/ps") or {}).models)) do
-    if type(entry) == "table" and (entry.model == model or entry.name == model or entry.name == model .. ":latest") then
-      return wire.tokens(entry.context_length)
-    end
-  end
-end
-
 --- The calls of a message as JSON, their arguments as the model wrote them.
 local function wire_calls(calls)
   local list = {}

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The OpenAI-compatible API: {base}/chat/completions. A dialect, as ollama is one: list, describe, message, body, read.
 
+local http = require "sba.util.http"
 local json = require "sba.util.json"
 local table_of = json.table_of
 local wire = require "sba.model.wire"
@@ -130,17 +131,16 @@ local function add(builder, calls, outcome, value)
   builder:add_thinking(text_of(message.reasoning_content) or message.reasoning)
 end
 
---- An answer that is no stream is read as one of a single chunk.
-local function values_of(endpoint, exchange)
-  local kind = exchange:header("Content-Type") or ""
-  if kind:lower():find("text/event-stream", 1, true) then
+--- The JSON texts of an answer. One that is no stream is a single text.
+local function texts_of(exchange)
+  if (exchange:header "Content-Type" or ""):lower():find("text/event-stream", 1, true) then
     return wire.events(function() return exchange:line() end)
   end
-  local value, failure = wire.object(endpoint, exchange)
+  local whole, failure = http.read(exchange)
   return function()
-    local given = value
-    value = nil
-    return given, failure
+    local text = whole
+    whole = nil
+    return text, not text and failure or nil
   end
 end
 
@@ -151,7 +151,7 @@ end
 ---@return inference.outcome?, inference.failure?
 function openai.read(endpoint, exchange, builder)
   local calls = { by_index = {}, by_id = {} }
-  return wire.read(endpoint, values_of(endpoint, exchange), builder, function(...) add(builder, calls, ...) end)
+  return wire.read(endpoint, texts_of(exchange), builder, function(...) add(builder, calls, ...) end)
 end
 
 return openai

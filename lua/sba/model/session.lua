@@ -25,7 +25,6 @@ local wire = require "sba.model.wire"
 ---@field num_ctx integer the window that is asked for, the same in every request
 ---@field refused table<string, true> features that the endpoint refused, by the failure's cause
 ---@field longest_reply? integer tokens that the model can say at once
----@field has_looked? boolean at the window of the loaded model
 ---@field unread integer replies with a call that nobody could read
 ---@field calls integer how many calls were given an id here
 ---@field ids table<string, boolean> those that were used
@@ -213,53 +212,21 @@ end
 
 local MOST_UNREAD <const> = 2 -- replies with a call that nobody can read, after which calls are asked for as text
 
--- A token has fewer bytes than that of a text of each kind: what native.text.tokens says, times that.
-local LEAST_OF_WORDS <const>, LEAST_OF_DENSE <const>, LEAST_OF_OTHER <const>, LEAST_OF_TOOLS <const> = 0.5, 0.4, 0.04, 0.4
-
---- Whether the server left the tools out of the prompt: it counted far fewer tokens than these messages and tools take.
-local function tools_dropped(self, request, result)
-  local tools = request.tools
-  if not tools or self.supports_tools ~= nil or result.is_estimated or not result.prompt_tokens then return false end
-  if #result.tool_calls > 0 then
-    self.supports_tools = true
-    return false
-  end
-  local least = tokens_of { tools_of.json(tools) } * LEAST_OF_TOOLS
-  for _, message in ipairs(request.messages) do
-    local words, dense, other = text.tokens(message.content or "")
-    least = least + words * LEAST_OF_WORDS + dense * LEAST_OF_DENSE + other * LEAST_OF_OTHER
-  end
-  return result.prompt_tokens < least
-end
-
 -- Refusals for which the tools may be the cause: some templates and gateways cannot do with them and say so in words of their own.
 local refusals <const> = { [400] = true, [422] = true, [500] = true, [501] = true }
 
---- The reply to a request whose tools are told as text, once, after another way did not do; nil where it does not do either.
-local function try_as_text(self, request)
-  local before = self.supports_tools
-  self.supports_tools = false
-  local result, failure = attempt(self, request)
-  if not result and failure.code == "inference_unavailable" then self.supports_tools = before end
-  return result, failure
-end
-
---- The reply to a request, with its tools told as text where the server refuses them or leaves them out.
+--- The reply to a request; with its tools told as text, once, where the server refuses them in words that nobody knows.
 local function answered(self, request)
-  local has_tools = request.tools and self.supports_tools ~= false
+  local before = self.supports_tools
   local result, failure = retry.run(self.policy, function() return attempt(self, request) end, self.on_wait)
-  if result and tools_dropped(self, request, result) then
-    local other = try_as_text(self, request)
-    if other then
-      table.insert(other.notes, "the server left the tools out of the prompt; they are told as text")
-      return other
-    end
-    self.supports_tools = true -- it answers like this only
-  elseif failure and has_tools and failure.code == "inference_unavailable" and refusals[failure.status] then
-    local other, second = try_as_text(self, request)
-    if other or second.code ~= "inference_unavailable" then return other, second end
-  end
-  return result, failure
+  local may_be_tools = failure and request.tools and self.supports_tools ~= false and refusals[failure.status]
+    and failure.code == "inference_unavailable"
+  if not may_be_tools then return result, failure end
+  self.supports_tools = false
+  local other, second = attempt(self, request)
+  if other or second.code ~= "inference_unavailable" then return other, second end
+  self.supports_tools = before
+  return nil, failure
 end
 
 --- Counts the replies with a call that nobody could read. From the second one on the tools are told as text.
@@ -290,9 +257,6 @@ local function clean(result, tools)
   return secret.clean(result, own_fields)
 end
 
---- The window may turn out to be smaller than it was said to be, or than what was asked for.
-local function learn_window(self, tokens) self.context_length = math.min(self.context_length, tokens or math.huge) end
-
 ---Asks the model. Its reply is without secrets, so that what is done is what is recorded.
 ---Transient failures are tried again, within the job's deadline. A context_cut is for the caller to answer with a shorter
 ---conversation: the prompt did not fit; session.context_length then is what is known of its window.
@@ -302,11 +266,10 @@ local function learn_window(self, tokens) self.context_length = math.min(self.co
 function session:chat(request)
   local result, failure = answered(self, request)
   if not result then
-    learn_window(self, failure.context_length)
+    -- The window may turn out to be smaller than it was said to be, or than what was asked for.
+    self.context_length = math.min(self.context_length, failure.context_length or math.huge)
     return nil, failure
   end
-  if not self.has_looked and self.dialect.loaded_window then learn_window(self, self.dialect.loaded_window(self.endpoint, self.model)) end
-  self.has_looked = true
   count_unread(self, request, result)
   return clean(result, request.accepted or request.tools)
 end

@@ -7,11 +7,9 @@ local table_of = json.table_of
 
 local tools = {}
 
--- What every server takes of a tool's parameters. Others refuse more (OpenAI: anyOf at the top), fail at it (chat templates: an enum
--- without a type) or leave it out silently (Ollama).
-local KEYWORDS <const> = {
-  "type", "description", "enum", "maxLength", "properties", "items", "required", "additionalProperties", "anyOf",
-}
+-- What every server takes of a tool's parameters is written here, in this order: type, description, enum, properties, required,
+-- additionalProperties, items, anyOf. Others refuse more (OpenAI: anyOf at the top), fail at it (chat templates: an enum without a type) or
+-- leave it out silently (Ollama).
 local TOLD <const> = { "default", "minimum", "maximum", "pattern", "format" } -- in the description, for want of a keyword
 local DEEPEST <const> = 12 -- levels, for references may be circular
 local MOST_PARTS <const> = 1000 -- of one tool's schema, for circles may have many branches
@@ -30,113 +28,116 @@ local function resolve(reference, root)
   return found
 end
 
-local function merge(into, part)
-  for name, property in pairs(table_of(part.properties)) do into.properties[name] = into.properties[name] or property end
-  for _, name in ipairs { "type", "description", "items", "enum", "anyOf", table.unpack(TOLD) } do
-    if into[name] == nil then into[name] = part[name] end
+--- The alternatives that are not null.
+local function alternatives(part)
+  local list = {}
+  for _, branch in ipairs(table_of(part.anyOf or part.oneOf)) do
+    if table_of(branch).type ~= "null" then list[#list + 1] = branch end
   end
-  into.anyOf = into.anyOf or part.oneOf
-  if part.const ~= nil then into.enum = { part.const } end
+  return list
 end
 
---- A copy without $ref, allOf and const.
-local function flat(wanted, state, depth)
-  local result, required = { properties = {} }, {}
-  local function add(part)
+--- A schema with what it refers to and is made of in one: without $ref, allOf, const and a single alternative. At the top the alternatives'
+--- properties are taken too, none of them required.
+local function flat(given, state, depth)
+  local result, required, is_top = { properties = {} }, {}, depth == 0
+  local function add(part, is_alternative)
     part, depth, state.left = table_of(part), depth + 1, state.left - 1
     if depth > DEEPEST or state.left < 0 then return end
-    if part["$ref"] then add(resolve(part["$ref"], state.root)) end
-    merge(result, part)
+    if part["$ref"] then add(resolve(part["$ref"], state.root), is_alternative) end
+    for name, property in pairs(table_of(part.properties)) do result.properties[name] = result.properties[name] or property end
+    for _, name in ipairs { "type", "description", "items", "enum", table.unpack(TOLD) } do
+      if result[name] == nil then result[name] = part[name] end
+    end
+    if part.const ~= nil then result.enum = { part.const } end
     result.order = result.order or state.is_own and part.order or nil
-    for _, name in ipairs(table_of(part.required)) do required[name] = true end
-    for _, one in ipairs(table_of(part.allOf)) do add(one) end
+    for _, name in ipairs(is_alternative and {} or table_of(part.required)) do required[name] = true end
+    for _, one in ipairs(table_of(part.allOf)) do add(one, is_alternative) end
+    local any = alternatives(part)
+    if is_top or #any == 1 then
+      for _, one in ipairs(any) do add(one, is_top) end
+    elseif #any > 1 then
+      result.anyOf = result.anyOf or any
+    end
   end
-  add(wanted)
+  add(given)
   return result, required, depth
 end
 
-local function plain_type(kind, enum)
-  local kinds = {}
+local function plain_type(wanted)
+  local kind, kinds = wanted.type or next(wanted.properties) and "object" or nil, {}
   for _, one in ipairs(type(kind) == "table" and kind or { kind }) do
     if one ~= "null" and type(one) == "string" then kinds[#kinds + 1] = one end
   end
-  if #kinds > 0 or not enum then return #kinds > 1 and json.array(kinds) or kinds[1] end
-  local first = enum[1]
-  return math.type(first) == "integer" and "integer" or type(first) == "number" and "number" or json.kind(first)
+  local first = table_of(wanted.enum)[1]
+  if #kinds > 0 or first == nil then return #kinds > 1 and json.array(kinds) or kinds[1] end
+  return math.type(first) == "integer" and "integer" or json.kind(first)
 end
 
-local function described(wanted)
+local function description_of(wanted)
   local parts = {}
   for _, name in ipairs(TOLD) do
     local value = wanted[name]
     if value ~= nil and type(value) ~= "table" and value ~= json.null then parts[#parts + 1] = name .. " " .. tostring(value) end
   end
-  local text = type(wanted.description) == "string" and wanted.description or ""
-  if #parts == 0 then return text ~= "" and text or nil end
-  return (text ~= "" and text .. " " or "") .. "(" .. table.concat(parts, ", ") .. ")"
+  local more = #parts > 0 and "(" .. table.concat(parts, ", ") .. ")" or nil
+  local text = type(wanted.description) == "string" and wanted.description ~= "" and wanted.description or nil
+  return text and more and text .. " " .. more or text or more
 end
 
-local simple
-
-local function add_properties(result, ordering, wanted, required, state, depth)
-  local names, members = {}, { order = wanted.order, properties = {} }
-  result.properties, ordering.properties.properties, result.required = {}, members, json.array {}
-  for name, property in pairs(wanted.properties) do
-    result.properties[name], members.properties[name] = simple(property, state, depth)
-    names[#names + 1] = name
-  end
+--- The names of properties: in the order that our own schemas have, else in byte order.
+local function names_of(wanted)
+  if wanted.order then return wanted.order end
+  local names = {}
+  for name in pairs(wanted.properties) do names[#names + 1] = name end
   table.sort(names)
-  for _, name in ipairs(wanted.order or names) do
-    if required[name] then table.insert(result.required, name) end
-  end
-  if #result.required == 0 then result.required = nil end
+  return names
 end
 
---- The branches that are not null.
-local function branches(list, state, depth)
-  local result = json.array {}
-  for _, branch in ipairs(table_of(list)) do
-    if table_of(branch).type ~= "null" then result[#result + 1] = simple(branch, state, depth) end
-  end
-  return result
-end
-
---- A schema of these keywords, and the order of its parts, for json.encode.
-function simple(given, state, depth)
+--- A schema as JSON of these keywords. is_closed: an object has no other properties.
+local function written(given, state, depth, is_closed)
   local wanted, required
   wanted, required, depth = flat(given, state, depth)
-  local result = { description = described(wanted), enum = #table_of(wanted.enum) > 0 and wanted.enum or nil }
-  local ordering = { order = KEYWORDS, properties = {} }
-  result.type = plain_type(wanted.type or next(wanted.properties) and "object" or nil, result.enum)
-  if result.type == "object" then add_properties(result, ordering, wanted, required, state, depth) end
-  if wanted.items then result.items, ordering.properties.items = simple(wanted.items, state, depth) end
-  local any = not result.type and branches(wanted.anyOf, state, depth) or {}
-  if #any == 1 then
-    any[1].description = result.description or any[1].description
-    return any[1], ordering
+  local members, kind = {}, plain_type(wanted)
+  local function add(keyword, text) members[#members + 1] = ('"%s":%s'):format(keyword, text) end
+  local function add_value(keyword, value)
+    if value ~= nil then add(keyword, json.encode(value)) end
   end
-  result.anyOf = #any > 0 and any or nil
-  return result, ordering
+  local function written_each(list, form)
+    for i, one in ipairs(list) do list[i] = form(one) end
+    return table.concat(list, ",")
+  end
+  add_value("type", kind)
+  add_value("description", description_of(wanted))
+  add_value("enum", #table_of(wanted.enum) > 0 and wanted.enum or nil)
+  if kind == "object" then
+    local names, needed = {}, json.array {}
+    for _, name in ipairs(names_of(wanted)) do
+      if wanted.properties[name] ~= nil then names[#names + 1] = name end
+      if required[name] then needed[#needed + 1] = name end
+    end
+    add("properties", "{" .. written_each(names, function(name)
+      return json.encode(name) .. ":" .. written(wanted.properties[name], state, depth)
+    end) .. "}")
+    add_value("required", #needed > 0 and needed or nil)
+    if is_closed and #names > 0 then add("additionalProperties", "false") end
+  end
+  if wanted.items then add("items", written(wanted.items, state, depth)) end
+  if wanted.anyOf and not kind then
+    add("anyOf", "[" .. written_each(wanted.anyOf, function(one) return written(one, state, depth) end) .. "]")
+  end
+  return "{" .. table.concat(members, ",") .. "}"
 end
 
----The parameters of a tool in keywords that every server takes, an object always. Of alternatives at the top the properties stay, none
----of them required.
+---The parameters of a tool as JSON, in keywords that every server takes: an object always.
 ---@param tool inference.tool
----@return table schema, table ordering of its keywords and properties, for json.encode
-function tools.parameters(tool)
+---@param is_closed? boolean whether the schema says that there are no other ones
+---@return string
+function tools.parameters(tool, is_closed)
   local given = tool.parameters
   local is_own = type(given) ~= "string"
   local root = table_of(is_own and given or not is_own and #given <= LARGEST and json.decode(given))
-  local state = { root = root, is_own = is_own, left = MOST_PARTS }
-  local top, ordering = simple({ type = "object", allOf = { root } }, state, 0)
-  for _, keyword in ipairs { "anyOf", "oneOf" } do
-    for _, branch in ipairs(table_of(root[keyword])) do
-      for name, property in pairs(simple(branch, state, 0).properties or {}) do
-        top.properties[name] = top.properties[name] or property
-      end
-    end
-  end
-  return top, ordering
+  return written({ type = "object", allOf = { root } }, { root = root, is_own = is_own, left = MOST_PARTS }, 0, is_closed)
 end
 
 -- The tools of a session are the same at every request.
@@ -150,7 +151,7 @@ function tools.json(list)
   local parts = {}
   for i, tool in ipairs(list) do
     parts[i] = ('{"type":"function","function":{"name":%s,"description":%s,"parameters":%s}}'):format(
-      json.encode(tool.name), json.encode(tool.description or ""), json.encode(tools.parameters(tool)))
+      json.encode(tool.name), json.encode(tool.description or ""), tools.parameters(tool))
   end
   encoded[list] = "[" .. table.concat(parts, ",") .. "]"
   return encoded[list]
@@ -172,7 +173,7 @@ The result of the call comes back as the next message. The arguments must fit th
 local function described_in_words(list)
   local parts = { INTRODUCTION }
   for _, tool in ipairs(list) do
-    parts[#parts + 1] = ("### %s\n\n%s\n\n%s\n"):format(tool.name, tool.description or "", json.encode(tools.parameters(tool)))
+    parts[#parts + 1] = ("### %s\n\n%s\n\n%s\n"):format(tool.name, tool.description or "", tools.parameters(tool))
   end
   return table.concat(parts, "\n")
 end
@@ -210,17 +211,9 @@ function tools.messages(messages, list)
   return result
 end
 
---- A reply that calls this tool, its keys in the order in which the model writes.
-local function reply_schema(tool)
-  local arguments, ordering = tools.parameters(tool)
-  if next(arguments.properties) then arguments.additionalProperties = false end
-  local names = json.array { "thought", "tool", "arguments" }
-  return json.encode({
-    type = "object", required = names, additionalProperties = false, properties = {
-      thought = { type = "string", maxLength = LONGEST_THOUGHT }, tool = { type = "string", enum = { tool.name } }, arguments = arguments,
-    },
-  }, { order = KEYWORDS, properties = { properties = { order = names, properties = { arguments = ordering } } } })
-end
+-- A reply that calls a tool, its keys in the order in which the model writes.
+local REPLY <const> = '{"type":"object","properties":{"thought":{"type":"string","maxLength":%d},"tool":{"type":"string","enum":[%s]},'
+  .. '"arguments":%s},"required":["thought","tool","arguments"],"additionalProperties":false}'
 
 ---The JSON Schema that binds a reply, a branch for each tool: a small model that is bound by less writes the arguments of another.
 ---@param list inference.tool[]
@@ -228,7 +221,7 @@ end
 function tools.schema(list)
   if not bound[list] then
     local parts = {}
-    for i, tool in ipairs(list) do parts[i] = reply_schema(tool) end
+    for i, tool in ipairs(list) do parts[i] = REPLY:format(LONGEST_THOUGHT, json.encode(tool.name), tools.parameters(tool, true)) end
     bound[list] = '{"anyOf":[' .. table.concat(parts, ",") .. "]}"
   end
   return bound[list]

@@ -6,9 +6,7 @@ local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local sse = require "sba.util.sse"
-local text = require "native.text"
 local url = require "sba.util.url"
-local words = require "sba.util.words"
 
 local wire = {}
 
@@ -86,12 +84,6 @@ local spellings = {
   { "grammar", "schema_unsupported" },
 }
 
--- Causes by the status, if the words name none.
-local statuses = {
-  [404] = "model_missing", [408] = "slow_answer", [409] = "busy", [429] = "rate_limited", [500] = "server_failed",
-  [502] = "server_failed", [503] = "busy", [504] = "server_failed", [529] = "busy",
-}
-
 --- Turns a refusal into an inference failure.
 local function judged(failure)
   local details, status, cause = failure.details, failure.status, nil
@@ -102,7 +94,7 @@ local function judged(failure)
   end
   failure.transient = not cause and (failure.transient or status == 409)
   failure.once = not cause and status == 500 or nil -- mostly a fault of the server that stays
-  failure.cause = cause or statuses[status] or "refused"
+  failure.cause = cause or status == 404 and "model_missing" or "refused"
   failure.code = own_codes[failure.cause] and failure.cause or "inference_unavailable"
   failure.context_length = wire.tokens(details.n_ctx)
     or wire.tokens(tonumber(failure.words:match "maximum context length is (%d+)"))
@@ -136,17 +128,18 @@ local function send(endpoint, path, body, accept, first_timeout)
   return nil, judged(http.refusal(exchange, status, url.shown(endpoint.base)))
 end
 
----The rest of an answer as one JSON object.
----@param endpoint inference.endpoint
----@param exchange native.http.exchange
----@return table?, inference.failure?
-function wire.object(endpoint, exchange)
-  local bytes, failure = http.read(exchange)
-  exchange:close()
-  if not bytes then return nil, wire.failure(endpoint, failure) end
-  local value, problem = json.decode_repaired(bytes)
-  if json.is_object(value) then return value end
-  return nil, wire.failure(endpoint, http.not_json(url.shown(endpoint.base), bytes, problem))
+--- The object that a JSON text is. is_cut: the answer ended in it.
+local function object_of(endpoint, bytes, is_cut)
+  local value, problem
+  if #bytes > LARGEST then
+    problem = { code = "too_large", message = ("sent a line of more than %d bytes"):format(LARGEST) }
+  else
+    value, problem = json.decode_repaired(bytes)
+    if json.is_object(value) then return value end
+    problem = is_cut and { code = "cut_off", message = "the answer ended in the middle of a line" }
+      or http.not_json(url.shown(endpoint.base), bytes, problem)
+  end
+  return nil, wire.failure(endpoint, problem)
 end
 
 ---Asks for one JSON object: GET, or POST of a body.
@@ -155,9 +148,11 @@ end
 ---@param body? string
 ---@return table?, inference.failure?
 function wire.ask(endpoint, path, body)
-  local exchange, failure = send(endpoint, path, body, "application/json", endpoint.timeout.probe)
+  local exchange <close>, failure = send(endpoint, path, body, "application/json", endpoint.timeout.probe)
   if not exchange then return nil, failure end
-  return wire.object(endpoint, exchange)
+  local bytes, unread = http.read(exchange)
+  if not bytes then return nil, wire.failure(endpoint, unread) end
+  return object_of(endpoint, bytes)
 end
 
 ---Posts a request whose answer is streamed.
@@ -185,48 +180,32 @@ end
 
 -- Streams -------------------------------------------------------------------------------------------------------------------
 -- A source of lines returns a line and whether it had its end; nil at the proper end of the body; nil and a failure. What is made of it
--- returns the next value, and its text; nil at the end; nil and a failure.
+-- returns the next JSON text and whether it was cut off; nil at the end; nil and a failure.
 
-local function not_json(bytes, ended, failure)
-  if not ended then return { code = "cut_off", message = "the answer ended in the middle of a line" } end
-  if failure and failure.code == "too_large" then
-    return { code = "bad_answer", message = "sent JSON that is not read: " .. failure.message }
-  end
-  return { code = "bad_answer", message = "sent what is not JSON: " .. words.quoted((text.repair(bytes:sub(1, 200)))) }
-end
-
-local function object_of(bytes, ended)
-  if #bytes > LARGEST then return nil, { code = "too_large", message = ("sent a line of more than %d bytes"):format(LARGEST) } end
-  local value, failure = json.decode_repaired(bytes)
-  if failure or json.kind(value) ~= "object" then return nil, not_json(bytes, ended, failure) end
-  return value, nil, bytes
-end
-
----The objects of NDJSON. Blank lines are passed over.
+---The JSON texts of NDJSON. Blank lines are passed over.
 ---@param lines fun(): string?, boolean|table?
----@return fun(): table?, table?, string?
+---@return fun(): string?, boolean|table?
 function wire.ndjson(lines)
   return function()
-    while true do
-      local line, ended = lines()
-      if not line then return nil, ended or nil end
-      if line:find("%S") then return object_of(line, ended) end
-    end
+    local line, ended
+    repeat line, ended = lines() until not line or line:find "%S"
+    if not line then return nil, ended or nil end
+    return line, not ended
   end
 end
 
----The objects of server-sent events, up to "[DONE]". A field "error", in which some servers tell of a failure, comes as
+---The JSON texts of server-sent events, up to "[DONE]". A field "error", in which some servers tell of a failure, comes as
 ---{ error = ... }. The last event needs no blank line after it.
 ---@param lines fun(): string?, boolean|table?
----@return fun(): table?, table?, string?
+---@return fun(): string?, boolean|table?
 function wire.events(lines)
   local next_event = sse.reader(lines)
   return function()
     local event, failure
     repeat event, failure = next_event() until not event or event.data ~= "" or event.error
     if not event or event.data == "[DONE]" then return nil, failure end
-    if event.error then return { error = json.decode_repaired(event.error) or event.error } end
-    return object_of(event.data, not event.is_cut)
+    if event.error then return json.encode { error = json.decode_repaired(event.error) or event.error } end
+    return event.data, event.is_cut
   end
 end
 
@@ -246,23 +225,24 @@ end
 
 ---Reads a reply to its end.
 ---@param endpoint inference.endpoint
----@param next_value fun(): table?, table?, string?
+---@param next_text fun(): string?, boolean|table?
 ---@param builder table of inference.reply
----@param add fun(outcome: inference.outcome, value: table, text?: string) gives the builder what a value, and its text, say
+---@param add fun(outcome: inference.outcome, value: table, text: string) gives the builder what a value, and its text, say
 ---@return inference.outcome?, inference.failure?
-function wire.read(endpoint, next_value, builder, add)
+function wire.read(endpoint, next_text, builder, add)
   local outcome, has_begun = {}, false
   while not outcome.is_over do
-    local value, failed, written = next_value()
-    if failed then
-      local failure = wire.failure(endpoint, failed)
+    local text, is_cut = next_text()
+    if not text and not is_cut then break end
+    local value, failure
+    if text then value, failure = object_of(endpoint, text, is_cut) else failure = wire.failure(endpoint, is_cut) end
+    if failure then
       -- What is no JSON in the middle of a reply counts as cut off there: something between the server and the runner broke it.
       failure.transient = failure.transient or has_begun and failure.cause == "bad_answer"
       return nil, failure
     end
-    if not value then break end
     if value.error and value.error ~= json.null then return nil, broken(endpoint, value) end
-    add(outcome, value, written)
+    add(outcome, value, text)
     if builder.failure then return nil, wire.failure(endpoint, builder.failure) end
     has_begun = true
   end

@@ -149,7 +149,6 @@ describe("a list or a description", function()
             assert.are.equal("integer", math.type(description.context_length))
           end
         end
-        ollama.loaded_window(endpoint, "m")
       end)
     end)
   end)

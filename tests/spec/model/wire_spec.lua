@@ -13,19 +13,21 @@ local function source(lines)
   end
 end
 
-local function all(next_value)
+local target <const> = { base = "http://host" }
+
+--- The values that a reader makes of lines, and its failure but for the missing end of a reply.
+local function all(form, lines)
   local values = {}
-  while true do
-    local value, failure = next_value()
-    if not value then return values, failure end
-    values[#values + 1] = value
-  end
+  local _, failure = wire.read(target, form(source(lines)), {}, function(_, value) values[#values + 1] = value end)
+  return values, failure.message ~= "http://host: the reply was cut off" and failure or nil
 end
 
 describe("wire.ndjson", function()
+  local function ndjson(lines) return all(wire.ndjson, lines) end
+
   it("gives the object of each line", function()
-    assert.are.same({ { a = 1 }, { b = 2 } }, (all(wire.ndjson(source { '{"a":1}', "", "  ", '{"b":2}' }))))
-    assert.are.same({ { a = 1 } }, (all(wire.ndjson(source { '{"a":1}|' }))))
+    assert.are.same({ { a = 1 }, { b = 2 } }, (ndjson { '{"a":1}', "", "  ", '{"b":2}' }))
+    assert.are.same({ { a = 1 } }, (ndjson { '{"a":1}|' }))
   end)
 
   it("tells a cut line from one that is no JSON", function()
@@ -33,23 +35,23 @@ describe("wire.ndjson", function()
       ['{"a":|'] = "cut_off", ['{"a":'] = "bad_answer", ["<html>"] = "bad_answer", ["[1]"] = "bad_answer",
       ["1"] = "bad_answer", [("["):rep(100)] = "bad_answer",
     } do
-      local values, failure = all(wire.ndjson(source { '{"a":1}', line }))
-      assert.are.same({ 1, code }, { #values, failure.code }, line)
+      local values, failure = ndjson { '{"a":1}', line }
+      assert.are.same({ 1, code, true }, { #values, failure.cause, failure.transient }, line)
     end
   end)
 
   it("passes a failure on", function()
-    local values, failure = all(wire.ndjson(source { '{"a":1}', { code = "cut_off" } }))
-    assert.are.same({ 1, "cut_off" }, { #values, failure.code })
+    local values, failure = ndjson { '{"a":1}', { code = "slow_answer", message = "slow" } }
+    assert.are.same({ 1, "slow_answer" }, { #values, failure.cause })
   end)
 
   it("repairs what is not UTF-8", function()
-    assert.are.same({ { a = "x\u{FFFD}y" } }, (all(wire.ndjson(source { '{"a":"x\xFFy"}' }))))
+    assert.are.same({ { a = "x\u{FFFD}y" } }, (ndjson { '{"a":"x\xFFy"}' }))
   end)
 end)
 
 describe("wire.events", function()
-  local function events(lines) return all(wire.events(source(lines))) end
+  local function events(lines) return all(wire.events, lines) end
 
   it("gives the data of each event", function()
     assert.are.same({ { a = 1 }, { b = 2 } },
@@ -65,8 +67,10 @@ describe("wire.events", function()
     assert.are.same({}, (events { "data: [DONE]|" }))
   end)
 
-  it("gives what stands in a field of errors", function()
-    assert.are.same({ { error = { code = 500 } }, { error = "gone" } }, (events { 'error: {"code":500}', "", "error: gone", "" }))
+  it("ends with what stands in a field of errors", function()
+    for line, words in pairs { ['error: {"message":"no"}'] = "no", ["error: gone"] = "gone" } do
+      assert.matches("broke off its reply: " .. words, select(2, events { line, "" }).message, 1, true)
+    end
   end)
 
   it("does not look for its marks inside of text", function()
@@ -74,15 +78,13 @@ describe("wire.events", function()
   end)
 
   it("tells cut data from data that is none", function()
-    assert.are.equal("cut_off", (select(2, events { 'data: {"a":1|' })).code)
-    assert.are.equal("bad_answer", (select(2, events { 'data: {"a":1', "" })).code)
-    assert.are.equal("cut_off", (select(2, events { 'data: {"a":1}', { code = "cut_off" } })).code)
+    assert.are.equal("cut_off", (select(2, events { 'data: {"a":1|' })).cause)
+    assert.are.equal("bad_answer", (select(2, events { 'data: {"a":1', "" })).cause)
+    assert.are.equal("slow", (select(2, events { 'data: {"a":1}', { code = "slow", message = "slow" } })).cause)
   end)
 end)
 
 describe("wire.refusal", function()
-  local target = { base = "http://host" }
-
   it("finds the words of an error in every form, and its cause", function()
     for _, case in ipairs {
       { 400, { error = "registry.ollama.ai/library/m:1 does not support tools" }, "tools_unsupported", "does not support tools" },
@@ -93,10 +95,10 @@ describe("wire.refusal", function()
       { 422, { detail = "no such field" }, "refused", "no such field" },
       { 401, { error = "unauthorized", signin_url = "x" }, "refused", "unauthorized" },
       { 429, { error = { message = "m", code = "insufficient_quota" } }, "quota", "m" },
-      { 529, "overloaded", "busy", "overloaded" },
-      { 502, "<html>\n</html>", "server_failed", "an HTML page" },
+      { 529, "overloaded", "refused", "overloaded" },
+      { 502, "<html>\n</html>", "refused", "an HTML page" },
       { 403, "", "refused", "an empty answer" }, { 507, "full", "refused", "full" },
-      { 500, { error = { code = 1 } }, "server_failed", '{"error":{"code":1}}' },
+      { 500, { error = { code = 1 } }, "refused", '{"error":{"code":1}}' },
     } do
       local failure = wire.refusal(target, case[1], case[2])
       assert.are.equal(case[3], failure.cause)
