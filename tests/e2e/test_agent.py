@@ -351,14 +351,6 @@ class Ending(AgentCase):
         self.assertEqual(outcome.answer, "could not")
         self.assertEqual([(item["status"], item["note"]) for item in outcome.result["todo"]["items"]], [("done", None), ("pending", None)])
 
-    def test_the_same_call_with_the_same_result_four_times(self):
-        server = self.server(*[call("run_command", shell="exit 1")] * 9)
-        outcome = self.run_agent(server)
-        self.assertEqual(outcome.code, "agent_stuck", outcome.message)
-        self.assertEqual(len(outcome.steps), 4)
-        self.assertIn("The same call gave the same result again and again", self.told(server, 3))
-        self.assertNotIn("again and again", self.told(server, 2))
-
     def test_three_replies_that_are_empty_or_cannot_be_read(self):
         for replies in ([{"content": ""}] * 9, [{"content": text, "done_reason": "length"} for text in "ababab"]):
             server = self.server(*replies)
@@ -417,16 +409,6 @@ class AskModel(AgentCase):
         places = [system["content"].index(word) for word in ("TITLE", "DESCRIPTION", "BASE", "PROJECT", "TASK", "REQUIRED", "CRITERION",
                                                              "PREFERRED", "ADDED", "SKILL", "BRIEF", "Time left:", "Todo list:")]
         self.assertEqual(places, sorted(places))
-
-    def test_structures_are_told_as_json(self):
-        for given, wanted in (("one", "1. one"), ([{"a": 1}, ["b", None]], '1. {"a":1}\n2. ["b",null]'), ({"c": []}, '1. {"c":[]}'), ("", ""), ([], "")):
-            context = {"project_context": {"id": 1}, "task_context": ["t"], "requirements": given, "preferences": None,
-                       "skills": {"gone": None, "kept": {"content": None, "text": "SKILL"}}}
-            server, outcome = self.ask({"content": "42"}, {"context": context}, prompt="what?")
-            self.assert_end(outcome, 0)
-            blocks = server.chats()[0]["messages"][0]["content"].split("## Project\n\n")[1].split("\n\n## Status")[0]
-            requirements = wanted and "## Requirements\n\n" + wanted + "\n\n"
-            self.assertEqual(blocks, f'{{"id":1}}\n\n## Task\n\n["t"]\n\n{requirements}## Skills\n\n### kept\n\nSKILL')
 
     def test_without_a_context_it_is_told_what_a_question_is(self):
         server, outcome = self.ask({"content": "42"}, prompt="what?")

@@ -172,17 +172,10 @@ class RandomTrees(ChangesCase):
         return {self.random.choice(self.NAMES): self.node(depth + 1) for _ in range(self.random.randrange(4))}
 
     def changed_node(self, node, depth=0):
-        kind = self.random.randrange(8)
-        if kind == 0:
-            return self.node(depth)
-        if isinstance(node, tuple) and kind < 3:
-            return (self.random.choice([node[0], self.random.choice(self.TEXTS)]), self.random.choice([0o644, 0o755]))
-        if not isinstance(node, dict):
-            return node
-        final = {name: self.changed_node(below, depth + 1) for name, below in node.items() if self.random.randrange(5)}
-        if depth < 3 and self.random.randrange(4) == 0:
-            final[self.random.choice(self.NAMES)] = self.node(depth + 1)
-        return final
+        if not isinstance(node, dict) or not self.random.randrange(8):
+            return self.random.choice([node, node, self.node(depth)])
+        kept = {name: self.changed_node(below, depth + 1) for name, below in node.items() if self.random.randrange(5)}
+        return {**kept, self.random.choice(self.NAMES): self.node(depth + 1)} if depth < 3 and not self.random.randrange(4) else kept
 
     def make(self, path, node):
         if isinstance(node, str):

@@ -67,14 +67,6 @@ class Files(FilesCase):
         self.assertEqual(list(tree), ["name", "type", "size_bytes", "mode", "children", "truncated"])
         self.assertEqual([child["name"] for child in tree["children"]], ["bytes", "text"])
 
-    def test_arguments_are_checked_before_anything_runs(self):
-        for arguments in ({"mode": "4755"}, {"mode": "rw"}, {"encoding": "base64", "content": "%"}, {"encoding": "latin1"},
-                          {"content": None}, {"unknown": 1}):
-            step = self.step("write_file", **{"path": "second", "content": "x", **arguments})
-            outcome = self.run_job(self.job(self.step("write_file", path="first", content="x"), step))
-            self.assert_end(outcome, 2, "schema_validation")
-            self.assertEqual(list(self.workspace.iterdir()), [])
-
     def test_a_file_without_end_obeys_the_deadline(self):
         with open(self.put("sparse"), "wb") as file:
             file.truncate(10 << 40)

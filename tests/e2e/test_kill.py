@@ -2,16 +2,14 @@
 """SIGKILL of the runner at hundreds of moments: at every one the result path holds a whole, valid result of this job (or, before
 the job is accepted, what was there before), and --resume brings the job to the result it would have had.
 
-The moments are counted in system calls, not in time: strace kills the runner at its Nth call of each kind. Some more are random.
+The moments are counted in system calls, not in time: strace kills the runner at its Nth call of each kind.
 """
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
 import sys
-import time
 import unittest
 
 import sba
@@ -23,7 +21,8 @@ CALLS = ["write", "writev", "pwritev2", "fsync", "fchmod", "rename", "renameat",
 OTHER_CALLS = ["clone", "clone3", "vfork", "openat2", "splice", "waitid", "wait4", "pread64", "close", "fstat", "newfstatat", "poll",
                "read", "mmap", "futex", "fcntl"]
 MOMENTS = 200
-RANDOM_MOMENTS = 25
+
+
 MOST_OF_ANOTHER_CALL = 25
 
 
@@ -87,22 +86,6 @@ class KillTest(SandboxCase):
             moments += count
         print(f"killed at {moments} moments", file=sys.stderr)
         self.assertGreaterEqual(moments, MOMENTS)
-
-    def test_at_random_times(self):
-        begun = time.monotonic()
-        self.clean()
-        self.run_job(self.the_job)
-        whole = time.monotonic() - begun
-        for _ in range(RANDOM_MOMENTS):
-            self.clean()
-            process = self.start(self.the_job)
-            delay = random.uniform(0, whole)
-            try:
-                process.communicate(timeout=delay)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.communicate()
-            self.check(f"after {delay} s")
 
     @unittest.skipUnless(shutil.which("strace"), "wants strace")
     def test_an_earlier_runs_journal_is_gone_before_the_first_result_stands(self):

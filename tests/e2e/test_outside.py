@@ -164,12 +164,6 @@ class Proxies(OutsideCase):
                                   "407: it wants a user name and a password")
                 self.assert_fails(job(url, self.through(proxy.url("user:wrong-" + PASSWORD))), proxy.address, "status 401")
 
-    def test_no_proxy(self):
-        proxy = self.proxy(allow="^nobody\\.invalid$")
-        for url in self.servers():
-            self.assert_works(self.ask(url, {**self.through(proxy.url()), "NO_PROXY": "example.org,0.0.0.0"}))
-        self.assertNotIn("0.0.0.0:", proxy.log())
-
 
 if __name__ == "__main__":
     sba.main()

@@ -23,11 +23,13 @@ class Circles(AgentCase):
         self.assertIn("item 1: pending; it was in the list before", json.dumps(server.chats()[2]))
         self.assertEqual(outcome.code, "agent_stuck", outcome.result)
 
-    def test_the_temperature_rises_before_the_job_ends(self):
+    def test_the_same_call_with_the_same_result_four_times(self):
         for form in FORMATS:
             server = self.assert_stuck([call("run_command", shell="exit 1")] * 9, 4, form)
             bodies = [body["options"] if form == "ollama" else body for body in server.chats()]
             self.assertEqual([body.get("temperature") for body in bodies], [None, None, 1.0, 1.2])
+            told = ["The same call gave the same result again and again" in body["messages"][-1]["content"] for body in server.chats()]
+            self.assertEqual(told, [False, False, False, True])
 
 
 class Degenerate(AgentCase):

@@ -267,6 +267,7 @@ describe("the step apply_unified_diff", function()
       put { long = ("x\n"):rep(500000) }
       for _, diff in ipairs {
         "a.py\n" .. ("<<<<<<< SEARCH\n"):rep(100000), ("a.py\n" .. block("x\n", "y\n")):rep(20000), ("<"):rep(1000000),
+        ("--- a\n"):rep(20000), ("old mode 100644\n"):rep(20000), ("rename from a\nindex b\n"):rep(20000),
         "--- a/long\n+++ b/long\n" .. ("@@ -1,2 +1,2 @@\nbare\n-x\n+y\n"):rep(2000),
         "--- a/long\n+++ b/long\n@@ -1,2 +1,2 @@\n" .. ("bare\n"):rep(300000),
         (" "):rep(1000000) .. "\n<<<<<<< SEARCH\n" .. ("="):rep(1000000),
