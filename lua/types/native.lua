@@ -176,9 +176,9 @@
 ---@field target? string of a symlink, as it is written
 
 ---@class native.walk to be declared <close>
----The next entry, the first is where the walk starts; its depth; and whether the entries below it come next: false for a directory that
----cannot be read or is too deep. nil alone: the end.
----@field next fun(self): native.entry?, integer|native.failure|nil, boolean?
+---The next entry, the first is where the walk starts, in the table `into` where given; its depth; and whether the entries below it come
+---next: false for a directory that cannot be read or is too deep. nil alone: the end.
+---@field next fun(self, into?: native.entry): native.entry?, integer|native.failure|nil, boolean?
 ---@field path fun(self): string of the entry, in the root
 ---@field is_cut fun(self): boolean whether names were left out because of max_names
 ---Removes the entry if it is a temporary file (`.sba-` and eight digits) that a killed run of this user left; not what was last changed
@@ -245,10 +245,11 @@
 ---@field max_bytes? integer of the matches as JSON
 
 ---@class native.search.found
----@field matches { path: string, line: integer, text: string }[] in byte order of path, then by line; text UTF-8, repaired, long lines cut; a JSON array
+---@field json string {"path":"a","line":1,"text":"..."},... in byte order of path, then by line; text UTF-8, repaired, without secrets, long lines cut
+---@field shown string the same as grep shows it: lines as a:1:...
+---@field count integer of them
 ---@field files_searched integer text files that were read
 ---@field files_unreadable integer files and directories below path that could not be read
----@field truncated boolean
 ---@field limit? "max_matches"|"max_bytes" what cut it short
 
 ---@class native.search.regex

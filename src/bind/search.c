@@ -54,33 +54,18 @@ static struct search_call *new_search(lua_State *L)
     return search;
 }
 
-static void push_match(lua_State *L, const struct search_results *results, const struct search_match *match)
-{
-    lua_createtable(L, 0, 3);
-    lua_pushlstring(L, results->bytes.data + match->path, match->path_size);
-    lua_setfield(L, -2, "path");
-    bind_set_integer(L, "line", match->line);
-    lua_pushlstring(L, results->bytes.data + match->text, match->text_size);
-    lua_setfield(L, -2, "text");
-}
-
 static void push_found(lua_State *L, const struct search_results *results)
 {
-    lua_createtable(L, 0, 5);
-    lua_createtable(L, (int)results->count, 0);
-    for (size_t i = 0; i < results->count; i++) {
-        push_match(L, results, &results->matches[i]);
-        lua_rawseti(L, -2, (lua_Integer)i + 1);
-    }
-    bind_push_array_metatable(L);
-    lua_setmetatable(L, -2);
-    lua_setfield(L, -2, "matches");
+    lua_createtable(L, 0, 6);
+    lua_pushlstring(L, results->json.data, results->count ? results->json.size - 1 : 0);
+    lua_setfield(L, -2, "json");
+    lua_pushlstring(L, results->shown.data, results->shown.size);
+    lua_setfield(L, -2, "shown");
+    bind_set_integer(L, "count", (lua_Integer)results->count);
     bind_set_integer(L, "files_searched", results->files_searched);
     bind_set_integer(L, "files_unreadable", results->files_unreadable);
-    bind_set_boolean(L, "truncated", results->limit != SEARCH_NO_LIMIT);
-    if (results->limit != SEARCH_NO_LIMIT) {
+    if (results->limit != SEARCH_NO_LIMIT)
         bind_set_string(L, "limit", results->limit == SEARCH_MATCHES ? "max_matches" : "max_bytes");
-    }
 }
 
 static int read_include(struct search_call *search, const char *include, size_t size, struct error *error)

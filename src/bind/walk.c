@@ -22,7 +22,7 @@ static int walk_close(lua_State *L)
     return 0;
 }
 
-// walk:next() -> entry, depth, entered | nil | nil, failure
+// walk:next(into) -> entry, depth, entered | nil | nil, failure
 static int walk_next(lua_State *L)
 {
     struct error error = {0};
@@ -33,16 +33,19 @@ static int walk_next(lua_State *L)
         return bind_fail(L, &error);
     if (more == 0)
         return 0;
-    lua_createtable(L, 0, 6);
+    lua_settop(L, 2);
+    if (lua_isnil(L, 2))
+        lua_createtable(L, 0, 6);
     bind_set_string(L, "name", entry.name);
     bind_set_string(L, "type", workspace_type_name(entry.mode));
     bind_set_integer(L, "size_bytes", (lua_Integer)entry.size);
     bind_set_integer(L, "mode", entry.mode & 07777);
+    bind_set_string(L, "target", NULL);
     if (S_ISLNK(entry.mode)) {
         struct buffer *target = bind_new_buffer(L);
         lua_insert(L, -2);
-        if ((target->data = workspace_tree_target(tree)))
-            bind_set_string(L, "target", target->data);
+        target->data = workspace_tree_target(tree);
+        bind_set_string(L, "target", target->data);
         buffer_free(target);
     }
     lua_pushinteger(L, (lua_Integer)entry.depth);

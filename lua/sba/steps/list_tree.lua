@@ -5,76 +5,77 @@ local json = require "sba.util.json"
 local secret = require "native.secret"
 local text = require "native.text"
 
-local BYTES_OF_TRUNCATED <const> = 18 -- ,"truncated":false
 local DEEPEST <const> = 64 -- level that is listed; a level takes two of JSON, and JSON readers have a limit
-local kinds <const> = { directory = "/", file = "", symlink = "" } -- as the text shows them
+local BATCH <const> = 500 -- entries whose texts become one, so that few of them are there at a time
+local TRUNCATED <const> = ',"truncated":%s}'
+local marks <const> = { directory = "/\n", file = "\n", symlink = "\n" } -- behind a name that is shown
 
---- The tree as lines: names without control characters, each below its directory.
-local function add_lines(lines, entry, indent)
-  local name = entry.target and entry.name .. " -> " .. entry.target or entry.name
-  lines[#lines + 1] = indent .. name:gsub("%c", "?") .. (kinds[entry.type] or (" (%s)"):format(entry.type)) .. "\n"
-  if entry.children then
-    for _, child in ipairs(entry.children) do add_lines(lines, child, indent .. "  ") end
+--- Texts of numbers of which there are few.
+local function texts_of(make)
+  return setmetatable({}, {
+    __index = function(known, number)
+      known[number] = make(number)
+      return known[number]
+    end,
+  })
+end
+local modes <const> = texts_of(function(mode) return (',"mode":"%04o"'):format(mode) end)
+local indents <const> = texts_of(function(depth) return ("  "):rep(depth) end)
+local ends <const> = texts_of(function(levels) return ("]}"):rep(levels) end)
+
+--- A name as JSON has it in quotes, and as it is shown. One of plain characters is not looked at for secrets, unless `redacts`.
+local function clean(name, redacts)
+  if not redacts and not name:find "[^%w._/-]" then return name, name end
+  name = secret.redact((text.repair(name)))
+  return json.encode(name):sub(2, -2), (name:gsub("%c", "?"))
+end
+
+--- The JSON of an entry, with what goes before and after it, and its line.
+local function texts(before, entry, after, indent, redacts)
+  local kind, target, name, shown = entry.type, entry.target, clean(entry.name, redacts)
+  if target then
+    local target_shown
+    target, target_shown = clean(target, redacts)
+    after, shown = ',"target":"' .. target .. '"' .. after, shown .. " -> " .. target_shown
   end
-  return lines
+  return before .. '{"name":"' .. name .. '","type":"' .. kind .. '","size_bytes":' .. entry.size_bytes .. modes[entry.mode] .. after,
+    indent .. shown .. (marks[kind] or (" (%s)\n"):format(kind))
 end
 
---- A name as UTF-8 without secrets, and how many bytes of JSON it takes.
-local function clean(name)
-  if not utf8.len(name) then name = text.repair(name) end
-  if secret.is_known() then name = secret.redact(name) end
-  return name, name:find '[%c"\\\127]' and #json.encode(name) or #name + 2
-end
-
--- A mode as text; there are few.
-local modes <const> = setmetatable({}, {
-  __index = function(known, mode)
-    known[mode] = ("%04o"):format(mode)
-    return known[mode]
-  end,
-})
-
---- Completes an entry, and returns how many bytes of JSON it takes, with a comma and without what is in it.
-local function complete(entry, entered)
-  local size = #'{"name":,"type":"","size_bytes":,"mode":"0000"},' + #entry.type + #tostring(entry.size_bytes)
-  local more
-  entry.mode = modes[entry.mode]
-  entry.name, more = clean(entry.name)
-  if entered then
-    entry.children = json.array {}
-    size = size + #',"children":[]'
-  end
-  if not entry.target then return size + more end
-  size = size + more
-  entry.target, more = clean(entry.target)
-  return size + #',"target":' + more
-end
-
---- The tree below a path, each directory with its children; and the limit that cut it.
----@return table? top
+--- The tree below a path as JSON, but for the end of its object; the limit that cut it, or the failure; the tree as lines.
+---@return string|nil json
 ---@return "max_depth"|"max_entries"|"max_bytes"|native.failure|nil cut
-local function tree(root, path, arguments, most_bytes)
-  local most_depth, left = arguments.max_depth or math.maxinteger, arguments.max_entries or math.maxinteger
-  local walk <close>, failure = root:walk(path, {
+---@return string? lines
+local function tree(root, arguments, most_bytes, redacts)
+  local most_depth, most_entries = arguments.max_depth or math.maxinteger, arguments.max_entries or math.maxinteger
+  local walk <close>, failure = root:walk(arguments.path ~= "" and arguments.path or ".", {
     max_depth = math.min(most_depth, DEEPEST), include_hidden = arguments.include_hidden,
   })
   if not walk then return nil, failure end
-  local top, depth, entered = walk:next()
-  if not top then return nil, depth end
-  local open, bytes, cut = { [0] = top }, complete(top, entered) - 1, nil
-  while true do
-    local entry
-    entry, depth, entered = walk:next()
-    if not entry then break end
+  local heads, lines, all_heads, all_lines = {}, {}, {}, {}
+  local count, bytes, open, was_entered, cut = 0, 0, 0, true, nil -- open: lists of children that are not closed
+  local entry, depth, entered = walk:next()
+  while entry do
     if depth == DEEPEST and entry.type == "directory" and most_depth > DEEPEST then cut = "max_depth" end
-    if left == 0 then return top, "max_entries" end
-    local siblings = open[depth - 1].children
-    bytes, left = bytes + complete(entry, entered) - (siblings[1] and 0 or 1), left - 1
-    if bytes > most_bytes then return top, "max_bytes" end
-    siblings[#siblings + 1], open[depth] = entry, entry
+    local below = entered and depth + 1 or depth
+    local before = was_entered and depth == open and "" or ends[open - depth] .. ","
+    local after = entered and ',"children":[' or count > 0 and "}" or ""
+    local head, line = texts(before, entry, after, indents[depth], redacts)
+    bytes = bytes + #head
+    if count > most_entries or count > 0 and bytes + 2 * below > most_bytes then
+      cut = count > most_entries and "max_entries" or "max_bytes"
+      break
+    end
+    heads[#heads + 1], lines[#lines + 1], count, open, was_entered = head, line, count + 1, below, entered
+    if #heads == BATCH then
+      all_heads[#all_heads + 1], all_lines[#all_lines + 1], heads, lines = table.concat(heads), table.concat(lines), {}, {}
+    end
+    entry, depth, entered = walk:next(entry)
   end
-  if depth then return nil, depth end
-  return top, cut
+  if not entry and depth then return nil, depth end
+  heads[#heads + 1] = ends[open]:sub(1, -2) .. TRUNCATED:format(cut ~= nil)
+  all_heads[#all_heads + 1], all_lines[#all_lines + 1] = table.concat(heads), table.concat(lines)
+  return table.concat(all_heads), cut, table.concat(all_lines)
 end
 
 ---@param arguments { path?: string, max_depth?: integer, max_entries?: integer, include_hidden?: boolean }
@@ -82,17 +83,17 @@ end
 ---@return table? result
 ---@return string|native.failure text or failure
 local function run(arguments, job_context)
-  local bound = job_context.max_output_bytes
-  local path = arguments.path ~= "" and arguments.path or "."
-  local top, cut = tree(job_context.workspace, path, arguments, math.max(0, bound - BYTES_OF_TRUNCATED))
+  local bound, root = job_context.max_output_bytes, job_context.workspace
+  local most_bytes = bound - #TRUNCATED:format(false) + 1
+  local top, cut, shown = tree(root, arguments, most_bytes, false)
+  if top and secret.redact(shown) ~= shown then top, cut, shown = tree(root, arguments, most_bytes, true) end
   if not top then return nil, cut end
-  local shown = table.concat(add_lines({}, top, ""))
-  top.truncated = cut ~= nil
-  if cut then shown = shown .. "[there is more; list a directory of it, or less deep with max_depth]\n" end
-  if cut ~= "max_bytes" or job_context.agent then return top, shown end
+  local result, words = json.verbatim(top), secret.redact(shown)
+  if cut then words = words .. "[there is more; list a directory of it, or less deep with max_depth]\n" end
+  if cut ~= "max_bytes" or job_context.agent then return result, words end
   local message = ("the tree takes more than the job's max_output_bytes (%d); list a directory of it, or set max_depth or max_entries")
     :format(bound)
-  return nil, { code = "constraint_violation", message = message, result = top, text = shown }
+  return nil, { code = "constraint_violation", message = message, result = result, text = words }
 end
 
 local order = { "name", "type", "size_bytes", "mode", "target", "children", "truncated" }
@@ -152,5 +153,6 @@ return {
     called = { "ls", "tree", "list", "list_dir", "list_directory", "list_files", "directory_tree", "list_folder" },
   },
   result = result,
+  redacts = true,
   run = run,
 }

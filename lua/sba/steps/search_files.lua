@@ -2,29 +2,26 @@
 -- The step search_files: a regular expression over the lines of the workspace's files.
 
 local counted = require "sba.util.words".counted
+local json = require "sba.util.json"
 local search = require "native.search"
 
 local MAX_MATCHES = 1000
 
 local function result_of(found)
-  return { matches = found.matches, files_searched = found.files_searched, truncated = found.truncated }
+  return { matches = json.verbatim("[" .. found.json .. "]"), files_searched = found.files_searched, truncated = found.limit ~= nil }
 end
 
 ---What was found as grep shows it, and a line that says what was not looked at.
 local function text_of(found)
-  local lines = {}
-  for i, match in ipairs(found.matches) do
-    lines[i] = ("%s:%d:%s"):format(match.path, match.line, match.text)
-  end
-  if #lines == 0 then lines[1] = ("no match in %s"):format(counted(found.files_searched, "file")) end
-  if found.truncated then
-    local count = counted(#found.matches, "matching line")
-    lines[#lines + 1] = ("[stopped after %s; there are more: narrow pattern, path or include]"):format(count)
+  local shown = found.count > 0 and found.shown or ("no match in %s\n"):format(counted(found.files_searched, "file"))
+  if found.limit then
+    local count = counted(found.count, "matching line")
+    shown = shown .. ("[stopped after %s; there are more: narrow pattern, path or include]\n"):format(count)
   end
   if found.files_unreadable > 0 then
-    lines[#lines + 1] = ("[%s could not be read]"):format(counted(found.files_unreadable, "file"))
+    shown = shown .. ("[%s could not be read]\n"):format(counted(found.files_unreadable, "file"))
   end
-  return table.concat(lines, "\n") .. "\n"
+  return shown
 end
 
 local function fail(failure, found)
@@ -119,5 +116,6 @@ return {
     },
   },
   check = check,
+  redacts = true,
   run = run,
 }

@@ -242,6 +242,13 @@ function json.encode(value, schema)
   return (text.repair(codec.encode(value, order_of(schema))))
 end
 
+---A value of which the JSON text is known.
+---@param known string
+---@return table value that is written so
+function json.verbatim(known)
+  return setmetatable({ known }, long_number_mark)
+end
+
 ---Adds members to the text of an object: '{"a":1' and { b = 2 } give '{"a":1,"b":2}'.
 ---@param head string an object with at least one member, not closed
 ---@param members table

@@ -20,14 +20,10 @@ enum {
     DIRECTORY_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
 };
 
-struct listed {
-    unsigned char type; // DT_*
-    char name[];
-};
-
 // A directory that was entered: what it holds, in order, and how far the walk has come.
 struct level {
-    struct listed **items; // owned, and each of them
+    struct buffer names; // each behind a byte for its type, DT_*, and with a NUL
+    const char **items;  // into names, sorted
     size_t count, next;
     size_t path_size; // of the part before each name in the path
 };
@@ -48,14 +44,14 @@ static struct level *deepest(const struct workspace_tree *tree)
     return &tree->levels[tree->depth - 1];
 }
 
-static const struct listed *current(const struct workspace_tree *tree)
+static const char *current_name(const struct workspace_tree *tree)
 {
-    return deepest(tree)->items[deepest(tree)->next - 1];
+    return deepest(tree)->items[deepest(tree)->next - 1] + 1;
 }
 
 static int compare_items(const void *a, const void *b)
 {
-    return strcmp((*(struct listed *const *)a)->name, (*(struct listed *const *)b)->name);
+    return strcmp(*(const char *const *)a + 1, *(const char *const *)b + 1);
 }
 
 static bool is_wanted(const struct workspace_tree *tree, const char *name)
@@ -65,19 +61,15 @@ static bool is_wanted(const struct workspace_tree *tree, const char *name)
     return tree->options.hidden && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-static int add_item(struct level *level, const struct dirent *read)
+static int sort_items(struct level *level)
 {
-    size_t size = strlen(read->d_name) + 1;
-    struct listed **items = array_grow(level->items, level->count, sizeof *items);
-    if (!items)
+    const char *item = level->names.data;
+    level->items = calloc(level->count + 1, sizeof *level->items);
+    if (!level->items)
         return -1;
-    level->items = items;
-    struct listed *item = malloc(sizeof *item + size);
-    if (!item)
-        return -1;
-    item->type = read->d_type;
-    memcpy(item->name, read->d_name, size);
-    items[level->count++] = item;
+    for (size_t i = 0; i < level->count; i++, item += strlen(item + 1) + 2)
+        level->items[i] = item;
+    qsort(level->items, level->count, sizeof *level->items, compare_items);
     return 0;
 }
 
@@ -95,8 +87,10 @@ static int add_items(struct workspace_tree *tree, struct level *level, const cha
             tree->cut = true;
             return 0;
         }
-        if (add_item(level, entry) < 0)
+        if (buffer_append(&level->names, &entry->d_type, 1) < 0 ||
+            buffer_append(&level->names, entry->d_name, strlen(entry->d_name) + 1) < 0)
             return -1;
+        level->count++;
     }
     return 1;
 }
@@ -114,19 +108,16 @@ static int read_items(struct workspace_tree *tree, struct level *level)
         }
         more = add_items(tree, level, read, size);
     }
-    if (more < 0)
-        errno = ENOMEM;
-    if (level->count > 1)
-        qsort(level->items, level->count, sizeof *level->items, compare_items);
-    return more < 0 ? -1 : 0;
+    if (more >= 0 && sort_items(level) == 0)
+        return 0;
+    errno = ENOMEM;
+    return -1;
 }
 
 static void leave(struct workspace_tree *tree)
 {
-    struct level *level = deepest(tree);
-    while (level->count)
-        free(level->items[--level->count]);
-    free(level->items);
+    buffer_free(&deepest(tree)->names);
+    free(deepest(tree)->items);
     tree->depth--;
     cleanup_close(&tree->directory);
 }
@@ -218,21 +209,21 @@ static int begin(struct workspace_tree *tree, struct workspace_tree_entry *entry
 static int visit(struct workspace_tree *tree, struct workspace_tree_entry *entry)
 {
     struct level *level = deepest(tree);
-    const struct listed *item = level->items[level->next++];
+    const char *item = level->items[level->next++], *name = item + 1;
     struct stat status;
-    if (fstatat(tree->directory, item->name, &status, AT_SYMLINK_NOFOLLOW) < 0) {
+    if (fstatat(tree->directory, name, &status, AT_SYMLINK_NOFOLLOW) < 0) {
         if (errno == ENOENT)
             return 0;
-        status = (struct stat){.st_mode = DTTOIF(item->type)};
+        status = (struct stat){.st_mode = DTTOIF((unsigned char)*item)};
     }
-    *entry = entry_of(item->name, tree->depth, &status);
-    if (set_path(tree, level->path_size, item->name) < 0) {
+    *entry = entry_of(name, tree->depth, &status);
+    if (set_path(tree, level->path_size, name) < 0) {
         errno = ENOMEM;
         return -1;
     }
     if (!S_ISDIR(status.st_mode) || tree->depth >= tree->options.max_depth)
         return 1;
-    int fd = openat(tree->directory, item->name, DIRECTORY_FLAGS);
+    int fd = openat(tree->directory, name, DIRECTORY_FLAGS);
     if (fd < 0 && errno == ENOENT)
         return 0;
     int entered = fd < 0 ? 0 : enter(tree, fd);
@@ -315,13 +306,13 @@ const char *workspace_tree_path(const struct workspace_tree *tree)
 
 char *workspace_tree_target(const struct workspace_tree *tree)
 {
-    return tree->depth ? workspace_read_link(tree->directory, current(tree)->name) : NULL;
+    return tree->depth ? workspace_read_link(tree->directory, current_name(tree)) : NULL;
 }
 
 int workspace_tree_open_file(const struct workspace_tree *tree, struct stat *status)
 {
     enum { FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
-    cleanup_fd int fd = openat(tree->directory, current(tree)->name, FLAGS);
+    cleanup_fd int fd = openat(tree->directory, current_name(tree), FLAGS);
     if (fd < 0 || fstat(fd, status) < 0)
         return -1;
     if (!S_ISREG(status->st_mode)) {
@@ -334,10 +325,10 @@ int workspace_tree_open_file(const struct workspace_tree *tree, struct stat *sta
 bool workspace_tree_remove_temporary(const struct workspace_tree *tree, int64_t since)
 {
     struct stat status;
-    if (!tree->depth || !deepest(tree)->next || !workspace_is_temporary_name(current(tree)->name) ||
-        fstatat(tree->directory, current(tree)->name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+    if (!tree->depth || !deepest(tree)->next || !workspace_is_temporary_name(current_name(tree)) ||
+        fstatat(tree->directory, current_name(tree), &status, AT_SYMLINK_NOFOLLOW) < 0)
         return false;
     bool ours = (S_ISREG(status.st_mode) || S_ISLNK(status.st_mode)) && status.st_nlink == 1 &&
                 status.st_uid == geteuid() && status.st_ctim.tv_sec >= since;
-    return ours && unlinkat(tree->directory, current(tree)->name, 0) == 0;
+    return ours && unlinkat(tree->directory, current_name(tree), 0) == 0;
 }

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 enum {
-    PIECE = 1 << 20,          // bytes read at a time
+    PIECE = 1 << 16,          // bytes read at a time, and matched in one call, which nothing interrupts
     LINE_MAX_BYTES = 1 << 26, // a longer line is searched in parts of this size
     SHORT_LINE = 1024,        // bytes; longer lines are not matched together with others
     BINARY_PREFIX = 8192,
@@ -36,19 +36,13 @@ int search_out_of_memory(struct error *error)
 
 void search_results_free(struct search_results *results)
 {
-    free(results->matches);
-    buffer_free(&results->bytes);
-    results->matches = NULL;
-    results->count = 0;
+    buffer_free(&results->json);
+    buffer_free(&results->shown);
 }
 
-// Appends text from a file as UTF-8 without secrets.
-static int append_clean(struct buffer *bytes, const char *text, size_t size, unsigned cuts)
+static int append_string(struct buffer *bytes, const char *string)
 {
-    cleanup_buffer struct buffer clean = {0};
-    if (buffer_append(&clean, text, size) < 0 || secret_redact(&clean, cuts) < 0)
-        return -1;
-    return buffer_append(bytes, clean.data, clean.size);
+    return buffer_append(bytes, string, strlen(string));
 }
 
 // Appends the line to bytes as UTF-8. A long one is cut around the start of the match.
@@ -61,62 +55,51 @@ static int append_text(struct buffer *bytes, const char *line, size_t size, size
             from = size - TEXT_MAX;
         to = from + TEXT_MAX;
     }
-    for (int i = 0; i < 3 && from > 0 && search_is_continuation(line[from]); i++)
+    for (int i = 0; i < 3 && from > 0 && (line[from] & 0xc0) == 0x80; i++)
         from++;
     unsigned cuts = (from > 0 ? SECRET_CUT_START : 0) | (to < size ? SECRET_CUT_END : 0);
-    return buffer_append(bytes, "...", from > 0 ? 3 : 0) < 0 || append_clean(bytes, line + from, to - from, cuts) < 0
+    return buffer_append(bytes, "...", from > 0 ? 3 : 0) < 0 || secret_append(line + from, to - from, cuts, bytes) < 0
                ? -1
                : buffer_append(bytes, "...", to < size ? 3 : 0);
 }
 
-// Adds the path to the results, once, before the first match of its file.
-static int append_path(struct scan *scan)
+// Appends the line with the number scan->last, in which a match begins at start, to the results.
+static int append_match(struct scan *scan, const char *line, size_t size, size_t start)
 {
-    struct buffer *bytes = &scan->results->bytes;
-    if (scan->path_size > 0)
-        return 0;
-    scan->path_at = bytes->size;
-    if (append_clean(bytes, scan->path, strlen(scan->path), 0) < 0)
+    struct buffer *json = &scan->results->json, *shown = &scan->results->shown;
+    char number[32], in_json[64];
+    size_t path_at = shown->size;
+    snprintf(number, sizeof number, ":%" PRId64 ":", scan->last);
+    snprintf(in_json, sizeof in_json, "\",\"line\":%" PRId64 ",\"text\":\"", scan->last);
+    if (secret_append(scan->path, strlen(scan->path), 0, shown) < 0 || append_string(json, "{\"path\":\"") < 0 ||
+        text_json_append(shown->data + path_at, shown->size - path_at, json) < 0 || append_string(json, in_json) < 0 ||
+        append_string(shown, number) < 0)
         return -1;
-    scan->path_size = bytes->size - scan->path_at;
-    return 0;
+    size_t text_at = shown->size;
+    if (append_text(shown, line, size, start) < 0 ||
+        text_json_append(shown->data + text_at, shown->size - text_at, json) < 0)
+        return -1;
+    return append_string(json, "\"},") < 0 ? -1 : append_string(shown, "\n");
 }
 
-// Bytes that the match takes in the result, with a comma.
-static size_t json_size(const struct search_results *results, const struct search_match *match)
-{
-    const char *bytes = results->bytes.data;
-    return text_json_size(bytes + match->path, match->path_size) +
-           text_json_size(bytes + match->text, match->text_size) + (size_t)snprintf(NULL, 0, "%" PRId64, match->line) +
-           strlen("{\"path\":\"\",\"line\":,\"text\":\"\"},");
-}
-
-// Adds the line with the number scan->last, in which a match begins at start: 0; 1: it is not added because of a limit;
-// -1.
+// Adds the same: 0; 1: it is not added because of a limit; -1.
 static int add_match(struct scan *scan, const char *line, size_t size, size_t start)
 {
     struct search_results *results = scan->results;
+    size_t json_size = results->json.size, shown_size = results->shown.size;
     if (results->count >= results->max_matches) {
         results->limit = SEARCH_MATCHES;
         return 1;
     }
-    struct search_match *matches = array_grow(results->matches, results->count, sizeof *matches);
-    if (!matches)
+    if (append_match(scan, line, size, start) < 0)
         return search_out_of_memory(scan->error);
-    results->matches = matches;
-    if (append_path(scan) < 0)
-        return search_out_of_memory(scan->error);
-    size_t text_at = results->bytes.size;
-    if (append_text(&results->bytes, line, size, start) < 0)
-        return search_out_of_memory(scan->error);
-    struct search_match match = {scan->path_at, scan->path_size, text_at, results->bytes.size - text_at, scan->last};
-    size_t cost = json_size(results, &match);
-    if (results->json_bytes + cost > results->max_bytes) {
+    if (results->json.size > results->max_bytes) {
+        results->json.size = json_size;
+        results->shown.size = shown_size;
         results->limit = SEARCH_BYTES;
         return 1;
     }
-    results->json_bytes += cost;
-    results->matches[results->count++] = match;
+    results->count++;
     return 0;
 }
 
@@ -191,11 +174,23 @@ static int match_together(struct scan *scan, const char *bytes, size_t size, siz
     return 2;
 }
 
+// Finds the next line from `at` on that holds what each match ends with: 2 and *line, 0 or -1.
+static int match_tail(struct scan *scan, const char *bytes, size_t size, size_t at, struct span *found, size_t *line)
+{
+    int count = search_match(scan, scan->regex->tail, bytes, size, at, found);
+    *line = count > 0 ? (size_t)(line_start(bytes, bytes + found->start) - bytes) : at;
+    return count > 0 ? 2 : count;
+}
+
 // Finds the next match in the lines from `at` on, which are matched together as long as *together.
 static int next_match(struct scan *scan, const char *bytes, size_t size, size_t at, bool *together, struct span *found)
 {
     while (at <= size) {
-        int count = *together ? match_together(scan, bytes, size, at, together, found, &at) : 2;
+        int count = 2;
+        if (scan->regex->tail)
+            count = match_tail(scan, bytes, size, at, found, &at);
+        else if (*together)
+            count = match_together(scan, bytes, size, at, together, found, &at);
         if (count == 2)
             count = match_line(scan, bytes, size, at, found, &at);
         else if (count == 0)
@@ -229,13 +224,15 @@ static int search_lines(struct scan *scan, const char *bytes, size_t size)
     return 0;
 }
 
-// Fills the buffer up to its capacity. Sets *ended at the end of the file.
+// Fills the buffer up to scan->room. Sets *ended at the end of the file.
 static int fill(struct scan *scan, int fd, struct buffer *buffer, bool *ended)
 {
-    while (buffer->size < buffer->capacity) {
+    if (scan->room > buffer->capacity && buffer_reserve(buffer, scan->room - buffer->size) < 0)
+        return search_out_of_memory(scan->error);
+    while (buffer->size < scan->room) {
         if (interrupt_check(scan->error) < 0)
             return -1;
-        ssize_t count = read(fd, buffer->data + buffer->size, buffer->capacity - buffer->size);
+        ssize_t count = read(fd, buffer->data + buffer->size, scan->room - buffer->size);
         if (count < 0 && errno == EINTR)
             continue;
         if (count < 0)
@@ -255,8 +252,10 @@ static int search_buffer(struct scan *scan, struct buffer *buffer, bool ended)
         return 0;
     const char *newline = memrchr(buffer->data, '\n', buffer->size);
     bool is_part = !newline && !ended;
-    if (is_part && buffer->capacity < LINE_MAX_BYTES)
-        return buffer_reserve(buffer, buffer->capacity) < 0 ? search_out_of_memory(scan->error) : 0;
+    if (is_part && scan->room < LINE_MAX_BYTES) {
+        scan->room *= 2;
+        return 0;
+    }
 
     size_t lines = newline ? (size_t)(newline - buffer->data) : buffer->size;
     size_t done = newline ? lines + 1 : lines;
@@ -267,35 +266,27 @@ static int search_buffer(struct scan *scan, struct buffer *buffer, bool ended)
         scan->line--;
     memmove(buffer->data, buffer->data + done, buffer->size - done);
     buffer->size -= done;
+    scan->room = PIECE;
     return stop;
-}
-
-static int search_pieces(struct scan *scan, int fd, struct buffer *buffer)
-{
-    bool ended = false;
-    for (bool first = true; !ended; first = false) {
-        if (fill(scan, fd, buffer, &ended) < 0)
-            return -1;
-        if (first) {
-            if (memchr(buffer->data, '\0', buffer->size < BINARY_PREFIX ? buffer->size : BINARY_PREFIX))
-                return 0;
-            scan->results->files_searched++;
-        }
-        int stop = search_buffer(scan, buffer, ended);
-        if (stop)
-            return stop;
-    }
-    return 0;
 }
 
 int search_descriptor(struct search_regex *regex, int fd, const char *path, struct search_results *results,
                       struct error *error)
 {
-    struct scan scan = {.regex = regex, .path = path, .results = results, .error = error, .line = 1};
-    regex->piece.size = 0;
-    if (buffer_reserve(&regex->piece, PIECE) < 0)
-        return search_out_of_memory(error);
-    return search_pieces(&scan, fd, &regex->piece) < 0 ? -1 : 0;
+    struct scan scan = {.regex = regex, .path = path, .results = results, .error = error, .line = 1, .room = PIECE};
+    struct buffer *piece = &regex->piece;
+    bool ended = false;
+    int stop = 0;
+    piece->size = 0;
+    for (bool first = true; !ended && stop == 0; first = false) {
+        if (fill(&scan, fd, piece, &ended) < 0)
+            return -1;
+        if (first && memchr(piece->data, '\0', piece->size < BINARY_PREFIX ? piece->size : BINARY_PREFIX))
+            return 0;
+        results->files_searched += first;
+        stop = search_buffer(&scan, piece, ended);
+    }
+    return stop < 0 ? -1 : 0;
 }
 
 struct search_walk {

@@ -25,21 +25,13 @@ void search_regex_free(struct search_regex *regex);
 
 enum search_limit { SEARCH_NO_LIMIT, SEARCH_MATCHES, SEARCH_BYTES };
 
-// A matching line. Path and text are offsets into bytes of the results, both UTF-8. A long line is cut around its first
-// match.
-struct search_match {
-    size_t path, path_size;
-    size_t text, text_size;
-    int64_t line; // from 1
-};
-
+// The matching lines, as UTF-8 without secrets. A long line is cut around its first match.
 struct search_results {
-    uint64_t max_matches;         // to be set before
-    uint64_t max_bytes;           // likewise: of the matches as JSON
-    struct search_match *matches; // owned
+    uint64_t max_matches; // to be set before
+    uint64_t max_bytes;   // likewise: of json
     size_t count;
-    struct buffer bytes;
-    uint64_t json_bytes;
+    struct buffer json;       // {"path":"a/b","line":1,"text":"..."}, each with a comma behind it
+    struct buffer shown;      // the same as grep shows it: a/b:1:...
     int64_t files_searched;   // text files that were read
     int64_t files_unreadable; // below the start: no permission, or a disk error
     enum search_limit limit;  // what cut the search short

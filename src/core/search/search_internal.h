@@ -12,6 +12,7 @@
 struct search_regex {
     pcre2_code *line;  // matches one line of any length and checks the deadline meanwhile
     pcre2_code *lines; // matches many short lines at once; NULL: not possible
+    pcre2_code *tail;  // finds the text with which each match ends, or its like; NULL: none is known
     pcre2_match_data *data;
     pcre2_match_context *context;
     pcre2_jit_stack *stack;
@@ -24,8 +25,8 @@ struct scan {
     const char *path;
     struct search_results *results;
     struct error *error;
-    size_t path_at, path_size; // of the path in the results; size 0: not there yet
-    int64_t line;              // number of the line that begins at counted
+    size_t room;  // bytes of the file to have at a time
+    int64_t line; // number of the line that begins at counted
     const char *counted;
     int64_t last;      // line of the last match
     unsigned rechecks; // of lines that a match left
@@ -45,11 +46,5 @@ int search_out_of_memory(struct error *error);
 // the line of from, "timeout", "cancelled").
 int search_match(struct scan *scan, const pcre2_code *code, const char *bytes, size_t size, size_t from,
                  struct span *found);
-
-// Whether a byte continues a character of UTF-8.
-static inline bool search_is_continuation(char byte)
-{
-    return (byte & 0xc0) == 0x80;
-}
 
 #endif

@@ -3,7 +3,7 @@
 //
 // PCRE2 does not check the time while it matches. A single line is matched by code with a callback before each item of
 // the pattern, which checks the deadline. Many short lines are matched by code without callbacks, in calls that are
-// bounded by the length of the lines, by the backtracking at one place and by the number of places.
+// bounded by the length of the lines, by the backtracking at one place and by the size of a piece.
 #include "core/base/cleanup.h"
 #include "core/base/interrupt.h"
 #include "core/search/search_internal.h"
@@ -20,12 +20,12 @@ enum {
     CALLOUTS_UNCHECKED = 16,   // between two checks of the clock; each may go over the whole line
     HEAP_LIMIT = 65536,        // KiB, without JIT
     JIT_STACK_MAX = 8 << 20,
-    WINDOW = 4096, // places to try in one call
+    TAIL_LEAST = 3, // bytes; many lines hold a shorter one
 };
 
 static pcre2_code *compile(const char *pattern, size_t size, uint32_t options, int *number, size_t *offset)
 {
-    options |= PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_USE_OFFSET_LIMIT;
+    options |= PCRE2_UTF | PCRE2_MATCH_INVALID_UTF;
     pcre2_compile_context *context = pcre2_compile_context_create(NULL);
     if (!context) {
         *number = PCRE2_ERROR_NOMEMORY;
@@ -108,6 +108,17 @@ static bool works_on_pieces(const char *pattern, size_t size)
     return true;
 }
 
+// Size of the plain text with which a pattern for pieces ends, and so does each match: NULL in \w+ = NULL. Only lines
+// that hold it need be matched, and PCRE2 finds text faster than any pattern. 0: too short, or there are alternatives.
+static size_t tail_size(const char *pattern, size_t size)
+{
+    size_t start = size;
+    while (start > 0 && !memchr("\\^$.|?*+()[]{}", pattern[start - 1], 14))
+        start--;
+    bool is_escaped = start > 0 && pattern[start - 1] == '\\';
+    return is_escaped || size - start < TAIL_LEAST || memchr(pattern, '|', size) ? 0 : size - start;
+}
+
 static bool prepare_to_match(struct search_regex *regex)
 {
     regex->data = pcre2_match_data_create(1, NULL);
@@ -130,7 +141,11 @@ static int prepare(struct search_regex *regex, const char *pattern, size_t size,
         return -1;
     if (!has_empty_alternative(pattern, size)) {
         compile_to_machine_code(regex->line);
-        if (works_on_pieces(pattern, size))
+        bool on_pieces = works_on_pieces(pattern, size);
+        size_t tail = on_pieces ? tail_size(pattern, size) : 0;
+        if (tail > 0)
+            regex->tail = compile_for_pieces(pattern + size - tail, tail, options | PCRE2_CASELESS);
+        else if (on_pieces)
             regex->lines = compile_for_pieces(pattern, size, options | PCRE2_MULTILINE | PCRE2_ALT_CIRCUMFLEX);
     }
     *number = PCRE2_ERROR_NOMEMORY;
@@ -165,6 +180,7 @@ void search_regex_free(struct search_regex *regex)
         return;
     pcre2_code_free(regex->line);
     pcre2_code_free(regex->lines);
+    pcre2_code_free(regex->tail);
     pcre2_match_data_free(regex->data);
     pcre2_match_context_free(regex->context);
     pcre2_jit_stack_free(regex->stack);
@@ -208,48 +224,23 @@ static int look_at_clock(pcre2_callout_block *block, void *data)
     return now - scan->began > LINE_MILLISECONDS ? PCRE2_ERROR_MATCHLIMIT : 0;
 }
 
-// The last place to try in this call, not inside a character.
-static size_t window_end(const char *bytes, size_t size, size_t from)
-{
-    if (size - from <= WINDOW)
-        return size;
-    size_t last = from + WINDOW - 1;
-    while (last + 1 < size && search_is_continuation(bytes[last + 1]))
-        last++;
-    return last;
-}
-
-// Sets the limits for the next match of a code.
-static void set_limits(struct scan *scan, bool one_line, size_t size)
-{
-    size_t limit = one_line ? LINE_LIMIT + size * LINE_LIMIT_BYTE : LINES_LIMIT;
-    pcre2_set_match_limit(scan->regex->context, (uint32_t)limit);
-    pcre2_set_callout(scan->regex->context, look_at_clock, scan);
-    if (one_line)
-        scan->began = coarse_clock();
-}
-
 int search_match(struct scan *scan, const pcre2_code *code, const char *bytes, size_t size, size_t from,
                  struct span *found)
 {
     struct search_regex *regex = scan->regex;
     bool one_line = code == regex->line;
-    size_t last;
-    set_limits(scan, one_line, size);
-    do {
-        last = one_line ? size : window_end(bytes, size, from);
-        pcre2_set_offset_limit(regex->context, last);
-        int count = pcre2_match(code, (PCRE2_SPTR)bytes, size, from, 0, regex->data, regex->context);
-        if (count >= 0) {
-            const size_t *offsets = pcre2_get_ovector_pointer(regex->data);
-            *found = (struct span){offsets[0], offsets[1]};
-            return 1;
-        }
-        if (count == PCRE2_ERROR_CALLOUT || interrupt_check(scan->error) < 0)
-            return -1;
-        if (count != PCRE2_ERROR_NOMATCH)
-            return too_costly(scan, bytes + from, count);
-        from = last + 1;
-    } while (last < size);
-    return 0;
+    size_t limit = one_line ? LINE_LIMIT + size * LINE_LIMIT_BYTE : LINES_LIMIT;
+    pcre2_set_match_limit(regex->context, (uint32_t)limit);
+    pcre2_set_callout(regex->context, look_at_clock, scan);
+    if (one_line)
+        scan->began = coarse_clock();
+    int count = pcre2_match(code, (PCRE2_SPTR)bytes, size, from, 0, regex->data, regex->context);
+    if (count >= 0) {
+        const size_t *offsets = pcre2_get_ovector_pointer(regex->data);
+        *found = (struct span){offsets[0], offsets[1]};
+        return 1;
+    }
+    if (count == PCRE2_ERROR_CALLOUT || interrupt_check(scan->error) < 0)
+        return -1;
+    return count == PCRE2_ERROR_NOMATCH ? 0 : too_costly(scan, bytes + from, count);
 }

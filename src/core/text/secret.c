@@ -280,7 +280,7 @@ int secret_redact_copy(const char *text, size_t size, unsigned cuts, struct buff
         return 0;
     size_t done = end_of_first_rest(text, size, cuts), old_size = clean->size;
     int failed = done > 0 ? buffer_append(clean, redacted, strlen(redacted)) : 0;
-    for (size_t at = 0; (at = next_beginning(text, size, at)) < size && !failed; at++) {
+    for (size_t at = 0; (at = next_beginning(text, size, at)) + PART_LEAST <= size && !failed; at++) {
         struct sight sight = look(text, size, at);
         size_t end = cuts & SECRET_CUT_END && sight.begun >= PART_LEAST ? size : sight.end;
         if (end > 0 && at >= done)
@@ -318,4 +318,12 @@ int secret_redact(struct buffer *text, unsigned cuts)
         return -1;
     replace(text, &repaired);
     return 0;
+}
+
+int secret_append(const char *text, size_t size, unsigned cuts, struct buffer *out)
+{
+    cleanup_buffer struct buffer clean = {0};
+    if (buffer_append(&clean, text, size) < 0 || secret_redact(&clean, cuts) < 0)
+        return -1;
+    return buffer_append(out, clean.data, clean.size);
 }

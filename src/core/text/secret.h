@@ -39,6 +39,9 @@ int secret_redact_copy(const char *text, size_t size, unsigned cuts, struct buff
 // Returns 0, or -1 if memory is out.
 int secret_redact(struct buffer *text, unsigned cuts);
 
+// Appends a text as secret_redact leaves it.
+int secret_append(const char *text, size_t size, unsigned cuts, struct buffer *out);
+
 // For text that comes in pieces: the size of its first part, in which no secret is still open. *cut: that part ends
 // with a line whose last one to three characters may begin a secret in base64, as any word may; then the rest must be
 // redacted as cut at its start.

@@ -33,8 +33,8 @@ size_t text_count_newlines(const char *bytes, size_t size);
 // Characters of a UTF-8 text.
 size_t text_count_characters(const char *utf8, size_t size);
 
-// Size of a text inside a JSON string.
-size_t text_json_size(const char *utf8, size_t size);
+// Appends a text as it stands within the quotes of a JSON string.
+int text_json_append(const char *utf8, size_t size, struct buffer *out);
 
 // The offset at which a JSON text holds more values than most, members of objects and elements of arrays; size if it
 // does not. The text need not be valid.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The size of text in JSON strings, and how many values a JSON text holds, see text.h.
+// Text in JSON strings, and how many values a JSON text holds, see text.h.
 #include "core/text/text.h"
 
 #include <stdint.h>
@@ -12,17 +12,21 @@ static inline bool may_end_plain(uint64_t word)
     return (((word ^ ones * '"') - ones) | ((word ^ ones * '\\') - ones)) & high_bits;
 }
 
-size_t text_json_size(const char *utf8, size_t size)
+int text_json_append(const char *utf8, size_t size, struct buffer *out)
 {
-    size_t total = size;
+    static const char letters[] = "uuuuuuuubtnufruuuuuuuuuuuuuuuuuu", digits[] = "0123456789abcdef";
+    size_t done = 0;
     for (size_t i = 0; i < size; i++) {
         unsigned char c = (unsigned char)utf8[i];
-        if (c == '"' || c == '\\' || (c && c < ' ' && strchr("\b\t\n\f\r", c)))
-            total += 1; // \n
-        else if (c < ' ')
-            total += 5; // \u0001
+        if (c >= ' ' && c != '"' && c != '\\')
+            continue;
+        char letter = c < ' ' ? letters[c] : utf8[i];
+        char escape[] = {'\\', letter, '0', '0', digits[c >> 4], digits[c & 15]};
+        if (buffer_append(out, utf8 + done, i - done) < 0 || buffer_append(out, escape, letter == 'u' ? 6 : 2) < 0)
+            return -1;
+        done = i + 1;
     }
-    return total;
+    return buffer_append(out, utf8 + done, size - done);
 }
 
 // The offset of the quote that ends the string at `at`. Passes over eight plain bytes at once.

@@ -2,6 +2,7 @@
 local json = require "sba.util.json"
 local scratch = require "scratch"
 local step = require "sba.steps.search_files"
+local text = require "native.text"
 
 describe("the step search_files", function()
   local here = scratch()
@@ -16,10 +17,20 @@ describe("the step search_files", function()
   end
 
   it("gives matches and the same as text", function()
-    local result, text = run { pattern = "^int" }
+    local result, shown = run { pattern = "^int" }
     assert.equal('{"matches":[{"path":"a.c","line":1,"text":"int main(void)"},{"path":"src/b.h","line":1,"text":"int b;"}],' ..
       '"files_searched":2,"truncated":false}', json.encode(result, step.result))
-    assert.equal("a.c:1:int main(void)\nsrc/b.h:1:int b;\n", text)
+    assert.equal("a.c:1:int main(void)\nsrc/b.h:1:int b;\n", shown)
+  end)
+
+  it("escapes what JSON escapes", function()
+    local line = ' "\\/\127' .. text.repair(("\xC3"):rep(2))
+    for byte = 1, 31 do line = line .. (byte == 10 and "" or string.char(byte)) end
+    here:put('"\t', line .. " end")
+    local written = json.encode(run { pattern = "end" }, step.result)
+    local read = json.decode(written)
+    assert.same({ { path = '"\t', line = 1, text = line .. " end" } }, read.matches)
+    assert.equal(written, json.encode(read, step.result))
   end)
 
   it("takes path, include and ignore_case", function()
@@ -29,22 +40,22 @@ describe("the step search_files", function()
   end)
 
   it("succeeds where nothing matches", function()
-    local result, text = run { pattern = "nothing" }
+    local result, shown = run { pattern = "nothing" }
     assert.equal('{"matches":[],"files_searched":2,"truncated":false}', json.encode(result, step.result))
-    assert.equal("no match in 2 files\n", text)
+    assert.equal("no match in 2 files\n", shown)
   end)
 
   it("only flags what its own limit cuts", function()
-    local result, text = run { pattern = "^int", max_matches = 1 }
+    local result, shown = run { pattern = "^int", max_matches = 1 }
     assert.is_true(result.truncated)
-    assert.equal("a.c:1:int main(void)\n[stopped after 1 matching line; there are more: narrow pattern, path or include]\n", text)
+    assert.equal("a.c:1:int main(void)\n[stopped after 1 matching line; there are more: narrow pattern, path or include]\n", shown)
     assert.is_false(run({ pattern = "^int", max_matches = 2 }).truncated)
   end)
 
   it("returns 1,000 lines where no limit is set", function()
     here:put("many", ("int\n"):rep(1001))
     local result = run { pattern = "int", path = "many" }
-    assert.equal(1000, #result.matches)
+    assert.equal(1000, #json.decode(json.encode(result.matches)))
     assert.is_true(result.truncated)
   end)
 
