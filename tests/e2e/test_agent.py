@@ -46,7 +46,7 @@ class TheLoop(AgentCase):
 
     SLOW = {"content": "correct-horse-battery, I think", "fault": {"name": "pause", "seconds": 2.5}}
 
-    def test_what_a_model_says_is_told_as_it_comes(self):
+    def test_model_output_events(self):
         env = {"SBA_MCP_TOKEN": "correct-horse-battery"}
         outcome = self.run_agent(self.server(self.SLOW), env=env)
         events = [line["event"] for line in outcome.log]
@@ -101,17 +101,6 @@ class TheLoop(AgentCase):
                     self.assertIn("could not parse the tool call", self.told(server, 1))
                     self.assertEqual(outcome.events("model.retry"), [])
 
-    def test_context_files_are_told(self):
-        skills = self.job_directory / "context" / "skills"
-        skills.mkdir(parents=True)
-        (skills / "s.md").write_text("SKILL TEXT")
-        (self.job_directory / "context" / "requirements.md").write_text("- from a file\n")
-        server = self.server(model.ending())
-        self.assertEqual(self.run_agent(server).exit, 0)
-        task = server.chats()[0]["messages"][1]["content"]
-        self.assertIn("1. from a file\n", task)
-        self.assertIn("## Skills\n\n### s\n\nSKILL TEXT\n", task)
-
 
 class Commands(AgentCase):
     def told_of(self, shell, **options):
@@ -131,7 +120,7 @@ class Commands(AgentCase):
         outcome = self.run_job(self.job(self.sh("echo $0")))
         self.assertEqual(outcome.steps[0]["output"], "/bin/sh\n")
 
-    def test_nothing_waits_for_a_person(self):
+    def test_pagers_and_prompts_are_off(self):
         shell = "echo $PAGER $GIT_PAGER $GIT_EDITOR $CI $DEBIAN_FRONTEND $PIP_PROGRESS_BAR"
         self.assertEqual(self.told_of(shell), "cat cat true 1 noninteractive off\n")
         self.assertEqual(self.told_of(shell, env={"CI": "no", "GIT_EDITOR": "ed"}), "cat cat ed no noninteractive off\n")
@@ -154,7 +143,7 @@ class Tools(AgentCase):
         body = server.chats()[0]
         return {tool["function"]["name"]: tool["function"]["parameters"]["properties"] for tool in body["tools"]}, body
 
-    def test_those_that_are_taken_and_not_shown(self):
+    def test_apply_unified_diff_is_taken_and_not_shown(self):
         tools, body = self.shown()
         self.assertEqual((next(iter(tools)), "apply_unified_diff" in tools), ("run_command", False))
         self.assertLess(len(json.dumps(body["tools"])), 4000, "about 1,200 tokens")
@@ -183,7 +172,7 @@ class Budget(AgentCase):
         job["inference"].update(inference)
         return job
 
-    def test_requests(self):
+    def test_max_requests(self):
         look = [call("run_command", shell=f"echo {number}") for number in range(6)]
         server = self.server(*look[:4], finish("ok"))
         self.assertEqual(self.run_agent(server, job=self.job_with(max_requests=5)).exit, 0, "the last one counts")
@@ -197,7 +186,7 @@ class Budget(AgentCase):
         outcome = self.run_agent(server, "--resume", job=self.job_with(max_requests=5))
         self.assertEqual((outcome.code, len(server.chats())), ("constraint_violation", 5))
 
-    def test_tokens(self):
+    def test_max_total_tokens(self):
         look = [{**call("run_command", shell=f"echo {number}"), "prompt_tokens": 900, "completion_tokens": 100} for number in range(9)]
         server = self.server(*look)
         outcome = self.run_agent(server, job=self.job_with(max_total_tokens=4500))
@@ -206,7 +195,7 @@ class Budget(AgentCase):
         ends = [request["messages"][-1]["content"] for request in server.chats()]
         self.assertEqual(["Less than a fifth of the job's tokens is left" in end for end in ends], [False] * 4 + [True])
 
-    def test_questions_of_a_direct_job_too_and_not_anew_after_a_kill(self):
+    def test_max_requests_counts_ask_model_and_goes_on_with_resume(self):
         server = self.server(*[{"content": "4"}] * 3)
         once = self.sh("test -e begun || { touch begun; sleep 60; }")
         job = self.job(*[self.step("ask_model", prompt="2+2?")] * 2, once, self.step("ask_model", prompt="2+2?"),
@@ -232,11 +221,11 @@ class Budget(AgentCase):
     SCHEMA = {"type": "object", "required": ["count"], "additionalProperties": False,
               "properties": {"count": {"type": "integer", "minimum": 1}, "names": {"type": "array", "items": {"type": "string"}}}}
 
-    def test_a_text_that_reads_as_json_may_be_the_answer(self):
+    def test_answer_schema_of_a_text_that_reads_as_json(self):
         outcome = self.run_agent(self.server(call("list_tree"), call("finish", answer="1.5")), job=self.job_with(answer_schema={"type": "string"}))
         self.assertEqual((outcome.exit, outcome.answer), (0, '"1.5"'), outcome.message)
 
-    def test_an_answer_that_must_fit_a_schema(self):
+    def test_answer_schema(self):
         for form in FORMATS:
             for given in ({"count": 2, "names": ["a"]}, '{"count": 2, "names": ["a"]}'):
                 server = self.server(call("list_tree"), call("finish", answer="two"), call("finish", answer={"count": 0}), call("finish", answer=given))
@@ -259,7 +248,7 @@ class History(AgentCase):
     ARGUMENTS = {"path": "a", "append": False, "content": "line\n\"\u00e9\"", "mode": "0600"}
     TEXT = '{"arguments": {"path" :"a", "append":false,"content":"x"}, "tool": "write_file"}'
 
-    def test_calls(self):
+    def test_calls_go_back_to_the_model_as_it_wrote_them(self):
         for form in FORMATS:
             with self.subTest(form):
                 server = self.server(call("WriteFile", **self.ARGUMENTS), finish("ok"))
@@ -276,7 +265,7 @@ class History(AgentCase):
 
 
 class Plan(AgentCase):
-    def test_a_model_is_shown_how_to_reorder_its_list(self):
+    def test_todo_update_position(self):
         server = self.server(call("todo_update", id="3", position=1), call("list_tree"), finish("x"))
         outcome = self.run_agent(server, job=self.agent_job(context={"requirements": ["one", "two", "three"]}))
         tool = next(tool["function"] for tool in server.chats()[0]["tools"] if tool["function"]["name"] == "todo_update")
@@ -409,19 +398,6 @@ class AskModel(AgentCase):
         places = [system["content"].index(word) for word in ("TITLE", "DESCRIPTION", "BASE", "PROJECT", "TASK", "REQUIRED", "CRITERION",
                                                              "PREFERRED", "ADDED", "SKILL", "BRIEF", "Time left:", "Todo list:")]
         self.assertEqual(places, sorted(places))
-
-    def test_without_a_context_it_is_told_what_a_question_is(self):
-        server, outcome = self.ask({"content": "42"}, prompt="what?")
-        self.assert_end(outcome, 0)
-        system = server.chats()[0]["messages"][0]["content"]
-        self.assertIn("You answer one question", system)
-        self.assertNotIn("finish", system)
-
-    def test_an_answer_in_json(self):
-        schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
-        server, outcome = self.ask({"content": '{"a": 1}'}, prompt="x", json_schema=schema)
-        self.assertEqual(outcome.steps[0]["result"]["json"], {"a": 1})
-        self.assertEqual(server.chats()[0]["format"], schema)
 
     def ask_twice(self, first, second, schema):
         server = self.server({"content": first, "prompt_tokens": 10, "completion_tokens": 1}, {"content": second, "prompt_tokens": 20, "completion_tokens": 2})

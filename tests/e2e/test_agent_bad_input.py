@@ -4,7 +4,7 @@ import json
 import resource
 
 import sba
-from agent_case import FORMATS, AgentCase, calls, finish
+from agent_case import FORMATS, AgentCase, call, calls, finish
 from servers import model
 
 MEMORY = 512 << 20  # bytes of address space that the runner must do with; sanitizers need more
@@ -35,6 +35,18 @@ class Servers(BadInputCase):
         message = self.run_agent(server).result["failure_message"]
         self.assertIn(r"\x1b[2Ja b", message)
         self.assertFalse(set("\x1b\n") & set(message))
+
+    def test_whose_numbers_are_none(self):
+        """Negative and endless counts, and windows of nothing, are unknown: tokens are estimated then."""
+        for count in (-7, 0, 1 << 62, 1.5, "many"):
+            for form in FORMATS:
+                with self.subTest(f"{form} {count}"):
+                    reply = {**call("list_tree"), "prompt_tokens": count, "completion_tokens": count}
+                    server = self.server(reply, finish(), models={"m": {"context_length": count}})
+                    outcome = self.run_agent(server, form=form)
+                    self.assert_end(outcome, 0)
+                    for name in ("prompt_tokens", "completion_tokens"):
+                        self.assertIn(outcome.result["inference"][name], range(1, 10 ** 6))
 
 
 class Models(BadInputCase):

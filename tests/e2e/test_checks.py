@@ -73,20 +73,20 @@ class Direct(CheckCase):
         self.assertEqual((self.steps(outcome.result), self.verdicts(outcome.result)), ([("step-1", None, "failure")], [(None, None)]))
         self.assertFalse((self.workspace / "checked").exists())
 
-    def test_one_whose_program_does_not_exist_or_whose_directory_is_gone(self):
+    def test_a_check_that_cannot_start(self):
         outcome = self.run_job(self.direct(criterion("c", command="nonesuch"), criterion("d", command="true", working_dir="gone")))
         self.assert_failed(outcome)
         self.assertEqual(self.verdicts(outcome.result), [(False, "check")] * 2)
         self.assertEqual([step["error_code"] for step in outcome.steps], ["not_found"] * 2)
 
-    def test_one_that_hangs_ends_at_its_own_timeout_and_the_others_run(self):
+    def test_a_check_that_times_out(self):
         outcome = self.run_job(self.direct(criterion("c", command="sleep", args=["60"], timeout_seconds=0.3), criterion("d", command="true")))
         self.assert_failed(outcome)
         self.assertEqual(outcome.status, "failure")
         self.assertEqual(self.steps(outcome.result), [("check-1", 1, "timeout"), ("check-2", 2, "success")])
         self.assertEqual(self.verdicts(outcome.result), [(False, "check"), (True, "check")])
 
-    def test_one_that_hangs_until_the_deadline(self):
+    def test_a_check_at_the_jobs_deadline(self):
         slow = sba.slowness()
         outcome = self.run_job(self.direct(criterion("c", command="true"), criterion("d", command="sleep", args=["60"]),
                                            criterion("e", command="true"), max_runtime_seconds=2))
@@ -95,7 +95,7 @@ class Direct(CheckCase):
         self.assertEqual(self.steps(outcome.result), [("check-1", 1, "success"), ("check-2", 2, "timeout")])
         self.assertEqual(self.verdicts(outcome.result)[::2], [(True, "check"), (None, None)])
 
-    def test_one_that_floods(self):
+    def test_a_check_past_max_output_bytes(self):
         flood = "while :; do echo again and again and again; done"
         outcome = self.run_job(self.direct(criterion("c", shell=flood), max_output_bytes=10000))
         self.assert_failed(outcome, "constraint_violation")
@@ -184,7 +184,7 @@ class Agents(CheckCase):
                 self.assertEqual(len(server.chats()), 2)
                 (self.workspace / "a").unlink()
 
-    def test_a_failing_one_goes_back_to_the_model_with_the_end_of_its_output(self):
+    def test_a_failing_check_goes_back_to_the_model(self):
         server = self.server(call("list_tree"), finish("done", ("a is there", True, "step-1")), call("write_file", path="a", content="x"), finish("done"))
         outcome = self.run_agent(server, job=self.agent(self.A, criterion("d", command="true")))
         self.assert_passed(outcome)
@@ -196,7 +196,7 @@ class Agents(CheckCase):
             self.assertIn(words, told)
         self.assertEqual([item["note"] for item in outcome.result["todo"]["items"]], [None, None])
 
-    def test_at_most_three_times(self):
+    def test_a_failing_check_goes_back_three_times(self):
         server = self.server(call("list_tree"), *[finish("done", ("a is there", True, "step-1"))] * 4, {"content": "never asked"})
         outcome = self.run_agent(server, job=self.agent(self.A))
         self.assert_failed(outcome)
@@ -217,7 +217,7 @@ class Agents(CheckCase):
         self.assertEqual(self.verdicts(outcome.result), [(True, "check"), (True, "model")])
         self.assertEqual(len(outcome.steps), 2)  # no check ran while evidence was missing
 
-    def test_one_that_floods_is_cut_and_its_exit_status_decides(self):
+    def test_the_output_of_an_agents_check_is_cut(self):
         outcome = self.run_agent(self.server(call("list_tree"), finish("done")), job=self.agent(criterion("c", shell="seq 100000"), max_output_bytes=1000))
         self.assert_passed(outcome)
 

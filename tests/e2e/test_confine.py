@@ -49,7 +49,7 @@ class JobDirectory(ConfinedCase):
                 self.assert_untouched(done)
                 self.assertEqual(done.result["confinement"]["writes"], "landlock")
 
-    def test_one_that_a_command_closes_is_opened_again(self):
+    def test_chmod_of_the_job_directory_is_undone(self):
         for mode in (0, 0o600, 0o300):
             done, _ = self.shell(f"chmod {mode:o} {self.job_directory}; sleep 0.5")
             self.assert_end(done, 0)
@@ -113,14 +113,14 @@ class JobDirectory(ConfinedCase):
         self.assertIn(f"the job directory {self.job_directory} lies below {self.root}", done.message)
         self.assertFalse((self.workspace / "ran").exists())
 
-    def test_a_home_of_the_whole_image_gives_nothing(self):
+    def test_home_slash(self):
         done, said = self.shell(f"echo x > {self.job_directory}/result.json; echo x > {self.root}/other; echo over >&2", env={"HOME": "/", "TMPDIR": "/"})
         self.assertEqual(said.splitlines()[-1], "over")
         self.assert_untouched(done)
         self.assertFalse((self.root / "other").exists())
         self.assertNotIn("/", done.result["confinement"]["writable"])
 
-    def test_of_a_home_above_the_job_directory_what_lies_beside_the_way_is_writable(self):
+    def test_home_above_the_job_directory(self):
         (self.root / "cache").mkdir()
         (self.root / "file").touch()
         (self.root / "link").symlink_to("job")
@@ -131,7 +131,7 @@ class JobDirectory(ConfinedCase):
         self.assert_untouched(done)
         self.assertNotIn("partial", done.result["confinement"])
 
-    def test_where_too_much_lies_beside_it_nothing_is_and_that_is_said(self):
+    def test_home_with_too_many_entries(self):
         (self.root / "many").mkdir()
         for number in range(4100):
             (self.root / f"entry-{number}").touch()
@@ -179,7 +179,7 @@ class Token(ConfinedCase):
         done, said = self.read(f"cat {self.secret}/other /etc/hostname /proc/self/status >/dev/null && head -c1 /dev/zero | wc -c")
         self.assertEqual((done.exit, said.strip()), (0, "1"))
 
-    def test_one_below_a_writable_directory_is_said(self):
+    def test_a_token_below_a_writable_directory_is_partial(self):
         done, _ = self.read("true", SBA_WRITABLE=str(self.secret))
         self.assertIn(f"the agent's token {self.token} can be read by commands", done.result["confinement"]["partial"][0])
 
@@ -281,7 +281,7 @@ class OutOfReach(ConfinedCase):
         self.harm()
 
     @unittest.skipUnless(sba.UID and sba.may("unshare", "-pf", "--mount-proc", "true"), "no PID namespace is to be had here")
-    def test_nor_in_a_pid_namespace(self):
+    def test_no_command_signals_the_runner_in_a_pid_namespace(self):
         for name, wrapper in NAMESPACES.items():
             with self.subTest(name):
                 self.harm([*wrapper, *sba.AS_USER], **sba.AS_ROOT)
@@ -358,7 +358,7 @@ class Meddlers(ConfinedCase):
         noted = self.workspace / "noted"
         return done, noted.read_text() if noted.exists() else ""
 
-    def test_no_later_step_lasts_longer_than_it_may(self):
+    def test_a_step_that_is_stopped_or_traced_times_out(self):
         for what in ("stop", "trace"):
             with self.subTest(what):
                 slow = sba.slowness()
@@ -369,7 +369,7 @@ class Meddlers(ConfinedCase):
                 (self.workspace / "noted").unlink()
 
     @unittest.skipUnless(ABI, "this kernel has no Landlock")
-    def test_a_check_is_out_of_their_reach(self):
+    def test_a_check_cannot_be_stopped_or_traced(self):
         for what in ("stop", "trace") if ABI >= 6 else ("trace",):
             with self.subTest(what):
                 checks = [{"criterion": f"exit {code}", "check": {"shell": f"sleep 0.5; exit {code}"}} for code in (0, 1)]
@@ -379,7 +379,7 @@ class Meddlers(ConfinedCase):
 
 
 class Kernels(ConfinedCase):
-    def test_without_landlock_all_is_as_before(self):
+    def test_kernels_without_landlock(self):
         for number in ("ENOSYS", "EPERM"):
             wrapper = [f"{TOOLS}/without", "landlock", number]
             done, said = self.shell("echo works", wrapper=wrapper)
@@ -392,7 +392,7 @@ class Kernels(ConfinedCase):
         self.assertFalse((self.workspace / "ran").exists())
 
     @unittest.skipUnless(ABI, "this kernel has no Landlock")
-    def test_required_and_there(self):
+    def test_require_with_landlock(self):
         done, _ = self.shell("true", env={"SBA_CONFINE": "require"})
         self.assertEqual((done.exit, done.result["confinement"]["abi"]), (0, ABI))
 
@@ -402,7 +402,7 @@ class Kernels(ConfinedCase):
         self.assertIn(b"invalid value 'yes' for SBA_CONFINE; it must be one of auto, off, require", done.stderr)
 
     @unittest.skipUnless(ABI and shutil.which("strace") and not sba.IS_DEV, "wants Landlock, strace and the release build")
-    def test_version_1(self):
+    def test_landlock_version_1(self):
         old = [*sba.injecting("444", "retval=1:when=1"), "-f"]
         done, _ = self.shell(f"echo x > {self.job_directory}/other; echo y > here && mv here there && cat there", wrapper=old)
         self.assert_end(done, 0)

@@ -65,7 +65,7 @@ class Escapes(sba.SandboxCase):
                     self.assertNotIn(b"SECRET", outcome.result_bytes)
         self.outside_is_whole()
 
-    def test_as_it_is_written(self):
+    def test_paths_with_dots_and_absolute_paths(self):
         for path in ("..", "../outside/file", "in/../../outside/file", "in/../../workspace-evil/file", "./.././outside/file",
                      "missing/../../outside/file", f"{self.outside}/file", f"{self.sibling}/file", f"{self.workspace}-evil/file",
                      f"{self.workspace}/../outside/file", f"{self.workspace}/in/../../outside/file", "/etc/passwd",
@@ -110,7 +110,7 @@ class Escapes(sba.SandboxCase):
         for path in ("a", "a/x", "self"):
             self.refused(path, ("too_many_links",))
 
-    def test_no_files(self):
+    def test_fifos_sockets_and_devices(self):
         """FIFOs, sockets, devices and directories where a file is meant: refused at once, nothing hangs."""
         self.fifo("fifo")
         if sba.UID:
@@ -143,7 +143,7 @@ class Escapes(sba.SandboxCase):
             self.assertTrue((self.workspace / "link").is_symlink())
 
     @unittest.skipUnless(shutil.which("strace"), "wants strace")
-    def test_where_openat2_is_never_sure(self):
+    def test_openat2_that_gives_eagain(self):
         """It gives EAGAIN while something is renamed elsewhere: then our own walk finds the way, as strictly."""
         self.link("out", "../outside")
         job = self.job(self.step("read_file", path="in/side/file"), self.step("read_file", path="out/file"))

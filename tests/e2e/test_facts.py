@@ -21,7 +21,7 @@ class FactsCase(AgentCase):
 
 
 class Facts(FactsCase):
-    def test_they_are_told_once_before_the_task(self):
+    def test_facts_stand_once_before_the_task(self):
         self.put("src/main.c"), self.put("README.md"), self.put("sub/AGENTS.md", "x")
         server = self.server(call("list_tree"), OK)
         job = self.agent_job(context={"project_context": "PROJECT", "task_context": "TASK"})

@@ -233,7 +233,7 @@ class OwnFiles(FilesCase):
                 self.assertEqual((outcome.exit, steps[0]["error_code"]), (1, "permission_denied"), (step, steps))
                 self.assertIn("written by the runner alone", steps[0]["error"])
 
-    def test_names_like_theirs_elsewhere_are_files_as_others(self):
+    def test_a_result_json_elsewhere_is_an_ordinary_file(self):
         outcome, steps = self.steps_of(self.step("write_file", path="result.json", content="x"), self.step("read_file", path="result.json"), self.step("list_tree"))
         self.assertEqual((outcome.exit, [child["name"] for child in steps[2]["result"]["children"]]), (0, ["result.json"]))
 

@@ -50,7 +50,7 @@ class Ends(HostileCase):
         self.assertEqual(self.run_hostile(self.hostile("own_subreaper"), max_runtime_seconds=2).exit, 124)
         self.assertTrue((self.workspace / "reached").exists())
 
-    def test_stopped(self):
+    def test_a_stopped_command(self):
         done = self.run_hostile(self.hostile("stopped"), max_runtime_seconds=1)
         self.assertEqual((done.exit, self.first(done)["result"]["signal"]), (124, "SIGTERM"), done.result)
 

@@ -185,7 +185,7 @@ class Http(sba.SandboxCase):
                 self.assertIn(b"half", output)
                 self.assert_failure(output, "cut_off", "127.0.0.1")
 
-    def test_what_is_no_answer(self):
+    def test_broken_answers(self):
         for name, answer, limit, code, *words in (
                 ("nothing", says(), {}, "cut_off"),
                 ("garbage", says(b"SSH-2.0-x\r\n\r\n"), {}, "bad_answer"),

@@ -38,7 +38,7 @@ class JsonLogTest(SandboxCase):
                 self.assertEqual(outcome.stdout, b"", (name, form))
                 self.assertNotEqual(outcome.stderr, b"", (name, form))
 
-    def test_all_that_came_before_a_command_is_told_while_it_runs(self):
+    def test_events_are_written_before_a_command_runs(self):
         """What is kept back for one write is not kept until something ends."""
         turn = self.fifo()
         process = self.start(self.job(self.step("write_file", path="a", content="x"), self.step("run_command", argv=["true"]),

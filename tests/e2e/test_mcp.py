@@ -61,7 +61,7 @@ class Eras(Gateway):
         self.assertEqual((headers["Mcp-Method"], headers["Mcp-Name"]), ("tools/call", "echo"))
         self.assertNotIn("Mcp-Session-Id", headers)
 
-    def test_what_means_legacy(self):
+    def test_answers_to_the_probe_that_mean_legacy(self):
         for refuse in (lambda e: e.refuse(-32601, "Method not found", 404), lambda e: e.refuse(-32000, "Bad Request", 400),
                        lambda e: e.whole(b"<html>", 404, "text/html"), lambda e: e.whole(None, 405), lambda e: e.reply({}),
                        lambda e: e.refuse(-32022, "no", data={"supported": ["2025-06-18"]}),
@@ -72,7 +72,7 @@ class Eras(Gateway):
             first, _ = self.talk(self.server(tools={"echo": ECHO}, hook=mcp.only("server/discover", refuse)).url)
             self.assertEqual(first.get("era"), "legacy")
 
-    def test_what_does_not(self):
+    def test_answers_to_the_probe_that_are_failures(self):
         for code, refuse in (("unauthorized", lambda e: e.whole(None, 401)), ("refused", lambda e: e.whole(None, 403)),
                              ("gateway_failed", lambda e: e.whole(b"<html>", 502, "text/html")),
                              ("tool_refused", lambda e: e.refuse(-32021, "missing capability")),
@@ -196,7 +196,7 @@ class Streams(Gateway):
             self.assertEqual(said["failure"]["code"], "request_lost")
             self.assertEqual(len(server.messages("tools/call")), 1)
 
-    def test_noise(self):
+    def test_events_that_are_no_messages(self):
         for noise in ("{", '"text"', "<html>"):
             self.assertEqual(self.stream(lambda exchange, noise=noise: exchange.event(noise))[1]["failure"]["code"], "bad_answer")
 
@@ -209,7 +209,7 @@ class Streams(Gateway):
 
 
 class Sessions(Gateway):
-    def test_expiry(self):
+    def test_an_expired_session_is_opened_again(self):
         def tool(exchange):
             called.append(exchange.headers["Mcp-Session-Id"])
             return mcp.text("here")

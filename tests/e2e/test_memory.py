@@ -106,7 +106,7 @@ class SecondVersion(sba.SandboxCase):
     COUNTER = "/sys/fs/cgroup/memory.events"
     environment = {"SBA_WRITABLE": "/sys/fs/cgroup"}  # the command writes the count
 
-    def test_its_count_is_found(self):
+    def test_oom_kill_in_memory_events(self):
         fake = rf"mount -t tmpfs none /sys/fs/cgroup; printf 'low 0\nmax 0\noom 0\noom_kill 0\noom_group_kill 0\n' >{self.COUNTER}"
         count = rf"printf 'low 0\nmax 9\noom 1\noom_kill 1\noom_group_kill 7\n' >{self.COUNTER}"
         for script, code in (("exit 137", "step_failed"), (f"{count}; exit 137", "out_of_memory")):

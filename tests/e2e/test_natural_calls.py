@@ -45,7 +45,7 @@ class Commands(NaturalCallsCase):
               {"command": "test $PORT = 80 && ls x", "env": {"PORT": 80}}, {"command": "ls x", "working_dir": None, "stdin": None},
               {"Command": "ls x", "workingDir": "."}]
 
-    def test_one_meaning(self):
+    def test_commands_with_one_meaning_run(self):
         for form in FORMATS:
             between = [{"command": f"echo {number}"} for number in range(len(self.LISTED))]  # else it is the same call again and again
             told, outcome = self.answers(*[one for pair in zip(self.LISTED, between) for one in pair], form=form, replies=2)

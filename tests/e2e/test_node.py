@@ -218,7 +218,7 @@ class Jobs(NodeCase):
         outcome = self.as_node(job, SBA_EXECUTION_MODE="agent_inference", INFERENCE_PROXY_URL=self.server().url)
         self.assert_end(outcome, 1, "inference_unavailable")
 
-    def test_its_own_name_as_the_command(self):
+    def test_cynode_sba_as_the_only_argument(self):
         outcome = self.run_job(self.sent(("run_command", {"argv": ["true"]})), env={
             "SBA_JOB_PATH": str(self.job_directory / "job.json"), "SBA_RESULT_PATH": str(self.result_path), "CYNODE_WORKSPACE_DIR": str(self.workspace)},
             arguments=["cynode-sba"])

@@ -185,7 +185,7 @@ class ResumeTest(SandboxCase):
 
 
 class TwiceTest(SandboxCase):
-    def test_a_step_that_a_run_between_did_not_come_to_is_still_undone(self):
+    def test_an_append_is_undone_after_a_refused_resume(self):
         """The second run ends before it comes to the append that the first one had done."""
         job = self.job(self.step("write_file", path="log", content="line\n", append=True), shell("cat log"))
         self.run_job(job)

@@ -126,7 +126,7 @@ class Commands(SecretCase):
                     self.assertEqual(outcome.code, "constraint_violation")
                     self.assert_clean(outcome)
 
-    def test_other_steps(self):
+    def test_file_steps(self):
         name = TOKEN.replace("/", "-")
         secret_name = "sba-" + "y" * 30
         self.put(f"directory/{secret_name}", "text")

@@ -46,7 +46,7 @@ class Degenerate(AgentCase):
         self.assertEqual([(body["options"] if form == "ollama" else body).get("temperature") for body in (second, third)], [1.0, usual])
         self.assertEqual([line["level"] for line in outcome.log if line["event"] == "model.repetition"], ["warning"])
 
-    def test_the_job_goes_on(self):
+    def test_a_reply_that_repeats_itself_is_stopped(self):
         for form in FORMATS:
             for name, text in self.REPEATED.items():
                 for field in ("content", "thinking"):
@@ -60,7 +60,7 @@ class Degenerate(AgentCase):
         self.assert_stopped(server, self.run_agent(server, form="openai"), "openai")
         self.assertEqual(list(self.workspace.iterdir()), [])
 
-    def test_three_in_a_row_end_the_job_with_the_reason(self):
+    def test_three_replies_that_repeat_themselves_end_the_job(self):
         server = self.server(*[{"content": "ha " * 10000}] * 4)
         outcome = self.run_agent(server)
         self.assertEqual((outcome.code, len(server.chats())), ("agent_stuck", 3), outcome.result)
