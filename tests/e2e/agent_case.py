@@ -25,6 +25,11 @@ class AgentCase(sba.SandboxCase):
         environment = {variable: server.url + suffix, **(env or {})}
         return self.run_job(job or self.agent_job(), *more, env=environment, **options)
 
+    def run_replies(self, *replies, models=None, **options):
+        """Runs an agent's job whose model says these; gives the outcome and the server."""
+        server = self.server(*replies, models=models)
+        return self.run_agent(server, **options), server
+
     def told(self, server, number):
         """The end of a chat request, without the time and the todo list behind it. number: of the request, from 0."""
         return server.chats()[number]["messages"][-1]["content"].split("\n\nTime left:")[0]

@@ -217,6 +217,10 @@ class SandboxCase(unittest.TestCase):
         """Runs a job to its end."""
         return self.outcome_of(self.start(job, *more, **options), timeout)
 
+    def run_steps(self, *steps, **fields):
+        """Runs a job of these steps to its end."""
+        return self.run_job(self.job(*steps, **fields))
+
     def run_and_signal(self, job, number, condition, what, *more, **options):
         """Runs a job and sends the runner a signal once condition() holds. what: that which is waited for."""
         process = self.start(job, *more, **options)
@@ -250,26 +254,17 @@ class SandboxCase(unittest.TestCase):
         self.assertLess(lasted, max_runtime_seconds + IN_TIME * max(slow, slowness(), 1 if LONG else 3))
 
 
-def timeless(result):
-    """A result, or a part of one, as text: without what differs from run to run."""
-    differ = {"started_at", "finished_at", "duration_ms", "cpu_time_ms", "max_rss_bytes"}
+def timeless(result, *more):
+    """A result, or a part of one, as text: without what differs from run to run, and without more."""
+    differ = {"started_at", "finished_at", "duration_ms", "cpu_time_ms", "max_rss_bytes", *more}
     return json.dumps(json.loads(json.dumps(result), object_hook=lambda part: {name: part[name] for name in part if name not in differ}))
 
 
 def without_times(result):
-    """What must be equal in two runs of the same job."""
-    whole = json.loads(json.dumps(result))
-    for field in ("started_at", "finished_at", "duration_ms", "resource_usage"):
-        del whole[field]
+    """What must be equal in two runs of the same job, though a file that the killed run wrote is there already when the step is done again."""
+    whole = json.loads(timeless(result, "created", "note"))
     for step in whole["steps"]:
-        for field in ("started_at", "duration_ms"):
-            del step[field]
-        for field in ("duration_ms", "cpu_time_ms", "max_rss_bytes", "created"):
-            (step.get("result") or {}).pop(field, None)
-        # A file that the killed run wrote is there already when the step is done again.
         step["output"] = step.get("output", "").replace("created ", "wrote ", 1)
-    for item in whole["todo"]["items"]:
-        item["note"] = None
     return whole
 
 

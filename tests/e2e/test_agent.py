@@ -28,8 +28,7 @@ class TheLoop(AgentCase):
                 self.assertIn("hello", json.dumps(server.chats()[2]))
 
     def test_a_model_outside_the_list_is_never_named(self):
-        server = self.server({"content": "x"}, models={"other": {}})
-        outcome = self.run_agent(server, env={"INFERENCE_MODEL": "other"})
+        outcome, server = self.run_replies({"content": "x"}, models={"other": {}}, env={"INFERENCE_MODEL": "other"})
         self.assertEqual(outcome.code, "inference_unavailable")
         self.assertNotIn("other", json.dumps([request["body"] for request in server.requests]))
 
@@ -117,14 +116,14 @@ class Commands(AgentCase):
         self.assertRegex(server.chats()[0]["messages"][0]["content"], r"Shell: \S+/bash\n")
         context = {"acceptance_criteria": [{"criterion": "c", "check": {"shell": "test $0 = /bin/sh"}}]}
         self.assertEqual(self.told_of("echo ${0##*/}", job=self.agent_job(context=context)), "bash\n")
-        outcome = self.run_job(self.job(self.sh("echo $0")))
+        outcome = self.run_steps(self.sh("echo $0"))
         self.assertEqual(outcome.steps[0]["output"], "/bin/sh\n")
 
     def test_pagers_and_prompts_are_off(self):
         shell = "echo $PAGER $GIT_PAGER $GIT_EDITOR $CI $DEBIAN_FRONTEND $PIP_PROGRESS_BAR"
         self.assertEqual(self.told_of(shell), "cat cat true 1 noninteractive off\n")
         self.assertEqual(self.told_of(shell, env={"CI": "no", "GIT_EDITOR": "ed"}), "cat cat ed no noninteractive off\n")
-        outcome = self.run_job(self.job(self.sh("echo [$PAGER]")))
+        outcome = self.run_steps(self.sh("echo [$PAGER]"))
         self.assertEqual(outcome.steps[0]["output"], "[]\n")
 
     def test_a_command_that_takes_too_long_says_what_it_printed_and_what_helps(self):
@@ -178,8 +177,7 @@ class Budget(AgentCase):
         self.assertEqual(self.run_agent(server, job=self.job_with(max_requests=5)).exit, 0, "the last one counts")
         ends = [request["messages"][-1]["content"] for request in server.chats()]
         self.assertEqual(["Less than a fifth of the job's requests is left" in end for end in ends], [False] * 4 + [True])
-        server = self.server(*look)
-        outcome = self.run_agent(server, job=self.job_with(max_requests=5))
+        outcome, server = self.run_replies(*look, job=self.job_with(max_requests=5))
         self.assertEqual((outcome.exit, outcome.code, len(server.chats())), (1, "constraint_violation", 5))
         self.assertIn("inference.max_requests is reached: 5 of 5 requests", outcome.message)
         self.assertEqual(len(outcome.steps), 5)
@@ -188,8 +186,7 @@ class Budget(AgentCase):
 
     def test_max_total_tokens(self):
         look = [{**call("run_command", shell=f"echo {number}"), "prompt_tokens": 900, "completion_tokens": 100} for number in range(9)]
-        server = self.server(*look)
-        outcome = self.run_agent(server, job=self.job_with(max_total_tokens=4500))
+        outcome, server = self.run_replies(*look, job=self.job_with(max_total_tokens=4500))
         self.assertEqual((outcome.code, len(server.chats())), ("constraint_violation", 5))
         self.assertIn("inference.max_total_tokens is reached: 5000 of 4500 tokens", outcome.message)
         ends = [request["messages"][-1]["content"] for request in server.chats()]
@@ -251,8 +248,7 @@ class History(AgentCase):
     def test_calls_go_back_to_the_model_as_it_wrote_them(self):
         for form in FORMATS:
             with self.subTest(form):
-                server = self.server(call("WriteFile", **self.ARGUMENTS), finish("ok"))
-                outcome = self.run_agent(server, form=form)
+                outcome, server = self.run_replies(call("WriteFile", **self.ARGUMENTS), finish("ok"), form=form)
                 self.assert_end(outcome, 0)
                 self.assertEqual((self.workspace / "a").read_text(), 'line\n"\u00e9"')
                 said = next(message for message in server.chats()[1]["messages"] if message["role"] == "assistant")
@@ -327,8 +323,7 @@ class Ending(AgentCase):
             self.assertRegex(self.told(server, 2), "^No tool was called yet. If the job needs none, call finish once more")
         server = self.server(finish("done"), call("run_command", shell="exit 3"), finish("It cannot be run."))
         self.assertEqual(self.run_agent(server).result["final_answer"], "It cannot be run.")
-        server = self.server(call("finish", answer="there is no disk", status="failed"))
-        outcome = self.run_agent(server)
+        outcome, server = self.run_replies(call("finish", answer="there is no disk", status="failed"))
         self.assertEqual((outcome.exit, outcome.code, len(server.chats())), (1, "agent_gave_up", 1))
 
     def test_a_criterion_that_is_not_met_ends_at_once(self):
@@ -342,8 +337,7 @@ class Ending(AgentCase):
 
     def test_three_replies_that_are_empty_or_cannot_be_read(self):
         for replies in ([{"content": ""}] * 9, [{"content": text, "done_reason": "length"} for text in "ababab"]):
-            server = self.server(*replies)
-            outcome = self.run_agent(server)
+            outcome, server = self.run_replies(*replies)
             self.assertEqual(outcome.code, "agent_stuck", outcome.message)
             self.assertEqual(len(server.chats()), 3)
 
@@ -450,8 +444,7 @@ class ResumeAndReplay(AgentCase):
     SCRIPT = (call("write_file", path="a", content="one"), call("run_command", shell="cat a"), finish("all done"))
 
     def recorded(self):
-        server = self.server(*self.SCRIPT)
-        outcome = self.run_agent(server)
+        outcome, server = self.run_replies(*self.SCRIPT)
         self.assert_end(outcome, 0)
         return outcome, self.recording()
 

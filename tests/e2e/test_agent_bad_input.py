@@ -42,8 +42,7 @@ class Servers(BadInputCase):
             for form in FORMATS:
                 with self.subTest(f"{form} {count}"):
                     reply = {**call("list_tree"), "prompt_tokens": count, "completion_tokens": count}
-                    server = self.server(reply, finish(), models={"m": {"context_length": count}})
-                    outcome = self.run_agent(server, form=form)
+                    outcome, server = self.run_replies(reply, finish(), models={"m": {"context_length": count}}, form=form)
                     self.assert_end(outcome, 0)
                     for name in ("prompt_tokens", "completion_tokens"):
                         self.assertIn(outcome.result["inference"][name], range(1, 10 ** 6))
@@ -57,8 +56,7 @@ class Models(BadInputCase):
                ("read_file", {"pth": "a", "nope": True}), ("todo_add", {"title": 7}), ("todo_update", {"id": {}}),
                ("read_output", {"step": 1}), ("finish", {"answer": ["x"], "acceptance": "all"})]
         for form in FORMATS:
-            server = self.server(calls(*bad), model.ending())
-            outcome = self.run_agent(server, form=form)
+            outcome, server = self.run_replies(calls(*bad), model.ending(), form=form)
             self.assert_complete(outcome)
             self.assertEqual([step["type"] for step in outcome.steps], ["list_tree"])  # of the end
             told = self.tool_answers(server, 1)

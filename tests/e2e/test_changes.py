@@ -83,7 +83,7 @@ class Changes(ChangesCase):
         self.assertEqual((changes["files"], changes["truncated"], self.patch.exists()), ([], False, False))
 
     def test_it_is_not_reported_unasked(self):
-        done = self.run_job(self.job(self.step("write_file", path="a", content="b")))
+        done = self.run_steps(self.step("write_file", path="a", content="b"))
         self.assertNotIn("workspace_changes", done.result)
         done = self.run_job(self.job(self.step("write_file", path="a", content="c")), env={"SBA_REPORT_CHANGES": "1"})
         self.assertEqual(self.actions(done.result["workspace_changes"]), {"a": "modified"})

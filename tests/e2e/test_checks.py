@@ -222,8 +222,7 @@ class Agents(CheckCase):
         self.assert_passed(outcome)
 
     def test_a_job_that_ends_otherwise_says_that_nothing_was_checked(self):
-        server = self.server(*[call("run_command", shell="exit 1")] * 4)
-        outcome = self.run_agent(server, job=self.agent("plain", self.A))
+        outcome, server = self.run_replies(*[call("run_command", shell="exit 1")] * 4, job=self.agent("plain", self.A))
         self.assert_failed(outcome, "agent_stuck")
         self.assertEqual(self.verdicts(outcome.result), [(None, None)] * 2)
 

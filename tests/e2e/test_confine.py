@@ -62,7 +62,7 @@ class JobDirectory(ConfinedCase):
 
     def test_what_an_earlier_step_left_cannot_either(self):
         late = f"(sleep 0.3; echo x > {self.job_directory}/other; echo tried > tried) >/dev/null 2>&1 &"
-        done = self.run_job(self.job(self.sh(late), self.sh("sleep 1; cat tried")))
+        done = self.run_steps(self.sh(late), self.sh("sleep 1; cat tried"))
         self.assertEqual(done.steps[1]["output"], "tried\n")
         self.assertFalse((self.job_directory / "other").exists())
 
@@ -306,7 +306,7 @@ class Signals(ConfinedCase):
     def test_a_command_that_ends_the_launcher_ends_nothing_else(self):
         end = "for p in /proc/$PPID/task/*; do kill -{} ${{p##*/}}; done 2>/dev/null; true"
         steps = [self.sh(end.format("KILL")), self.sh(end.format("STOP")), self.sh(f"echo after; touch {self.job_directory}/x; true")]
-        done = self.run_job(self.job(*steps * 5))
+        done = self.run_steps(*steps * 5)
         self.assert_end(done, 0)
         self.assertEqual({step["output"].splitlines()[0] for step in done.steps[2::3]}, {"after"})
         self.assertFalse((self.job_directory / "x").exists())
@@ -354,7 +354,7 @@ class Meddlers(ConfinedCase):
     def meddled(self, what, *steps, **fields):
         """Runs steps beside a process that meddles; gives the outcome, and what it could do."""
         self.put("meddler.py", MEDDLER)
-        done = self.run_job(self.job(self.step("run_command", argv=["/usr/bin/python3", "meddler.py", what]), *steps, **fields))
+        done = self.run_steps(self.step("run_command", argv=["/usr/bin/python3", "meddler.py", what]), *steps, **fields)
         noted = self.workspace / "noted"
         return done, noted.read_text() if noted.exists() else ""
 

@@ -93,7 +93,7 @@ class CorruptRecords(AgentCase):
         self.check_reports()
 
     def test_a_report_with_a_failure_code_of_a_later_version(self):
-        self.run_job(self.job(self.step("run_command", command="false")))
+        self.run_steps(self.step("run_command", command="false"))
         result = json.loads(self.result_path.read_bytes())
         result["failure_code"] = "moon_phase"
         self.result_path.write_text(json.dumps(result))

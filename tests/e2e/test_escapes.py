@@ -120,7 +120,7 @@ class Escapes(sba.SandboxCase):
         for path in list(self.workspace.iterdir()):
             self.give(path)
             self.refused(path.name, ("not_a_file",), [self.step("read_file", path=path.name), self.step("write_file", path=path.name, content="x")])
-        outcome = self.run_job(self.job(self.step("list_tree"), self.step("search_files", pattern="x", path=".")))
+        outcome = self.run_steps(self.step("list_tree"), self.step("search_files", pattern="x", path="."))
         self.assert_end(outcome, 0)
         types = {entry["name"]: entry["type"] for entry in outcome.steps[0]["result"]["children"]}
         self.assertEqual(types, {"fifo": "fifo", "socket": "socket", "in": "directory", **({"device": "device"} if sba.UID else {})})

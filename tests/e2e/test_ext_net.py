@@ -14,7 +14,7 @@ class Jobs(sba.SandboxCase):
             self.assertIn(word, outcome.message)
 
     def test_what_was_wanted_is_said_in_result_and_log(self):
-        outcome = self.run_job(self.job(self.step("run_command", command="true"), FETCH, self.step("run_command", command="true")))
+        outcome = self.run_steps(self.step("run_command", command="true"), FETCH, self.step("run_command", command="true"))
         self.assert_ends(outcome, "ext_net_required", "step 2 (step-2, run_command): the command `curl", "exit code 6",
                          f"it wanted the host {NOWHERE}, and the job's ext_net_allowed is false: curl: (6) Could not resolve host")
         self.assertEqual((outcome.exit, outcome.status), (1, "failure"))
@@ -32,7 +32,7 @@ class Jobs(sba.SandboxCase):
         for arguments in ({"command": "make"}, {"command": "./setup"}, {"shell": f"wget -nv -O- https://{NOWHERE}/a | tar xz"},
                           {"shell": f"curl -fsSL https://{NOWHERE}/a 2>&1 || exit 1"}):
             with self.subTest(arguments):
-                self.assert_ends(self.run_job(self.job(self.step("run_command", **arguments))), "ext_net_required", NOWHERE)
+                self.assert_ends(self.run_steps(self.step("run_command", **arguments)), "ext_net_required", NOWHERE)
 
     def test_tests_that_print_such_words(self):
         self.put("test_offline.py", "import sys, unittest\n\n\nclass Offline(unittest.TestCase):\n"
@@ -43,14 +43,14 @@ class Jobs(sba.SandboxCase):
         for arguments in ({"argv": ["python3", "-B", "-m", "unittest"]}, {"argv": ["grep", "-r", "resolve", ".", "missing"]},
                           {"shell": "cat log >&2; kill -9 $$"}):
             with self.subTest(arguments):
-                self.assert_ends(self.run_job(self.job(self.step("run_command", **arguments))), "step_failed")
+                self.assert_ends(self.run_steps(self.step("run_command", **arguments)), "step_failed")
 
     def test_a_service_of_the_jobs_own_that_does_not_run(self):
-        self.assert_ends(self.run_job(self.job(self.step("run_command", argv=["curl", "-sS", "http://127.0.0.1:1/"]))), "step_failed")
+        self.assert_ends(self.run_steps(self.step("run_command", argv=["curl", "-sS", "http://127.0.0.1:1/"])), "step_failed")
 
     def test_a_step_that_ran_out_of_time_is_a_timeout(self):
         step = self.sh(f"curl -sS https://{NOWHERE}/; sleep 60", timeout_seconds=1)
-        self.assert_ends(self.run_job(self.job(step)), "timeout")
+        self.assert_ends(self.run_steps(step), "timeout")
 
 
 class Agents(AgentCase):

@@ -129,7 +129,7 @@ class ArtifactsAsAPlace(FactsCase):
 
     def test_a_job_without_one_says_so(self):
         (self.job_directory / "artifacts").write_text("in its place")
-        outcome = self.run_job(self.job(self.step("write_file", path="$CYNODE_ARTIFACTS_DIR/a", content="x")))
+        outcome = self.run_steps(self.step("write_file", path="$CYNODE_ARTIFACTS_DIR/a", content="x"))
         self.assertEqual((outcome.exit, outcome.steps[0]["error_code"]), (1, "not_found"))
         self.assertIn("this job has no artifacts directory; give a path of the workspace", outcome.message)
         self.assertEqual(os.listdir(self.workspace), [])

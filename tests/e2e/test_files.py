@@ -20,7 +20,7 @@ STRACE = shutil.which("strace")
 
 class FilesCase(sba.SandboxCase):
     def steps_of(self, *steps, **fields):
-        outcome = self.run_job(self.job(*steps, **fields))
+        outcome = self.run_steps(*steps, **fields)
         return outcome, outcome.steps
 
     def state(self):
@@ -71,7 +71,7 @@ class Files(FilesCase):
         with open(self.put("sparse"), "wb") as file:
             file.truncate(10 << 40)
         begun = time.monotonic()
-        outcome = self.run_job(self.job(self.step("read_file", path="sparse", max_bytes=10), max_runtime_seconds=1))
+        outcome = self.run_steps(self.step("read_file", path="sparse", max_bytes=10), max_runtime_seconds=1)
         self.assert_end(outcome, 124, "timeout")
         self.assertLess(time.monotonic() - begun, 30)
 
@@ -253,7 +253,7 @@ class Search(sba.SandboxCase):
     def search(self, **arguments):
         """The outcome of a job of one search."""
         fields = {name: arguments.pop(name) for name in ("max_runtime_seconds", "max_output_bytes") if name in arguments}
-        return self.run_job(self.job(self.step("search_files", **arguments), **fields))
+        return self.run_steps(self.step("search_files", **arguments), **fields)
 
     def found(self, **arguments):
         """What is found, as a list of (path, line, text)."""
@@ -309,7 +309,7 @@ class Search(sba.SandboxCase):
         for arguments, words in (({"pattern": "("}, "pattern: invalid regular expression: missing closing parenthesis, at byte 2"),
                                  ({"pattern": "x", "include": "\0"}, "include: expected a string without NUL"),
                                  ({"pattern": "x", "include": "*.{c,h"}, "/steps/1/arguments/include: the glob \"*.{c,h\" is malformed")):
-            outcome = self.run_job(self.job(self.step("write_file", path="made", content=""), self.step("search_files", **arguments)))
+            outcome = self.run_steps(self.step("write_file", path="made", content=""), self.step("search_files", **arguments))
             self.assertEqual((outcome.exit, (self.workspace / "made").exists()), (2, False))
             self.assertIn(words, outcome.message)
 

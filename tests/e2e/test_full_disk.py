@@ -32,7 +32,7 @@ class FullDisk(AgentCase):
                 with open(self.disk / "filler", "wb", buffering=0) as filler, self.assertRaises(OSError):
                     while True:
                         filler.write(b"x" * 4096)
-                done = self.run_job(self.job(self.sh("touch ran")))
+                done = self.run_steps(self.sh("touch ran"))
                 self.assertEqual(done.exit, 3, done.stderr)
                 result = done.result_on_stderr
                 self.assertEqual((result["failure_code"], [step["status"] for step in result["steps"]]), ("environment_invalid", []), result)

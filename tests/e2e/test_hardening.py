@@ -52,7 +52,7 @@ class Children(sba.SandboxCase):
 
     def test_get_signals_as_a_shell_would_give_them(self):
         # Python itself ignores SIGPIPE and SIGXFSZ, so the command is a shell's grep.
-        status = self.run_job(self.job(self.step("run_command", command="grep", args=["^Sig[BI]", "/proc/self/status"])))
+        status = self.run_steps(self.step("run_command", command="grep", args=["^Sig[BI]", "/proc/self/status"]))
         internal = 1 << 31 | 1 << 32  # glibc keeps signals 32 and 33 for itself
         for line in status.steps[0]["result"]["stdout"].splitlines():
             self.assertEqual(int(line.split()[1], 16) & ~internal, 0, line)

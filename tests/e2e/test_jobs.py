@@ -26,7 +26,7 @@ class EndTest(SandboxCase):
         self.assertEqual(outcome.log[-1]["event"], "job.finished")
 
     def test_a_job_without_steps_succeeds(self):
-        self.check_end(self.run_job(self.job()), "success", None, 0, [])
+        self.check_end(self.run_steps(), "success", None, 0, [])
 
     def test_a_failing_step_ends_the_job_and_the_rest_is_skipped(self):
         job = self.job(shell("echo fine"), shell("echo partly; echo wrong >&2; exit 7"), shell("touch never"), shell("true"))
@@ -47,7 +47,7 @@ class EndTest(SandboxCase):
 
     def test_the_deadline_is_one_for_all_steps(self):
         steps = [shell("sleep 0.4") for _ in range(20)]
-        outcome = self.run_job(self.job(*steps, max_runtime_seconds=1))
+        outcome = self.run_steps(*steps, max_runtime_seconds=1)
         self.assertEqual((outcome.status, outcome.exit), ("timeout", 124))
         self.assertLess(outcome.result["duration_ms"], 4000)
 
@@ -72,7 +72,7 @@ class EndTest(SandboxCase):
         self.assertEqual(self.outcome_of(process).result["failure_code"], "cancelled")
 
     def test_output_past_the_jobs_bound(self):
-        outcome = self.run_job(self.job(shell("yes"), shell("true"), max_output_bytes=5000))
+        outcome = self.run_steps(shell("yes"), shell("true"), max_output_bytes=5000)
         self.check_end(outcome, "failure", "constraint_violation", 1, ["failure", "skipped"])
         result = outcome.steps[0]["result"]
         self.assertEqual((len(result["stdout"]), result["stdout_truncated"]), (5000, True))
@@ -80,7 +80,7 @@ class EndTest(SandboxCase):
         self.assertEqual((cut["kept_bytes"], cut["limit_bytes"]), (5000, 5000))
         self.assertIn("the output was cut to 5000 bytes (limit: 5000)", cut["error"])
         self.put("long", "x" * 100)
-        (cut,) = self.run_job(self.job(self.step("read_file", path="long", max_bytes=10))).events("step.output_truncated")
+        (cut,) = self.run_steps(self.step("read_file", path="long", max_bytes=10)).events("step.output_truncated")
         self.assertIn("the output was cut to 10 bytes of 100 (limit: 10)", cut["error"])
 
     def test_a_missing_workspace(self):
@@ -94,7 +94,7 @@ class EndTest(SandboxCase):
         self.assertEqual((outcome.events("job.accepted"), len(outcome.events("job.refused"))), ([], 1))
 
     def test_an_invalid_job_keeps_its_ids(self):
-        outcome = self.run_job(self.job(self.step("no_such_step"), surprise=1))
+        outcome = self.run_steps(self.step("no_such_step"), surprise=1)
         self.check_refused(outcome)
         self.assertEqual((outcome.result["job_id"], outcome.result["task_id"]), ("job-1", "task-1"))
         errors = outcome.events("job.refused")[0]["errors"]
@@ -140,7 +140,7 @@ FIELDS = ["exit_code", "stdout", "stderr", "stdout_truncated", "stderr_truncated
 
 class Commands(sba.SandboxCase):
     def run_step(self, **arguments):
-        done = self.run_job(self.job(self.step("run_command", **arguments)))
+        done = self.run_steps(self.step("run_command", **arguments))
         return done, done.steps[0]
 
     def test_the_ways_to_name_a_command(self):

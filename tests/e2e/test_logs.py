@@ -17,7 +17,7 @@ class JsonLogTest(SandboxCase):
     environment = {"SBA_CONFINE": "off"}  # else a job below /tmp has a line more: confinement.partial
 
     def test_every_line_is_an_event_of_this_job(self):
-        outcome = self.run_job(self.job(self.step("write_file", path="a", content="x"), self.step("read_file", path="none")))
+        outcome = self.run_steps(self.step("write_file", path="a", content="x"), self.step("read_file", path="none"))
         log = [json.loads(line) for line in outcome.stderr.splitlines()]
         for line in log:
             self.assertEqual(list(line)[:6], ["ts", "level", "event", "job_id", "task_id", "version"])

@@ -120,14 +120,14 @@ class ManySteps(sba.SandboxCase):
 
     def test_memory_does_not_grow_with_them(self):
         step = self.sh("head -c 30000 /dev/zero | tr '\\0' x")
-        done = self.run_job(self.job(*[step] * 2000, max_runtime_seconds=600))
+        done = self.run_steps(*[step] * 2000, max_runtime_seconds=600)
         self.assertEqual((done.exit, [step["output"] for step in done.steps]), (0, ["x" * 30000] * 2000))
         self.assertLess(done.result["resource_usage"]["max_rss_bytes"], 12 << 20)
 
     def test_a_journal_that_a_command_changed(self):
         """It is said, and nothing of it is believed. Below /tmp the commands may write to it."""
         for script in ("printf x >>", "printf x | dd conv=notrunc of=", ": >"):
-            done = self.run_job(self.job(self.sh("echo one"), self.sh(f"{script}{self.job_directory}/journal.jsonl")))
+            done = self.run_steps(self.sh("echo one"), self.sh(f"{script}{self.job_directory}/journal.jsonl"))
             self.assertEqual((done.exit, done.code, done.steps), (1, "internal_error", []))
             self.assertIn("journal.jsonl was changed by a command", done.message)
 

@@ -14,8 +14,7 @@ class NaturalCallsCase(AgentCase):
         list_of_calls = [call if isinstance(call, tuple) else ("run_command", call) for call in list_of_calls]
         size = -(-len(list_of_calls) // replies)
         parts = [list_of_calls[start:start + size] for start in range(0, len(list_of_calls), size)]
-        server = self.server(*[calls(*part) for part in parts], finish("done"))
-        outcome = self.run_agent(server, form=form)
+        outcome, server = self.run_replies(*[calls(*part) for part in parts], finish("done"), form=form)
         self.assertEqual(outcome.code, code, outcome.result)
         told = self.tool_answers(server, -1)
         told[-1] = told[-1].split("\n\nTime left:")[0]
@@ -79,7 +78,7 @@ class Commands(NaturalCallsCase):
 
     def test_in_a_job_a_command_is_a_program(self):
         for arguments in ({"command": "ls x"}, {"cmd": "ls x"}):
-            outcome = self.run_job(self.job(self.step("run_command", **arguments)))
+            outcome = self.run_steps(self.step("run_command", **arguments))
             self.assert_end(outcome, 2, "schema_validation")
 
 
@@ -137,8 +136,7 @@ class Mistakes(NaturalCallsCase):
         self.assertEqual((outcome.exit, len(outcome.steps)), (0, 1), outcome.result)
 
     def test_from_the_sixth_on_they_cannot_be_read(self):
-        server = self.server(*self.WRONG, finish("done"))
-        outcome = self.run_agent(server)
+        outcome, server = self.run_replies(*self.WRONG, finish("done"))
         self.assertEqual(outcome.code, "agent_stuck", outcome.result)
         self.assertEqual(len(server.chats()), 8)
 

@@ -9,8 +9,7 @@ from agent_case import AgentCase, call, calls, finish
 class ReadingCase(AgentCase):
     def told(self, *list_of_calls, **job):
         """What the model is told of these calls."""
-        server = self.server(calls(*list_of_calls), finish("ok"), finish("ok"))
-        outcome = self.run_agent(server, job=self.agent_job(**job))
+        outcome, server = self.run_replies(calls(*list_of_calls), finish("ok"), finish("ok"), job=self.agent_job(**job))
         self.assertTrue(outcome.steps or not list_of_calls, outcome.result)
         answers = [answer.split("\n\nTime left:")[0] for answer in self.tool_answers(server, 1)]
         self.assertEqual(len(answers), len(list_of_calls))

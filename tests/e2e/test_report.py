@@ -82,7 +82,7 @@ class ReportTest(ReportCase):
 
     def test_commands_are_whole_and_a_shell_takes_them(self):
         words = ["printf", "%s\n", "it's", "a b", "$HOME", "x" * 1000, "", "last"]
-        self.run_job(self.job(self.step("run_command", argv=words), self.step("run_command", argv=["A=b"])))
+        self.run_steps(self.step("run_command", argv=words), self.step("run_command", argv=["A=b"]))
         page, _ = self.page(self.result_path)
         command = re.search(r"\$ (printf .*? last)", page.text, re.S)[1]
         printed = subprocess.run(["sh", "-c", command], capture_output=True, check=True).stdout.decode()
@@ -90,7 +90,7 @@ class ReportTest(ReportCase):
         self.assertIn("$ 'A=b'", page.text)
 
     def test_the_end_of_the_output_stands_under_the_outcome(self):
-        self.run_job(self.job(self.step("run_command", command="true"), self.sh("seq 300; echo cause >&2; exit 3")))
+        self.run_steps(self.step("run_command", command="true"), self.sh("seq 300; echo cause >&2; exit 3"))
         page, source = self.page(self.result_path)
         banner = source[source.index('class="why'):source.index("<main>")]
         self.assertIn('<a href="#s2">Step 2 (step-2, run_command) failed</a>', banner)
@@ -101,7 +101,7 @@ class ReportTest(ReportCase):
 
     def test_colours_of_a_command_are_left_out(self):
         script = r"printf 'a\033[1;31mred\033[0m \033[38;5;46mgreen\033[2Jcleared\n\033[42mon\033[K\n 50%%\r100%%\n'"
-        self.run_job(self.job(self.sh(script)))
+        self.run_steps(self.sh(script))
         _, source = self.page(self.result_path)
         self.assertIn('ared green<b class="byte">\\x1b</b>[2Jcleared\non\n100%\n', source)
 
@@ -131,7 +131,7 @@ class ReportTest(ReportCase):
         self.assertIn("so far\n", page.text)
 
     def test_the_job_must_be_the_very_one(self):
-        self.run_job(self.job(self.step("run_command", command="true")))
+        self.run_steps(self.step("run_command", command="true"))
         other = self.job(self.step("run_command", command="false"))
         (self.job_directory / "job.json").write_text(json.dumps(other))
         page, _ = self.page(self.result_path)

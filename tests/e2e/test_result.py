@@ -33,7 +33,7 @@ class FormTest(SandboxCase):
         self.assertEqual([step["index"] for step in result["steps"]], [0, 1, 2])
 
     def test_times_and_usage(self):
-        result = self.run_job(self.job(self.sh("sleep 0.2"))).result
+        result = self.run_steps(self.sh("sleep 0.2")).result
         started, finished = parse_time(result["started_at"]), parse_time(result["finished_at"])
         self.assertEqual(len(result["started_at"]), len("2026-01-31T09:05:00.123Z"))
         self.assertLessEqual(abs((finished - started).total_seconds() * 1000 - result["duration_ms"]), 100)
@@ -93,7 +93,7 @@ class FormTest(SandboxCase):
         self.assertEqual(self.run_job(job).exit, 0)
 
     def test_nothing_but_its_files_is_left_in_the_job_directory(self):
-        self.run_job(self.job(self.sh("true")))
+        self.run_steps(self.sh("true"))
         self.assertEqual(sorted(os.listdir(self.job_directory)), ["artifacts", "job.json", "journal.jsonl", "result.json", "todo.json"])
         self.assertEqual(self.result_path.stat().st_mode & 0o7777, 0o644)
 
@@ -107,7 +107,7 @@ class ArtifactTest(SandboxCase):
     def test_regular_files_below_the_directory_beside_the_result(self):
         script = ("cd $CYNODE_ARTIFACTS_DIR && mkdir -p a/b && printf one > a/b/1 && : > 0 && ln -s 0 link && mkfifo fifo && "
                   "ln -s / root")
-        outcome = self.run_job(self.job(self.sh(script)))
+        outcome = self.run_steps(self.sh(script))
         self.check_artifacts(outcome, {"a/b/1": b"one", "0": b""})
 
     def test_a_directory_of_ones_own(self):
@@ -157,7 +157,7 @@ class DurableTest(SandboxCase):
 
 class UsageTest(SandboxCase):
     def test_what_commands_use_counts(self):
-        done = self.run_job(self.job(self.step("run_command", argv=["/usr/bin/python3", "-c", "x = bytearray(300 << 20)"])))
+        done = self.run_steps(self.step("run_command", argv=["/usr/bin/python3", "-c", "x = bytearray(300 << 20)"]))
         self.assertGreater(done.result["resource_usage"]["max_rss_bytes"], 300 << 20)
 
 

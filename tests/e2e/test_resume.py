@@ -180,7 +180,7 @@ class ResumeTest(SandboxCase):
     def test_a_link_in_the_journals_place_is_not_followed(self):
         target = self.put("target", "untouched")
         self.journal_file.symlink_to(target)
-        self.assertEqual(self.run_job(self.job(*self.counted("one"))).exit, 0)
+        self.assertEqual(self.run_steps(*self.counted("one")).exit, 0)
         self.assertEqual(target.read_text(), "untouched")
 
 
@@ -226,7 +226,7 @@ class LockTest(SandboxCase):
         self.give(self.journal_file)
         with open(self.journal_file, "rb") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
-            outcome = self.run_job(self.job(shell("touch never")))
+            outcome = self.run_steps(shell("touch never"))
         self.assertEqual((outcome.exit, outcome.result), (2, None), outcome.stderr)
         self.assertEqual(self.journal_file.read_text(), "of another runner, torn")
         self.assertFalse((self.workspace / "never").exists())
@@ -290,7 +290,7 @@ class InterruptedTest(SandboxCase):
         self.assertEqual((len(step["output"]), step["output_truncated"]), (4096, True))
 
     def test_a_step_that_is_over_leaves_nothing(self):
-        outcome = self.run_job(self.job(shell("echo said; sleep 0.5; echo more"), shell("sleep 0.3; exit 1")))
+        outcome = self.run_steps(shell("echo said; sleep 0.5; echo more"), shell("sleep 0.3; exit 1"))
         self.assertNotIn("running_step", outcome.result)
 
 

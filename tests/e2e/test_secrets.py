@@ -160,7 +160,7 @@ class Commands(SecretCase):
         self.put("text", text)
         steps = [self.step("run_command", command="cat", args=["text"]), self.step("read_file", path="text"),
                  self.step("search_files", pattern="e")]
-        with_secret, without = self.run_secret(self.job(*steps)), self.run_job(self.job(*steps))
+        with_secret, without = self.run_secret(self.job(*steps)), self.run_steps(*steps)
         for one, other in zip(with_secret.steps, without.steps):
             for field in ("stdout", "content", "encoding", "sha256", "matches"):
                 self.assertEqual(one["result"].get(field), other["result"].get(field))

@@ -10,8 +10,7 @@ from servers import tokens
 
 class Circles(AgentCase):
     def assert_stuck(self, replies, requests, form="ollama"):
-        server = self.server(*replies)
-        outcome = self.run_agent(server, form=form)
+        outcome, server = self.run_replies(*replies, form=form)
         self.assertEqual(outcome.code, "agent_stuck", outcome.result)
         self.assertEqual(len(server.chats()), requests, outcome.result)
         return server
@@ -61,8 +60,7 @@ class Degenerate(AgentCase):
         self.assertEqual(list(self.workspace.iterdir()), [])
 
     def test_three_replies_that_repeat_themselves_end_the_job(self):
-        server = self.server(*[{"content": "ha " * 10000}] * 4)
-        outcome = self.run_agent(server)
+        outcome, server = self.run_replies(*[{"content": "ha " * 10000}] * 4)
         self.assertEqual((outcome.code, len(server.chats())), ("agent_stuck", 3), outcome.result)
         self.assertIn("over and over", outcome.message)
         temperatures = [body["options"].get("temperature") for body in server.chats()]
@@ -95,8 +93,7 @@ class SmallWindows(AgentCase):
                 replies = [call("run_command", shell=shell) for shell in self.OUTPUTS.values()]
                 replies += [call("write_file", path=f"{form}.txt", content=long), call("run_command", shell=f"grep -c line {form}.txt"),
                             call("read_output", step="step-1", offset_bytes=50000), finish("all seen")]
-                server = self.server(*replies, models=self.models())
-                outcome = self.run_agent(server, form=form)
+                outcome, server = self.run_replies(*replies, models=self.models(), form=form)
                 self.assertEqual((outcome.exit, outcome.result.get("final_answer")), (0, "all seen"), outcome.message)
                 self.assertEqual((server.refused, len(outcome.steps)), (0, len(self.OUTPUTS) + 2))
                 self.assert_within(server, form, self.WINDOW)
@@ -164,8 +161,7 @@ class BoundReplies(AgentCase):
     def test_a_long_text_is_written_at_once(self):
         whole = "".join(f"{number:5}" for number in range(3000))
         written = {"content": json.dumps({"thought": "", "tool": "write_file", "arguments": {"path": "a", "content": whole}})}
-        server = self.server(written, ToolsThatAreLost.FINISH, models=self.MODELS)
-        outcome = self.run_agent(server)
+        outcome, server = self.run_replies(written, ToolsThatAreLost.FINISH, models=self.MODELS)
         self.assertEqual((outcome.exit, (self.workspace / "a").read_text()), (0, whole), outcome.result)
 
 

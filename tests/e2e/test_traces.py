@@ -96,7 +96,7 @@ class TheTrace(TraceCase):
         self.assertEqual(outcome.steps[0]["output"], TRACEPARENT + "\n")
         self.assertIn(f"\r\ntraceparent: {TRACEPARENT}\r\n", report.heads[0])
         self.assertEqual({line["trace_id"] for line in outcome.log}, {TRACE})
-        outcome = self.run_job(self.job(shell("true")))
+        outcome = self.run_steps(shell("true"))
         self.assertTrue(all("trace_id" not in line for line in outcome.log))
 
     def test_a_context_that_is_not_one_begins_a_new_trace(self):

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A scripted model server that speaks Ollama's API and the OpenAI-compatible one, with every fault a client may meet.
 
-    python3 tests/servers/model.py --script FILE [--listen 127.0.0.1:0 | unix:/path]
-
-prints its URL and serves until it is ended. In tests:
-
     with model.Server({"models": {"m": {}}, "replies": [{"content": "hi"}]}) as server: ... server.url, server.requests
 
 The script (all but models and replies may be left out):
@@ -30,18 +26,12 @@ The script (all but models and replies may be left out):
 Where prompt_tokens is not given, it is a quarter of the request's bytes. Every request is kept in server.requests,
 {"at", "method", "path", "headers", "body", "size"}; at is when it was whole, in seconds; body is decoded.
 """
-import argparse
-import contextlib
 import itertools
 import json
-import pathlib
-import signal
-import sys
 import threading
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # for where this file is the program
-from servers import faults, listener, tokens  # noqa: E402
+from servers import faults, listener, tokens
 
 CREATED = "2026-01-31T09:05:00.123Z"
 
@@ -361,18 +351,3 @@ class Server(listener.Listener):
             answer.begin(form.kind)
             faults.stream(fault, answer, writer, self.stopping)
         return answer.keep
-
-
-def main():
-    parser = argparse.ArgumentParser(description="A scripted model server.")
-    parser.add_argument("--script", required=True)
-    parser.add_argument("--listen", default="127.0.0.1:0")
-    options = parser.parse_args()
-    script = json.loads(pathlib.Path(options.script).read_text(encoding="utf-8"))
-    with Server(script, options.listen) as server, contextlib.suppress(KeyboardInterrupt):
-        print(server.url, flush=True)
-        signal.pause()
-
-
-if __name__ == "__main__":
-    main()
