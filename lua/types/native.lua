@@ -285,9 +285,7 @@
 ---@field sha256 fun(bytes: string): string lower-case hex
 ---@field base64_encode fun(bytes: string): string
 ---@field base64_decode fun(base64: string): string?, native.failure? strict RFC 4648, padding required. invalid
----Estimates how many tokens a text costs a model, rather too many than too few: words of prose and source code; digits, hexadecimal and
----base64; and what is not ASCII.
----@field tokens fun(utf8: string): integer, integer, integer
+---@field tokens fun(utf8: string): integer how many tokens it costs a model: an estimate, rather too many than too few
 ---@field json_past fun(bytes: string, most: integer): integer? the offset, from 0, where a JSON text holds more values than most
 
 ---@class native.line_editor reads lines from a terminal

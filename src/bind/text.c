@@ -161,11 +161,8 @@ static int f_tokens(lua_State *L)
 {
     size_t size;
     const char *utf8 = luaL_checklstring(L, 1, &size);
-    struct tokens sum = tokens_estimate(utf8, size);
-    lua_pushinteger(L, (lua_Integer)sum.words);
-    lua_pushinteger(L, (lua_Integer)sum.dense);
-    lua_pushinteger(L, (lua_Integer)sum.other);
-    return 3;
+    lua_pushinteger(L, (lua_Integer)tokens_estimate(utf8, size));
+    return 1;
 }
 
 static int f_json_past(lua_State *L)

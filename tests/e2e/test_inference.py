@@ -90,7 +90,6 @@ class Replies(InferenceCase):
             self.assertEqual((run.reply["content"], run.reply["thinking"]), ("I look.", "hm, hm, hm"))
             self.assertEqual((run.reply["prompt_tokens"], run.reply["completion_tokens"]), (50, 9))
             self.assertEqual(run.answers[0]["text"], "I look.")
-            self.assertEqual(run.reply["notes"], [])
 
     SHAPES = {
         "on the last line": ({"tool_calls": [CALL], "fault": "calls_on_done"}, {}),
@@ -99,7 +98,7 @@ class Replies(InferenceCase):
         "byte by byte": ({"content": "grüße \U0001F600", "tool_calls": [CALL], "fault": "byte_by_byte"}, {"content": "grüße \U0001F600"}),
         "lines that end CR LF": ({"content": "hello", "tool_calls": [CALL], "fault": "crlf"}, {"content": "hello"}),
         "text of a model that knows better": (
-            {"content": '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.c"}}\n</tool_call>'}, {"notes": ["the calls came as text"]}),
+            {"content": '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.c"}}\n</tool_call>'}, {}),
     }
 
     def test_a_call_in_every_shape(self):

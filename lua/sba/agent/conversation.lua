@@ -44,20 +44,12 @@ function conversation:add(message)
   table.insert(self.fresh, message)
 end
 
----The estimate for a text.
----@param utf8 string
----@return integer tokens
-function conversation.estimate(utf8)
-  local words, dense, other = text.tokens(utf8)
-  return words + dense + other
-end
-
 local function estimate(message)
   local pieces = { (message.content or "") .. (message.thinking or "") }
   for _, call in ipairs(message.tool_calls or {}) do
     pieces[#pieces + 1] = call.name .. "\n" .. (call.written or json.encode(call.arguments or {}))
   end
-  return MESSAGE + conversation.estimate(table.concat(pieces, "\n"))
+  return MESSAGE + text.tokens(table.concat(pieces, "\n"))
 end
 
 ---@param message table
@@ -76,7 +68,7 @@ end
 
 ---@param utf8 string
 ---@return integer tokens of a text at the end of a message
-function conversation:text(utf8) return math.ceil(conversation.estimate(utf8) * self.scale) end
+function conversation:text(utf8) return math.ceil(text.tokens(utf8) * self.scale) end
 
 ---The server has counted a prompt: its new messages, and the first time its tools, cost what the others leave of the count.
 ---@param status integer tokens of what was sent besides messages and tools

@@ -64,7 +64,7 @@ local function request(state, most)
   return {
     messages = talk.messages, status = status, tools = state.shown, accepted = state.accepted,
     tool_choice = state.without_call and "required" or nil, temperature = state.stuck:temperature(),
-    max_tokens = longest_reply(size, after + talk.tools + state.status_tokens), on_text = state.run.context.tick,
+    max_tokens = longest_reply(size, after + talk.tools + state.status_tokens),
   }
 end
 
@@ -77,13 +77,11 @@ end
 
 local function send(state, wanted)
   local run, session = state.run, state.session
-  run.log:event("info", "model.request", { model = session.model, provider = session.dialect.provider, messages = #wanted.messages })
   run.todo:flush()
   run.checkpoint:hurry()
   run.live:model(session.model)
-  local reply, failure = session:chat(wanted)
+  local reply, failure = models.ask(run, session, wanted)
   run.live:finish()
-  if failure and failure.used then models.count(run, session.model, failure.used) end
   return reply, failure
 end
 

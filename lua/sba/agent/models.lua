@@ -61,6 +61,19 @@ function models.count(run, model, used)
   for _, name in ipairs { "prompt_tokens", "completion_tokens", "duration_ms" } do all[name] = all[name] + (used[name] or 0) end
 end
 
+---Asks a model. What it used is counted once its reply is taken, or at once where the job's time or a signal ended the request.
+---@param run run
+---@param session inference.session
+---@param request inference.request
+---@return inference.reply?, inference.failure?
+function models.ask(run, session, request)
+  run.log:event("info", "model.request", { model = session.model, provider = session.dialect.provider, messages = #request.messages })
+  request.on_text = run.context.tick
+  local reply, failure = session:chat(request)
+  if failure and failure.used then models.count(run, session.model, failure.used) end
+  return reply, failure
+end
+
 ---Counts a reply, and logs it.
 ---@param run run
 ---@param model string

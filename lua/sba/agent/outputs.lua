@@ -2,7 +2,6 @@
 -- What tools answered: shown to the model as head and tail with the lines that are left out, kept whole so that read_output gives
 -- the rest: in outputs/ next to the result, or in memory where there is no such directory.
 
-local estimate = require "sba.agent.conversation".estimate
 local excerpt = require "sba.util.excerpt"
 local file = require "native.file"
 local lines = require "sba.util.lines"
@@ -48,7 +47,7 @@ end
 ---@return integer? bytes nil: all of it may be shown
 function outputs:fitting(part, count)
   local most = self.tokens // (count or 1)
-  local tokens = #part > most and estimate(part) or 0
+  local tokens = #part > most and text.tokens(part) or 0
   return tokens > most and math.max(1, #part * most // tokens) or nil
 end
 

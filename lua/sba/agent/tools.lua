@@ -3,10 +3,10 @@
 -- finish. Not all that is taken is shown.
 
 local acceptance = require "sba.agent.acceptance"
-local estimate = require "sba.agent.conversation".estimate
 local json = require "sba.util.json"
 local phrases = require "sba.agent.words"
 local rules = require "sba.gateway.rules"
+local text = require "native.text"
 local tools_of = require "sba.model.tools"
 
 local tools = {}
@@ -138,7 +138,7 @@ end
 ---@param list agent.tool[]
 ---@return integer tokens
 function tools.cost(list)
-  return math.ceil(estimate(tools_of.json(list)) * CHEAPER)
+  return math.ceil(text.tokens(tools_of.json(list)) * CHEAPER)
 end
 
 --- The gateway's tools that have room, in its order and named apart from our own, and the names of the others.

@@ -339,21 +339,20 @@ end
 ---@param raw inference.raw_call[]
 ---@param tools inference.tool[]
 ---@param session { calls: integer, ids: table<string, boolean> } numbers the calls that have no id of their own
----@return inference.call[] list, string[] notes
+---@return inference.call[]
 function calls.normal(raw, tools, session)
-  local list, notes = json.array {}, {}
+  local list = json.array {}
   for i, given in ipairs(raw) do
     local arguments, mistake = calls.arguments(given.arguments)
     local meant = calls.name(given.name, tools)
     local called = type(given.name) == "string" and text.cut(redact(given.name), LONGEST_NAME) or "(no name)"
-    if meant and meant ~= given.name then notes[#notes + 1] = ("the tool %s was taken for %s"):format(words.quoted(called), meant) end
     list[i] = {
       id = unused_id(session, given.id), name = meant or called, arguments = arguments or {}, mistake = mistake,
       written = arguments and written(given),
       called = meant and called ~= meant and called:find("^[%w_-]+$") and #called <= LONGEST_CALLED and called or nil,
     }
   end
-  return list, notes
+  return list
 end
 
 return calls

@@ -26,7 +26,6 @@ local LEAST_REPEATED_ARGUMENTS <const> = 16384 -- bytes of arguments, which may 
 ---@field completion_tokens? integer
 ---@field is_estimated? boolean the tokens are: the server did not say them
 ---@field duration_ms integer of the request that was answered
----@field notes string[] what was lenient or odd, for the log; a JSON array
 
 ---@param on_text? fun(piece: string) is given the content as it comes
 function reply.new(on_text)
@@ -99,7 +98,7 @@ end
 local function find_text(result, tools)
   local found, more = calls.find(result.content, tools)
   if found then
-    result.content, result.notes[#result.notes + 1] = more, "the calls came as text"
+    result.content = more
   else
     result.unreadable, result.is_like_a_call = more, more and true
   end
@@ -115,7 +114,7 @@ function reply:stopped(repeated)
   local why = ("it repeated %s over and over"):format(words.quoted(repeated))
   return {
     content = repetition.without(content, repeated), thinking = repetition.without(thought, repeated),
-    tool_calls = json.array {}, notes = json.array { "the reply was stopped: " .. why }, done_reason = "repetition", unreadable = why,
+    tool_calls = json.array {}, done_reason = "repetition", unreadable = why,
   }
 end
 
@@ -138,27 +137,18 @@ end
 function reply:finish(outcome, tools, as_text, session)
   local content, thought = texts(self)
   local result = {
-    content = content, thinking = thought, tool_calls = json.array {}, notes = json.array {},
+    content = content, thinking = thought, tool_calls = json.array {},
     done_reason = outcome.done_reason, prompt_tokens = outcome.prompt_tokens, completion_tokens = outcome.completion_tokens,
   }
-  local list, notes = self.raw_calls, result.notes
-  if outcome.done_reason == "length" then
-    notes[1] = #list > 0 and "the reply was cut for its length, its calls are left out" or nil
-    return result
-  end
+  local list = self.raw_calls
+  if outcome.done_reason == "length" then return result end -- its calls may be cut
   for _, call in ipairs(list) do call.arguments = call.fragments and table.concat(call.fragments) or call.arguments end
   if tools and as_text then
     list = read_text(result, tools)
   elseif tools and #list == 0 then
     list = find_text(result, tools)
   end
-  if #list > MOST_CALLS then
-    notes[#notes + 1] = ("of %d calls the first %d are kept"):format(#list, MOST_CALLS)
-    list = table.move(list, 1, MOST_CALLS, 1, {})
-  end
-  local lenient
-  result.tool_calls, lenient = calls.normal(list, tools or {}, session)
-  table.move(lenient, 1, #lenient, #notes + 1, notes)
+  result.tool_calls = calls.normal(table.move(list, 1, MOST_CALLS, 1, {}), tools or {}, session)
   return result
 end
 

@@ -117,19 +117,11 @@ local function ask_of(self, request)
   return ask
 end
 
-local function tokens_of(list)
-  local total = 0
-  for _, part in ipairs(list) do
-    local words, dense, other = text.tokens(part)
-    total = total + words + dense + other
-  end
-  return math.ceil(total)
-end
-
 --- Adds what a request used, where the server does not say it.
 local function estimate(into, ask, builder)
-  into.prompt_tokens = tokens_of(ask.messages) + tokens_of { ask.tools }
-  into.completion_tokens = tokens_of(builder:pieces())
+  into.prompt_tokens, into.completion_tokens = text.tokens(ask.tools or ""), 0
+  for _, message in ipairs(ask.messages) do into.prompt_tokens = into.prompt_tokens + text.tokens(message) end
+  for _, piece in ipairs(builder:pieces()) do into.completion_tokens = into.completion_tokens + text.tokens(piece) end
   return into
 end
 
@@ -195,8 +187,8 @@ end
 --- A server that could not parse its model's tool call did answer: the model is told, as of any reply that cannot be read.
 local function unparsed(failure)
   return {
-    content = "", thinking = "", tool_calls = json.array {}, notes = json.array { "the server could not parse the model's tool call" },
-    done_reason = "stop", duration_ms = 0, unreadable = "the server could not parse the tool call: " .. http.shown(failure.words),
+    content = "", thinking = "", tool_calls = json.array {}, done_reason = "stop", duration_ms = 0,
+    unreadable = "the server could not parse the tool call: " .. http.shown(failure.words),
   }
 end
 
@@ -233,9 +225,7 @@ end
 local function count_unread(self, request, result)
   if not request.tools or self.supports_tools == false or not result.unreadable or result.done_reason == "repetition" then return end
   self.unread = self.unread + 1
-  if self.unread < MOST_UNREAD then return end
-  self.supports_tools = false
-  table.insert(result.notes, "calls as text could not be read again; from now on the tools are told as text")
+  if self.unread >= MOST_UNREAD then self.supports_tools = false end
 end
 
 local own_fields <const> = { properties = { tool_calls = { enum = {} }, done_reason = { enum = {} } } }

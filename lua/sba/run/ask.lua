@@ -62,13 +62,8 @@ return function(run)
     local session = sessions[key]
     if not session then return nil, failure end
     local messages = messages_of(run, session, request)
-    run.log:event("info", "model.request", { model = session.model, provider = session.dialect.provider, messages = #messages })
-    local reply
-    reply, failure = session:chat { messages = messages, json_schema = request.json_schema, on_text = run.context.tick }
-    if not reply then
-      if failure.used then models.count(run, session.model, failure.used) end
-      return nil, failure
-    end
+    local reply, unanswered = models.ask(run, session, { messages = messages, json_schema = request.json_schema })
+    if not reply then return nil, unanswered end
     models.replied(run, session.model, reply)
     reply.model = session.model
     return reply

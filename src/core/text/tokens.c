@@ -32,56 +32,56 @@ static bool is_of_base64(unsigned char byte)
 }
 
 // Adds the run of letters and digits at the start of bytes. Returns its size, as the functions below do.
-static size_t add_run(const unsigned char *bytes, size_t size, struct tokens *sum)
+static size_t add_run(const unsigned char *bytes, size_t size, size_t *sum)
 {
     size_t end = 0, digits = 0;
     for (; end < size && is_of_base64(bytes[end]); end++)
         digits += kind_of(bytes[end]) == DIGIT;
     size_t share = end >= LONG_DENSE ? DIGITS_OF_LONG : DIGITS_OF_DENSE;
     if (end >= LEAST_DENSE && digits * share >= end) {
-        sum->dense += end - (end - digits) / 5;
+        *sum += end - (end - digits) / 5;
         return end;
     }
-    sum->dense += digits;
+    *sum += digits;
     for (size_t i = 0, letters = 0; i < end; i++) {
         enum kind kind = kind_of(bytes[i]);
         letters = kind == LETTER ? letters + 1 : 0;
-        sum->words += kind == MARK || letters % LETTERS_A_TOKEN == 1;
+        *sum += kind == MARK || letters % LETTERS_A_TOKEN == 1;
     }
     return end;
 }
 
 // Adds blanks or punctuation. Many that are equal are few tokens, and two marks are often one. A blank before a word
 // belongs to its token; one before a digit does not.
-static size_t add_equal(const unsigned char *bytes, size_t size, enum kind kind, struct tokens *sum)
+static size_t add_equal(const unsigned char *bytes, size_t size, enum kind kind, size_t *sum)
 {
     size_t end = 1;
     while (end < size && bytes[end] == bytes[0])
         end++;
     enum kind next = size > 1 ? kind_of(bytes[1]) : CONTROL;
     if (end == 1 && bytes[0] == ' ') {
-        sum->dense += next == DIGIT;
+        *sum += next == DIGIT;
         return 1;
     }
-    sum->words += 1 + end / 8;
+    *sum += 1 + end / 8;
     return end == 1 && kind == MARK && next == MARK ? 2 : end;
 }
 
 // Adds a character that is not ASCII. Of those with two bytes, Greek and Cyrillic cost less than Latin, Hebrew and
 // Arabic.
-static size_t add_character(const unsigned char *bytes, size_t size, struct tokens *sum)
+static size_t add_character(const unsigned char *bytes, size_t size, size_t *sum)
 {
     size_t end = 1;
     while (end < size && end < 4 && (bytes[end] & 0xC0) == 0x80)
         end++;
     bool is_cheap = end == 1 || (bytes[0] >= 0xCE && bytes[0] <= 0xD3);
-    sum->other += is_cheap ? 1 : end == 2 ? 2 : end - 1;
+    *sum += is_cheap ? 1 : end == 2 ? 2 : end - 1;
     return end;
 }
 
-struct tokens tokens_estimate(const char *utf8, size_t size)
+size_t tokens_estimate(const char *utf8, size_t size)
 {
-    struct tokens sum = {0};
+    size_t sum = 0;
     const unsigned char *bytes = (const unsigned char *)utf8;
     for (size_t i = 0; i < size;) {
         enum kind kind = kind_of(bytes[i]);
@@ -92,7 +92,7 @@ struct tokens tokens_estimate(const char *utf8, size_t size)
         else if (kind != CONTROL)
             i += add_equal(bytes + i, size - i, kind, &sum);
         else
-            sum.dense++, i++;
+            sum++, i++;
     }
     return sum;
 }

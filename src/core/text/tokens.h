@@ -6,13 +6,8 @@
 
 #include <stddef.h>
 
-struct tokens {
-    size_t words; // prose and source code: 3 to 5 bytes a token
-    size_t dense; // digits, hexadecimal, base64, control bytes: 1 to 1.5 bytes a token
-    size_t other; // not ASCII: 1.3 to 1.5 bytes a token, if the model was not trained for the script
-};
-
-// Takes linear time.
-struct tokens tokens_estimate(const char *utf8, size_t size);
+// Takes linear time. Prose and source code have 3 to 5 bytes a token; digits, hexadecimal, base64 and control bytes 1
+// to 1.5; what is not ASCII 1.3 to 1.5, as if the model was not trained for the script.
+size_t tokens_estimate(const char *utf8, size_t size);
 
 #endif

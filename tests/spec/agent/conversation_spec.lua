@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 local conversation = require "sba.agent.conversation"
+local text = require "native.text"
 
 --- Whether messages fit once they were made to.
 local function fits(messages, budget)
@@ -100,7 +101,7 @@ describe("its price", function()
       { PROSE, 4.0, 5.0 }, { DIGITS, 1.0, 1.0 }, { ("9f8a07b3"):rep(200), 1.0, 1.5 }, { ("QkFTRTY0IGZvbyBiYXIg"):rep(90), 1.0, 1.5 },
       { ("修复错误"):rep(300), 1.4, 1.6 }, { ("काम करो "):rep(300), 1.3, 2.0 }, { ("\1\2\3"):rep(300), 1.0, 1.0 },
     } do
-      local bytes = #case[1] / conversation.estimate(case[1])
+      local bytes = #case[1] / text.tokens(case[1])
       assert.is_true(bytes >= case[2] and bytes <= case[3], ("%s...: %.2f bytes a token"):format(case[1]:sub(1, 12), bytes))
     end
   end)
@@ -108,7 +109,7 @@ describe("its price", function()
   it("charges for calls and thinking too", function()
     local call = { name = "write_file", arguments = { path = "a", content = PROSE } }
     local message = { role = "assistant", content = "", thinking = PROSE, tool_calls = { call } }
-    assert_near(2 * conversation.estimate(PROSE), conversation.new(0):of(message), 100, 105)
+    assert_near(2 * text.tokens(PROSE), conversation.new(0):of(message), 100, 105)
   end)
 
   it("takes over what the server counted, to the token", function()
@@ -123,8 +124,8 @@ describe("its price", function()
 
   it("raises a price at once", function()
     local talk = conversation.new(0, { said(PROSE) })
-    talk:learn(0, 2 * conversation.estimate(PROSE))
-    assert_near(2 * conversation.estimate(PROSE), talk:of(said(PROSE)), 99, 102)
+    talk:learn(0, 2 * text.tokens(PROSE))
+    assert_near(2 * text.tokens(PROSE), talk:of(said(PROSE)), 99, 102)
   end)
 
   it("charges the tools what they cost, once more where they are told in another form", function()
@@ -139,15 +140,15 @@ describe("its price", function()
     local talk = conversation.new(1000, { said(PROSE) })
     for _, count in ipairs { 0, 5, 100 } do talk:learn(0, count) end
     talk:learn(0, nil)
-    assert.are.same({ 1000, 8 + conversation.estimate(PROSE) }, { talk.tools, talk:of(talk.messages[1]) })
+    assert.are.same({ 1000, 8 + text.tokens(PROSE) }, { talk.tools, talk:of(talk.messages[1]) })
   end)
 
   it("keeps the price a token of a message that is shortened", function()
     local talk = conversation.new(0, { said "s", said "t", { role = "assistant", content = PROSE:rep(4) } })
-    talk:learn(0, 2 * conversation.estimate(PROSE:rep(4)))
-    talk:fit(conversation.estimate(PROSE))
+    talk:learn(0, 2 * text.tokens(PROSE:rep(4)))
+    talk:fit(text.tokens(PROSE))
     local shorter = talk.messages[3]
     assert.is_true(#shorter.content < #PROSE)
-    assert_near(2 * conversation.estimate(shorter.content), talk:of(shorter), 90, 115)
+    assert_near(2 * text.tokens(shorter.content), talk:of(shorter), 90, 115)
   end)
 end)
