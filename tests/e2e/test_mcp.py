@@ -72,6 +72,15 @@ class Eras(Gateway):
             first, _ = self.talk(self.server(tools={"echo": ECHO}, hook=mcp.only("server/discover", refuse)).url)
             self.assertEqual(first.get("era"), "legacy")
 
+    def test_the_session_of_the_probe_is_ended(self):
+        """FastMCP 2 and the Go SDK open a session before they refuse."""
+        def refuse(exchange):
+            exchange.whole({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no"}}, 200, Mcp_Session_Id="probe-1")
+        server = self.server(tools={"echo": ECHO}, hook=mcp.only("server/discover", refuse))
+        self.talk(server.url)
+        ended = [(place, headers["Mcp-Session-Id"]) for place, (command, _, headers, _) in enumerate(server.requests) if command == "DELETE"]
+        self.assertEqual(ended, [(1, "probe-1"), (len(server.requests) - 1, "s-1")])
+
     def test_answers_to_the_probe_that_are_failures(self):
         for code, refuse in (("unauthorized", lambda e: e.whole(None, 401)), ("refused", lambda e: e.whole(None, 403)),
                              ("gateway_failed", lambda e: e.whole(b"<html>", 502, "text/html")),

@@ -123,7 +123,7 @@ class SmallWindows(AgentCase):
 
 
 class ToolsThatAreLost(AgentCase):
-    """Tools for which a server has no place, or that it refuses in words that nobody knows."""
+    """Tools that a server leaves out in silence, or refuses in words that nobody knows."""
     LIST = {"content": json.dumps({"thought": "I look.", "tool": "list_tree", "arguments": {"path": ""}})}
     FINISH = {"content": json.dumps({"thought": "", "tool": "finish", "arguments": {"answer": "ok"}})}
 
@@ -134,10 +134,22 @@ class ToolsThatAreLost(AgentCase):
 
     def test_a_template_that_has_no_place_for_tools_is_known_before(self):
         props = {"chat_template_caps": {"supports_tools": False, "supports_tool_calls": False}, "default_generation_settings": {"n_ctx": 9000}}
-        server = self.server(self.LIST, self.FINISH, models={"m": {"props": props}}, formats=["openai"])
+        server = self.server(self.LIST, self.FINISH, models={"m": {"props": props, "drops_tools": True}}, formats=["openai"])
         outcome = self.run_agent(server, form="openai")
         self.assert_told_as_text(outcome, server, 0)
         self.assertLess(server.chats()[0]["max_tokens"], 9000)
+
+    def test_a_count_far_below_the_tools_size_shows_it(self):
+        """A count that has the tools in it does not."""
+        models = {"m": {"drops_tools": True, "counts": True, "capabilities": None, "context_length": 32768, "max_model_len": 32768}}
+        prose = {"content": "Of course! To begin, one would look into the workspace."}
+        for form in FORMATS:
+            with self.subTest(form):
+                server = self.server(prose, self.LIST, self.FINISH, models=models)
+                self.assert_told_as_text(self.run_agent(server, form=form), server, 1)
+                server = self.server(prose, call("list_tree"), finish("ok"), models={"m": {**models["m"], "drops_tools": False}})
+                self.assertEqual(self.run_agent(server, form=form).exit, 0)
+                self.assertTrue(all("tools" in body for body in server.chats()))
 
     def test_a_refusal_in_unknown_words_tries_the_tools_as_text_once(self):
         for form in FORMATS:

@@ -11,6 +11,7 @@ The script (all but models and replies may be left out):
                          "num_ctx": 8192,           of the Modelfile
                          "counts": true,            it counts tokens as tokens.py does, and refuses a prompt that is longer than its window
                          "template": 0,             tokens that its template adds
+                         "drops_tools": true,       its template has no place for tools: they are left out in silence, as llama.cpp's server does
                          "refuses_tools": [500, "words"],  what a request with tools is answered
                          "refuses_grammar": true,   a schema with bounds is refused, as older servers of llama.cpp do
                          "props": {...},            what llama.cpp's /props says; the model is then its
@@ -307,7 +308,7 @@ class Server(listener.Listener):
         model = self.model(body)
         if not model.get("counts"):
             return None, None
-        return (body.get("options") or {}).get("num_ctx") or model["max_model_len"], tokens.of_request(body) + model.get("template", 0)
+        return (body.get("options") or {}).get("num_ctx") or model["max_model_len"], tokens.of_request({**body, "tools": None} if model.get("drops_tools") else body) + model.get("template", 0)
 
     def refusal(self, body):
         """What a real server refuses before it asks a model."""

@@ -78,17 +78,16 @@ end
 function kinds.todo(state, call, arguments)
   local todo = state.run.todo
   local item, mistake, is_old
+  local no_parent = arguments.parent and not todo:has(arguments.parent)
   if call.name == "todo_add" then
-    local parent = arguments.parent
-    if parent and not todo:has(parent) then return { text = phrases.no_parent:format(parent) } end
-    item, mistake, is_old = todo:add(arguments.title, parent)
+    item, mistake, is_old = todo:add(arguments.title, not no_parent and arguments.parent or nil)
   else
     item, mistake = todo:update(arguments)
   end
   if not item then return { text = "failed: " .. mistake } end
   if is_old then return { text = phrases.old_item:format(item.id, item.status) } end
   state.run.log:event("info", "todo.changed", { id = item.id, status = item.status, title = item.title })
-  return { text = ("item %s: %s"):format(item.id, item.status) }
+  return { text = ("item %s: %s%s"):format(item.id, item.status, no_parent and phrases.no_parent:format(arguments.parent) or "") }
 end
 
 function kinds.read_output(state, _, arguments)

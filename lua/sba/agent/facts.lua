@@ -19,7 +19,7 @@ local facts = {
 local MOST_LINES <const>, LEAST_LINES <const> = 60, 10 -- of the listing
 local TOKENS_PER_LINE <const> = 200 -- of the model's context: a small one gets a shorter listing
 local MOST_NAMES <const>, MOST_OF_ONE <const> = 4000, 500 -- that are read of the workspace, and of a directory in it
-local MOST_DIRECTORIES <const> = 128 -- that are read
+local MOST_DIRECTORIES <const>, DEEPEST <const> = 128, 8 -- that are read; levels below the workspace
 local MOST_AGENTS_MD <const>, LONGEST_AGENTS_MD <const> = 10, 240 -- files that are named; bytes of the path of one
 local LONGEST_NAME <const>, LONGEST_PATH <const>, LONGEST_BRANCH <const> = 80, 1000, 200 -- bytes that are shown
 local LARGEST_OS_RELEASE <const>, LARGEST_HEAD <const> = 16 * 1024, 4096 -- bytes
@@ -41,8 +41,8 @@ local function shown(name) return printable.line(name, LONGEST_NAME) end
 -- The listing ----------------------------------------------------------------------------------------------------------------
 
 --- A line for an entry, and one for each of the first entries of a directory.
-local function add_lines(lines, entry, share)
-  local name, list = shown(entry.name), entry.list or {}
+local function add_lines(lines, entry, indent, share)
+  local name, list = indent .. shown(entry.name), entry.list or {}
   local first = math.min(#list, share)
   if entry.type == "directory" then
     local left_out = ("%s%s%d"):format(first > 0 and ("first %d of "):format(first) or "", entry.more and "more than " or "", #list)
@@ -51,33 +51,42 @@ local function add_lines(lines, entry, share)
     name = ("%s (%s)"):format(name, entry.type)
   end
   lines[#lines + 1] = name
-  for i = 1, first do
-    local kind = list[i].type
-    lines[#lines + 1] = "  " .. shown(list[i].name) .. (kind == "directory" and "/" or kind ~= "file" and (" (%s)"):format(kind) or "")
+  for i = 1, first do add_lines(lines, list[i], "  ", 0) end
+end
+
+--- Reads directories breadth first, so that a huge workspace costs no more than a large one. Each gets its `list`, and `more` if that is
+--- not all of it.
+local function read(root)
+  local queue, found, names, at = { { depth = 0 } }, {}, 0, 1
+  while queue[at] and at <= MOST_DIRECTORIES and names < MOST_NAMES do
+    local directory = queue[at]
+    directory.list, directory.more = names_in(root, directory.path or ".", directory.path and MOST_OF_ONE or MOST_NAMES)
+    directory.list = directory.list or {}
+    for _, entry in ipairs(directory.list) do
+      local path = (directory.path and directory.path .. "/" or "") .. entry.name
+      if entry.type == "directory" and not PASSED_OVER[entry.name] and directory.depth < DEEPEST then
+        entry.path, entry.depth, queue[#queue + 1] = path, directory.depth + 1, entry
+      elseif entry.type == "file" and entry.name == "AGENTS.md" and directory.path then
+        found[#found + 1] = path
+      end
+    end
+    names, at = names + #directory.list, at + 1
   end
+  return queue[1], found
 end
 
 ---Two levels of the workspace.
 ---@param root native.root
 ---@param room integer lines that there are for it
 ---@return string[] lines
----@return string[] agents_md paths of AGENTS.md files in the directories that were read
+---@return string[] agents_md paths of AGENTS.md files below the root, of the directories that were read
 function facts.survey(root, room)
-  local lines, found, read = {}, {}, 0
-  local entries, more = names_in(root, ".", MOST_NAMES)
-  entries = entries or {}
-  for _, entry in ipairs(entries) do
-    if entry.type == "directory" and not PASSED_OVER[entry.name] and read < MOST_DIRECTORIES then
-      entry.list, entry.more = names_in(root, entry.name, MOST_OF_ONE)
-      read = read + 1
-    end
-    for _, one in ipairs(entry.list or {}) do
-      if one.name == "AGENTS.md" and one.type == "file" then found[#found + 1] = entry.name .. "/AGENTS.md" end
-    end
-  end
+  local top, found = read(root)
+  local lines, entries, more, directories = {}, top.list, top.more, 0
+  for _, entry in ipairs(entries) do directories = directories + (entry.list and 1 or 0) end
   local is_whole = #entries <= room and not more
-  local last, share = is_whole and #entries or room - 1, is_whole and read > 0 and (room - #entries) // read or 0
-  for i = 1, math.min(#entries, last) do add_lines(lines, entries[i], share) end
+  local last, share = is_whole and #entries or room - 1, is_whole and directories > 0 and (room - #entries) // directories or 0
+  for i = 1, math.min(#entries, last) do add_lines(lines, entries[i], "", share) end
   if not is_whole then lines[#lines + 1] = ("... and %s%d more"):format(more and "more than " or "", #entries - #lines) end
   return lines, found
 end

@@ -101,7 +101,7 @@ words.in_circles = "\n[The same call gave the same result again and again. Do so
 words.interrupted = "the runner was ended while this step ran; %s"
 words.maybe_done = "it may have done part or all of its work"
 words.old_item = "item %s: %s; it was in the list before"
-words.no_parent = "failed: there is no item %s"
+words.no_parent = "; there is no item %s, so it is at the top"
 
 -- What is too long (outputs.lua, conversation.lua).
 

@@ -54,12 +54,22 @@ end
 ---@field is_error boolean the tool ran and failed
 ---@field parts table[] the content's blocks, raw
 
---- Whether a text is a structured value, as JSON or wrapped as servers do: {"result": ...}.
-local function says(words, structured)
-  local decoded, name, inner = json.decode(words), next(json.is_object(structured) and structured or {})
-  local is_wrapped = name ~= nil and next(structured, name) == nil
-  local function is(value) return words == value or decoded ~= nil and json.encode(decoded) == json.encode(value) end
-  return is(structured) or is_wrapped and is(inner)
+--- Whether a structured value is nothing but the content: the JSON of its text, or that, its texts or its blocks wrapped as servers do:
+--- {"result": ...}.
+local function repeats(structured, texts, parts)
+  local name, inner = next(json.is_object(structured) and structured or {})
+  if name == nil or next(structured, name) ~= nil then inner = nil end
+  local function is(words, value)
+    local decoded = json.decode(words)
+    return words == value or value ~= nil and decoded ~= nil and json.encode(decoded) == json.encode(value)
+  end
+  local all = json.is_array(inner) and #inner > 0 and json.encode(inner) == json.encode(parts)
+    or #texts == 1 and (is(texts[1], structured) or is(texts[1], inner))
+  if all or not json.is_array(inner) or #inner ~= #texts or #texts < 2 then return all end
+  for i, words in ipairs(texts) do
+    if not is(words, inner[i]) then return false end
+  end
+  return true
 end
 
 ---@param result table of tools/call
@@ -72,7 +82,7 @@ function tool_result.of_mcp(result)
     if type(block) == "table" and block.type == "text" and shown[i] ~= "" then texts[#texts + 1] = shown[i] end
   end
   local structured = result.structuredContent
-  if structured == json.null or structured ~= nil and #texts == 1 and says(texts[1], structured) then structured = nil end
+  if structured == json.null or structured ~= nil and repeats(structured, texts, parts) then structured = nil end
   if structured ~= nil and #texts == 0 then
     local whole = json.encode(structured)
     shown[#shown + 1] = base64.named(whole)

@@ -204,21 +204,41 @@ end
 
 local MOST_UNREAD <const> = 2 -- replies with a call that nobody can read, after which calls are asked for as text
 
+-- Bytes that a token has at most, by what was seen of scripts that a model knows well; and the least share of the tools' estimate.
+local BYTES_OF_ASCII <const>, BYTES_OF_OTHER <const>, SHARE_OF_TOOLS <const> = 9, 25, 0.4
+
+--- Whether the server left the tools out of the prompt: it counted far fewer tokens than these messages and tools take.
+local function tools_dropped(self, request, result)
+  local tools = request.tools
+  if not tools or self.supports_tools ~= nil or result.is_estimated or not result.prompt_tokens then return false end
+  if #result.tool_calls > 0 then
+    self.supports_tools = true
+    return false
+  end
+  local least = text.tokens(tools_of.json(tools)) * SHARE_OF_TOOLS
+  for _, message in ipairs(request.messages) do
+    local content = message.content or ""
+    local _, other = content:gsub("[\x80-\xFF]", "%0")
+    least = least + (#content - other) / BYTES_OF_ASCII + other / BYTES_OF_OTHER
+  end
+  return result.prompt_tokens < least
+end
+
 -- Refusals for which the tools may be the cause: some templates and gateways cannot do with them and say so in words of their own.
 local refusals <const> = { [400] = true, [422] = true, [500] = true, [501] = true }
 
---- The reply to a request; with its tools told as text, once, where the server refuses them in words that nobody knows.
+--- The reply to a request; with its tools told as text, once, where the server leaves them out or refuses them in words that nobody knows.
 local function answered(self, request)
-  local before = self.supports_tools
+  local before, has_tools = self.supports_tools, request.tools and self.supports_tools ~= false
   local result, failure = retry.run(self.policy, function() return attempt(self, request) end, self.on_wait)
-  local may_be_tools = failure and request.tools and self.supports_tools ~= false and refusals[failure.status]
-    and failure.code == "inference_unavailable"
-  if not may_be_tools then return result, failure end
+  local is_refused = failure and has_tools and refusals[failure.status] and failure.code == "inference_unavailable"
+  local is_dropped = result and tools_dropped(self, request, result)
+  if not is_refused and not is_dropped then return result, failure end
   self.supports_tools = false
   local other, second = attempt(self, request)
-  if other or second.code ~= "inference_unavailable" then return other, second end
-  self.supports_tools = before
-  return nil, failure
+  if other or is_refused and second.code ~= "inference_unavailable" then return other, second end
+  self.supports_tools = is_dropped or before -- it answers like this only
+  return result, failure
 end
 
 --- Counts the replies with a call that nobody could read. From the second one on the tools are told as text.

@@ -10,7 +10,7 @@ describe("what an agent is told of its workspace", function()
   describe("the listing", function()
     it("has two levels in byte order and counts what is below them", function()
       here:shell "mkdir -p a/deep empty && touch a/f a/deep/x a/deep/y z.txt .hidden && ln -s /etc out && mkfifo pipe"
-      assert.same({ ".hidden", "a/", "  deep/", "  f", "empty/", "out (symlink)", "pipe (fifo)", "z.txt" },
+      assert.same({ ".hidden", "a/", "  deep/ (2)", "  f", "empty/", "out (symlink)", "pipe (fifo)", "z.txt" },
         (facts.survey(here.root, 60)))
     end)
 
@@ -59,11 +59,11 @@ describe("what an agent is told of its workspace", function()
     }
   end
 
-  it("names AGENTS.md files of directories that are files", function()
-    here:shell "mkdir a d e && touch AGENTS.md a/AGENTS.md && ln -s /etc/passwd d/AGENTS.md && mkfifo e/AGENTS.md"
-    assert.same({ "a/AGENTS.md" }, select(2, facts.survey(here.root, 60)))
+  it("names deeper AGENTS.md files that are files", function()
+    here:shell "mkdir -p a/b/c d e && touch AGENTS.md a/b/AGENTS.md a/b/c/AGENTS.md && ln -s /etc/passwd d/AGENTS.md && mkfifo e/AGENTS.md"
+    assert.same({ "a/b/AGENTS.md", "a/b/c/AGENTS.md" }, select(2, facts.survey(here.root, 60)))
     here:shell "for i in $(seq 40); do mkdir p$i && touch p$i/AGENTS.md; done"
-    assert.matches("AGENTS.md and 31 more.\n", facts_of(32768), 1, true)
+    assert.matches("AGENTS.md and 32 more.\n", facts_of(32768), 1, true)
   end)
 
   describe("the branch", function()

@@ -15,6 +15,7 @@ describe("structured content", function()
     for _, case in ipairs {
       { text '{"a": [1, null], "b": {}}', '{"b":{},"a":[1,null]}' }, -- TypeScript SDK
       { text "words", '{"result":"words"}' }, { text "7", '{"result":7}' }, { text "[1,2]", '{"result":[1,2]}' }, -- FastMCP
+      { text "x" .. "," .. text "y", '{"result":["x","y"]}' }, { text "1" .. "," .. text "2", '{"result":[1,2]}' }, -- Python SDK
       { text "hello\n", '{"content":"hello\\n"}' }, -- server-filesystem
       { text '[{"name":"a"}]', '{"entities":[{"name":"a"}]}' }, -- server-memory
     } do
@@ -22,6 +23,13 @@ describe("structured content", function()
       assert.is_nil(answer.structured, case[2])
       assert.is_not.equal("", answer.content)
     end
+  end)
+
+  it("is left out where it is the content itself", function() -- server-filesystem, read_media_file
+    local image = '{"type":"image","mimeType":"image/png","data":"aGVsbG8="}'
+    local answer = of(image, '{"content":[' .. image .. "]}")
+    assert.are.equal("[image, image/png, 5 bytes]", answer.content)
+    assert.is_nil(answer.structured)
   end)
 
   it("is kept where it says more", function()

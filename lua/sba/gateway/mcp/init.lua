@@ -92,6 +92,10 @@ end
 function mcp.connect(options, limits)
   local peer = transport.peer(options)
   local era, described = discover(peer, limits)
+  if era ~= "modern" then -- a server of an earlier revision may have opened a session for the question
+    peer.session = peer.offered
+    legacy.close(peer)
+  end
   if not era then return nil, described end
   if era == "legacy" then
     local failure

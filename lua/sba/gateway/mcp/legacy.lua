@@ -147,6 +147,8 @@ local function ask(peer, method, params, limits)
   return nil, failure
 end
 
+local function is_session(name) return name:find("^[\x21-\x7E]+$") ~= nil end
+
 ---Opens a session: initialize, and the notification after it.
 ---@param peer mcp.peer
 ---@param limits mcp.limits
@@ -164,7 +166,7 @@ function legacy.open(peer, limits)
     return nil, http.failure("unsupported_version", ("%s speaks revision %s of MCP, which is not spoken here"):format(shown,
       http.shown(type(chosen) == "string" and chosen or "(none)")))
   end
-  if session and not session:find "^[\x21-\x7E]+$" then
+  if session and not is_session(session) then
     return nil, http.failure("bad_session", shown .. " names a session with characters that no header may hold")
   end
   peer.session, peer.version = session, chosen
@@ -190,7 +192,7 @@ end
 ---@param peer mcp.peer
 function legacy.close(peer)
   close_standalone(peer)
-  if peer.session then tell(peer, nil, { method = "DELETE", ignore_interrupt = true }) end
+  if peer.session and is_session(peer.session) then tell(peer, nil, { method = "DELETE", ignore_interrupt = true }) end
   peer.session = nil
 end
 

@@ -34,6 +34,7 @@ local LAST_CONNECT <const>, LAST_ANSWER <const> = 0.5, 0.25 -- seconds, for mess
 ---@field answer_timeout number seconds for an answer to anything but a call
 ---@field ids integer the last id that was used
 ---@field session? string (legacy)
+---@field offered? string the session that the last answer named
 ---@field version? string negotiated (legacy)
 ---@field standalone? { exchange: native.http.exchange?, thread: thread? } the server's own stream; without a thread it has none (legacy)
 
@@ -47,7 +48,7 @@ local LAST_CONNECT <const>, LAST_ANSWER <const> = 0.5, 0.25 -- seconds, for mess
 ---@field until_when? number on the monotonic clock
 ---@field idle? number
 ---@field progressed number on the monotonic clock: when the server last reported progress
----@field session? string that the answer names
+---@field session? string that its answer names
 ---@field last_id? string of the last event that had one
 ---@field retry? integer milliseconds that the server wants between an end of the stream and the next try
 
@@ -117,7 +118,8 @@ function transport.send(peer, request, message, headers, options)
     first_timeout = options.is_polled and STANDALONE or idle, idle_timeout = options.is_polled and 0 or idle,
   }
   local exchange, status = http.send(peer.http, sent, not is_last and request.until_when or nil)
-  peer.url = sent.url
+  request.session = request.session or exchange and exchange:header "Mcp-Session-Id"
+  peer.url, peer.offered = sent.url, request.session
   return exchange, status
 end
 
@@ -272,7 +274,6 @@ function transport.ask(peer, request, params, headers, on_request)
   local exchange <close>, status = transport.send(peer, request, body, headers)
   if not exchange then return nil, status end
   if status >= 300 then return nil, transport.refusal(peer, exchange, status) end
-  request.session = exchange:header "Mcp-Session-Id"
   return transport.read(peer, exchange, request, on_request)
 end
 
