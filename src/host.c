@@ -39,16 +39,16 @@ static void seal_loader(lua_State *L)
     lua_pop(L, 2);
 }
 
-// The memory of the state. Most blocks are small and short-lived: each size up to LARGEST has a list of free ones,
-// which are cut from maps and stay Lua's. The first map is what an empty job needs, and the kernel fills it at once.
+// Memory of the state: most blocks are small and short-lived. Each size up to LARGEST has a list of free ones, cut from
+// maps, which stay; the last has a rest. The first map is what an empty job needs, and the kernel fills it at once.
 #ifdef NDEBUG
-enum { LARGEST = 512 };
+enum { LARGEST = 2048 };
 #else
 enum { LARGEST = 0 }; // the sanitizers watch the blocks of malloc
 #endif
 enum { STEP = 16, FIRST_MAP = 640 << 10, NEXT_MAP = 64 << 10 };
-static void **free_blocks[LARGEST / STEP + 1]; // each begins with the address of the next
-static char *rest, *rest_end;                  // of the last map
+static void **free_blocks[LARGEST / STEP + 1]; // each begins with the next
+static char *rest, *rest_end;
 
 static size_t class_of(size_t size)
 {

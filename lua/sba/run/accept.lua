@@ -123,14 +123,15 @@ end
 
 --- Commands write where they may from here on.
 local function confine(run)
+  run.job_directory = run.result_directory and confinement.real_path(run.result_directory)
   local state, failure = confinement.begin {
     mode = run.settings.confine, environment = run.environment, workspace = run.workspace:path(),
-    artifacts = run.artifacts and run.artifacts:path(), job_directory = run.result_directory,
+    artifacts = run.artifacts and run.artifacts:path(), job_directory = run.job_directory,
     secret_files = secret.files(), steps = run.steps, checks = run.record.acceptance,
   }
   if not state then error(failure) end
   if state.partial or state.writes == "none" then run.lock:guard() end
-  run.record.confinement, run.job_directory = state, run.result_directory and confinement.real_path(run.result_directory)
+  run.record.confinement = state
 end
 
 --- Says that the job is accepted, and once what could not be kept apart from its commands.

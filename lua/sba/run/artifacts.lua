@@ -162,6 +162,7 @@ function artifacts.list(run, seconds)
   interrupt.rearm(seconds + LISTING)
   local files, problem, closed = find(run)
   say_missing(run, #files, problem, closed)
+  if #files == 0 then return end
   interrupt.rearm(math.max(0, till - interrupt.now()))
   files = digest(run.artifacts, files)
   say_unread(run, files)

@@ -130,7 +130,7 @@ end
 ---@field environment table<string, string>
 ---@field workspace string
 ---@field artifacts? string
----@field job_directory? string where result and journal lie; nil: on stdout
+---@field job_directory? string where result and journal lie, without links; nil: on stdout
 ---@field secret_files { path: string, what: string }[]
 ---@field steps? table[] of a direct job; nil: a model's
 ---@field checks? table the job has acceptance criteria
@@ -179,8 +179,7 @@ function confinement.begin(options)
     return { writes = "none", partial = #kernel > 0 and kernel or nil }
   end
 
-  local job_directory = options.job_directory and confine.real_path(options.job_directory)
-  local partial = array {}
+  local job_directory, partial = options.job_directory, array {}
   local writable, others = writable_places(options, job_directory, partial)
   local gap, is_the_kernels = evidence_gap(writable, job_directory, abi)
   if gap and options.mode == "require" then return refused(gap) end

@@ -24,7 +24,7 @@ int64_t clock_wall(void)
 
 void clock_timestamp(int64_t wall, char text[CLOCK_TIMESTAMP_SIZE])
 {
-    static char last[sizeof "2026-01-31T09:05:00"]; // many events happen in one second
+    static char last[sizeof "2026-01-31T09:05:00"]; // for many events
     static time_t last_seconds = -1;
     const time_t seconds = wall / 1000;
     struct tm parts;

@@ -82,7 +82,8 @@ int64_t file_read(const char *path, size_t limit, bool regular, struct buffer *o
     bool is_regular = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
     if (regular && !is_regular)
         return error_set(error, "not_a_file", 0, "cannot read %s: it is not a regular file", path);
-    if (is_regular && (uintmax_t)status.st_size <= limit && buffer_reserve(out, (size_t)status.st_size + 1) < 0)
+    if (is_regular && status.st_size && (uintmax_t)status.st_size <= limit &&
+        buffer_reserve(out, (size_t)status.st_size + 1) < 0)
         return error_set(error, "out_of_memory", 0, "no memory is left to read %s", path);
     return read_all(fd, path, limit, out, error);
 }
@@ -94,7 +95,8 @@ int file_make_directory(const char *path, struct error *error)
     if (!copy)
         return error_set(error, "out_of_memory", 0, "no memory is left");
     // Those above may exist, and be unwritable or on a read-only system.
-    for (char *at = strchr(copy + 1, '/'); at; *at = '/', at = strchr(at + 1, '/')) {
+    bool none = mkdir(path, 0755) < 0 && errno == ENOENT;
+    for (char *at = strchr(copy + 1, '/'); at && none; *at = '/', at = strchr(at + 1, '/')) {
         *at = '\0';
         mkdir(copy, 0755);
     }

@@ -34,7 +34,7 @@ int file_log_open_memory(struct file_log *log, struct error *error)
     return 0;
 }
 
-// A runner that was killed a moment ago may have left a process that still holds the lock.
+// What a killed runner left may still hold the lock for a moment.
 int file_log_lock(struct file_log *log, struct error *error)
 {
     const int tries = 50, pause = 10; // ms
@@ -58,6 +58,7 @@ int file_log_cut(struct file_log *log, int64_t size, struct error *error)
 {
     if (ftruncate(log->fd, size) < 0)
         return error_system(error, errno, "cannot cut it");
+    log->size = size;
     if (size == 0)
         text_sha256_init(&log->digest);
     return 0;
@@ -69,12 +70,12 @@ int64_t file_log_append(struct file_log *log, const struct file_parts *parts, st
     if (file_write_parts(log->fd, parts, log->guarded ? &digest : NULL, error) < 0)
         return -1;
     log->digest = digest;
-    return lseek(log->fd, 0, SEEK_CUR);
+    return log->size += (int64_t)file_parts_size(parts);
 }
 
 static int digest_all(int fd, struct text_sha256 *digest)
 {
-    static char block[FILE_BLOCK]; // larger than some stacks; only the main thread is here
+    static char block[FILE_BLOCK]; // as in file_write_parts
     ssize_t got;
     text_sha256_init(digest);
     for (off_t at = 0; (got = pread(fd, block, sizeof block, at)) > 0; at += got)

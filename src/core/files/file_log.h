@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 struct file_log {
-    int fd; // -1: closed
+    int fd;       // -1: closed
+    int64_t size; // since it was cut, or new
     bool guarded;
     struct text_sha256 digest; // guarded: of all that was appended
 };
