@@ -8,7 +8,7 @@ local directory = assert(workspace.open(arg[1]))
 local function change()
   local all <close> = transaction.new(directory)
   local steps = {
-    function() return all:write("a", "new a") end,
+    function() return all:write("a", "new a", 420) end,
     function() return all:write("b", "new b", 493) end,
     function() return all:write("new/deep/file", "made") end,
     function() return all:symlink("link", "new/deep") end,

@@ -7,28 +7,26 @@
 
 local diffs = require "sba.patch.diff"
 local explain = require "sba.patch.explain"
-local failure = require "sba.patch.failure"
+local fail = require "sba.util.fail"
 local lpeg = require "lpeg"
 local names = require "sba.patch.names"
 local overlay = require "sba.patch.overlay"
 local printable = require "sba.util.printable"
 local text = require "native.text"
-local tolerated = require "sba.patch.tolerated"
 
-local caught, check, raise = failure.caught, failure.check, failure.raise
+local caught, check, raise = fail.caught, fail.check, fail.raise
 local LONGEST_HEADER <const> = 80 -- bytes of an @@ line that is shown
 local MOST_EXPLAINED <const> = 64 << 10 -- bytes of a hunk that does not fit
-local LINK, PLAIN, EXECUTABLE = 40960, 33188, 33261 -- 0120000, 0100644, 0100755
+local LINK <const> = 40960 -- 0120000
 
 local function kind_of(mode) return mode == LINK and "link" or "file" end
 
----The permission bits of a file that gets a mode of git's. The two modes that git itself writes only tell whether the file may be run.
+---The permission bits of a file that gets a mode of git's, which only tells whether the file may be run.
 local function permissions(mode, before)
   if not mode or mode == LINK then return before end
-  if mode ~= PLAIN and mode ~= EXECUTABLE then return mode & 511 end -- 0777
-  if not before then return mode == EXECUTABLE and 493 or nil end -- 0755
-  if mode == EXECUTABLE then return before | (before & 292) >> 2 end -- whoever may read it (0444) may run it
-  return before & ~73 -- 0111
+  local runs = mode & 64 ~= 0 -- 0100
+  if not before then return runs and 493 or nil end -- 0755
+  return runs and before | (before & 292) >> 2 or before & ~73 -- whoever may read it (0444) may run it; 0111
 end
 
 ---A link must stay inside. A transaction sees to that too, but a dry run has none.
@@ -55,7 +53,7 @@ local function refuse(change, bytes, problem)
     raise(problem.code, "%s: the change is already there, at line %d", hunk, problem.line)
   elseif problem.line > 0 then
     why = old == "" and "it only adds lines, and nothing that the file has says where they belong"
-      or explain(bytes, old, "the diff", problem.line)
+      or explain.difference(bytes, old, "the diff", problem.line)
       or "its first lines are there, but not all of it, or not where it belongs: below the hunk before it, or at the end"
   end
   raise(problem.code, "%s does not fit: %s", hunk, why)
@@ -89,13 +87,14 @@ end
 ---Returns the entry, which must be of the kind that the diff means.
 local function of_kind(file, entry)
   if not file.old_mode and not file.new_mode and file.hunks == 0 then return entry end
-  local old = kind_of(file.old_mode or (file.action ~= "created" and file.new_mode) or nil)
+  local old = kind_of(file.old_mode or file.action ~= "created" and file.new_mode)
   if file.new_mode and file.old_mode and kind_of(file.new_mode) ~= old then
     raise("invalid_patch", "a file becomes a link, or a link a file, only by a deletion and a creation")
+  elseif entry.kind ~= old then
+    raise("patch_mismatch", old == "file" and "it is a symbolic link, and the diff is not for one (mode 120000)"
+      or "it is not a symbolic link, but the diff is for one (mode 120000)")
   end
-  if entry.kind == old then return entry end
-  if old == "file" then raise("patch_mismatch", "it is a symbolic link, and the diff is not for one (mode 120000)") end
-  raise("patch_mismatch", "it is not a symbolic link, but the diff is for one (mode 120000)")
+  return entry
 end
 
 -- What each action does, and its report.
@@ -103,14 +102,12 @@ local actions = {}
 
 function actions.created(change, files)
   local path = change.new
+  local there = files:exists(path) and not files.leaving[path] and files:get(path)
   local entry, report = changed(change, files, { kind = kind_of(change.file.new_mode), bytes = "" }, path)
-  local there = files:exists(path) and files:get(path)
-  local _, problem = caught(files.create, files, path, entry)
-  if problem and problem.code == "already_exists" and there and there.kind == entry.kind and there.bytes == entry.bytes then
+  if there and there.kind == entry.kind and there.bytes == entry.bytes then
     raise("already_applied", "the change is already applied: the file is as the diff would make it")
-  elseif problem then
-    error(problem, 0)
   end
+  files:create(path, entry)
   return report
 end
 
@@ -184,6 +181,7 @@ local function about(change, run, ...)
 end
 
 local function entry_of(change, report)
+  for name in pairs(change.file.tolerated) do report.tolerated[name] = true end
   return {
     path = change.action == "deleted" and change.old or change.new,
     old_path = change.action == "renamed" and change.old or nil,
@@ -191,7 +189,7 @@ local function entry_of(change, report)
     hunks = report.hunks, added = report.added, removed = report.removed, offset = report.offset, fuzz = report.fuzz,
     recounted = change.file.recounted > 0 and change.file.recounted or nil,
     line_ends = report.line_ends,
-    tolerated = tolerated.list(change.file.tolerated, report.tolerated),
+    tolerated = report.tolerated,
   }
 end
 
@@ -213,26 +211,25 @@ end
 -- Failures of a diff whose lines of context may have lost their blank.
 local readable <const> = { invalid_patch = true, patch_mismatch = true }
 
-local BLOCK <const> = "\n<<<<<<< SEARCH"
-
 ---Reads a diff and changes the files as it says.
 ---@param directory native.root
 ---@param arguments { diff: string, strip?: integer, dry_run?: boolean }
 ---@param commit? fun(change: sba.transaction): true?, native.failure? as overlay:commit takes it
 ---@return table[]? entries one for each part of the diff: path, old_path, action and the fields of native.edit.report
----@return native.failure|string[]|nil tolerated of the whole diff; or the failure
+---@return native.failure|table<string, true> tolerated of the whole diff; or the failure
 return function(directory, arguments, commit)
-  local function try(diff) return caught(apply_diff, directory, diff, arguments, commit) end
-  local entries, more = try(arguments.diff)
-  if entries then return entries, tolerated.list(more) end
-  if not readable[more.code] then return nil, more end
-  if text.find("\n" .. arguments.diff, BLOCK, 1) then
-    return nil, { code = "invalid_patch", message = "SEARCH/REPLACE blocks are not a diff; make each of them a call of replace_in_file" }
+  local entries, more = caught(apply_diff, directory, arguments.diff, arguments, commit)
+  if entries or not readable[more.code] then return entries, more end
+  if text.find("\n" .. arguments.diff, "\n<<<<<<< SEARCH", 1) then
+    return fail("invalid_patch", "SEARCH/REPLACE blocks are not a diff; make each of them a call of replace_in_file")
   end
   for _, diff in ipairs(diffs.with_blanks(arguments.diff)) do
     local other
-    entries, other = try(diff)
-    if entries then return entries, tolerated.list(other, { bare_context = true }) end
+    entries, other = caught(apply_diff, directory, diff, arguments, commit)
+    if entries then
+      other.bare_context = true
+      return entries, other
+    end
     if more.code == "invalid_patch" then more = other end -- this one tells where the hunks do not fit
   end
   return nil, more

@@ -5,20 +5,17 @@
 -- What models write is taken too: code fences and words around the diff, and hunks without line numbers. The lists `tolerated` say so.
 
 local edit = require "native.edit"
-local failure = require "sba.patch.failure"
+local fail = require "sba.util.fail"
 local header = require "sba.patch.header"
 local lpeg = require "lpeg"
 local text = require "native.text"
 
-local raise = failure.raise
+local raise = fail.raise
 local P, R, S, Cp = lpeg.P, lpeg.R, lpeg.S, lpeg.Cp
 
 local diff = {}
 
-local MOST_BYTES <const> = 64 << 20
 local MOST_REPAIRED <const> = 4 << 20 -- bytes of a diff of a model
-local MOST_FILES <const> = 10000
-local LONGEST_NAME <const> = 16 << 10 -- bytes of a line with names
 
 local newline = P "\n"
 local line_end = P "\r" ^ -1 * (newline + -1)
@@ -98,7 +95,6 @@ local bare = (P "@@" * (#line_end + " ") * rest - "@@ " * S "+-" * R "09") ^ 1 *
 ---@field is_open? boolean only its lines tell where the last hunk ends
 
 local DAMAGED <const> = "neither a line of the hunk (' ', '+', '-') nor its end; the diff is damaged"
-local NO_NAME <const> = "no file name can be read here (empty, with a NUL, or its quotes are wrong)"
 
 local function refuse_line(reader, code, message, at)
   local _, before = reader.diff:sub(1, (at or reader.at) - 1):gsub("\n", "")
@@ -129,15 +125,7 @@ local function take(reader)
   return reader.diff:sub(at, reader.diff:byte(stop - 1) == 13 and stop - 2 or stop - 1)
 end
 
---- Moves past the next line, which has names.
-local function take_names(reader)
-  local at, found = reader.at, take(reader)
-  if #found > LONGEST_NAME then invalid(reader, "this line is too long to hold a file name", at) end
-  return found
-end
-
 local function new_file(reader, fields)
-  if #reader.files == MOST_FILES then raise("too_large", "the diff has more than %d files", MOST_FILES) end
   fields.action, fields.tolerated = fields.action or "modified", {}
   fields.first, fields.hunks, fields.recounted = reader.count + 1, 0, 0
   reader.files[#reader.files + 1] = fields
@@ -213,7 +201,7 @@ local function read_file(reader, fields)
   local file, seen = new_file(reader, fields), {}
   repeat
     local at = reader.at
-    local found = take_names(reader)
+    local found = take(reader)
     seen[found:sub(1, 4)] = true
     local mistake = header.read(file, found)
     if mistake then invalid(reader, mistake, at) end
@@ -245,8 +233,8 @@ end
 local function take_field(reader, field)
   if not starts(reader, field) then return nil end
   local at = reader.at
-  local name = header.name(text.trim(take_names(reader):sub(#field + 1)))
-  return name or invalid(reader, NO_NAME, at)
+  local name = header.name(text.trim(take(reader):sub(#field + 1)))
+  return name or invalid(reader, header.NO_NAME, at)
 end
 
 local function read_updated(reader, name)
@@ -320,7 +308,6 @@ local function changes_anything(files)
 end
 
 local function read(bytes)
-  if #bytes > MOST_BYTES then raise("too_large", "the diff is larger than %d MiB", MOST_BYTES >> 20) end
   local reader = { diff = bytes, at = 1, files = {}, hunks = edit.hunks(bytes), count = 0, tolerated = {} }
   while reader.at <= #bytes do read_next(reader) end
   if not changes_anything(reader.files) then
@@ -333,7 +320,7 @@ end
 ---@param bytes string
 ---@return sba.patch.reader? parsed its files, hunks, tolerated
 ---@return native.failure? failure invalid_patch (with the line), binary_patch, too_large
-function diff.parse(bytes) return failure.caught(read, bytes) end
+function diff.parse(bytes) return fail.caught(read, bytes) end
 
 local ends_part = P "diff --git " + "*** " + "```" + "Index: " + names
 local function with_blanks(unmarked)

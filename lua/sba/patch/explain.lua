@@ -1,11 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Says why lines do not stand in a file, for whoever has to correct them: finds the lines that resemble them most. Each word that both have
--- is a vote for the line where they would begin.
+-- What is said of an edit: what was overlooked in it, or why its lines do not stand in the file. For that, the lines that resemble them
+-- most are found: each word that both have is a vote for the line where they would begin.
 
 local lines = require "sba.util.lines"
 local printable = require "sba.util.printable"
 local redact = require "native.secret".redact
 local text = require "native.text"
+
+local explain = {}
 
 local MOST_BYTES <const> = 4 * 1024 * 1024 -- of the file, from its beginning
 local MOST_LINES <const> = 40 -- of the text
@@ -70,7 +72,7 @@ end
 ---@param hint? integer the line where it should begin: looked at where no line resembles it
 ---@return string? what how the first of those lines that differs does so; nil: nothing resembles the text, or no line differs
 ---@return string? numbered those lines; nil: nothing resembles the text
-return function(bytes, wanted_text, name, hint)
+function explain.difference(bytes, wanted_text, name, hint)
   bytes = bytes:sub(1, MOST_BYTES)
   local old = first_lines(wanted_text)
   local start = best_start(bytes, old) or hint
@@ -93,3 +95,23 @@ return function(bytes, wanted_text, name, hint)
   problem = problem or missing and difference(math.max(number + 1, start), nil, missing, name) or slight
   return problem, table.concat(listed, "\n") .. "\n"
 end
+
+--- What may be overlooked: of an edit, in a file of a diff, and in a diff.
+explain.tolerated = {
+  replaced = { "trailing_blanks", "line_ends", "final_newline", "indentation" },
+  file = { "no_git_line", "no_line_numbers", "blank_lines", "trailing_blanks", "line_ends", "final_newline", "indentation" },
+  diff = { "code_fence", "prose", "begin_patch", "bare_context" },
+}
+
+---@param overlooked table<string, true>
+---@return string[]? names nil: there are none
+---@return string? words "tolerated: line ends, trailing blanks"
+function explain.names(overlooked)
+  local names = {}
+  for name in pairs(overlooked) do names[#names + 1] = name end
+  if not names[1] then return nil end
+  table.sort(names)
+  return names, "tolerated: " .. table.concat(names, ", "):gsub("_", " ")
+end
+
+return explain

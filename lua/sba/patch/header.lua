@@ -9,15 +9,17 @@ local P, R, S, C, Cp, Cs = lpeg.P, lpeg.R, lpeg.S, lpeg.C, lpeg.Cp, lpeg.Cs
 local header = {}
 
 local NULL <const> = "/dev/null"
+local LONGEST <const> = 16 << 10 -- bytes of a name
 local LONGEST_DATE <const> = 48
-local NO_NAME <const> = "no file name can be read here (empty, with a NUL, or its quotes are wrong)"
+local NO_NAME <const> = "no file name can be read here (empty, too long, with a NUL, or its quotes are wrong)"
+header.NO_NAME = NO_NAME
 
 local letters = { a = "\a", b = "\b", t = "\t", n = "\n", v = "\v", f = "\f", r = "\r", ['"'] = '"', ["\\"] = "\\" }
 local octal = C(R "03" * R "07" * R "07") / function(digits) return string.char(tonumber(digits, 8)) end
 local escape = P "\\" / "" * (S 'abtnvfr"\\' / letters + octal)
 local quoted = P '"' * Cs((escape + (1 - S '"\\')) ^ 1) * '"' * Cp()
 
-local function usable(name) return name and name ~= "" and not name:find("\0", 1, true) and name or nil end
+local function usable(name) return name and name ~= "" and #name <= LONGEST and not name:find("\0", 1, true) and name or nil end
 
 --- A name that is quoted, or all of the text. nil: it is none.
 local function whole(written)
@@ -27,19 +29,17 @@ local function whole(written)
 end
 header.name = whole
 
-local DATE <const> = "()[ \t]+(%d%d%d%d%-%d%d%-%d%d) (%d%d):(%d%d):(%d%d)%.?(%d*) ?([+-]?)(%d?%d?):?(%d?%d?)$"
+local DATE <const> = "()[ \t]+(%d%d%d%d%-%d%d%-%d%d) %d%d:%d%d:(%d%d)%.?%d* ?[+-]?%d?%d?:?%d?%d?$"
+local epoch <const> = { ["1970-01-01"] = true, ["1969-12-31"] = true } -- in any zone
 
 --- The name after "--- " or "+++ ": quoted, or what stands before a date or a tab.
----@return string? name, boolean is_absent the date stands for a file that is not there: 1970-01-01 00:00:00 UTC
+---@return string? name, boolean is_absent the date stands for a file that is not there: the epoch
 local function dated(written)
   if written:sub(1, 1) == '"' then return usable((lpeg.match(quoted, written))), false end
   local tail = math.max(1, #written - LONGEST_DATE)
-  local at, day, hour, minute, second, fraction, sign, zone_hour, zone_minute = written:sub(tail):match(DATE) -- bounded: LONGEST_DATE
+  local at, day, second = written:sub(tail):match(DATE) -- bounded: LONGEST_DATE
   if not at then return usable(written:match "^[^\t]*"), false end
-  local days = ({ ["1970-01-01"] = 0, ["1969-12-31"] = -1 })[day]
-  local zone = ((tonumber(zone_hour) or 0) * 60 + (tonumber(zone_minute) or 0)) * (sign == "-" and -1 or 1)
-  local is_epoch = days and days * 1440 + hour * 60 + minute == zone and tonumber(second) == 0 and not fraction:find "[1-9]"
-  return usable(text.trim_end(written:sub(1, tail + at - 2))), is_epoch or false
+  return usable(text.trim_end(written:sub(1, tail + at - 2))), second == "00" and epoch[day] or false
 end
 
 --- Where the two names after "diff --git " part: at a quote, at /dev/null, where they are the same below their first directory, or in the

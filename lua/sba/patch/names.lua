@@ -12,7 +12,7 @@
 -- If two names still differ (x.orig and x), a diff without git's header means the second, or the first if the second only adds to it, or
 -- else the one that exists.
 
-local raise = require "sba.patch.failure".raise
+local raise = require "sba.util.fail".raise
 
 local names = {}
 

@@ -1,15 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Shows the files of a workspace as they will be after the changes made so far, until all changes are committed at once. Raises failures.
 
-local failure = require "sba.patch.failure"
+local fail = require "sba.util.fail"
 local transaction = require "sba.patch.transaction"
 
-local check, raise = failure.check, failure.raise
+local check, raise = fail.check, fail.raise
 
 local overlay = {}
 overlay.__index = overlay
 
-local MAX_BYTES = 1 << 30 -- read and put, of all files
+local MOST_BYTES <const> = 1 << 30 -- of a file
 
 ---@class sba.overlay.entry
 ---@field kind "file"|"link"
@@ -20,23 +20,19 @@ local MAX_BYTES = 1 << 30 -- read and put, of all files
 ---@param writes boolean false: nothing is staged
 ---@return table to be declared <close>
 function overlay.new(directory, writes)
-  local empty = { original = {}, current = {}, touched = {}, kinds = {}, leaving = {}, left = {}, uses = {} }
-  empty.directory, empty.writes, empty.size = directory, writes, 0
-  return setmetatable(empty, overlay)
-end
-
-function overlay:count_bytes(size)
-  self.size = self.size + size
-  if self.size > MAX_BYTES then raise("too_large", "the files to patch are larger than %d MiB together", MAX_BYTES >> 20) end
+  return setmetatable({
+    directory = directory, writes = writes, transaction = transaction.new(directory),
+    original = {}, current = {}, arriving = {}, touched = {}, stats = {}, leaving = {}, left = {}, uses = {},
+  }, overlay)
 end
 
 ---What is at path in the workspace: a stat result, or false.
 local function look(self, path)
-  local known = self.kinds[path]
+  local known = self.stats[path]
   if known ~= nil then return known end
   local stat, problem = self.directory:stat(path)
   if not stat and problem.code ~= "not_found" and problem.code ~= "not_a_directory" then error(problem, 0) end
-  self.kinds[path] = stat or false
+  self.stats[path] = stat or false
   return stat or false
 end
 
@@ -45,38 +41,28 @@ local function load(self, path)
   if not stat then return false end
   if stat.type == "directory" then return { kind = "directory" } end
   if stat.type == "symlink" then return { kind = "link", bytes = stat.target } end
-  if stat.type ~= "file" then raise("not_a_file", "%s is not a regular file but a %s", path, stat.type) end
-  local read = check(self.directory:read(path, { max_bytes = MAX_BYTES }))
-  if read.truncated then raise("too_large", "%s is larger than %d MiB", path, MAX_BYTES >> 20) end
+  local read = check(self.directory:read(path, { max_bytes = MOST_BYTES }))
+  if read.truncated then raise("too_large", "%s is larger than %d MiB", path, MOST_BYTES >> 20) end
   return { kind = "file", bytes = read.content, mode = read.mode & 511 }
 end
 
 ---The entry in the workspace as it was found; false: there is nothing.
 local function original(self, path)
-  if self.original[path] == nil then
-    local entry = load(self, path)
-    if entry and entry.bytes then self:count_bytes(#entry.bytes) end
-    self.original[path] = entry
-  end
+  if self.original[path] == nil then self.original[path] = load(self, path) end
   return self.original[path]
-end
-
----The directories above path, the outermost first.
-local function above(path)
-  return path:gmatch("()/")
 end
 
 ---Checks that only directories lead to path. Links on the way are refused, wherever they lead.
 ---@param reads boolean the way is that of the workspace as it is, else as it will be
 local function check_way(self, path, reads)
-  for slash in above(path) do
+  for slash in path:gmatch "()/" do
     local parent = path:sub(1, slash - 1)
     local entry = not reads and self.current[parent]
     if entry == nil or reads then entry = look(self, parent) end
     local kind = entry and (entry.kind or entry.type)
     if kind == "link" or kind == "symlink" then
       raise("path_escape", "path escapes workspace: %s is behind the symbolic link %s; a patch does not follow links", path, parent)
-    elseif kind and kind ~= "directory" and not (self.leaving[parent] and not reads and not self.current[parent]) then
+    elseif kind and kind ~= "directory" and (reads or not self.leaving[parent]) then
       raise("not_a_directory", "cannot create %s: %s is not a directory", path, parent)
     end
   end
@@ -101,7 +87,7 @@ end
 ---@param path string
 function overlay:leave(path)
   self.leaving[path] = true
-  for slash in above(path) do self.left[path:sub(1, slash - 1)] = true end
+  for slash in path:gmatch "()/" do self.left[path:sub(1, slash - 1)] = true end
 end
 
 ---Says that a change is about path.
@@ -125,12 +111,12 @@ function overlay:known(path)
   return self.current[path] ~= nil or look(self, path) ~= false
 end
 
----What is at path now, with the changes made so far. If a file was put there while the old one is still to leave: the old one.
+---What is at path now, with the changes made so far.
 ---@param path string
 ---@return sba.overlay.entry
 function overlay:get(path)
   local entry = self.current[path]
-  if entry == nil or (entry and entry.early) then
+  if entry == nil then
     check_way(self, path, true)
     entry = original(self, path)
   end
@@ -149,16 +135,9 @@ function overlay:get_original(path)
   return self:get(path)
 end
 
-local function touch(self, path)
-  if not self.touched[path] then
-    self.touched[path] = true
-    table.insert(self.touched, path)
-  end
-end
-
-local function opened(self)
-  self.transaction = self.transaction or transaction.new(self.directory)
-  return self.transaction
+local function set(self, path, entry)
+  if self.current[path] == nil then self.touched[#self.touched + 1] = path end
+  self.current[path] = entry
 end
 
 local function stage(change, path, old, new)
@@ -180,53 +159,43 @@ end
 ---@param entry sba.overlay.entry
 function overlay:put(path, entry)
   check_way(self, path, false)
-  self:count_bytes(#entry.bytes)
-  local before, current = self.original[path], self.current[path]
-  if current and current.early then
-    raise("invalid_patch", "%s is replaced, changed and removed by the same diff, which is ambiguous", path)
-  end
-  if self.uses[path] ~= 1 or not before or before.kind ~= "file" or entry.kind ~= "file" then
-    touch(self, path)
-    self.current[path] = entry
-    return
-  end
-  self.size = self.size - #before.bytes - #entry.bytes
+  local before = self.original[path]
+  if self.uses[path] ~= 1 or not before or before.kind ~= "file" or entry.kind ~= "file" then return set(self, path, entry) end
   self.original[path], self.current[path] = nil, { kind = "file" }
-  if self.writes then stage(opened(self), path, before, entry) end
+  if self.writes then stage(self.transaction, path, before, entry) end
 end
 
----Puts an entry where nothing is, or what is there is to leave. Errors: already_exists.
+---Puts an entry where nothing is; where something is still to leave, once it has. Errors: already_exists.
 ---@param path string
 ---@param entry sba.overlay.entry
 function overlay:create(path, entry)
   local there = self.current[path]
-  if there == nil then
-    there = original(self, path)
-    entry.early = there and there.kind ~= "directory" and self.leaving[path] or nil
-    if there and (entry.early or (there.kind == "directory" and self.left[path])) then there = false end
+  if there == nil then there = original(self, path) end
+  local is_directory = there and there.kind == "directory"
+  if there and not (is_directory and self.left[path]) then
+    if is_directory or not self.leaving[path] then
+      raise("already_exists", "%s already exists%s", path, is_directory and ", a directory" or "")
+    end
+    check_way(self, path, false)
+    self.arriving[path] = entry
+  else
+    self:put(path, entry)
   end
-  if there then raise("already_exists", "%s already exists%s", path, there.kind == "directory" and ", a directory" or "") end
-  self:put(path, entry)
 end
 
 ---@param path string
 function overlay:remove(path)
-  touch(self, path)
-  local current = self.current[path]
-  if current and current.early then
-    current.early = nil -- the old one has left
-  else
-    self.current[path] = false
-  end
+  set(self, path, self.arriving[path] or false)
+  self.leaving[path], self.arriving[path] = nil, nil
 end
 
 ---Makes all changes, or none.
 ---@param commit? fun(change: sba.transaction): true?, native.failure? does it, and closes the transaction that it did
 function overlay:commit(commit)
-  for _, path in ipairs(self.touched) do stage(opened(self), path, self.original[path], self.current[path]) end
-  if not commit then return check(opened(self):commit()) end
-  check(commit(opened(self)))
-  self.transaction = nil
+  local change = self.transaction
+  for _, path in ipairs(self.touched) do stage(change, path, self.original[path], self.current[path]) end
+  check((commit or change.commit)(change))
+  if commit then self.transaction = nil end
 end
 
 ---Undoes what was not committed.

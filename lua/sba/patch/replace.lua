@@ -55,7 +55,7 @@ local function too_many(bytes, path, found, expected)
 end
 
 local function not_found(bytes, path, arguments)
-  local difference, numbered = explain(bytes, arguments.old_text, "old_text")
+  local difference, numbered = explain.difference(bytes, arguments.old_text, "old_text")
   local first = text.trim(arguments.new_text) ~= "" and text.find(bytes, arguments.new_text, 1)
   local there = first and ("new_text is already there (%s)"):format(lines_of(bytes, { first })) or nil
   local why = difference and "of what resembles it " .. difference or numbered and "its first lines are there"

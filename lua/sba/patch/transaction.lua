@@ -10,8 +10,6 @@ local fail = require "sba.util.fail"
 local interrupt = require "native.interrupt"
 local workspace = require "native.workspace"
 
-local MOST_NAMED <const> = 100 -- paths in a message
-
 ---@class sba.change
 ---@field kind "remove"|"directory"|"put"|"mode" directory: it goes because a file comes in its place
 ---@field path string
@@ -35,9 +33,7 @@ function transaction.new(root) return setmetatable({ root = root, changes = {}, 
 local function directory_of(path) return path:match "^(.*)/" end
 
 local function add(self, kind, path, change)
-  local relative, failure = self.root:relative(path)
-  if not relative then return nil, failure end
-  change.kind, change.path = kind, relative
+  change.kind, change.path = kind, path
   self.changes[#self.changes + 1] = change
   return true
 end
@@ -48,9 +44,9 @@ local function add_staged(self, path, staged, failure)
 end
 
 ---Stages a regular file: nothing is visible yet, but the disk may be found full here.
----@param path string
+---@param path string as root:relative gives it, here and below
 ---@param content string
----@param mode? integer permission bits; default: those of the file that is replaced, else 0644 less the umask
+---@param mode? integer permission bits; default: 0644 less the umask
 ---@return true|nil, native.failure?
 function transaction:write(path, content, mode) return add_staged(self, path, self.root:stage(path, content, mode)) end
 
@@ -193,7 +189,7 @@ local function undo_all(root, changes)
   local lost = {}
   for i = #changes, 1, -1 do
     local change = changes[i]
-    if not undo[change.kind](root, change) and #lost < MOST_NAMED then
+    if not undo[change.kind](root, change) then
       lost[#lost + 1] = change.path .. (change.aside and " is kept as " .. change.aside or "")
     end
   end

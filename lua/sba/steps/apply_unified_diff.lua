@@ -3,27 +3,29 @@
 
 local apply = require "sba.patch.apply"
 local counted = require "sba.util.words".counted
+local explain = require "sba.patch.explain"
 local json = require "sba.util.json"
 local printable = require "sba.util.printable"
-local tolerated = require "sba.patch.tolerated"
-
-local function list(names) return names and json.array(names) end
 
 ---"modified src/a.c: 2 hunks, +3 -1 (offset 4, fuzz 1)"
-local function line_of(entry)
+local function line_of(entry, words)
   local notes = {}
-  local function note(when, ...)
-    if when then notes[#notes + 1] = (...):format(select(2, ...)) end
-  end
-  note(entry.offset > 0, "offset %d", entry.offset)
-  note(entry.fuzz > 0, "fuzz %d", entry.fuzz)
-  note(entry.recounted, "%s recounted", counted(entry.recounted or 0, "hunk"))
-  note(entry.line_ends, "line ends made %s", (entry.line_ends or ""):upper())
-  note(entry.tolerated, "%s", entry.tolerated and tolerated.words(entry.tolerated))
-  local from = entry.old_path and entry.old_path .. " to " or ""
-  local line = ("%s %s%s"):format(entry.action:gsub("_", " "), from, entry.path)
+  local function note(when, form) notes[#notes + 1] = when and form:format(when) or nil end
+  note(entry.offset > 0 and entry.offset, "offset %d")
+  note(entry.fuzz > 0 and entry.fuzz, "fuzz %d")
+  note(entry.recounted and counted(entry.recounted, "hunk"), "%s recounted")
+  note(entry.line_ends and entry.line_ends:upper(), "line ends made %s")
+  note(words, "%s")
+  local line = ("%s %s%s"):format(entry.action:gsub("_", " "), entry.old_path and entry.old_path .. " to " or "", entry.path)
   if entry.hunks > 0 then line = ("%s: %s, +%d -%d"):format(line, counted(entry.hunks, "hunk"), entry.added, entry.removed) end
-  return printable.line(line .. (#notes > 0 and " (" .. table.concat(notes, ", ") .. ")" or ""))
+  return printable.line(notes[1] and ("%s (%s)"):format(line, table.concat(notes, ", ")) or line)
+end
+
+--- Puts the names of what was overlooked into a part of the result. Returns them as words.
+local function tell(result, overlooked)
+  local names, words = explain.names(overlooked)
+  result.tolerated = names and json.array(names)
+  return words
 end
 
 ---@param arguments { diff: string, strip?: integer, dry_run?: boolean }
@@ -33,20 +35,17 @@ end
 local function run(arguments, job_context)
   local entries, more = apply(job_context.workspace, arguments, job_context.commit)
   if not entries then return nil, more end
-  local lines = {}
-  for i, entry in ipairs(entries) do
-    lines[i] = line_of(entry)
-    entry.tolerated = list(entry.tolerated)
-  end
-  if more then lines[#lines + 1] = "(" .. tolerated.words(more) .. ")" end
+  local lines, result = {}, { files = entries, dry_run = arguments.dry_run or nil }
+  for i, entry in ipairs(entries) do lines[i] = line_of(entry, tell(entry, entry.tolerated)) end
+  local words = tell(result, more)
+  if words then lines[#lines + 1] = "(" .. words .. ")" end
   if arguments.dry_run then lines[#lines + 1] = "(dry run: nothing was written)" end
-  local result = { files = entries, tolerated = list(more), dry_run = arguments.dry_run or nil }
   return result, table.concat(lines, "\n") .. "\n"
 end
 
-local count = { type = "integer", minimum = 0 }
+local count <const> = { type = "integer", minimum = 0 }
 
-local function tolerated_schema(description, names)
+local function tolerated(description, names)
   return { type = "array", minItems = 1, items = { type = "string", enum = names }, description = description }
 end
 
@@ -104,11 +103,11 @@ return {
             fuzz = { type = "integer", minimum = 0, maximum = 2, description = "Lines of context left out at an end of a hunk, at most." },
             recounted = { type = "integer", minimum = 1, description = "Hunks whose @@ line had wrong counts." },
             line_ends = { type = "string", enum = { "crlf", "lf" }, description = "The file's, which the diff's lines were given." },
-            tolerated = tolerated_schema("What of the diff was not as git writes it, where only one place fits.", tolerated.file),
+            tolerated = tolerated("What of the diff was not as git writes it, where only one place fits.", explain.tolerated.file),
           },
         },
       },
-      tolerated = tolerated_schema("What stood around the diff, or that it was of another form.", tolerated.diff),
+      tolerated = tolerated("What stood around the diff, or that it was of another form.", explain.tolerated.diff),
       dry_run = { type = "boolean", description = "True where nothing was written." },
     },
   },

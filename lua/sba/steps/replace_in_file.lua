@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step replace_in_file: replaces a text in a file of the workspace where it stands exactly so many times, atomically.
 
+local explain = require "sba.patch.explain"
 local fail = require "sba.util.fail"
 local json = require "sba.util.json"
 local replace = require "sba.patch.replace"
 local text = require "native.text"
-local tolerated = require "sba.patch.tolerated"
 local transaction = require "sba.patch.transaction"
 
 local MOST_BYTES <const> = 64 * 1024 * 1024 -- of the file
@@ -21,41 +21,25 @@ local function behind_links(directory, path)
   return path
 end
 
---- What the file is to hold.
+--- What the file is to hold, and what was overlooked in the edit.
 local function changed(read, failure, path, arguments)
   local is_empty = arguments.old_text == ""
-  if not read then
-    if is_empty and failure.code == "not_found" then return arguments.new_text, {} end
-    return nil, failure
-  end
+  if not read and is_empty and failure.code == "not_found" then return arguments.new_text, {} end
+  if not read then return nil, failure end
   if read.truncated then return fail("too_large", "%s is larger than %d MiB", path, MOST_BYTES >> 20) end
-  if is_empty and read.size_bytes == 0 then return arguments.new_text, {} end
-  if is_empty then
-    return fail("already_exists", "%s is there already, and old_text is empty: name the text to replace, or append with write_file", path)
-  end
-  return replace.apply(read.content, path, arguments)
+  if not is_empty then return replace.apply(read.content, path, arguments) end
+  if read.size_bytes == 0 then return arguments.new_text, {} end
+  return fail("already_exists", "%s is there already, and old_text is empty: name the text to replace, or append with write_file", path)
 end
 
 --- Puts the content in place. --resume undoes it if the runner dies before the step has ended, so that no edit is made twice; a
 --- transaction that was committed so is the run's to close.
-local function put(job_context, root, path, content)
+local function put(job_context, root, path, content, mode)
   local change = transaction.new(root)
-  local done, failure = change:write(path, content)
+  local done, failure = change:write(path, content, mode)
   if done then done, failure = (job_context.commit or change.commit)(change) end
   if not done or not job_context.commit then change:close() end
   return done, failure
-end
-
---- Changes a file, or makes it.
----@return { sha256: string, created: boolean, tolerated: string[] }? done
----@return native.failure?
-local function edit(job_context, root, path, name, arguments)
-  local read, failure = root:read(path, { max_bytes = MOST_BYTES })
-  local content, more = changed(read, failure, name, arguments)
-  if not content then return nil, more end
-  local good
-  good, failure = put(job_context, root, path, content)
-  return good and { sha256 = text.sha256(content), created = not read, tolerated = tolerated.list(more) or {} }, failure
 end
 
 ---@param arguments { path: string, old_text: string, new_text: string, expected_count: integer }
@@ -67,17 +51,20 @@ local function run(arguments, job_context)
   if not root then return nil, place end
   local path, failure = root:relative(behind_links(root, place))
   if not path then return nil, failure end
+  local read, problem = root:read(path, { max_bytes = MOST_BYTES })
+  local content, more = changed(read, problem, prefix .. path, arguments)
+  if not content then return nil, more end
   local done
-  done, failure = edit(job_context, root, path, prefix .. path, arguments)
+  done, failure = put(job_context, root, path, content, read and read.mode & 511)
   if not done then return nil, failure end
-  local names, count = done.tolerated, arguments.old_text == "" and 1 or arguments.expected_count
-  local note = #names > 0 and (" (%s)"):format(tolerated.words(names)) or ""
+  local names, words = explain.names(more)
+  local count = arguments.old_text == "" and 1 or arguments.expected_count
   local result = {
-    path = prefix .. root:relative(place), count = count, created = done.created,
-    tolerated = json.array(names), sha256 = done.sha256,
+    path = prefix .. root:relative(place), count = count, created = not read,
+    tolerated = json.array(names or {}), sha256 = text.sha256(content),
   }
-  local what = done.created and "created" or ("replaced %s in"):format(replace.counted(count))
-  return result, ("%s %s%s\n"):format(what, result.path, note)
+  local what = result.created and "created" or ("replaced %s in"):format(replace.counted(count))
+  return result, ("%s %s%s\n"):format(what, result.path, words and (" (%s)"):format(words) or "")
 end
 
 local function check(arguments)
@@ -126,7 +113,7 @@ return {
       count = { type = "integer", minimum = 1, description = "Places that were replaced." },
       created = { type = "boolean", description = "There was no such file before." },
       tolerated = {
-        type = "array", items = { type = "string", enum = tolerated.replaced },
+        type = "array", items = { type = "string", enum = explain.tolerated.replaced },
         description = "How old_text differs from the file. new_text is written as the file is.",
       },
       sha256 = { type = "string", description = "Of the whole file, in hex." },

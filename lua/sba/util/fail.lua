@@ -1,11 +1,32 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A failure of the world, in the form that every function returns it.
+-- Failures of the world. They are returned; inside a room whose door catches them they may be raised.
 
----What a function returns for a failure of the world.
+---@overload fun(code: string, message: string, ...: any): nil, native.failure the message is a format
+local fail = setmetatable({}, {
+  __call = function(_, code, message, ...) return nil, { code = code, message = message:format(...) } end,
+})
+
 ---@param code string
 ---@param message string a format
----@param ... any its arguments
----@return nil, native.failure
-return function(code, message, ...)
-  return nil, { code = code, message = message:format(...) }
+function fail.raise(code, message, ...) error({ code = code, message = message:format(...) }, 0) end
+
+---Returns a value, or raises the failure in its place.
+---@generic T
+---@param value T|nil
+---@param failure? native.failure
+---@return T
+function fail.check(value, failure)
+  if value == nil then error(failure, 0) end
+  return value
 end
+
+---Returns what the function returns, or nil and the failure that it raised. Other errors go on.
+---@param run function
+function fail.caught(run, ...)
+  local results = table.pack(pcall(run, ...))
+  if results[1] then return table.unpack(results, 2, results.n) end
+  if type(results[2]) ~= "table" then error(results[2], 0) end
+  return nil, results[2]
+end
+
+return fail

@@ -65,7 +65,6 @@ static int fill_bytes(int fd, void *data, const char *path, struct error *error)
 char *workspace_stage(const struct workspace *workspace, const char *path, const char *bytes, size_t size, int mode,
                       struct error *error)
 {
-    struct stat status;
     struct bytes whole = {bytes, size};
     const char *name;
     char made[WORKSPACE_TEMPORARY_SIZE];
@@ -73,9 +72,6 @@ char *workspace_stage(const struct workspace *workspace, const char *path, const
     cleanup_fd int directory = relative ? open_nearest(workspace, relative, &name, path, error) : -1;
     if (directory < 0)
         return NULL;
-    bool replaces = !strchr(name, '/') && fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
-    if (mode == WORKSPACE_MODE_AS_BEFORE && replaces && S_ISREG(status.st_mode))
-        mode = (int)(status.st_mode & 0777);
     if (workspace_make_file(directory, mode, fill_bytes, &whole, path, made, error) < 0)
         return NULL;
     return path_beside(relative, name, made, directory, error);

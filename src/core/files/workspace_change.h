@@ -13,8 +13,8 @@
 #include <stddef.h>
 
 // Writes a regular file, or makes a link, that waits for its place at path, in the nearest directory above that exists.
-// mode as in struct workspace_write_options. "path_escape": the link's target, as written, leaves the workspace.
-// Returns where it waits: a relative path of the caller.
+// mode: permission bits, or WORKSPACE_MODE_AS_BEFORE: 0644 less the umask. "path_escape": the link's target, as
+// written, leaves the workspace. Returns where it waits: a relative path of the caller.
 char *workspace_stage(const struct workspace *workspace, const char *path, const char *bytes, size_t size, int mode,
                       struct error *error);
 char *workspace_stage_link(const struct workspace *workspace, const char *path, const char *target,

@@ -176,9 +176,9 @@ describe("the step apply_unified_diff", function()
     put { x = "a \nb\nc", ["a/y"] = "1\n", gone = "1\n2", old = "o\n" }
     local result, text = run("Here it is:\n\n```diff\n--- a/x\n+++ b/x\n@@\n a\n-b\n+B\n c\n```\nDone.\n")
     assert.are.equal('{"files":[{"path":"x","action":"modified","hunks":1,"added":1,"removed":1,"offset":0,"fuzz":0,' ..
-      '"tolerated":["no_line_numbers","trailing_blanks","final_newline"]}],"tolerated":["code_fence","prose"]}',
+      '"tolerated":["final_newline","no_line_numbers","trailing_blanks"]}],"tolerated":["code_fence","prose"]}',
       json.encode(result, step.result))
-    assert.are.equal("modified x: 1 hunk, +1 -1 (tolerated: no line numbers, trailing blanks, final newline)\n" ..
+    assert.are.equal("modified x: 1 hunk, +1 -1 (tolerated: final newline, no line numbers, trailing blanks)\n" ..
       "(tolerated: code fence, prose)\n", text)
     result = assert(run(begin("*** Update File: a/y", "@@", "-1", "+2", "*** Delete File: gone", "*** Add File: b/new", "+n",
       "*** Update File: old", "*** Move to: s/moved", "@@", "-o", "+O", "*** Update File: a/y", "@@", "-2", "+3", "*** Add File: void")))
@@ -234,7 +234,7 @@ describe("the step apply_unified_diff", function()
       for _, shape in ipairs { HEAD .. "@@ -2,3 +2,4 @@\n%s", "*** Begin Patch\n*** Update File: a.py\n@@\n%s*** End Patch\n" } do
         put { ["a.py"] = PYTHON }
         local result = assert(run(shape:format(" if x:\n-    return 1\n+    y = 1\n+    return y\n return 2\n")))
-        assert.are.equal("indentation", result.files[1].tolerated[#result.files[1].tolerated])
+        assert.are.equal("indentation", result.files[1].tolerated[1])
         assert.are.same({ 1, 2, 1 }, { result.files[1].hunks, result.files[1].added, result.files[1].removed })
         assert.are.same({ ["a.py"] = PYTHON:gsub("return 1", "y = 1\n        return y") }, all())
       end
