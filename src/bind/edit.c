@@ -117,8 +117,8 @@ static int m_apply(lua_State *L)
     const struct edit_hunks *hunks = luaL_checkudata(L, 1, hunks_name);
     lua_Integer first = luaL_checkinteger(L, 2), count = luaL_checkinteger(L, 3);
     const char *bytes = luaL_checklstring(L, 4, &size);
-    luaL_argcheck(L, first >= 1 && first <= hunks->count, 2, "no such hunk");
-    luaL_argcheck(L, count >= 1 && count <= hunks->count - first + 1, 3, "no such hunk");
+    luaL_argcheck(L, first >= 1 && count >= 1 && count <= hunks->count - first + 1, 2, "no such hunk");
+    luaL_argcheck(L, size <= EDIT_MAX_TARGET, 4, "too large");
     struct buffer *out = bind_push_shared_buffer(L);
     if (edit_apply(hunks, (uint32_t)first - 1, (uint32_t)count, bytes, size, out, &report, &error) < 0)
         return report.hunk ? fail(L, &hunks->items[first + report.hunk - 2], &report, &error) : bind_fail(L, &error);

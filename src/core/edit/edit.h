@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Edits of a file: where their lines stand in it, and what it becomes. Touches no file.
 //
-// A hunk of a diff and a text that is to be replaced are the same here: lines that are kept, removed and added. They
-// are looked for as they are, then without blanks at line ends, then without indentation. What had to be overlooked is
-// told (enum edit_tolerated), and is only overlooked where one place fits.
+// A hunk of a diff and a text to replace are the same here: lines that are kept, removed and added. They are looked
+// for as they are, then without blanks at line ends, then without indentation. What was overlooked (enum
+// edit_tolerated) is told, and only overlooked where one place fits.
 //
 // Errors as error.h says. Codes: patch_mismatch, already_applied, patch_ambiguous, too_large,
 // out_of_memory, timeout, cancelled. Lines count from 1, sizes are bytes.
@@ -73,11 +73,10 @@ int edit_add_hunk(struct edit_hunks *hunks, struct edit_hunk *hunk, uint32_t lim
 
 // Appends to out what count hunks from number first make of a file, and fills *report.
 //
-// A hunk is looked for at its line number, then at the nearest other place (of two that are as near, the later), then
-// the same with one and two lines of context less at its ends. Hunks keep their order and never overlap. A hunk with
-// less context after than before belongs at the end of the file. One with less context before, at line 1, belongs at
-// its beginning. A hunk without numbers, or one that fits nowhere so, is looked for by its lines alone and must fit in
-// one place; else it is patch_ambiguous.
+// A hunk is looked for at its line number, then at the nearest other place (of two as near, the later), then with one
+// and two lines of context less at its ends. Hunks keep their order and never overlap. One with less context after than
+// before belongs at the end of the file; one with less before, at line 1, at its beginning. A hunk without numbers, or
+// one that fits nowhere so, is looked for by its lines alone, and is patch_ambiguous where two places fit.
 int edit_apply(const struct edit_hunks *hunks, uint32_t first, uint32_t count, const char *bytes, size_t size,
                struct buffer *out, struct edit_report *report, struct error *error);
 

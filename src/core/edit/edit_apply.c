@@ -53,22 +53,27 @@ static int copy_until(struct application *application, uint32_t line, struct err
     return 0;
 }
 
-// Writes the indentation that a line gets, or takes some of its own from the line.
+// Writes the indentation that a line gets, and takes its own, or a part of it, from the line.
 static int indent(struct application *application, const struct edit_shift *shift, struct edit_line *line,
                   struct error *error)
 {
-    if (edit_indent(*line) == edit_trim_end(*line).size)
+    uint32_t own = edit_indent(*line), used = 0;
+    if (own == edit_trim_end(*line).size)
         return 0;
-    if (!shift->is_less) {
+    if (shift->kind == SHIFT_MORE)
         append(application, shift->text, shift->size);
-        return 0;
-    }
-    if (edit_indent(*line) < shift->size || memcmp(line->text, shift->text, shift->size) != 0)
+    else if (shift->kind == SHIFT_LESS)
+        used = own >= shift->size && memcmp(line->text, shift->text, shift->size) == 0 ? shift->size : UINT32_MAX;
+    else if (memchr(line->text, ' ', own))
+        used = !memchr(line->text, '\t', own) && own % shift->size == 0 ? own : UINT32_MAX;
+    if (used == UINT32_MAX)
         return error_set(
             error, "patch_mismatch", 0,
-            "the lines are there with less indentation, which the new lines cannot lose: indent as the file is");
-    line->text += shift->size;
-    line->size -= shift->size;
+            "the lines are there with other indentation, which the new ones cannot get: indent as the file is");
+    for (uint32_t tabs = shift->kind == SHIFT_TABS ? used / shift->size : 0; tabs; tabs--)
+        append(application, "\t", 1);
+    line->text += used;
+    line->size -= used;
     return 0;
 }
 
@@ -198,8 +203,6 @@ int edit_apply(const struct edit_hunks *hunks, uint32_t first, uint32_t count, c
     struct application application = {.out = out, .report = report};
     bool crlf = false, lf = false;
     *report = (struct edit_report){0};
-    if (size > EDIT_MAX_TARGET)
-        return error_set(error, "too_large", 0, "a file of more than %d MiB is not patched", EDIT_MAX_TARGET >> 20);
     for (uint32_t i = first; i < first + count; i++) {
         crlf |= hunks->items[i].crlf;
         lf |= hunks->items[i].lf;

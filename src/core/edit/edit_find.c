@@ -95,8 +95,13 @@ static int find_with_fuzz(struct edit_search *search, uint32_t fuzz, uint32_t st
 // Whether the indentation of a line differs from the edit's like that of the lines before, which the shift tells.
 static bool is_shifted(struct edit_line there, struct edit_line wanted, struct edit_shift *shift)
 {
-    struct edit_line more = shift->is_less ? wanted : there, less = shift->is_less ? there : wanted;
+    struct edit_line more = shift->kind == SHIFT_MORE ? there : wanted;
+    struct edit_line less = shift->kind == SHIFT_MORE ? wanted : there;
     uint32_t deep = edit_indent(more), shallow = edit_indent(less);
+    if (shift->kind == SHIFT_TABS) {
+        shift->size = shallow && !shift->size ? deep / shallow : shift->size;
+        return deep == shallow * shift->size && !memchr(more.text, '\t', deep) && !memchr(less.text, ' ', shallow);
+    }
     if (!shift->text) {
         shift->text = more.text;
         shift->size = deep > shallow ? deep - shallow : 0;
@@ -107,16 +112,16 @@ static bool is_shifted(struct edit_line there, struct edit_line wanted, struct e
 
 bool edit_find_shift(const struct edit_search *search, int64_t place, struct edit_shift *shift)
 {
-    for (int is_less = 0; is_less <= 1; is_less++) {
+    for (int kind = SHIFT_MORE; kind <= SHIFT_TABS; kind++) {
         uint32_t same = 0;
-        *shift = (struct edit_shift){.is_less = is_less};
+        *shift = (struct edit_shift){.kind = kind};
         for (; same < search->side->count; same++) {
             struct edit_line there = edit_line_at(search->file, (uint32_t)(place + same));
             if (edit_trim_end(there).size && !is_shifted(there, search->side->lines[same], shift))
                 break;
         }
         if (same == search->side->count)
-            return true;
+            return kind != SHIFT_TABS || shift->size;
     }
     return false;
 }

@@ -54,7 +54,6 @@ const uint32_t *edit_places(const struct edit_file *file, struct edit_line line,
 
 struct edit_line edit_line_at(const struct edit_file *file, uint32_t number);
 
-// Whether the lines are the same at a level.
 bool edit_line_equal(struct edit_line there, struct edit_line wanted, enum edit_level level);
 
 // The blanks that a line begins with.
@@ -72,8 +71,7 @@ struct edit_line edit_trim_end(struct edit_line line);
 int edit_body_read(struct edit_body *body, const char *text, const char *end, char ends);
 void edit_body_free(struct edit_body *body);
 
-// The search for one edit. A place is the line where the side's first line would stand; it may be below 0 or past the
-// end.
+// The search for one edit. A place is the line where the side's first line would stand, in the file or outside.
 struct edit_search {
     const struct edit_hunk *hunk;
     struct edit_file *file;
@@ -87,9 +85,10 @@ struct edit_search {
     uint32_t head, tail; // lines left out at the side's ends
 };
 
-// How the indentation of a place differs from an edit's on all lines: it has text more, or less.
+// How the indentation of a place differs from an edit's on all lines: it has text more, or less, or size blanks of the
+// edit stand for a tab.
 struct edit_shift {
-    bool is_less;
+    enum { SHIFT_MORE, SHIFT_LESS, SHIFT_TABS } kind;
     const char *text;
     uint32_t size;
 };

@@ -96,9 +96,21 @@ describe("the step replace_in_file", function()
   it("tolerates indentation that is shifted as a whole", function()
     assert_edit("  if q:\n    r()\n\nz\n", "indentation", "  if x:\n    y()\nz\n", "if x:\n  y()\n", "if q:\n  r()\n\n")
     assert_edit("  q\n", "indentation", "  if x:\n    y()\n", "    if x:\n      y()", "    q")
-    assert_refused("text_not_found", "the new lines cannot lose", "  if x:\n    y()\n", "    if x:\n      y()", " q")
+    assert_refused("text_not_found", "with other indentation", "  if x:\n    y()\n", "    if x:\n      y()", " q")
     assert_refused("text_not_found", "line 1 is", "  if x:\n    y()\n", "if x:\n   y()\n", "q") -- not as a whole
-    assert_refused("text_not_found", "line 1 is", "\tif x {\n\t\ty()\n", "    if x {\n        y()\n", "q") -- blanks are no tabs
+  end)
+
+  it("takes blanks for tabs, as many for each", function()
+    local go <const> = "func f() {\n\tif x {\n\t\ty()\n\t}\n}\n"
+    assert_edit("func f() {\n\tif z {\n\n\t\t\tq()\n\t}\n}\n", "indentation", go, "    if x {\n        y()\n    }\n",
+      "    if z {\n\n            q()\n    }\n")
+    assert_edit("func f() {\n\tz()\n}\n", "indentation", go, "func f() {\n  if x {\n    y()\n  }\n}", "func f() {\n\tz()\n}")
+    assert_edit("all:\n\tld\n", "indentation", "all:\n\tcc\n", "all:\n        cc\n", "all:\n        ld\n")
+    assert_refused("text_not_found", "with other indentation, which the new ones cannot get", go, "    if x {\n        y()\n",
+      "    if x {\n      y()\n")
+    assert_refused("text_not_found", "with other indentation", go, "    if x {\n        y()\n", "    if x {\n    \ty()\n")
+    assert_refused("text_not_found", "line 2 is", go, "    if x {\n      y()\n", "z") -- not as many for each
+    assert_refused("text_not_found", "line 2 is", "a\n\tb\n\t\tc\n", "b\nc\n", "z")
   end)
 
   it("takes no place where two fit", function()
@@ -140,7 +152,6 @@ describe("the step replace_in_file", function()
     local long = ("a"):rep(1 << 20)
     assert_refused("text_not_found", "no line", long, long:sub(1, 1 << 19) .. "b", "x")
     assert_refused("text_not_found", "no line", (" "):rep(1 << 20), "  x", "x")
-    local tabs = ("\t"):rep(1 << 19)
-    assert_edit("y\n" .. long .. "\n", "indentation", tabs .. "x\n" .. long .. "\n", tabs .. tabs .. "x\n", tabs .. "y\n")
+    assert_edit("x\n" .. long .. "\n", "indentation", ("\t"):rep(1 << 19) .. "x\n" .. long .. "\n", (" "):rep(1 << 20) .. "x\n", "x\n")
   end)
 end)
