@@ -34,8 +34,7 @@ function parts.sign(sign, class) return h.span { class = "sign " .. class, ["ari
 ---@return integer?
 function parts.instant(time)
   local year, month, day, hour, minute, second = tostring(time):match("^(%d%d%d%d)%-(%d%d)%-(%d%d)T(%d%d):(%d%d):(%d%d%.?%d*)Z$")
-  if not year then return nil end
-  return math.floor(utc(tonumber(year), tonumber(month), tonumber(day), tonumber(hour), tonumber(minute), tonumber(second)) * 1000 + 0.5)
+  return year and math.floor(utc(year, month, day, hour, minute, second) * 1000 + 0.5)
 end
 
 ---@param time string RFC 3339 in UTC

@@ -16,7 +16,6 @@ local http = {}
 local LARGEST_ANSWER <const> = 32 * 1024 * 1024 -- bytes of a body on the wire
 local LARGEST_ERROR <const> = 64 * 1024 -- bytes that are read of the body of an error
 local LONGEST_WORDS <const> = 300 -- bytes of a server's own words in a message
-local LONGEST_TITLE <const> = 80 -- bytes of the title of an HTML page, likewise
 local MOST_REDIRECTS <const> = 3
 local SHORTEST_TRY <const> = 0.05 -- seconds
 
@@ -36,12 +35,8 @@ local transient = {
   slow_connect = true, slow_first_byte = true, slow_answer = true, cut_off = true,
 }
 
--- Failures after which any other request to the same server would most likely fail as well.
-local down = {
-  connection_refused = true, connection_failed = true, network_unreachable = true, name_not_resolved = true, proxy_failed = true,
-  slow_connect = true, slow_first_byte = true, slow_answer = true, permission_denied = true, tls_failed = true,
-  timeout = true, cancelled = true,
-}
+-- Others without an answer, which a later try would meet too.
+local lasting = { permission_denied = true, tls_failed = true, timeout = true, cancelled = true }
 
 ---@param code string
 ---@param message string may hold secrets: curl quotes URLs
@@ -58,7 +53,8 @@ end
 ---@param failure http.failure
 ---@return boolean
 function http.is_down(failure)
-  return down[failure.code] == true or failure.status == 401
+  local code = failure.code
+  return lasting[code] or transient[code] and code ~= "cut_off" or failure.status == 401
 end
 
 -- Lower-case names come first, as in other programs.
@@ -142,16 +138,9 @@ function http.read(exchange, limit)
   return table.concat(chunks)
 end
 
---- Describes an HTML page that came instead of an answer: a proxy or gateway in between mostly sends one. Nil where it is none.
-local function html_page(body)
-  if not body:find "^%s*<" then return nil end
-  local title = text.trim(body:sub(1, 4096):match "<[Tt][Ii][Tt][Ll][Ee]>([^<]*)</" or "")
-  if title == "" then return "an HTML page" end
-  return ("an HTML page (%s)"):format(text.cut(printable.line(title), LONGEST_TITLE))
-end
-
-local function of_type(value, kind)
-  return type(value) == kind and value or nil
+--- Names what came instead of an answer: a proxy or gateway in between mostly sends an HTML page.
+local function other_than_json(body)
+  return not body:find "%S" and "an empty answer" or body:find "^%s*<" and "an HTML page" or nil
 end
 
 ---What the body of an error says, in whatever form it comes.
@@ -161,17 +150,13 @@ function http.words(body)
   if type(body) == "string" then
     local inner = body:find "^%s*{" and json.decode_repaired(body)
     if type(inner) == "table" then return http.words(inner) end
-    return html_page(body) or body:find "%S" and body or "an empty answer", {}
+    return other_than_json(body) or body, {}
   end
   if type(body) ~= "table" then return tostring(body), {} end
   if type(body.error) == "string" then return http.words(body.error) end
-  local details = of_type(body.error, "table") or body
-  return of_type(details.message, "string") or of_type(body.detail, "string") or json.encode(body), details
-end
-
---- 501 stays as it is; other errors of a server may pass.
-local function is_transient(status)
-  return status == 408 or status == 429 or status >= 500 and status ~= 501
+  local details = type(body.error) == "table" and body.error or body
+  local words = type(details.message) == "string" and details.message or body.detail
+  return type(words) == "string" and words or json.encode(body), details
 end
 
 ---The failure that an error status means.
@@ -185,15 +170,8 @@ function http.refused(who, status, body, retry_after)
   words = redact(words)
   return http.failure("refused", ("%s answered with status %d: %s"):format(who, status, http.shown(words)), {
     status = status, words = words, details = details, value = type(body) == "string" and json.decode_repaired(body) or body,
-    transient = is_transient(status), retry_after = retry.after(retry_after),
+    transient = status == 408 or status == 429 or status >= 500 and status ~= 501, retry_after = retry.after(retry_after),
   })
-end
-
---- What else a reader must know about an answer that is an error.
-local function remarks(exchange, status)
-  local location, proxy = status >= 300 and status < 400 and exchange:header "Location", exchange:proxy()
-  local redirect = location and ("; it redirects to %s, which is not followed"):format(http.shown(url.shown(location))) or ""
-  return redirect .. (proxy and ("; %s may have answered in its place"):format(proxy) or "")
 end
 
 ---The failure that an answer with an error status means.
@@ -204,7 +182,9 @@ end
 function http.refusal(exchange, status, who)
   local body, unread = http.read(exchange, LARGEST_ERROR)
   local failure = http.refused(who, status, body or unread.message, exchange:header "Retry-After")
-  failure.message = failure.message .. remarks(exchange, status)
+  local location, proxy = status >= 300 and status < 400 and exchange:header "Location", exchange:proxy()
+  local redirect = location and ("; it redirects to %s, which is not followed"):format(http.shown(url.shown(location))) or ""
+  failure.message = failure.message .. redirect .. (proxy and ("; %s may have answered in its place"):format(proxy) or "")
   exchange:close()
   return failure
 end
@@ -218,9 +198,7 @@ function http.not_json(who, bytes, problem)
   if problem and problem.code ~= "invalid_json" then
     return http.failure("bad_answer", ("%s sent JSON that is not read: %s"):format(who, problem.message))
   end
-  local html = html_page(bytes)
-  local what = not bytes:find "%S" and "an empty answer" or html and html .. ", not JSON"
-    or "what is not JSON: " .. http.shown(redact(bytes:sub(1, 100), "end"))
+  local what = other_than_json(bytes) or "what is not JSON: " .. http.shown(redact(bytes:sub(1, 100), "end"))
   return http.failure("bad_answer", ("%s sent %s"):format(who, what))
 end
 

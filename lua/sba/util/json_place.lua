@@ -98,13 +98,6 @@ function finder:place(pointer)
   return line, column
 end
 
----Whether there is a value at a pointer.
----@param pointer string
----@return boolean
-function finder:has(pointer)
-  return (select(2, follow(self, pointer)))
-end
-
 ---The value at a pointer as it is written there: a decoded object has lost the order of its keys.
 ---@param pointer string
 ---@return string? nil: there is none

@@ -46,37 +46,14 @@ end
 
 local escapes = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ['"'] = '\\"', ["\\"] = "\\\\" }
 
-local function escaped(character)
-  return escapes[character] or shown(character)
-end
-
---- A string as Lua's source has it, in quotes; UTF-8 stands as it is. Past limit bytes it is cut, and says so.
+--- A string in quotes, as Lua's source has it; UTF-8 stands as it is. Past limit bytes it is cut, and says so.
 ---@param bytes string
 ---@param limit integer
 ---@return string
 function printable.quoted(bytes, limit)
   local kept = #bytes > limit and text.cut(bytes, limit) or bytes
-  local parts, at = {}, 1
-  while at <= #kept do
-    local _, bad = utf8.len(kept, at)
-    local good = kept:sub(at, bad and bad - 1 or #kept)
-    parts[#parts + 1] = good:gsub(utf8.charpattern, escaped)
-    if bad then parts[#parts + 1] = ("\\x%02x"):format(kept:byte(bad)) end
-    at = at + #good + (bad and 1 or 0)
-  end
   local more = #bytes > #kept and (" ... %d bytes more"):format(#bytes - #kept) or ""
-  return '"' .. table.concat(parts) .. '"' .. more
-end
-
---- Cuts a printable line to so many characters.
----@param line string
----@param most integer
----@param more string stands for what is cut off
----@return string
-function printable.shortened(line, most, more)
-  if utf8.len(line) <= most then return line end
-  local kept = math.max(0, most - utf8.len(more))
-  return line:sub(1, utf8.offset(line, kept + 1) - 1) .. more
+  return '"' .. printable.replace(text.repair(kept):gsub('[\n\r\t"\\]', escapes), "%s") .. '"' .. more
 end
 
 return printable

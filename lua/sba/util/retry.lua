@@ -3,7 +3,7 @@
 -- the deadline.
 
 local interrupt = require "native.interrupt"
-local lpeg = require "lpeg"
+local text = require "native.text"
 local utc = require "sba.util.utc"
 
 local retry = {}
@@ -21,31 +21,22 @@ function retry.policy()
   return { tries = 8, first = 1, longest = 30, longest_asked = 300 }
 end
 
-local months = {
-  Jan = 1, Feb = 2, Mar = 3, Apr = 4, May = 5, Jun = 6, Jul = 7, Aug = 8, Sep = 9, Oct = 10, Nov = 11, Dec = 12,
-}
-
-local blank <const>, digit <const> = lpeg.S " \t" ^ 0, lpeg.R "09"
-local two <const> = digit * digit / tonumber
-local seconds <const> = digit ^ 1 * ("." * digit ^ 0) ^ -1 / tonumber
-
-local function from_now(day, month, year, hour, minute, second, now)
-  return math.max(0, utc(year, month, day, hour, minute, second) - now / 1000)
-end
-
--- As HTTP writes it: "Sun, 06 Nov 1994 08:49:37 GMT". The extra argument of the match is the time now.
-local month <const> = lpeg.Cmt(lpeg.C(3), function(_, at, name) return months[name] and at, months[name] end)
-local year <const> = digit * digit * digit * digit / tonumber
-local time <const> = two * ":" * two * ":" * two
-local date <const> = lpeg.R("az", "AZ") ^ 1 * ", " * (two * " " * month * " " * year * " " * time * " GMT" * lpeg.Carg(1) / from_now)
-local retry_after <const> = blank * (seconds + date) * blank * -1
+local LONGEST_ASKED <const> = 100 -- bytes of a Retry-After that are read
+local MONTHS <const> = "JanFebMarAprMayJunJulAugSepOctNovDec"
 
 ---What a Retry-After header asks for.
----@param value? string seconds, or a date as HTTP writes it
+---@param value? string seconds, or a date as HTTP writes it: "Sun, 06 Nov 1994 08:49:37 GMT"
 ---@param now? integer milliseconds of the wall clock; default: now
 ---@return number? seconds from now, never negative; nil where it says nothing that can be read
 function retry.after(value, now)
-  return value and lpeg.match(retry_after, value, 1, now or interrupt.wall())
+  value = text.trim(value or "")
+  if #value > LONGEST_ASKED then return nil end
+  local seconds = value:match("^%d+%.?%d*$") -- bounded: it is short
+  if seconds then return tonumber(seconds) end
+  local day, name, year, hour, minute, second = value:match("^%a+, (%d%d) (%a%a%a) (%d%d%d%d) (%d%d):(%d%d):(%d%d) GMT$")
+  local at = name and MONTHS:find(name, 1, true)
+  if not at or at % 3 ~= 1 then return nil end
+  return math.max(0, utc(year, at // 3 + 1, day, hour, minute, second) - (now or interrupt.wall()) / 1000)
 end
 
 ---The wait after the try of that number. Shares of chance are small enough that each of our own waits is longer than the one before.

@@ -3,7 +3,6 @@
 -- lines, indented.
 
 local excerpt = require "sba.util.excerpt"
-local first_set = require "sba.util.first_set"
 local lines_of = require "sba.util.lines"
 local printable = require "sba.util.printable"
 local words = require "sba.util.words"
@@ -12,23 +11,16 @@ local words = require "sba.util.words"
 local terminal = { TAIL = 64 * 1024 } -- of which people see the last lines
 terminal.__index = terminal
 
-local LONGEST_MESSAGE <const> = 600 -- characters
+local LONGEST_MESSAGE <const> = 2048 -- bytes
 local LONGEST_ANSWER <const> = 64 * 1024 -- bytes of a final answer
 local TAIL_LINES <const> = 20 -- of a failed step's output
 local LONGEST_SEQUENCE <const> = 64 -- bytes at the end that may be half of a control sequence
 local INDENT <const> = "    " -- of output
-local PLAIN_COLUMNS <const> = 200 -- of a line where there is no terminal
 
-local unicode_marks = { success = "✓", failure = "✗", timeout = "✗", skipped = "-", more = "…", begun = "▸" }
-local ascii_marks = { success = "ok", failure = "FAILED", timeout = "TIMEOUT", skipped = "-", more = "...", begun = ">" }
-local colours = { success = "32", failure = "31", timeout = "31", skipped = "2", warning = "33", error = "31" }
-
-local function is_set(value) return value ~= nil and value ~= "" end
-
-local function speaks_utf8(environment)
-  local locale = first_set(environment, { "LC_ALL", "LC_CTYPE", "LANG" })
-  return locale ~= nil and locale:upper():find("UTF%-?8") ~= nil
-end
+-- On a terminal, and elsewhere.
+local signs <const> = { success = "✓", failure = "✗", timeout = "✗", skipped = "-", more = "…", begun = "▸" }
+local names <const> = { success = "ok", failure = "FAILED", timeout = "TIMEOUT", skipped = "-", more = "...", begun = ">" }
+local colours <const> = { success = "32", failure = "31", timeout = "31", skipped = "2", warning = "33", error = "31" }
 
 --- A view that writes through write.
 ---@param write fun(bytes: string)
@@ -36,22 +28,9 @@ end
 ---@param environment table<string, string>
 ---@param follow? boolean all output is shown
 function terminal.new(write, columns, environment, follow)
-  local able = columns ~= nil and is_set(environment.TERM) and environment.TERM ~= "dumb"
-  return setmetatable({
-    write = write, follow = follow, rest = "",
-    columns = columns and math.max(columns, 20) or PLAIN_COLUMNS,
-    colour = able and not is_set(environment.NO_COLOR),
-    marks = speaks_utf8(environment) and unicode_marks or ascii_marks,
-  }, terminal)
+  local has_colours = columns and (environment.TERM or "dumb") ~= "dumb" and (environment.NO_COLOR or "") == ""
+  return setmetatable({ write = write, follow = follow, rest = "", colour = has_colours, marks = columns and signs or names }, terminal)
 end
-
-local function seconds(value)
-  if value < 60 then return ("%.1f s"):format(value) end
-  return ("%d min %02d s"):format(value // 60, value // 1 % 60)
-end
-
---- A whole number of seconds, as a job names its limit.
-local function limit(value) return value < 60 and value .. " s" or seconds(value) end
 
 function terminal:identify(job_id) self.job_id = job_id end
 
@@ -64,22 +43,17 @@ function terminal:painted(kind, text)
   return ("\27[%sm%s\27[0m"):format(colours[kind], text)
 end
 
---- Cuts a printable line to so many columns.
-function terminal:shortened(line, columns) return printable.shortened(line, columns, self.marks.more) end
-
 --- Which step it is. How many there will be is known of a direct job only.
 local function place(step)
   if not step.step then return step.type end
   return ("step %d%s  %s"):format(step.step, step.steps and " of " .. step.steps or "", step.check and "check" or step.type)
 end
 
---- "step 3 of 12  run_command  make test  1.2 s", after a mark, in the columns there are.
+--- "step 3 of 12  run_command  make test  1.2 s", after a mark.
 function terminal:step_line(mark, kind, step, elapsed)
-  local head = place(step)
-  local room = self.columns - 1 - #mark - #head - #elapsed - 5
-  local what = room >= 8 and self:shortened(printable.line(step.what or ""), room) or ""
-  local line = what == "" and head or head .. "  " .. what
-  return ("%s %s%s"):format(self:painted(kind, mark), line, elapsed ~= "" and "  " .. elapsed or "")
+  local line = { place(step), step.what and step.what ~= "" and printable.line(step.what) or nil }
+  line[#line + 1] = elapsed
+  self:print(nil, self:painted(kind, mark) .. " " .. table.concat(line, "  "))
 end
 
 --- A line of output as it stands there: without colours, and with its other control sequences named.
@@ -87,23 +61,14 @@ local function plain(line)
   return printable.line((line:gsub("\27%[[%d;:]*[mK]", "")))
 end
 
---- The text without half of a control sequence, or of a line end, at its end.
-local function without_half(text)
-  if text:sub(-1) == "\r" then return #text - 1 end
-  for at = #text, math.max(1, #text - LONGEST_SEQUENCE), -1 do
-    if text:byte(at) == 27 then return text:find("^\27%[?[%d;:]*$", at) and at - 1 or #text end
-  end
-  return #text
-end
-
 --- What a step, or a model, has said while it runs.
 ---@param text string UTF-8, without secrets
 function terminal:output(text)
   if not self.follow then return end
   text = self.rest .. text
-  local size, parts = without_half(text), {}
-  self.rest = text:sub(size + 1)
-  for _, line, is_whole in lines_of((text:sub(1, size):gsub("\r\n?", "\n"))) do
+  local half, parts = text:find("\27%[?[%d;:]*$", -LONGEST_SEQUENCE) or text:find("\r", -1, true), {}
+  self.rest = half and text:sub(half) or ""
+  for _, line, is_whole in lines_of((text:sub(1, half and half - 1):gsub("\r\n?", "\n"))) do
     parts[#parts + 1] = (self.in_line and "" or INDENT) .. plain(line) .. (is_whole and "\n" or "")
     self.in_line = not is_whole
   end
@@ -130,7 +95,7 @@ function terminal:print(kind, line)
 end
 
 function terminal:message(kind, message)
-  self:print(kind, "  " .. self:shortened(printable.line(message), LONGEST_MESSAGE))
+  self:print(kind, "  " .. printable.line(message, LONGEST_MESSAGE))
 end
 
 --- A text of several lines, whole.
@@ -142,25 +107,25 @@ end
 function terminal:tail(text)
   local list, more = excerpt.last_lines(text, TAIL_LINES)
   if more then self:print("skipped", INDENT .. self.marks.more) end
-  for _, line in ipairs(list) do self:print(nil, INDENT .. self:shortened(plain(line), LONGEST_MESSAGE)) end
+  for _, line in ipairs(list) do self:print(nil, INDENT .. plain(line)) end
 end
 
 local events = {}
 
 events["job.accepted"] = function(self, job)
   local count = job.steps and words.counted(job.steps, "step") or "steps chosen by a model"
-  self:print(nil, ("job %s: %s, at most %s"):format(printable.line(self.job_id), count, limit(job.max_runtime_seconds)))
+  self:print(nil, ("job %s: %s, at most %s"):format(printable.line(self.job_id), count, words.duration(job.max_runtime_seconds * 1000)))
 end
 
 events["step.started"] = function(self, step)
   self.in_step = true
-  if self.follow then self:print(nil, self:step_line(self.marks.begun, "running", step, "")) end
+  if self.follow then self:step_line(self.marks.begun, "running", step) end
 end
 
 events["step.finished"] = function(self, step)
   self.in_step = false
   local mark = self.marks[step.status] or self.marks.failure
-  self:print(nil, self:step_line(mark, step.status, step, seconds(step.duration_ms / 1000)))
+  self:step_line(mark, step.status, step, words.duration(step.duration_ms))
   if step.error then self:message(step.status, step.error) end
   if step.output_tail and not self.follow then self:tail(step.output_tail) end
 end
@@ -168,7 +133,7 @@ end
 -- What a step asks a model is the step's.
 events["model.request"] = function(self, request)
   if self.in_step or not self.follow then return end
-  self:print(nil, self:step_line(self.marks.begun, "running", { type = "model", what = request.model }, ""))
+  self:step_line(self.marks.begun, "running", { type = "model", what = request.model })
 end
 
 events["job.refused"] = function(self, job)
@@ -181,7 +146,7 @@ events["job.finished"] = function(self, job)
   local code = job.failure_code ~= job.status and job.failure_code
   local outcome = code and ("%s: %s"):format(job.status, code) or job.status
   if not self.refused then
-    self:print(job.status, ("%s in %s, %s"):format(outcome, seconds(job.duration_ms / 1000), words.outcomes(job.outcomes)))
+    self:print(job.status, ("%s in %s, %s"):format(outcome, words.duration(job.duration_ms), words.outcomes(job.outcomes)))
     if job.failure_message then self:message(job.status, job.failure_message) end
   end
   if self.final_answer then self:text(excerpt.of(self.final_answer, LONGEST_ANSWER)) end
@@ -195,29 +160,13 @@ events["step.interrupted"] = function(self, step)
   if step.output_tail then self:tail(step.output_tail) end
 end
 
---- An event that has no words of its own: "warning: report failed: connection refused"
----@param level string
----@param event string "report.failed"
----@param fields table
----@return string
-function terminal.words(level, event, fields)
-  local what = event:gsub("%.warning$", ""):gsub("[._]", " ")
-  return ("%s: %s: %s"):format(level, what, printable.line(tostring(fields.error or fields.message or "")))
-end
-
--- Of other events people see only what they should worry about.
-local function other(self, level, event, fields)
-  if level ~= "warning" and level ~= "error" then return end
-  self:print(level, terminal.words(level, event, fields))
-end
-
---- Shows an event, as log:event.
+--- Shows an event, as log:event. Of those that have no words of their own people see only what they should worry about:
+--- "warning: report failed: connection refused"
 function terminal:event(level, event, fields)
-  if events[event] then
-    events[event](self, fields)
-  else
-    other(self, level, event, fields)
-  end
+  if events[event] then return events[event](self, fields) end
+  if level ~= "warning" and level ~= "error" then return end
+  local what = event:gsub("%.warning$", ""):gsub("[._]", " ")
+  self:print(level, ("%s: %s: %s"):format(level, what, printable.line(tostring(fields.error or fields.message or ""))))
 end
 
 return terminal

@@ -16,14 +16,13 @@ local after_scheme <const> = Cg(C(user), "user") * Cg(C(character ^ 0), "address
 local whole <const> = Ct(Cg(scheme / string.lower, "scheme") * "://" * after_scheme)
 local host <const> = "[" * (1 - P "]") ^ 0 * "]" + (1 - P ":") ^ 0
 local host_and_port <const> = C(host) * (":" * C(digit ^ 1)) ^ -1 * P ":" ^ -1 * -1
-local hex <const> = R("09", "af", "AF")
-local escape <const> = "%" * C(hex * hex) / function(digits) return string.char(tonumber(digits, 16)) end
-local unescaped <const> = lpeg.Cs((escape + 1) ^ 0)
 
 ---A text with its percent-encoded bytes decoded.
 ---@param given string
 ---@return string
-function url.unescaped(given) return (lpeg.match(unescaped, given)) end
+function url.unescaped(given)
+  return (given:gsub("%%(%x%x)", function(digits) return string.char(tonumber(digits, 16)) end))
+end
 
 ---What two URLs have in common if a token for one may be sent to the other; nil if it is not a URL.
 ---@param given string
@@ -43,7 +42,7 @@ function url.shown(given)
   local parts = lpeg.match(whole, given)
   if not parts then return "its URL" end
   if parts.scheme ~= "http+unix" then return ("%s://%s"):format(parts.scheme, printable.line(parts.address)) end
-  return "the socket " .. printable.line(lpeg.match(unescaped, parts.address))
+  return "the socket " .. printable.line(url.unescaped(parts.address))
 end
 
 ---The URL that a Location names, if it is one and has the same origin; otherwise nil.

@@ -93,7 +93,7 @@ local MINUTE <const>, HOUR <const> = 60000, 3600000 -- milliseconds
 function words.duration(ms)
   if ms < 1 then return "< 1 ms" end
   if ms < 1000 then return ("%d ms"):format(ms) end
-  if ms < MINUTE then return ("%.1f s"):format(ms / 1000) end
+  if ms < MINUTE then return (("%.1f s"):format(ms / 1000):gsub("%.0", "")) end
   if ms < HOUR then return ("%d min %02d s"):format(ms // MINUTE, ms % MINUTE // 1000) end
   return ("%d h %02d min"):format(ms // HOUR, ms % HOUR // MINUTE)
 end

@@ -46,7 +46,7 @@ describe("a value at the prompt", function()
   end)
 
   it("does nothing to a terminal", function()
-    shows([["\x1b[2J\x07\xff\u{202e}é日"]], "\27[2J\7\xff\u{202e}é日")
+    shows('"\\x1b[2J\\x07\u{fffd}\\u{202e}é日"', "\27[2J\7\xff\u{202e}é日")
     shows("<a\\x1b>", setmetatable({}, { __tostring = function() return "a\27" end }))
   end)
 

@@ -9,7 +9,6 @@ describe("retry.after", function()
       ["0"] = 0, ["120"] = 120, [" 7 "] = 7, ["1.5"] = 1.5, ["Sun, 06 Nov 1994 08:49:37 GMT"] = 0, ["Sun, 06 Nov 1994 08:50:07 GMT"] = 30,
       ["Sun, 06 Nov 1994 08:49:00 GMT"] = 0, ["Mon, 07 Nov 1994 08:49:37 GMT"] = 86400, ["Thu, 29 Feb 1996 08:49:37 GMT"] = 480 * 86400,
       ["Fri, 01 Mar 1996 08:49:37 GMT"] = 481 * 86400, ["Wed, 01 Mar 2000 08:49:37 GMT"] = 1942 * 86400,
-      [("1"):rep(1000000)] = math.huge,
     } do
       assert.are.equal(seconds, retry.after(value, NOW), value)
     end
@@ -17,7 +16,8 @@ describe("retry.after", function()
 
   it("knows nothing of anything else", function()
     for _, value in ipairs { "", "soon", "-1", "1e3", "1d", "2026-01-01",
-      "Sun, 06 Now 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 CET", "\0", "1.2.3", ("1"):rep(1000000) .. "x", (" "):rep(1000000) } do
+      "Sun, 06 Now 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 CET", "\0", "1.2.3", "Sun, 06 anF 1994 08:49:37 GMT",
+      ("1"):rep(1000000), (" "):rep(1000000) } do
       assert.is_nil(retry.after(value, NOW), value)
     end
     assert.is_nil(retry.after(nil))
