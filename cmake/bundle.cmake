@@ -18,6 +18,6 @@ if(SBA_EXTRA_LUA)
 endif()
 add_custom_command(OUTPUT ${SBA_BUNDLE_SOURCE}
   COMMAND ${LUA_INTERPRETER} ${CMAKE_SOURCE_DIR}/cmake/bundle.lua ${SBA_BUNDLE_SOURCE} ${sba_library_versions}
-    -- ${lua_roots} -- ${lua_files} ${extra_lua_files}
-  DEPENDS ${CMAKE_SOURCE_DIR}/cmake/bundle.lua ${lua_files} ${extra_lua_files}
+    -- ${lua_roots} -- ${lua_files} ${extra_lua_files} -- ${CMAKE_SOURCE_DIR}/lua/types/native.lua
+  DEPENDS ${CMAKE_SOURCE_DIR}/cmake/bundle.lua ${CMAKE_SOURCE_DIR}/lua/types/native.lua ${lua_files} ${extra_lua_files}
   COMMENT "Bundling the Lua modules" VERBATIM)

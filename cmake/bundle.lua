@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Build tool: lua5.4 bundle.lua OUT VERSION... -- ROOT... -- FILE...
--- Writes a C file with the bytecode of every module and the versions of the libraries that are linked in.
+-- Build tool: lua5.4 bundle.lua OUT VERSION... -- ROOT... -- FILE... -- DEFINITIONS
+-- Writes a C file with the bytecode of every module and the versions of the libraries that are linked in. One module more,
+-- sba.repl.documentation, has the words of these files for help() at the prompt of --lua, and those of the native modules.
 
 local function fail(...)
   io.stderr:write("bundle: ", string.format(...), "\n")
@@ -15,7 +16,7 @@ for i = 2, #arg do
     table.insert(groups[#groups], arg[i])
   end
 end
-local versions, roots, files = table.unpack(groups)
+local versions, roots, files, definitions = table.unpack(groups)
 
 --- The module name and chunk name of a file: "sba.steps.read_file", "@lua/sba/steps/read_file.lua".
 local function name_of(file)
@@ -59,6 +60,29 @@ for _, file in ipairs(files) do
   check_globals(file)
   modules[#modules + 1] = { name = name, path = chunk_name:sub(6), file = file, code = compile(read(file), file, chunk_name) }
 end
+
+--- The first comment of a module, and its functions that others call, each with the comment above it.
+local function words_of(source)
+  local words = { source:match("^%-%- SPDX[^\n]*\n(%-%-.-)\n[^%-]") }
+  for paragraph in (source .. "\n\n"):gmatch("(.-)\n\n+") do
+    words[#words + 1] = paragraph:match("^(%-%-%-.-\nfunction [^\n]*)")
+  end
+  return table.concat(words, "\n\n")
+end
+
+local documentation = {}
+for _, module in ipairs(modules) do documentation[module.name] = words_of(read(module.file)) end
+for paragraph in (read(definitions[1]) .. "\n"):gmatch("(.-)\n\n") do
+  local class = paragraph:match("%-%-%-@class (native%.[%w_.]+)")
+  if class then documentation[class] = paragraph end
+end
+local entries = {}
+for name, words in pairs(documentation) do entries[#entries + 1] = ("[%q] = %q,"):format(name, words) end
+table.sort(entries)
+modules[#modules + 1] = {
+  name = "sba.repl.documentation", path = "sba/repl/documentation.lua",
+  code = compile("return {" .. table.concat(entries, "\n") .. "}", "the documentation", "@documentation"),
+}
 table.sort(modules, function(a, b) return a.name < b.name end)
 
 -- Bytecode is of one version, word size and byte order of Lua. A build for another machine must have the same.

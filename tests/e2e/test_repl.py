@@ -160,6 +160,10 @@ class SessionTest(PromptCase):
         terminal.wait_for("  write_file  ")
         terminal.enter('help "list_tree"')
         terminal.wait_for("list_tree: ")
+        for name, shown in (("sba.util.retry", "function retry.after(value, now)"), ("native.file", "is_locked fun("),
+                            ("native.root", "chmod fun(")):
+            terminal.enter(f'help "{name}"')
+            terminal.wait_for(shown)
 
     def test_a_job_its_prompt_and_a_step(self):
         self.put("good.json", json.dumps(self.job(self.step("read_file", path="a"), context={"task_context": "Count the mills."})))

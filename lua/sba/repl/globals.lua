@@ -5,6 +5,8 @@
 local catalogue = require "sba.catalogue"
 local context = require "sba.job.context"
 local describe = require "sba.util.describe"
+local describe_schema = require "sba.util.words".schema
+local documentation = require "sba.repl.documentation"
 local entries = require "sba.result.entry"
 local facts = require "sba.agent.facts"
 local failures = require "sba.result.failure"
@@ -118,19 +120,27 @@ Ctrl-R finds what was typed before, Ctrl-C stops what runs or drops the line.
   prompt(file)           what a model is told at the beginning of it
   step(type, arguments)  runs one step here: step("list_tree", {path="."})
   native.NAME, sba.NAME  modules, which need no `require`; Tab names them
-  help "TYPE"            what a step type takes
+  help "NAME"            what a step type takes, what a module offers
 
 Step types:
 ]]
 
----Prints what there is; of a step type, gives what it does and takes.
----@param type? string
----@return string? summary, table<string, table>? arguments
-function globals.help(type)
-  local step = type and catalogue.get(type)
-  if step then return ("%s: %s"):format(step.name, step.summary), step.arguments.properties end
-  io.write(OVERVIEW)
-  for _, one in ipairs(catalogue.all()) do io.write("  ", one.name, "  ", one.summary, "\n") end
+---Prints what there is, what a step type takes, or the words of a module or native type.
+---@param name? string "list_tree", "native.file", "sba.util.retry"
+function globals.help(name)
+  local step, lines = name and catalogue.get(name), {}
+  if step then
+    for argument, schema in pairs(step.arguments.properties or {}) do
+      lines[#lines + 1] = ("  %s  %s. %s\n"):format(argument, describe_schema(schema), schema.description or "")
+    end
+    table.sort(lines)
+    io.write(step.name, ": ", step.summary, "\n", table.concat(lines))
+  elseif documentation[name] then
+    io.write(documentation[name], "\n")
+  else
+    io.write(OVERVIEW)
+    for _, one in ipairs(catalogue.all()) do io.write("  ", one.name, "  ", one.summary, "\n") end
+  end
 end
 
 ---Ends what steps have left running, as the end of a job does.

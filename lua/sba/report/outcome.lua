@@ -61,10 +61,14 @@ local function decisive(steps)
   return { h.p { h.a { href = "#s" .. entry.index + 1, name } }, (entry.output or "") ~= "" and parts.tail(entry.output) }
 end
 
---- A job's mistakes stand one after the other: each begins with a JSON Pointer.
+--- The message; a refused job's mistakes, each of which begins with a JSON Pointer, as a list.
 local function message_of(result)
   local message = excerpt.of(result.failure_message or "", LONGEST)
-  return result.failure_code == "schema_validation" and message:gsub("; /", "\n/") or message
+  local mistakes = result.failure_code == "schema_validation" and message:match("^the job is not valid: (.*)")
+  if not mistakes then return h.p { class = "message", message } end
+  local items = {}
+  for mistake in mistakes:gsub("; /", "\n/"):gmatch("[^\n]+") do items[#items + 1] = h.li { mistake } end
+  return h.ul { class = "message", items }
 end
 
 local function explanation(source, status)
@@ -74,7 +78,7 @@ local function explanation(source, status)
   if code == "interrupted" and source.journal then known = source.running and running or killed end
   return h.div { class = "why " .. status,
     known and h.p { h.strong { known[1] } },
-    status ~= "running" and h.p { class = "message", message_of(result) },
+    status ~= "running" and message_of(result),
     known and h.p { h.span { class = "label", "What helps: " }, known[2] },
     decisive(result.steps),
   }

@@ -40,7 +40,7 @@ end
 ---@param time string RFC 3339 in UTC
 ---@return html.element "2026-01-31 12:00:00 UTC"
 function parts.time(time)
-  return h.time { datetime = time, class = "nowrap", (time:gsub("T", " ", 1):gsub("%.%d+Z$", " UTC")) }
+  return h.time { datetime = time, title = time, class = "nowrap", (time:gsub("T", " ", 1):gsub("%.%d+Z$", " UTC")) }
 end
 
 ---What a call is about, in a few words.

@@ -12,9 +12,9 @@ local h = html.elements
 local steps = {}
 
 local MOST_OPEN <const> = 20 -- failed steps that are open; of more, one looks at the first
-local OPEN_BLOCK <const> = 256 * 1024 -- bytes of a block of an open step
-local MOST_FOLDED <const> = 2 * 1024 * 1024 -- bytes of a block of all others together, about
-local LARGEST_BLOCK <const>, SMALLEST_BLOCK <const> = 16 * 1024, 400 -- bytes of one of them
+local MOST_TEXT <const> = 4 * 1024 * 1024 -- bytes of a block of all open steps together, about; and of the others
+local LARGEST_OPEN <const> = 1024 * 1024 -- bytes of one of an open step
+local LARGEST_BLOCK <const>, SMALLEST_BLOCK <const> = 16 * 1024, 400 -- bytes of one of another
 local LONGEST_FACT <const> = 200 -- bytes
 
 --- The names of an object's members that are texts, numbers or true, in order.
@@ -62,8 +62,17 @@ local function what_was_told(call, limit)
   return #views > 0 and views or parts.block("Arguments", json.encode(call.arguments), limit)
 end
 
+--- Where all of an output is that the page shows in part.
+local function rest_of(entry, limit)
+  local result = type(entry.result) == "table" and entry.result or {}
+  local streams = type(result.stdout) == "string" and type(result.stderr) == "string" and #result.stdout + #result.stderr or 0
+  local field = streams > #entry.output and "result | .stdout, .stderr" or #entry.output > limit and "output"
+  return field and h.p { class = "quiet", "The page shows its beginning and its end. The rest is in the result: ",
+    h.code { ("jq -r '.steps[%d].%s' result.json"):format(entry.index, field) } }
+end
+
 local function what_came(entry, limit)
-  if entry.output and entry.output ~= "" then return parts.output("Output", entry.output, limit) end
+  if entry.output and entry.output ~= "" then return { parts.output("Output", entry.output, limit), rest_of(entry, limit) } end
   if entry.result and not entry.output then return parts.block("Result", json.encode(entry.result), limit) end
   return entry.status ~= "skipped" and h.p { class = "quiet", "No output." }
 end
@@ -93,12 +102,15 @@ end
 ---@param source report.source
 ---@return html.element|false
 function steps.view(source)
-  local list, opened, views = source.result.steps, 0, {}
-  local folded_block = math.max(SMALLEST_BLOCK, math.min(LARGEST_BLOCK, MOST_FOLDED // math.max(1, #list)))
+  local list, views, open, opened = source.result.steps, {}, {}, 0
   for i, entry in ipairs(list) do
-    local is_open = entry.status ~= "success" and entry.status ~= "skipped" and opened < MOST_OPEN
-    if is_open then opened = opened + 1 end
-    views[i] = view(entry, source.calls[i], is_open, is_open and OPEN_BLOCK or folded_block)
+    open[i] = entry.status ~= "success" and entry.status ~= "skipped" and opened < MOST_OPEN
+    if open[i] then opened = opened + 1 end
+  end
+  local open_limit = math.min(LARGEST_OPEN, MOST_TEXT // math.max(1, opened))
+  local folded_limit = math.max(SMALLEST_BLOCK, math.min(LARGEST_BLOCK, MOST_TEXT // math.max(1, 2 * #list)))
+  for i, entry in ipairs(list) do
+    views[i] = view(entry, source.calls[i], open[i], open[i] and open_limit or folded_limit)
   end
   return #list > 0 and html.section("Steps", views)
 end

@@ -46,6 +46,7 @@ code, pre, .what { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaV
 .sign, .verdict { color: var(--ink-of); }
 .verdict { display: inline-block; margin: 0; padding: .15rem .8rem; border-radius: 1rem; background: var(--wash); }
 .why { margin: 1rem 0; padding: .8rem 1rem; border-radius: .5rem; border-left: .3rem solid var(--bar); background: var(--wash); }
+ul.message { margin: .3rem 0; padding-left: 1.2rem; }
 .message { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: .9rem; white-space: pre-wrap; }
 .answer { padding: .8rem 1rem; border: 1px solid var(--line); border-radius: .5rem; background: var(--card); white-space: pre-wrap; }
 svg { display: block; }

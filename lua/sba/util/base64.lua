@@ -6,11 +6,12 @@ local lpeg = require "lpeg"
 local base64 = {}
 
 local LEAST <const> = 256 -- characters; shorter words may be names or keys
+local LINE <const>, LEAST_LINES <const> = 64, 4 -- characters, as base64 is broken into lines of that many or more
 
----How many bytes a base64 text encodes.
+---How many bytes a base64 text encodes. Its line breaks may be escaped, as in JSON.
 ---@param text string
 ---@return integer
-function base64.size(text) return #text:gsub("[^%w+/_-]", "") * 3 // 4 end
+function base64.size(text) return #text:gsub("\\[rn]", ""):gsub("[^%w+/_-]", "") * 3 // 4 end
 
 --- What could be base64 but has no digits, or letters of one case only, is something else, and stays as it is.
 local function name(run)
@@ -25,8 +26,10 @@ local grammar -- made when it is first needed: that takes milliseconds
 ---@return string
 function base64.named(words)
   if #words < LEAST then return words end
-  local letter = lpeg.R("AZ", "az", "09") + lpeg.S "+/_-"
-  grammar = grammar or lpeg.Cs((letter ^ LEAST * lpeg.P "=" ^ -2 / name + letter ^ 1 + (1 - letter)) ^ 0)
+  local letter = lpeg.R("AZ", "az", "09") + lpeg.S "+/_-" + "\\/"
+  local line = letter ^ LINE * (lpeg.P "\r\n" + "\n" + "\\r\\n" + "\\n")
+  local run = (letter ^ LEAST + line ^ LEAST_LINES * letter ^ 0) * lpeg.P "=" ^ -2
+  grammar = grammar or lpeg.Cs((run / name + letter ^ 1 + (1 - letter)) ^ 0)
   return lpeg.match(grammar, words)
 end
 

@@ -2,8 +2,8 @@
 -- A schema as a standard document (draft 2020-12): our own keywords are said in standard ones. An alias becomes a property of
 -- its own that excludes the one it stands for; a schema that holds itself becomes a $ref.
 
+local indent = require "sba.util.indent"
 local json = require "sba.util.json"
-local lpeg = require "lpeg"
 
 local DRAFT = "https://json-schema.org/draft/2020-12/schema"
 local KEYWORD_ORDER = {
@@ -110,21 +110,6 @@ local function convert_definitions(definitions, above)
   return document, ordering
 end
 
---- Spreads compact JSON over lines, two spaces a level; arrays of plain values stay on one line.
-local function indented(compact)
-  local P, R, S, level = lpeg.P, lpeg.R, lpeg.S, 0
-  local function line(change)
-    level = level + change
-    return "\n" .. ("  "):rep(level)
-  end
-  local string = '"' * ("\\" * P(1) + (1 - S '\\"')) ^ 0 * '"'
-  local plain = string + (R("09", "az", "AZ") + S "+-.") ^ 1
-  local flat = "[" * (plain * (P "," / ", " * plain) ^ 0) ^ -1 * "]"
-  local open, close = S "{[" / function(bracket) return bracket .. line(1) end, S "}]" / function(bracket) return line(-1) .. bracket end
-  local token = plain + flat + "{}" + open + close + P "," / function() return "," .. line(0) end + P ":" / ": "
-  return lpeg.match(lpeg.Cs(token ^ 0), compact)
-end
-
 ---@param wanted table a schema
 ---@param definitions? table<string, table> schemas inside it that are written once, below $defs, and referred to by name
 ---@param nullable? boolean say that optional properties may be null, for what is read
@@ -137,5 +122,5 @@ return function(wanted, definitions, nullable)
   if definitions then
     document["$defs"], ordering.properties["$defs"] = convert_definitions(definitions, above)
   end
-  return indented(json.encode(document, ordering)) .. "\n"
+  return indent(json.encode(document, ordering)) .. "\n"
 end

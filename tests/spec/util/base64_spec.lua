@@ -10,9 +10,25 @@ describe("base64", function()
       ["a picture: data:image/png;base64," .. long .. "=, done"] = "a picture: data:image/png;base64,[base64, 192 bytes], done",
       ['{"a":"' .. long .. '","b":["' .. long .. '"]}'] = '{"a":"[base64, 192 bytes]","b":["[base64, 192 bytes]"]}',
       [("a-_1B"):rep(52)] = "[base64, 195 bytes]", -- of URLs
+      ['"' .. ("aB\\/1"):rep(64) .. '"'] = '"[base64, 192 bytes]"', -- of PHP's JSON
     } do
       assert.are.equal(wanted, base64.named(words))
     end
+  end)
+
+  it("is named where it is broken into lines", function()
+    for _, length in ipairs { 64, 76 } do
+      for _, line_break in ipairs { "\n", "\r\n", "\\n", "\\r\\n" } do
+        local whole = (("aB1/"):rep(length // 4) .. line_break):rep(4)
+        assert.are.equal(("[base64, %d bytes]"):format(length * 3), base64.named(whole))
+        assert.are.equal(("x [base64, %d bytes]."):format(length * 3 + 3), base64.named("x " .. whole .. "aB1/."))
+      end
+    end
+  end)
+
+  it("is looked for once, however often lines are as long as its lines", function()
+    local words = (("a"):rep(64) .. "\n"):rep(1 << 16)
+    assert.is_true(base64.named(words) == words)
   end)
 
   it("is not what only looks like it", function()
