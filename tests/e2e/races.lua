@@ -51,7 +51,7 @@ local work = {
   end,
   search = function(path)
     local found, failure = secret:files(directory, (path:gsub("/[^/]*$", "")))
-    if found and #found.matches > 0 then leak("search", found.matches[1].path) end
+    if found and found.count > 0 then leak("search", found.shown) end
     return found, failure
   end,
   transaction = function(path, i)

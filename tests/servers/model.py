@@ -25,12 +25,11 @@ The script (all but models and replies may be left out):
     FAULT = "NAME" or {"name": "NAME", ...}, see faults.py beside this file.
 
 Where prompt_tokens is not given, it is a quarter of the request's bytes. Every request is kept in server.requests,
-{"at", "method", "path", "headers", "body", "size"}; at is when it was whole, in seconds; body is decoded.
+{"method", "path", "headers", "body", "size"}; body is decoded.
 """
 import itertools
 import json
 import threading
-import time
 
 from servers import faults, listener, tokens
 
@@ -245,9 +244,8 @@ class Server(listener.Listener):
         head, body = request
         first, *lines = head.decode("latin-1").split("\r\n")
         headers = {name.lower(): value.strip() for name, value in (line.split(":", 1) for line in lines)}
-        at = time.perf_counter()  # before the body is looked at
         method, path, _ = first.split(" ")
-        request = {"at": at, "method": method, "path": path, "headers": headers, "body": json.loads(body) if body else None,
+        request = {"method": method, "path": path, "headers": headers, "body": json.loads(body) if body else None,
                    "size": len(body)}
         self.requests.append(request)
         return request
