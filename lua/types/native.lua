@@ -235,14 +235,9 @@
 ---@field apply fun(self, first: integer, count: integer, bytes: string): string?, native.edit.report|native.edit.failure
 
 ---@class native.search regular expressions over files
----PCRE2, UTF-8. Error: invalid_pattern, its message with the place.
----@field compile fun(pattern: string, options?: { ignore_case?: boolean }): native.search.regex?, native.failure?
----@field check_glob fun(glob: string): true?, native.failure? whether a glob can be read. invalid_glob
-
----@class native.search.options
----@field include? string glob of names or, where it holds a slash, of paths: "*.c", "src/**/*.lua"
----@field max_matches? integer
----@field max_bytes? integer of the matches as JSON
+---PCRE2, UTF-8. include: a glob of names or, where it holds a slash, of paths: "*.c", "src/**/*.lua". Errors: invalid_pattern, its message
+---with the place; invalid_glob.
+---@field compile fun(pattern: string, options?: { ignore_case?: boolean, include?: string }): native.search.regex?, native.failure?
 
 ---@class native.search.found
 ---@field json string {"path":"a","line":1,"text":"..."},... in byte order of path, then by line; text UTF-8, repaired, without secrets, long lines cut
@@ -254,9 +249,9 @@
 
 ---@class native.search.regex
 ---Searches the lines of the regular files below path. Binary files (a NUL in the first 8 KiB), links and directories named .git are passed
----over. Errors: those of a directory for path itself, invalid_glob, pattern_too_costly (message with file and line), timeout, cancelled;
+---over. max_bytes: of json. Errors: those of a directory for path itself, pattern_too_costly (message with file and line), timeout, cancelled;
 ---the failure's field found holds what was found until then.
----@field files fun(self, where: native.root, path: string, options?: native.search.options): native.search.found?, native.failure?
+---@field files fun(self, where: native.root, path: string, options?: { max_matches?: integer, max_bytes?: integer }): native.search.found?, native.failure?
 
 ---@class native.secret finds secrets in text from outside, in every usual encoding; src/core/text/secret.h says which
 ---@field SHORTEST integer characters; a shorter secret cannot be told from ordinary words

@@ -30,12 +30,9 @@ end
 
 --- What is wrong with the arguments beyond their schema.
 local function check(arguments)
-  local regex <close>, failure = search.compile(arguments.pattern)
-  if not regex and failure.code == "out_of_memory" then error "not enough memory" end -- no mistake of the pattern
-  if not regex then return failure.message, "pattern" end
-  if not arguments.include then return end
-  local is_glob, mistake = search.check_glob(arguments.include)
-  if not is_glob then return mistake.message, "include" end
+  local regex <close>, failure = search.compile(arguments.pattern, { include = arguments.include })
+  if not regex and failure.code == "out_of_memory" then error "not enough memory" end -- no mistake of the arguments
+  if not regex then return failure.message, failure.code == "invalid_glob" and "include" or "pattern" end
 end
 
 ---@param arguments { pattern: string, path?: string, include?: string, max_matches?: integer, ignore_case?: boolean }
@@ -43,11 +40,10 @@ end
 ---@return table? result
 ---@return string|native.failure text or failure
 local function run(arguments, job_context)
-  local regex <close>, failure = search.compile(arguments.pattern, { ignore_case = arguments.ignore_case or false })
+  local regex <close>, failure = search.compile(arguments.pattern, { ignore_case = arguments.ignore_case, include = arguments.include })
   if not regex then return fail(failure) end
   local found
   found, failure = regex:files(job_context.workspace, arguments.path ~= "" and arguments.path or ".", {
-    include = arguments.include,
     max_matches = arguments.max_matches or MAX_MATCHES,
     max_bytes = job_context.max_output_bytes - 1, -- two brackets, and one comma less than matches
   })
