@@ -192,23 +192,15 @@ local settings <const> = {
   table.unpack(cli.options),
 }
 
----@class cli.settings
+---@class cli.settings the options by name, with "log_format" for "log-format", and what follows
 ---@field mode "run"|"validate"|"report"|"schema"|"idle"|"completion"|"version"|"help"|"lua"
 ---@field job string "-" is stdin
 ---@field result string "-" is stdout
 ---@field workspace string
----@field task? string what a model is to do; then there is no job file
----@field check? string[] commands that must succeed at its end
----@field model? string
 ---@field time? integer seconds
+---@field confine "auto"|"require"|"off"
 ---@field keep? fun(run: run) ends a task; set by task
 ---@field is_answered? boolean people have seen the final answer; set by task
----@field user? string
----@field log_format "json"|"text"|"auto"
----@field confine "auto"|"require"|"off"
----@field resume boolean
----@field follow? boolean
----@field replay? string the recording
 ---@field values? string[] what follows the mode: files, "job", "result" or "steps", a shell
 ---@field script? string[] the arguments after --lua
 

@@ -29,16 +29,15 @@ local MOST_ERRORS_LOGGED <const> = 20
 --- The runner does not work as root: it becomes the given user for good, or refuses.
 local function become_user(run)
   local user = run.settings.user
-  if not user then
-    if not identity.is_root() then return true end
-    return nil, {
-      code = "runs_as_root", message = "the runner does not run as root; start it as another user, or name one with --user",
-    }
-  end
-  local ok, failure = identity.become(user)
+  local ok, failure = not identity.is_root(), nil
+  if user then ok, failure = identity.become(user) end
+  run.settings.user = nil
   if ok then return true end
-  local code = failure.code == "unknown_user" and "environment_invalid" or "runs_as_root"
-  return nil, { code = code, message = ("cannot run as the user of --user: %s"):format(failure.message) }
+  return nil, {
+    code = failure and failure.code == "unknown_user" and "environment_invalid" or "runs_as_root",
+    message = failure and "cannot run as the user of --user: " .. failure.message
+      or "the runner does not run as root; start it as another user, or name one with --user",
+  }
 end
 
 local codes_of_reading <const> = { too_large = "schema_validation", out_of_memory = "internal_error" }
@@ -46,14 +45,14 @@ local codes_of_reading <const> = { too_large = "schema_validation", out_of_memor
 local function read(run)
   -- What an earlier run did must be known before a signal may end this one.
   interrupt.hold(run.settings.resume and run.settings.job ~= "-")
-  local bytes, more = file.read(run.settings.job, LARGEST_JOB)
-  if not bytes and (more.code == "cancelled" or more.code == "timeout") then return nil, more end
-  if not bytes then
-    return nil, { code = codes_of_reading[more.code] or "environment_invalid", message = "cannot read the job: " .. more.message }
+  local more
+  run.bytes, more = file.read(run.settings.job, LARGEST_JOB)
+  if run.bytes then
+    run.record:start(more)
+    return true
   end
-  run.bytes = bytes
-  run.record:start(more)
-  return true
+  if more.code == "cancelled" then return nil, more end
+  return nil, { code = codes_of_reading[more.code] or "environment_invalid", message = "cannot read the job: " .. more.message }
 end
 
 --- From here on the job ends even if the runner hangs or crashes.
@@ -164,17 +163,12 @@ local function fix_globals()
   })
 end
 
-local function new_run(settings, environment)
+local function run_job(settings, environment, warnings)
   fix_globals()
   local run = state.new(settings, environment)
   run.catalogue = catalogue
   run.status_url = not settings.replay and first_set(environment, STATUS_URLS) or nil -- a replay reports nothing
   if first_set(environment, TRACING) then run.trace = on_demand.trace().new(run) end
-  return run
-end
-
-local function run_job(settings, environment, warnings)
-  local run = new_run(settings, environment)
   for _, warning in ipairs(warnings) do run.log:event("warning", "secret.warning", { error = warning }) end
   local ok, failure = xpcall(go_through, failures.traced, run)
   interrupt.disarm()
@@ -195,8 +189,9 @@ end
 
 local function run(settings, environment, warnings)
   if settings.task then
-    local ok, message = require "sba.task".prepare(settings, environment)
-    if not ok then return exit.because(message, exit.REFUSED) end
+    local ok, failure = become_user { settings = settings } -- before the task's files are made
+    if ok then ok, failure = require "sba.task".prepare(settings, environment) end
+    if not ok then return exit.because(failure.message, exit.REFUSED) end
   end
   return run_job(settings, environment, warnings)
 end
@@ -211,7 +206,7 @@ local modes = {
   schema = function(settings) return require "sba.about".schema(settings.values[1] or "job") end,
   completion = function(settings) return require "sba.about".completion(settings.values[1]) end,
   validate = function(settings, environment)
-    return require "sba.validate" (#settings.values > 0 and settings.values or { settings.job }, environment)
+    return require "sba.about".validate(#settings.values > 0 and settings.values or { settings.job }, environment)
   end,
 }
 

@@ -39,7 +39,7 @@ local function make_directory(environment, id)
     if made then made, failure = file.make_private_directory(path .. "/" .. id) end
     if made then return path .. "/" .. id .. "/" end
   end
-  return nil, failure.message
+  return nil, failure
 end
 
 --- Where the job is kept at the end, and its artifacts from the start; nil: there is no such place.
@@ -58,9 +58,9 @@ local function model_of(settings, environment)
   local client, failure = http.client(environment)
   local names
   if client then names, failure = inference.served { environment = environment, http = client } end
-  if not names then return nil, failure.message end
+  if not names then return nil, failure end
   if #names == 1 then return names[1] end
-  return nil, ("there are several models: %s; name one of them with --model"):format(words.list(names, "and"))
+  return nil, { message = ("there are several models: %s; name one of them with --model"):format(words.list(names, "and")) }
 end
 
 local function job_of(settings, id, model)
@@ -114,28 +114,21 @@ local function keep(run, directory, kept)
   file.remove_directory(directory)
 end
 
----Makes the job, and sets job, result and keep in the settings. The user of --user is taken on first: the files are theirs.
+---Makes the job, and sets job, result and keep in the settings.
 ---@param settings cli.settings
 ---@param environment table<string, string>
----@return true?, string? message one line
+---@return true?, { message: string }? failure
 function task.prepare(settings, environment)
-  if settings.user then
-    local ok, failure = identity.become(settings.user)
-    if not ok then return nil, "cannot run as the user of --user: " .. failure.message end
-    settings.user = nil
-  end
-  if identity.is_root() then return nil, "--task does not run as root; run it as another user, or name one with --user" end
   for _, given in ipairs { settings.task, table.unpack(settings.check or {}) } do
-    if not text.is_utf8(given) then return nil, "the task and its checks must be UTF-8 text" end
+    if not text.is_utf8(given) then return nil, { message = "the task and its checks must be UTF-8 text" } end
   end
-  local model, message = model_of(settings, environment)
-  if not model then return nil, message end
-  local id = uuid()
-  local directory, unmade = make_directory(environment, id)
-  if not directory then return nil, unmade end
+  local id, directory = uuid(), nil
+  local model, failure = model_of(settings, environment)
+  if model then directory, failure = make_directory(environment, id) end
+  if not directory then return nil, failure end
   local kept = make_kept(environment, id)
-  local ok, failure = file.replace(directory .. NAMES[1], { json.encode(job_of(settings, id, model)), "\n" })
-  if not ok then return nil, failure.message end
+  local ok, unwritten = file.replace(directory .. NAMES[1], { json.encode(job_of(settings, id, model)), "\n" })
+  if not ok then return nil, unwritten end
   settings.job, settings.result = directory .. NAMES[1], directory .. NAMES[2]
   if kept and (environment.CYNODE_ARTIFACTS_DIR or "") == "" then environment.CYNODE_ARTIFACTS_DIR = kept .. "artifacts" end
   settings.keep = function(run) keep(run, directory, kept) end

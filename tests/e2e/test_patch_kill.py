@@ -197,27 +197,6 @@ class Between(ResumedCase):
         self.assertIn("step.not_undone", [line["event"] for line in outcome.log])
         self.assertEqual((self.workspace / "o").read_text(), "old o\n")
 
-    def test_a_plan_of_the_version_before(self):
-        """It exchanged two names where it could, and else had the original under the new one's name with a tilde."""
-        for tilde in ("", "~"):
-            self.assertTrue(self.killed_at("linkat", 3))
-            lines = self.journal()
-            plan = next(line for line in lines if line["event"] == "step.changes")
-            for change in plan["changes"]:
-                path, other, aside = (self.workspace / name.replace("%FF", "\udcff").replace("%25", "%") if name else None
-                                      for name in (change["path"], change.get("other"), change.pop("aside", None)))
-                if change["kind"] == "put":
-                    change["new_inode"] = os.lstat(other if other.exists() else path).st_ino
-                if aside and os.path.lexists(aside):
-                    change["old_inode"] = os.lstat(aside).st_ino
-                    change.setdefault("other", str(aside.relative_to(self.workspace)))
-                    if other:
-                        aside.rename(f"{other}{tilde}")
-                elif aside:
-                    change["old_inode"] = os.lstat(path).st_ino
-            self.journal_file.write_text("".join(json.dumps(line) + "\n" for line in lines[:lines.index(plan)] + [plan]))
-            self.check(("version before", tilde))
-
     def test_a_forged_plan(self):
         """The worst that a journal can do is what a command can do: within the workspace."""
         secret = os.lstat(self.outside / "secret")
@@ -227,21 +206,21 @@ class Between(ResumedCase):
                             (str(self.outside / "secret"), ".sba-00000000"), ("../outside/x", "../outside/.sba-00000000"), ("x", "../x"),
                             ("x", "way/x"), ("x", "d/y"), ("", ".sba-00000000"), (".", ".sba-00000000"), ("x/../../outside/x", ".sba-00000000")):
             for kind in ("put", "remove", "mode"):
-                for names in ({"other": other}, {"other": other, "aside": other}, {"aside": other}, {}, {"other": other, "old_inode": secret.st_ino}):
-                    self.forge([{"kind": kind, "path": path, "old_mode": 0o777, **names}], [])
-        self.forge([], [{"path": "../outside/made", "mode": 0o777}, {"path": "way/made", "mode": 0o777}])
+                for names in ({"other": other}, {"other": other, "aside": other}, {"aside": other}, {}):
+                    self.forge([{"kind": kind, "path": path, "old_mode": 0o777, **names}])
+        self.forge([{"kind": "directory", "path": path, "old_mode": 0o777} for path in ("../outside/made", "way/made")])
         self.assertEqual(os.lstat(self.outside / "secret").st_mode, secret.st_mode)
 
-    def forge(self, changes, directories):
+    def forge(self, changes):
         lines = [line for line in self.journal()[:2] if line["event"] in ("job", "step.started")]
-        lines.append({**self.plan, "changes": changes, "directories": directories})
+        lines.append({**self.plan, "changes": changes})
         self.journal_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
         self.assertIn(self.resumed().exit, (0, 1))
 
     def test_a_plan_that_is_none(self):
         lines = [json.dumps(line) for line in self.journal()]
-        for plan in ({"changes": 1}, {"changes": [{}], "directories": []}, {"changes": [{"kind": "put", "path": 5}], "directories": []},
-                     {"changes": [], "directories": [], "index": 3}, {"changes": [{"kind": "nothing", "path": "x"}], "directories": []}):
+        for plan in ({"changes": 1}, {"changes": [{}]}, {"changes": [{"kind": "put", "path": 5}]},
+                     {"changes": [], "index": 3}, {"changes": [{"kind": "nothing", "path": "x"}]}):
             kept = lines[:2] + [json.dumps({"event": "step.changes", "index": 0, **plan})]
             self.journal_file.write_text("\n".join(kept) + "\n")
             outcome = self.resumed()

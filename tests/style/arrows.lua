@@ -23,13 +23,12 @@ local c_layers = {
   { "^lua%.h$", "lua" }, { "^lauxlib%.h$", "lua" }, { "^lualib%.h$", "lua" },
 }
 local lua_layers = {
-  { "^sba%.main$", "main", "cli", "catalogue", "job", "run", "result", "repl", "report", "about", "task", "validate", "util", "native" },
+  { "^sba%.main$", "main", "cli", "catalogue", "job", "run", "result", "repl", "report", "about", "task", "util", "native" },
   { "^sba%.cli$", "cli", "util", "native" },
   { "^sba%.repl%f[%.\0]", "repl", "catalogue", "job", "run", "agent", "result", "util", "native" },
   { "^sba%.report%f[%.\0]", "report", "run", "result", "util", "native", "lpeg" },
   { "^sba%.about$", "about", "cli", "catalogue", "job", "result", "util", "native" },
   { "^sba%.task$", "task", "report", "model", "util", "native" },
-  { "^sba%.validate$", "validate", "catalogue", "job", "util", "native" },
   { "^sba%.catalogue$", "catalogue", "steps", "util", "native" },
   { "^sba%.job%f[%.\0]", "job", "util", "native" },
   { "^sba%.run%f[%.\0]", "run", "agent", "steps", "patch", "model", "gateway", "result", "util", "native", "lpeg" },

@@ -24,7 +24,7 @@ end
 ---@param allowed_models string[]
 ---@return inference.session?, table? failure
 function models.connect(run, allowed_models)
-  local http, failure = run.outside:client()
+  local http, failure = run:client()
   if not http then return nil, { code = "inference_unavailable", message = failure.message } end
   return inference.connect {
     environment = run.environment, http = http, allowed_models = allowed_models, source = run.job.inference.source,

@@ -179,8 +179,8 @@ end
 function tools.of_gateway(run, space, has_todo)
   local past = run.recording or run.past
   if past.session then return past.session.tools, past.session.instructions end
-  if run.recording or not run.outside:has_gateway() then return {} end
-  local gateway, failure = run.outside:gateway()
+  if run.recording or not run:has_gateway() then return {} end
+  local gateway, failure = run:connect()
   local listed
   if gateway then listed, failure = gateway:tools() end
   if not listed then

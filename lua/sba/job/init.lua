@@ -12,18 +12,12 @@ local job = {}
 
 local MAJOR = "1"
 
----@class sba.job
----@field protocol_version string
+---@class sba.job a job as job_schema.lua describes it: valid, aliases resolved, defaults filled, the mode decided
 ---@field job_id string
 ---@field task_id string
 ---@field constraints { max_runtime_seconds: integer, max_output_bytes: integer, ext_net_allowed: boolean }
----@field steps { id: string, type: string, arguments: table }[] valid, aliases resolved, defaults filled
----@field execution_mode "direct_steps"|"agent_inference" decided
----@field inference? { allowed_models: string[], source?: string, max_requests?: integer, max_total_tokens?: integer,
---- answer_schema?: table }
----@field context? table
----@field persona? { title?: string, description?: string }
----@field persona_id? string
+---@field steps { id: string, type: string, arguments: table }[]
+---@field execution_mode "direct_steps"|"agent_inference"
 
 ---@class sba.job.failure
 ---@field code "schema_validation"

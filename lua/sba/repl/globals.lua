@@ -14,7 +14,6 @@ local file = require "native.file"
 local job = require "sba.job"
 local json = require "sba.util.json"
 local modules = require "sba.repl.modules"
-local outside = require "sba.run.outside"
 local process = require "native.process"
 local prompt = require "sba.agent.prompt"
 local real_path = require "native.confine".real_path
@@ -103,10 +102,10 @@ function globals.step(type, arguments)
     job = read, steps = read.steps, environment = environment, record = { count = 0 }, past = { entries = {} },
     log = { event = function() end }, journal = { event = function() end }, todo = todo.new(), workspace = must(workspace.open(".")),
   }
-  run.outside, run.context = outside.new(run), step_context(run)
+  run.context = step_context(run)
   run.context.tick = function() end
   local entry = entries.make(module, entries.limit(step, run.context), xpcall(module.run, failures.traced, step.arguments, run.context))
-  run.outside:close()
+  run:disconnect()
   entry = json.decode(entries.encode(entry, module), { depth = DEPTH, values = math.maxinteger })
   if entry.status == "success" then return entry.result end
   return nil, entry

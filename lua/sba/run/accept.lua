@@ -43,9 +43,6 @@ function accept.keep(run)
   }, run.journal and run.lock and run.lock:descriptor() or -1)
 end
 
---- Whether an earlier run had done the whole job: only its result is written again.
-local function is_over(run) return run.past.result ~= nil end
-
 --- Logs a failure that does not end the job.
 local function warn(run, event, failure, advice)
   run.log:event("warning", event, { code = failure.code, error = secret.redact(failure.message) .. "; " .. advice })
@@ -54,7 +51,8 @@ end
 --- Ends the job before it has begun.
 local function refuse(code, message) error { code = code, message = message } end
 
---- Reads the journal of an earlier run. If there is none, the job starts from the beginning.
+--- Reads the journal of an earlier run. If there is none, the job starts from the beginning. If it succeeded (past.result), only its
+--- result is written again.
 local function read_past(run, path)
   local past, failure = on_demand.past().resume(path, {
     job_sha256 = run.job_sha256, steps = run.steps, checks = on_demand.acceptance().numbers(run.job.context), catalogue = run.catalogue,
@@ -69,7 +67,7 @@ local function read_past(run, path)
   run.past = past
   run.record:continue(past.job.started_wall)
   -- An agent's replies are counted as they are taken over.
-  for _, result in ipairs(is_over(run) and {} or past.asked) do on_demand.models().count(run, result.model, result) end
+  for _, result in ipairs(past.result and {} or past.asked) do on_demand.models().count(run, result.model, result) end
 end
 
 --- Before the journal is opened anew: it may be the recording.
@@ -98,7 +96,7 @@ local function begin_journal(run)
     warn(run, "journal.failed", failure, "this job cannot be resumed")
     run.record:load()
   end)
-  if run.past.job and not is_over(run) then run:emit("job.resumed", {}) end
+  if run.past.job and not run.past.result then run:emit("job.resumed", {}) end
 end
 
 --- The first line: until then nothing was done. What follows the ids is for an end by exec.
@@ -114,11 +112,12 @@ local function write_job(run)
 end
 
 local function open_workspace(run)
-  local failure
-  run.workspace, failure = workspace.open(run.settings.workspace)
-  if run.workspace then return end
-  local words = "cannot use the workspace: %s; mount it, or name another directory with --workspace"
-  refuse("environment_invalid", words:format(failure.message))
+  local opened, failure = workspace.open(run.settings.workspace)
+  if not opened then
+    local words = "cannot use the workspace: %s; mount it, or name another directory with --workspace"
+    refuse("environment_invalid", words:format(failure.message))
+  end
+  run.workspace = opened
 end
 
 --- Commands write where they may from here on.
@@ -134,16 +133,15 @@ local function confine(run)
   run.record.confinement = state
 end
 
---- Says that the job is accepted, and once what could not be kept apart from its commands.
+--- Says that the job is accepted, and what could not be kept apart from its commands.
 local function log_accepted(run)
-  local confined = run.record.confinement
+  local confined, job = run.record.confinement, run.job
   run.log:event("info", "job.accepted", {
-    steps = run.steps and #run.steps,
-    max_runtime_seconds = run.job.constraints.max_runtime_seconds,
-    mode = run.job.execution_mode, confinement = confined,
+    steps = run.steps and #run.steps, max_runtime_seconds = job.constraints.max_runtime_seconds, mode = job.execution_mode,
+    confinement = confined,
   })
-  if not confined.partial then return end
-  run.log:event("warning", "confinement.partial", { partial = confined.partial, error = table.concat(confined.partial, "; ") })
+  local partial = confined.partial
+  if partial then run.log:event("warning", "confinement.partial", { partial = partial, error = table.concat(partial, "; ") }) end
 end
 
 local function open_context(run)
@@ -154,17 +152,13 @@ local function open_context(run)
   run.perform_checks = function(verdicts, note) return on_demand.check().perform_all(run, verdicts, note) end
 end
 
+--- The todo list, and the criteria: until one is checked, the result says that it is not.
 local function open_todo(run)
   run.todo = todo.new()
-  run.todo:fill(run.job, #run.job.steps > 0 and describe or nil)
+  run.todo:fill(run.job, describe)
   run.record.todo = run.todo
-end
-
---- Until a criterion is checked, the result says that it is not.
-local function open_acceptance(run)
   local criteria = run.job.context and run.job.context.acceptance_criteria or {}
-  if #criteria == 0 then return end
-  run.record.acceptance = on_demand.acceptance().unchecked(criteria)
+  if #criteria > 0 then run.record.acceptance = on_demand.acceptance().unchecked(criteria) end
 end
 
 --- Writes a result after each step, and keeps room for the next: one that is a little larger, or else one without large outputs.
@@ -177,22 +171,15 @@ local function open_checkpoint(run)
     if not file.keep_room(path, ROOM + (how and more or 0)) then file.keep_room(path, ROOM) end
     if how then return true end
     run.checkpoint_failure = more
-    if run.accepted and not warned then
-      warned = true
-      warn(run, "checkpoint.failed", more, "the previous result stays, and the job goes on")
-    end
+    if run.accepted and not warned then warn(run, "checkpoint.failed", more, "the previous result stays, and the job goes on") end
+    warned = run.accepted
   end)
 end
-
-local CLOSED <const> = [[; give its directory to that user, or run as its owner: podman run --userns=keep-id:uid=1000,gid=1000, ]]
-  .. [[docker run --user "$(id -u):$(id -g)"; with SELinux, mount it with :Z]]
 
 --- Writes the first result. If that fails, the last one would fail too, so nothing runs.
 local function write_first(run)
   if run.checkpoint:write() then return end
-  local failure = run.checkpoint_failure
-  local remedy = failure.code == "permission_denied" and CLOSED or ""
-  refuse("environment_invalid", "cannot write the result, so nothing was run: " .. failure.message .. remedy)
+  refuse("environment_invalid", "cannot write the result, so nothing was run: " .. run.checkpoint_failure.message)
 end
 
 --- The files of the runner are no part of the workspace, wherever they lie.
@@ -220,10 +207,7 @@ end
 ---Locks the journal that is there: a job that is refused leaves none. Raises `locked` where another runner works in its directory.
 ---@param run run
 ---@return true
-function accept.lock(run)
-  lock(run, false)
-  return true
-end
+function accept.lock(run) return lock(run, false) or true end
 
 local function open_files(run)
   local path, settings = run.settings.result, run.settings
@@ -235,14 +219,13 @@ local function open_files(run)
   if settings.replay then read_recording(run) end
   -- The old journal goes before the first result is written: no kill in between can make a resumed run take it for this one's.
   begin_journal(run)
-  if is_over(run) then
+  if run.past.result then
     return run.log:event("info", "job.done_before", { message = "the job had succeeded before: its result is written again" })
   end
   run.live = live.new { log = run.log, changed = function() run.checkpoint:changed() end }
   run.record.running = function() return run.live:running_step() end
   tell_interrupted(run)
   open_todo(run)
-  open_acceptance(run)
   open_checkpoint(run)
   if run.steps and run.past.job then on_demand.step().take_over(run) end
   write_first(run)
@@ -257,7 +240,7 @@ end
 function accept.accept(run)
   open_files(run)
   accept.keep(run)
-  if is_over(run) then return true end
+  if run.past.result then return true end
   artifacts.open(run) -- after the first result: it makes directories, and may not hide that the result's directory is missing
   run.accepted = true
   accept.keep(run)

@@ -144,11 +144,10 @@ local function find(run)
 end
 
 local function say_missing(run, count, problem, closed)
-  if problem == true or problem and problem.code == "timeout" then
-    warn(run, { error = ("only %d artifacts are listed: there are more than %d, or the time was up"):format(count, MOST) })
-  elseif problem then
-    warn(run, { code = problem.code, error = problem.message })
-  end
+  local is_late = problem == true or problem and problem.code == "timeout"
+  local why = is_late and ("only %d artifacts are listed: there are more than %d, or the time was up"):format(count, MOST)
+    or problem and problem.message
+  if why then warn(run, { code = not is_late and problem.code or nil, error = why }) end
   local unread = "cannot read the directory %s in the artifacts; its files are not listed"
   if closed then warn(run, { path = closed, error = unread:format(closed) }) end
 end

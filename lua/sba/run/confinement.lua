@@ -52,7 +52,7 @@ end
 local function writable_places(options, job_directory, gaps)
   local found, others, seen, environment = array {}, {}, {}, options.environment
   local function add(path, variable)
-    local place = path:sub(1, 1) == "/" and confine.real_path(path)
+    local place = path and path:sub(1, 1) == "/" and confine.real_path(path)
     if not place or seen[place] or variable and place == "/" then return end
     seen[place] = true
     if not variable or not job_directory or words.has(SHARED, place) or not holder({ place }, job_directory) then
@@ -67,11 +67,12 @@ local function writable_places(options, job_directory, gaps)
     table.move(entries or {}, 1, #(entries or {}), #others + 1, others)
   end
   add(options.workspace)
-  if options.artifacts then add(options.artifacts) end
+  add(options.artifacts)
   for path in (environment.SBA_WRITABLE or ""):gmatch "[^:]+" do add(path) end
-  for _, name in ipairs { "HOME", "TMPDIR" } do add(environment[name] or "", name) end
+  add(environment.HOME, "HOME")
+  add(environment.TMPDIR, "TMPDIR")
   for _, path in ipairs(SHARED) do add(path) end
-  return found, others
+  return found, table.move(found, 1, #found, #others + 1, others)
 end
 
 --- What this kernel cannot. Version 0: nothing is asked of its Landlock.
@@ -136,15 +137,15 @@ end
 ---@field checks? table the job has acceptance criteria
 
 local function may_run_commands(options)
-  if not options.steps or options.checks then return true end
-  for _, step in ipairs(options.steps) do
+  for _, step in ipairs(options.steps or {}) do
     if not words.has(STEPS_WITHOUT_COMMANDS, step.type) then return true end
   end
-  return false
+  return not options.steps or options.checks ~= nil
 end
 
 --- Sets the rules. Where they fail for the hidden files' sake, those without them.
-local function set_rules(writable, hidden, gaps)
+local function set_rules(options, writable, hidden, gaps)
+  if not may_run_commands(options) then return true end
   local ok, failure = confine.set_rules(writable, hidden)
   if ok or #hidden == 0 then return ok, failure end
   gaps[#gaps + 1] = ("%s can be read by commands: %s"):format(table.concat(hidden, ", "), failure.message)
@@ -175,19 +176,14 @@ function confinement.begin(options)
   local kernel = gaps_of(abi)
   if abi == 0 and options.mode == "require" then
     return refused "this kernel has no Landlock or the container forbids it; allow the landlock system calls, or set SBA_CONFINE=auto"
-  elseif abi == 0 then
-    return { writes = "none", partial = #kernel > 0 and kernel or nil }
   end
-
+  if abi == 0 then return { writes = "none", partial = #kernel > 0 and kernel or nil } end
   local job_directory, partial = options.job_directory, array {}
-  local writable, others = writable_places(options, job_directory, partial)
+  local writable, places = writable_places(options, job_directory, partial)
   local gap, is_the_kernels = evidence_gap(writable, job_directory, abi)
   if gap and options.mode == "require" then return refused(gap) end
   if gap and not is_the_kernels then partial[#partial + 1] = gap end
-  table.move(writable, 1, #writable, #others + 1, others)
-  local hidden = hidden_files(options.secret_files, others, partial)
-  local ok, failure = true, nil
-  if may_run_commands(options) then ok, failure = set_rules(others, hidden, partial) end
+  local ok, failure = set_rules(options, places, hidden_files(options.secret_files, places, partial), partial)
   if not ok and options.mode == "require" then return refused("commands cannot be confined: " .. failure.message) end
   if not ok then return { writes = "none", partial = array { failure.message } } end
   table.move(kernel, 1, #kernel, #partial + 1, partial)

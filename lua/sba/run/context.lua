@@ -3,6 +3,7 @@
 
 local artifacts = require "sba.run.artifacts"
 local changes = require "sba.run.undo"
+local interrupt = require "native.interrupt"
 local on_demand = require "sba.run.on_demand"
 local secret = require "sba.util.secret"
 
@@ -33,6 +34,15 @@ local function size_before_append(run, size)
   return size
 end
 
+---@param limits? { whole: number?, idle: number? } seconds: for connecting and the call with all its tries; without progress
+---@return gateway.answer?, mcp.failure?
+local function call_tool(run, tool, arguments, limits)
+  limits = { until_when = limits and limits.whole and interrupt.now() + limits.whole, idle = limits and limits.idle }
+  local gateway, failure = run:connect(false, limits)
+  if not gateway then return nil, failure end
+  return gateway:call(tool, arguments, limits)
+end
+
 local function tick(run, news, missing)
   if news then run.live:said(news, missing) end
   run.live:tick()
@@ -52,7 +62,7 @@ return function(run)
       run.ask = run.ask or on_demand.ask()(run)
       return run.ask(question)
     end,
-    call_tool = function(...) return run.outside:call(...) end,
+    call_tool = function(...) return call_tool(run, ...) end,
     commit = function(change) return changes.commit(run, change) end,
     size_before_append = function(size) return size_before_append(run, size) end,
     tick = function(news, missing) tick(run, news, missing) end,

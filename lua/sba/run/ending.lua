@@ -37,15 +37,6 @@ local list_schema <const> = {
 }
 local statuses <const> = { timeout = exit.TIMEOUT, SIGTERM = 143, SIGINT = 130 }
 
---- A run of which nothing is known yet but what accept.keep said.
-local function new_run(environment, told)
-  local run = state.new({ result = told.result, workspace = told.workspace, log_format = told.log_format }, environment)
-  run.record.job_id, run.record.task_id = told.job_id, told.task_id
-  run.log:identify(told.job_id, told.task_id)
-  run.past, run.status_url, run.temporary_artifacts, run.artifacts_shared = past.new(), told.status_url, told.temporary, 0
-  return run
-end
-
 --- The lines of the journal as util.lines gives them, one at a time.
 local function lines_of(book)
   local handle = assert(io.open("/proc/self/fd/" .. book:descriptor()))
@@ -70,16 +61,12 @@ end
 
 --- Takes over the finished steps. The others are in the result only: they run when the job is resumed.
 local function take_over_steps(run)
-  local count = run.steps and #run.steps or 0
-  for index, old in ipairs(run.past.entries) do
-    run.record:add_step(old.part, old.size, old.entry.status, old.entry.check)
-    if index <= count then run.todo:set(run.todo.steps[index], old.entry.status == "success" and "done" or "dropped") end
-  end
+  local steps, failure = on_demand.step(), run.failure
+  steps.take_over(run)
   run.journal = journal.begin(nil, 0)
   local index, step = next(run.past.begun)
-  local failure = run.failure
   if index == run.record.count + 1 then
-    on_demand.step().keep(run, { index = index, step = step }, {
+    steps.keep(run, { index = index, step = step }, {
       status = failure.code == "timeout" and "timeout" or "failure", started_at = step.at,
       error = failure.message, error_code = failure.of_step or failure.code,
     }, "step.kept")
@@ -97,7 +84,7 @@ local function look_back(run)
   result.confinement = job.confinement or result.confinement
   result.acceptance = job.criteria and on_demand.acceptance().unchecked(job.criteria)
   run.steps, run.job = job.steps, { steps = job.steps or {} }
-  run.todo = todo.restore(todo_items(run))
+  run.todo = todo.new(todo_items(run))
   result.todo = run.todo
   for _, exchange in ipairs(run.past.exchanges) do on_demand.models().count(run, run.past.session.model, exchange.reply) end
   take_over_steps(run)
@@ -111,34 +98,34 @@ local function recover(run)
   if run.workspace then changes.recover(run) end
 end
 
-local function say(run, words) run.log:event("error", "watchdog.ended", { error = words }) end
-
---- What stands is better than a result without steps.
-local function give_up(run, problem, reason)
-  say(run, "the journal cannot be read, so the latest result stays: " .. tostring(problem))
-  return statuses[reason] or exit.FAILED
-end
-
 ---@return integer status
 return function()
   local reason, information, book = ending.inherited()
   interrupt.disarm()
   ending.last(statuses[reason] or exit.FAILED)
   process.finish(reason == "timeout" and 0 or GRACE)
-  local told = json.decode(information)
-  local run = new_run(identity.environment {}, told)
+  local told = json.decode(information) -- by accept.keep
+  local run = state.new({ result = told.result, workspace = told.workspace, log_format = told.log_format }, identity.environment {})
+  run.record.job_id, run.record.task_id = told.job_id, told.task_id
+  run.log:identify(told.job_id, told.task_id)
+  run.past, run.status_url, run.temporary_artifacts, run.artifacts_shared = past.new(), told.status_url, told.temporary, 0
   run.failure = { code = ends[reason][1], message = ends[reason][2], of_step = ends[reason][3] }
   run.artifacts = told.artifacts and workspace.open(told.artifacts)
+  local words = "the runner could not end the job: it was started again, which wrote the result"
+  local status
   if book >= 0 then
     run.lock = file.adopt(book)
     run.record.from = run.lock
     local ok, problem = pcall(look_back, run)
-    if not ok and told.result ~= "-" then return give_up(run, problem, reason) end
-    run.journal = journal.begin(run.lock, run.past.size, function() end)
-    recover(run)
+    if not ok and told.result ~= "-" then -- what stands is better than a result without steps
+      status, words = statuses[reason] or exit.FAILED, "the journal cannot be read, so the latest result stays: " .. tostring(problem)
+    else
+      run.journal = journal.begin(run.lock, run.past.size, function() end)
+      recover(run)
+    end
   end
   run.deadline = interrupt.now() - AGO
-  local status = finish(run)
-  say(run, "the runner could not end the job: it was started again, which wrote the result")
+  status = status or finish(run)
+  run.log:event("error", "watchdog.ended", { error = words })
   return status
 end

@@ -45,22 +45,19 @@ local function list_artifacts(run) artifacts.list(run, reading_seconds(run)) end
 --- Uploads only if the environment names a gateway, and never in a replay or for a job that had already ended.
 local function upload_artifacts(run)
   if #run.record.artifacts == 0 or run.settings.replay then return end
-  if run.outside:has_gateway() then on_demand.upload()(run) end
+  if run:has_gateway() then on_demand.upload()(run) end
 end
 
---- Writes the result to where it belongs.
----@return "renamed"|"in_place"|"stdout"|nil, native.failure?
-local function write_to(path, parts)
-  if path ~= "-" then return file.replace(path, parts) end
-  local all, taken, size = file.write(STDOUT, parts, TIMEOUT)
-  if all then return "stdout" end
-  return nil, { code = "io_error", message = ("stdout took only %d of the result's %d bytes"):format(taken, size) }
-end
-
---- What no place takes goes to stderr.
+--- Writes the result to where it belongs, and what that does not take to stderr. Returns whether it stands.
 local function write_parts(run, parts)
   local path = run.settings.result
-  local how, problem = write_to(path, parts)
+  local how, problem
+  if path ~= "-" then
+    how, problem = file.replace(path, parts)
+  else
+    local all, taken, size = file.write(STDOUT, parts, TIMEOUT)
+    how, problem = all, { message = ("stdout took only %d of the result's %d bytes"):format(taken, size) }
+  end
   if not how then
     run.log:event("error", "result.failed", { error = redact(problem.message) })
     file.write(STDERR, { "cynode-sba: the result follows here: ", redact(problem.message), "\n" }, TIMEOUT)
@@ -69,13 +66,16 @@ local function write_parts(run, parts)
     local why = redact(path) .. " was written in place, which is not atomic: no file beside it can take its place"
     run.log:event("warning", "result.in_place", { error = why })
   end
-  return how ~= nil
+  return how and true or false
 end
 
-local function null_to_nil(value) return type(value) == "string" and value or nil end
+--- The result's failure code and message; nil for null.
+local function failure_of(fields)
+  if type(fields.failure_code) == "string" then return fields.failure_code, fields.failure_message end
+end
 
-local function log_outcome(run, fields)
-  local code, message = null_to_nil(fields.failure_code), null_to_nil(fields.failure_message)
+local function log_outcome(run)
+  local fields, code, message = run.fields, failure_of(run.fields)
   if failures.exit_status(code) == exit.REFUSED then
     run.log:event("error", "job.refused", { failure_code = code, failure_message = message, errors = run.errors })
   end
@@ -88,18 +88,14 @@ local function log_outcome(run, fields)
   })
 end
 
-local function log_problem(run, problem)
-  run.log:event("error", "internal.error", { error = problem.traceback or problem.message })
-end
-
 --- Does one part of the end. If it raises, the other parts still run.
-local function attempt(run, part)
-  local ok, problem = xpcall(part, failures.traced, run)
+local function attempt(run, part, ...)
+  local ok, problem = xpcall(part, failures.traced, run, ...)
   interrupt.disarm() -- the part may have set a time for itself
   if ok then return end
   problem = failures.caught(problem)
   run.failure = run.failure or problem
-  pcall(log_problem, run, problem)
+  pcall(function() run.log:event("error", "internal.error", { error = problem.traceback or problem.message }) end)
 end
 
 local function take_over_steps(run)
@@ -124,19 +120,19 @@ end
 
 local function finish_todo(run)
   if not run.todo then return end
-  local is_over = not run.failure or run.failure.code == "acceptance_unmet"
-  if run.accepted and is_over and (run.steps or not run.failure) then run.todo:close(not run.steps) end
+  local is_over = not run.failure or run.steps and run.failure.code == "acceptance_unmet"
+  if run.accepted and is_over then run.todo:close(not run.steps) end
   run.todo:flush()
 end
 
 local function leave_outside(run)
   if run.lock then run.lock:close() end
   artifacts.close(run)
-  run.outside:close()
+  run:disconnect()
 end
 
-local function status_of(run, written)
-  return written and failures.exit_status(null_to_nil(run.fields.failure_code)) or exit.UNWRITABLE
+local function status_of(run)
+  return run.written and failures.exit_status((failure_of(run.fields))) or exit.UNWRITABLE
 end
 
 --- A stream is said to be written before it is, so that nothing adds a second result to it.
@@ -144,28 +140,27 @@ local function write_result(run)
   local earlier = run.past.result
   run.fields = earlier or run.record:fields(run.failure)
   run.parts = run.record:parts(run.fields)
-  if run.journal and not earlier then attempt(run, function() run:emit("job.finished", { result = run.fields }) end) end
-  if run.settings.result == "-" then ending.written(status_of(run, true)) end
+  if run.journal and not earlier then attempt(run, run.emit, "job.finished", { result = run.fields }) end
+  run.written = run.settings.result == "-"
+  if run.written then ending.written(status_of(run)) end
   run.written = write_parts(run, run.parts)
-  ending.written(status_of(run, run.written))
+  ending.written(status_of(run))
 end
 
---- Whether the end of a job is nothing but its result: no process to end, nothing to compare, hash, upload or add.
-local function is_short(run)
-  return run.steps and not run.failure and not run.snapshot and not process.any() and not artifacts.any(run)
-end
-
---- Writes the steps done so far before the slower parts of the end, if there are any.
+--- Writes the steps done so far before the slower parts of the end: unless it is nothing but the result, with no process to end, nothing
+--- to compare, hash, upload or add.
 local function flush_checkpoint(run)
   if run.live then run.live:finish() end
-  if run.checkpoint and run.checkpoint.dirty and not is_short(run) then run.checkpoint:flush() end
+  if not run.checkpoint or not run.checkpoint.dirty then return end
+  local is_short = run.steps and not run.failure and not run.snapshot and not process.any() and not artifacts.any(run)
+  if not is_short then run.checkpoint:flush() end
 end
 
 -- Of a job that was over before, the result alone is written again.
-local parts_again <const> = { take_over_steps }
+local parts_again <const> = { take_over_steps, write_result }
 local parts <const> = {
   flush_checkpoint, end_processes, revert, skip_rest, take_over_steps, compare_workspace, list_artifacts, finish_todo, upload_artifacts,
-  check_journal,
+  check_journal, write_result,
 }
 
 --- Ends the job and returns the exit status.
@@ -174,13 +169,11 @@ local parts <const> = {
 return function(run)
   ending.begun()
   for _, part in ipairs(run.past.result and parts_again or parts) do attempt(run, part) end
-  attempt(run, write_result)
-  local fields, written = run.fields, run.written
   local at = interrupt.now()
-  if run.status_url then attempt(run, function() on_demand.status().ended(run, written and run.parts) end) end
+  if run.status_url then attempt(run, on_demand.status().ended, run.written and run.parts) end
   if run.settings.keep then attempt(run, run.settings.keep) end
-  attempt(run, function() log_outcome(run, fields) end)
+  attempt(run, log_outcome)
   if run.trace then attempt(run, function() run.trace:export(interrupt.now() - at) end) end
   attempt(run, leave_outside)
-  return status_of(run, written)
+  return status_of(run)
 end

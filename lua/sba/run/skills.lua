@@ -44,7 +44,7 @@ end
 ---@return { found: orchestrator.skill[], missing: string[] } missing: ids
 local function fetch_all(run, ids)
   local found, missing, room = json.array {}, json.array {}, LARGEST_SUM
-  local gateway, failure = run.outside:gateway()
+  local gateway, failure = run:connect()
   for _, id in ipairs(ids) do
     local skill
     if gateway then skill, failure = fetch(gateway, id, math.min(LARGEST, room)) end

@@ -9,7 +9,9 @@
 ---@field record record what the result will say; set by main
 ---@field log log set by main
 ---@field status_url? string where status reports go; set by main
----@field outside run.outside the HTTP client and the gateway; set by main
+---@field http? native.http.client set by run:client
+---@field gateway? gateway connected; set by run:connect
+---@field unreachable? mcp.failure why the gateway is not; set by run:connect
 ---@field trace? run.trace the job's trace, if the environment asks for one; set by main
 ---@field failure? failure what the job ends with; set by main, or by finish where the end itself fails
 ---@field bytes? string the job file, until it is validated; set by main
@@ -50,13 +52,57 @@
 local emit = require "sba.run.events"
 local log = require "sba.util.log"
 local on_demand = require "sba.run.on_demand"
-local outside = require "sba.run.outside"
 local record = require "sba.result.record"
+local rules = require "sba.gateway.rules"
+local secret = require "sba.util.secret"
 
 local state = {}
 
 local methods = { emit = emit }
 methods.__index = methods
+
+---The HTTP client, with the proxies and certificates of the environment: one, so that requests to the same origin share a connection. A
+---job that needs none opens no socket.
+---@return native.http.client?, native.failure?
+function methods:client()
+  if self.http then return self.http end
+  local http, failure = on_demand.http().client(self.environment)
+  if not http then return nil, failure end
+  self.http = http
+  http:tick(function() -- while a step or a model waits for an answer
+    if self.live and self.live.current then self.context.tick() end
+  end)
+  return http
+end
+
+---Whether the environment names a gateway.
+---@return boolean
+function methods:has_gateway() return rules.address(self.environment) ~= nil end
+
+---The gateway of a valid job. It is connected to once; a failure is remembered.
+---@param again? boolean try again after a failure
+---@param limits? mcp.limits
+---@return gateway?, mcp.failure? failure codes as in gateway/init.lua
+function methods:connect(again, limits)
+  if self.gateway or self.unreachable and not again then return self.gateway, self.unreachable end
+  local token
+  local http, failure = self:client()
+  if http then token, failure = secret.agent_token() end
+  if not failure then
+    self.gateway, failure = on_demand.gateway().connect({
+      environment = self.environment, http = http, job_id = self.job.job_id, task_id = self.job.task_id, token = token,
+      ext_net_allowed = self.job.constraints.ext_net_allowed,
+    }, limits)
+  end
+  self.unreachable = failure
+  return self.gateway, failure
+end
+
+---Ends the session with the gateway, if there is one.
+function methods:disconnect()
+  if self.gateway then self.gateway:close() end
+  self.gateway = nil
+end
 
 ---Creates a run with these fields only.
 ---@param fields table
@@ -77,7 +123,6 @@ function state.new(settings, environment)
     },
   }
   run.log:identify(job_id, task_id)
-  run.outside = outside.new(run)
   return run
 end
 

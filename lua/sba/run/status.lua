@@ -21,7 +21,7 @@ local body_schema = { order = { "status", "job_id", "task_id" } }
 --- One try. Returns the status of a 2xx, or nil and the failure.
 ---@return integer? status, http.failure? failure
 local function post(run, body, until_when)
-  local client, failure = run.outside:client()
+  local client, failure = run:client()
   if not client then return nil, failure end
   local exchange <close>, code = http.send(client, {
     method = "POST", url = run.status_url, body = body, headers = { "Content-Type: application/json", "Accept: application/json" },

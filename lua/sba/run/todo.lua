@@ -30,12 +30,15 @@ local function add(self, title, source, parent)
   return item
 end
 
---- An empty list.
+--- A list, empty or with the items of another.
+---@param items? table[]
 ---@return todo
-function todo.new()
-  return setmetatable({
-    items = json.array {}, steps = {}, criteria = {}, count = 0,
-  }, todo)
+function todo.new(items)
+  local self = setmetatable({ items = json.array(items or {}), steps = {}, criteria = {}, count = #(items or {}) }, todo)
+  for _, item in ipairs(self.items) do
+    if item.source == "step" then table.insert(self.steps, item) end
+  end
+  return self
 end
 
 --- Fills the list from a job.
@@ -51,27 +54,15 @@ function todo:fill(job, describe)
   end
 end
 
---- A list with the items of another.
----@param items table[]
----@return todo
-function todo.restore(items)
-  local self = todo.new()
-  self.items, self.count = json.array(items), #items
-  for _, item in ipairs(items) do
-    if item.source == "step" then table.insert(self.steps, item) end
-  end
-  return self
-end
-
 --- Keeps the list in a file from now on.
 ---@param path string
 ---@param failed fun(failure: native.failure) called once, when it cannot be written; the job goes on
 function todo:keep(path, failed)
   self.checkpoint = checkpoint.new(function()
     local ok, failure = file.replace(path, { json.encode({ items = self.items }, todo_schema), "\n" }, { durable = false })
-    if ok then return true end
-    if failed then failed(failure) end
-    failed = nil
+    if not ok and failed then failed(failure) end
+    failed = ok and failed or nil
+    return ok ~= nil
   end)
   self.checkpoint:write()
 end
@@ -85,10 +76,9 @@ end
 ---@param item table of `steps` or `criteria`
 ---@param status "pending"|"in_progress"|"done"|"dropped"
 ---@param note? string|lightuserdata nil: as it was
----@return table item
 function todo:set(item, status, note)
   item.status, item.note = status, type(note) == "string" and shortened(note, LONGEST_TITLE) or note or item.note
-  return changed(self, item)
+  changed(self)
 end
 
 ---Closes what is open at the end of a job that went to its end: an agent's job that succeeded has met its requirements; of a direct job
@@ -96,10 +86,10 @@ end
 ---@param is_agents boolean
 function todo:close(is_agents)
   for _, item in ipairs(self.items) do
-    local source, status = item.source, item.status
-    if is_agents and source == "requirement" and (status == "pending" or status == "in_progress") then
+    local source, is_open = item.source, item.status == "pending"
+    if is_agents and source == "requirement" and (is_open or item.status == "in_progress") then
       self:set(item, "done")
-    elseif not is_agents and source ~= "step" and status == "pending" and item.note == json.null then
+    elseif not is_agents and source ~= "step" and is_open and item.note == json.null then
       self:set(item, "dropped", "not checked")
     end
   end

@@ -221,7 +221,7 @@ function trace:export(spent)
   if not exporter or run.settings.replay then return end
   close_job(self)
   http.propagate(nil)
-  local client, failure = run.outside:client()
+  local client, failure = run:client()
   local seconds = math.min((interrupt.signal() and AFTER_SIGNAL or BOTH) - spent, exporter.timeout)
   local request = { method = "POST", url = exporter.url, body = body_of(self), headers = exporter.headers, connect_timeout = CONNECT }
   local done = client and retry.within(math.max(0, seconds), function(until_when)

@@ -11,7 +11,7 @@ local changes = {}
 local text <const>, count <const> = { type = "string" }, { type = "integer", minimum = 0 }
 local bits <const> = { type = "integer", minimum = 0, maximum = 4095 }
 
---- The fields of the line in the journal. In 0.1.0 directories had a list of their own.
+--- The fields of the line in the journal.
 changes.schema = {
   type = "object", required = { "changes" },
   properties = {
@@ -22,9 +22,6 @@ changes.schema = {
         path = text, other = text, kept = count, aside = text, mode = bits, old_mode = bits,
       },
     } },
-    directories = {
-      type = "array", items = { type = "object", required = { "path", "mode" }, properties = { path = text, mode = bits } },
-    },
     artifacts = { type = "boolean" },
   },
 }
@@ -52,19 +49,12 @@ local function with_names(list, convert)
   return copies
 end
 
---- The changes of a plan, in order. 0.1.0 exchanged two files or added a tilde to the old one.
-local function changes_of(root, plan)
+--- The changes of a plan that can be undone, those first that make room for others.
+local function changes_of(plan)
   local list, others = {}, {}
   for _, change in ipairs(with_names(plan.changes, read)) do
-    if (change.old_inode or 0) ~= 0 and change.other then
-      local there = root:stat(change.other)
-      change.aside = there and there.inode ~= change.new_inode and change.other or change.other .. "~"
-    end
     local to = (change.kind == "put" or change.kind == "mode") and others or list
     if change[NEEDED[change.kind]] then to[#to + 1] = change end
-  end
-  for i = #(plan.directories or {}), 1, -1 do
-    list[#list + 1] = { kind = "directory", path = read(plan.directories[i].path), old_mode = plan.directories[i].mode }
   end
   return table.move(others, 1, #others, #list + 1, list)
 end
@@ -99,7 +89,7 @@ function changes.recover(run)
   local past, found = run.past, run.past.changes
   local done, failure = nil, { code = "not_found", message = "the artifacts that it was changing cannot be reached" }
   local root = run[found.plan.artifacts and "artifacts" or "workspace"]
-  if root then done, failure = transaction.recover(root, changes_of(root, found.plan), found.committed) end
+  if root then done, failure = transaction.recover(root, changes_of(found.plan), found.committed) end
   if found.committed then return end
   past.undone = done and "the files that it was changing are as they were before" or failure.message
   past.left = failure and { index = found.index, message = failure.message }

@@ -95,7 +95,7 @@ end
 --- all were uploaded.
 local function upload_all(run)
   local list, all = run.record.artifacts, true
-  local gateway, down = run.outside:gateway(true)
+  local gateway, down = run:connect(true)
   for i, artifact in ipairs(list) do
     if down then return log_failed(run, down, artifact.path, #list - i + 1) end
     local began = interrupt.now()
