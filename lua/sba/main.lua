@@ -128,7 +128,7 @@ end
 --- Fetches the skills that an agent's job names by id. In a direct job, the first question to a model fetches them.
 local function fetch_skills(run)
   local ids = not run.steps and run.job.context.skill_ids
-  if ids and #ids > 0 then on_demand.fetch_skills()(run) end
+  if ids and #ids > 0 then on_demand.transfer().fetch_skills(run) end
   return true
 end
 

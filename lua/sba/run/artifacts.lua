@@ -3,10 +3,10 @@
 
 local array = require "sba.util.json".array
 local file = require "native.file"
+local first_set = require "sba.util.first_set"
 local interrupt = require "native.interrupt"
 local listing = require "sba.util.listing"
 local redact = require "native.secret".redact
-local text = require "native.text"
 local workspace = require "native.workspace"
 
 local artifacts = {}
@@ -22,14 +22,10 @@ local function warn(run, fields)
   run.log:event("warning", "artifacts.failed", fields)
 end
 
-local function directory_of(path)
-  return path:match("^.*/") or "./"
-end
-
 --- The permission bits that artifacts get. If the group, or everybody, may write the directory above, they may delete artifacts too:
 --- a node that gave the job directory to another user can then remove all of it.
 local function shared_bits(path)
-  local above <close> = workspace.open(directory_of(text.trim_end(path, "/")))
+  local above <close> = workspace.open(path .. "/..")
   local status = above and above:stat "."
   if not status or status.mode & STICKY ~= 0 then return 0 end
   local group = status.mode & tonumber("020", 8) ~= 0 and tonumber("070", 8) or 0
@@ -37,23 +33,17 @@ local function shared_bits(path)
   return group | others
 end
 
---- A temporary directory, for a job whose result goes to stdout.
-local function make_temporary(run)
-  local above = run.environment.TMPDIR
-  local path, failure = file.make_temporary_directory(above and above ~= "" and above or "/tmp")
-  run.temporary_artifacts = path
-  return path, failure
-end
-
---- Makes the directory that the environment names, or artifacts/ next to the result.
+--- Makes the directory that the environment names, or artifacts/ next to the result, or a temporary one where that goes to stdout.
 local function make(run)
-  local path = run.environment.CYNODE_ARTIFACTS_DIR
-  if not path or path == "" then
-    if run.settings.result == "-" then return make_temporary(run) end
-    path = directory_of(run.settings.result) .. "artifacts"
+  local path = first_set(run.environment, { "CYNODE_ARTIFACTS_DIR" }) or run.result_directory and run.result_directory .. "artifacts"
+  local ok, failure
+  if path then
+    ok, failure = file.make_directory(path)
+  else
+    path, failure = file.make_temporary_directory(first_set(run.environment, { "TMPDIR" }) or "/tmp")
+    run.temporary_artifacts, ok = path, path
   end
-  local ok, failure = file.make_directory(path)
-  return ok and path or nil, failure
+  return ok and path, failure
 end
 
 ---Makes and opens the artifacts directory: run.artifacts. If that fails, the log says so and the job has no artifacts.

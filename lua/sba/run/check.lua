@@ -15,33 +15,6 @@ local TYPE <const> = "run_command"
 local PREFIX <const> = "check-" -- of the ids of checks; the place among all steps follows, so that a resumed job has the same
 local MOST_SHOWN <const> = 64 * 1024 -- bytes of arguments that the journal has
 
-local function verdict(run, step, entry)
-  local met = entry.status == "success"
-  local command = describe(step)
-  return {
-    criterion = run.job.context.acceptance_criteria[step.check], met = met, verified_by = "check",
-    evidence = ("%s: %s"):format(step.id, met and ("`%s` ended with exit code 0"):format(command) or entry.error),
-  }
-end
-
-local function checked(run, step, entry)
-  local code = entry.error_code and failures.of_step(entry.error_code, "").code
-  return { id = step.id, verdict = verdict(run, step, entry), entry = entry, code = code }
-end
-
---- The arguments for the journal, which no request of a model tells.
-local function for_the_journal(arguments)
-  local encoded = json.encode(arguments)
-  return #encoded <= MOST_SHOWN and secret.clean(json.decode(encoded), {}) or nil
-end
-
-local function step_of(run, number)
-  local index, arguments = run.record.count + 1, run.job.context.checks[number]
-  return index, {
-    id = PREFIX .. index, type = TYPE, arguments = arguments, shown = for_the_journal(arguments), check = number,
-  }
-end
-
 ---@class run.checked
 ---@field id string of the step
 ---@field verdict run.verdict
@@ -49,17 +22,31 @@ end
 ---@field code? string the failure code that the step would give a direct job
 
 --- Runs the check of a criterion; returns nil and the job's failure where its time is up or the runner failed.
+---@return run.checked?, failure?
 local function perform(run, number)
-  local index, step = step_of(run, number)
-  local shell = run.context.shell
-  run.context.shell, run.context.apart = nil, true -- a check is the job's: it runs in /bin/sh, out of reach of what steps left
+  local context, index, arguments = run.context, run.record.count + 1, run.job.context.checks[number]
+  local encoded = json.encode(arguments)
+  local step = {
+    id = PREFIX .. index, type = TYPE, arguments = arguments, check = number,
+    shown = #encoded <= MOST_SHOWN and secret.clean(json.decode(encoded), {}) or nil,
+  }
+  local shell = context.shell
+  context.shell, context.apart = nil, true -- a check is the job's: it runs in /bin/sh, out of reach of what steps left
   local entry, failure, ends_job = steps.run(run, step)
-  run.context.shell, run.context.apart = shell, nil
+  context.shell, context.apart = shell, nil
   if not entry then return nil, failure end
-  local result = checked(run, step, entry)
-  run.context.tick()
-  if not ends_job then return result end
-  return nil, { code = failure.code, message = steps.named(step, index, failure.message), traceback = failure.traceback }
+  context.tick()
+  if ends_job then
+    return nil, { code = failure.code, message = steps.named(step, index, failure.message), traceback = failure.traceback }
+  end
+  local met = entry.status == "success"
+  return {
+    id = step.id, entry = entry, code = entry.error_code and failures.of_step(entry.error_code, "").code,
+    verdict = {
+      criterion = run.job.context.acceptance_criteria[number], met = met, verified_by = "check",
+      evidence = ("%s: %s"):format(step.id, met and ("`%s` ended with exit code 0"):format(describe(step)) or entry.error),
+    },
+  }
 end
 
 ---Runs all checks, so that it is known of each criterion whether it is met.

@@ -45,7 +45,7 @@ local function list_artifacts(run) artifacts.list(run, reading_seconds(run)) end
 --- Uploads only if the environment names a gateway, and never in a replay or for a job that had already ended.
 local function upload_artifacts(run)
   if #run.record.artifacts == 0 or run.settings.replay then return end
-  if run:has_gateway() then on_demand.upload()(run) end
+  if run:has_gateway() then on_demand.transfer().upload(run) end
 end
 
 --- Writes the result to where it belongs, and what that does not take to stderr. Returns whether it stands.

@@ -8,7 +8,6 @@ return {
   ask = function() return require "sba.run.ask" end,
   check = function() return require "sba.run.check" end,
   direct = function() return require "sba.run.direct" end,
-  fetch_skills = function() return require "sba.run.skills" end,
   gateway = function() return require "sba.gateway" end,
   http = function() return require "sba.util.http" end,
   models = function() return require "sba.agent.models" end,
@@ -17,6 +16,6 @@ return {
   step = function() return require "sba.run.step" end,
   terminal = function() return require "sba.util.terminal" end,
   trace = function() return require "sba.run.trace" end,
-  upload = function() return require "sba.run.upload".upload end,
+  transfer = function() return require "sba.run.transfer" end,
   workspace_changes = function() return require "sba.run.workspace_changes" end,
 }

@@ -41,10 +41,10 @@
 ---@field artifacts_shared? integer permission bits that artifacts get; set by artifacts
 ---@field temporary_artifacts? string the artifacts directory, if it is removed at the end; set by artifacts
 ---@field snapshot? native.snapshot the workspace before the first step; set by workspace_changes
----@field missing_skills? string[] the ids that could not be fetched; set by run/skills
----@field beginning? { left: number, tries: integer, failure?: table } the report of it, not yet delivered or given up; set by run/status
+---@field missing_skills? string[] the ids that could not be fetched; set by transfer
+---@field beginning? { left: number, tries: integer, failure?: table } the report of it, not yet delivered or given up; set by status
 ---@field kept? sba.transaction the files that the running step has changed; set by undo, cleared by step
----@field upload_failed? boolean an artifact was not uploaded; set by run/upload
+---@field upload_failed? boolean an artifact was not uploaded; set by transfer
 ---@field fields? table the final result; set by finish
 ---@field parts? string[] the same as it is written; set by finish
 ---@field written? boolean whether it could be written; nil: not yet tried; set by finish

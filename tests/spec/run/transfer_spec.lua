@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
-local artifacts = require "sba.run.upload"
+local transfer = require "sba.run.transfer"
 local json = require "sba.util.json"
 local tool_result = require "sba.gateway.tool_result"
 
-local function of_mcp(text) return artifacts.reference(tool_result.of_mcp(json.decode(text))) end
-local function of_plain(text) return artifacts.reference(tool_result.of_plain(json.decode(text))) end
+local function of_mcp(text) return transfer.reference(tool_result.of_mcp(json.decode(text))) end
+local function of_plain(text) return transfer.reference(tool_result.of_plain(json.decode(text))) end
 
-describe("artifacts.reference", function()
+describe("transfer.reference", function()
   it("finds a field of the structure, further in too, sure names before likely ones", function()
     for text, wanted in pairs {
       ['{"ref":"a"}'] = "a", ['{"artifact":{"artifact_id":"b"}}'] = "b", ['{"result":{"artifact":{"uri":"c"}}}'] = "c",
