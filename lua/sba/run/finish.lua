@@ -169,6 +169,11 @@ local parts <const> = {
 return function(run)
   ending.begun()
   for _, part in ipairs(run.past.result and parts_again or parts) do attempt(run, part) end
+  if not run.parts then -- memory is out, at an end by exec too: without the todo list, which todo.json has
+    run.todo, run.record.todo = nil, nil
+    collectgarbage()
+    attempt(run, write_result)
+  end
   local at = interrupt.now()
   if run.status_url then attempt(run, on_demand.status().ended, run.written and run.parts) end
   if run.settings.keep then attempt(run, run.settings.keep) end
