@@ -13,10 +13,12 @@ local json = require "sba.util.json"
 local json_place = require "sba.util.json_place"
 local printable = require "sba.util.printable"
 local process = require "native.process"
+local read_diff = require "sba.patch.diff".parse
 local redact = require "native.secret".redact
 local result_schema = require "sba.result.result_schema"
 local schema_check = require "sba.util.schema_check"
 local schema_document = require "sba.util.schema_document"
+local words = require "sba.util.words"
 
 local about = {}
 
@@ -140,13 +142,52 @@ local function say_errors(name, bytes, failure)
   if errors.total > #errors then print(("%s: and %d more"):format(name, errors.total - #errors)) end
 end
 
+local function leaves(path)
+  for part in path:gmatch "[^/]+" do
+    if part ~= "." then return part == ".." and path:sub(1, 1) ~= "/" end
+  end
+end
+
+--- Why a valid step will fail when it runs, and the argument that makes it.
+local function lint(kind, arguments, inference)
+  for _, name in ipairs { "path", "save_to" } do
+    if type(arguments[name]) == "string" and leaves(arguments[name]) then return "the path leaves the workspace", name end
+  end
+  if kind == "apply_unified_diff" then
+    local parsed, failure = read_diff(arguments.diff)
+    return not parsed and failure.message or nil, "diff"
+  elseif kind == "ask_model" and not json.is_object(inference) then
+    return "the job names no models: inference.allowed_models is missing"
+  elseif kind == "ask_model" and arguments.model and json.is_array(inference.allowed_models)
+    and not words.has(inference.allowed_models, arguments.model) then
+    return ("the model %s is not in inference.allowed_models"):format(words.quoted(arguments.model)), "model"
+  end
+end
+
+--- The step types, whose checks say besides what will fail.
+local function strict_catalogue(bytes)
+  local job = json.decode(bytes)
+  local inference = json.is_object(job) and job.inference
+  local function get(name)
+    local kind = catalogue.get(name)
+    local function check(arguments)
+      local mistake, argument
+      if kind.check then mistake, argument = kind.check(arguments) end
+      if mistake then return mistake, argument end
+      return lint(name, arguments, inference)
+    end
+    return kind and { arguments = kind.arguments, check = check }
+  end
+  return { names = catalogue.names, get = get }
+end
+
 --- Checks one file; returns its exit status.
 local function validate(path, environment)
   local name = path == "-" and "<stdin>" or redact(path)
   local bytes, unread = file.read(path, LARGEST_JOB)
   if not bytes then return exit.because(unread.message, exit.REFUSED) end
   local directory = path ~= "-" and (path:match("^.*/") or ".") or nil
-  local read, failure = jobs.parse(bytes, catalogue, environment, function(given)
+  local read, failure = jobs.parse(bytes, strict_catalogue(bytes), environment, function(given)
     return select(2, job_context.load(given, directory))
   end)
   if not read then

@@ -73,6 +73,10 @@ class Direct(CheckCase):
         self.assertEqual((self.steps(outcome.result), self.verdicts(outcome.result)), ([("step-1", None, "failure")], [(None, None)]))
         self.assertFalse((self.workspace / "checked").exists())
 
+    def test_an_id_that_a_step_has_is_not_taken_again(self):
+        outcome = self.run_job(self.direct(criterion("c", command="true"), steps=[{"id": "check-2", "type": "list_tree"}]))
+        self.assertEqual([step["id"] for step in outcome.steps], ["check-2", "check-2-1"], outcome.message)
+
     def test_a_check_that_cannot_start(self):
         outcome = self.run_job(self.direct(criterion("c", command="nonesuch"), criterion("d", command="true", working_dir="gone")))
         self.assert_failed(outcome)

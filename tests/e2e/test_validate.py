@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--validate: where each mistake of a job stands."""
+"""--validate: where each mistake of a job stands, and what will fail when it runs."""
 import json
 
 import sba  # first: it knows where the others are
@@ -31,9 +31,10 @@ class Validate(sba.SandboxCase):
         path.write_text(job)
         lines = sba.run("--validate", str(path)).stdout.decode().splitlines()
         self.assertEqual([line.split(": ")[1] for line in lines], [
-            "/protocol_version", "/constraints/max_output_bytes", "/steps/2/arguments/command",
+            "/protocol_version", "/constraints/max_output_bytes", "/steps/0/arguments/path", "/steps/1/arguments", "/steps/2/arguments/command",
             "/steps/3/arguments/content", "/context/requirements/0", "/context/task_context", "/context/acceptance_criteria/0/check/command",
             "/odd"])
+        self.assertIn("the job names no models: inference.allowed_models is missing", lines[3])
 
     def test_a_run_refuses_them_in_one_round_too(self):
         job = self.job(self.step("run_command", command="make test"), self.step("write_file", path="x"),
@@ -70,6 +71,17 @@ class Validate(sba.SandboxCase):
         self.assertIn("/steps/0/arguments/pattern: ", self.said("search_files", pattern="("))
         status, lines = self.validate(self.job({"type": "run_command", "args": {"command": "ls -la"}}))
         self.assertEqual((status, lines[0].split(": ")[1]), (2, "/steps/0/args/command"))
+
+    def test_what_will_fail_when_it_runs(self):
+        for path in ("..", "../x", "./../x", ".//../x"):
+            self.assertIn("/steps/0/arguments/path: the path leaves the workspace", self.said("read_file", path=path))
+        for path in ("a/../..", "..a", ".../x", "/../x", "a..", "."):
+            self.assertIn("valid", self.said("list_tree", path=path))
+        self.assertIn("/steps/0/arguments/diff: ", self.said("apply_unified_diff", diff="no diff at all"))
+        self.assertIn("valid", self.said("apply_unified_diff", diff="--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"))
+        job = self.job(self.step("ask_model", prompt="x", model="n"), self.step("ask_model", prompt="x", model="m"), inference={"allowed_models": ["m"]})
+        status, lines = self.validate(job)
+        self.assertEqual((status, [line.split(": ", 1)[1] for line in lines]), (2, ['/steps/0/arguments/model: the model "n" is not in inference.allowed_models']))
 
     def test_control_characters_are_not_printed_raw(self):
         for job in ({"a\x1b[31m\nb": "\x07"}, self.job(context={"task_context": "/job/\x1b[31m\0"})):

@@ -27,7 +27,7 @@ local lua_layers = {
   { "^sba%.cli$", "cli", "util", "native" },
   { "^sba%.repl%f[%.\0]", "repl", "catalogue", "job", "run", "agent", "result", "util", "native" },
   { "^sba%.report%f[%.\0]", "report", "run", "result", "util", "native", "lpeg" },
-  { "^sba%.about$", "about", "cli", "catalogue", "job", "result", "util", "native" },
+  { "^sba%.about$", "about", "cli", "catalogue", "job", "patch", "result", "util", "native" },
   { "^sba%.task$", "task", "report", "model", "util", "native" },
   { "^sba%.catalogue$", "catalogue", "steps", "util", "native" },
   { "^sba%.job%f[%.\0]", "job", "util", "native" },

@@ -67,15 +67,36 @@ function record:add_step(part, size, status, check)
   if status == "success" and not check then self.succeeded = self.succeeded + 1 end
 end
 
---- Keeps the entries in memory: the journal is lost.
-function record:load()
-  local old, texts, i = self.steps, {}, 1
+--- Replaces the entries over so many bytes.
+---@param change fun(entry: string): string
+local function replace(self, most, change)
+  local old, steps, i = self.steps, {}, 1
   while i <= #old do
-    local is_span = math.type(old[i]) ~= nil
-    texts[#texts + 1] = is_span and assert(self.from:read(old[i], old[i + 1])) or old[i]
+    local part, size = old[i], old[i + 1]
+    local is_span = math.type(part) ~= nil
+    if is_span and size <= most then
+      steps[#steps + 1], steps[#steps + 2] = part, size
+    else
+      local entry = is_span and assert(self.from:read(part, size)) or part
+      steps[#steps + 1] = #entry > most and change(entry) or entry
+    end
     i = i + (is_span and 2 or 1)
   end
-  self.steps = texts
+  self.steps = steps
+end
+
+--- Keeps the entries in memory: the journal is lost.
+function record:load() replace(self, 0, function(entry) return entry end) end
+
+--- Leaves what a step gave out of entries over so many bytes, and says so there. For a disk that is full.
+---@param most integer
+function record:shorten(most)
+  replace(self, most, function(text)
+    local entry = json.decode_own(text)
+    entry.result, entry.output_truncated = nil, true
+    entry.output = ("[no space is left on the disk of the result: %d bytes of this step are left out]"):format(#text)
+    return json.encode(entry, result_schema.properties.steps.items)
+  end)
 end
 
 --- Forgets all entries.

@@ -120,10 +120,10 @@ local function open_workspace(run)
   run.workspace = opened
 end
 
---- Commands write where they may from here on.
+--- Commands write where they may from here on. Returns whether what could not be kept apart can be helped.
 local function confine(run)
   run.job_directory = run.result_directory and confinement.real_path(run.result_directory)
-  local state, failure = confinement.begin {
+  local state, failure, can_be_helped = confinement.begin {
     mode = run.settings.confine, environment = run.environment, workspace = run.workspace:path(),
     artifacts = run.artifacts and run.artifacts:path(), job_directory = run.job_directory,
     secret_files = secret.files(), steps = run.steps, checks = run.record.acceptance,
@@ -131,17 +131,18 @@ local function confine(run)
   if not state then error(failure) end
   if state.partial or state.writes == "none" then run.lock:guard() end
   run.record.confinement = state
+  return can_be_helped
 end
 
 --- Says that the job is accepted, and what could not be kept apart from its commands.
-local function log_accepted(run)
+local function log_accepted(run, can_be_helped)
   local confined, job = run.record.confinement, run.job
   run.log:event("info", "job.accepted", {
     steps = run.steps and #run.steps, max_runtime_seconds = job.constraints.max_runtime_seconds, mode = job.execution_mode,
     confinement = confined,
   })
-  local partial = confined.partial
-  if partial then run.log:event("warning", "confinement.partial", { partial = partial, error = table.concat(partial, "; ") }) end
+  local partial, level = confined.partial, can_be_helped and "warning" or "info"
+  if partial then run.log:event(level, "confinement.partial", { partial = partial, error = table.concat(partial, "; ") }) end
 end
 
 local function open_context(run)
@@ -244,13 +245,13 @@ function accept.accept(run)
   artifacts.open(run) -- after the first result: it makes directories, and may not hide that the result's directory is missing
   run.accepted = true
   accept.keep(run)
-  local ok, failure = pcall(function()
+  local ok, more = pcall(function()
     open_workspace(run)
-    confine(run)
+    return confine(run)
   end)
   if not run.past.job then write_job(run) end
-  if not ok then error(failure) end
-  log_accepted(run)
+  if not ok then error(more) end
+  log_accepted(run, more)
   if run.job.constraints.report_changes or run.environment.SBA_REPORT_CHANGES == "1" then on_demand.workspace_changes().begin(run) end
   open_context(run)
   return true

@@ -12,7 +12,6 @@ local steps = require "sba.run.step"
 local check = {}
 
 local TYPE <const> = "run_command"
-local PREFIX <const> = "check-" -- of the ids of checks; the place among all steps follows, so that a resumed job has the same
 local MOST_SHOWN <const> = 64 * 1024 -- bytes of arguments that the journal has
 
 ---@class run.checked
@@ -21,13 +20,21 @@ local MOST_SHOWN <const> = 64 * 1024 -- bytes of arguments that the journal has
 ---@field entry table of the step
 ---@field code? string the failure code that the step would give a direct job
 
+--- The id of a check, changed where a step of the job has it.
+local function free_id(run, id)
+  for _, step in ipairs(run.steps or {}) do
+    if step.id == id then return free_id(run, id .. "-1") end
+  end
+  return id
+end
+
 --- Runs the check of a criterion; returns nil and the job's failure where its time is up or the runner failed.
 ---@return run.checked?, failure?
 local function perform(run, number)
   local context, index, arguments = run.context, run.record.count + 1, run.job.context.checks[number]
   local encoded = json.encode(arguments)
   local step = {
-    id = PREFIX .. index, type = TYPE, arguments = arguments, check = number,
+    id = free_id(run, "check-" .. index), type = TYPE, arguments = arguments, check = number,
     shown = #encoded <= MOST_SHOWN and secret.clean(json.decode(encoded), {}) or nil,
   }
   local shell = context.shell

@@ -171,6 +171,7 @@ end
 ---@param options confinement.options
 ---@return confinement? confinement
 ---@return native.failure? failure where the mode is "require" and the kernel cannot, or commands could write result and journal
+---@return boolean? can_be_helped whether its `partial` can be changed by who starts the runner
 function confinement.begin(options)
   local abi = options.mode ~= "off" and confine.abi() or 0
   local kernel = gaps_of(abi)
@@ -185,9 +186,10 @@ function confinement.begin(options)
   if gap and not is_the_kernels then partial[#partial + 1] = gap end
   local ok, failure = set_rules(options, places, hidden_files(options.secret_files, places, partial), partial)
   if not ok and options.mode == "require" then return refused("commands cannot be confined: " .. failure.message) end
-  if not ok then return { writes = "none", partial = array { failure.message } } end
+  if not ok then return { writes = "none", partial = array { failure.message } }, nil, true end
+  local can_be_helped = #partial > 0
   table.move(kernel, 1, #kernel, #partial + 1, partial)
-  return { writes = "landlock", abi = abi, writable = writable, partial = #partial > 0 and partial or nil }
+  return { writes = "landlock", abi = abi, writable = writable, partial = #partial > 0 and partial or nil }, nil, can_be_helped
 end
 
 return confinement

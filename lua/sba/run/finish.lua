@@ -15,6 +15,7 @@ local STDOUT <const>, STDERR <const> = 1, 2
 local TIMEOUT <const> = 30 -- seconds without progress until a reader of a stream counts as gone
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
 local OVERRUN <const> = 2.5 -- seconds past the deadline within which everything must be dead
+local SHORTER <const> = { 65536, 1024 } -- bytes of a step's entry that a full disk still takes
 local READING <const> = 2.2 -- seconds past the deadline, or after a signal, until which artifacts are read
 
 --- Ends the processes that the job left. Past the deadline, the grace is what remains of the overrun.
@@ -48,12 +49,28 @@ local function upload_artifacts(run)
   if run:has_gateway() then on_demand.transfer().upload(run) end
 end
 
+--- Writes the result without its largest entries: the disk is full.
+local function write_shorter(run, problem)
+  for _, most in ipairs(SHORTER) do
+    run.record:shorten(most)
+    run.parts = run.record:parts(run.fields)
+    local how = file.replace(run.settings.result, run.parts)
+    if how then
+      local why = ("steps of more than %d bytes are left out of the result: %s"):format(most, redact(problem.message))
+      run.log:event("warning", "result.shortened", { error = why })
+      return how
+    end
+  end
+  return nil, problem
+end
+
 --- Writes the result to where it belongs, and what that does not take to stderr. Returns whether it stands.
 local function write_parts(run, parts)
   local path = run.settings.result
   local how, problem
   if path ~= "-" then
     how, problem = file.replace(path, parts)
+    if not how and problem.code == "no_space" then how, problem = write_shorter(run, problem) end
   else
     local all, taken, size = file.write(STDOUT, parts, TIMEOUT)
     how, problem = all, { message = ("stdout took only %d of the result's %d bytes"):format(taken, size) }
