@@ -125,6 +125,7 @@ function exchange:resumed()
   return why
 end
 
+--- The number of the first line in which two texts differ, and these lines.
 local function first_difference(expected, actual)
   local next_line, at_left, at_right, left, right = lines(""), 1, 1
   local number = 0
@@ -133,32 +134,23 @@ local function first_difference(expected, actual)
     at_right, right = next_line(actual, at_right)
     number = number + 1
   until left ~= right or not left
-  return number, left or "the end", right or "the end"
-end
-
-local function compare_message(number, index, expected, actual)
-  if not actual or expected.role ~= actual.role then
-    return ("exchange %d, message %d: the recording has a message of %s, this run has %s"):format(
-      number, index, expected.role, actual and "one of " .. actual.role or "none")
-  end
-  local a, b = expected.content or "", actual.content or ""
-  if a == b then return nil end
-  a, b = stuck.without_times(a), stuck.without_times(b)
-  if a == b then return nil end
-  local line, was, is = first_difference(a, b)
-  return ("exchange %d, message %d (%s), line %d: the recording has \"%s\", this run has \"%s\""):format(
-    number, index, actual.role, line, was:sub(1, 200), is:sub(1, 200))
+  return number, (left or "the end"):sub(1, 200), (right or "the end"):sub(1, 200)
 end
 
 --- Why a request is not the recorded one, or nil.
 local function difference(number, recorded, fresh)
-  if not recorded.messages then return nil end
-  for i = 1, math.max(#recorded.messages, #fresh) do
-    if not recorded.messages[i] then
-      return ("exchange %d: this run has a message of %s more than the recording"):format(number, fresh[i].role)
+  for i = 1, recorded.messages and math.max(#recorded.messages, #fresh) or 0 do
+    local was, is = recorded.messages[i] or {}, fresh[i] or {}
+    local where = ("exchange %d, message %d"):format(number, i)
+    if was.role ~= is.role then
+      return ("%s: the recording has %s, this run has %s"):format(
+        where, was.role and "one of " .. was.role or "none", is.role and "one of " .. is.role or "none")
     end
-    local found = compare_message(number, i, recorded.messages[i], fresh[i])
-    if found then return found end
+    local a, b = was.content or "", is.content or ""
+    if a ~= b then a, b = stuck.without_times(a), stuck.without_times(b) end
+    if a ~= b then
+      return ('%s (%s), line %d: the recording has "%s", this run has "%s"'):format(where, is.role, first_difference(a, b))
+    end
   end
 end
 

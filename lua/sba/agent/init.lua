@@ -53,29 +53,30 @@ local function nudge(state, is_over, why, words)
   state.conversation:add { role = "user", content = words }
 end
 
-local THREE_UNREAD <const> = "three replies in a row could not be read"
-
 --- Whether a reply that had to be a call as text is none, and not one that is misspelled.
 local function is_prose(content)
   return content and content:find "%S" and not content:find '{%s*["\']'
 end
 
-local function without_calls(state, reply)
-  local count, unreadable = state.stuck, reply.unreadable
+--- What the model is told of a reply that cannot be read; nil where it can, and why it was stopped.
+local function mistake_in(state, reply)
+  local unreadable = reply.unreadable
   if reply.done_reason == "repetition" then
     state.run.log:event("warning", "model.repetition", { model = state.session.model, error = "the reply was stopped: " .. unreadable })
-    return nudge(state, count:could_not_read(), ("%s; the last one was stopped, because %s"):format(THREE_UNREAD, unreadable),
-      phrases.repeated:format(unreadable))
+    return phrases.repeated:format(unreadable), "; the last one was stopped, because " .. unreadable
   end
-  if unreadable and (reply.is_like_a_call or not is_prose(reply.content)) then
-    return nudge(state, count:could_not_read(), THREE_UNREAD, phrases.unreadable:format(unreadable))
-  end
-  if reply.done_reason == "length" then return nudge(state, count:could_not_read(), THREE_UNREAD, phrases.cut_off) end
+  local is_call = unreadable and (reply.is_like_a_call or not is_prose(reply.content))
+  return is_call and phrases.unreadable:format(unreadable) or reply.done_reason == "length" and phrases.cut_off or nil, ""
+end
+
+local function without_calls(state, reply)
+  local mistake, why = mistake_in(state, reply)
+  if mistake then return nudge(state, state.stuck:could_not_read(), "three replies in a row could not be read" .. why, mistake) end
   if not (reply.content or ""):find "%S" then
-    return nudge(state, count:said_nothing(), "three replies in a row said nothing", phrases.empty)
+    return nudge(state, state.stuck:said_nothing(), "three replies in a row said nothing", phrases.empty)
   end
-  count:was_read()
-  local answer, failure = finish.answered(state, reply.content, unreadable ~= nil)
+  state.stuck:was_read()
+  local answer, failure = finish.answered(state, reply.content, reply.unreadable ~= nil)
   if answer then state.conversation:add { role = "user", content = answer.text } end
   return failure
 end

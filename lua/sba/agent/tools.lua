@@ -189,7 +189,7 @@ function tools.of_gateway(run, space, has_todo)
   end
   local own, taken = tools.list(run.catalogue, nil, run.job, has_todo)
   local chosen, others = choose(listed, own, taken, (space - tools.cost(own)) * SHARE)
-  local dropped = gateway:dropped()
+  local dropped = gateway.remote.dropped
   log_choice(run, chosen, table.move(others, 1, #others, #dropped + 1, table.move(dropped, 1, #dropped, 1, {})))
   return chosen, gateway.instructions
 end

@@ -37,7 +37,7 @@ local slow = { slow_connect = true, slow_first_byte = true, slow_answer = true }
 ---@class gateway.remote an MCP server, or a gateway of the plain form
 ---@field form "mcp"|"plain"
 ---@field peer mcp.peer
----@field largest_file? integer bytes of a file that a call can hold; nil: files are streamed
+---@field largest_file? integer bytes of a file that a call can hold, as a string in base64; nil: files are streamed
 ---@field dropped { name: string, reason: string }[] tools that cannot be used, of the last list
 ---@field instructions? string the server's own words on how to use its tools
 ---@field list fun(self: gateway.remote, limits: mcp.limits): mcp.tool[]?, mcp.failure?
@@ -173,9 +173,6 @@ function methods:tools()
   return read_list(self, {})
 end
 
----@return { name: string, reason: string }[] tools that cannot be used, of the last list
-function methods:dropped() return self.remote.dropped end
-
 --- Which identifiers are filled in for a tool. A tool that is not in the list may be new: the list is read once more. The plain form
 --- lists nothing: there the gateway decides.
 local function filled_for(self, name, limits)
@@ -199,7 +196,7 @@ local unknown_ends = { cut_off = true, slow_first_byte = true, slow_answer = tru
 ---Calls a tool. The job's identifiers are filled in where the tool takes them. A call that was surely not
 ---carried out is tried again. The answer is without secrets.
 ---@param name string
----@param arguments table an object; one of its values may be an opened file, which is sent as base64 (see largest_file)
+---@param arguments table an object; one of its values may be an opened file, which is sent as base64 (see gateway.remote)
 ---@param limits? gateway.limits
 ---@return gateway.answer?, mcp.failure?
 function methods:call(name, arguments, limits)
@@ -216,12 +213,6 @@ function methods:call(name, arguments, limits)
   end
   local shown = self.remote.form == "plain" and tool_result.of_plain or tool_result.of_mcp
   return secret.clean(shown(answer), answer_schema)
-end
-
----How many bytes a file in a call may have. With such a limit, the file must be given as a string in base64.
----@return integer? bytes nil: no such limit, and files are streamed
-function methods:largest_file()
-  return self.remote.largest_file
 end
 
 ---Ends the session with the gateway.

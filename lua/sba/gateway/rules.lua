@@ -57,25 +57,18 @@ end
 
 local LONGEST <const> = 64 -- characters of a name for models
 
---- A name that is not taken; a number is appended if necessary.
-local function free(name, taken)
-  local base, number = name:sub(1, LONGEST), 1
-  local result = base
-  while taken[result] do
-    number = number + 1
-    local suffix = "_" .. number
-    result = base:sub(1, LONGEST - #suffix) .. suffix
-  end
-  return result
-end
-
----The name of a tool for models: unique, of at most 64 letters, digits, _ and -.
+---The name of a tool for models: of at most 64 letters, digits, _ and -, with a number where that is taken.
 ---@param tool string
 ---@param taken table<string, any> names in use
 ---@return string
 function rules.mapped(tool, taken)
-  local name = tool:gsub("[\xC2-\xF4][\x80-\xBF]+", "_"):gsub("[^%w_-]", "_")
-  return free(name, taken)
+  local base = tool:gsub("[\xC2-\xF4][\x80-\xBF]+", "_"):gsub("[^%w_-]", "_"):sub(1, LONGEST)
+  local name, number = base, 1
+  while taken[name] do
+    number = number + 1
+    name = base:sub(1, LONGEST - #tostring(number) - 1) .. "_" .. number
+  end
+  return name
 end
 
 return rules

@@ -187,10 +187,12 @@ local function nothing_reached(tried, missing, transient)
   return { code = "inference_unavailable", cause = "no_endpoint", message = message, transient = transient }
 end
 
-local function try_all(options, candidates, wanted, missing)
+--- What the first endpoint gives from which something can be had.
+local function from_first(options, attempt)
+  local candidates, missing = inference.candidates(options)
   local tried, transient = {}, false
   for i, candidate in ipairs(candidates) do
-    local found, failure = try(options, candidate, wanted)
+    local found, failure = attempt(candidate)
     if found then return found end
     if failure.code ~= "inference_unavailable" then return nil, failure end
     tried[i] = ("%s: %s"):format(candidate.endpoint.name, failure.message)
@@ -203,24 +205,22 @@ end
 ---@param options inference.options without allowed_models
 ---@return string[]? names, inference.failure? failure whose message says what was tried
 function inference.served(options)
-  local candidates, missing = inference.candidates(options)
-  local tried = {}
-  for i, candidate in ipairs(candidates) do
+  return from_first(options, function(candidate)
     local _, served, failure = list_of(candidate)
     if served and #served > 0 then return names_of(served) end
-    tried[i] = ("%s: %s"):format(candidate.endpoint.name, failure and failure.message or "it has no model")
-  end
-  return nil, nothing_reached(tried, missing, false)
+    return nil, failure or { code = "inference_unavailable", message = "it has no model" }
+  end)
 end
 
 ---Finds the endpoint and the model of a job, and what is to be known of the model before the first request.
 ---@param options inference.options
 ---@return inference.session?, inference.failure? failure inference_unavailable, whose message says what was tried; timeout; cancelled
 function inference.connect(options)
-  local candidates, missing = inference.candidates(options)
   local wanted, policy = inference.wanted(options.allowed_models, options.environment.INFERENCE_MODEL), new_policy(options)
   policy.tries = math.min(policy.tries, CONNECT_TRIES)
-  return retry.run(policy, function() return try_all(options, candidates, wanted, missing) end, options.on_wait)
+  return retry.run(policy, function()
+    return from_first(options, function(candidate) return try(options, candidate, wanted) end)
+  end, options.on_wait)
 end
 
 return inference

@@ -131,7 +131,7 @@ end
 
 --- Sends one file, once.
 local function put(run, gateway, artifact)
-  local limit = gateway:largest_file()
+  local limit = gateway.remote.largest_file
   local content, failure = content_of(run, artifact, limit)
   if not content then return nil, failure end
   local _ <close> = not limit and content or nil

@@ -35,7 +35,7 @@ describe("exchange", function()
   it("names a message too many or too few", function()
     local recorded = { { messages = said "one", reply = {} } }
     local _, failure = replay(recorded, { said("one")[1], said("two")[1] })
-    assert.matches("this run has a message of tool more than the recording", failure.message)
+    assert.matches("message 2: the recording has none, this run has one of tool", failure.message)
     assert.matches("this run has none", select(2, replay(recorded, {})).message)
   end)
 
