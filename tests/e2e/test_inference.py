@@ -183,7 +183,7 @@ class Refusals(InferenceCase):
                 (self.status(403, ""), 1, "refused", ["status 403", "an empty answer"], {}),
                 ("model_missing", 1, "model_missing", ["status 404", "model 'm' not found"], {}),
                 (self.status(502, "<html>\n<h1>Bad gateway</h1>", kind="text/html"), 2, "refused", ["an HTML page"], {"policy": {"tries": 2}}),
-                ("html", 1, "bad_answer", ["not JSON"], {}),
+                ("html", 1, "bad_answer", ["an HTML page"], {}),
                 ("invalid_json", 1, "bad_answer", ["not JSON"], {}),
                 ("huge", 1, "too_large", ["more than"], {}),
                 ({"name": "huge", "bytes": 50 << 20}, 1, "too_large", ["more than"], {}),

@@ -8,10 +8,7 @@ local table_of = json.table_of
 local wire = require "sba.model.wire"
 local words = require "sba.util.words"
 
-local ollama = {
-  provider = "ollama", path = "/api/chat", accept = "application/x-ndjson",
-  aborts_repetition = true, -- it breaks a reply off, without a word, after a token came 30 times in a row
-}
+local ollama = { provider = "ollama", path = "/api/chat", accept = "application/x-ndjson" }
 
 local WINDOW <const> = 32768 -- tokens asked for, where the Modelfile says nothing and the model was trained for as many
 local UNKNOWN_WINDOW <const> = 8192 -- where it is not known what the model was trained for

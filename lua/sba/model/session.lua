@@ -131,8 +131,8 @@ local function exchange_once(self, ask, request)
   local exchange <close>, failure = wire.post(self.endpoint, dialect.path, dialect.body(self, ask), dialect.accept)
   local outcome
   if exchange then outcome, failure = dialect.read(self.endpoint, exchange, builder) end
-  local repeated = failure and (failure.repeated
-    or failure.cause == "cut_off" and dialect.aborts_repetition and builder:repeated_at_end())
+  -- Ollama breaks a reply off, without a word, after a token came 30 times in a row.
+  local repeated = failure and (failure.repeated or failure.cause == "cut_off" and builder:repeated_at_end())
   if failure and not repeated then
     -- A request that was ended by the job's time or a signal was not for nothing.
     local is_over = failure.code == "timeout" or failure.code == "cancelled"
@@ -146,13 +146,7 @@ local function exchange_once(self, ask, request)
   return result
 end
 
--- What is left out of the requests once it was refused. Maximum tokens get another name.
-local optional <const> = {
-  think_unsupported = true, temperature_unsupported = true, tool_choice_unsupported = true, max_tokens_unsupported = true,
-  schema_unsupported = true,
-}
-
--- How else the session adapts to a refusal. Each returns whether it changed anything.
+-- How the session adapts to a refusal. Each returns whether it changed anything.
 local remedies = {}
 
 function remedies.tools_unsupported(self, ask)
@@ -175,11 +169,12 @@ function remedies.model_missing(self)
   return other ~= nil
 end
 
---- Adapts to a refusal. Returns whether the request is now another one.
+--- Adapts to a refusal. Returns whether the request is now another one. What a server does not support is left out from then on, but for
+--- the maximum of tokens, which gets another name.
 local function adapt(self, ask, failure)
   local cause = failure.cause
   if remedies[cause] then return remedies[cause](self, ask, failure) end
-  if not optional[cause] or self.refused[cause] then return false end
+  if not cause:find("_unsupported$") or self.refused[cause] then return false end
   self.refused[cause] = true
   return true
 end

@@ -28,21 +28,18 @@ local function too_long(reply, limit)
   }
 end
 
---- The answer as a value that fits the schema; or what is wrong with it.
-local function value_of(content, schema)
-  local value, broken = json.decode(content)
-  if broken then return nil, "is not JSON: " .. broken.message end
+--- The answer as a value that fits the schema, if there is one; or why it cannot be used, and whether another one may do.
+local function value_of(reply, schema)
+  if reply.done_reason == "length" then return nil, "was cut off because it was too long" end
+  if reply.done_reason == "repetition" then return nil, "was stopped: " .. reply.unreadable end
+  if not schema then return nil end
+  local value, broken = json.decode(reply.content)
+  if broken then return nil, "is not JSON: " .. broken.message, true end
   local _, errors = schema_check.check(json.copy(value), schema_check.of_foreign(schema), { total = 0, limit = MOST_MISTAKES })
   if errors.total == 0 then return value end
   local lines = {}
   for i, mistake in ipairs(errors) do lines[i] = schema_check.line(mistake, "answer") end
-  return nil, "does not fit json_schema: " .. table.concat(lines, "; ")
-end
-
---- Why an answer cannot be used, whatever it was to be.
-local function broken_off(reply)
-  if reply.done_reason == "length" then return "was cut off because it was too long" end
-  if reply.done_reason == "repetition" then return "was stopped: " .. reply.unreadable end
+  return nil, "does not fit json_schema: " .. table.concat(lines, "; "), true
 end
 
 --- Asks once more, with the mistake named.
@@ -69,15 +66,11 @@ local function run(arguments, job_context)
   local question = { prompt = arguments.prompt, system = arguments.system, model = arguments.model, json_schema = schema }
   local reply, failure = job_context.ask(question)
   if not reply then return nil, failure end
-  local value, mistake = nil, broken_off(reply)
-  if schema and not mistake then
-    value, mistake = value_of(reply.content, schema)
-    if mistake then
-      reply, failure = ask_again(job_context, question, reply, mistake)
-      if not reply then return nil, failure end
-      mistake = broken_off(reply)
-      if not mistake then value, mistake = value_of(reply.content, schema) end
-    end
+  local value, mistake, may_be_mended = value_of(reply, schema)
+  if may_be_mended then
+    reply, failure = ask_again(job_context, question, reply, mistake)
+    if not reply then return nil, failure end
+    value, mistake = value_of(reply, schema)
   end
   if mistake then return unusable(reply, mistake) end
   if #reply.content > job_context.max_output_bytes then return too_long(reply, job_context.max_output_bytes) end
