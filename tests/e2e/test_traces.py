@@ -41,7 +41,8 @@ def shell(script, **more):
 class TheTrace(TraceCase):
     def test_a_direct_job(self):
         collector = self.collector(200)
-        outcome, spans = self.traced(shell('echo "$TRACEPARENT"'), self.step("write_file", path="x", content=""), shell("exit 3"),
+        outcome, spans = self.traced(shell('echo "$TRACEPARENT"'), self.step("write_file", path="x", content="ab"),
+                                     self.step("read_file", path="x", max_bytes=1), shell("exit 3"),
                                      collector=collector, env={"OTEL_SERVICE_NAME": "runner", "OTEL_RESOURCE_ATTRIBUTES": "team=a%20b,k=v"})
         self.assertEqual((outcome.exit, len(collector.bodies), self.failures(outcome)), (1, 1, []))
         self.assertTrue(collector.heads[0].startswith("POST /status/v1/traces HTTP/1.1\r\n"), collector.heads[0])
@@ -53,6 +54,7 @@ class TheTrace(TraceCase):
         self.assertEqual({span["traceId"] for span in spans.values()}, {job["traceId"]})
         self.assertEqual((job["status"]["code"], write["status"]["code"], failed["status"]["code"]), (2, 1, 2))
         self.assertTrue(job["status"]["message"].startswith("step_failed: "))
+        self.assertEqual([event["name"] for event in spans["step read_file"]["events"]], ["step.output_truncated"])
         self.assertEqual((attributes(failed)["process.exit.code"], attributes(failed)["error.type"]), ("3", "step_failed"))
         self.assertEqual((attributes(job)["cynode.job.id"], attributes(job)["cynode.job.status"]), ("job-1", "failure"))
         self.assertTrue(all(int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"]) for span in spans.values()))
@@ -75,6 +77,7 @@ class TheTrace(TraceCase):
         self.assertGreater(int(attributes(chat)["gen_ai.usage.input_tokens"]), 0)
         self.assertEqual(attributes(tool)["gen_ai.tool.name"], "write_file")
         self.assertEqual({chat["parentSpanId"], tool["parentSpanId"]}, {job["spanId"]})
+        self.assertLessEqual({"report in_progress", "report completed"}, set(spans))
         self.assertEqual(chat["kind"], 3)
         heads = [head for head in report.heads if "\r\ntraceparent: " in head]
         self.assertEqual(len(heads), 2)
@@ -114,7 +117,8 @@ class Failures(TraceCase):
                 (self.collector(400), {}, "answered with status 400"),
                 (self.collector(status.hang), {}, "the trace was not delivered"),
                 (self.collector(200), {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}, "the trace was not delivered"),
-                (self.collector(200), {"OTEL_EXPORTER_OTLP_ENDPOINT": "nowhere"}, "the trace was not delivered")):
+                (self.collector(200), {"OTEL_EXPORTER_OTLP_ENDPOINT": "nowhere"}, "the trace was not delivered"),
+                (self.collector(200), {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}, 'the protocol "http/protobuf"')):
             outcome, _ = self.traced(shell("true"), collector=collector, env={**env, "OTEL_EXPORTER_OTLP_TIMEOUT": "300"})
             self.assert_end(outcome, 0)
             self.assertEqual(len(self.failures(outcome)), 1, outcome.log)

@@ -18,20 +18,28 @@ local LARGEST_ANSWER <const> = 64 * 1024 -- bytes; the body is not used
 
 local body_schema = { order = { "status", "job_id", "task_id" } }
 
---- One try. Returns the status of a 2xx, or nil and the failure.
----@return integer? status, http.failure? failure
-local function post(run, body, until_when)
+---Posts once, for a trace too.
+---@param run run
+---@param who string what messages call the server
+---@param to string
+---@param body string|native.file.parts
+---@param until_when number
+---@param headers? string[]
+---@return integer? status of a 2xx, http.failure? failure
+function status.post(run, who, to, body, until_when, headers)
   local client, failure = run:client()
   if not client then return nil, failure end
   local exchange <close>, code = http.send(client, {
-    method = "POST", url = run.status_url, body = body, headers = { "Content-Type: application/json", "Accept: application/json" },
-    connect_timeout = CONNECT, first_timeout = ANSWER, idle_timeout = REST,
+    method = "POST", url = to, body = body, connect_timeout = CONNECT, first_timeout = ANSWER, idle_timeout = REST,
+    headers = { "Content-Type: application/json", "Accept: application/json", table.unpack(headers or {}) },
   }, until_when)
   if not exchange then return nil, code end
-  if code >= 300 then return nil, http.refusal(exchange, code, "the status server at " .. url.shown(run.status_url)) end
+  if code >= 300 then return nil, http.refusal(exchange, code, ("%s at %s"):format(who, url.shown(to))) end
   http.read(exchange, LARGEST_ANSWER) -- to its end, so that the connection can be used again
   return code
 end
+
+local function send(run, body, until_when) return status.post(run, "the status server", run.status_url, body, until_when) end
 
 local function body_of(run, what)
   return json.encode({ status = what, job_id = run.record.job_id, task_id = run.record.task_id }, body_schema)
@@ -76,7 +84,7 @@ function status.began(run)
   local most = math.min(beginning.left, TRY)
   run.beginning = beginning
   move_deadline(run, most)
-  local code, failure = post(run, body_of(run, "in_progress"), at + most)
+  local code, failure = send(run, body_of(run, "in_progress"), at + most)
   local took = interrupt.now() - at
   move_deadline(run, took - most)
   beginning.tries, beginning.left, beginning.failure = beginning.tries + 1, beginning.left - took, failure
@@ -92,7 +100,7 @@ local function deliver(run, body)
   local tries = 0
   local code, failure = retry.within(interrupt.signal() and AFTER_SIGNAL or ENDING, function(until_when, number)
     tries = number
-    return post(run, body, until_when)
+    return send(run, body, until_when)
   end, function(problem, wait)
     run.log:event("warning", "report.retry", { report = "completed", error = problem.message, seconds = wait })
   end)
