@@ -96,15 +96,11 @@ local bare = (P "@@" * (#line_end + " ") * rest - "@@ " * S "+-" * R "09") ^ 1 *
 
 local DAMAGED <const> = "neither a line of the hunk (' ', '+', '-') nor its end; the diff is damaged"
 
-local function refuse_line(reader, code, message, at)
+local BINARY <const> = "a binary patch cannot be applied; write the file with write_file instead"
+
+local function invalid(reader, message, at, code)
   local _, before = reader.diff:sub(1, (at or reader.at) - 1):gsub("\n", "")
-  raise(code, "line %d of the diff: %s", before + 1, message)
-end
-
-local function invalid(reader, message, at) refuse_line(reader, "invalid_patch", message, at) end
-
-local function refuse_binary(reader)
-  refuse_line(reader, "binary_patch", "a binary patch cannot be applied; write the file with write_file instead")
+  raise(code or "invalid_patch", "line %d of the diff: %s", before + 1, message)
 end
 
 local function is_at(reader, pattern) return lpeg.match(pattern, reader.diff, reader.at) end
@@ -206,7 +202,7 @@ local function read_file(reader, fields)
     local mistake = header.read(file, found)
     if mistake then invalid(reader, mistake, at) end
   until not is_at(reader, header.known) or file.is_plain and seen["+++ "]
-  if is_at(reader, binary) then refuse_binary(reader) end
+  if is_at(reader, binary) then invalid(reader, BINARY, nil, "binary_patch") end
   if seen["--- "] ~= seen["+++ "] then invalid(reader, "the header above has only one of its lines '---' and '+++'") end
   local mistake = header.settle(file)
   if mistake then invalid(reader, mistake) end
@@ -221,7 +217,7 @@ local function read_special(reader)
   if found:find "^From " or found:find "^commit " then
     reader.is_mail = true
   elseif found == "GIT binary patch" or found:find "^Binary files .* differ$" then
-    refuse_binary(reader)
+    invalid(reader, BINARY, nil, "binary_patch")
   else
     reader.tolerated.prose = not reader.is_mail or reader.tolerated.prose
   end

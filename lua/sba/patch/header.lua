@@ -149,19 +149,18 @@ end
 ---@return string? mistake
 function header.settle(file)
   local is_moved = file.action == "renamed" or file.action == "copied"
-  if file.from and file.to then
-    return not is_moved and "the header above says two things about the file that exclude each other" or nil
-  elseif file.from or file.to or is_moved then
-    return "the header above says only one of the two names"
+  if is_moved ~= (file.from ~= nil) or is_moved ~= (file.to ~= nil) then
+    return file.from and file.to and "the header above says two things about the file that exclude each other"
+      or "the header above says only one of the two names"
+  elseif is_moved then
+    return nil
   end
   if file.old_path == NULL then file.old_path, file.action = nil, "created" end
   if file.new_path == NULL then file.new_path, file.action = nil, "deleted" end
-  local known = file.old_path or file.new_path
-  if not file.is_plain then
-    if file.action == "created" then file.old_path = nil end
-    if file.action == "deleted" then file.new_path = nil end
-    known = (file.action == "created" or file.old_path) and (file.action == "deleted" or file.new_path)
-  end
+  local is_created, is_deleted = file.action == "created", file.action == "deleted"
+  if is_created and not file.is_plain then file.old_path = nil end
+  if is_deleted and not file.is_plain then file.new_path = nil end
+  local known = file.is_plain and (file.old_path or file.new_path) or (is_created or file.old_path) and (is_deleted or file.new_path)
   return not known and "the header above does not say which file it is about" or nil
 end
 

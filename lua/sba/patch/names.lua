@@ -28,8 +28,7 @@ end
 local function first_directory(name) return name:match("^([^/]*)/") end
 
 ---Whether the names differ in the first directory only.
-local function is_prefixed_pair(file)
-  local old, new = file.old_path, file.new_path
+local function is_prefixed_pair(old, new)
   return old and new and first_directory(old) ~= first_directory(new) and strip(old, 1) and strip(old, 1) == strip(new, 1)
 end
 
@@ -39,10 +38,8 @@ end
 function names.prefixes(files)
   local prefixes = { a = "usual", b = "usual" }
   for _, file in ipairs(files) do
-    if is_prefixed_pair(file) then
-      prefixes[first_directory(file.old_path)] = "shown"
-      prefixes[first_directory(file.new_path)] = "shown"
-    end
+    local old, new = file.old_path, file.new_path
+    if is_prefixed_pair(old, new) then prefixes[first_directory(old)], prefixes[first_directory(new)] = "shown", "shown" end
   end
   return prefixes
 end
@@ -55,7 +52,7 @@ end
 local function found_strip(file, prefixes, exists)
   local old, new = file.old_path, file.new_path
   if (old or new):sub(1, 1) == "/" then return 0 end
-  if file.prefix or is_prefixed_pair(file) then return 1 end
+  if file.prefix or is_prefixed_pair(old, new) then return 1 end
   if not old or not new then
     local name = old or new
     local prefix = strip(name, 1) and file.prefix == nil and prefixes[first_directory(name)]

@@ -10,6 +10,8 @@ local fail = require "sba.util.fail"
 local interrupt = require "native.interrupt"
 local workspace = require "native.workspace"
 
+local check, raise = fail.check, fail.raise
+
 ---@class sba.change
 ---@field kind "remove"|"directory"|"put"|"mode" directory: it goes because a file comes in its place
 ---@field path string
@@ -29,8 +31,6 @@ transaction.__index = transaction
 ---@param root native.root
 ---@return sba.transaction
 function transaction.new(root) return setmetatable({ root = root, changes = {}, state = "staging" }, transaction) end
-
-local function directory_of(path) return path:match "^(.*)/" end
 
 local function add(self, kind, path, change)
   change.kind, change.path = kind, path
@@ -67,45 +67,38 @@ function transaction:remove(path) return add(self, "remove", path, {}) end
 ---@return true|nil, native.failure?
 function transaction:chmod(path, mode) return add(self, "mode", path, { mode = mode }) end
 
---- Calls with each directory above a path, the outermost first.
-local function each_above(path, call)
-  for slash in path:gmatch "()/" do call(path:sub(1, slash - 1)) end
-end
-
 --- A file replaces a directory, with the directories that the removals below it leave empty.
 local function plan_directories(self, top)
   local going = { [top] = true }
   for _, change in ipairs(self.changes) do
     if change.kind == "remove" and change.path:sub(1, #top + 1) == top .. "/" then
-      each_above(change.path, function(directory) going[directory] = #directory >= #top or nil end)
+      for slash in change.path:gmatch("()/", #top + 2) do going[change.path:sub(1, slash - 1)] = true end
     end
   end
   for path in pairs(going) do
-    local there, failure = self.root:stat(path)
-    if not there then return nil, failure end
-    self.changes[#self.changes + 1] = { kind = "directory", path = path, old_mode = there.mode }
+    self.changes[#self.changes + 1] = { kind = "directory", path = path, old_mode = check(self.root:stat(path)).mode }
   end
-  return true
 end
 
 --- Where an old file waits: beside it or, if a file replaces a directory above it, beside that directory.
 local function aside_of(puts, path)
-  local beside
-  each_above(path, function(directory) beside = beside or puts[directory] and directory end)
-  return ((beside or path):match "^.*/" or "") .. workspace.temporary_name()
+  local beside = path
+  for slash in path:gmatch "()/" do
+    local above = path:sub(1, slash - 1)
+    if puts[above] then beside = above break end
+  end
+  return (beside:match "^.*/" or "") .. workspace.temporary_name()
 end
 
 local function plan_change(self, change, puts)
   local there, failure = self.root:stat(change.path)
-  if not there then
-    return change.kind == "put" and (failure.code == "not_found" or failure.code == "not_a_directory"), failure
-  elseif change.kind == "put" and there.type == "directory" then
-    return plan_directories(self, change.path)
-  elseif there.type ~= "file" and (there.type ~= "symlink" or change.kind == "mode") then
-    return fail("not_a_file", "%s is a %s, not a regular file", change.path, there.type)
+  if not there and change.kind == "put" and (failure.code == "not_found" or failure.code == "not_a_directory") then return end
+  check(there, failure)
+  if change.kind == "put" and there.type == "directory" then return plan_directories(self, change.path) end
+  if there.type ~= "file" and (there.type ~= "symlink" or change.kind == "mode") then
+    raise("not_a_file", "%s is a %s, not a regular file", change.path, there.type)
   end
   if change.kind == "mode" then change.old_mode = there.mode else change.aside = aside_of(puts, change.path) end
-  return true
 end
 
 local order <const> = { remove = 1, directory = 2, put = 3, mode = 4 } -- in which changes are made
@@ -116,39 +109,35 @@ local function is_before(a, b)
   return a.path < b.path
 end
 
----Looks at what there is and says what commit will do, in this order. Nothing can be staged afterwards.
----@return sba.change[]|nil, native.failure?
-function transaction:plan()
+local function plan_all(self)
   if self.state == "planned" then return self.changes end
   local puts = {}
   for _, change in ipairs(self.changes) do puts[change.path] = change.kind == "put" end
-  for i = 1, #self.changes do
-    local planned, failure = plan_change(self, self.changes[i], puts)
-    if not planned then return nil, failure end
-  end
+  for i = 1, #self.changes do plan_change(self, self.changes[i], puts) end
   table.sort(self.changes, is_before)
   self.state = "planned"
   return self.changes
 end
 
+---Looks at what there is and says what commit will do, in this order. Nothing can be staged afterwards.
+---@return sba.change[]|nil, native.failure?
+function transaction:plan() return fail.caught(plan_all, self) end
+
 local make = {}
 
-function make.remove(root, change) return root:move(change.path, change.aside, "replace") end
+function make.remove(root, change) check(root:move(change.path, change.aside, "replace")) end
 
 function make.directory(root, change)
   local removed, failure = root:remove(change.path, "directory")
-  if removed then return true end
-  return fail("not_a_file", "cannot replace a directory by a file: %s", failure.message)
+  if not removed then raise("not_a_file", "cannot replace a directory by a file: %s", failure.message) end
 end
 
 function make.put(root, change)
-  local done, failure = true, nil
-  if change.aside then done, failure = root:move(change.path, change.aside, "aside") end
-  if not done then return nil, failure end
-  return root:move(change.other, change.path, change.aside and "replace" or "new")
+  if change.aside then check(root:move(change.path, change.aside, "aside")) end
+  check(root:move(change.other, change.path, change.aside and "replace" or "new"))
 end
 
-function make.mode(root, change) return root:chmod(change.path, change.mode) end
+function make.mode(root, change) check(root:chmod(change.path, change.mode)) end
 
 -- Undoing goes by the names alone, and can be done again after a part of it.
 local undo = {}
@@ -177,7 +166,7 @@ end
 function undo.put(root, change)
   local done = (change.aside and undo.remove or undo_new)(root, change)
   root:remove(change.other, "file")
-  local directory = directory_of(change.path)
+  local directory = change.path:match "^(.*)/"
   if directory then root:prune(directory, change.kept or #directory) end
   return done
 end
@@ -202,7 +191,7 @@ local function clear_up(root, changes)
     if change.aside then root:remove(change.aside, "file") end
   end
   for _, change in ipairs(changes) do
-    local directory = change.kind == "remove" and directory_of(change.path)
+    local directory = change.kind == "remove" and change.path:match "^(.*)/"
     if directory then root:prune(directory, 0) end
   end
 end
@@ -217,18 +206,14 @@ local function whole(call, ...)
 end
 
 local function make_all(root, changes)
-  for _, change in ipairs(changes) do
-    local done, failure = make[change.kind](root, change)
-    if not done then return nil, failure end
-  end
-  return true
+  for _, change in ipairs(changes) do make[change.kind](root, change) end
 end
 
 local function make_or_undo(self)
-  local ok, done, failure = pcall(make_all, self.root, self.changes)
-  if ok and done then return true end
+  local done, failure = pcall(make_all, self.root, self.changes)
+  if done then return true end
   local lost = undo_all(self.root, self.changes)
-  if not ok then error(done, 0) end
+  if type(failure) ~= "table" then error(failure, 0) end
   if lost then failure.message = failure.message .. "; " .. lost end
   return nil, failure
 end
