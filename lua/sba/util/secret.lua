@@ -199,7 +199,7 @@ local function clean(value, schema)
   if type(value) == "string" then return native.redact(value) end
   if type(value) ~= "table" then return value end
   for name, item in pairs(value) do
-    if not is_own(schema, name) then
+    if (type(item) == "string" or type(item) == "table") and not is_own(schema, name) then
       value[name] = clean(item, schema and (schema.properties and schema.properties[name] or schema.items))
     end
   end
