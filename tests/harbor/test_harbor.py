@@ -30,17 +30,12 @@ def solver(task):
             call("run_command", shell="cat *.sh answer.txt; true"), call("finish", answer="It is done.")]
 
 
-def claimer(_):
-    """A model that only says so."""
-    return [call("list_tree", path="."), call("finish", answer="It is done, and I have tested it.")]
-
-
 class Server(model.Server):
     """Answers each task with its own script."""
 
-    def __init__(self, script_of):
+    def __init__(self):
         super().__init__({"models": {"m": {"capabilities": ["completion", "tools"]}}, "replies": []})
-        self.scripts = {(EXAMPLE / "tasks" / task / "instruction.md").read_text().strip(): script_of(task) for task in TASKS}
+        self.scripts = {(EXAMPLE / "tasks" / task / "instruction.md").read_text().strip(): solver(task) for task in TASKS}
 
     def chat(self, connection, request, form):
         said = "\n".join(message.get("content") or "" for message in request["body"]["messages"])
@@ -82,7 +77,7 @@ class HarborTest(unittest.TestCase):
 
     def test_tasks_that_a_model_solves(self):
         for name, suffix in (("OLLAMA_BASE_URL", ""), ("OPENAI_BASE_URL", "/v1")):
-            with self.subTest(name), Server(solver) as server:
+            with self.subTest(name), Server() as server:
                 shutil.rmtree(self.jobs / "job", ignore_errors=True)
                 results, said = self.run_harbor(endpoint=f"{name}={server.url}{suffix}")
                 self.assertEqual(self.rewards(results), {task: 1 for task in TASKS}, said[-3000:])
@@ -95,13 +90,6 @@ class HarborTest(unittest.TestCase):
                     subprocess.run([self.programs / "python", "-c", "import sys; from harbor.models.trajectories import Trajectory\n"
                                     "Trajectory.model_validate_json(open(sys.argv[1]).read())", trajectory], check=True)
                     self.assertEqual(len(json.loads(trajectory.read_text())["steps"]), 6)
-
-    def test_tasks_that_a_model_only_claims_to_have_solved(self):
-        with Server(claimer) as server:
-            results, said = self.run_harbor(endpoint=f"OLLAMA_BASE_URL={server.url}")
-        self.assertEqual(self.rewards(results), {task: 0 for task in TASKS}, said[-3000:])
-        for result in results.values():
-            self.assertIsNone(result["exception_info"])
 
     def test_no_endpoint_is_an_error_and_no_failure_of_the_model(self):
         for endpoint, words in (("OLLAMA_BASE_URL=http://127.0.0.1:9", "inference_unavailable"), (None, "no endpoint is named")):
