@@ -60,16 +60,15 @@ local function read_token(path, what)
 end
 
 ---@param token secret.token
-local function take_token(environment, names, token)
-  local value, path = environment[token.variable], environment[token.file_variable]
-  for _, name in ipairs { token.variable, token.file_variable } do environment[name], names[#names + 1] = nil, name end
-  if value and value ~= "" then
+local function take_token(environment, token)
+  local value, path = environment[token.variable] or "", environment[token.file_variable] or ""
+  if value ~= "" then
     token.value = value
     add(value, token.variable)
   end
-  if not path or path == "" then return end
-  token.path = path
+  if path == "" then return end
   local problem
+  token.path = path
   token.value, problem = read_token(path, token.what)
   if token.value then return add(token.value, token.what) end
   token.failure = { code = "invalid_token", message = problem }
@@ -103,22 +102,14 @@ local function take_password(url, variable)
   native.add(unescaped(user) .. ":" .. unescaped(password))
 end
 
---- The values of these headers are secrets. Commands do not get the variables.
-local function take_otlp_headers(environment, names)
-  for _, name in ipairs(otlp_variables) do
-    local value = environment[name]
-    if value and value ~= "" then
-      otlp_headers = otlp_headers or value
-      for pair in value:gmatch("[^,]+") do
-        local at = pair:find("=", 1, true)
-        local word = at and native_text.trim(pair:sub(at + 1)) or ""
-        if #word >= native.SHORTEST then
-          native.add(word)
-          native.add(unescaped(word))
-        end
-      end
+--- The values of these headers are secrets.
+local function take_headers(value)
+  for pair in value:gmatch("[^,]+") do
+    local word = native_text.trim(pair:match("=(.*)") or "")
+    if #word >= native.SHORTEST then
+      native.add(word)
+      native.add(unescaped(word))
     end
-    environment[name], names[#names + 1] = nil, name
   end
 end
 
@@ -127,10 +118,17 @@ end
 ---@param environment table<string, string>
 ---@return string[] warnings for the log, one sentence each
 function secret.take(environment)
-  local names = {}
-  take_token(environment, names, agent_token)
-  take_token(environment, names, api_key)
-  take_otlp_headers(environment, names)
+  take_token(environment, agent_token)
+  take_token(environment, api_key)
+  for _, name in ipairs(otlp_variables) do
+    local value = environment[name] or ""
+    otlp_headers = otlp_headers or value ~= "" and value or nil
+    take_headers(value)
+  end
+  local names = {
+    agent_token.variable, agent_token.file_variable, api_key.variable, api_key.file_variable, table.unpack(otlp_variables),
+  }
+  for _, name in ipairs(names) do environment[name] = nil end
   for name, value in pairs(environment) do
     if is_own_url(name) then names[#names + 1], environment[name] = name, native_text.trim(value) end
     if is_own_url(name) or proxies[name] then take_password(value, name) end
