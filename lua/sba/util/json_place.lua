@@ -6,6 +6,7 @@ local lpeg = require "lpeg"
 
 local json_place = {}
 
+local OBJECT <const>, ARRAY <const> = 0x7B, 0x5B -- what they begin with
 local P, S = lpeg.P, lpeg.S
 lpeg.setmaxstack(1024) -- json.decode allows 64 levels; each takes up to seven entries
 
@@ -26,36 +27,25 @@ local function unescaped(token)
   return (token:gsub("~1", "/"):gsub("~0", "~"))
 end
 
---- Where each member of an object begins, by its name. Found once, for an object may have many members and be asked for many.
-local function members(self, object)
-  local bytes, known = self.bytes, self.objects[object]
+--- Where each member of an object (its name) or each element of an array begins, by name or by index from 0. Found once, for there may
+--- be many, and it may be asked for many.
+local function children(self, container)
+  local bytes, known = self.bytes, self.known[container]
   if known then return known end
   known = {}
-  local at = lpeg.match(space, bytes, object + 1)
-  while bytes:byte(at) == 0x22 do
-    local after = lpeg.match(text, bytes, at)
-    known[json.decode(bytes:sub(at, after - 1))] = at
-    at = lpeg.match(comma, bytes, lpeg.match(value, bytes, lpeg.match(colon, bytes, after)))
+  self.known[container] = known
+  local at, index = lpeg.match(space, bytes, container + 1), 0
+  while not bytes:find("^[]}]", at) do
+    local inside = at
+    if bytes:byte(container) == OBJECT then
+      local after = lpeg.match(text, bytes, at)
+      known[json.decode(bytes:sub(at, after - 1))], inside = at, lpeg.match(colon, bytes, after)
+    else
+      known[index], index = at, index + 1
+    end
+    at = lpeg.match(comma, bytes, lpeg.match(value, bytes, inside))
   end
-  self.objects[object] = known
   return known
-end
-
---- Where a member's name and its value begin; nil if there is none.
-local function member(self, object, wanted)
-  local at = members(self, object)[wanted]
-  if at then return at, lpeg.match(colon, self.bytes, lpeg.match(text, self.bytes, at)) end
-end
-
---- Where an element begins, twice; nil if there is none. Continues from the last one that was found in this array.
-local function element(self, array, wanted)
-  local known = self.arrays[array] or { index = 0, at = lpeg.match(space, self.bytes, array + 1) }
-  if wanted < known.index then known = { index = 0, at = lpeg.match(space, self.bytes, array + 1) } end
-  while known.index < wanted and self.bytes:byte(known.at) ~= 0x5D do
-    known.index, known.at = known.index + 1, lpeg.match(comma, self.bytes, lpeg.match(value, self.bytes, known.at))
-  end
-  self.arrays[array] = known
-  if self.bytes:byte(known.at) ~= 0x5D then return known.at, known.at end
 end
 
 ---@class json_place.finder
@@ -64,18 +54,14 @@ finder.__index = finder
 
 --- Where a pointer leads, or how far it leads; whether it leads all the way; and where the value begins. Positions from 1.
 local function follow(self, pointer)
-  local found = lpeg.match(space, self.bytes, 1)
+  local bytes, found = self.bytes, lpeg.match(space, self.bytes, 1)
   local at = found
   for token in pointer:gmatch("/([^/]*)") do
-    local first, index = self.bytes:byte(at), math.tointeger(token)
-    local name, inside
-    if first == 0x7B then
-      name, inside = member(self, at, unescaped(token))
-    elseif first == 0x5B and index then
-      name, inside = element(self, at, index)
-    end
-    if not name then return found, false end
-    found, at = name, inside
+    local first = bytes:byte(at)
+    local known = (first == OBJECT or first == ARRAY) and children(self, at) or {}
+    local place = known[first == ARRAY and math.tointeger(token) or unescaped(token)]
+    if not place then return found, false end
+    found, at = place, first == OBJECT and lpeg.match(colon, bytes, lpeg.match(text, bytes, place)) or place
   end
   return found, true, at
 end
@@ -109,7 +95,7 @@ end
 ---@param bytes string
 ---@return json_place.finder
 function json_place.of(bytes)
-  return setmetatable({ bytes = bytes, objects = {}, arrays = {} }, finder)
+  return setmetatable({ bytes = bytes, known = {} }, finder)
 end
 
 return json_place
