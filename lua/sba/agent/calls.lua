@@ -30,9 +30,9 @@ end
 
 --- A result as its step shows it, within the bytes and the tokens that there are for it.
 local function show(module, result, step, outputs)
-  local shown = module.show(result, step.arguments, outputs.limit)
-  local fitting = #shown <= outputs.limit and outputs:fitting(shown) -- longer ones are cut as all answers are
-  return fitting and module.show(result, step.arguments, fitting) or shown
+  local text = module.show(result, step.arguments, outputs.limit)
+  local fitting = #text <= outputs.limit and outputs:fitting(text) -- longer ones are cut as all answers are
+  return fitting and module.show(result, step.arguments, fitting) or text
 end
 
 --- What a model is told of a step.
@@ -99,7 +99,7 @@ local function mistaken(words) return { mistaken = true, text = "failed: " .. wo
 
 local function unknown_tool(state, name)
   local names = {}
-  for i, tool in ipairs(state.shown) do names[i] = tool.name end
+  for i, tool in ipairs(state.offered) do names[i] = tool.name end
   return mistaken(phrases.unknown_tool:format(name, table.concat(names, ", ")))
 end
 

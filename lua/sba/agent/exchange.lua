@@ -62,7 +62,7 @@ local function request(state, most)
   local most_room = math.max(room, room + exchange.reserve(state.session) - LEAST_REPLY)
   if after > most_room or most and after == before then return nil, too_large(state) end
   return {
-    messages = talk.messages, status = status, tools = state.shown, accepted = state.accepted,
+    messages = talk.messages, status = status, tools = state.offered, accepted = state.accepted,
     tool_choice = state.without_call and "required" or nil, temperature = state.stuck:temperature(),
     max_tokens = longest_reply(size, after + talk.tools + state.status_tokens),
   }

@@ -36,13 +36,13 @@ local PASSED_OVER <const> = {
 }
 
 --- A name from outside in one line.
-local function shown(name) return printable.line(name, LONGEST_NAME) end
+local function line_of(name) return printable.line(name, LONGEST_NAME) end
 
 -- The listing ----------------------------------------------------------------------------------------------------------------
 
 --- A line for an entry, and one for each of the first entries of a directory.
 local function add_lines(lines, entry, indent, share)
-  local name, list = indent .. shown(entry.name), entry.list or {}
+  local name, list = indent .. line_of(entry.name), entry.list or {}
   local first = math.min(#list, share)
   if entry.type == "directory" then
     local left_out = ("%s%s%d"):format(first > 0 and ("first %d of "):format(first) or "", entry.more and "more than " or "", #list)
@@ -116,15 +116,15 @@ end
 local function distribution()
   local bytes = file.read("/etc/os-release", LARGEST_OS_RELEASE, { regular = true })
   local name = bytes and ("\n" .. bytes):match '\nPRETTY_NAME="?([^"\n]*)'
-  return name and name ~= "" and shown(name) .. ", " or ""
+  return name and name ~= "" and line_of(name) .. ", " or ""
 end
 
 local function system(environment)
   local kernel, shell = identity.system(), real_path "/bin/sh"
-  if shell then shell = shell == "/bin/sh" and shell or ("/bin/sh (%s)"):format(shown(shell)) end
+  if shell then shell = shell == "/bin/sh" and shell or ("/bin/sh (%s)"):format(line_of(shell)) end
   local bash = process.find("bash", environment.PATH)
   return ("System: %s%s %s, %s. Shell: %s"):format(
-    distribution(), kernel.name, shown(kernel.release), kernel.machine, bash and shown(bash) or shell or "none")
+    distribution(), kernel.name, line_of(kernel.release), kernel.machine, bash and line_of(bash) or shell or "none")
 end
 
 local function tools(environment)

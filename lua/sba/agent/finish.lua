@@ -48,7 +48,7 @@ local function is_once_too_often(ending, what)
 end
 
 --- A failing check as the model is shown it: what failed, and its output, without which it cannot be mended.
-local function shown(state, checked, count)
+local function report_of(state, checked, count)
   local module, result = state.run.catalogue.get(checked.entry.type), checked.entry.result
   local body = result and module.show(result) or ""
   local head = phrases.check_failed:format(checked.id, words.quoted(checked.verdict.criterion), checked.entry.error)
@@ -62,7 +62,7 @@ local function judge_checks(state, failing)
     return gave_up(failure.code, failure.message)
   end
   local parts = { phrases.checks_failed:format(#failing, #acceptance.numbers(state.context)) }
-  for i, checked in ipairs(failing) do parts[i + 1] = shown(state, checked, #failing) end
+  for i, checked in ipairs(failing) do parts[i + 1] = report_of(state, checked, #failing) end
   return { text = table.concat(parts, "\n\n"), changed = true }
 end
 

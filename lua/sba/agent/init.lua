@@ -30,7 +30,7 @@ local GARBAGE <const> = 120 -- per cent of what is in use, beyond which memory i
 ---@field context sba.context
 ---@field tools table<string, agent.tool> all that are accepted, by name
 ---@field accepted agent.tool[] the same
----@field shown agent.tool[] those that the model is shown
+---@field offered agent.tool[] those that the model is shown
 ---@field has_todo boolean whether the model keeps the todo list
 ---@field conversation agent.conversation
 ---@field exchange table of sba.agent.exchange
@@ -163,22 +163,22 @@ local function shown_limits(state)
 end
 
 --- Everything the turns share.
-local function begin(run, session, gateway_tools, told)
-  local list, by_name, accepted = tools.list(run.catalogue, gateway_tools, run.job, told.has_todo)
+local function begin(run, session, gateway_tools, extras)
+  local list, by_name, accepted = tools.list(run.catalogue, gateway_tools, run.job, extras.has_todo)
   ---@type agent.state
   local state = {
-    run = run, session = session, context = run.job.context, tools = by_name, accepted = accepted, shown = list,
-    has_todo = told.has_todo, conversation = conversation.new(tools.cost(list)), exchange = exchange.new(run), stuck = stuck.new(),
+    run = run, session = session, context = run.job.context, tools = by_name, accepted = accepted, offered = list,
+    has_todo = extras.has_todo, conversation = conversation.new(tools.cost(list)), exchange = exchange.new(run), stuck = stuck.new(),
     ending = finish.new(), status_of = {}, status_tokens = 0,
   }
-  state.conversation:add { role = "system", content = prompt.system(run.job, run.job.context, told) }
-  state.conversation:add { role = "user", content = prompt.opening(run.job.context, told) }
+  state.conversation:add { role = "system", content = prompt.system(run.job, run.job.context, extras) }
+  state.conversation:add { role = "user", content = prompt.opening(run.job.context, extras) }
   state.outputs = outputs.new(run.result_directory, shown_limits(state))
   return state
 end
 
 --- What the model is told besides the job: as the journal has it, so that a replay elsewhere and a resumed run say the same.
-local function told_of(run, session, instructions, has_todo)
+local function extras_of(run, session, instructions, has_todo)
   local past = (run.recording or run.past).session or {}
   return {
     facts = past.facts or facts.of {
@@ -211,14 +211,14 @@ function agent.run(run)
   if not session then return failure end
   local has_todo = #run.todo.items > 0 or session.context_length >= ROOMY
   local gateway_tools, instructions = tools.of_gateway(run, session.context_length - exchange.reserve(session), has_todo)
-  local told = told_of(run, session, instructions, has_todo)
+  local extras = extras_of(run, session, instructions, has_todo)
   run.context.words = phrases
   run.context.shell = process.find("bash", run.environment.PATH)
   run:emit("model.session", {
     model = session.model, context_length = session.context_length, tools = #gateway_tools > 0 and json.array(gateway_tools) or nil,
-    instructions = told.instructions, facts = told.facts, agents_md = told.agents_md,
+    instructions = extras.instructions, facts = extras.facts, agents_md = extras.agents_md,
   })
-  local state = begin(run, session, gateway_tools, told)
+  local state = begin(run, session, gateway_tools, extras)
   repeat failure = next_turn(state) until failure or state.ending.is_over
   run.record.final_answer, run.record.acceptance = state.ending.answer, state.ending.acceptance or run.record.acceptance
   return failure and finish.failure(state, failure)

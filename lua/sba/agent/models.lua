@@ -104,9 +104,9 @@ end
 ---@return string?
 function models.agents_md(run, session)
   if not prompt.wants_agents_md(run.job) then return nil end
-  local shown, problem = prompt.agents_md(run.workspace, session.context_length)
+  local words, problem = prompt.agents_md(run.workspace, session.context_length)
   if problem then run.log:event("warning", "agents_md.left_out", { error = problem }) end
-  return shown
+  return words
 end
 
 return models

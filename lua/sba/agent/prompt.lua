@@ -61,7 +61,7 @@ local function skills(context, missing)
   return table.concat(parts, "\n\n")
 end
 
----@class sba.prompt.more what is not the job's
+---@class sba.prompt.extras what a prompt says besides the job
 ---@field facts? string about the sandbox, for one who works in it
 ---@field has_todo? boolean whether the model keeps the todo list
 ---@field answer_schema? table what the final answer must fit
@@ -70,17 +70,17 @@ end
 ---@field instructions? string the gateway's own words on how to use its tools
 ---@field baseline? string instead of the built-in one, where the job gives none
 
-local function standing(job, context, more)
+local function standing(job, context, extras)
   return joined {
     block("Persona", persona(job, context)),
-    block("Baseline", context.baseline_context or more.baseline or words.baseline),
-    block("How to work", more.facts and joined { words.work, more.has_todo and words.todo or "" }),
-    block("Facts", more.facts),
-    block("Project", joined { context.project_context or "", more.agents_md or "" }),
+    block("Baseline", context.baseline_context or extras.baseline or words.baseline),
+    block("How to work", extras.facts and joined { words.work, extras.has_todo and words.todo or "" }),
+    block("Facts", extras.facts),
+    block("Project", joined { context.project_context or "", extras.agents_md or "" }),
   }
 end
 
-local function task(context, more)
+local function task(context, extras)
   local preferences = context.preferences and next(context.preferences) and json.encode(context.preferences)
   return joined {
     block("Task", context.task_context),
@@ -88,44 +88,44 @@ local function task(context, more)
     block("Acceptance criteria", bullets(criteria(context))),
     block("Preferences", preferences),
     block("Additional context", context.additional_context),
-    block("Skills", skills(context, more.missing_skills)),
-    block("Gateway", more.instructions and words.gateway .. more.instructions),
+    block("Skills", skills(context, extras.missing_skills)),
+    block("Gateway", extras.instructions and words.gateway .. extras.instructions),
   }
 end
 
 ---The system text of an agent: who the model is, how it works, and what it works on.
 ---@param job sba.job
 ---@param context sba.context
----@param more? sba.prompt.more
+---@param extras? sba.prompt.extras
 ---@return string
-function prompt.system(job, context, more)
-  return standing(job, context, more or {}) .. "\n"
+function prompt.system(job, context, extras)
+  return standing(job, context, extras or {}) .. "\n"
 end
 
 ---The first message of the user: the task, and all that the job says of it. It does not stand in the system text, because some templates
 ---leave that out once a tool's result is the last message.
 ---@param context sba.context
----@param more? sba.prompt.more
+---@param extras? sba.prompt.extras
 ---@return string
-function prompt.opening(context, more)
-  more = more or {}
+function prompt.opening(context, extras)
+  extras = extras or {}
   return joined {
-    task(context, more), #context.acceptance_criteria > 0 and words.begin_with_criteria or words.begin,
-    more.answer_schema and words.answer_in_json:format(json.encode(more.answer_schema)) or "",
+    task(context, extras), #context.acceptance_criteria > 0 and words.begin_with_criteria or words.begin,
+    extras.answer_schema and words.answer_in_json:format(json.encode(extras.answer_schema)) or "",
   }
 end
 
 ---The system text of a single question, with all that the job says.
 ---@param job sba.job
 ---@param context sba.context
----@param more sba.prompt.more
+---@param extras sba.prompt.extras
 ---@param instructions? string the step's own
 ---@param status string
 ---@return string
-function prompt.question(job, context, more, instructions, status)
-  more.baseline = words.question
+function prompt.question(job, context, extras, instructions, status)
+  extras.baseline = words.question
   return joined {
-    standing(job, context, more), task(context, more), block("Instructions", instructions),
+    standing(job, context, extras), task(context, extras), block("Instructions", instructions),
     block("Status", status) .. "\n",
   }
 end

@@ -141,9 +141,9 @@ function tools.cost(list)
   return math.ceil(text.tokens(tools_of.json(list)) * CHEAPER)
 end
 
---- The gateway's tools that have room, in its order and named apart from our own, and the names of the others.
-local function choose(listed, own, taken, room)
-  local chosen, others, free = {}, {}, MOST_TOOLS - #own
+--- The gateway's tools that have room, in its order and named apart from our own. left_out gets the names of the others.
+local function choose(listed, own, taken, room, left_out)
+  local chosen, free = {}, MOST_TOOLS - #own
   for _, tool in ipairs(listed) do
     -- What it does is done on another machine: no misspelled name may mean it.
     local one = {
@@ -154,18 +154,10 @@ local function choose(listed, own, taken, room)
     if #chosen < free and tokens <= room then
       chosen[#chosen + 1], taken[one.name], room = one, one, room - tokens
     else
-      others[#others + 1] = { name = one.name, reason = "there is no room for it" }
+      left_out[#left_out + 1] = one.name .. ": there is no room for it"
     end
   end
-  return chosen, others
-end
-
-local function log_choice(run, chosen, left_out)
-  local reasons = {}
-  for i = 1, math.min(#left_out, MOST_REASONS) do reasons[i] = ("%s: %s"):format(left_out[i].name, left_out[i].reason) end
-  run.log:event(#left_out > 0 and "warning" or "info", "gateway.tools", {
-    tools = #chosen, left_out = #left_out, error = reasons[1] and table.concat(reasons, "; ") or nil,
-  })
+  return chosen
 end
 
 ---The tools of the job's gateway: as the journal has them, so that the same replies mean the same calls; else as they are listed now, and
@@ -188,9 +180,12 @@ function tools.of_gateway(run, space, has_todo)
     return {}
   end
   local own, taken = tools.list(run.catalogue, nil, run.job, has_todo)
-  local chosen, others = choose(listed, own, taken, (space - tools.cost(own)) * SHARE)
-  local dropped = gateway.remote.dropped
-  log_choice(run, chosen, table.move(others, 1, #others, #dropped + 1, table.move(dropped, 1, #dropped, 1, {})))
+  local left_out = {}
+  for i, tool in ipairs(gateway.remote.dropped) do left_out[i] = tool.name .. ": " .. tool.reason end
+  local chosen = choose(listed, own, taken, (space - tools.cost(own)) * SHARE, left_out)
+  run.log:event(#left_out > 0 and "warning" or "info", "gateway.tools", {
+    tools = #chosen, left_out = #left_out, error = left_out[1] and table.concat(left_out, "; ", 1, math.min(#left_out, MOST_REASONS)),
+  })
   return chosen, gateway.instructions
 end
 

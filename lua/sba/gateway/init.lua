@@ -211,8 +211,8 @@ function methods:call(name, arguments, limits)
     if unknown_ends[problem.code] then problem.message = problem.message .. "; the call may still have run" end
     return nil, naming(self.variable, problem)
   end
-  local shown = self.remote.form == "plain" and tool_result.of_plain or tool_result.of_mcp
-  return secret.clean(shown(answer), answer_schema)
+  local read = self.remote.form == "plain" and tool_result.of_plain or tool_result.of_mcp
+  return secret.clean(read(answer), answer_schema)
 end
 
 ---Ends the session with the gateway.

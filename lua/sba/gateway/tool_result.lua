@@ -76,19 +76,19 @@ end
 ---@return gateway.answer
 function tool_result.of_mcp(result)
   local parts = json.is_array(result.content) and result.content or json.array {}
-  local shown, texts = {}, {}
+  local lines, texts = {}, {}
   for i, block in ipairs(parts) do
-    shown[i] = block_shown(block)
-    if type(block) == "table" and block.type == "text" and shown[i] ~= "" then texts[#texts + 1] = shown[i] end
+    lines[i] = block_shown(block)
+    if type(block) == "table" and block.type == "text" and lines[i] ~= "" then texts[#texts + 1] = lines[i] end
   end
   local structured = result.structuredContent
   if structured == json.null or structured ~= nil and repeats(structured, texts, parts) then structured = nil end
   if structured ~= nil and #texts == 0 then
     local whole = json.encode(structured)
-    shown[#shown + 1] = base64.named(whole)
-    if shown[#shown] == whole then structured = nil end
+    lines[#lines + 1] = base64.named(whole)
+    if lines[#lines] == whole then structured = nil end
   end
-  return { content = table.concat(shown, "\n"), structured = structured, is_error = result.isError == true, parts = parts }
+  return { content = table.concat(lines, "\n"), structured = structured, is_error = result.isError == true, parts = parts }
 end
 
 local WRAPPERS <const> = { "artifact", "skill", "result", "data" }

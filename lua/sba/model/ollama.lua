@@ -35,13 +35,13 @@ function ollama.list(endpoint)
   return served
 end
 
-local function trained_window(shown)
-  local info = table_of(shown.model_info)
+local function trained_window(about)
+  local info = table_of(about.model_info)
   return wire.tokens(info[tostring(info["general.architecture"]) .. ".context_length"])
 end
 
-local function modelfile_window(shown)
-  for _, line in lines(type(shown.parameters) == "string" and shown.parameters or "") do
+local function modelfile_window(about)
+  for _, line in lines(type(about.parameters) == "string" and about.parameters or "") do
     local tokens = line:match("^num_ctx%s+(%d+)")
     if tokens then return wire.tokens(tonumber(tokens)) end
   end
@@ -56,13 +56,13 @@ end
 ---@param served inference.served
 ---@return inference.description?, inference.failure?
 function ollama.describe(endpoint, served)
-  local shown, failure = wire.ask(endpoint, "/api/show", json.encode { model = served.name })
-  if not shown and not failure.status then return nil, failure end
-  shown = shown or {}
-  local trained = trained_window(shown)
-  local window = modelfile_window(shown) or trained and WINDOW or UNKNOWN_WINDOW
+  local about, failure = wire.ask(endpoint, "/api/show", json.encode { model = served.name })
+  if not about and not failure.status then return nil, failure end
+  about = about or {}
+  local trained = trained_window(about)
+  local window = modelfile_window(about) or trained and WINDOW or UNKNOWN_WINDOW
   local description = { context_length = math.min(window, trained or window) }
-  if json.is_array(shown.capabilities) then description.supports_tools = words.has(shown.capabilities, "tools") end
+  if json.is_array(about.capabilities) then description.supports_tools = words.has(about.capabilities, "tools") end
   return description
 end
 
@@ -80,9 +80,9 @@ end
 ---@param message inference.message
 ---@return string
 function ollama.message(message)
-  local shown = { role = message.role, content = message.content or "", tool_name = message.tool_name, tool_call_id = message.tool_call_id }
-  if message.thinking and message.thinking ~= "" then shown.thinking = message.thinking end
-  local text = json.encode(shown)
+  local sent = { role = message.role, content = message.content or "", tool_name = message.tool_name, tool_call_id = message.tool_call_id }
+  if message.thinking and message.thinking ~= "" then sent.thinking = message.thinking end
+  local text = json.encode(sent)
   if not message.tool_calls or #message.tool_calls == 0 then return text end
   return text:sub(1, -2) .. ',"tool_calls":' .. wire_calls(message.tool_calls) .. "}"
 end

@@ -70,9 +70,9 @@ end
 ---@param message inference.message
 ---@return string
 function openai.message(message)
-  local shown = { role = message.role, content = message.content or "", tool_call_id = message.tool_call_id }
-  if message.tool_calls and #message.tool_calls > 0 then shown.tool_calls = wire_calls(message.tool_calls) end
-  return json.encode(shown)
+  local sent = { role = message.role, content = message.content or "", tool_call_id = message.tool_call_id }
+  if message.tool_calls and #message.tool_calls > 0 then sent.tool_calls = wire_calls(message.tool_calls) end
+  return json.encode(sent)
 end
 
 ---@param session inference.session

@@ -94,37 +94,34 @@ local function names_of(wanted)
   return names
 end
 
+local written
+
+--- The properties of an object, and which of them are required, as JSON of members.
+local function written_properties(wanted, required, state, depth, is_closed)
+  local parts, needed = {}, json.array {}
+  for _, name in ipairs(names_of(wanted)) do
+    local property = wanted.properties[name]
+    if property ~= nil then parts[#parts + 1] = json.encode(name) .. ":" .. written(property, state, depth) end
+    if required[name] then needed[#needed + 1] = name end
+  end
+  return '"properties":{' .. table.concat(parts, ",") .. "}" .. (#needed > 0 and ',"required":' .. json.encode(needed) or "")
+    .. (is_closed and #parts > 0 and ',"additionalProperties":false' or "")
+end
+
 --- A schema as JSON of these keywords. is_closed: an object has no other properties.
-local function written(given, state, depth, is_closed)
+function written(given, state, depth, is_closed)
   local wanted, required
   wanted, required, depth = flat(given, state, depth)
-  local members, kind = {}, plain_type(wanted)
-  local function add(keyword, text) members[#members + 1] = ('"%s":%s'):format(keyword, text) end
-  local function add_value(keyword, value)
-    if value ~= nil then add(keyword, json.encode(value)) end
-  end
-  local function written_each(list, form)
-    for i, one in ipairs(list) do list[i] = form(one) end
-    return table.concat(list, ",")
-  end
-  add_value("type", kind)
-  add_value("description", description_of(wanted))
-  add_value("enum", #table_of(wanted.enum) > 0 and wanted.enum or nil)
-  if kind == "object" then
-    local names, needed = {}, json.array {}
-    for _, name in ipairs(names_of(wanted)) do
-      if wanted.properties[name] ~= nil then names[#names + 1] = name end
-      if required[name] then needed[#needed + 1] = name end
-    end
-    add("properties", "{" .. written_each(names, function(name)
-      return json.encode(name) .. ":" .. written(wanted.properties[name], state, depth)
-    end) .. "}")
-    add_value("required", #needed > 0 and needed or nil)
-    if is_closed and #names > 0 then add("additionalProperties", "false") end
-  end
-  if wanted.items then add("items", written(wanted.items, state, depth)) end
+  local members, kind, described = {}, plain_type(wanted), description_of(wanted)
+  if kind then members[1] = '"type":' .. json.encode(kind) end
+  if described then members[#members + 1] = '"description":' .. json.encode(described) end
+  if #table_of(wanted.enum) > 0 then members[#members + 1] = '"enum":' .. json.encode(wanted.enum) end
+  if kind == "object" then members[#members + 1] = written_properties(wanted, required, state, depth, is_closed) end
+  if wanted.items then members[#members + 1] = '"items":' .. written(wanted.items, state, depth) end
   if wanted.anyOf and not kind then
-    add("anyOf", "[" .. written_each(wanted.anyOf, function(one) return written(one, state, depth) end) .. "]")
+    local branches = {}
+    for i, branch in ipairs(wanted.anyOf) do branches[i] = written(branch, state, depth) end
+    members[#members + 1] = '"anyOf":[' .. table.concat(branches, ",") .. "]"
   end
   return "{" .. table.concat(members, ",") .. "}"
 end

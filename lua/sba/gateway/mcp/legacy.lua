@@ -161,17 +161,17 @@ function legacy.open(peer, limits)
     protocolVersion = NEWEST, capabilities = {}, clientInfo = transport.CLIENT,
   }, limits)
   if not result then return nil, failure end
-  local shown, chosen = transport.place(peer), result.protocolVersion
+  local place, chosen = transport.place(peer), result.protocolVersion
   if not legacy.versions[chosen] then
-    return nil, http.failure("unsupported_version", ("%s speaks revision %s of MCP, which is not spoken here"):format(shown,
+    return nil, http.failure("unsupported_version", ("%s speaks revision %s of MCP, which is not spoken here"):format(place,
       http.shown(type(chosen) == "string" and chosen or "(none)")))
   end
   if session and not is_session(session) then
-    return nil, http.failure("bad_session", shown .. " names a session with characters that no header may hold")
+    return nil, http.failure("bad_session", place .. " names a session with characters that no header may hold")
   end
   peer.session, peer.version = session, chosen
-  local told, untold = tell(peer, { method = "notifications/initialized" })
-  return told and result, untold
+  local accepted, failed = tell(peer, { method = "notifications/initialized" })
+  return accepted and result, failed
 end
 
 ---Sends a request in the open session; once more in a new one if the server has lost the session.
