@@ -29,7 +29,7 @@ static int f_redact(lua_State *L)
         return 1;
     struct buffer *clean = lua_touserdata(L, lua_upvalueindex(1));
     buffer_free(clean);
-    int found = secret_redact_copy(bytes, size, cuts[cut], clean);
+    int found = secret_redact_copy(bytes, &size, cuts[cut], NULL, clean);
     if (found > 0)
         lua_pushlstring(L, clean->data, clean->size);
     buffer_free(clean);
@@ -39,9 +39,12 @@ static int f_redact(lua_State *L)
 static int f_settled(lua_State *L)
 {
     size_t size;
+    bool cut = false;
     const char *bytes = luaL_checklstring(L, 1, &size);
-    bool cut;
-    lua_pushinteger(L, (lua_Integer)text_whole(bytes, secret_settled(bytes, size, &cut)));
+    struct buffer *clean = bind_push_shared_buffer(L);
+    if (secret_redact_copy(bytes, &size, 0, &cut, clean) < 0)
+        return luaL_error(L, "not enough memory");
+    lua_pushinteger(L, (lua_Integer)size);
     lua_pushboolean(L, cut);
     return 2;
 }

@@ -29,7 +29,7 @@ enum way { AS_IS, PERCENT, JSON, WAYS };
 
 static const char escape_mark[WAYS] = {[PERCENT] = '%', [JSON] = '\\'};
 
-static bool beginnings[UCHAR_MAX + 1][UCHAR_MAX + 1]; // pairs of bytes with which a form may begin
+static bool beginnings[UINT16_MAX + 1]; // pairs of bytes with which a form may begin
 
 struct character {
     char bytes[4];
@@ -131,6 +131,13 @@ static struct match compare(const struct form *form, size_t from, const char *te
     return match;
 }
 
+static inline bool *beginning(const char *pair)
+{
+    uint16_t index;
+    memcpy(&index, pair, sizeof index);
+    return &beginnings[index];
+}
+
 bool secret_is_known(void)
 {
     return form_count > 0;
@@ -150,7 +157,7 @@ static void add_beginnings(const struct form *form)
         bool is_first = begins(form, pair, 1, i % WAYS);
         for (int next = 0; is_first && next <= UCHAR_MAX; next++) {
             pair[1] = (char)next;
-            beginnings[(unsigned char)pair[0]][next] |= begins(form, pair, 2, i % WAYS);
+            *beginning(pair) |= begins(form, pair, 2, i % WAYS);
         }
     }
 }
@@ -198,8 +205,10 @@ int secret_add(const char *bytes, size_t size)
 // The first place from `at` on where a secret may begin; the last byte may be one.
 static size_t next_beginning(const char *text, size_t size, size_t at)
 {
-    const unsigned char *bytes = (const unsigned char *)text;
-    while (at + 1 < size && !beginnings[bytes[at]][bytes[at + 1]])
+    for (const char *p = text + at; at + 4 < size; at += 4, p += 4)
+        if (*beginning(p) | *beginning(p + 1) | *beginning(p + 2) | *beginning(p + 3))
+            break;
+    while (at + 1 < size && !*beginning(text + at))
         at++;
     return at;
 }
@@ -227,22 +236,6 @@ static struct sight look(const char *text, size_t size, size_t at)
             sight.end = match.end;
     }
     return sight;
-}
-
-size_t secret_settled(const char *text, size_t size, bool *cut)
-{
-    *cut = false;
-    for (size_t at = 0, start = 0, end = 0; secret_is_known() && (at = next_beginning(text, size, at)) < size; at++) {
-        struct sight sight = look(text, size, at);
-        if (sight.end > 0 && at >= end)
-            start = at;
-        if (sight.is_open)
-            return at < end ? start : at;
-        if (sight.end > end)
-            end = sight.end;
-        *cut |= sight.is_weak;
-    }
-    return size;
 }
 
 // Where the longest rest of a form ends that stands at a place; or 0.
@@ -274,50 +267,54 @@ static size_t end_of_first_rest(const char *text, size_t size, unsigned cuts)
     return 0;
 }
 
-int secret_redact_copy(const char *text, size_t size, unsigned cuts, struct buffer *clean)
+int secret_redact_copy(const char *text, size_t *size, unsigned cuts, bool *goes_on, struct buffer *clean)
 {
-    if (!secret_is_known() || size < PART_LEAST)
+    if (!secret_is_known() && !goes_on)
         return 0;
-    size_t done = end_of_first_rest(text, size, cuts), old_size = clean->size;
+    bool is_weak = false;
+    size_t old_size = clean->size, done = end_of_first_rest(text, *size, cuts);
+    size_t start = 0, before = 0, kept = old_size; // as the latest secret was found
     int failed = done > 0 ? buffer_append(clean, redacted, strlen(redacted)) : 0;
-    for (size_t at = 0; (at = next_beginning(text, size, at)) + PART_LEAST <= size && !failed; at++) {
-        struct sight sight = look(text, size, at);
-        size_t end = cuts & SECRET_CUT_END && sight.begun >= PART_LEAST ? size : sight.end;
-        if (end > 0 && at >= done)
+    size_t least = goes_on ? 1 : PART_LEAST;
+    for (size_t at = 0; (at = next_beginning(text, *size, at)) + least <= *size && !failed; at++) {
+        struct sight sight = look(text, *size, at);
+        if (goes_on && sight.is_open) {
+            if (at < done)
+                at = start, done = before, clean->size = kept;
+            *size = at;
+            break;
+        }
+        is_weak |= sight.is_weak;
+        size_t end = cuts & SECRET_CUT_END && sight.begun >= PART_LEAST ? *size : sight.end;
+        if (end > 0 && at >= done) {
+            start = at, before = done, kept = clean->size;
             failed = buffer_append(clean, text + done, at - done) || buffer_append(clean, redacted, strlen(redacted));
+        }
         if (end > done)
             done = end;
     }
+    if (goes_on && done < *size)
+        *size = done + text_whole(text + done, *size - done);
     if (done > 0 && !failed)
-        failed = buffer_append(clean, text + done, size - done);
+        failed = buffer_append(clean, text + done, *size - done);
     if (failed)
         clean->size = old_size;
+    if (goes_on && *size > 0)
+        *goes_on = is_weak;
     return failed ? -1 : done > 0;
-}
-
-static void replace(struct buffer *text, struct buffer *by)
-{
-    buffer_free(text);
-    *text = *by;
-    *by = (struct buffer){0};
 }
 
 int secret_redact(struct buffer *text, unsigned cuts)
 {
-    cleanup_buffer struct buffer clean = {0}, repaired = {0};
-    int found = secret_redact_copy(text->data, text->size, cuts, &clean);
-    if (found < 0)
-        return -1;
+    struct buffer clean = {0};
+    int found = secret_redact_copy(text->data, &text->size, cuts, NULL, &clean);
     if (found)
-        replace(text, &clean);
+        buffer_free(found < 0 ? &clean : text);
+    if (found > 0)
+        *text = clean;
     if (cuts & SECRET_CUT_END)
         text->size = text_whole(text->data, text->size);
-    if (text_is_utf8(text->data, text->size))
-        return 0;
-    if (text_repair(text->data, text->size, &repaired) < 0)
-        return -1;
-    replace(text, &repaired);
-    return 0;
+    return found < 0 ? -1 : text_repair_all(text);
 }
 
 int secret_append(const char *text, size_t size, unsigned cuts, struct buffer *out)

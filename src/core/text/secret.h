@@ -33,18 +33,16 @@ bool secret_is_known(void);
 
 // Appends the text to `clean`, with "[redacted]" in place of each secret. cuts: a set of SECRET_CUT_*. Returns 1; 0 if
 // the text holds no secret: then nothing is appended; -1 if memory is out.
-int secret_redact_copy(const char *text, size_t size, unsigned cuts, struct buffer *clean);
+//
+// goes_on: not NULL if more may come. Then *size becomes that of the part in which no secret or character is open, and
+// the rest is left out; *goes_on: it must be redacted as cut at its start, for a line's end may begin base64 of one.
+int secret_redact_copy(const char *text, size_t *size, unsigned cuts, bool *goes_on, struct buffer *clean);
 
-// Redacts the buffer's own text and makes it UTF-8, as text_repair does. A character that is cut at the end is dropped.
+// Redacts the buffer's own text and makes it UTF-8, as text_repair does. A character cut at the end is dropped.
 // Returns 0, or -1 if memory is out.
 int secret_redact(struct buffer *text, unsigned cuts);
 
 // Appends a text as secret_redact leaves it.
 int secret_append(const char *text, size_t size, unsigned cuts, struct buffer *out);
-
-// For text that comes in pieces: the size of its first part, in which no secret is still open. *cut: that part ends
-// with a line whose last one to three characters may begin a secret in base64, as any word may; then the rest must be
-// redacted as cut at its start.
-size_t secret_settled(const char *text, size_t size, bool *cut);
 
 #endif

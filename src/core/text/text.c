@@ -93,6 +93,18 @@ int text_repair(const char *bytes, size_t size, struct buffer *out)
     }
 }
 
+int text_repair_all(struct buffer *text)
+{
+    struct buffer repaired = {0};
+    if (text_is_utf8(text->data, text->size))
+        return 0;
+    int outcome = text_repair(text->data, text->size, &repaired);
+    buffer_free(outcome < 0 ? &repaired : text);
+    if (outcome == 0)
+        *text = repaired;
+    return outcome;
+}
+
 static bool goes_on(char byte)
 {
     return ((unsigned char)byte & 0xC0) == 0x80;

@@ -18,6 +18,7 @@ bool text_is_utf8(const char *bytes, size_t size);
 
 // Appends the bytes as UTF-8: each maximal ill-formed subpart becomes one U+FFFD. NULs stay.
 int text_repair(const char *bytes, size_t size, struct buffer *out);
+int text_repair_all(struct buffer *text); // in place
 
 // Size of the longest prefix of at most limit bytes that does not split a character.
 size_t text_cut(const char *utf8, size_t size, size_t limit);
