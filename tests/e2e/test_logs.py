@@ -93,7 +93,6 @@ class JsonLogTest(SandboxCase):
             return told, text
         told, text = output("\n3000\ncorr")
         self.assertEqual((told[0]["level"], told[0]["step"], told[0]["id"]), ("info", 1, "step-1"))
-        self.assertEqual(sum(line.get("left_out_bytes", 0) for line in told) + len(text), len("".join(f"{i}\n" for i in range(1, 3001))) + 4)
         self.assertLessEqual(max(len(line["output"]) for line in told), 4096)
         turn.write_text("go\n")
         self.assertEqual(output("\n")[1], "ä, [redacted]\n")

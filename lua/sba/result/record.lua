@@ -145,7 +145,8 @@ function record:parts(fields)
   end
   local parts = { json.encode(head, result_schema):sub(1, -2) .. ',"steps":[', from = self.from }
   table.move(self.steps, 1, #self.steps, 2, parts)
-  parts[#parts + 1] = "]," .. json.encode(tail, result_schema):sub(2) .. "\n"
+  parts[#parts + 1] = json.continue("]", tail, result_schema)
+  parts[#parts + 1] = "\n"
   return parts
 end
 

@@ -21,21 +21,15 @@ local text = require "native.text"
 
 local none <const> = {}
 
---- The fields of the log that name a step. How many steps there are is known of a direct job; a check is none of them.
-local function name_of(run, event)
-  local step = event.step
+--- The fields of the log. How many steps there are is known of a direct job; a check is none of them.
+local function fields_of(run, event)
+  local step, entry = event.step, event.entry or none
+  event.what = event.what or describe(step)
   return {
     step = event.index, steps = run.steps and not step.check and #run.steps or nil, id = step.id, type = step.type, check = step.check,
+    what = event.what, again = event.before and true or nil, status = entry.status, duration_ms = entry.duration_ms,
+    exit_code = entry.exit_code, error = entry.error, error_code = entry.error_code,
   }
-end
-
-local function fields_of(run, event)
-  local fields, entry = name_of(run, event), event.entry or none
-  event.what = event.what or describe(event.step)
-  fields.what, fields.again = event.what, event.before and true or nil
-  fields.status, fields.duration_ms, fields.exit_code = entry.status, entry.duration_ms, entry.exit_code
-  fields.error, fields.error_code = entry.error, entry.error_code
-  return fields
 end
 
 --- The todo item of a step, or of the criterion that it checks. The steps of a model have none.
@@ -91,7 +85,7 @@ tell["step.started"] = function(run, event)
     index = index - 1, id = step.id, type = step.type, check = step.check, arguments = event.arguments,
   })
   follow(run, event, "in_progress", event.before and event.before .. ", run again" or nil)
-  run.live:step(function() return name_of(run, event) end, entries.limit(step, run.context))
+  run.live:step(function() return fields_of(run, event) end, entries.limit(step, run.context))
   run.log:event("info", "step.started", fields_of(run, event))
 end
 
@@ -100,12 +94,11 @@ tell["step.finished"] = function(run, event)
   add(run, { event.text }, entry.status, event.step.check)
   if run.kept then run.kept:close() end
   run.kept = nil
-  local left_out = run.live:finish()
+  run.live:finish()
   follow_end(run, event)
   run.checkpoint:changed()
   log_truncated(run, event)
   local fields, is_good = fields_of(run, event), entry.status == "success"
-  fields.output_left_out_bytes = left_out
   if not is_good and entry.output then fields.output_tail = text.tail(entry.output, run.log.view.TAIL) end
   -- A failure that is an answer to a model is none of the job's.
   run.log:event(not is_good and (run.steps or event.ends_job) and "error" or "info", "step.finished", fields)

@@ -98,13 +98,12 @@ function live:running_step()
 end
 
 ---What ran is over.
----@return integer? left_out bytes of its output that no event has
 function live:finish()
   local current = self.current
-  if not current then return nil end
+  if not current then return end
   if current.stream then hear(self, current.stream:finish()) end
   self.current = nil
-  return self.log.view:end_output()
+  self.log.view:end_output()
 end
 
 return live

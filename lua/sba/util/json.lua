@@ -250,7 +250,7 @@ function json.verbatim(known)
 end
 
 ---Adds members to the text of an object: '{"a":1' and { b = 2 } give '{"a":1,"b":2}'.
----@param head string an object with at least one member, not closed
+---@param head string an object with at least one member, or the end of it, not closed
 ---@param members table
 ---@param schema table as of encode
 ---@return string

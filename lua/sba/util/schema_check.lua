@@ -197,6 +197,7 @@ local function visit_absent(walk, depth, value, name, property)
 end
 
 local function visit_object(walk, depth, value, wanted)
+  if not (wanted.properties or wanted.required) and wanted.additionalProperties == nil then return end -- any object
   local plan, properties = plans[wanted] or make_plan(wanted), wanted.properties or none
   local others, absent, names = others_in(value, plan), plan.absent, plan.names
   local used = wanted.aliases and rename(walk, depth, value, wanted.aliases) or none
