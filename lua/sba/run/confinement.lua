@@ -52,7 +52,7 @@ end
 local function writable_places(options, job_directory, gaps)
   local found, others, seen, environment = array {}, {}, {}, options.environment
   local function add(path, variable)
-    local place = path and path:sub(1, 1) == "/" and confine.real_path(path)
+    local place = path and path:sub(1, 1) == "/" and not seen[path] and confine.real_path(path)
     if not place or seen[place] or variable and place == "/" then return end
     seen[place] = true
     if not variable or not job_directory or words.has(SHARED, place) or not holder({ place }, job_directory) then

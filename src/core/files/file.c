@@ -94,16 +94,15 @@ int file_make_directory(const char *path, struct error *error)
     cleanup_free char *copy = strdup(path);
     if (!copy)
         return error_set(error, "out_of_memory", 0, "no memory is left");
+    int number = mkdir(path, 0755) < 0 ? errno : 0;
     // Those above may exist, and be unwritable or on a read-only system.
-    bool none = mkdir(path, 0755) < 0 && errno == ENOENT;
-    for (char *at = strchr(copy + 1, '/'); at && none; *at = '/', at = strchr(at + 1, '/')) {
+    for (char *at = strchr(copy + 1, '/'); at && number == ENOENT; *at = '/', at = strchr(at + 1, '/')) {
         *at = '\0';
         mkdir(copy, 0755);
     }
-    if (mkdir(path, 0755) == 0)
-        return 0;
-    int number = errno;
-    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+    if (number == ENOENT)
+        number = mkdir(path, 0755) < 0 ? errno : 0;
+    if (number == 0 || (stat(path, &status) == 0 && S_ISDIR(status.st_mode)))
         return 0;
     return error_system(error, number, "cannot create the directory %s", path);
 }

@@ -8,10 +8,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -216,13 +218,10 @@ void children_usage_begin(void)
 
 void children_usage(int64_t *cpu_time, uint64_t *most)
 {
-    char line[256];
-    long own = 0;
-    FILE *status = fopen("/proc/self/status", "re"); // VmHWM counts from exec on
-    while (status && own == 0 && fgets(line, sizeof line, status))
-        sscanf(line, "VmHWM: %ld", &own);
-    if (status)
-        fclose(status);
+    char text[2048] = "";
+    cleanup_fd int status = open("/proc/self/status", O_RDONLY | O_CLOEXEC); // its VmHWM counts from exec on
+    const char *at = status >= 0 && read(status, text, sizeof text - 1) > 0 ? strstr(text, "\nVmHWM:") : NULL;
+    long own = at ? atol(at + strlen("\nVmHWM:")) : 0;
     *cpu_time = cpu_time_so_far() - cpu_time_before;
     *most = (uint64_t)(own > max_rss ? own : max_rss) * CHILDREN_RSS_UNIT;
 }
