@@ -84,16 +84,6 @@ local bare = (P "@@" * (#line_end + " ") * rest - "@@ " * S "+-" * R "09") ^ 1 *
 ---@field recounted integer hunks whose @@ line had wrong counts
 ---@field tolerated table<string, true> known before it is applied
 
----@class sba.patch.reader
----@field diff string
----@field at integer where the next line begins
----@field files sba.patch.file[]
----@field hunks native.edit.hunks count says how many
----@field tolerated table<string, true> of the whole diff
----@field is_mail? boolean it is a mail or a log, which has words
----@field in_fence? boolean a code fence is open
----@field is_open? boolean only its lines tell where the last hunk ends
-
 local DAMAGED <const> = "neither a line of the hunk (' ', '+', '-') nor its end; the diff is damaged"
 
 local BINARY <const> = "a binary patch cannot be applied; write the file with write_file instead"
@@ -304,7 +294,15 @@ local function changes_anything(files)
 end
 
 local function read(bytes)
-  local reader = { diff = bytes, at = 1, files = {}, hunks = edit.hunks(bytes), count = 0, tolerated = {} }
+  local reader = {
+    diff = bytes, at = 1, -- where the next line begins
+    files = {}, -- sba.patch.file
+    hunks = edit.hunks(bytes), count = 0,
+    tolerated = {}, -- of the whole diff
+    is_mail = false, -- or a log: it has words
+    in_fence = false, -- a code fence is open
+    is_open = false, -- only its lines tell where the last hunk ends
+  }
   while reader.at <= #bytes do read_next(reader) end
   if not changes_anything(reader.files) then
     raise("invalid_patch", "no change found: a unified diff has lines '--- a/FILE', '+++ b/FILE' and '@@ -1,3 +1,4 @@'")
@@ -314,7 +312,7 @@ local function read(bytes)
 end
 
 ---@param bytes string
----@return sba.patch.reader? parsed its files, hunks, tolerated
+---@return { files: sba.patch.file[], hunks: native.edit.hunks, tolerated: table<string, true> }? parsed
 ---@return native.failure? failure invalid_patch (with the line), binary_patch, too_large
 function diff.parse(bytes) return fail.caught(read, bytes) end
 

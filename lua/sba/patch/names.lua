@@ -7,8 +7,8 @@
 -- exists. Without such a line, each file decides for itself:
 --   two names that differ in the first directory alone (a/x and b/x, old/x and new/x): one;
 --   the same name twice: none, unless only the name without its first directory is there;
---   one name alone (the other is /dev/null): one if its first directory is one that the pairs of this diff lose, or a or b (unless
---   only the name with it is there), else none.
+--   one name alone (the other is /dev/null): one if its first directory is a, b or one that the pairs of this diff lose, unless only the
+--   name with it is there; else none.
 -- If two names still differ (x.orig and x), a diff without git's header means the second, or the first if the second only adds to it, or
 -- else the one that exists.
 
@@ -34,12 +34,12 @@ end
 
 ---The first directories that do not belong to the names in this diff: those that its pairs of names show, and a and b.
 ---@param files sba.patch.file[]
----@return table<string, "shown"|"usual">
+---@return table<string, true>
 function names.prefixes(files)
-  local prefixes = { a = "usual", b = "usual" }
+  local prefixes = { a = true, b = true }
   for _, file in ipairs(files) do
     local old, new = file.old_path, file.new_path
-    if is_prefixed_pair(old, new) then prefixes[first_directory(old)], prefixes[first_directory(new)] = "shown", "shown" end
+    if is_prefixed_pair(old, new) then prefixes[first_directory(old)], prefixes[first_directory(new)] = true, true end
   end
   return prefixes
 end
@@ -55,9 +55,8 @@ local function found_strip(file, prefixes, exists)
   if file.prefix or is_prefixed_pair(old, new) then return 1 end
   if not old or not new then
     local name = old or new
-    local prefix = strip(name, 1) and file.prefix == nil and prefixes[first_directory(name)]
-    if not prefix then return 0 end
-    return prefix == "usual" and exists(name) and not exists(strip(name, 1)) and 0 or 1
+    local below = file.prefix == nil and prefixes[first_directory(name)] and strip(name, 1)
+    return below and (exists(below) or not exists(name)) and 1 or 0
   end
   if only_below_is_there(old, exists) or only_below_is_there(new, exists) then return 1 end
   local both = strip(old, 1) and strip(new, 1) and first_directory(old) ~= first_directory(new)
@@ -78,7 +77,7 @@ end
 
 ---@param file sba.patch.file
 ---@param count? integer as the step's argument says; nil: found out
----@param prefixes table<string, "shown"|"usual"> of this diff
+---@param prefixes table<string, true> of this diff
 ---@param exists fun(path: string): boolean
 ---@return { old: string?, new: string? }
 function names.resolve(file, count, prefixes, exists)

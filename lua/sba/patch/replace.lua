@@ -44,14 +44,11 @@ local function find_all(bytes, old, expected)
   return found
 end
 
-local function too_many(bytes, path, found, expected)
-  if found.overlap then
-    return fail("text_ambiguous", "old_text is in %s at places that overlap, %s; add lines around it so that only one place fits", path,
-      lines_of(bytes, found))
-  end
-  return fail("text_ambiguous",
-    "old_text is in %s %s, %s; expected_count is %d: add lines around it so that only the wanted places fit, or change expected_count",
-    path, replace.counted(#found), lines_of(bytes, found), expected)
+local function wrong_count(bytes, path, found, expected)
+  local is_more = found.overlap or #found > expected
+  return fail(is_more and "text_ambiguous" or "text_not_found", "old_text is in %s %s (%s%s); expected_count is %d%s", path,
+    replace.counted(#found), lines_of(bytes, found), found.overlap and ", overlapping" or "", expected,
+    is_more and ": add lines around it so that only the wanted places fit, or change expected_count" or "")
 end
 
 local function not_found(bytes, path, arguments)
@@ -120,12 +117,8 @@ end
 function replace.apply(bytes, path, arguments)
   local old, expected = arguments.old_text, arguments.expected_count
   local found = find_all(bytes, old, expected)
-  if found.overlap or #found > expected then return too_many(bytes, path, found, expected) end
-  if #found == expected then return replaced_exactly(bytes, path, arguments, found) end
-  if #found > 0 then
-    return fail("text_not_found", "old_text is in %s %s (%s); expected_count is %d", path, replace.counted(#found), lines_of(bytes, found),
-      expected)
-  end
+  if #found == expected and not found.overlap then return replaced_exactly(bytes, path, arguments, found) end
+  if #found > 0 then return wrong_count(bytes, path, found, expected) end
   if expected > 1 or #bytes > MOST_TOLERATED or not old:find("%S") then return not_found(bytes, path, arguments) end
   return replaced_loosely(bytes, path, arguments)
 end
