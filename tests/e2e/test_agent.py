@@ -47,17 +47,17 @@ class TheLoop(AgentCase):
 
     def test_model_output_events(self):
         env = {"SBA_MCP_TOKEN": "correct-horse-battery"}
-        outcome = self.run_agent(self.server(self.SLOW), env=env)
+        outcome = self.run_agent(self.server(self.SLOW, model.ending()), env=env)
         events = [line["event"] for line in outcome.log]
         self.assertEqual("".join(line["output"] for line in outcome.events("model.output")), "")  # held: it may be the token
         self.assertLess(events.index("model.request"), events.index("model.response"))
-        outcome = self.run_agent(self.server({**self.SLOW, "content": "I think it is"}), env=env)
+        outcome = self.run_agent(self.server({**self.SLOW, "content": "I think it is"}, model.ending()), env=env)
         told = outcome.events("model.output")
         self.assertTrue("I think it is".startswith(told[0]["output"]) and told[0]["output"], told)
         self.assertEqual(told[0]["model"], "m")
-        outcome = self.run_agent(self.server(self.SLOW), "--follow", "--log-format", "json", env=env)
+        outcome = self.run_agent(self.server(self.SLOW, model.ending()), "--follow", "--log-format", "json", env=env)
         self.assertEqual("".join(line["output"] for line in outcome.events("model.output")), "[redacted], I think")
-        shown = self.run_agent(self.server(self.SLOW), "--follow", env=env).stderr.decode()
+        shown = self.run_agent(self.server(self.SLOW, model.ending()), "--follow", env=env).stderr.decode()
         self.assertIn("> model  m\n    [redacted], I think\n", shown)
 
     def test_the_prompt_ends_with_time_and_todo_list_and_begins_the_same(self):

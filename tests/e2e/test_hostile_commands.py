@@ -17,14 +17,14 @@ MIB = 1 << 20
 class Ends(HostileCase):
     def test_sigterm_ignored(self):
         script = "trap '' TERM; echo said; while :; do sleep 1; done"
-        done = self.run_hostile(self.sh(script, timeout_seconds=0.5))
+        done = self.run_hostile(self.sh(script, timeout_seconds=1))
         self.assertEqual((done.exit, self.first(done)["status"]), (124, "timeout"), done.result)
         self.assertEqual(self.first(done)["result"]["stdout"], "said\n")
         self.assertEqual(self.first(done)["result"]["signal"], "SIGKILL")
 
     def test_sigterm_is_a_chance_to_tidy_up(self):
         script = "trap 'echo tidied; exit 5' TERM; echo said; while :; do sleep 0.1; done"
-        done = self.run_hostile(self.sh(script, timeout_seconds=0.5))
+        done = self.run_hostile(self.sh(script, timeout_seconds=1))
         self.assertEqual(self.first(done)["result"]["stdout"], "said\ntidied\n")
         self.assertEqual(self.first(done)["exit_code"], 5)
 

@@ -6,8 +6,6 @@ import itertools
 import os
 import socket
 import struct
-import subprocess
-import threading
 import time
 
 import sba
@@ -252,15 +250,6 @@ class Http(sba.SandboxCase):
             local client = require("native.http").client{}
             print(pcall(client.open, client, {method = "GET", url = "http://localhost/", headers = {"A: b\\r\\nC: d"}}))""")
         self.assertRegex(said, b"false.*single lines")
-
-    def test_sigterm_ends_a_wait(self):
-        asked = threading.Event()
-        server = self.server(lambda connection, _: (asked.set(), silence(connection, _)))
-        process = subprocess.Popen([sba.BINARY, "--lua", "-e", FETCH, "{}", f'{{method="GET", url="{server.url}"}}', "read"], stdout=subprocess.PIPE)
-        self.assertTrue(asked.wait(20))
-        process.terminate()
-        output, _ = process.communicate(timeout=20)
-        self.assert_failure(output, "cancelled")
 
     def test_a_request_past_the_deadline(self):
         def late(connection, _):

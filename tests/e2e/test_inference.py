@@ -157,12 +157,12 @@ class Broken(InferenceCase):
 
     def test_silence_in_the_middle(self):
         for _, server, run in self.each({"content": "half of it", "fault": {"name": "pause", "seconds": 30}}, {"content": "whole"},
-                                        timeout={"idle": 0.3}):
+                                        timeout={"idle": 1}):
             self.assertEqual((run.reply["content"], len(server.chats())), ("whole", 2))
 
     def test_a_first_byte_after_long_silence_is_waited_for(self):
         for _, server, run in self.each({"content": "late", "fault": {"name": "silence", "seconds": 1.5}},
-                                        timeout={"idle": 0.3, "first": 20}):
+                                        timeout={"idle": 1, "first": 20}):
             self.assertEqual((run.reply["content"], len(server.chats())), ("late", 1))
 
 
