@@ -15,7 +15,6 @@ local identity = require "native.identity"
 local interrupt = require "native.interrupt"
 local jobs = require "sba.job"
 local on_demand = require "sba.run.on_demand"
-local schema_check = require "sba.util.schema_check"
 local secret = require "sba.util.secret"
 local state = require "sba.run.state"
 local text = require "native.text"
@@ -24,7 +23,6 @@ local workspace = require "native.workspace"
 local STATUS_URLS <const> = { "SBA_JOB_STATUS_URL", "SBA_CALLBACK_URL" }
 local TRACING <const> = { "TRACEPARENT", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" }
 local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
-local MOST_ERRORS_LOGGED <const> = 20
 
 --- The runner does not work as root: it becomes the given user for good, or refuses.
 local function become_user(run)
@@ -72,13 +70,6 @@ local function set_deadline(run)
   ending.deadline(run.deadline)
 end
 
---- The first errors as lines, for the log.
-local function lines_of(errors)
-  local line, lines = schema_check.line, {}
-  for i = 1, math.min(#errors, MOST_ERRORS_LOGGED) do lines[i] = secret.redact(line(errors[i])) end
-  return lines
-end
-
 local function has_context(directory)
   local opened <close> = directory and workspace.open(directory) or nil
   return opened ~= nil and (opened:stat("context") or opened:stat("requirements.md")) ~= nil
@@ -103,7 +94,7 @@ local function validate(run)
   run.record.job_id, run.record.task_id = ids.job_id, ids.task_id
   run.log:identify(ids.job_id, ids.task_id)
   if not job then
-    run.errors = lines_of(failure.errors)
+    run.errors = secret.clean(failure.lines, {})
     return nil, failure
   end
   run.job, run.job_sha256 = job, text.sha256(run.bytes)
@@ -134,8 +125,8 @@ end
 
 local function work(run)
   if run.steps and #run.steps == 0 and not run.record.acceptance then return true end
-  local way = run.steps and on_demand.direct() or on_demand.agent()
-  local failure = way.run(run)
+  local failure
+  if run.steps then failure = on_demand.step().run_rest(run) else failure = on_demand.agent().run(run) end
   if run.steps and not failure and run.record.acceptance then failure = on_demand.check().decide(run) end
   return not failure, failure
 end

@@ -22,7 +22,8 @@ local MAJOR = "1"
 ---@class sba.job.failure
 ---@field code "schema_validation"
 ---@field message string one line: all errors, or the first hundred and how many more
----@field errors sba.schema.errors
+---@field errors sba.schema.errors the first hundred
+---@field lines string[] the same as texts
 ---@field broken? sba.json.failure why it is not JSON
 ---@field job_id string what could be read, else CYNODE_JOB_ID, else ""
 ---@field task_id string likewise CYNODE_TASK_ID
@@ -159,9 +160,7 @@ local function sort(errors, bytes)
   end)
 end
 
-local function message_of(errors)
-  local lines = {}
-  for i = 1, #errors do lines[i] = schema_check.line(errors[i]) end
+local function message_of(errors, lines)
   local more = errors.total - #lines
   return "the job is not valid: " .. table.concat(lines, "; ") .. (more > 0 and ("; and %d more"):format(more) or "")
 end
@@ -188,8 +187,10 @@ function job.parse(bytes, catalogue, environment, load)
     sort(errors, bytes)
   end
   if errors.total == 0 then return value end
+  local lines = {}
+  for i, one in ipairs(errors) do lines[i] = schema_check.line(one) end
   return nil, {
-    code = "schema_validation", message = message_of(errors), errors = errors, broken = broken,
+    code = "schema_validation", message = message_of(errors, lines), lines = lines, errors = errors, broken = broken,
     job_id = readable_id(value, "job_id", environment.CYNODE_JOB_ID),
     task_id = readable_id(value, "task_id", environment.CYNODE_TASK_ID),
   }

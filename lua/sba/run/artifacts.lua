@@ -114,32 +114,26 @@ local function digest(root, files)
   return there
 end
 
---- The files, whether there are more, and a directory that cannot be read. Directories become shared.
+--- The files, and why there are more. Directories become shared; one that cannot be read is logged.
 local function find(run)
   local files, closed = {}, nil
   local walk <close>, failure = run.artifacts:walk "."
   while walk do
     local entry, problem, entered = walk:next()
-    if not entry then return files, problem, closed end
+    if not entry then return files, problem end
     if entry.type == "file" then
-      if #files == MOST then return files, true, closed end
+      if #files == MOST then return files, true end
       files[#files + 1] = { path = walk:path(), size_bytes = entry.size_bytes }
     elseif entry.type == "directory" then
       local mode = entry.mode | run.artifacts_shared
       if mode ~= entry.mode then run.artifacts:chmod(walk:path(), mode) end
-      closed = closed or not entered and redact(walk:path()) or nil
+      if not entered and not closed then
+        closed = redact(walk:path())
+        warn(run, { path = closed, error = ("cannot read the directory %s in the artifacts; its files are not listed"):format(closed) })
+      end
     end
   end
   return files, failure
-end
-
-local function say_missing(run, count, problem, closed)
-  local is_late = problem == true or problem and problem.code == "timeout"
-  local why = is_late and ("only %d artifacts are listed: there are more than %d, or the time was up"):format(count, MOST)
-    or problem and problem.message
-  if why then warn(run, { code = not is_late and problem.code or nil, error = why }) end
-  local unread = "cannot read the directory %s in the artifacts; its files are not listed"
-  if closed then warn(run, { path = closed, error = unread:format(closed) }) end
 end
 
 ---Lists the artifacts in the record.
@@ -149,8 +143,12 @@ function artifacts.list(run, seconds)
   if not run.artifacts then return end
   local till = interrupt.now() + seconds
   interrupt.rearm(seconds + LISTING)
-  local files, problem, closed = find(run)
-  say_missing(run, #files, problem, closed)
+  local files, problem = find(run)
+  if problem == true or problem and problem.code == "timeout" then
+    warn(run, { error = ("only %d artifacts are listed: there are more than %d, or the time was up"):format(#files, MOST) })
+  elseif problem then
+    warn(run, { code = problem.code, error = problem.message })
+  end
   if #files == 0 then return end
   interrupt.rearm(math.max(0, till - interrupt.now()))
   files = digest(run.artifacts, files)

@@ -43,9 +43,7 @@ local function perform(run, number)
   context.shell, context.apart = shell, nil
   if not entry then return nil, failure end
   context.tick()
-  if ends_job then
-    return nil, { code = failure.code, message = steps.named(step, index, failure.message), traceback = failure.traceback }
-  end
+  if ends_job then return nil, steps.failed(step, index, failure) end
   local met = entry.status == "success"
   return {
     id = step.id, entry = entry, code = entry.error_code and failures.of_step(entry.error_code, "").code,

@@ -120,7 +120,7 @@ local function take_over_steps(run)
 end
 
 local function skip_rest(run)
-  if run.accepted and run.steps and (#run.steps > 0 or run.record.acceptance) then on_demand.direct().skip_rest(run) end
+  if run.accepted and run.steps and (#run.steps > 0 or run.record.acceptance) then on_demand.step().skip_rest(run) end
 end
 
 --- Undoes the changes of a step that raised before its entry was written.

@@ -11,8 +11,7 @@ live.__index = live
 
 local BEAT <const> = 30 -- seconds between two events that say that it still runs
 local FIRST_RESULT <const> = 0.2 -- seconds after which the result names a step; most take less time
-local RESULT_WHILE_SAYING <const> = 1 -- seconds after which the result has new output
-local RESULT_WHILE_SILENT <const> = 5 -- seconds by which the duration in the result of a killed job may be too small
+local LATER_RESULTS <const> = 1 -- seconds after which the result has new output, and by which its duration may be too small after a kill
 local IN_RESULT <const> = 4096 -- bytes of output
 
 ---@class live
@@ -51,7 +50,6 @@ local function hear(self, shown)
   current.kept = #all > current.limit and text.tail(all, current.limit) or all
   current.is_cut = current.is_cut or #all > current.limit
   self.log.view:output(shown, current.kind, current.fields)
-  current.next_result = math.min(current.next_result, math.max(self.now(), current.last_result + RESULT_WHILE_SAYING))
 end
 
 ---What runs has said something.
@@ -61,7 +59,6 @@ function live:said(news, missing)
   local current = self.current
   if not current then return end
   current.stream = current.stream or live_text.new()
-  current.last_result = current.last_result or current.began
   current.size = current.size + #news + (missing or 0)
   hear(self, current.stream:add(news, missing))
 end
@@ -80,7 +77,7 @@ function live:tick()
   local now = self.now()
   if now >= current.next_beat then beat(self, current, now) end
   if now >= current.next_result then
-    current.last_result, current.next_result = now, now + RESULT_WHILE_SILENT
+    current.next_result = now + LATER_RESULTS
     self.changed()
   end
 end

@@ -7,7 +7,6 @@ return {
   agent = function() return require "sba.agent" end,
   ask = function() return require "sba.run.ask" end,
   check = function() return require "sba.run.check" end,
-  direct = function() return require "sba.run.direct" end,
   gateway = function() return require "sba.gateway" end,
   http = function() return require "sba.util.http" end,
   models = function() return require "sba.agent.models" end,

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Runs the steps of a job, of a model, and the checks, one at a time. What an earlier run had of a step is looked for here alone.
+-- Runs steps: those of a direct job one after the other, a model's and the checks one at a time. What an earlier run had of a step is
+-- looked for here alone.
 
 local confinement = require "sba.run.confinement"
 local entries = require "sba.result.entry"
@@ -21,13 +22,14 @@ function steps.ends_job(failure)
   return failure.code == "internal_error" or (failure.code == "timeout" or failure.code == "cancelled") and interrupt.reason() ~= nil
 end
 
----Puts a step's number, id and type before a message.
+---A step's failure as the job's, whose message names the step.
 ---@param step { id: string, type: string }
 ---@param index integer from 1
----@param message string
----@return string
-function steps.named(step, index, message)
-  return ("step %d (%s, %s): %s"):format(index, step.id, step.type, message)
+---@param failure failure
+---@return failure
+function steps.failed(step, index, failure)
+  local message = ("step %d (%s, %s): %s"):format(index, step.id, step.type, failure.message)
+  return { code = failure.code, message = message, traceback = failure.traceback }
 end
 
 local function place(entry, index, step)
@@ -120,18 +122,17 @@ function steps.revert(run)
   if not ok then run.log:event("error", "step.not_undone", { error = failure.message }) end
 end
 
----Tells that the steps from `first` on were not reached.
+---Tells which steps of a direct job were not reached.
 ---@param run run
----@param first integer
-function steps.skip_from(run, first)
-  local at, texts = interrupt.timestamp(), {}
+function steps.skip_rest(run)
+  local first, at, texts = run.record.count + 1, interrupt.timestamp(), {}
   for index = first, #run.job.steps do
     local step = run.job.steps[index]
     texts[#texts + 1] = entries.encode {
       index = index - 1, id = step.id, type = step.type, status = "skipped", started_at = at, duration_ms = 0,
     }
   end
-  run:emit("steps.skipped", { first = first, last = #run.job.steps, texts = texts })
+  if #texts > 0 then run:emit("steps.skipped", { first = first, last = #run.job.steps, texts = texts }) end
 end
 
 ---Ends a step with an entry that its run did not make.
@@ -209,6 +210,21 @@ function steps.run(run, step)
   if begun and is_models then return interrupted(run, event, begun) end
   if run.recording and step.type == GATEWAY_STEP then return replayed(run, event) end
   return perform(run, event)
+end
+
+---Runs the steps of a direct job that are left, until one fails.
+---@param run run
+---@return failure? failure the job's
+function steps.run_rest(run)
+  for index = run.record.count + 1, #run.job.steps do
+    local step = run.job.steps[index]
+    local entry, failure = steps.run(run, step)
+    if not entry then return failure end
+    run.job.steps[index] = { id = step.id } -- its arguments may be megabytes, and are not needed again
+    -- The end of the job writes all itself.
+    if index < #run.job.steps or run.record.acceptance then run.context.tick() end
+    if failure then return steps.failed(step, index, failure) end
+  end
 end
 
 ---Takes over the steps that an earlier run finished and that this one has not come to.

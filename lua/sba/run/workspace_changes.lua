@@ -70,10 +70,6 @@ local function content_before(run, change)
   return run.snapshot:content(change.original), "unreadable"
 end
 
-local function is_binary(content)
-  return content:find("\0", 1, true) ~= nil
-end
-
 --- One section of the patch; before or after may be nil.
 local function section(path, before, after, old, new)
   local parts = { ("diff --git %s %s\n"):format(quoted("a/", path), quoted("b/", path)) }
@@ -104,7 +100,7 @@ local function patch_of(run, change)
   local new, unread = "", nil
   if after then new, unread = content_after(run, change) end
   if not new then return nil, unread end
-  if is_binary(old) or is_binary(new) then return nil, "binary" end
+  if old:find("\0", 1, true) or new:find("\0", 1, true) then return nil, "binary" end
   if change.action ~= "type_changed" then return section(path, before, after, old, new) end
   return section(path, before, nil, old, "") .. section(path, nil, after, "", new)
 end
@@ -119,8 +115,7 @@ end
 
 --- Writes changes.patch, if there is anything in it.
 local function write_patch(run, sections)
-  if #sections == 0 then return nil end
-  if not run.artifacts then return nil end
+  if #sections == 0 or not run.artifacts then return nil end
   local written, failure = run.artifacts:write(PATCH, table.concat(sections), {})
   if written then return PATCH end
   warn(run, failure, "changes.patch cannot be written")

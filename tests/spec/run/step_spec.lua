@@ -1,18 +1,18 @@
 -- SPDX-License-Identifier: Apache-2.0
-local direct = require "sba.run.direct"
 local journal = require "sba.run.journal"
 local json = require "sba.util.json"
 local state = require "sba.run.state"
 local record = require "sba.result.record"
+local steps = require "sba.run.step"
 local todo = require "sba.run.todo"
 
 --- A run of steps whose types are functions.
 local function prepare(types, ...)
-  local steps = {}
-  for i, name in ipairs { ... } do steps[i] = { id = "step-" .. i, type = name, arguments = {} } end
+  local list = {}
+  for i, name in ipairs { ... } do list[i] = { id = "step-" .. i, type = name, arguments = {} } end
   local events = {}
   local run = state.of {
-    job = { steps = steps }, journal = journal.begin(nil, 0), record = record.new("j", "t"), todo = todo.new(), steps = steps,
+    job = { steps = list }, journal = journal.begin(nil, 0), record = record.new("j", "t"), todo = todo.new(), steps = list,
     checkpoint = { changed = function() end, hurry = function() end },
     past = { begun = {}, entries = {} }, context = { tick = function() end, max_output_bytes = 1000 },
     catalogue = { get = function(name) return { run = types[name] } end },
@@ -34,7 +34,7 @@ end
 describe("a direct job", function()
   it("turns a mistake in a step into internal_error, with a traceback", function()
     local run = prepare({ bad = function() error "oh no" end }, "bad")
-    local failure = direct.run(run)
+    local failure = steps.run_rest(run)
     assert.are.equal("internal_error", failure.code)
     assert.matches("oh no", failure.message)
     assert.matches("stack traceback", failure.traceback)
@@ -52,14 +52,14 @@ describe("a direct job", function()
     }
     for name in pairs(bad) do
       local run = prepare(bad, name)
-      assert.are.equal("internal_error", direct.run(run).code, name)
+      assert.are.equal("internal_error", steps.run_rest(run).code, name)
       assert.are.equal("failure", entries(run)[1].status)
     end
   end)
 
   it("keeps an interrupt what it is", function()
     local run = prepare({ bad = function() error { code = "timeout", message = "the job's time was up" } end }, "bad")
-    assert.are.equal("timeout", direct.run(run).code)
+    assert.are.equal("timeout", steps.run_rest(run).code)
     assert.are.equal("timeout", entries(run)[1].status)
   end)
 end)
