@@ -158,6 +158,7 @@ class SessionTest(PromptCase):
         terminal = self.start(rows=60)
         terminal.enter("help()")
         terminal.wait_for("  write_file  ")
+        terminal.wait_for("native.workspace")
         terminal.enter('help "list_tree"')
         terminal.wait_for("list_tree: ")
         for name, shown in (("sba.util.retry", "function retry.after(value, now)"), ("native.file", "is_locked fun("),

@@ -118,7 +118,7 @@ Ctrl-R finds what was typed before, Ctrl-C stops what runs or drops the line.
   job(file)              a job file, checked, with its context
   prompt(file)           what a model is told at the beginning of it
   step(type, arguments)  runs one step here: step("list_tree", {path="."})
-  native.NAME, sba.NAME  modules, which need no `require`; Tab names them
+  native.NAME, sba.NAME  modules, which need no `require`
   help "NAME"            what a step type takes, what a module offers
 
 Step types:
@@ -139,6 +139,11 @@ function globals.help(name)
   else
     io.write(OVERVIEW)
     for _, one in ipairs(catalogue.all()) do io.write("  ", one.name, "  ", one.summary, "\n") end
+    for _, prefix in ipairs { "native", "sba" } do
+      for field in pairs(modules.fields[_G[prefix]]) do lines[#lines + 1] = prefix .. "." .. field end
+    end
+    table.sort(lines)
+    io.write("\nModules: ", table.concat(lines, ", "), "\n")
   end
 end
 
