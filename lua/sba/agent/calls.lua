@@ -1,16 +1,132 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What a model's call does: a step of the job, a change of the todo list, a look at what was left out, or the end.
--- Whatever goes wrong is an answer to the model; only the job's own time and a bug of ours end the job here.
+-- Whatever goes wrong is an answer to the model; only the job's own time and a bug of ours end the job here. Arguments are taken as models
+-- write them: a few other names, numbers and lists as text. Fields that a tool does not have are left out; for the rest the schema answers.
 
-local arguments_of = require "sba.agent.arguments"
 local finish = require "sba.agent.finish"
 local json = require "sba.util.json"
 local phrases = require "sba.agent.words"
+local schema_check = require "sba.util.schema_check"
+local words = require "sba.util.words"
 
 local calls = {}
 
 local GATEWAY_STEP <const> = "call_tool" -- what a call to a tool of the gateway is among the job's steps
 local COMMAND <const> = "run_command"
+local MOST_MISTAKES <const> = 5 -- that one answer names
+local MOST_LEFT_OUT <const> = 8 -- fields, likewise
+
+-- Arguments ----------------------------------------------------------------------------------------------------------------
+
+-- Other names of arguments, as the tools of other agents have them. Case, blanks, "_" and "-" do not count.
+local others <const> = {
+  cmd = "command", workdir = "working_dir", timeout = "timeout_seconds", filepath = "path", filename = "path", query = "pattern",
+  glob = "include", oldstring = "old_text", oldstr = "old_text", newstring = "new_text", newstr = "new_text", patch = "diff",
+  summary = "answer", result = "answer",
+}
+
+-- Other words for the members of an enumeration.
+local synonyms <const> = {
+  success = "done", succeeded = "done", completed = "done", complete = "done", finished = "done", ok = "done", ["true"] = "done",
+  failure = "failed", error = "failed", blocked = "failed", impossible = "failed", ["false"] = "failed",
+  todo = "pending", open = "pending", inprogress = "in_progress", started = "in_progress", active = "in_progress",
+  cancelled = "dropped", skipped = "dropped",
+}
+
+--- The tool's name for an argument; the name itself where it has none.
+local function meant_by(name, schema)
+  local plain = words.plain(name)
+  for own in pairs(schema.properties) do
+    if words.plain(own) == plain then return own end
+  end
+  local other = (schema.aliases or {})[plain] or others[plain]
+  return other and schema.properties[other] and other or name
+end
+
+--- The arguments by the names that the tool has for them. Two values for one are a mistake.
+local function renamed(given, schema)
+  local result = {}
+  for name, value in pairs(given) do
+    local meant = meant_by(name, schema)
+    if value ~= json.null then -- which is as if left out
+      if (result[meant] or value) ~= value then return nil, ("there are two values for %s; give one"):format(meant) end
+      result[meant] = value
+    end
+  end
+  return result
+end
+
+local ids <const> = { id = true, parent = true, step = true, criterion = true } -- texts that may be given as a number
+
+--- A value of the type that a schema wants, where it is written as text; else the value. Integers become text where they name something,
+--- and as variables of the environment.
+local function convert(value, schema)
+  local kind = schema.type
+  if schema.enum then
+    local word = words.plain(tostring(value))
+    word = synonyms[word] or word
+    return words.has(schema.enum, word) and word or value
+  end
+  if type(value) == "string" and type(kind) == "string" and kind ~= "string" then
+    local found, failure = json.decode(kind == "boolean" and value:lower() or value)
+    if not failure and json.kind(found) == (kind == "integer" and "number" or kind) then value = found end
+  end
+  if kind == "array" and json.kind(value) == "object" then value = json.array { value } end
+  if kind == "array" and schema.items then
+    for i, element in ipairs(json.table_of(value)) do value[i] = convert(element, schema.items) end
+  elseif kind == "object" then
+    local properties, more = schema.properties or {}, schema.additionalProperties
+    for name, member in pairs(json.table_of(value)) do
+      if math.type(member) == "integer" and (ids[name] or type(more) == "table") then
+        value[name] = tostring(member)
+      elseif properties[name] then
+        value[name] = convert(member, properties[name])
+      end
+    end
+  end
+  return value
+end
+
+--- The arguments that a tool is shown to have: "read_file {path, start_line?, end_line?}".
+local function form_of(tool)
+  local schema, required, names = tool.parameters, {}, {}
+  for _, name in ipairs(schema.required or {}) do required[name] = true end
+  for i, name in ipairs(schema.order or {}) do names[i] = required[name] and name or name .. "?" end
+  return ("%s {%s}"):format(tool.name, table.concat(names, ", "))
+end
+
+--- Leaves out what the tool does not have; says what.
+local function leave_out(given, tool)
+  local names = {}
+  for name in pairs(given) do
+    if not tool.accepted.properties[name] then given[name], names[#names + 1] = nil, words.quoted(name) end
+  end
+  if #names == 0 then return nil end
+  table.sort(names)
+  return ("left out, because %s does not have it: %s; it has %s"):format(
+    tool.name, words.list(table.move(names, 1, MOST_LEFT_OUT, 1, {}), "and"), form_of(tool))
+end
+
+--- The arguments of a call as its tool takes them, defaults filled in, and what was left out of them; or nil and the mistake.
+local function read_arguments(tool, written, step)
+  if tool.kind == "gateway" then return json.copy(written) end
+  local given, mistake = renamed(json.copy(written), tool.accepted)
+  given = given and convert(given, tool.accepted)
+  if given and tool.read then given, mistake = tool.read(given) end
+  if not given then return nil, mistake end
+  local note = leave_out(given, tool)
+  local checked, errors = schema_check.check(given, tool.accepted, { total = 0, limit = MOST_MISTAKES })
+  if errors.total > 0 then
+    local lines = {}
+    for i, one in ipairs(errors) do lines[i] = schema_check.line(one, "arguments"):gsub("^/", "") end
+    lines[#lines + 1] = note or "it has " .. form_of(tool)
+    return nil, table.concat(lines, "; ")
+  end
+  mistake = step and step.check and step.check(checked)
+  return not mistake and checked or nil, mistake or note
+end
+
+-- Steps --------------------------------------------------------------------------------------------------------------------
 
 -- Steps whose success changes the workspace. A command may, whatever comes of it. After one, the same call may well be tried again.
 local changes <const> = { write_file = true, replace_in_file = true, apply_unified_diff = true }
@@ -21,11 +137,11 @@ local function advice(step, entry)
   if step.type == GATEWAY_STEP then return nil end
   if step.type == COMMAND then of_type = phrases.advice_on_commands end
   if key == "step_failed" then key = (entry.result or {}).exit_code or key end
-  local words = of_type[key]
+  local help = of_type[key]
   -- The file that was looked for, in the command that would find it.
   local path = step.arguments.path
   local name = type(path) == "string" and ("/" .. path):reverse():match("^[^/]*"):reverse():match("^[%w._-]+$")
-  return words and name and words:gsub("NAME", name) or words
+  return help and name and help:gsub("NAME", name) or help
 end
 
 --- A result as its step shows it, within the bytes and the tokens that there are for it.
@@ -95,7 +211,7 @@ function kinds.read_output(state, _, arguments)
   return { text = part or "failed: " .. mistake }
 end
 
-local function mistaken(words) return { mistaken = true, text = "failed: " .. words } end
+local function mistaken(why) return { mistaken = true, text = "failed: " .. why } end
 
 local function unknown_tool(state, name)
   local names = {}
@@ -113,10 +229,10 @@ function calls.perform(state, call)
   local tool = state.tools[call.name]
   if not tool then return unknown_tool(state, call.name) end
   if call.mistake then
-    local form = tool.kind ~= "gateway" and "; it has " .. arguments_of.form(tool) or ""
+    local form = tool.kind ~= "gateway" and "; it has " .. form_of(tool) or ""
     return mistaken(phrases.unread_arguments:format(call.mistake, form))
   end
-  local arguments, note = arguments_of.read(tool, call.arguments, state.run.catalogue.get(call.name))
+  local arguments, note = read_arguments(tool, call.arguments, state.run.catalogue.get(call.name))
   if not arguments then return mistaken(note) end
   local answer, failure = kinds[tool.kind](state, call, arguments, note)
   state.run.context.tick()

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The agent: a model calls tools in the workspace until it says with evidence that the job is done, or cannot.
--- A turn: exchange sends the conversation, calls does what the reply says by way of arguments, outputs and finish; stuck notices circles.
+-- A turn: exchange sends the conversation, calls does what the reply says by way of outputs and finish; stuck notices circles.
 
 local calls = require "sba.agent.calls"
 local conversation = require "sba.agent.conversation"
