@@ -6,7 +6,6 @@ local secret = require "native.secret"
 local text = require "native.text"
 
 local DEEPEST <const> = 64 -- level that is listed; a level takes two of JSON, and JSON readers have a limit
-local BATCH <const> = 500 -- entries whose texts become one, so that few of them are there at a time
 local TRUNCATED <const> = ',"truncated":%s}'
 local marks <const> = { directory = "/\n", file = "\n", symlink = "\n" } -- behind a name that is shown
 
@@ -52,7 +51,7 @@ local function tree(root, arguments, most_bytes, redacts)
     max_depth = math.min(most_depth, DEEPEST), include_hidden = arguments.include_hidden,
   })
   if not walk then return nil, failure end
-  local heads, lines, all_heads, all_lines = {}, {}, {}, {}
+  local heads, lines = {}, {}
   local count, bytes, open, was_entered, cut = 0, 0, 0, true, nil -- open: lists of children that are not closed
   local entry, depth, entered = walk:next()
   while entry do
@@ -66,16 +65,13 @@ local function tree(root, arguments, most_bytes, redacts)
       cut = count > most_entries and "max_entries" or "max_bytes"
       break
     end
-    heads[#heads + 1], lines[#lines + 1], count, open, was_entered = head, line, count + 1, below, entered
-    if #heads == BATCH then
-      all_heads[#all_heads + 1], all_lines[#all_lines + 1], heads, lines = table.concat(heads), table.concat(lines), {}, {}
-    end
+    count, open, was_entered = count + 1, below, entered
+    heads[count], lines[count] = head, line
     entry, depth, entered = walk:next(entry)
   end
   if not entry and depth then return nil, depth end
   heads[#heads + 1] = ends[open]:sub(1, -2) .. TRUNCATED:format(cut ~= nil)
-  all_heads[#all_heads + 1], all_lines[#all_lines + 1] = table.concat(heads), table.concat(lines)
-  return table.concat(all_heads), cut, table.concat(all_lines)
+  return table.concat(heads), cut, table.concat(lines)
 end
 
 ---@param arguments { path?: string, max_depth?: integer, max_entries?: integer, include_hidden?: boolean }
