@@ -4,7 +4,6 @@
 
 local artifacts = require "sba.run.artifacts"
 local bundle = require "native.bundle"
-local changes = require "sba.run.undo"
 local checkpoint = require "sba.result.checkpoint"
 local context = require "sba.run.context"
 local confinement = require "sba.run.confinement"
@@ -146,8 +145,8 @@ local function log_accepted(run, can_be_helped)
 end
 
 local function open_context(run)
-  if run.past.changes then changes.recover(run) end
-  changes.sweep(run)
+  if run.past.changes then on_demand.undo().recover(run) end
+  if next(run.past.begun) then on_demand.undo().sweep(run) end
   run.context = context(run)
   run.perform = function(step) return on_demand.step().run(run, step) end
   run.perform_checks = function(verdicts, note) return on_demand.check().perform_all(run, verdicts, note) end

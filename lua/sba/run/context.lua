@@ -2,7 +2,6 @@
 -- What steps are called with: where they work, what bounds them, and what of the run they may use.
 
 local artifacts = require "sba.run.artifacts"
-local changes = require "sba.run.undo"
 local interrupt = require "native.interrupt"
 local on_demand = require "sba.run.on_demand"
 local secret = require "sba.util.secret"
@@ -63,7 +62,7 @@ return function(run)
       return run.ask(question)
     end,
     call_tool = function(...) return call_tool(run, ...) end,
-    commit = function(change) return changes.commit(run, change) end,
+    commit = function(change) return on_demand.undo().commit(run, change) end,
     size_before_append = function(size) return size_before_append(run, size) end,
     tick = function(news, missing) tick(run, news, missing) end,
   }

@@ -16,5 +16,6 @@ return {
   terminal = function() return require "sba.util.terminal" end,
   trace = function() return require "sba.run.trace" end,
   transfer = function() return require "sba.run.transfer" end,
+  undo = function() return require "sba.run.undo" end,
   workspace_changes = function() return require "sba.run.workspace_changes" end,
 }

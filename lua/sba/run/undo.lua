@@ -108,11 +108,11 @@ local function sweep(root, since, keep)
   return removed, failure
 end
 
----Removes what a killed step left, but for originals that are kept.
+---Removes what the step left during which an earlier run was killed, but for originals that are kept.
 ---@param run run
 function changes.sweep(run)
   local past = run.past
-  if not next(past.begun) or past.left then return end
+  if past.left then return end
   local keep = {}
   for name in pairs(past.planned) do
     keep[read(name)] = true
