@@ -2,6 +2,7 @@
 // What edits make of a file, see edit.h.
 #include "core/edit/edit_lines.h"
 
+#include <errno.h>
 #include <string.h>
 
 struct application {
@@ -163,7 +164,7 @@ static int apply_hunk(struct application *application, const char *diff, const s
                                  .guess = expected + application->offset,
                                  .floor = application->done};
     if (edit_body_read(body, diff + hunk->body, diff + hunk->end, application->file.ends) < 0)
-        return edit_out_of_memory(error);
+        return error_system(error, ENOMEM, "cannot place the edit");
     int status = edit_find(&search, error);
     if (status < 0)
         return -1;
@@ -209,7 +210,7 @@ int edit_apply(const struct edit_hunks *hunks, uint32_t first, uint32_t count, c
     }
     int status = 0;
     if (edit_split(&application.file, bytes, size) < 0 || buffer_reserve(out, size + size / 16 + 64) < 0)
-        status = edit_out_of_memory(error);
+        status = error_system(error, ENOMEM, "cannot place the edit");
     report->line_ends = application.file.ends = choose_ends(&application.file, crlf, lf);
     for (uint32_t i = 0; !status && i < count; i++) {
         report->hunk = i + 1;
@@ -218,7 +219,7 @@ int edit_apply(const struct edit_hunks *hunks, uint32_t first, uint32_t count, c
     if (!status)
         status = copy_until(&application, application.file.count, error);
     if (!status && application.is_starved)
-        status = edit_out_of_memory(error);
+        status = error_system(error, ENOMEM, "cannot place the edit");
     if (!status)
         keep_open_end(&application);
     edit_body_free(&application.body);

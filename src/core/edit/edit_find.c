@@ -2,6 +2,7 @@
 // Finds where in a file a side of an edit stands, see edit_lines.h.
 #include "core/edit/edit_lines.h"
 
+#include <errno.h>
 #include <string.h>
 
 // Whether all lines but those left out stand at place, none of them above the floor.
@@ -17,20 +18,24 @@ static bool fits(const struct edit_search *search, int64_t place)
     return true;
 }
 
-// The places of the side's line that is in the file least often, so that few have to be tried.
-static const uint32_t *places_of_rarest(const struct edit_search *search, uint32_t *rarest, uint32_t *least)
+// Finds the places of the side's line that is in the file least often, so that few have to be tried. 1; 0: the side has
+// no lines; -1 and *error.
+static int find_rarest(const struct edit_search *search, const uint32_t **places, uint32_t *count, uint32_t *line,
+                       struct error *error)
 {
-    uint32_t count;
-    const uint32_t *best = NULL;
+    *count = UINT32_MAX;
+    if (search->side->count && edit_index(search->file) < 0)
+        return error_system(error, ENOMEM, "cannot place the edit");
     for (uint32_t i = search->head; i < search->side->count - search->tail; i++) {
-        const uint32_t *places = edit_places(search->file, search->side->lines[i], &count);
-        if (best && count >= *least)
-            continue;
-        best = places;
-        *least = count;
-        *rarest = i;
+        uint32_t found_count;
+        const uint32_t *found = edit_places(search->file, search->side->lines[i], &found_count);
+        if (found_count < *count) {
+            *places = found;
+            *count = found_count;
+            *line = i;
+        }
     }
-    return best;
+    return search->side->count > 0;
 }
 
 // The first of sorted numbers that is at least wanted.
@@ -50,12 +55,11 @@ static uint32_t lower_bound(const uint32_t *numbers, uint32_t count, int64_t wan
 // Tries every place, the nearest to the guess first, of two that are as near the later.
 static int find_anywhere(struct edit_search *search, struct error *error)
 {
+    const uint32_t *places;
     uint32_t count, line;
-    if (!search->side->count)
-        return 0;
-    if (edit_index(search->file) < 0)
-        return edit_out_of_memory(error);
-    const uint32_t *places = places_of_rarest(search, &line, &count);
+    int status = find_rarest(search, &places, &count, &line, error);
+    if (status <= 0)
+        return status;
     int64_t wanted = search->guess + line;
     uint32_t up = lower_bound(places, count, wanted), down = up;
     while (down || up < count) {
@@ -129,15 +133,13 @@ bool edit_find_shift(const struct edit_search *search, int64_t place, struct edi
 // Finds the only place from first to last, whatever the floor. 1, 0, 2: place and other, or -1.
 static int find_only(struct edit_search *search, int64_t first, int64_t last, struct error *error)
 {
+    const uint32_t *places;
     uint32_t count, line, floor = search->floor;
     struct edit_shift shift;
-    int found = 0;
     search->head = search->tail = 0;
-    if (!search->side->count)
-        return 0;
-    if (edit_index(search->file) < 0)
-        return edit_out_of_memory(error);
-    const uint32_t *places = places_of_rarest(search, &line, &count);
+    int found = 0, status = find_rarest(search, &places, &count, &line, error);
+    if (status <= 0)
+        return status;
     search->floor = 0;
     for (uint32_t i = lower_bound(places, count, first + line); found < 2 && i < count; i++) {
         int64_t place = (int64_t)places[i] - line;

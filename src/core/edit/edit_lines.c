@@ -4,13 +4,9 @@
 #include "core/base/cleanup.h"
 #include "core/text/text.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-int edit_out_of_memory(struct error *error)
-{
-    return error_set(error, "out_of_memory", 0, "not enough memory for the edit");
-}
 
 int edit_split(struct edit_file *file, const char *bytes, size_t size)
 {
@@ -38,7 +34,6 @@ void edit_file_free(struct edit_file *file)
     free(file->starts);
     free(file->buckets);
     free(file->places);
-    *file = (struct edit_file){0};
 }
 
 static struct edit_line make_line(const char *text, const char *end, bool newline, char ends)
@@ -209,7 +204,6 @@ void edit_body_free(struct edit_body *body)
     free(body->all.lines);
     free(body->old.lines);
     free(body->new.lines);
-    *body = (struct edit_body){0};
 }
 
 // What is known of a hunk while its lines are counted.
@@ -267,7 +261,7 @@ static int add_hunk(struct edit_hunks *hunks, const struct edit_hunk *hunk, stru
         return error_set(error, "too_large", 0, "the diff has more than %d hunks", EDIT_MAX_HUNKS);
     struct edit_hunk *items = array_grow(hunks->items, hunks->count, sizeof *items);
     if (!items)
-        return edit_out_of_memory(error);
+        return error_system(error, ENOMEM, "cannot place the edit");
     hunks->items = items;
     items[hunks->count++] = *hunk;
     return 1;

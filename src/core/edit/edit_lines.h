@@ -41,9 +41,6 @@ struct edit_body {
     bool bare;               // a line of context had lost its blank
 };
 
-// Fills error. Returns -1.
-int edit_out_of_memory(struct error *error);
-
 // These return 0, or -1 when memory is out.
 int edit_split(struct edit_file *file, const char *bytes, size_t size);
 int edit_index(struct edit_file *file);
