@@ -5,6 +5,7 @@ local apply = require "sba.patch.apply"
 local counted = require "sba.util.words".counted
 local explain = require "sba.patch.explain"
 local json = require "sba.util.json"
+local object = require "sba.util.object_schema"
 local printable = require "sba.util.printable"
 
 ---"modified src/a.c: 2 hunks, +3 -1 (offset 4, fuzz 1)"
@@ -52,25 +53,19 @@ end
 return {
   name = "apply_unified_diff",
   summary = "Change files of the workspace as a unified diff says, all of them or none.",
-  arguments = {
-    type = "object",
-    required = { "diff" },
-    order = { "diff", "strip", "dry_run" },
-    additionalProperties = false,
-    properties = {
-      diff = {
-        type = "string",
-        description = "A unified diff of one or more files, as diff -u and git diff write it: --- a/FILE, +++ b/FILE, @@ -1,3 +1,4 @@ " ..
-          "and lines that begin with ' ', '+' or '-'. /dev/null stands for a created or deleted file; git's rename, " ..
-          "copy and mode lines are understood. The form *** Begin Patch ... *** End Patch is taken too.",
-      },
-      strip = {
-        type = "integer",
-        minimum = 0,
-        description = "Leading directories to strip from names, as patch -p. Default: guessed from the names and existing files.",
-      },
-      dry_run = { type = "boolean", default = false, description = "Only say what would be done." },
+  arguments = object {
+    "diff!", {
+      type = "string",
+      description = "A unified diff of one or more files, as diff -u and git diff write it: --- a/FILE, +++ b/FILE, @@ -1,3 +1,4 @@ " ..
+        "and lines that begin with ' ', '+' or '-'. /dev/null stands for a created or deleted file; git's rename, " ..
+        "copy and mode lines are understood. The form *** Begin Patch ... *** End Patch is taken too.",
     },
+    "strip", {
+      type = "integer",
+      minimum = 0,
+      description = "Leading directories to strip from names, as patch -p. Default: guessed from the names and existing files.",
+    },
+    "dry_run", { type = "boolean", default = false, description = "Only say what would be done." },
   },
   for_model = {
     hidden = true, -- replace_in_file and write_file go wrong less often
@@ -78,38 +73,25 @@ return {
     order = { "diff" },
     called = { "apply_patch", "apply_diff", "patch", "git_apply" },
   },
-  result = {
-    type = "object",
-    required = { "files" },
-    order = { "files", "tolerated", "dry_run" },
-    additionalProperties = false,
-    properties = {
-      files = {
-        type = "array",
-        items = {
-          type = "object",
-          required = { "path", "action", "hunks", "added", "removed", "offset", "fuzz" },
-          order = { "path", "old_path", "action", "hunks", "added", "removed", "offset", "fuzz", "recounted", "line_ends",
-            "tolerated" },
-          additionalProperties = false,
-          properties = {
-            path = { type = "string" },
-            old_path = { type = "string", description = "Where a renamed file was." },
-            action = { type = "string", enum = { "created", "modified", "deleted", "renamed", "mode_changed" } },
-            hunks = count,
-            added = { type = "integer", minimum = 0, description = "Lines." },
-            removed = { type = "integer", minimum = 0, description = "Lines." },
-            offset = { type = "integer", minimum = 0, description = "Lines that a hunk was off at most." },
-            fuzz = { type = "integer", minimum = 0, maximum = 2, description = "Lines of context left out at an end of a hunk, at most." },
-            recounted = { type = "integer", minimum = 1, description = "Hunks whose @@ line had wrong counts." },
-            line_ends = { type = "string", enum = { "crlf", "lf" }, description = "The file's, which the diff's lines were given." },
-            tolerated = tolerated("What of the diff was not as git writes it, where only one place fits.", explain.tolerated.file),
-          },
-        },
+  result = object {
+    "files!", {
+      type = "array",
+      items = object {
+        "path!", { type = "string" },
+        "old_path", { type = "string", description = "Where a renamed file was." },
+        "action!", { type = "string", enum = { "created", "modified", "deleted", "renamed", "mode_changed" } },
+        "hunks!", count,
+        "added!", { type = "integer", minimum = 0, description = "Lines." },
+        "removed!", { type = "integer", minimum = 0, description = "Lines." },
+        "offset!", { type = "integer", minimum = 0, description = "Lines that a hunk was off at most." },
+        "fuzz!", { type = "integer", minimum = 0, maximum = 2, description = "Lines of context left out at an end of a hunk, at most." },
+        "recounted", { type = "integer", minimum = 1, description = "Hunks whose @@ line had wrong counts." },
+        "line_ends", { type = "string", enum = { "crlf", "lf" }, description = "The file's, which the diff's lines were given." },
+        "tolerated", tolerated("What of the diff was not as git writes it, where only one place fits.", explain.tolerated.file),
       },
-      tolerated = tolerated("What stood around the diff, or that it was of another form.", explain.tolerated.diff),
-      dry_run = { type = "boolean", description = "True where nothing was written." },
     },
+    "tolerated", tolerated("What stood around the diff, or that it was of another form.", explain.tolerated.diff),
+    "dry_run", { type = "boolean", description = "True where nothing was written." },
   },
   run = run,
 }

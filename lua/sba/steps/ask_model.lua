@@ -2,6 +2,7 @@
 -- The step ask_model: one question to a model of the job, its answer kept, and saved where that is wanted.
 
 local json = require "sba.util.json"
+local object = require "sba.util.object_schema"
 local schema_check = require "sba.util.schema_check"
 local text = require "native.text"
 
@@ -86,31 +87,19 @@ return {
   name = "ask_model",
   summary = "Ask a model of the job one question.",
   for_model = false, -- it would be asking itself
-  arguments = {
-    type = "object",
-    required = { "prompt" },
-    order = { "prompt", "system", "model", "json_schema", "save_to" },
-    additionalProperties = false,
-    properties = {
-      prompt = { type = "string", minLength = 1, description = "What the model is asked." },
-      system = { type = "string", description = "Instructions that follow the job's context." },
-      model = { type = "string", minLength = 1, description = "One of inference.allowed_models; default: the first that is served." },
-      json_schema = { type = "object", description = "The answer must be JSON that fits this JSON Schema." },
-      save_to = { type = "string", minLength = 1, nul = false, description = "File of the workspace that the answer is written to." },
-    },
+  arguments = object {
+    "prompt!", { type = "string", minLength = 1, description = "What the model is asked." },
+    "system", { type = "string", description = "Instructions that follow the job's context." },
+    "model", { type = "string", minLength = 1, description = "One of inference.allowed_models; default: the first that is served." },
+    "json_schema", { type = "object", description = "The answer must be JSON that fits this JSON Schema." },
+    "save_to", { type = "string", minLength = 1, nul = false, description = "File of the workspace that the answer is written to." },
   },
-  result = {
-    type = "object",
-    required = { "model" },
-    order = { "content", "json", "model", "prompt_tokens", "completion_tokens" },
-    additionalProperties = false,
-    properties = {
-      content = { type = "string", description = "The answer; where json_schema was given, it is in json instead." },
-      json = { description = "The answer as a value." },
-      model = { type = "string" },
-      prompt_tokens = { type = "integer", minimum = 0 },
-      completion_tokens = { type = "integer", minimum = 0 },
-    },
+  result = object {
+    "content", { type = "string", description = "The answer; where json_schema was given, it is in json instead." },
+    "json", { description = "The answer as a value." },
+    "model!", { type = "string" },
+    "prompt_tokens", { type = "integer", minimum = 0 },
+    "completion_tokens", { type = "integer", minimum = 0 },
   },
   run = run,
 }

@@ -2,6 +2,7 @@
 -- The step list_tree: what is below a directory of the workspace, nested.
 
 local json = require "sba.util.json"
+local object = require "sba.util.object_schema"
 local secret = require "native.secret"
 local text = require "native.text"
 
@@ -126,22 +127,17 @@ for name, property in pairs(entry.properties) do result.properties[name] = prope
 return {
   name = "list_tree",
   summary = "List the files and directories below a directory of the workspace.",
-  arguments = {
-    type = "object",
-    order = { "path", "max_depth", "max_entries", "include_hidden" },
-    additionalProperties = false,
-    properties = {
-      path = {
-        type = "string", nul = false, default = ".",
-        description = "Directory to list, relative to the workspace or absolute below it; \"\" is the workspace itself.",
-      },
-      max_depth = {
-        type = "integer", minimum = 0,
-        description = "Levels to list: 1 is what the directory itself holds. At most 64 are listed.",
-      },
-      max_entries = { type = "integer", minimum = 0, description = "Most entries to list; the rest is omitted, and truncated is true." },
-      include_hidden = { type = "boolean", default = true, description = "Where false, names that begin with a dot are left out." },
+  arguments = object {
+    "path", {
+      type = "string", nul = false, default = ".",
+      description = "Directory to list, relative to the workspace or absolute below it; \"\" is the workspace itself.",
     },
+    "max_depth", {
+      type = "integer", minimum = 0,
+      description = "Levels to list: 1 is what the directory itself holds. At most 64 are listed.",
+    },
+    "max_entries", { type = "integer", minimum = 0, description = "Most entries to list; the rest is omitted, and truncated is true." },
+    "include_hidden", { type = "boolean", default = true, description = "Where false, names that begin with a dot are left out." },
   },
   for_model = {
     summary = "List the files and directories below a directory.",

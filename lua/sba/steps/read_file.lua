@@ -2,6 +2,7 @@
 -- The step read_file: a file of the workspace, or a range of it.
 
 local lines = require "sba.util.lines"
+local object = require "sba.util.object_schema"
 local secret = require "sba.util.secret"
 local text = require "native.text"
 
@@ -122,21 +123,15 @@ end
 return {
   name = "read_file",
   summary = "Read a file of the workspace, or a range of its lines or bytes.",
-  arguments = {
-    type = "object",
-    required = { "path" },
-    order = { "path", "max_bytes", "start_line", "end_line", "offset_bytes" },
-    additionalProperties = false,
-    properties = {
-      path = {
-        type = "string", nul = false, minLength = 1,
-        description = "A regular file, relative to the workspace or absolute below it.",
-      },
-      max_bytes = { type = "integer", minimum = 0, description = "Most bytes to return; the rest is omitted, and truncated is true." },
-      start_line = { type = "integer", minimum = 1, description = "First line to return, from 1." },
-      end_line = { type = "integer", minimum = 1, description = "Last line to return, inclusive." },
-      offset_bytes = { type = "integer", minimum = 0, description = "Bytes to leave out at the start; lines are counted from there." },
+  arguments = object {
+    "path!", {
+      type = "string", nul = false, minLength = 1,
+      description = "A regular file, relative to the workspace or absolute below it.",
     },
+    "max_bytes", { type = "integer", minimum = 0, description = "Most bytes to return; the rest is omitted, and truncated is true." },
+    "start_line", { type = "integer", minimum = 1, description = "First line to return, from 1." },
+    "end_line", { type = "integer", minimum = 1, description = "Last line to return, inclusive." },
+    "offset_bytes", { type = "integer", minimum = 0, description = "Bytes to leave out at the start; lines are counted from there." },
   },
   for_model = {
     summary = "Read a file, or a range of its lines, with line numbers.",
@@ -144,20 +139,14 @@ return {
     called = { "read", "cat", "view", "open", "view_file", "open_file", "get_file", "file_read", "read_text_file", "show_file" },
     read = read_range,
   },
-  result = {
-    type = "object",
-    required = { "path", "content", "encoding", "size_bytes", "truncated", "sha256" },
-    order = { "path", "content", "encoding", "size_bytes", "truncated", "sha256", "total_lines" },
-    additionalProperties = false,
-    properties = {
-      path = { type = "string", description = "Relative to the workspace; an artifact's begins with $CYNODE_ARTIFACTS_DIR." },
-      content = { type = "string" },
-      encoding = { enum = { "utf-8", "base64" }, description = "Of content; base64 where the bytes are not UTF-8." },
-      size_bytes = { type = "integer", minimum = 0, description = "Of the whole file." },
-      truncated = { type = "boolean", description = "The range holds more than content." },
-      sha256 = { type = "string", description = "Of the whole file, in hex." },
-      total_lines = { type = "integer", minimum = 0, description = "Of the whole file; absent where content is base64." },
-    },
+  result = object {
+    "path!", { type = "string", description = "Relative to the workspace; an artifact's begins with $CYNODE_ARTIFACTS_DIR." },
+    "content!", { type = "string" },
+    "encoding!", { enum = { "utf-8", "base64" }, description = "Of content; base64 where the bytes are not UTF-8." },
+    "size_bytes!", { type = "integer", minimum = 0, description = "Of the whole file." },
+    "truncated!", { type = "boolean", description = "The range holds more than content." },
+    "sha256!", { type = "string", description = "Of the whole file, in hex." },
+    "total_lines", { type = "integer", minimum = 0, description = "Of the whole file; absent where content is base64." },
   },
   check = check,
   show = show,

@@ -3,6 +3,7 @@
 
 local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
+local object = require "sba.util.object_schema"
 local oom_kills = require "sba.util.oom_kills"
 local process = require "native.process"
 local redact = require "native.secret".redact
@@ -131,13 +132,21 @@ local function failure_of(arguments, job_context, outcome)
   return "step_failed", command .. " " .. how
 end
 
-local FIELDS <const> = {
-  "exit_code", "signal", "stdout", "stderr", "stdout_truncated", "stderr_truncated", "duration_ms", "cpu_time_ms", "max_rss_bytes",
+local result_schema = object {
+  "exit_code", { type = "integer", minimum = 0, maximum = 255, description = "Absent where a signal ended the command." },
+  "signal", { type = "string", description = "Name of the signal that ended the command: SIGSEGV." },
+  "stdout!", { type = "string", description = "UTF-8; other bytes are replaced." },
+  "stderr!", { type = "string" },
+  "stdout_truncated!", { type = "boolean" },
+  "stderr_truncated!", { type = "boolean" },
+  "duration_ms!", { type = "integer", minimum = 0 },
+  "cpu_time_ms!", { type = "integer", minimum = 0, description = "Of the command and the children it waited for." },
+  "max_rss_bytes!", { type = "integer", minimum = 0, description = "Largest size in memory of one of them, as the kernel counts it." },
 }
 
 local function result_of(outcome)
   local result = {}
-  for _, name in ipairs(FIELDS) do result[name] = outcome[name] end
+  for _, name in ipairs(result_schema.order) do result[name] = outcome[name] end
   return result
 end
 
@@ -278,7 +287,6 @@ end
 
 -- The kernel takes these as C strings.
 local c_string <const> = { type = "string", nul = false }
-local count <const> = { type = "integer", minimum = 0 }
 
 local function list(description, least)
   return { type = "array", items = c_string, minItems = least, description = description }
@@ -287,44 +295,37 @@ end
 return {
   name = "run_command",
   summary = "Run a command in the workspace and wait for its end.",
-  arguments = {
-    type = "object",
-    order = {
-      "command", "args", "argv", "shell", "working_dir", "env", "stdin", "timeout_seconds", "max_output_bytes",
+  arguments = object({
+    "command", {
+      type = "string", nul = false, minLength = 1,
+      description = "Program to run: a name to look up in PATH, or a path. No shell is involved.",
     },
-    additionalProperties = false,
-    aliases = { cwd = "working_dir" },
-    oneOf = { { required = { "command" } }, { required = { "argv" } }, { required = { "shell" } } },
-    properties = {
-      command = {
-        type = "string", nul = false, minLength = 1,
-        description = "Program to run: a name to look up in PATH, or a path. No shell is involved.",
-      },
-      args = list "Its arguments; with command only.",
-      argv = list("Program and arguments in one list.", 1),
-      shell = {
-        type = "string", nul = false, minLength = 1,
-        description = "A script for /bin/sh -c, for pipes, redirections or variables.",
-      },
-      working_dir = {
-        type = "string", nul = false, default = ".",
-        description = "Directory to run in; outside the workspace, any that its user can enter.",
-      },
-      env = {
-        type = "object", additionalProperties = c_string,
-        description = "Variables to add to the environment or to replace in it. The proxies that the node set cannot be replaced.",
-      },
-      stdin = { type = "string", description = "What the command reads; default: nothing." },
-      timeout_seconds = {
-        type = "number", minimum = 0,
-        description = "Seconds, more than 0, after which the command is ended and the step fails.",
-      },
-      max_output_bytes = {
-        type = "integer", minimum = 1,
-        description = "Bytes of stdout and stderr together to return at most; the rest is left out, and the command goes on.",
-      },
+    "args", list "Its arguments; with command only.",
+    "argv", list("Program and arguments in one list.", 1),
+    "shell", {
+      type = "string", nul = false, minLength = 1,
+      description = "A script for /bin/sh -c, for pipes, redirections or variables.",
     },
-  },
+    "working_dir", {
+      type = "string", nul = false, default = ".",
+      description = "Directory to run in; outside the workspace, any that its user can enter.",
+    },
+    "env", {
+      type = "object", additionalProperties = c_string,
+      description = "Variables to add to the environment or to replace in it. The proxies that the node set cannot be replaced.",
+    },
+    "stdin", { type = "string", description = "What the command reads; default: nothing." },
+    "timeout_seconds", {
+      type = "number", minimum = 0,
+      description = "Seconds, more than 0, after which the command is ended and the step fails.",
+    },
+    "max_output_bytes", {
+      type = "integer", minimum = 1,
+      description = "Bytes of stdout and stderr together to return at most; the rest is left out, and the command goes on.",
+    },
+  }, {
+    aliases = { cwd = "working_dir" }, oneOf = { { required = { "command" } }, { required = { "argv" } }, { required = { "shell" } } },
+  }),
   for_model = {
     summary = "Run a shell command line in the workspace and wait for its end.",
     order = { "command", "timeout_seconds", "working_dir" },
@@ -336,23 +337,7 @@ return {
     },
     read = read_command,
   },
-  result = {
-    type = "object",
-    required = { "stdout", "stderr", "stdout_truncated", "stderr_truncated", "duration_ms", "cpu_time_ms", "max_rss_bytes" },
-    order = FIELDS,
-    additionalProperties = false,
-    properties = {
-      exit_code = { type = "integer", minimum = 0, maximum = 255, description = "Absent where a signal ended the command." },
-      signal = { type = "string", description = "Name of the signal that ended the command: SIGSEGV." },
-      stdout = { type = "string", description = "UTF-8; other bytes are replaced." },
-      stderr = { type = "string" },
-      stdout_truncated = { type = "boolean" },
-      stderr_truncated = { type = "boolean" },
-      duration_ms = count,
-      cpu_time_ms = { type = "integer", minimum = 0, description = "Of the command and the children it waited for." },
-      max_rss_bytes = { type = "integer", minimum = 0, description = "Largest size in memory of one of them, as the kernel counts it." },
-    },
-  },
+  result = result_schema,
   check = check,
   show = show,
   run = run,

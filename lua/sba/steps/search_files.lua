@@ -3,6 +3,7 @@
 
 local counted = require "sba.util.words".counted
 local json = require "sba.util.json"
+local object = require "sba.util.object_schema"
 local search = require "native.search"
 
 local MAX_MATCHES = 1000
@@ -59,28 +60,22 @@ end
 return {
   name = "search_files",
   summary = "Search the lines of files in the workspace for a regular expression.",
-  arguments = {
-    type = "object",
-    required = { "pattern" },
-    order = { "pattern", "path", "include", "max_matches", "ignore_case" },
-    additionalProperties = false,
-    properties = {
-      pattern = {
-        type = "string",
-        description = "Regular expression (PCRE2, UTF-8), matched against each line by itself; \\w, \\d, \\s and \\b know ASCII only.",
-      },
-      path = {
-        type = "string", nul = false,
-        default = ".",
-        description = "File or directory to search, with all below it but directories named .git. Links and binary files are passed over.",
-      },
-      include = {
-        type = "string", nul = false,
-        description = "Only files that this glob matches: by name (*.c) or, where it holds a slash, by path (src/**/*.{c,h}).",
-      },
-      max_matches = { type = "integer", minimum = 1, default = MAX_MATCHES, description = "Matching lines to return at most." },
-      ignore_case = { type = "boolean", default = false },
+  arguments = object {
+    "pattern!", {
+      type = "string",
+      description = "Regular expression (PCRE2, UTF-8), matched against each line by itself; \\w, \\d, \\s and \\b know ASCII only.",
     },
+    "path", {
+      type = "string", nul = false,
+      default = ".",
+      description = "File or directory to search, with all below it but directories named .git. Links and binary files are passed over.",
+    },
+    "include", {
+      type = "string", nul = false,
+      description = "Only files that this glob matches: by name (*.c) or, where it holds a slash, by path (src/**/*.{c,h}).",
+    },
+    "max_matches", { type = "integer", minimum = 1, default = MAX_MATCHES, description = "Matching lines to return at most." },
+    "ignore_case", { type = "boolean", default = false },
   },
   for_model = {
     summary = "Search the lines of files for a regular expression.",

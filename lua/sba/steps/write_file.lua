@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step write_file: creates or replaces a file of the workspace, atomically.
 
+local object = require "sba.util.object_schema"
 local text = require "native.text"
 
 local function mode_of(octal)
@@ -55,22 +56,16 @@ end
 return {
   name = "write_file",
   summary = "Create or replace a file of the workspace, or append to it; missing directories are made.",
-  arguments = {
-    type = "object",
-    required = { "path", "content" },
-    order = { "path", "content", "encoding", "mode", "overwrite", "append" },
-    additionalProperties = false,
-    properties = {
-      path = {
-        type = "string", nul = false, minLength = 1,
-        description = "Relative to the workspace or absolute below it. A link is followed, where it stays inside.",
-      },
-      content = { type = "string" },
-      encoding = { enum = { "utf-8", "base64" }, default = "utf-8", description = "Of content; base64 is decoded before it is written." },
-      mode = { type = "string", description = "Permission bits in octal, such as \"0755\"; else those of the file replaced, or 0644." },
-      overwrite = { type = "boolean", default = true, description = "Where false, a file that is there is an error." },
-      append = { type = "boolean", default = false, description = "Keep what the file holds, and add content to its end." },
+  arguments = object {
+    "path!", {
+      type = "string", nul = false, minLength = 1,
+      description = "Relative to the workspace or absolute below it. A link is followed, where it stays inside.",
     },
+    "content!", { type = "string" },
+    "encoding", { enum = { "utf-8", "base64" }, default = "utf-8", description = "Of content; base64 is decoded before it is written." },
+    "mode", { type = "string", description = "Permission bits in octal, such as \"0755\"; else those of the file replaced, or 0644." },
+    "overwrite", { type = "boolean", default = true, description = "Where false, a file that is there is an error." },
+    "append", { type = "boolean", default = false, description = "Keep what the file holds, and add content to its end." },
   },
   for_model = {
     summary = "Create or replace a whole file. Missing directories are made.",
@@ -78,17 +73,11 @@ return {
     descriptions = { append = "Add content to the file's end" },
     called = { "write", "create_file", "save_file", "write_to_file", "file_write", "new_file", "write_text_file" },
   },
-  result = {
-    type = "object",
-    required = { "path", "size_bytes", "sha256", "created" },
-    order = { "path", "size_bytes", "sha256", "created" },
-    additionalProperties = false,
-    properties = {
-      path = { type = "string", description = "Relative to the workspace; an artifact's begins with $CYNODE_ARTIFACTS_DIR." },
-      size_bytes = { type = "integer", minimum = 0, description = "Of the whole file." },
-      sha256 = { type = "string", description = "Of the whole file, in hex." },
-      created = { type = "boolean", description = "There was no such file before." },
-    },
+  result = object {
+    "path!", { type = "string", description = "Relative to the workspace; an artifact's begins with $CYNODE_ARTIFACTS_DIR." },
+    "size_bytes!", { type = "integer", minimum = 0, description = "Of the whole file." },
+    "sha256!", { type = "string", description = "Of the whole file, in hex." },
+    "created!", { type = "boolean", description = "There was no such file before." },
   },
   check = check,
   brief = true,
