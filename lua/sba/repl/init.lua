@@ -13,26 +13,22 @@ local function traced(problem)
   return debug.traceback(tostring(problem), 2)
 end
 
---- The chunk, or why there is none; and which argument is the script's first.
-local function read(arguments)
-  local name = arguments[1]
-  if name == "-e" then
-    if not arguments[2] then return nil, "-e requires code: --lua -e CODE", 3 end
-    local chunk, message = load(arguments[2], "=(command line)", "t")
-    return chunk, message, 3
-  end
+--- The chunk, or nil and why there is none.
+local function read(name, code)
+  if name == "-e" and code then return load(code, "=(command line)", "t") end
+  if name == "-e" then return nil, "-e requires code: --lua -e CODE" end
   if name and name ~= "-" and name:sub(1, 1) == "-" then
-    return nil, ("--lua does not know %s; it takes FILE, -e CODE, or - for stdin"):format(name), 2
+    return nil, ("--lua does not know %s; it takes FILE, -e CODE, or - for stdin"):format(name)
   end
-  local chunk, message = loadfile(name ~= "-" and name or nil, "t")
-  return chunk, message, 2
+  return loadfile(name ~= "-" and name or nil, "t")
 end
 
 --- Runs a script to its end; returns the exit status.
 ---@param arguments string[] as they follow --lua
 local function run_script(arguments)
-  local chunk, message, first = read(arguments)
+  local chunk, message = read(arguments[1], arguments[2])
   if not chunk then return exit.because(message, exit.FAILED) end
+  local first = arguments[1] == "-e" and 3 or 2
   _G.arg = { [0] = arguments[1] or "-", table.unpack(arguments, first) }
   local ok, problem = xpcall(chunk, traced, table.unpack(arguments, first))
   return ok and exit.OK or exit.because(type(problem) == "table" and problem.message or problem, exit.FAILED)

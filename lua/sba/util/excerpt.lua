@@ -57,12 +57,7 @@ end
 ---@param line string
 ---@return string
 function excerpt.overwritten(line)
-  local last = line:sub(-1) == "\r" and #line - 1 or #line
-  local from, at = 1, line:find("\r", 1, true)
-  while at and at < last do
-    from, at = at + 1, line:find("\r", at + 1, true)
-  end
-  return line:sub(from, last)
+  return (text.trim_end(line, "\r"):gsub("^.*\r", ""))
 end
 
 ---The last lines of a text.
