@@ -60,10 +60,8 @@ local function find(entries, criterion, number)
   end
 end
 
----The ids of steps that a text names; "step 3" counts as "step-3".
----@param evidence string
----@return string[]
-function acceptance.named_steps(evidence)
+--- The ids of steps that a text names; "step 3" counts as "step-3".
+local function named_steps(evidence)
   local ids, said = {}, evidence:lower()
   for number in said:gmatch("step[%s_-]*(%d+)") do ids[#ids + 1] = "step-" .. number end
   for number in said:gmatch("check[%s_-]*(%d+)") do ids[#ids + 1] = "check-" .. number end
@@ -72,7 +70,7 @@ end
 
 local function what_is_missing(criterion, entry, status_of)
   if not entry then return ("no entry for the criterion \"%s\""):format(criterion) end
-  local ids = acceptance.named_steps(entry.evidence)
+  local ids = named_steps(entry.evidence)
   if #ids == 0 then
     return ("the evidence for \"%s\" names no step of this job; write for example \"step-3: ...\""):format(criterion)
   end

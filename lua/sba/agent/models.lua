@@ -10,12 +10,13 @@ local models = {}
 
 local LAST_PART <const> = 5 -- a fifth
 
---- What is bounded: its name, its field, what is used, the bound.
+--- What the job bounds.
 local function bounds(run)
   local wanted, used = run.job.inference or {}, run.record.inference or {}
   return {
-    { "requests", "max_requests", used.requests or 0, wanted.max_requests },
-    { "tokens", "max_total_tokens", (used.prompt_tokens or 0) + (used.completion_tokens or 0), wanted.max_total_tokens },
+    { name = "requests", field = "max_requests", used = used.requests or 0, most = wanted.max_requests },
+    { name = "tokens", field = "max_total_tokens", most = wanted.max_total_tokens,
+      used = (used.prompt_tokens or 0) + (used.completion_tokens or 0) },
   }
 end
 
@@ -39,12 +40,11 @@ end
 ---@return failure?
 function models.exceeded(run)
   for _, bound in ipairs(bounds(run)) do
-    local name, field, used, most = table.unpack(bound, 1, 4)
-    if most and used >= most then
+    if bound.most and bound.used >= bound.most then
       return {
         code = "constraint_violation",
         message = ("the job's inference.%s is reached: %d of %d %s are used, and another request is needed"):format(
-          field, used, most, name),
+          bound.field, bound.used, bound.most, bound.name),
       }
     end
   end
@@ -93,8 +93,8 @@ function models.scarce(run)
   local remaining, most_seconds = interrupt.remaining(), run.job.constraints.max_runtime_seconds
   if remaining and remaining <= most_seconds / LAST_PART then return "time" end
   for _, bound in ipairs(bounds(run)) do
-    local name, _, used, most = table.unpack(bound, 1, 4)
-    if most and most - used <= math.max(1, most / LAST_PART) then return name end
+    local most = bound.most
+    if most and most - bound.used <= math.max(1, most / LAST_PART) then return bound.name end
   end
 end
 

@@ -34,32 +34,31 @@ function reply.new(on_text)
   }, reply)
 end
 
---- The reply cannot be read further; the first cause counts.
-local function fail(self, failure)
-  self.failure = self.failure or failure
-end
-
---- Takes a piece into account: of a text that is watched for repetitions, if there is one.
+--- Takes a piece into account: of a text that is watched for repetitions, if there is one. The first failure counts.
 local function grow(self, size, watched, piece)
   local repeated = watched and watched:add(piece)
-  if repeated then fail(self, { code = "repeats", message = "repeats one text over and over", repeated = repeated }) end
   self.size = self.size + size
-  if self.size > LIMIT then fail(self, { code = "too_large", message = ("sent a reply of more than %d bytes"):format(LIMIT) }) end
+  self.failure = self.failure
+    or repeated and { code = "repeats", message = "repeats one text over and over", repeated = repeated }
+    or self.size > LIMIT and { code = "too_large", message = ("sent a reply of more than %d bytes"):format(LIMIT) } or nil
+end
+
+--- Content and thinking are watched as one text: a reply is in the one or in the other when it repeats itself.
+local function add_text(self, list, piece)
+  list[#list + 1] = piece
+  grow(self, #piece, self.watched, piece)
 end
 
 ---@param piece any text of the content; what is no string is passed over
 function reply:add_content(piece)
   if type(piece) ~= "string" or piece == "" then return end
   if self.on_text then self.on_text(piece) end
-  self.said[#self.said + 1] = piece
-  grow(self, #piece, self.watched, piece)
+  add_text(self, self.said, piece)
 end
 
----@param piece any; content and thinking are watched as one text: a reply is in the one or in the other when it repeats itself
+---@param piece any text of the thinking, likewise
 function reply:add_thinking(piece)
-  if type(piece) ~= "string" or piece == "" then return end
-  self.thoughts[#self.thoughts + 1] = piece
-  grow(self, #piece, self.watched, piece)
+  if type(piece) == "string" then add_text(self, self.thoughts, piece) end
 end
 
 ---@param call inference.raw_call
@@ -84,25 +83,6 @@ end
 local function texts(self)
   local content, thought = calls.thinking(table.concat(self.said))
   return content, table.concat(self.thoughts) .. thought
-end
-
---- The calls of a reply in which they come as text.
-local function read_text(result, tools)
-  local found, mistake = calls.read(result.content, tools)
-  result.unreadable = mistake
-  if found then result.said, result.content = result.content, found[1].thought or "" end
-  return found or {}
-end
-
---- The calls that a model with tool calling wrote as text.
-local function find_text(result, tools)
-  local found, more = calls.find(result.content, tools)
-  if found then
-    result.content = more
-  else
-    result.unreadable, result.is_like_a_call = more, more and true
-  end
-  return found or {}
 end
 
 ---The reply of a stream that was stopped because it repeats one text over and over. Of that one is kept, so that the model is not led
@@ -140,15 +120,17 @@ function reply:finish(outcome, tools, as_text, session)
     content = content, thinking = thought, tool_calls = json.array {},
     done_reason = outcome.done_reason, prompt_tokens = outcome.prompt_tokens, completion_tokens = outcome.completion_tokens,
   }
-  local list = self.raw_calls
+  local list, more = self.raw_calls
   if outcome.done_reason == "length" then return result end -- its calls may be cut
   for _, call in ipairs(list) do call.arguments = call.fragments and table.concat(call.fragments) or call.arguments end
   if tools and as_text then
-    list = read_text(result, tools)
+    list, result.unreadable = calls.read(content, tools)
+    if list then result.said, result.content = content, list[1].thought or "" end
   elseif tools and #list == 0 then
-    list = find_text(result, tools)
+    list, more = calls.find(content, tools) -- of a model with tool calling that wrote them as text
+    if list then result.content = more else result.unreadable, result.is_like_a_call = more, more and true end
   end
-  result.tool_calls = calls.normal(table.move(list, 1, MOST_CALLS, 1, {}), tools or {}, session)
+  result.tool_calls = calls.normal(table.move(list or {}, 1, MOST_CALLS, 1, {}), tools or {}, session)
   return result
 end
 
