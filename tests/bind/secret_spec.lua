@@ -38,18 +38,18 @@ describe("native.secret", function()
     assert.is_false(secret.is_known())
     assert.is_false(secret.add "words")
     assert.is_false(secret.is_known())
-    for _, value in ipairs(secrets) do assert.are.equal(value, secret.redact(value)) end
+    for _, value in ipairs(secrets) do assert.equal(value, secret.redact(value)) end
     for _, value in ipairs(secrets) do assert.is_true(secret.add(value)) end
   end)
 
   it("finds a secret and nothing around it", function()
     for _, value in ipairs(secrets) do
       for name, encode in pairs(encodings) do
-        assert.are.equal("before [redacted] after", secret.redact("before " .. encode(value) .. " after"), name .. " of " .. value)
+        assert.equal("before [redacted] after", secret.redact("before " .. encode(value) .. " after"), name .. " of " .. value)
       end
     end
-    assert.are.equal("[redacted][redacted]", secret.redact "s3cr3ts3cr3t")
-    assert.are.equal("\0[redacted]\xC3", secret.redact "\0s3cr3t\xC3")
+    assert.equal("[redacted][redacted]", secret.redact "s3cr3ts3cr3t")
+    assert.equal("\0[redacted]\xC3", secret.redact "\0s3cr3t\xC3")
   end)
 
   it("finds a secret in base64 of a text that holds it", function()

@@ -4,9 +4,9 @@ local text = require "native.text"
 describe("native.text", function()
   it("repairs only what is broken", function()
     local same, changed = text.repair("a\0é€")
-    assert.are.equal("a\0é€", same)
+    assert.equal("a\0é€", same)
     assert.is_false(changed)
-    assert.are.same({ "a\u{FFFD}b", true }, { text.repair("a\xFFb") })
+    assert.same({ "a\u{FFFD}b", true }, { text.repair("a\xFFb") })
     assert.is_true(text.is_utf8("é"))
     assert.is_false(text.is_utf8("\xED\xA0\x80"))
   end)
@@ -25,8 +25,8 @@ describe("native.text", function()
   end)
 
   it("finds a part", function()
-    assert.are.equal(2, text.find("\0ab\0ab", "ab", 1))
-    assert.are.equal(5, text.find("\0ab\0ab", "ab", 3))
+    assert.equal(2, text.find("\0ab\0ab", "ab", 1))
+    assert.equal(5, text.find("\0ab\0ab", "ab", 3))
     assert.is_nil(text.find("ab", "ab", 2))
     assert.is_nil(text.find("ab", "b", 9))
     assert.has_error(function() text.find("a", "a", 0) end)
@@ -38,7 +38,7 @@ describe("native.text", function()
       ["one two, three"] = 4, ["a 12345"] = 7, ["修复"] = 4, [("9f8a"):rep(16)] = 58, [""] = 0,
       ["\xE4\xBF"] = 2, -- cut in the middle of a character
     } do
-      assert.are.equal(tokens, text.tokens(utf8))
+      assert.equal(tokens, text.tokens(utf8))
     end
   end)
 end)

@@ -194,7 +194,7 @@ class Between(ResumedCase):
         self.assert_end(outcome, 1, "step_failed")
         for place in (outcome.message, outcome.steps[0]["error"]):
             self.assertIn("could not be put back: d/y is kept as d/.sba-", place)
-        self.assertIn("step.not_undone", [line["event"] for line in outcome.log])
+        self.assertTrue(outcome.events("step.not_undone"))
         self.assertEqual((self.workspace / "o").read_text(), "old o\n")
 
     def test_a_forged_plan(self):

@@ -241,7 +241,7 @@ class PlaceTest(SandboxCase):
         outcome = self.run_job(self.ran(), **self.in_namespace(mounts))
         self.assertEqual(outcome.exit, 0, outcome.stderr)
         self.assertEqual(json.loads(outside.read_text())["status"], "success")
-        self.assertIn("result.in_place", [line["event"] for line in outcome.log])
+        self.assertTrue(outcome.events("result.in_place"))
 
     def test_stdout(self):
         process = self.start(self.ran(), "--result", "-")

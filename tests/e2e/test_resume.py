@@ -59,7 +59,7 @@ class ResumeTest(SandboxCase):
         self.assertEqual(outcome.steps[0], json.loads(first)["steps"][0])
         self.assertEqual(outcome.result["started_at"], json.loads(first)["started_at"])
         self.assertEqual(outcome.result["todo"]["items"][1]["note"], "interrupted, run again")
-        self.assertIn("step.interrupted", [line["event"] for line in outcome.log])
+        self.assertTrue(outcome.events("step.interrupted"))
         self.assertEqual(outcome.result["todo"]["done"], 3)
 
     def test_a_second_kill_and_a_second_resume(self):
@@ -147,7 +147,7 @@ class ResumeTest(SandboxCase):
     def test_no_journal_is_a_beginning(self):
         outcome = self.run_job(self.job(*self.counted("one")), "--resume")
         self.assertEqual((outcome.exit, self.counts()), (0, ["one"]))
-        self.assertIn("journal.missing", [line["event"] for line in outcome.log])
+        self.assertTrue(outcome.events("journal.missing"))
 
     def check_refused(self, job, words):
         journal = self.journal_file.read_bytes()
@@ -236,7 +236,7 @@ class LockTest(SandboxCase):
         for error in ("ENOLCK", "EOPNOTSUPP"):
             outcome = self.run_job(self.job(shell("true")), wrapper=sba.injecting("flock", f"error={error}"))
             self.assert_end(outcome, 0)
-            self.assertEqual([line["event"] for line in outcome.log].count("journal.not_locked"), 1)
+            self.assertEqual(len(outcome.events("journal.not_locked")), 1)
 
     def test_a_refused_job_leaves_no_journal(self):
         self.assertEqual(self.run_job("no job").exit, 2)

@@ -346,7 +346,7 @@ class Passwords(SecretCase):
         self.assert_end(outcome, 0)
         self.assert_clean(outcome, "alice:p/1")
         self.assert_clean(outcome, "alice:p%2F1")
-        warnings = [line["error"] for line in outcome.log if line["event"] == "secret.warning"]
+        warnings = [line["error"] for line in outcome.events("secret.warning")]
         self.assertEqual(len(warnings), 1)
         self.assertIn("HTTP_PROXY", warnings[0])
 
@@ -428,7 +428,7 @@ class TheToken(SecretCase):
         for path in (fifo, directory, empty, large, secret, self.root / "none"):
             outcome = self.with_file(path, self.step("list_tree", path="."), gateway=gateway)
             self.assertEqual(outcome.exit, 0, path)
-            self.assertEqual(len([line for line in outcome.log if line["event"] == "secret.warning"]), 1, path)
+            self.assertEqual(len(outcome.events("secret.warning")), 1, path)
             outcome = self.with_file(path, self.step("call_tool", tool="hello"), gateway=gateway)
             self.assertEqual(outcome.exit, 1, path)
             self.assertIn("token", outcome.message)

@@ -51,7 +51,7 @@ class Skills(AgentCase):
             self.assertIn(f"The skill {name} could not be fetched", prompt)
         self.assertNotIn("The skill good", prompt)
         self.assertNotIn("xxx", prompt)
-        missing = [line for line in outcome.log if line["event"] == "skill.missing"]
+        missing = outcome.events("skill.missing")
         self.assertEqual([(line["skill_id"], line["code"]) for line in missing],
                          [("bad", "skill_refused"), ("empty", "bad_answer"), ("huge", "too_large"), ("odd", "bad_answer")])
 

@@ -43,7 +43,7 @@ class Degenerate(AgentCase):
         self.assertIn("Your reply was stopped: it repeated", second["messages"][-1]["content"])
         self.assertLess(len(json.dumps(second)), len(json.dumps(first)) + 6000)  # it is not led on by its own words
         self.assertEqual([(body["options"] if form == "ollama" else body).get("temperature") for body in (second, third)], [1.0, usual])
-        self.assertEqual([line["level"] for line in outcome.log if line["event"] == "model.repetition"], ["warning"])
+        self.assertEqual([line["level"] for line in outcome.events("model.repetition")], ["warning"])
 
     def test_a_reply_that_repeats_itself_is_stopped(self):
         for form in FORMATS:

@@ -31,7 +31,7 @@ class TraceCase(AgentCase):
 
     @staticmethod
     def failures(outcome):
-        return [line["error"] for line in outcome.log if line["event"] == "trace.failed"]
+        return [line["error"] for line in outcome.events("trace.failed")]
 
 
 def shell(script, **more):

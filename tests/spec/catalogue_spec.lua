@@ -23,9 +23,9 @@ end
 
 describe("the catalogue", function()
   it("has every step type, and nothing wrong with one", function()
-    assert.are.equal(#catalogue.names(), #catalogue.all())
+    assert.equal(#catalogue.names(), #catalogue.all())
     for _, name in ipairs(catalogue.names()) do
-      assert.are.equal(name, catalogue.get(name).name)
+      assert.equal(name, catalogue.get(name).name)
       assert.is_nil(mistake_in(name))
     end
     assert.is_nil(catalogue.get "other")
@@ -52,7 +52,7 @@ describe("a step type", function()
         module { arguments = { type = "object", additionalProps = false } },
       ["has a mistake in its schema of result: schema.type: has the unknown type 'map'"] = module { result = { type = "map" } },
     } do
-      assert.are.equal(said, mistake_of(wrong))
+      assert.equal(said, mistake_of(wrong))
     end
     assert.is_nil(mistake_of(module {}))
     assert.matches("^cannot be loaded: module 'sba.steps.nowhere' not found", mistake_in "nowhere")
@@ -63,7 +63,7 @@ describe("a step type", function()
     assert.is_true(#list >= 4)
     for _, tool in ipairs(list) do
       loaded["sba.steps." .. tool.name] = module { name = tool.name }
-      assert.are.equal("has a name that is taken by a tool of the agent", mistake_in(tool.name))
+      assert.equal("has a name that is taken by a tool of the agent", mistake_in(tool.name))
       loaded["sba.steps." .. tool.name] = nil
     end
   end)

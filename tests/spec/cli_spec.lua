@@ -16,7 +16,7 @@ end
 
 describe("the command line", function()
   it("has the contract's defaults", function()
-    assert.are.same({
+    assert.same({
       mode = "run", job = "/job/job.json", result = "/job/result.json", workspace = "/workspace", log_format = "auto",
       resume = false, confine = "auto",
     }, parse())
@@ -26,24 +26,24 @@ describe("the command line", function()
     local function desk(...)
       return cli.parse({ ... }, {}, function(path) return path == "d/workspace" end)
     end
-    assert.are.equal("d/result.json", desk("--job", "d/job.json").result)
-    assert.are.equal("d/workspace", desk("--job", "d/job.json").workspace)
-    assert.are.equal("./result.json", desk("--job", "job.json").result)
-    assert.are.equal("/workspace", desk("--job", "job.json").workspace)
-    assert.are.equal("r", desk("--job", "job.json", "--result", "r").result)
-    assert.are.equal("-", desk("--stdin").result)
+    assert.equal("d/result.json", desk("--job", "d/job.json").result)
+    assert.equal("d/workspace", desk("--job", "d/job.json").workspace)
+    assert.equal("./result.json", desk("--job", "job.json").result)
+    assert.equal("/workspace", desk("--job", "job.json").workspace)
+    assert.equal("r", desk("--job", "job.json", "--result", "r").result)
+    assert.equal("-", desk("--stdin").result)
     local message = select(2, desk())
-    assert.are.equal(2, select(2, message:gsub("\n", "")))
+    assert.equal(2, select(2, message:gsub("\n", "")))
     assert.truthy(message:find("cynode-sba --job job.json --workspace DIR", 1, true))
-    assert.are.equal("/job/job.json", desk("--validate").job)
+    assert.equal("/job/job.json", desk("--validate").job)
   end)
 
   it("takes a value behind a space or an equals sign, with one dash or two", function()
     for _, argv in ipairs { { "--job", "x=y" }, { "--job=x=y" }, { "-job", "x=y" }, { "-job=x=y" } } do
-      assert.are.equal("x=y", cli.parse(argv, {}, everywhere).job)
+      assert.equal("x=y", cli.parse(argv, {}, everywhere).job)
     end
-    assert.are.equal("-", parse("--job", "-").job)
-    assert.are.equal("--odd", parse("--job", "--odd").job)
+    assert.equal("-", parse("--job", "-").job)
+    assert.equal("--odd", parse("--job", "--odd").job)
   end)
 
   it("lets an option beat its variable, and the first variable the next", function()
@@ -51,49 +51,49 @@ describe("the command line", function()
       SBA_JOB_PATH = "variable", SBA_WORKSPACE = "", CYNODE_WORKSPACE_DIR = "second", SBA_USER = "u", SBA_LOG_FORMAT = "json",
     }
     local settings = cli.parse({ "--job", "option" }, environment, everywhere)
-    assert.are.same({ "option", "second", "u", "json" }, { settings.job, settings.workspace, settings.user, settings.log_format })
+    assert.same({ "option", "second", "u", "json" }, { settings.job, settings.workspace, settings.user, settings.log_format })
     environment.SBA_WORKSPACE = "first"
-    assert.are.equal("first", cli.parse({}, environment, everywhere).workspace)
-    assert.are.equal("variable", cli.parse({}, environment, everywhere).job)
+    assert.equal("first", cli.parse({}, environment, everywhere).workspace)
+    assert.equal("variable", cli.parse({}, environment, everywhere).job)
   end)
 
   it("reads stdin and writes stdout when told, but for what an option names", function()
     local environment = { SBA_STDIN_STDOUT = "true", SBA_JOB_PATH = "variable", SBA_RESULT_PATH = "variable" }
     local settings = cli.parse({}, environment, everywhere)
-    assert.are.equal("-", settings.job)
-    assert.are.equal("-", settings.result)
+    assert.equal("-", settings.job)
+    assert.equal("-", settings.result)
     settings = cli.parse({ "--result", "file" }, environment, everywhere)
-    assert.are.equal("-", settings.job)
-    assert.are.equal("file", settings.result)
-    assert.are.equal("-", parse("--stdin").result)
+    assert.equal("-", settings.job)
+    assert.equal("file", settings.result)
+    assert.equal("-", parse("--stdin").result)
     environment.SBA_STDIN_STDOUT = "TRUE"
-    assert.are.equal("-", cli.parse({}, environment, everywhere).job)
+    assert.equal("-", cli.parse({}, environment, everywhere).job)
     environment.SBA_STDIN_STDOUT = "false"
-    assert.are.equal("variable", cli.parse({}, environment, everywhere).job)
+    assert.equal("variable", cli.parse({}, environment, everywhere).job)
     environment.SBA_STDIN_STDOUT = "perhaps"
     assert.matches("SBA_STDIN_STDOUT", select(2, cli.parse({}, environment, everywhere)))
   end)
 
   it("runs a job where its own name is the only argument", function()
     for _, name in ipairs { "cynode-sba", "/usr/local/bin/cynode-sba" } do
-      assert.are.equal("run", parse(name).mode)
+      assert.equal("run", parse(name).mode)
       assert.matches("is not an option", select(2, parse(name, "--stdin")))
     end
   end)
 
   it("takes a job without its option", function()
-    assert.are.equal("job.json", parse("job.json", "--stdin").job)
-    assert.are.equal("d/result.json", cli.parse({ "--workspace", "w", "d/job.json" }, {}, function() return false end).result)
-    assert.are.equal("not-cynode-sba", parse("not-cynode-sba").job)
+    assert.equal("job.json", parse("job.json", "--stdin").job)
+    assert.equal("d/result.json", cli.parse({ "--workspace", "w", "d/job.json" }, {}, function() return false end).result)
+    assert.equal("not-cynode-sba", parse("not-cynode-sba").job)
   end)
 
   it("takes a task in place of a job", function()
     local function nowhere() return false end
     local environment = { SBA_WORKSPACE = "/elsewhere", SBA_STDIN_STDOUT = "true" }
     local settings = cli.parse({ "--task", "do it", "--check", "a", "--check=b", "--model", "m", "--time", "45m" }, environment, nowhere)
-    assert.are.same({ "do it", { "a", "b" }, "m", 2700, "." },
+    assert.same({ "do it", { "a", "b" }, "m", 2700, "." },
       { settings.task, settings.check, settings.model, settings.time, settings.workspace })
-    assert.are.equal("w", parse("--task", "x", "--workspace", "w").workspace)
+    assert.equal("w", parse("--task", "x", "--workspace", "w").workspace)
     for _, more in ipairs { { "--job", "j" }, { "j" }, { "--result", "r" }, { "--stdin" }, { "--resume" }, { "--idle" } } do
       assert.matches("%-%-task and %-%-%l+ cannot be combined", refusal("--task", "x", table.unpack(more)))
     end
@@ -104,18 +104,18 @@ describe("the command line", function()
   end)
 
   it("knows the modes and their values", function()
-    assert.are.equal("validate", parse("--validate").mode)
-    assert.are.same({ "file" }, parse("--validate", "file").values)
-    assert.are.same({ "-", "b" }, parse("--validate", "-", "b", "--job", "x").values)
-    assert.are.same({ "file" }, parse("--validate=file").values)
-    assert.are.same({}, parse("--validate", "--job", "x").values)
-    assert.are.same({ "steps" }, parse("--schema", "steps").values)
-    assert.are.same({ "zsh" }, parse("--completion", "zsh").values)
-    assert.are.equal("help", parse("-h").mode)
-    assert.are.equal("version", parse("-V").mode)
-    assert.are.same({ "-e", "code", "--job" }, parse("--lua", "-e", "code", "--job").script)
-    assert.are.same({}, parse("--lua").script)
-    for _, mode in ipairs { "idle", "version", "help" } do assert.are.equal(mode, parse("--" .. mode).mode) end
+    assert.equal("validate", parse("--validate").mode)
+    assert.same({ "file" }, parse("--validate", "file").values)
+    assert.same({ "-", "b" }, parse("--validate", "-", "b", "--job", "x").values)
+    assert.same({ "file" }, parse("--validate=file").values)
+    assert.same({}, parse("--validate", "--job", "x").values)
+    assert.same({ "steps" }, parse("--schema", "steps").values)
+    assert.same({ "zsh" }, parse("--completion", "zsh").values)
+    assert.equal("help", parse("-h").mode)
+    assert.equal("version", parse("-V").mode)
+    assert.same({ "-e", "code", "--job" }, parse("--lua", "-e", "code", "--job").script)
+    assert.same({}, parse("--lua").script)
+    for _, mode in ipairs { "idle", "version", "help" } do assert.equal(mode, parse("--" .. mode).mode) end
     assert.is_true(parse("--resume").resume)
   end)
 

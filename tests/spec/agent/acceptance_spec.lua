@@ -38,7 +38,7 @@ describe("acceptance", function()
       ["check-3 passed"] = "not a step of this job",
     } do
       local list, missing = judge({ "x" }, { entry("x", evidence) })
-      assert.are.equal(null, list[1].met)
+      assert.equal(null, list[1].met)
       assert.matches(words, missing[1])
     end
     assert.same({}, (select(2, judge({ "x" }, { entry("x", "step-2 failed, step-1 did it") }))))

@@ -140,7 +140,7 @@ describe("its price", function()
     local talk = conversation.new(1000, { said(PROSE) })
     for _, count in ipairs { 0, 5, 100 } do talk:learn(0, count) end
     talk:learn(0, nil)
-    assert.are.same({ 1000, 8 + text.tokens(PROSE) }, { talk.tools, talk:of(talk.messages[1]) })
+    assert.same({ 1000, 8 + text.tokens(PROSE) }, { talk.tools, talk:of(talk.messages[1]) })
   end)
 
   it("keeps the price a token of a message that is shortened", function()

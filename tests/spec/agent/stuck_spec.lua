@@ -49,7 +49,7 @@ describe("stuck", function()
         found[#found + 1] = watch:answered("run_command", { shell = "echo " .. i % length }, "done", CHANGED)
       end
       assert.equal("end", found[#found], length)
-      assert.are.same({ "warn", length + 1 }, { found[1], #found })
+      assert.same({ "warn", length + 1 }, { found[1], #found })
     end
   end)
 
@@ -93,7 +93,7 @@ describe("stuck", function()
       repeated(watch, 1)
       seen[i] = watch:temperature() or false
     end
-    assert.are.same({ false, 1.0, 1.2 }, seen)
+    assert.same({ false, 1.0, 1.2 }, seen)
     watch:answered("read_file", { path = "a" }, "x", QUICK)
     assert.is_nil(watch:temperature())
     watch:could_not_read()

@@ -32,21 +32,21 @@ describe("a call of a gateway's tool", function()
     } do
       failure = http.failure(code, "it failed")
       local answer, made = call()
-      assert.are.equal(tries, made, code)
-      assert.are.equal(tries == 3, answer ~= nil, code)
+      assert.equal(tries, made, code)
+      assert.equal(tries == 3, answer ~= nil, code)
     end
   end)
 
   it("has its time for all tries together", function()
     failure = http.failure("connection_refused", "it failed")
     call { until_when = 1e9 }
-    assert.are.same({ 1e9, 1e9, 1e9 }, ends)
+    assert.same({ 1e9, 1e9, 1e9 }, ends)
   end)
 
   it("is made again after any transient failure where the caller allows it", function()
     for code, tries in pairs { cut_off = 3, gateway_failed = 1, slow_answer = 1 } do
       failure = http.failure(code, "it failed")
-      assert.are.equal(tries, select(2, call { repeatable = true }), code)
+      assert.equal(tries, select(2, call { repeatable = true }), code)
     end
   end)
 end)

@@ -9,15 +9,15 @@ end
 describe("x-mcp-header", function()
   it("is found below properties, however deep", function()
     local found = wanted [[{"properties":{"a":{"type":"object","properties":{"b":{"type":"integer","x-mcp-header":"B"}}}}}]]
-    assert.are.same({ { name = "B", path = { "a", "b" } } }, found)
-    assert.are.same({ "Mcp-Param-B: 7" }, modern.lines(found, { a = { b = 7.0 } }))
+    assert.same({ { name = "B", path = { "a", "b" } } }, found)
+    assert.same({ "Mcp-Param-B: 7" }, modern.lines(found, { a = { b = 7.0 } }))
     for _, arguments in ipairs { {}, { a = json.null }, { a = 1 }, { a = { b = json.null } }, { a = { b = 1.5 } }, { a = { b = {} } } } do
-      assert.are.same({}, modern.lines(found, arguments))
+      assert.same({}, modern.lines(found, arguments))
     end
   end)
 
   it("may be the name of an argument", function()
-    assert.are.same({}, wanted [[{"properties":{"x-mcp-header":{"type":"string"}}}]])
+    assert.same({}, wanted [[{"properties":{"x-mcp-header":{"type":"string"}}}]])
   end)
 
   for _, schema in ipairs {
@@ -51,6 +51,6 @@ describe("a header's value", function()
     [""] = "", ["us west"] = "us west", [" a"] = "=?base64?IGE=?=", ["a "] = "=?base64?YSA=?=", ["a\tb"] = "=?base64?YQli?=",
     ["ü"] = "=?base64?w7w=?=", ["a\r\nX: 1"] = "=?base64?YQ0KWDogMQ==?=", ["=?base64?YQ==?="] = "=?base64?PT9iYXNlNjQ/WVE9PT89?=",
   } do
-    it(("%q is sent as %s"):format(value, encoded), function() assert.are.equal(encoded, modern.encoded(value)) end)
+    it(("%q is sent as %s"):format(value, encoded), function() assert.equal(encoded, modern.encoded(value)) end)
   end
 end)

@@ -3,9 +3,9 @@ local rules = require "sba.gateway.rules"
 
 describe("a tool's name for models", function()
   it("is letters, digits, _ and -, once, at most 64", function()
-    assert.are.equal("artifact_put", rules.mapped("artifact.put", {}))
-    assert.are.equal("a_b_c-d_", rules.mapped("a b/c-dß", {}))
-    assert.are.equal("a____", rules.mapped("a\xFF\n\0.", {}))
+    assert.equal("artifact_put", rules.mapped("artifact.put", {}))
+    assert.equal("a_b_c-d_", rules.mapped("a b/c-dß", {}))
+    assert.equal("a____", rules.mapped("a\xFF\n\0.", {}))
     local taken, long = {}, ("x"):rep(100)
     for _ = 1, 12 do
       local name = rules.mapped(long, taken)
@@ -23,13 +23,13 @@ describe("the rules", function()
 
   it("never open what no job may call", function()
     for _, tool in ipairs { "db.x", "DB.X", " node.list", "sandbox.exec", "skills.create", "skills.update", "skills.delete\n" } do
-      assert.are.equal("tool_forbidden", code(tool, true), tool)
+      assert.equal("tool_forbidden", code(tool, true), tool)
     end
   end)
 
   it("open the outside where the job may go there", function()
     for _, tool in ipairs { "web.fetch", "web.search", "web.anything", "api.call" } do
-      assert.are.equal("ext_net_required", code(tool, false))
+      assert.equal("ext_net_required", code(tool, false))
       assert.is_nil(code(tool, true))
     end
   end)

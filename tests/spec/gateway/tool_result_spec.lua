@@ -28,7 +28,7 @@ describe("structured content", function()
   it("is left out where it is the content itself", function() -- server-filesystem, read_media_file
     local image = '{"type":"image","mimeType":"image/png","data":"aGVsbG8="}'
     local answer = of(image, '{"content":[' .. image .. "]}")
-    assert.are.equal("[image, image/png, 5 bytes]", answer.content)
+    assert.equal("[image, image/png, 5 bytes]", answer.content)
     assert.is_nil(answer.structured)
   end)
 
@@ -44,22 +44,22 @@ describe("structured content", function()
   it("is kept once where there is no text, and where a plain answer is all there is", function()
     local value = { a = json.array { 1, json.null }, b = {} }
     for _, answer in ipairs { of("", '{"a":[1,null],"b":{}}'), tool_result.of_plain(value) } do
-      assert.are.same({ content = '{"a":[1,null],"b":{}}', is_error = false, parts = json.array {} }, answer)
+      assert.same({ content = '{"a":[1,null],"b":{}}', is_error = false, parts = json.array {} }, answer)
     end
-    assert.are.equal("words", tool_result.of_plain("words").content)
+    assert.equal("words", tool_result.of_plain("words").content)
     assert.is_nil(tool_result.of_plain("words").structured)
   end)
 
   it("is shown without base64 in a plain answer", function()
     local answer = tool_result.of_plain { content_bytes_base64 = ("iVB0"):rep(1000) }
-    assert.are.equal('{"content_bytes_base64":"[base64, 3000 bytes]"}', answer.content)
-    assert.are.equal(4000, #answer.structured.content_bytes_base64)
+    assert.equal('{"content_bytes_base64":"[base64, 3000 bytes]"}', answer.content)
+    assert.equal(4000, #answer.structured.content_bytes_base64)
   end)
 
   it("is shown without base64 where there is no text", function()
     local data = ("iVB0"):rep(1000)
     local answer = of('{"type":"image","mimeType":"image/png","data":"' .. data .. '"}', '{"result":{"data":"' .. data .. '","n":1}}')
-    assert.are.equal('[image, image/png, 3000 bytes]\n{"result":{"data":"[base64, 3000 bytes]","n":1}}', answer.content)
-    assert.are.equal(data, answer.structured.result.data)
+    assert.equal('[image, image/png, 3000 bytes]\n{"result":{"data":"[base64, 3000 bytes]","n":1}}', answer.content)
+    assert.equal(data, answer.structured.result.data)
   end)
 end)

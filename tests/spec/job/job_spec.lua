@@ -29,7 +29,7 @@ local function lines_of(text, environment)
 end
 
 local function check(fields, ...)
-  assert.are.same({ ... }, (lines_of(text_of(fields))))
+  assert.same({ ... }, (lines_of(text_of(fields))))
 end
 
 describe("job.parse", function()
@@ -55,7 +55,7 @@ describe("job.parse", function()
       "context": {"baseline_context": "b", "project_context": "p", "task_context": "t", "requirements": ["r"],
         "acceptance_criteria": ["c"], "preferences": {}, "additional_context": "a", "skill_ids": ["s"], "skills": null},
       "steps": []}]], catalogue, {}))
-    assert.are.equal("agent_inference", parsed.execution_mode)
+    assert.equal("agent_inference", parsed.execution_mode)
   end)
 
   it("resolves steps", function()
@@ -65,11 +65,11 @@ describe("job.parse", function()
         { id = "mine", type = "run_command", arguments = { shell = "true", cwd = "d" } },
       },
     }, catalogue, {}))
-    assert.are.same({
+    assert.same({
       { id = "step-1", type = "read_file", arguments = { path = "x", max_bytes = 5 } },
       { id = "mine", type = "run_command", arguments = { shell = "true", working_dir = "d" } },
     }, parsed.steps)
-    assert.are.equal("integer", math.type(parsed.steps[1].arguments.max_bytes))
+    assert.equal("integer", math.type(parsed.steps[1].arguments.max_bytes))
     assert.is_false(parsed.constraints.ext_net_allowed)
   end)
 
@@ -102,9 +102,9 @@ describe("job.parse", function()
   it("wants a version of major 1", function()
     for _, good in ipairs { "1.0", "1.7", "1.10" } do check { protocol_version = good } end
     for _, bad in ipairs { "1", "1.", "v1.0", "1.0.0", " 1.0", "1.0\n", "", "2.0", "0.9", "10.0", "11.0" } do
-      assert.are.equal(1, #lines_of(text_of { protocol_version = bad }), bad)
+      assert.equal(1, #lines_of(text_of { protocol_version = bad }), bad)
     end
-    assert.are.equal(1, #lines_of(text_of { protocol_version = 1.0 }))
+    assert.equal(1, #lines_of(text_of { protocol_version = 1.0 }))
   end)
 
   it("wants ids that are unique, defaults included", function()
@@ -118,7 +118,7 @@ describe("job.parse", function()
   end)
 
   it("lets only an agent's job leave out steps", function()
-    assert.are.same({ "/steps: is missing; expected an array (only a job of agent_inference may leave it out)" },
+    assert.same({ "/steps: is missing; expected an array (only a job of agent_inference may leave it out)" },
       (lines_of(text_of({}, "steps"))))
     local parsed = assert(job.parse(text_of({ execution_mode = "agent_inference" }, "steps"), catalogue, {}))
     assert.is_true(json.is_array(parsed.steps))
@@ -135,11 +135,11 @@ describe("job.parse", function()
       context = { requirements = null, skills = null, agents_md = nil, preferences = null },
       constraints = { max_runtime_seconds = 1, max_output_bytes = 1, ext_net_allowed = null },
     }, catalogue, {}))
-    assert.are.same({ id = "step-1", type = "run_command", arguments = { shell = "true", working_dir = "." } }, parsed.steps[1])
+    assert.same({ id = "step-1", type = "run_command", arguments = { shell = "true", working_dir = "." } }, parsed.steps[1])
     assert.is_false(parsed.constraints.ext_net_allowed)
     assert.is_nil(parsed.persona)
-    assert.are.same({}, parsed.context)
-    assert.are.equal(1, #lines_of(text_of { job_id = null }))
+    assert.same({}, parsed.context)
+    assert.equal(1, #lines_of(text_of { job_id = null }))
   end)
 
   it("refuses numbers that lose digits where they count, and passes them on in a tool's arguments", function()
@@ -148,10 +148,10 @@ describe("job.parse", function()
       return (text_of { steps = { { type = "call_tool", arguments = arguments } } }:gsub('"LONG"', long))
     end
     local parsed = assert(job.parse(with { tool = "t", arguments = { id = "LONG" } }, catalogue, {}))
-    assert.are.equal('{"id":' .. long .. "}", json.encode(parsed.steps[1].arguments.arguments))
+    assert.equal('{"id":' .. long .. "}", json.encode(parsed.steps[1].arguments.arguments))
     local wrong = text_of { constraints = { max_runtime_seconds = "LONG", max_output_bytes = 1 } }:gsub('"LONG"', long)
     local _, failure = job.parse(wrong, catalogue, {})
-    assert.are.equal("/constraints/max_runtime_seconds", failure.errors[1].pointer)
+    assert.equal("/constraints/max_runtime_seconds", failure.errors[1].pointer)
     assert.matches("the number " .. long .. ", which has more digits than a double holds", failure.message, 1, true)
   end)
 
@@ -169,7 +169,7 @@ describe("job.parse", function()
     } do
       local kind, pointer, arguments = table.unpack(one)
       local _, failure = job.parse(text_of { steps = { { type = kind, arguments = arguments } } }, catalogue, {})
-      assert.are.equal("/steps/0/arguments/" .. pointer, failure.errors[1].pointer)
+      assert.equal("/steps/0/arguments/" .. pointer, failure.errors[1].pointer)
       assert.matches("a string without NUL", failure.message)
     end
     for _, name in ipairs { nul, "A=B", "" } do
@@ -182,33 +182,33 @@ describe("job.parse", function()
     local inference = { allowed_models = { "m" } }
     local step = { { type = "run_command", arguments = { shell = "true" } } }
     local function mode(fields, environment) return assert(job.parse(text_of(fields), catalogue, environment or {})).execution_mode end
-    assert.are.equal("direct_steps", mode {})
-    assert.are.equal("agent_inference", mode { inference = inference })
-    assert.are.equal("direct_steps", mode { inference = inference, steps = step })
-    assert.are.equal("agent_inference", mode { execution_mode = "agent_inference", steps = step })
-    assert.are.equal("direct_steps", mode({ execution_mode = "agent_inference" }, { SBA_DIRECT_STEPS = "1" }))
-    assert.are.equal("agent_inference", mode({ steps = step }, { SBA_EXECUTION_MODE = "agent_inference", SBA_DIRECT_STEPS = "1" }))
-    assert.are.equal("agent_inference", mode({ inference = inference }, { SBA_EXECUTION_MODE = "", SBA_DIRECT_STEPS = "0" }))
-    assert.are.equal("agent_inference", mode({ steps = step }, { SBA_EXECUTION_MODE = " agent_inference\n" }))
-    assert.are.equal("direct_steps", mode({ inference = inference }, { SBA_DIRECT_STEPS = " TRUE " }))
-    assert.are.same({ '(job): the environment variable SBA_EXECUTION_MODE must be direct_steps or agent_inference, not "fast"' },
+    assert.equal("direct_steps", mode {})
+    assert.equal("agent_inference", mode { inference = inference })
+    assert.equal("direct_steps", mode { inference = inference, steps = step })
+    assert.equal("agent_inference", mode { execution_mode = "agent_inference", steps = step })
+    assert.equal("direct_steps", mode({ execution_mode = "agent_inference" }, { SBA_DIRECT_STEPS = "1" }))
+    assert.equal("agent_inference", mode({ steps = step }, { SBA_EXECUTION_MODE = "agent_inference", SBA_DIRECT_STEPS = "1" }))
+    assert.equal("agent_inference", mode({ inference = inference }, { SBA_EXECUTION_MODE = "", SBA_DIRECT_STEPS = "0" }))
+    assert.equal("agent_inference", mode({ steps = step }, { SBA_EXECUTION_MODE = " agent_inference\n" }))
+    assert.equal("direct_steps", mode({ inference = inference }, { SBA_DIRECT_STEPS = " TRUE " }))
+    assert.same({ '(job): the environment variable SBA_EXECUTION_MODE must be direct_steps or agent_inference, not "fast"' },
       (lines_of(text_of(), { SBA_EXECUTION_MODE = "fast" })))
-    assert.are.equal(1, #lines_of(text_of(), { SBA_DIRECT_STEPS = "yes" }))
+    assert.equal(1, #lines_of(text_of(), { SBA_DIRECT_STEPS = "yes" }))
   end)
 
   it("gives back the ids that can be read", function()
     local _, failure = job.parse(text_of { task_id = 5 }, catalogue, { CYNODE_JOB_ID = "ej", CYNODE_TASK_ID = "et" })
-    assert.are.same({ "j", "et" }, { failure.job_id, failure.task_id })
+    assert.same({ "j", "et" }, { failure.job_id, failure.task_id })
   end)
 
   it("says all errors in one line", function()
     local _, failure = lines_of("{}")
-    assert.are.equal("the job is not valid: /protocol_version: is missing; expected a string, such as \"1.0\"; /job_id: is missing; "
+    assert.equal("the job is not valid: /protocol_version: is missing; expected a string, such as \"1.0\"; /job_id: is missing; "
       .. "expected a non-empty string; /task_id: is missing; expected a non-empty string; /constraints: is missing; "
       .. "expected an object; /steps: is missing; expected an array (only a job of agent_inference may leave it out)", failure.message)
-    assert.are.equal("schema_validation", failure.code)
+    assert.equal("schema_validation", failure.code)
     _, failure = lines_of("{'a'}")
-    assert.are.equal("the job is not valid: (job): line 1, column 2: expected a member name in double quotes, found '''", failure.message)
+    assert.equal("the job is not valid: (job): line 1, column 2: expected a member name in double quotes, found '''", failure.message)
   end)
 end)
 
@@ -234,8 +234,8 @@ describe("the job's schema", function()
 
   it("is printed with the step types in it", function()
     local document = assert(json.decode(about.schemas.job()))
-    assert.are.equal(catalogue.get("read_file").summary, document["$defs"].read_file.properties.type.description)
-    assert.are.equal("#/$defs/apply_unified_diff", document.properties.steps.items.oneOf[1]["$ref"])
+    assert.equal(catalogue.get("read_file").summary, document["$defs"].read_file.properties.type.description)
+    assert.equal("#/$defs/apply_unified_diff", document.properties.steps.items.oneOf[1]["$ref"])
     assert.is_truthy(json.decode(about.schemas.steps()).properties.run_command.properties.arguments.properties.cwd)
   end)
 end)

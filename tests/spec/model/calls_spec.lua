@@ -25,18 +25,18 @@ describe("calls.read", function()
     it("reads " .. content:gsub("\n", " "), function()
       local call, mistake = read(content)
       assert.is_nil(mistake)
-      assert.are.same({ "read_file", { path = "a" } }, { call.name, call.arguments })
+      assert.same({ "read_file", { path = "a" } }, { call.name, call.arguments })
     end)
   end
 
   it("leaves arguments in a string to be read later, and the thought with the call", function()
-    assert.are.equal('{"path":"a"}', read('{"tool":"read_file","arguments":"{\\"path\\":\\"a\\"}"}').arguments)
-    assert.are.equal("hm", read(CALL).thought)
+    assert.equal('{"path":"a"}', read('{"tool":"read_file","arguments":"{\\"path\\":\\"a\\"}"}').arguments)
+    assert.equal("hm", read(CALL).thought)
   end)
 
   it("reads several marked calls", function()
     local _, _, found = read("<tool_call>" .. CALL .. "</tool_call>\n<tool_call>" .. CALL .. "</tool_call>")
-    assert.are.equal(2, #found)
+    assert.equal(2, #found)
   end)
 
   it("says why there is none", function()
@@ -76,8 +76,8 @@ describe("calls.find", function()
     it("reads a call as text: " .. form, function()
       for _, said in ipairs { "", "I look.\n", "I look at `a`, \"x\n\n", "```c\nint a[] = {'\"'};\n```\nSo:\n", "1 {\n" } do
         local found, before = calls.find(said .. written .. "\n", tools)
-        assert.are.same({ { name = "read_file", arguments = { path = "a" } } }, found, said)
-        assert.are.equal((said:gsub("%s+$", "")), before)
+        assert.same({ { name = "read_file", arguments = { path = "a" } } }, found, said)
+        assert.equal((said:gsub("%s+$", "")), before)
       end
     end)
 
@@ -97,10 +97,10 @@ describe("calls.find", function()
     for _, form in ipairs { "Hermes", "Qwen 3 Coder", "GLM", "MiniMax", "Mistral, newer", "JSON fence" } do
       local second = FORMS[form]:gsub(">a<", ">b<"):gsub('"a"', '"b"'):gsub("\na\n", "\nb\n")
       local found, before = calls.find("Now:\n" .. FORMS[form] .. "\n" .. second, tools)
-      assert.are.equal("Now:", before)
-      assert.are.same({ "a", "b", nil }, { found[1].arguments.path, found[2].arguments.path, found[3] }, form)
+      assert.equal("Now:", before)
+      assert.same({ "a", "b", nil }, { found[1].arguments.path, found[2].arguments.path, found[3] }, form)
     end
-    assert.are.equal(2, #calls.find("[" .. CALL .. "," .. CALL .. "]", tools))
+    assert.equal(2, #calls.find("[" .. CALL .. "," .. CALL .. "]", tools))
   end)
 
   it("keeps what stands in the arguments", function()
@@ -110,14 +110,14 @@ describe("calls.find", function()
       '<tool_call>{"name": "read_file", "arguments": %s}</tool_call>', '```json\n{"name": "read_file", "arguments": %s}\n```',
       '[TOOL_CALLS]read_file[ARGS]%s', 'to=functions.read_file<|message|>%s<|call|>',
     } do
-      assert.are.equal(content, calls.find(form:gsub("%%s", (arguments:gsub("%%", "%%%%"))), tools)[1].arguments.path, form)
+      assert.equal(content, calls.find(form:gsub("%%s", (arguments:gsub("%%", "%%%%"))), tools)[1].arguments.path, form)
     end
     local tagged = "<function=read_file><parameter=path>\n  if a < b:\n    \"x\"\n\n</parameter>"
       .. "<parameter=lines>[1, 2]</parameter></function>"
     local typed = { { name = "read_file", parameters = { type = "object", properties = {
       path = { type = "string" }, lines = { type = "array", items = { type = "integer" } },
     } } } }
-    assert.are.same({ path = "  if a < b:\n    \"x\"\n", lines = { 1, 2 } }, calls.find(tagged, typed)[1].arguments)
+    assert.same({ path = "  if a < b:\n    \"x\"\n", lines = { 1, 2 } }, calls.find(tagged, typed)[1].arguments)
   end)
 
   it("says what is wrong with a call", function()
@@ -165,7 +165,7 @@ describe("calls.find", function()
   it("takes the mark of an argument's end inside an argument for a part of it", function()
     local content = "<tool_call>\n<function=read_file>\n<parameter=path>\n<r><parameter>1</parameter></r>\nmore\n"
       .. "</parameter>\n</function>\n</tool_call>"
-    assert.are.equal("<r><parameter>1</parameter></r>\nmore", calls.find(content, tools)[1].arguments.path)
+    assert.equal("<r><parameter>1</parameter></r>\nmore", calls.find(content, tools)[1].arguments.path)
   end)
 end)
 
@@ -174,11 +174,11 @@ describe("calls.arguments", function()
     for _, given in ipairs {
       { a = 1 }, '{"a":1}', ' {"a":1}\n', json.encode '{"a":1}',
     } do
-      assert.are.same({ a = 1 }, (calls.arguments(given)))
+      assert.same({ a = 1 }, (calls.arguments(given)))
     end
     for _, given in ipairs { "", "  ", "{}", "null", json.null, json.array {}, {}, "[]" } do
       local arguments, mistake = calls.arguments(given)
-      assert.are.equal("{}", json.encode(arguments))
+      assert.equal("{}", json.encode(arguments))
       assert.is_nil(mistake)
     end
   end)
@@ -190,7 +190,7 @@ describe("calls.arguments", function()
       ['{"n":9007199254740993}'] = { n = 9007199254740993 },
       ['{"a":"\\"\n,]"}'] = { a = '"\n,]' },
     } do
-      assert.are.same(arguments, (calls.arguments(given)))
+      assert.same(arguments, (calls.arguments(given)))
     end
     for _, given in ipairs { '{"a":"x\n}', '{"a":1,,}', "{,}", '{"a":[,]}', '{"a":"echo "x\n""}', '{"a":"x\\\n"}', '{"a":,}' } do
       assert.is_nil((calls.arguments(given)))
@@ -225,10 +225,10 @@ describe("calls.name", function()
       bash = "run_command", Bash = "run_command", runShell = "run_command", ["functions.run-shell"] = "run_command",
       ["artifact.put"] = "artifact_put", -- as the gateway calls it
     } do
-      assert.are.equal(name, calls.name(given, names), given)
+      assert.equal(name, calls.name(given, names), given)
     end
     local both = { { name = "run_command", called = { "bash" } }, { name = "bash", exact = true } }
-    assert.are.equal("bash", calls.name("bash", both), "a tool that has the name comes first")
+    assert.equal("bash", calls.name("bash", both), "a tool that has the name comes first")
   end)
 
   it("guesses nothing else", function()
@@ -257,14 +257,14 @@ describe("calls.normal", function()
   it("keeps the arguments as they were written, where that is JSON", function()
     local session, names = { calls = 0, ids = {} }, { { name = "x" } }
     for given, written in pairs { ['{"a" :1}'] = '{"a" :1}', ['{"a":1,}'] = false, ['"{}"'] = false } do
-      assert.are.equal(written, calls.normal({ { name = "x", arguments = given } }, names, session)[1].written or false)
+      assert.equal(written, calls.normal({ { name = "x", arguments = given } }, names, session)[1].written or false)
     end
   end)
 
   it("keeps an unknown name, for the caller to refuse", function()
     local given = { { name = "nothing_like_it" }, { name = json.null } }
     local list = calls.normal(given, { { name = "x_y" } }, { calls = 0, ids = {} })
-    assert.are.same({ "nothing_like_it", "(no name)" }, { list[1].name, list[2].name })
+    assert.same({ "nothing_like_it", "(no name)" }, { list[1].name, list[2].name })
   end)
 end)
 
@@ -279,7 +279,7 @@ describe("calls.thinking", function()
     { "write <think>x</think> there", "write <think>x</think> there", "" },
     { "<think>a<think>b</think>c</think>d", "c</think>d", "a<think>b" },
   } do
-    it(("splits %q"):format(case[1]), function() assert.are.same({ case[2], case[3] }, split(case[1])) end)
+    it(("splits %q"):format(case[1]), function() assert.same({ case[2], case[3] }, split(case[1])) end)
   end
 
   it("takes a long text that a search which goes back would not end", function()

@@ -52,13 +52,13 @@ end
 
 local function holds(result, failure)
   if not result then
-    assert.are.equal("string", type(failure.message))
+    assert.equal("string", type(failure.message))
     assert.is_nil(failure.message:find "%c")
     return
   end
-  assert.are.same({ "string", "string", "string" }, { type(result.content), type(result.thinking), type(result.done_reason) })
+  assert.same({ "string", "string", "string" }, { type(result.content), type(result.thinking), type(result.done_reason) })
   for _, call in ipairs(result.tool_calls) do
-    assert.are.same({ "string", "string", "table" }, { type(call.id), type(call.name), type(call.arguments) })
+    assert.same({ "string", "string", "table" }, { type(call.id), type(call.name), type(call.arguments) })
   end
   assert.is_truthy(json.decode(json.encode(result)))
 end
@@ -117,7 +117,7 @@ describe("a reader", function()
       { { 0, "x", "read_file", '{"pa' }, { 0, "x", "read_file", 'th":"a"}' }, { 1, "y", "read_file", '{"path":"b"}' } },
       { { 0, nil, "read_file", { path = "a" } }, { 1, nil, "read_file", '{"path":"b"}' } },
     } do
-      assert.are.same(two, calls_of(fragments))
+      assert.same(two, calls_of(fragments))
     end
   end)
 end)
@@ -146,7 +146,7 @@ describe("a list or a description", function()
           assert.is_true(served ~= nil or type(failure.message) == "string")
           for _, one in ipairs(served or {}) do
             local description = dialect.describe({ base = "http://host" }, one)
-            assert.are.equal("integer", math.type(description.context_length))
+            assert.equal("integer", math.type(description.context_length))
           end
         end
       end)

@@ -11,7 +11,7 @@ describe("tools.json", function()
         path = { type = "string", description = "100% of it", printed = { title = "x" } },
       },
     }
-    assert.are.equal('{"type":"object","properties":{"path":{"type":"string","description":"100% of it"},"lines":{"type":"array",'
+    assert.equal('{"type":"object","properties":{"path":{"type":"string","description":"100% of it"},"lines":{"type":"array",'
       .. '"items":{"type":"object","properties":{"b":{},"a":{"type":"integer"}}}}},"required":["path"]}',
       tools_of.json({ { name = "a", parameters = parameters } }):match '"parameters":(.*)}}%]$')
   end)
@@ -20,10 +20,10 @@ describe("tools.json", function()
     local tools = json.decode(tools_of.json {
       { name = "a", description = "100% \"quoted\"", parameters = { type = "object" } }, { name = "b" },
     })
-    assert.are.same({ type = "function", ["function"] = {
+    assert.same({ type = "function", ["function"] = {
       name = "a", description = "100% \"quoted\"", parameters = { type = "object", properties = {} },
     } }, tools[1])
-    assert.are.equal(2, #tools)
+    assert.equal(2, #tools)
   end)
 end)
 
@@ -39,20 +39,20 @@ describe("tools_of.json", function()
   end
 
   it("has no alternatives at the top", function()
-    assert.are.same({ type = "object", properties = { a = { type = "string" }, b = { type = "integer" } } }, parameters(json.encode {
+    assert.same({ type = "object", properties = { a = { type = "string" }, b = { type = "integer" } } }, parameters(json.encode {
       oneOf = json.array { { required = json.array { "a" } }, { properties = { b = { type = "integer" } } } },
       properties = { a = { type = "string" } },
     }))
   end)
 
   it("has a type beside each enum", function()
-    assert.are.same({ type = "string", enum = { "a", "b" } }, property { enum = json.array { "a", "b" } })
-    assert.are.same({ type = "integer", enum = { 1 } }, property { const = 1 })
+    assert.same({ type = "string", enum = { "a", "b" } }, property { enum = json.array { "a", "b" } })
+    assert.same({ type = "integer", enum = { 1 } }, property { const = 1 })
   end)
 
   it("replaces references, and ends where they go in circles", function()
-    assert.are.same({ type = "string", description = "d" }, property { ["$ref"] = "#/$defs/word", description = "d" })
-    assert.are.equal("object", property { ["$ref"] = "#/$defs/circle" }.properties.next.type)
+    assert.same({ type = "string", description = "d" }, property { ["$ref"] = "#/$defs/word", description = "d" })
+    assert.equal("object", property { ["$ref"] = "#/$defs/circle" }.properties.next.type)
     local many = {}
     for i = 1, 50 do many["p" .. i] = { ["$ref"] = "#" } end
     assert.is_true(#tools_of.json { { name = "a", parameters = json.encode { type = "object", properties = many } } } < 200000)
@@ -74,19 +74,19 @@ describe("tools_of.json", function()
   it("takes any JSON for a schema", function()
     for _, bad in ipairs { '{"order":5,"properties":{"x":true,"y":{"type":7,"enum":3,"items":[1],"anyOf":1}},"required":"x"}', "[]", "7",
       '{"properties":7,"$ref":"#/a/b","allOf":[1,null]}', '{"order":[1,2],"properties":{"a":{"order":"b"}},"oneOf":{"a":1}}' } do
-      assert.are.equal("object", parameters(bad).type, bad)
+      assert.equal("object", parameters(bad).type, bad)
     end
   end)
 
   it("leaves null out of types and alternatives", function()
-    assert.are.same({ type = "string" }, property { type = json.array { "string", "null" } })
-    assert.are.same({ type = "integer" }, property { anyOf = json.array { { type = "integer" }, { type = "null" } } })
-    assert.are.same({ anyOf = { { type = "integer" }, { type = "string" } } },
+    assert.same({ type = "string" }, property { type = json.array { "string", "null" } })
+    assert.same({ type = "integer" }, property { anyOf = json.array { { type = "integer" }, { type = "null" } } })
+    assert.same({ anyOf = { { type = "integer" }, { type = "string" } } },
       property { oneOf = json.array { { type = "integer" }, { type = "string" } } })
   end)
 
   it("says in words what it has no keyword for", function()
-    assert.are.same({ type = "integer", description = "How many. (default 3, minimum 1)" },
+    assert.same({ type = "integer", description = "How many. (default 3, minimum 1)" },
       property { type = "integer", description = "How many.", minimum = 1, default = 3, exclusiveMaximum = 9 })
   end)
 end)
@@ -102,7 +102,7 @@ describe("tools.messages", function()
       { { role = "system", content = "Be brief." }, { role = "user", content = "go" } }, { { role = "user", content = "go" } },
     } do
       local sent = tools_of.messages(messages, tools)
-      assert.are.same({ "system", "user" }, { sent[1].role, sent[2].role })
+      assert.same({ "system", "user" }, { sent[1].role, sent[2].role })
       for _, words in ipairs { "### read_file", "Run 100% of a command.",
         '{"type":"object","properties":{}}', '"properties":{"path":{"type":"string"}}' } do
         assert.is_truthy(sent[1].content:find(words, 1, true), words)
@@ -120,8 +120,8 @@ describe("tools.schema", function()
       { name = "two", parameters = "{}" },
     })
     local branches = json.decode(schema).anyOf
-    assert.are.same({ 2, { "one" }, { "two" } }, { #branches, branches[1].properties.tool.enum, branches[2].properties.tool.enum })
-    assert.are.same({ "a" }, branches[1].properties.arguments.required)
+    assert.same({ 2, { "one" }, { "two" } }, { #branches, branches[1].properties.tool.enum, branches[2].properties.tool.enum })
+    assert.same({ "a" }, branches[1].properties.arguments.required)
     assert.is_false(branches[1].properties.arguments.additionalProperties)
     assert.is_truthy(schema:find('"z":{"type":"boolean"},"a":{"type":"string"}', 1, true))
     local thought, tool, arguments = schema:find('"thought"', 1, true), schema:find('"tool"', 1, true), schema:find('"arguments"', 1, true)

@@ -26,8 +26,8 @@ describe("wire.ndjson", function()
   local function ndjson(lines) return all(wire.ndjson, lines) end
 
   it("gives the object of each line", function()
-    assert.are.same({ { a = 1 }, { b = 2 } }, (ndjson { '{"a":1}', "", "  ", '{"b":2}' }))
-    assert.are.same({ { a = 1 } }, (ndjson { '{"a":1}|' }))
+    assert.same({ { a = 1 }, { b = 2 } }, (ndjson { '{"a":1}', "", "  ", '{"b":2}' }))
+    assert.same({ { a = 1 } }, (ndjson { '{"a":1}|' }))
   end)
 
   it("tells a cut line from one that is no JSON", function()
@@ -36,17 +36,17 @@ describe("wire.ndjson", function()
       ["1"] = "bad_answer", [("["):rep(100)] = "bad_answer",
     } do
       local values, failure = ndjson { '{"a":1}', line }
-      assert.are.same({ 1, code, true }, { #values, failure.cause, failure.transient }, line)
+      assert.same({ 1, code, true }, { #values, failure.cause, failure.transient }, line)
     end
   end)
 
   it("passes a failure on", function()
     local values, failure = ndjson { '{"a":1}', { code = "slow_answer", message = "slow" } }
-    assert.are.same({ 1, "slow_answer" }, { #values, failure.cause })
+    assert.same({ 1, "slow_answer" }, { #values, failure.cause })
   end)
 
   it("repairs what is not UTF-8", function()
-    assert.are.same({ { a = "x\u{FFFD}y" } }, (ndjson { '{"a":"x\xFFy"}' }))
+    assert.same({ { a = "x\u{FFFD}y" } }, (ndjson { '{"a":"x\xFFy"}' }))
   end)
 end)
 
@@ -54,17 +54,17 @@ describe("wire.events", function()
   local function events(lines) return all(wire.events, lines) end
 
   it("gives the data of each event", function()
-    assert.are.same({ { a = 1 }, { b = 2 } },
+    assert.same({ { a = 1 }, { b = 2 } },
       (events { ": comment", "event: x", 'data: {"a":1}', "", "", 'data:{"b":2}', "id: 1", "", "id: 2", "" }))
   end)
 
   it("ends at its mark", function()
-    assert.are.same({ { a = 1 } }, (events { 'data: {"a":1}', "", "data: [DONE]", "", 'data: {"b":2}', "" }))
+    assert.same({ { a = 1 } }, (events { 'data: {"a":1}', "", "data: [DONE]", "", 'data: {"b":2}', "" }))
   end)
 
   it("joins the lines of one event, and needs no blank line at the end", function()
-    assert.are.same({ { a = { 1, 2 } } }, (events { 'data: {"a":[1,', "data: 2]}" }))
-    assert.are.same({}, (events { "data: [DONE]|" }))
+    assert.same({ { a = { 1, 2 } } }, (events { 'data: {"a":[1,', "data: 2]}" }))
+    assert.same({}, (events { "data: [DONE]|" }))
   end)
 
   it("ends with what stands in a field of errors", function()
@@ -74,13 +74,13 @@ describe("wire.events", function()
   end)
 
   it("does not look for its marks inside of text", function()
-    assert.are.same({ { a = "data: [DONE]" } }, (events { 'data: {"a":"data: [DONE]"}', "" }))
+    assert.same({ { a = "data: [DONE]" } }, (events { 'data: {"a":"data: [DONE]"}', "" }))
   end)
 
   it("tells cut data from data that is none", function()
-    assert.are.equal("cut_off", (select(2, events { 'data: {"a":1|' })).cause)
-    assert.are.equal("bad_answer", (select(2, events { 'data: {"a":1', "" })).cause)
-    assert.are.equal("slow", (select(2, events { 'data: {"a":1}', { code = "slow", message = "slow" } })).cause)
+    assert.equal("cut_off", (select(2, events { 'data: {"a":1|' })).cause)
+    assert.equal("bad_answer", (select(2, events { 'data: {"a":1', "" })).cause)
+    assert.equal("slow", (select(2, events { 'data: {"a":1}', { code = "slow", message = "slow" } })).cause)
   end)
 end)
 
@@ -101,15 +101,15 @@ describe("wire.refusal", function()
       { 500, { error = { code = 1 } }, "refused", '{"error":{"code":1}}' },
     } do
       local failure = wire.refusal(target, case[1], case[2])
-      assert.are.equal(case[3], failure.cause)
+      assert.equal(case[3], failure.cause)
       assert.is_truthy(failure.message:find(case[4], 1, true), failure.message)
-      assert.are.equal(case[3] == "context_cut" and "context_cut" or "inference_unavailable", failure.code)
+      assert.equal(case[3] == "context_cut" and "context_cut" or "inference_unavailable", failure.code)
     end
   end)
 
   it("learns the window", function()
-    assert.are.equal(2048, wire.refusal(target, 400, { message = "maximum context length is 2048 tokens" }).context_length)
-    assert.are.equal(4096, wire.refusal(target, 400, { error = { type = "exceed_context_size_error", n_ctx = 4096 } }).context_length)
+    assert.equal(2048, wire.refusal(target, 400, { message = "maximum context length is 2048 tokens" }).context_length)
+    assert.equal(4096, wire.refusal(target, 400, { error = { type = "exceed_context_size_error", n_ctx = 4096 } }).context_length)
   end)
 
   it("cuts a long answer, between characters", function()

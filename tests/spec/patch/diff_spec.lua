@@ -26,7 +26,7 @@ local function gives(diff, bytes, wanted)
   local entries, more = attempt(diff, bytes)
   assert.is_nil(not entries and more.message or nil)
   entry, tolerated = entries[1], more
-  assert.are.equal(wanted, here:content(entry.path))
+  assert.equal(wanted, here:content(entry.path))
 end
 
 --- The same, with what was tolerated.
@@ -39,7 +39,7 @@ local function takes(diff, bytes, wanted, ...)
   table.sort(names)
   local expected = { ... }
   table.sort(expected)
-  assert.are.same(expected, names)
+  assert.same(expected, names)
 end
 
 local function refuses(diff, bytes, words)
@@ -50,7 +50,7 @@ end
 
 local function names_are(diff, old, new)
   local file = assert(diffs.parse(diff)).files[1]
-  assert.are.same({ old, new }, { file.from or file.old_path or "-", file.to or file.new_path or "-" })
+  assert.same({ old, new }, { file.from or file.old_path or "-", file.to or file.new_path or "-" })
 end
 
 local function GIT(hash)
@@ -62,13 +62,13 @@ describe("a diff", function()
 
   it("finds the place", function()
     gives(X .. "@@ -1,4 +1,4 @@\n a\n-b\n+B\n c\n d\n", BASE, "a\nB\nc\nd\ne\nf\ng\nh\n")
-    assert.are.same({ 0, 0, 1, 1 }, { entry.offset, entry.fuzz, entry.added, entry.removed })
+    assert.same({ 0, 0, 1, 1 }, { entry.offset, entry.fuzz, entry.added, entry.removed })
     gives(X .. "@@ -5,3 +5,3 @@\n b\n-c\n+C\n d\n", BASE, "a\nb\nC\nd\ne\nf\ng\nh\n")
-    assert.are.equal(3, entry.offset)
+    assert.equal(3, entry.offset)
     gives(X .. "@@ -3,3 +3,3 @@\n X\n-d\n+D\n e\n", BASE, "a\nb\nc\nD\ne\nf\ng\nh\n")
-    assert.are.equal(1, entry.fuzz)
+    assert.equal(1, entry.fuzz)
     gives(X .. "@@ -3,5 +3,5 @@\n X\n Y\n-d\n+D\n e\n f\n", "a\nb\nc\nd\ne\nf\n", "a\nb\nc\nD\ne\nf\n")
-    assert.are.equal(2, entry.fuzz)
+    assert.equal(2, entry.fuzz)
     refuses(X .. "@@ -3,7 +3,7 @@\n X\n Y\n Z\n-d\n+D\n e\n f\n g\n", BASE, "patch_mismatch")
   end)
 
@@ -89,7 +89,7 @@ describe("a diff", function()
     gives(X .. "@@ -2 +2 @@\n-a\n+A\n@@ -3 +3 @@\n-a\n+B\n", "x\na\na\n", "x\nA\nB\n")
     refuses(X .. "@@ -2 +2 @@\n-b\n+B\n@@ -1 +1 @@\n-a\n+A\n", "a\nb\n", "hunk 2 of 2")
     gives(X .. "@@ -10 +10 @@\n-e\n+E\n@@ -11 +11 @@\n-f\n+F\n", BASE, "a\nb\nc\nd\nE\nF\ng\nh\n")
-    assert.are.equal(5, entry.offset)
+    assert.equal(5, entry.offset)
   end)
 
   it("holds to beginning and end", function()
@@ -113,9 +113,9 @@ describe("a diff", function()
 
   it("never mixes line ends", function()
     gives(X .. "@@ -1,2 +1,2 @@\n a\n-b\n+B\n", "a\r\nb\r\nc\r\n", "a\r\nB\r\nc\r\n")
-    assert.are.equal("crlf", entry.line_ends)
+    assert.equal("crlf", entry.line_ends)
     gives("--- a/x\r\n+++ b/x\r\n@@ -1,2 +1,2 @@\r\n a\r\n-b\r\n+B\r\n", "a\nb\nc\n", "a\nB\nc\n")
-    assert.are.equal("lf", entry.line_ends)
+    assert.equal("lf", entry.line_ends)
     gives(X .. "@@ -1,2 +1,2 @@\n a\r\n-b\r\n+B\r\n", "a\r\nb\r\n", "a\r\nB\r\n")
     assert.is_nil(entry.line_ends)
     gives(X .. "@@ -1,2 +1,2 @@\n a\r\n-b\r\n+b\n", "a\r\nb\r\n", "a\r\nb\n") -- the change itself
@@ -126,9 +126,9 @@ describe("a diff", function()
 
   it("recounts wrong counts", function()
     gives(X .. "@@ -1,9 +1,9 @@\n a\n-b\n+B\n c\n", BASE, "a\nB\nc\nd\ne\nf\ng\nh\n")
-    assert.are.equal(1, entry.recounted)
+    assert.equal(1, entry.recounted)
     gives(X .. "@@ -1 +1 @@\n a\n-b\n+B\n c\n", BASE, "a\nB\nc\nd\ne\nf\ng\nh\n")
-    assert.are.equal(1, entry.recounted)
+    assert.equal(1, entry.recounted)
     gives("--- /dev/null\n+++ b/x\n@@ -0,0 +1,2 @@\n+a\n+b\n+c\n", "", "a\nb\nc\n") -- git and patch cut it short
     gives(X .. "@@ -1,2 +1,2 @@\n-a\n+A\n\n-c\n+C\n", "a\n\nc\n", "A\n\nC\n")
     gives(X .. "@@ -1,5 +1,5 @@\n a\n-b\n+B\n c\n--- /dev/null\n+++ b/y\n@@ -0,0 +1 @@\n+b\n", BASE, "a\nB\nc\nd\ne\nf\ng\nh\n")
@@ -220,10 +220,10 @@ describe("a diff", function()
 
   it("takes git's lines without the first of them", function()
     gives("words\nold mode 100644\nnew mode 100755\n" .. X .. HUNK, "a\n", "b\n")
-    assert.are.equal(tonumber("755", 8), here.root:read("x", {}).mode)
+    assert.equal(tonumber("755", 8), here.root:read("x", {}).mode)
     takes("new file mode 100755\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+b\n", "", "b\n", "no_git_line")
     gives("similarity index 90%\nrename from x\nrename to y\n--- a/x\n+++ b/y\n" .. HUNK, "a\n", "b\n")
-    assert.are.same({ "y", "renamed" }, { entry.path, entry.action })
+    assert.same({ "y", "renamed" }, { entry.path, entry.action })
     gives("rename from x\nrename to y\n", "a\n", "a\n")
   end)
 
@@ -231,11 +231,11 @@ describe("a diff", function()
     local function action(old)
       return assert(diffs.parse("--- a/x\t" .. old .. "\n+++ b/x\t2020-01-01 00:00:00\n@@ -0,0 +1 @@\n+a\n")).files[1].action
     end
-    assert.are.equal("created", action "1970-01-01 00:00:00.000000000 +0000")
-    assert.are.equal("created", action "1970-01-01 09:00:00.000000000 +0900")
-    assert.are.equal("created", action "1969-12-31 16:00:00 -08:00")
-    assert.are.equal("modified", action "1970-01-01 00:00:01 +0000")
-    assert.are.equal("modified", action "1970-01-02 00:00:00 +0000")
+    assert.equal("created", action "1970-01-01 00:00:00.000000000 +0000")
+    assert.equal("created", action "1970-01-01 09:00:00.000000000 +0900")
+    assert.equal("created", action "1969-12-31 16:00:00 -08:00")
+    assert.equal("modified", action "1970-01-01 00:00:01 +0000")
+    assert.equal("modified", action "1970-01-02 00:00:00 +0000")
   end)
 
   it("takes bytes", function()
@@ -251,7 +251,7 @@ describe("a diff", function()
       end
       diff[#diff + 1] = form[3]
       local started = os.clock()
-      assert.are.equal(50000, assert(attempt(table.concat(diff), table.concat(bytes)))[1].added)
+      assert.equal(50000, assert(attempt(table.concat(diff), table.concat(bytes)))[1].added)
       assert.is_true(os.clock() - started < 20)
     end
   end)

@@ -8,14 +8,14 @@ local MIB <const> = 1 << 20
 local function refused(run, ...)
   local result, problem = fail.caught(run, ...)
   assert.is_nil(result)
-  assert.are.equal("too_large", problem.code)
+  assert.equal("too_large", problem.code)
 end
 
 describe("an overlay", function()
   local directory = {
     stat = function() return { type = "file" } end,
     read = function(_, _, options)
-      assert.are.equal(1024 * MIB, options.max_bytes)
+      assert.equal(1024 * MIB, options.max_bytes)
       return { content = "", truncated = true, mode = 420 }
     end,
   }

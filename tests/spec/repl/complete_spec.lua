@@ -10,22 +10,22 @@ end
 describe("completion", function()
   it("goes as far as all that fit agree", function()
     _G.spec_alpha_one, _G.spec_alpha_two = 1, 2
-    assert.are.equal("spec_alpha_", (completed "spec_al"))
+    assert.equal("spec_alpha_", (completed "spec_al"))
     local insert, show = completed "spec_alpha_"
     assert.is_nil(insert)
-    assert.are.equal("spec_alpha_one  spec_alpha_two", show)
+    assert.equal("spec_alpha_one  spec_alpha_two", show)
     _G.spec_alpha_one, _G.spec_alpha_two = nil, nil
   end)
 
   it("is of what stands before the cursor", function()
-    assert.are.equal("x + string.format", (completed("x + string.form", "(1)")))
-    assert.are.equal("print(coroutine", (completed("print(corout", "e)")))
+    assert.equal("x + string.format", (completed("x + string.form", "(1)")))
+    assert.equal("print(coroutine", (completed("print(corout", "e)")))
   end)
 
   it("offers methods only after a colon", function()
     _G.spec_thing = { value = 1, method = print }
-    assert.are.equal("spec_thing:method", (completed "spec_thing:"))
-    assert.are.equal("method  value", select(2, completed "spec_thing."))
+    assert.equal("spec_thing:method", (completed "spec_thing:"))
+    assert.equal("method  value", select(2, completed "spec_thing."))
     _G.spec_thing = nil
   end)
 

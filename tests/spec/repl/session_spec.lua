@@ -3,12 +3,12 @@ local compile = require "sba.repl.session".compile
 
 describe("a chunk at the prompt", function()
   it("is an expression or a statement", function()
-    assert.are.equal(3, compile "1 + 2" ())
-    assert.are.same({ 1, 2 }, { compile "1, 2" () })
-    assert.are.equal(0, select("#", compile "local x = 1" ()))
-    assert.are.equal(0, select("#", compile "" ()))
-    assert.are.equal(0, select("#", compile "-- nothing" ()))
-    assert.are.equal(7, compile "return 7" ())
+    assert.equal(3, compile "1 + 2" ())
+    assert.same({ 1, 2 }, { compile "1, 2" () })
+    assert.equal(0, select("#", compile "local x = 1" ()))
+    assert.equal(0, select("#", compile "" ()))
+    assert.equal(0, select("#", compile "-- nothing" ()))
+    assert.equal(7, compile "return 7" ())
   end)
 
   it("is unfinished where more lines can make it whole", function()

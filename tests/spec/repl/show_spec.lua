@@ -4,7 +4,7 @@ local show = require "sba.repl.show"
 
 describe("a value at the prompt", function()
   local function shows(expected, value, columns)
-    assert.are.equal(expected, show.values({ value, n = 1 }, columns or 80))
+    assert.equal(expected, show.values({ value, n = 1 }, columns or 80))
   end
 
   it("is shown as Lua would write it", function()
@@ -42,7 +42,7 @@ describe("a value at the prompt", function()
       for j = 1, 200 do wide[i][j] = { j } end
     end
     assert.is_true(#show.values({ wide, n = 1 }, 80) < 100000)
-    assert.are.equal('"' .. ("x"):rep(4096) .. '" ... 904 bytes more', show.values({ ("x"):rep(5000), n = 1 }, 80))
+    assert.equal('"' .. ("x"):rep(4096) .. '" ... 904 bytes more', show.values({ ("x"):rep(5000), n = 1 }, 80))
   end)
 
   it("does nothing to a terminal", function()
@@ -66,7 +66,7 @@ describe("a value at the prompt", function()
   end)
 
   it("stands beside others on one line where they fit", function()
-    assert.are.equal('1, nil, "a"', show.values(table.pack(1, nil, "a"), 80))
-    assert.are.equal('"aaaa"\n"bbbb"', show.values(table.pack("aaaa", "bbbb"), 10))
+    assert.equal('1, nil, "a"', show.values(table.pack(1, nil, "a"), 80))
+    assert.equal('"aaaa"\n"bbbb"', show.values(table.pack("aaaa", "bbbb"), 10))
   end)
 end)

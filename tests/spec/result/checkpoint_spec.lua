@@ -30,24 +30,24 @@ describe("a checkpoint", function()
 
   it("writes a change at once, and the next ones together 200 ms later", function()
     local state = prepare()
-    for _ = 1, 100 do assert.are.equal(1, state.change_after(0)) end
-    assert.are.equal(1, state.change_after(0.19))
-    assert.are.equal(2, state.tick_after(0.02))
+    for _ = 1, 100 do assert.equal(1, state.change_after(0)) end
+    assert.equal(1, state.change_after(0.19))
+    assert.equal(2, state.tick_after(0.02))
   end)
 
   it("writes nothing where nothing changed", function()
     local state = prepare()
     state.checkpoint:tick()
     state.checkpoint:flush()
-    assert.are.equal(0, state.writes)
+    assert.equal(0, state.writes)
   end)
 
   it("writes a change now when it is flushed", function()
     local state = prepare()
-    assert.are.equal(1, state.change_after(0))
-    assert.are.equal(1, state.change_after(0))
+    assert.equal(1, state.change_after(0))
+    assert.equal(1, state.change_after(0))
     state.checkpoint:flush()
-    assert.are.equal(2, state.writes)
+    assert.equal(2, state.writes)
   end)
 
   it("hurries where that costs little", function()
@@ -56,26 +56,26 @@ describe("a checkpoint", function()
     state.change_after(0)
     state.change_after(0)
     state.checkpoint:hurry()
-    assert.are.equal(1, state.writes)
+    assert.equal(1, state.writes)
     state.now = state.now + 0.2
     state.checkpoint:hurry()
-    assert.are.equal(2, state.writes)
+    assert.equal(2, state.writes)
   end)
 
   it("takes at most a twentieth of the time where a write is slow", function()
     local state = prepare()
     state.cost = 1
     state.change_after(0)
-    assert.are.equal(1, state.change_after(18.9))
-    assert.are.equal(2, state.tick_after(0.2))
+    assert.equal(1, state.change_after(18.9))
+    assert.equal(2, state.tick_after(0.2))
   end)
 
   it("tries again later what failed", function()
     local state = prepare()
     state.works = false
-    for _ = 1, 100 do assert.are.equal(1, state.change_after(0)) end
+    for _ = 1, 100 do assert.equal(1, state.change_after(0)) end
     state.works = true
-    assert.are.equal(2, state.tick_after(0.3))
+    assert.equal(2, state.tick_after(0.3))
     assert.is_false(state.checkpoint.dirty)
   end)
 end)

@@ -33,19 +33,19 @@ describe("a command that wanted the outside", function()
         .. "[Errno -2] Name or service not known')': /simple/leftpad/"] = false,
       ["nc: connect: No route to host"] = false,
     } do
-      assert.are.equal(name or nil, host(line))
+      assert.equal(name or nil, host(line))
     end
   end)
 
   it("is said to have wanted the host of the command, where the tool names none", function()
     local did = { shell = "python3 fetch.py https://b.example.org/x", stderr = "socket.gaierror: [Errno -2] Name or service not known\n" }
-    assert.are.same({ host = "b.example.org", line = "socket.gaierror: [Errno -2] Name or service not known", policy = false }, wanted(did))
+    assert.same({ host = "b.example.org", line = "socket.gaierror: [Errno -2] Name or service not known", policy = false }, wanted(did))
   end)
 
   it("may have been told to say nothing: the exit code of the last program is enough then", function()
     local url = "https://files.example.org/x"
-    assert.are.equal("files.example.org", wanted({ shell = "wget -q " .. url, exit_code = 4 }).host)
-    assert.are.equal("files.example.org", wanted({ shell = "mkdir a; A=1 /usr/bin/curl -s " .. url, exit_code = 6 }).host)
+    assert.equal("files.example.org", wanted({ shell = "wget -q " .. url, exit_code = 4 }).host)
+    assert.equal("files.example.org", wanted({ shell = "mkdir a; A=1 /usr/bin/curl -s " .. url, exit_code = 6 }).host)
     assert.is_true(wanted({ shell = "curl -s " .. url, exit_code = 56 }, PROXY).policy)
     for _, did in ipairs {
       { shell = "curl -s " .. url, exit_code = 56 }, { shell = "wget -q " .. url, exit_code = 8 },
@@ -71,7 +71,7 @@ describe("a command that wanted the outside", function()
       ["curl: (56) CONNECT tunnel failed, response 502"] = false,
       ['go: example.org/a@latest: Get "https://proxy.example.org/a/@v/list": Forbidden'] = true,
     } do
-      assert.are.equal(policy, assert(wanted { stderr = line }, line).policy)
+      assert.equal(policy, assert(wanted { stderr = line }, line).policy)
     end
   end)
 

@@ -12,17 +12,17 @@ describe("transfer.reference", function()
       ['{"ref":"a"}'] = "a", ['{"artifact":{"artifact_id":"b"}}'] = "b", ['{"result":{"artifact":{"uri":"c"}}}'] = "c",
       ['{"id":"request-7","artifact":{"ref":"d"}}'] = "d", ['{"id":"e"}'] = "e", ['{"ref":"","url":"f"}'] = "f",
     } do
-      assert.are.equal(wanted, of_plain(text), text)
-      assert.are.equal(wanted, of_mcp('{"content":[],"structuredContent":' .. text .. "}"), text)
-      assert.are.equal(wanted, of_mcp(json.encode { content = json.array { { type = "text", text = text } } }), text)
+      assert.equal(wanted, of_plain(text), text)
+      assert.equal(wanted, of_mcp('{"content":[],"structuredContent":' .. text .. "}"), text)
+      assert.equal(wanted, of_mcp(json.encode { content = json.array { { type = "text", text = text } } }), text)
     end
   end)
 
   it("finds a link, a word, and a word as JSON", function()
-    assert.are.equal("art://1", of_mcp '{"content":[{"type":"text","text":"stored as"},{"type":"resource_link","uri":"art://1"}]}')
-    assert.are.equal("art-2", of_mcp '{"content":[{"type":"text","text":" art-2\\n"}]}')
-    assert.are.equal("art-3", of_mcp '{"content":[{"type":"text","text":"\\"art-3\\""}]}')
-    assert.are.equal("art-4", of_plain '"art-4"')
+    assert.equal("art://1", of_mcp '{"content":[{"type":"text","text":"stored as"},{"type":"resource_link","uri":"art://1"}]}')
+    assert.equal("art-2", of_mcp '{"content":[{"type":"text","text":" art-2\\n"}]}')
+    assert.equal("art-3", of_mcp '{"content":[{"type":"text","text":"\\"art-3\\""}]}')
+    assert.equal("art-4", of_plain '"art-4"')
   end)
 
   it("takes nothing else for one", function()

@@ -31,9 +31,9 @@ describe("the step apply_unified_diff", function()
     local result, failure = run(diff, arguments)
     assert.is_nil(result)
     assert.matches(pattern, failure.message, 1, true)
-    assert.are.equal(code, failure.code)
+    assert.equal(code, failure.code)
     assert.is_nil(failure.message:find("%c"))
-    assert.are.same(before, all())
+    assert.same(before, all())
   end
 
   local function change(path, old, new)
@@ -49,14 +49,14 @@ describe("the step apply_unified_diff", function()
     put { ["a.c"] = "1\n2\n3\n", old = "x\n", gone = "g\n" }
     local result, text = run("--- a/a.c\n+++ b/a.c\n@@ -1,9 +1 @@\n 1\n-2\n 3\n" .. new_file("s/new", "n") ..
       "diff --git a/old b/s/moved\nrename from old\nrename to s/moved\nIndex: gone\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-g\n")
-    assert.are.equal('{"files":[' ..
+    assert.equal('{"files":[' ..
       '{"path":"a.c","action":"modified","hunks":1,"added":0,"removed":1,"offset":0,"fuzz":0,"recounted":1},' ..
       '{"path":"s/new","action":"created","hunks":1,"added":1,"removed":0,"offset":0,"fuzz":0},' ..
       '{"path":"s/moved","old_path":"old","action":"renamed","hunks":0,"added":0,"removed":0,"offset":0,"fuzz":0},' ..
       '{"path":"gone","action":"deleted","hunks":1,"added":0,"removed":1,"offset":0,"fuzz":0}]}', json.encode(result, step.result))
-    assert.are.equal("modified a.c: 1 hunk, +0 -1 (1 hunk recounted)\ncreated s/new: 1 hunk, +1 -0\nrenamed old to s/moved\n" ..
+    assert.equal("modified a.c: 1 hunk, +0 -1 (1 hunk recounted)\ncreated s/new: 1 hunk, +1 -0\nrenamed old to s/moved\n" ..
       "deleted gone: 1 hunk, +0 -1\n", text)
-    assert.are.same({ ["a.c"] = "1\n3\n", ["s/new"] = "n\n", ["s/moved"] = "x\n" }, all())
+    assert.same({ ["a.c"] = "1\n3\n", ["s/new"] = "n\n", ["s/moved"] = "x\n" }, all())
   end)
 
   it("is all or nothing", function()
@@ -70,13 +70,13 @@ describe("the step apply_unified_diff", function()
     local result, text = run(change("x", "a", "A") .. new_file("n", "1"), { dry_run = true })
     assert.is_true(result.dry_run)
     assert.matches("dry run: nothing was written", text)
-    assert.are.same({ x = "a\n" }, all())
+    assert.same({ x = "a\n" }, all())
   end)
 
   it("applies several parts for one file one after the other", function()
     put { x = "a\n" }
     assert(run(change("x", "a", "b") .. change("x", "b", "c") .. new_file("n", "1") .. change("n", "1", "2")))
-    assert.are.same({ x = "c\n", n = "2\n" }, all())
+    assert.same({ x = "c\n", n = "2\n" }, all())
   end)
 
   it("finds out how many directories to strip", function()
@@ -88,12 +88,12 @@ describe("the step apply_unified_diff", function()
     assert(run("--- /dev/null\n+++ src/z\n@@ -0,0 +1 @@\n+z\n"))
     assert(run("--- " .. here.path .. "/src/x\n+++ " .. here.path .. "/src/x\n@@ -1 +1 @@\n-e\n+f\n"))
     assert(run("diff --git src/x src/x\nindex 1..2 100644\n--- src/x\n+++ src/x\n@@ -1 +1 @@\n-f\n+g\n"))
-    assert.are.same({ ["src/x"] = "g\n", y = "y\n", top = "T\n", ["src/z"] = "z\n" }, all())
+    assert.same({ ["src/x"] = "g\n", y = "y\n", top = "T\n", ["src/z"] = "z\n" }, all())
     put { ["a/p"] = "1\n" } -- a directory that is really named a
     assert(run("--- a/p\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n"))
     assert.is_nil(all()["a/p"])
     assert(run("--- i/j/src/x\n+++ w/j/src/x\n@@ -1 +1 @@\n-g\n+h\n", { strip = 2 }))
-    assert.are.equal("h\n", all()["src/x"])
+    assert.equal("h\n", all()["src/x"])
     refused("invalid_patch", "the name a/x does not have more than 2", change("x", "a", "b"), { strip = 2 })
     refused("not_a_directory", "src/x is not a directory", "--- src/x/y\n+++ src/x/y\n@@ -1 +1 @@\n-a\n+b\n", { strip = 0 })
   end)
@@ -102,22 +102,22 @@ describe("the step apply_unified_diff", function()
     put { x = "1\n", y = "2\n", z = "3\n" }
     assert(run("diff --git a/x b/y\nrename from x\nrename to y\n--- a/x\n+++ b/y\n@@ -1 +1 @@\n-1\n+one\n" ..
       "diff --git a/y b/z\nrename from y\nrename to z\ndiff --git a/z b/x\nrename from z\nrename to x\n"))
-    assert.are.same({ y = "one\n", z = "2\n", x = "3\n" }, all())
+    assert.same({ y = "one\n", z = "2\n", x = "3\n" }, all())
   end)
 
   it("copies what was there before the diff", function()
     put { x = "1\n" }
     local result = assert(run(change("x", "1", "2") ..
       "diff --git a/x b/y\ncopy from x\ncopy to y\n--- a/x\n+++ b/y\n@@ -1 +1 @@\n-1\n+3\n"))
-    assert.are.same({ x = "2\n", y = "3\n" }, all())
-    assert.are.equal("created", result.files[2].action)
+    assert.same({ x = "2\n", y = "3\n" }, all())
+    assert.equal("created", result.files[2].action)
   end)
 
   it("lets a file become a directory and a directory a file", function()
     put { a = "1\n", ["b/c"] = "2\n" }
     assert(run("diff --git a/a b/a\ndeleted file mode 100644\n--- a/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n" .. new_file("a/x", "x") ..
       new_file("b", "b") .. "diff --git a/b/c b/b/c\ndeleted file mode 100644\n--- a/b/c\n+++ /dev/null\n@@ -1 +0,0 @@\n-2\n"))
-    assert.are.same({ ["a/x"] = "x\n", b = "b\n" }, all())
+    assert.same({ ["a/x"] = "x\n", b = "b\n" }, all())
   end)
 
   it("keeps and changes modes", function()
@@ -125,8 +125,8 @@ describe("the step apply_unified_diff", function()
     here:shell "chmod 0640 x && chmod 0750 y"
     local result = assert(run("diff --git a/x b/x\nold mode 100644\nnew mode 100755\ndiff -u y y\n" .. change("y", "1", "2") ..
       "diff --git a/z b/z\nnew file mode 100755\n--- /dev/null\n+++ b/z\n@@ -0,0 +1 @@\n+z\n"))
-    assert.are.equal("mode_changed", result.files[1].action)
-    assert.are.equal("0750 0750 0755",
+    assert.equal("mode_changed", result.files[1].action)
+    assert.equal("0750 0750 0755",
       ("%04o %04o %04o"):format(here.root:stat("x").mode, here.root:stat("y").mode, here.root:stat("z").mode))
   end)
 
@@ -135,7 +135,7 @@ describe("the step apply_unified_diff", function()
     assert(run("diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+x\n\\ No newline at end of file\n"))
     assert(run("diff --git a/l b/l\nindex 1..2 120000\n--- a/l\n+++ b/l\n@@ -1 +1 @@\n-x\n\\ No newline at end of file\n" ..
       "+s/y\n\\ No newline at end of file\n"))
-    assert.are.same({ x = "1\n", l = "-> s/y" }, all())
+    assert.same({ x = "1\n", l = "-> s/y" }, all())
     refused("patch_mismatch", "l: it is a symbolic link", change("l", "1", "2"))
     refused("patch_mismatch", "x: it is not a symbolic link", "diff --git a/x b/x\nindex 1..2 120000\n" .. change("x", "1", "2"))
     refused("path_escape", "path escapes workspace",
@@ -175,16 +175,16 @@ describe("the step apply_unified_diff", function()
   it("takes what models write, and says so", function()
     put { x = "a \nb\nc", ["a/y"] = "1\n", gone = "1\n2", old = "o\n" }
     local result, text = run("Here it is:\n\n```diff\n--- a/x\n+++ b/x\n@@\n a\n-b\n+B\n c\n```\nDone.\n")
-    assert.are.equal('{"files":[{"path":"x","action":"modified","hunks":1,"added":1,"removed":1,"offset":0,"fuzz":0,' ..
+    assert.equal('{"files":[{"path":"x","action":"modified","hunks":1,"added":1,"removed":1,"offset":0,"fuzz":0,' ..
       '"tolerated":["final_newline","no_line_numbers","trailing_blanks"]}],"tolerated":["code_fence","prose"]}',
       json.encode(result, step.result))
-    assert.are.equal("modified x: 1 hunk, +1 -1 (tolerated: final newline, no line numbers, trailing blanks)\n" ..
+    assert.equal("modified x: 1 hunk, +1 -1 (tolerated: final newline, no line numbers, trailing blanks)\n" ..
       "(tolerated: code fence, prose)\n", text)
     result = assert(run(begin("*** Update File: a/y", "@@", "-1", "+2", "*** Delete File: gone", "*** Add File: b/new", "+n",
       "*** Update File: old", "*** Move to: s/moved", "@@", "-o", "+O", "*** Update File: a/y", "@@", "-2", "+3", "*** Add File: void")))
-    assert.are.same({ "begin_patch" }, setmetatable(result.tolerated, nil))
-    assert.are.equal(2, result.files[2].removed)
-    assert.are.same({ x = "a \nB\nc", ["a/y"] = "3\n", ["b/new"] = "n\n", ["s/moved"] = "O\n", void = "" }, all())
+    assert.same({ "begin_patch" }, setmetatable(result.tolerated, nil))
+    assert.equal(2, result.files[2].removed)
+    assert.same({ x = "a \nB\nc", ["a/y"] = "3\n", ["b/new"] = "n\n", ["s/moved"] = "O\n", void = "" }, all())
   end)
 
   it("keeps all of its refusals for them", function()
@@ -203,7 +203,7 @@ describe("the step apply_unified_diff", function()
 
   it("takes names with line ends, and shows them on one line", function()
     assert(run("--- /dev/null\n+++ \"b/x\\ny\\rz\"\n@@ -0,0 +1 @@\n+1\n"))
-    assert.are.equal("1\n", here:content("x\ny\rz"))
+    assert.equal("1\n", here:content("x\ny\rz"))
     refused("already_applied", "x y z: the change is already applied", "--- /dev/null\n+++ \"b/x\\ny\\rz\"\n@@ -0,0 +1 @@\n+1\n")
   end)
 
@@ -218,8 +218,8 @@ describe("the step apply_unified_diff", function()
     it("takes context that lost its blank", function()
       local result, words = run(HEAD .. "@@ -1,4 +1,4 @@\ndef f(x):\n    if x:\n-        return 1\n+        return 9\n    return 2\n")
       assert.matches("bare context", words)
-      assert.are.same({ "bare_context" }, result.tolerated)
-      assert.are.same({ ["a.py"] = PYTHON:gsub("return 1", "return 9") }, all())
+      assert.same({ "bare_context" }, result.tolerated)
+      assert.same({ ["a.py"] = PYTHON:gsub("return 1", "return 9") }, all())
     end)
 
     it("takes it in several hunks and files", function()
@@ -227,16 +227,16 @@ describe("the step apply_unified_diff", function()
       local hunk = "@@ -6,2 +6,2 @@\ndef g():\n-    return 3\n+    return 9\n"
       assert(run(HEAD .. "@@ -1,2 +1,3 @@\ndef f(x):\n+    y = x\n    if x:\n" .. hunk .. "--- a/b.py\n+++ b/b.py\n" .. hunk))
       local changed = PYTHON:gsub("return 3", "return 9")
-      assert.are.same({ ["a.py"] = changed:gsub("    if", "    y = x\n    if"), ["b.py"] = changed }, all())
+      assert.same({ ["a.py"] = changed:gsub("    if", "    y = x\n    if"), ["b.py"] = changed }, all())
     end)
 
     it("takes indentation that is shifted as a whole, and shifts what is new", function()
       for _, shape in ipairs { HEAD .. "@@ -2,3 +2,4 @@\n%s", "*** Begin Patch\n*** Update File: a.py\n@@\n%s*** End Patch\n" } do
         put { ["a.py"] = PYTHON }
         local result = assert(run(shape:format(" if x:\n-    return 1\n+    y = 1\n+    return y\n return 2\n")))
-        assert.are.equal("indentation", result.files[1].tolerated[1])
-        assert.are.same({ 1, 2, 1 }, { result.files[1].hunks, result.files[1].added, result.files[1].removed })
-        assert.are.same({ ["a.py"] = PYTHON:gsub("return 1", "y = 1\n        return y") }, all())
+        assert.equal("indentation", result.files[1].tolerated[1])
+        assert.same({ 1, 2, 1 }, { result.files[1].hunks, result.files[1].added, result.files[1].removed })
+        assert.same({ ["a.py"] = PYTHON:gsub("return 1", "y = 1\n        return y") }, all())
       end
     end)
 

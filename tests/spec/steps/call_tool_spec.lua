@@ -13,24 +13,24 @@ end
 
 describe("call_tool", function()
   it("gives a direct job's call no limit but its own", function()
-    assert.are.same({}, limits_of({ tool = "t" }, false))
-    assert.are.same({ whole = 7 }, limits_of({ tool = "t", timeout_seconds = 7 }, false))
+    assert.same({}, limits_of({ tool = "t" }, false))
+    assert.same({ whole = 7 }, limits_of({ tool = "t", timeout_seconds = 7 }, false))
   end)
 
   it("gives a model's call 120 s without progress", function()
-    assert.are.same({ idle = 120 }, limits_of({ tool = "t" }, true))
+    assert.same({ idle = 120 }, limits_of({ tool = "t" }, true))
   end)
 
   it("names its own timeout", function()
     local _, failure = call_tool.run({ tool = "t", timeout_seconds = 7 }, {
       max_output_bytes = 1000, agent = false, call_tool = function() return nil, http.failure("slow_answer", "slow") end,
     })
-    assert.are.equal("timeout", failure.code)
+    assert.equal("timeout", failure.code)
     assert.matches("within its timeout of 7 s", failure.message)
   end)
 
   it("refuses a timeout of no time", function()
-    assert.are.equal("timeout_seconds", select(2, call_tool.check { tool = "t", timeout_seconds = 0 }))
+    assert.equal("timeout_seconds", select(2, call_tool.check { tool = "t", timeout_seconds = 0 }))
     assert.is_nil(call_tool.check { tool = "t" })
   end)
 end)

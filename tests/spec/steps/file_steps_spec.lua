@@ -169,7 +169,7 @@ describe("the step list_tree", function()
     for i = 1, 3000 do here:put(("f%05d"):format(i), "") end
     local result, shown = run(list_tree, {})
     assert.equal(3000, #result.children)
-    assert.are.equal(3001, select(2, shown:gsub("\n", "")))
+    assert.equal(3001, select(2, shown:gsub("\n", "")))
   end)
 
   it("writes names on one line each, as UTF-8", function()

@@ -12,7 +12,7 @@ describe("base64", function()
       [("a-_1B"):rep(52)] = "[base64, 195 bytes]", -- of URLs
       ['"' .. ("aB\\/1"):rep(64) .. '"'] = '"[base64, 192 bytes]"', -- of PHP's JSON
     } do
-      assert.are.equal(wanted, base64.named(words))
+      assert.equal(wanted, base64.named(words))
     end
   end)
 
@@ -20,8 +20,8 @@ describe("base64", function()
     for _, length in ipairs { 64, 76 } do
       for _, line_break in ipairs { "\n", "\r\n", "\\n", "\\r\\n" } do
         local whole = (("aB1/"):rep(length // 4) .. line_break):rep(4)
-        assert.are.equal(("[base64, %d bytes]"):format(length * 3), base64.named(whole))
-        assert.are.equal(("x [base64, %d bytes]."):format(length * 3 + 3), base64.named("x " .. whole .. "aB1/."))
+        assert.equal(("[base64, %d bytes]"):format(length * 3), base64.named(whole))
+        assert.equal(("x [base64, %d bytes]."):format(length * 3 + 3), base64.named("x " .. whole .. "aB1/."))
       end
     end
   end)
@@ -37,7 +37,7 @@ describe("base64", function()
       "", "grüße", long:sub(2), ("x"):rep(300), ("0123456789abcdef"):rep(20), ("src/A1"):rep(50, "\n"), (line .. "\n"):rep(9),
       (line .. "aB1/\n"):rep(3) .. "end", ("="):rep(300), "\xFF\0" .. long:sub(2),
     } do
-      assert.are.equal(words, base64.named(words))
+      assert.equal(words, base64.named(words))
     end
   end)
 end)

@@ -16,13 +16,13 @@ end)
 describe("a web page where an answer was wanted", function()
   it("is called so", function()
     for _, body in ipairs { "<html></html>", "<title></title>", "<title>never ends", "<title>" .. ("<title>"):rep(9000) } do
-      assert.are.equal("an HTML page", (http.words(body)))
+      assert.equal("an HTML page", (http.words(body)))
     end
-    for _, blank in ipairs { " ", "\t", "\n" } do assert.are.equal("an HTML page", (http.words("<title>" .. blank:rep(4096)))) end
+    for _, blank in ipairs { " ", "\t", "\n" } do assert.equal("an HTML page", (http.words("<title>" .. blank:rep(4096)))) end
   end)
 
   it("is not what other answers are", function()
-    assert.are.equal('{"a":"<title>x</title>"}', (http.words '{"a": "<title>x</title>"}'))
-    assert.are.equal("an empty answer", (http.words ""))
+    assert.equal('{"a":"<title>x</title>"}', (http.words '{"a": "<title>x</title>"}'))
+    assert.equal("an empty answer", (http.words ""))
   end)
 end)

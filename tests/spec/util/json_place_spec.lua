@@ -15,23 +15,23 @@ describe("a place in a JSON text", function()
       [""] = "1:1", ["/a"] = "1:2", ["/a/0"] = "1:8", ["/a/1"] = "1:11", ["/a/2"] = "1:19", ["/a/2/é"] = "1:20",
       ["/a/2/x~1y~0z"] = "1:28", ["/a/2/x~1y~0z/1"] = "1:42", ["/b"] = "2:3",
     } do
-      assert.are.equal(expected, place(text, pointer), pointer)
+      assert.equal(expected, place(text, pointer), pointer)
     end
   end)
 
   it("is that of what should hold it, if it is not there", function()
     for pointer, expected in pairs { ["/a/5"] = "1:2", ["/a/x"] = "1:2", ["/b"] = "1:1", ["/a/0/b"] = "1:7", ["/~"] = "1:1" } do
-      assert.are.equal(expected, place('{"a":[1]}', pointer), pointer)
+      assert.equal(expected, place('{"a":[1]}', pointer), pointer)
     end
   end)
 
   it("is found by escaped names", function()
-    assert.are.equal("2:1", place('{\n"\\u0061": 1}', "/a"))
+    assert.equal("2:1", place('{\n"\\u0061": 1}', "/a"))
   end)
 
   it("is found at every depth that JSON may have", function()
     local text = ('{"a":['):rep(32) .. ("]}"):rep(32)
-    assert.are.equal("1:" .. 31 * 6 + 2, place(text, ("/a/0"):rep(31) .. "/a"))
+    assert.equal("1:" .. 31 * 6 + 2, place(text, ("/a/0"):rep(31) .. "/a"))
     assert.is_nil(json_place.of(text):text(("/a/0"):rep(32)))
   end)
 
@@ -42,7 +42,7 @@ describe("a place in a JSON text", function()
       ['{"y" :"]}\\"," }'] = "/b/x/1", ["2.50e1"] = "/b/x/2", ["[ ]"] = "/b/x/3", ['"t\\"\\\\"'] = "/a",
       null = "/n", ["{}"] = "/e", ["1"] = "/b/x/0",
     } do
-      assert.are.equal(wanted, json_place.of(text):text(pointer))
+      assert.equal(wanted, json_place.of(text):text(pointer))
     end
     for _, pointer in ipairs { "/z", "/0", "/b/x/9", "/a/b", "/n/0", "/e/a", "/b/x/0/c" } do
       assert.is_nil(json_place.of(text):text(pointer))
@@ -51,16 +51,16 @@ describe("a place in a JSON text", function()
 
   it("takes time in proportion to the text", function()
     local long = json.encode { content = ("\n\"{"):rep(1000000), path = "p" }
-    assert.are.equal('"p"', json_place.of(long):text "/path")
+    assert.equal('"p"', json_place.of(long):text "/path")
   end)
 
   it("is found as fast if there are many of them", function()
     local names, after = {}, {}
     for i = 1, 20000 do names[i], after[i] = ('"a%d":%d,\n'):format(i, i), "/a" .. i end
     local places = json_place.of("{" .. table.concat(names) .. '"é":{' .. ("\n"):rep(1000000) .. "}}")
-    for i, pointer in ipairs(after) do assert.are.same({ i, i == 1 and 2 or 1 }, { places:place(pointer) }) end
-    assert.are.same({ 20001, 1 }, { places:place "/é/x" })
-    assert.are.same({ 7, 1 }, { places:place "/a7" })
+    for i, pointer in ipairs(after) do assert.same({ i, i == 1 and 2 or 1 }, { places:place(pointer) }) end
+    assert.same({ 20001, 1 }, { places:place "/é/x" })
+    assert.same({ 7, 1 }, { places:place "/a7" })
   end)
 
   it("is found in an array from wherever the last one was", function()
@@ -68,8 +68,8 @@ describe("a place in a JSON text", function()
     local places = json_place.of(text)
     for _, index in ipairs { 100000, 5, 6, 99999, 0 } do
       local _, column = places:place("/" .. index)
-      assert.are.equal(2 * index + 2, column)
+      assert.equal(2 * index + 2, column)
     end
-    assert.are.same({ 1, 1 }, { places:place "/100001" })
+    assert.same({ 1, 1 }, { places:place "/100001" })
   end)
 end)

@@ -45,8 +45,8 @@ describe("json.decode", function()
     for _, case in ipairs(taken) do
       local value, failure = json.decode(case[1])
       assert.is_nil(failure, case[1])
-      assert.are.same(case[2], value, case[1])
-      assert.are.equal(math.type(case[2]), math.type(value), case[1])
+      assert.same(case[2], value, case[1])
+      assert.equal(math.type(case[2]), math.type(value), case[1])
     end
   end)
 
@@ -54,8 +54,8 @@ describe("json.decode", function()
     for _, case in ipairs(refused) do
       local value, failure = json.decode(case[1])
       assert.is_nil(value, case[1])
-      assert.are.equal(case[2], failure.offset, case[1] .. ": " .. failure.message)
-      assert.are.equal("invalid_json", failure.code)
+      assert.equal(case[2], failure.offset, case[1] .. ": " .. failure.message)
+      assert.equal("invalid_json", failure.code)
       assert.is_nil(failure.message:find("%c"), case[1])
       if case[3] then assert.is_truthy(failure.message:find(case[3], 1, true), failure.message) end
     end
@@ -77,12 +77,12 @@ describe("json.decode", function()
     assert.is_true(json.is_object(value.map))
     assert.is_false(json.is_object(value.list))
     assert.is_false(json.is_object "x")
-    assert.are.equal('{"list":[],"map":{}}', json.encode(value))
+    assert.equal('{"list":[],"map":{}}', json.encode(value))
   end)
 
   it("counts lines and characters", function()
     local _, failure = json.decode '{"é":\r\n  1,\n "ü😀" x}'
-    assert.are.same({ 3, 7, "line 3, column 7: expected ':', found 'x'" }, { failure.line, failure.column, failure.message })
+    assert.same({ 3, 7, "line 3, column 7: expected ':', found 'x'" }, { failure.line, failure.column, failure.message })
   end)
 
   it("bounds depth without recursion on the way in", function()
@@ -90,9 +90,9 @@ describe("json.decode", function()
     assert.is_truthy(json.decode(nested(64)))
     assert.is_truthy(json.decode(('{"a":'):rep(64) .. "1" .. ("}"):rep(64)))
     local _, failure = json.decode(nested(65))
-    assert.are.same({ "too_deep", 64 }, { failure.code, failure.offset })
+    assert.same({ "too_deep", 64 }, { failure.code, failure.offset })
     for _, text in ipairs { ("["):rep(100000), ('{"a":'):rep(100000), ("[{\"a\":"):rep(100000), nested(100000) } do
-      assert.are.equal("too_deep", select(2, json.decode(text)).code)
+      assert.equal("too_deep", select(2, json.decode(text)).code)
     end
     assert.is_truthy(json.decode(nested(65), { depth = 65 }))
     assert.is_truthy(json.decode("[" .. ("[[]],"):rep(1000) .. "1]")) -- wide is not deep
@@ -100,7 +100,7 @@ describe("json.decode", function()
 
   it("bounds size", function()
     local _, failure = json.decode("[1234]", { size = 5 })
-    assert.are.equal("too_large", failure.code)
+    assert.equal("too_large", failure.code)
     assert.is_truthy(json.decode("[123]", { size = 5 }))
   end)
 
@@ -113,38 +113,38 @@ describe("json.decode", function()
       local count = element:find("b", 1, true) and many // 2 or many
       assert.is_truthy(json.decode(first .. element:rep(count - 3) .. last))
       local _, failure = json.decode(first .. element:rep(count) .. last)
-      assert.are.equal("too_large", failure.code)
+      assert.equal("too_large", failure.code)
       assert.matches("holds more than 1000000 values$", failure.message)
     end
-    assert.are.equal(many + 1, #json.decode('"' .. (","):rep(many + 1) .. '"'))
+    assert.equal(many + 1, #json.decode('"' .. (","):rep(many + 1) .. '"'))
     local _, failure = json.decode_own("[" .. ("1,"):rep(8 * 1024 * 1024) .. "1]")
     assert.matches("holds more than 8388608 values$", failure.message)
   end)
 
   it("reads a string of 8 MiB, with and without escapes", function()
     local size = 8 * 1024 * 1024
-    assert.are.equal(size, #json.decode('"' .. ("x"):rep(size) .. '"'))
-    assert.are.equal(size, #json.decode('"' .. ("\\n"):rep(size) .. '"'))
+    assert.equal(size, #json.decode('"' .. ("x"):rep(size) .. '"'))
+    assert.equal(size, #json.decode('"' .. ("\\n"):rep(size) .. '"'))
   end)
 end)
 
 describe("json.encode", function()
   it("writes every kind of value", function()
-    assert.are.equal('[true,false,null,1,1.5,"x",[],{}]', json.encode { true, false, json.null, 1, 1.5, "x", json.array {}, {} })
-    assert.are.equal(require "cjson".null, json.null)
-    assert.are.equal("[1,2]", json.encode { 1, 2 })
-    assert.are.equal('{"a":1}', json.encode { a = 1 })
+    assert.equal('[true,false,null,1,1.5,"x",[],{}]', json.encode { true, false, json.null, 1, 1.5, "x", json.array {}, {} })
+    assert.equal(require "cjson".null, json.null)
+    assert.equal("[1,2]", json.encode { 1, 2 })
+    assert.equal('{"a":1}', json.encode { a = 1 })
   end)
 
   it("escapes and repairs strings", function()
-    assert.are.equal([["\"\\/\b\f\n\r\t\u0000\u001f]] .. "\x7Fé€😀\"", json.encode "\"\\/\b\f\n\r\t\0\x1F\x7Fé€😀")
-    assert.are.equal('"a\u{FFFD}b\u{FFFD}"', json.encode "a\xFFb\xE2\x82")
+    assert.equal([["\"\\/\b\f\n\r\t\u0000\u001f]] .. "\x7Fé€😀\"", json.encode "\"\\/\b\f\n\r\t\0\x1F\x7Fé€😀")
+    assert.equal('"a\u{FFFD}b\u{FFFD}"', json.encode "a\xFFb\xE2\x82")
     for length = 0, 70 do -- every place in a word and at the ends
       for at = 1, length do
         local plain = ("x"):rep(at - 1)
         local rest = ("y"):rep(length - at)
-        assert.are.equal('"' .. plain .. '\\n' .. rest .. '"', json.encode(plain .. "\n" .. rest))
-        assert.are.equal('"' .. plain .. '\u{FFFD}' .. rest .. '"', json.encode(plain .. "\x80" .. rest))
+        assert.equal('"' .. plain .. '\\n' .. rest .. '"', json.encode(plain .. "\n" .. rest))
+        assert.equal('"' .. plain .. '\u{FFFD}' .. rest .. '"', json.encode(plain .. "\x80" .. rest))
       end
     end
   end)
@@ -155,20 +155,20 @@ describe("json.encode", function()
     local value = { a = short:rep(1000), b = { 1, short:rep(1000) } }
     local schema = { order = { "a", "b" }, properties = { b = { items = {} } } }
     local wanted = ('{"a":"%s","b":[1,"%s"]}'):format(inside:rep(1000), inside:rep(1000))
-    assert.are.equal(wanted, json.encode(value, schema))
-    assert.are.equal(wanted, json.encode(value))
-    assert.are.equal('"' .. inside:rep(1000) .. '"', json.encode(short:rep(1000)))
+    assert.equal(wanted, json.encode(value, schema))
+    assert.equal(wanted, json.encode(value))
+    assert.equal('"' .. inside:rep(1000) .. '"', json.encode(short:rep(1000)))
   end)
 
   it("keeps numbers", function()
-    assert.are.equal("[9223372036854775807,-9223372036854775808,0]", json.encode { math.maxinteger, math.mininteger, 0 })
-    assert.are.equal("[0.1,1.0,-0.0,1e+17,5e-324,1234567890123456.0]", json.encode { 0.1, 1.0, -0.0, 1e17, 5e-324, 1234567890123456.0 })
+    assert.equal("[9223372036854775807,-9223372036854775808,0]", json.encode { math.maxinteger, math.mininteger, 0 })
+    assert.equal("[0.1,1.0,-0.0,1e+17,5e-324,1234567890123456.0]", json.encode { 0.1, 1.0, -0.0, 1e17, 5e-324, 1234567890123456.0 })
     math.randomseed(1)
     for _ = 1, 2000 do
       local value = string.unpack("d", string.pack("i8", math.random(math.mininteger, math.maxinteger)))
       if value == value and math.abs(value) ~= math.huge then
-        assert.are.equal(value, tonumber(json.encode(value)))
-        assert.are.equal("float", math.type(tonumber(json.encode(value))))
+        assert.equal(value, tonumber(json.encode(value)))
+        assert.equal("float", math.type(tonumber(json.encode(value))))
       end
     end
   end)
@@ -177,14 +177,14 @@ describe("json.encode", function()
     for before = 0, 20 do
       for after = 0, 10 do
         local left, right = ("\u{E4}"):rep(before // 2) .. ("x"):rep(before % 2), (" "):rep(after)
-        assert.are.same({ left, right }, json.decode(('["%s","%s"]'):format(left, right)))
+        assert.same({ left, right }, json.decode(('["%s","%s"]'):format(left, right)))
         for escape, character in pairs { ['\\"'] = '"', ["\\\\"] = "\\", ["\\n"] = "\n", ["\\u0000"] = "\0" } do
-          assert.are.equal(left .. character .. right, json.decode('"' .. left .. escape .. right .. '"'))
+          assert.equal(left .. character .. right, json.decode('"' .. left .. escape .. right .. '"'))
         end
         for _, bad in ipairs { "\0", "\n", "\31", "\\x" } do
           local value, failure = json.decode('"' .. left .. bad .. right .. '"')
           assert.is_nil(value)
-          assert.are.equal(1 + #left, failure.offset)
+          assert.equal(1 + #left, failure.offset)
         end
       end
     end
@@ -195,10 +195,10 @@ describe("json.encode", function()
       order = { "z", "b" }, required = { "b", "m" },
       properties = { z = { items = { order = { "y" } } }, q = { order = { "second", "first" } } },
     }
-    assert.are.equal('{"z":[{"y":1,"x":2}],"b":0,"m":0,"A":0,"a":0,"q":{"second":2,"first":1}}', json.encode({
+    assert.equal('{"z":[{"y":1,"x":2}],"b":0,"m":0,"A":0,"a":0,"q":{"second":2,"first":1}}', json.encode({
       a = 0, A = 0, b = 0, m = 0, q = { first = 1, second = 2 }, z = { { x = 2, y = 1 } },
     }, schema))
-    assert.are.equal('{"a":0,"aa":0,"b":0}', json.encode { b = 0, aa = 0, a = 0 })
+    assert.equal('{"a":0,"aa":0,"b":0}', json.encode { b = 0, aa = 0, a = 0 })
   end)
 
   it("orders any number of names, and those after them by bytes", function()
@@ -208,21 +208,21 @@ describe("json.encode", function()
       object[order[i]] = -i
     end
     for i = 1, 70 do wanted[i] = ('"%s":-%d'):format(order[i], i) end
-    assert.are.equal("{" .. table.concat(wanted, ",") .. ',"zero":0}', json.encode(object, { order = order }))
+    assert.equal("{" .. table.concat(wanted, ",") .. ',"zero":0}', json.encode(object, { order = order }))
   end)
 
   it("adds members to an object that is not closed", function()
     local schema = { order = { "z" } }
-    assert.are.equal('{"a":1,"z":[2],"b":"\\""}', json.continue('{"a":1', { b = '"', z = { 2 } }, schema))
-    assert.are.equal('{"a":1}', json.continue('{"a":1', {}, schema))
+    assert.equal('{"a":1,"z":[2],"b":"\\""}', json.continue('{"a":1', { b = '"', z = { 2 } }, schema))
+    assert.equal('{"a":1}', json.continue('{"a":1', {}, schema))
     assert.has_error(function() json.continue('{"a":1', { [1.5] = 2 }, schema) end)
-    assert.are.equal("-9223372036854775808", json.encode(math.mininteger))
+    assert.equal("-9223372036854775808", json.encode(math.mininteger))
   end)
 
   it("follows a schema that holds itself", function()
     local entry = { order = { "name", "children" }, properties = {} }
     entry.properties.children = { items = entry }
-    assert.are.equal('{"name":"a","children":[{"name":"b","children":[]}]}',
+    assert.equal('{"name":"a","children":[{"name":"b","children":[]}]}',
       json.encode({ children = { { children = json.array {}, name = "b" } }, name = "a" }, entry))
   end)
 
@@ -244,29 +244,29 @@ describe("numbers of any length", function()
     for _, number in ipairs { "18446744073709551615", "9223372036854775808", "-9223372036854775809", "0.123456789012345678901", digits,
       "1234567890123456789e-5", "100000000000000000001" } do
       assert.is_true(json.is_long_number(json.decode(number)), number)
-      assert.are.equal("long number", json.kind(json.decode(number)))
-      assert.are.equal('{"a":[' .. number .. "]}", json.encode(json.decode('{"a":[ ' .. number .. "]}")))
+      assert.equal("long number", json.kind(json.decode(number)))
+      assert.equal('{"a":[' .. number .. "]}", json.encode(json.decode('{"a":[ ' .. number .. "]}")))
     end
     assert.is_false(json.is_object(json.decode(digits)))
     assert.is_false(json.is_array(json.decode(digits)))
   end)
 
   it("are floats where a double holds their digits", function()
-    assert.are.equal(0.1, json.decode("0.1" .. ("0"):rep(100000)))
-    assert.are.equal(0.1, json.decode("0." .. "1" .. ("0"):rep(10)))
-    assert.are.equal(1e20, json.decode "100000000000000000000")
-    assert.are.equal(1e-80, json.decode("0." .. ("0"):rep(79) .. "1"))
-    assert.are.equal(0.12345678901234567, json.decode "0.12345678901234567")
+    assert.equal(0.1, json.decode("0.1" .. ("0"):rep(100000)))
+    assert.equal(0.1, json.decode("0." .. "1" .. ("0"):rep(10)))
+    assert.equal(1e20, json.decode "100000000000000000000")
+    assert.equal(1e-80, json.decode("0." .. ("0"):rep(79) .. "1"))
+    assert.equal(0.12345678901234567, json.decode "0.12345678901234567")
   end)
 
   it("are refused where they are too large for a double", function()
-    assert.are.equal("line 1, column 1: the number " .. ("1"):rep(40) .. " is too large", select(2, json.decode(("1"):rep(400))).message)
+    assert.equal("line 1, column 1: the number " .. ("1"):rep(40) .. " is too large", select(2, json.decode(("1"):rep(400))).message)
   end)
 
   it("are integers up to 64 bits", function()
     for _, number in ipairs { "999999999999999999", "-99999999999999999", "1000000000000000000", "-9223372036854775808" } do
-      assert.are.equal("integer", math.type(json.decode(number)))
-      assert.are.equal(number, json.encode(json.decode(number)))
+      assert.equal("integer", math.type(json.decode(number)))
+      assert.equal(number, json.encode(json.decode(number)))
     end
   end)
 end)

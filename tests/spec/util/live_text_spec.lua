@@ -16,7 +16,7 @@ end
 
 describe("text that comes in pieces", function()
   it("is shown as it comes", function()
-    assert.are.same({ "one\n", "two", "" }, shown("one\n", "two"))
+    assert.same({ "one\n", "two", "" }, shown("one\n", "two"))
   end)
 
   it("has its secrets redacted, however it is cut", function()
@@ -24,23 +24,23 @@ describe("text that comes in pieces", function()
     for size = 1, #text do
       local pieces = {}
       for at = 1, #text, size do pieces[#pieces + 1] = text:sub(at, at + size - 1) end
-      assert.are.equal("a [redacted]; correct-horse, b", table.concat(shown(table.unpack(pieces))))
+      assert.equal("a [redacted]; correct-horse, b", table.concat(shown(table.unpack(pieces))))
     end
   end)
 
   it("holds back no more than what a secret may begin with", function()
-    assert.are.same({ "it is ", "[redacted]!", "" }, shown("it is correct-h", "orse-battery!"))
-    assert.are.same({ "it is ", "correct-hen", "" }, shown("it is correct-h", "en"))
-    assert.are.same({ "it is ", "correct-h" }, shown "it is correct-h")
+    assert.same({ "it is ", "[redacted]!", "" }, shown("it is correct-h", "orse-battery!"))
+    assert.same({ "it is ", "correct-hen", "" }, shown("it is correct-h", "en"))
+    assert.same({ "it is ", "correct-h" }, shown "it is correct-h")
   end)
 
   it("does not split characters", function()
-    assert.are.same({ "a", "é€", "" }, shown("a\xc3", "\xa9€"))
-    assert.are.same({ "\u{FFFD}x", "\u{FFFD}" }, shown "\xffx\xe2\x82")
+    assert.same({ "a", "é€", "" }, shown("a\xc3", "\xa9€"))
+    assert.same({ "\u{FFFD}x", "\u{FFFD}" }, shown "\xffx\xe2\x82")
   end)
 
   it("says what is left out, and redacts what that cut", function()
-    assert.are.equal("a \n[... 7 bytes left out ...]\nb", table.concat(shown("a ", { "b", 7 })))
-    assert.are.equal("a [redacted]\n[... 7 bytes left out ...]\n[redacted] b", table.concat(shown("a correct-ho", { "-battery b", 7 })))
+    assert.equal("a \n[... 7 bytes left out ...]\nb", table.concat(shown("a ", { "b", 7 })))
+    assert.equal("a [redacted]\n[... 7 bytes left out ...]\n[redacted] b", table.concat(shown("a correct-ho", { "-battery b", 7 })))
   end)
 end)

@@ -11,15 +11,15 @@ local function errors_of(wanted, text)
   assert.is_nil(broken)
   local _, first = schema_check.check(json.decode(text), wanted, { total = 0, limit = 1 })
   local _, errors = schema_check.check(value, wanted)
-  assert.are.equal(math.min(errors.total, 1), first.total, text)
-  assert.are.same(errors[1], first[1])
+  assert.equal(math.min(errors.total, 1), first.total, text)
+  assert.same(errors[1], first[1])
   local lines = {}
   for i, failed in ipairs(errors) do lines[i] = schema_check.line(failed) end
   return lines, errors
 end
 
 local function check(wanted, text, ...)
-  assert.are.same({ ... }, (errors_of(wanted, text)), text)
+  assert.same({ ... }, (errors_of(wanted, text)), text)
 end
 
 describe("schema_check.check", function()
@@ -27,7 +27,7 @@ describe("schema_check.check", function()
     local samples = { string = '"x"', integer = "1", boolean = "false", array = "[]", object = "{}", null = "null" }
     for wanted in pairs(samples) do
       for given, text in pairs(samples) do
-        assert.are.equal(wanted == given and 0 or 1, #errors_of({ type = wanted }, text), wanted .. " " .. text)
+        assert.equal(wanted == given and 0 or 1, #errors_of({ type = wanted }, text), wanted .. " " .. text)
       end
     end
     check({ type = "number" }, "1.5")
@@ -110,7 +110,7 @@ describe("schema_check.check", function()
   it("reports at most 100, counts the rest, and gives up where nearly all is wrong", function()
     for given, counted in pairs { [500] = 500, [100000] = 1000 } do
       local _, errors = errors_of({ type = "array", items = { type = "string" } }, "[" .. ("1,"):rep(given - 1) .. "1]")
-      assert.are.same({ 100, counted, counted == 1000 }, { #errors, errors.total, schema_check.is_enough(errors) })
+      assert.same({ 100, counted, counted == 1000 }, { #errors, errors.total, schema_check.is_enough(errors) })
     end
   end)
 
@@ -130,7 +130,7 @@ describe("schema_check.check", function()
       "/children/0/children/0/name: expected a string, got the number 1")
     assert.is_nil(metaschema(entry))
     local printed = json.decode(print_schema(entry))
-    assert.are.equal("#", printed.properties.children.items["$ref"])
+    assert.equal("#", printed.properties.children.items["$ref"])
   end)
 end)
 
@@ -144,21 +144,21 @@ describe("the final form", function()
       },
     }
     local value = schema_check.check(json.decode '{"cwd":"x","n":5.0}', wanted)
-    assert.are.same({ dir = "x", n = 5, list = {}, on = false }, value)
-    assert.are.equal("integer", math.type(value.n))
+    assert.same({ dir = "x", n = 5, list = {}, on = false }, value)
+    assert.equal("integer", math.type(value.n))
     assert.is_true(json.is_array(value.list))
     assert.is_false(rawequal(value.list, wanted.properties.list.default))
-    assert.are.equal("integer", math.type(schema_check.check(json.decode '{"list":[1.0]}', wanted).list[1]))
+    assert.equal("integer", math.type(schema_check.check(json.decode '{"list":[1.0]}', wanted).list[1]))
   end)
 end)
 
 describe("metaschema", function()
   it("finds what nobody would read", function()
     assert.is_nil(metaschema { type = "object", properties = { a = { type = { "string", "null" } } }, order = { "a" } })
-    assert.are.equal("schema.properties.a.minLenght: is no known keyword", metaschema { properties = { a = { minLenght = 1 } } })
-    assert.are.equal("schema.type: has the unknown type 'text'", metaschema { type = "text" })
-    assert.are.equal("schema: order names 'b', which is not a property", metaschema { properties = {}, order = { "b" } })
-    assert.are.equal("schema.items: the alias 'x' must stand for an optional property and be none itself",
+    assert.equal("schema.properties.a.minLenght: is no known keyword", metaschema { properties = { a = { minLenght = 1 } } })
+    assert.equal("schema.type: has the unknown type 'text'", metaschema { type = "text" })
+    assert.equal("schema: order names 'b', which is not a property", metaschema { properties = {}, order = { "b" } })
+    assert.equal("schema.items: the alias 'x' must stand for an optional property and be none itself",
       metaschema { items = { required = { "a" }, properties = { a = {} }, aliases = { x = "a" } } })
   end)
 end)
@@ -169,7 +169,7 @@ describe("the printed schema", function()
       type = "object", order = { "z", "a" }, required = { "z" }, additionalProperties = false, aliases = { other = "a" },
       properties = { a = { type = "string", default = "x" }, z = { enum = { 1, "b" } } },
     })
-    assert.are.equal([[
+    assert.equal([[
 {
   "$schema": "https://json-schema.org/draft/2020-12/schema",
   "type": "object",

@@ -18,9 +18,9 @@ end
 
 describe("foreign text on a terminal", function()
   it("does nothing but stand there", function()
-    assert.are.equal("a\\x1b[31mb\\x07 \\x00c", printable.line "a\27[31mb\7\n\r\t\0c")
-    assert.are.equal("\\x7f\\x9b\\u{202e}\\u{feff}", printable.line "\127\u{9b}\u{202e}\u{feff}")
-    assert.are.equal("\u{FFFD}é€", printable.line "\xffé€")
+    assert.equal("a\\x1b[31mb\\x07 \\x00c", printable.line "a\27[31mb\7\n\r\t\0c")
+    assert.equal("\\x7f\\x9b\\u{202e}\\u{feff}", printable.line "\127\u{9b}\u{202e}\u{feff}")
+    assert.equal("\u{FFFD}é€", printable.line "\xffé€")
   end)
 end)
 
@@ -30,21 +30,21 @@ describe("the live view", function()
       { "info", "step.started", step() }, { "info", "step.finished", step() },
       { "error", "step.finished", step { status = "failure", error = "it\27 broke" } },
       { "info", "job.finished", { status = "success", outcomes = { success = 1 }, duration_ms = 5, result = "/r" } })
-    assert.are.equal("job job-1: 1 step, at most 1 min 15 s\n" ..
+    assert.equal("job job-1: 1 step, at most 1 min 15 s\n" ..
       "ok step 3 of 12  run_command  make test  1.2 s\n" ..
       "FAILED step 3 of 12  run_command  make test  1.2 s\n  it\\x1b broke\n" ..
       "success in 5 ms, 1 step: 1 succeeded\nresult: /r\n", text)
   end)
 
   it("says once why a job was refused", function()
-    assert.are.equal("refused: schema_validation\n  /a: b\nresult: /r\n", shown(nil, {},
+    assert.equal("refused: schema_validation\n  /a: b\nresult: /r\n", shown(nil, {},
       { "error", "job.refused", { failure_code = "schema_validation", failure_message = "bad", errors = { "/a: b" } } },
       { "error", "job.finished", { status = "failure", failure_code = "schema_validation", failure_message = "bad", outcomes = {},
         duration_ms = 5, result = "/r" } }))
   end)
 
   it("shows other events only where they are warnings", function()
-    assert.are.equal("", shown(nil, {}, { "info", "todo.changed", {} }))
-    assert.are.equal("warning: journal failed: why\n", shown(nil, {}, { "warning", "journal.failed", { error = "why" } }))
+    assert.equal("", shown(nil, {}, { "info", "todo.changed", {} }))
+    assert.equal("warning: journal failed: why\n", shown(nil, {}, { "warning", "journal.failed", { error = "why" } }))
   end)
 end)

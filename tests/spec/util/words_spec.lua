@@ -3,9 +3,9 @@ local words = require "sba.util.words"
 
 describe("the words of a command", function()
   it("are its program and its arguments, in one list", function()
-    assert.are.same({ "a", "b", "c" }, words.command { command = "a", args = { "b", "c" } })
-    assert.are.same({ "a" }, words.command { command = "a" })
-    assert.are.same({ "a", "b" }, words.command { argv = { "a", "b" } })
+    assert.same({ "a", "b", "c" }, words.command { command = "a", args = { "b", "c" } })
+    assert.same({ "a" }, words.command { command = "a" })
+    assert.same({ "a", "b" }, words.command { argv = { "a", "b" } })
   end)
 
   it("may be more than a function returns", function()
