@@ -77,7 +77,7 @@ end
 
 local function send(state, wanted)
   local run, session = state.run, state.session
-  run.todo:flush()
+  run.todo.checkpoint:flush()
   run.checkpoint:hurry()
   run.live:model(session.model)
   local reply, failure = models.ask(run, session, wanted)

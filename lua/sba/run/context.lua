@@ -46,7 +46,7 @@ local function tick(run, news, missing)
   if news then run.live:said(news, missing) end
   run.live:tick()
   run.log.view:tick()
-  run.todo:tick()
+  run.todo.checkpoint:tick()
   run.checkpoint:tick()
 end
 

@@ -139,7 +139,7 @@ local function finish_todo(run)
   if not run.todo then return end
   local is_over = not run.failure or run.steps and run.failure.code == "acceptance_unmet"
   if run.accepted and is_over then run.todo:close(not run.steps) end
-  run.todo:flush()
+  run.todo.checkpoint:flush()
 end
 
 local function leave_outside(run)

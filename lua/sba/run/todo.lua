@@ -34,7 +34,10 @@ end
 ---@param items? table[]
 ---@return todo
 function todo.new(items)
-  local self = setmetatable({ items = json.array(items or {}), steps = {}, criteria = {}, count = #(items or {}) }, todo)
+  local self = setmetatable({
+    items = json.array(items or {}), steps = {}, criteria = {}, count = #(items or {}),
+    checkpoint = checkpoint.new(function() return true end), -- until there is a file to be kept
+  }, todo)
   for _, item in ipairs(self.items) do
     if item.source == "step" then table.insert(self.steps, item) end
   end
@@ -68,7 +71,7 @@ function todo:keep(path, failed)
 end
 
 local function changed(self, item)
-  if self.checkpoint then self.checkpoint:changed() end
+  self.checkpoint:changed()
   return item
 end
 
@@ -143,16 +146,6 @@ function todo:update(change)
     table.insert(self.items, math.min(change.position, #self.items + 1), item)
   end
   return changed(self, item)
-end
-
---- To be called now and then while a step runs.
-function todo:tick()
-  if self.checkpoint then self.checkpoint:tick() end
-end
-
---- Writes what was not yet written.
-function todo:flush()
-  if self.checkpoint then self.checkpoint:flush() end
 end
 
 --- The list as the result carries it.

@@ -141,15 +141,13 @@ local function put(run, gateway, artifact)
   return answer, failure
 end
 
-local own_words <const> = { timeout = "the time for uploading was up", cancelled = "a signal ended the uploading" }
-
 --- Logs what was not uploaded: an artifact, or `count` of them that were not tried, of which it is the first.
 local function log_failed(run, failure, path, count)
   local what = count and ("%d artifacts were not uploaded and stay on disk"):format(count)
     or ("the artifact %s was not uploaded and stays on disk"):format(path)
   run.log:event("warning", "artifact.failed", {
     path = path, count = count, code = failure.code, tries = count and 0 or failure.tries or 1,
-    error = ("%s: %s"):format(what, own_words[failure.code] or failure.message),
+    error = ("%s: %s"):format(what, failure.message),
   })
 end
 

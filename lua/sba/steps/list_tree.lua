@@ -93,36 +93,21 @@ local function run(arguments, job_context)
   return nil, { code = "constraint_violation", message = message, result = result, text = words }
 end
 
-local order = { "name", "type", "size_bytes", "mode", "target", "children", "truncated" }
-
-local entry = {
-  type = "object",
-  required = { "name", "type", "size_bytes", "mode" },
-  order = table.move(order, 1, 6, 1, {}),
-  additionalProperties = false,
-  properties = {
-    name = { type = "string" },
-    type = { enum = { "file", "directory", "symlink", "fifo", "socket", "device" } },
-    size_bytes = { type = "integer", minimum = 0 },
-    mode = { type = "string", description = "Permission bits in octal, four digits." },
-    target = { type = "string", description = "Of a symlink, as it is written; it is not followed." },
-    children = {
-      type = "array",
-      description = "In byte order of name; left out where max_depth stopped, or for a directory that cannot be read.",
-    },
+local members = {
+  "name!", { type = "string" },
+  "type!", { enum = { "file", "directory", "symlink", "fifo", "socket", "device" } },
+  "size_bytes!", { type = "integer", minimum = 0 },
+  "mode!", { type = "string", description = "Permission bits in octal, four digits." },
+  "target", { type = "string", description = "Of a symlink, as it is written; it is not followed." },
+  "children", {
+    type = "array",
+    description = "In byte order of name; left out where max_depth stopped, or for a directory that cannot be read.",
   },
 }
+local entry = object(members)
 entry.properties.children.items = entry
-
-local result = {
-  type = "object",
-  description = "The directory itself (\".\" is the workspace), all below it as its children.",
-  required = { "name", "type", "size_bytes", "mode", "truncated" },
-  order = order,
-  additionalProperties = false,
-  properties = { truncated = { type = "boolean", description = "There is more than was listed." } },
-}
-for name, property in pairs(entry.properties) do result.properties[name] = property end
+members[#members + 1], members[#members + 2] = "truncated!", { type = "boolean", description = "There is more than was listed." }
+local result = object(members, { description = "The directory itself (\".\" is the workspace), all below it as its children." })
 
 return {
   name = "list_tree",

@@ -4,6 +4,7 @@
 local explain = require "sba.patch.explain"
 local fail = require "sba.util.fail"
 local json = require "sba.util.json"
+local object = require "sba.util.object_schema"
 local replace = require "sba.patch.replace"
 local text = require "native.text"
 local transaction = require "sba.patch.transaction"
@@ -76,22 +77,17 @@ end
 return {
   name = "replace_in_file",
   summary = "Replace a text in a file of the workspace where it stands exactly expected_count times.",
-  arguments = {
-    type = "object",
-    required = { "path", "old_text", "new_text" },
-    additionalProperties = false,
-    properties = {
-      path = {
-        type = "string", nul = false, minLength = 1,
-        description = "Relative to the workspace or absolute below it. A link is followed, where it stays inside.",
-      },
-      old_text = {
-        type = "string",
-        description = "What the file holds, with enough lines around it that no other place fits. Empty: create the file with new_text.",
-      },
-      new_text = { type = "string", description = "Replacement text; may be empty." },
-      expected_count = { type = "integer", minimum = 1, default = 1, description = "Places to replace: no more, no fewer." },
+  arguments = object {
+    "path!", {
+      type = "string", nul = false, minLength = 1,
+      description = "Relative to the workspace or absolute below it. A link is followed, where it stays inside.",
     },
+    "old_text!", {
+      type = "string",
+      description = "What the file holds, with enough lines around it that no other place fits. Empty: create the file with new_text.",
+    },
+    "new_text!", { type = "string", description = "Replacement text; may be empty." },
+    "expected_count", { type = "integer", minimum = 1, default = 1, description = "Places to replace: no more, no fewer." },
   },
   for_model = {
     summary = "Replace old_text in a file, where it is found exactly expected_count times. Copy it from the file, without line numbers.",
@@ -104,20 +100,15 @@ return {
       "replace_text", "file_edit",
     },
   },
-  result = {
-    type = "object",
-    required = { "path", "count", "created", "tolerated", "sha256" },
-    additionalProperties = false,
-    properties = {
-      path = { type = "string", description = "Relative to the workspace; an artifact's begins with $CYNODE_ARTIFACTS_DIR." },
-      count = { type = "integer", minimum = 1, description = "Places that were replaced." },
-      created = { type = "boolean", description = "There was no such file before." },
-      tolerated = {
-        type = "array", items = { type = "string", enum = explain.tolerated.replaced },
-        description = "How old_text differs from the file. new_text is written as the file is.",
-      },
-      sha256 = { type = "string", description = "Of the whole file, in hex." },
+  result = object {
+    "path!", { type = "string", description = "Relative to the workspace; an artifact's begins with $CYNODE_ARTIFACTS_DIR." },
+    "count!", { type = "integer", minimum = 1, description = "Places that were replaced." },
+    "created!", { type = "boolean", description = "There was no such file before." },
+    "tolerated!", {
+      type = "array", items = { type = "string", enum = explain.tolerated.replaced },
+      description = "How old_text differs from the file. new_text is written as the file is.",
     },
+    "sha256!", { type = "string", description = "Of the whole file, in hex." },
   },
   check = check,
   brief = true,

@@ -83,28 +83,18 @@ return {
     descriptions = { include = "Glob of files, as in *.c or src/**/*.py" },
     called = { "grep", "search", "rg", "ripgrep", "grep_search", "search_code", "find_in_files", "search_file", "search_text" },
   },
-  result = {
-    type = "object",
-    required = { "matches", "files_searched", "truncated" },
-    additionalProperties = false,
-    properties = {
-      matches = {
-        type = "array",
-        description = "In the order of list_tree (names in byte order, a directory's files where its name stands), then by line.",
-        items = {
-          type = "object",
-          required = { "path", "line", "text" },
-          additionalProperties = false,
-          properties = {
-            path = { type = "string" },
-            line = { type = "integer", minimum = 1 },
-            text = { type = "string", description = "The line; of a long one what is around the match." },
-          },
-        },
+  result = object {
+    "matches!", {
+      type = "array",
+      description = "In the order of list_tree (names in byte order, a directory's files where its name stands), then by line.",
+      items = object {
+        "path!", { type = "string" },
+        "line!", { type = "integer", minimum = 1 },
+        "text!", { type = "string", description = "The line; of a long one what is around the match." },
       },
-      files_searched = { type = "integer", minimum = 0 },
-      truncated = { type = "boolean", description = "There are more matches than were asked for." },
     },
+    "files_searched!", { type = "integer", minimum = 0 },
+    "truncated!", { type = "boolean", description = "There are more matches than were asked for." },
   },
   check = check,
   redacts = true,
