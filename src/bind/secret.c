@@ -16,24 +16,21 @@ static int f_add(lua_State *L)
     return 1;
 }
 
-// The upvalue is a buffer to work in, which Lua owns.
 static int f_redact(lua_State *L)
 {
-    static const char *const names[] = {"none", "start", "end", "both", NULL};
-    static const unsigned cuts[] = {0, SECRET_CUT_START, SECRET_CUT_END, SECRET_CUT_START | SECRET_CUT_END};
+    static const char *const cuts[] = {"none", "start", "end", "both", NULL}; // as SECRET_CUT_*
     size_t size;
     const char *bytes = luaL_checklstring(L, 1, &size);
-    int cut = luaL_checkoption(L, 2, "none", names);
-    lua_settop(L, 1);
-    if (!secret_is_known())
-        return 1;
-    struct buffer *clean = lua_touserdata(L, lua_upvalueindex(1));
-    buffer_free(clean);
-    int found = secret_redact_copy(bytes, &size, cuts[cut], NULL, clean);
-    if (found > 0)
+    unsigned cut = (unsigned)luaL_checkoption(L, 2, "none", cuts);
+    struct buffer *clean = bind_push_shared_buffer(L);
+    int found = secret_redact_copy(bytes, &size, cut, NULL, clean);
+    if (found < 0)
+        return luaL_error(L, "not enough memory");
+    lua_pushvalue(L, 1);
+    if (found)
         lua_pushlstring(L, clean->data, clean->size);
-    buffer_free(clean);
-    return found < 0 ? luaL_error(L, "not enough memory") : 1;
+    bind_empty_shared_buffer(clean);
+    return 1;
 }
 
 static int f_settled(lua_State *L)
@@ -55,14 +52,12 @@ static int f_is_known(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg functions[] = {{"add", f_add}, {"is_known", f_is_known}, {"settled", f_settled}, {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"add", f_add}, {"is_known", f_is_known}, {"redact", f_redact}, {"settled", f_settled}, {NULL, NULL}};
 
 int luaopen_native_secret(lua_State *L)
 {
     luaL_newlib(L, functions);
-    bind_new_buffer(L);
-    lua_pushcclosure(L, f_redact, 1);
-    lua_setfield(L, -2, "redact");
     bind_set_integer(L, "SHORTEST", SECRET_SHORTEST);
     return 1;
 }

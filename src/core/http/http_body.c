@@ -59,18 +59,14 @@ static ssize_t read_file(struct http_body *body, const struct http_part *part, c
     return (ssize_t)text_base64_write(raw, wanted, to);
 }
 
-static ssize_t read_bytes(struct http_body *body, const struct http_part *part, char *to, size_t room)
-{
-    size_t count = smaller(room, part->size - body->offset);
-    memcpy(to, part->bytes + body->offset, count);
-    body->offset += count;
-    return (ssize_t)count;
-}
-
-static ssize_t read_span(struct http_body *body, const struct http_part *part, char *to, size_t room, const char **why)
+static ssize_t read_plain(struct http_body *body, const struct http_part *part, char *to, size_t room, const char **why)
 {
     size_t wanted = smaller(room, part->size - body->offset);
-    ssize_t count = pread(part->fd, to, wanted, (off_t)(part->offset + (int64_t)body->offset));
+    ssize_t count = (ssize_t)wanted;
+    if (part->bytes)
+        memcpy(to, part->bytes + body->offset, wanted);
+    else
+        count = pread(part->fd, to, wanted, (off_t)(part->offset + (int64_t)body->offset));
     if (count <= 0) {
         *why = count < 0 ? "it cannot be read" : "the file changed meanwhile";
         return -1;
@@ -85,9 +81,8 @@ ssize_t http_body_read(struct http_body *body, char *to, size_t room, const char
         const struct http_part *part = &body->parts[body->at];
         if (body->offset == part->size)
             continue;
-        if (part->bytes)
-            return read_bytes(body, part, to, room);
-        return part->is_span ? read_span(body, part, to, room, why) : read_file(body, part, to, room, why);
+        bool is_plain = part->bytes || part->is_span;
+        return (is_plain ? read_plain : read_file)(body, part, to, room, why);
     }
     return 0;
 }
