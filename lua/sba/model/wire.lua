@@ -58,40 +58,36 @@ function wire.failure(endpoint, failure)
   })
 end
 
--- Causes by the server's words, in lower case; the first match counts.
+-- Causes, each with what servers say in lower case; the first that fits counts.
 local spellings = {
-  { "does not support tools", "tools_unsupported" },
-  { "requires --enable-auto-tool-choice", "tools_unsupported" },
-  { "tools param requires --jinja", "tools_unsupported" },
-  { "error parsing tool call", "call_unparsed" }, -- Ollama
-  { "does not match the expected", "call_unparsed" }, -- llama.cpp's server
-  { "failed to parse input at pos", "call_unparsed" }, -- the same, before
-  { "does not support thinking", "think_unsupported" },
-  { "'temperature'", "temperature_unsupported" }, -- of models that take one value only
-  { "exceed_context_size_error", "context_cut" },
-  { "context_length_exceeded", "context_cut" },
-  { "exceeds the available context size", "context_cut" },
-  { "maximum context length", "context_cut" }, -- vLLM's also speaks of max_tokens then
-  { "longer than the context length", "context_cut" },
-  { "exceeds the context length", "context_cut" }, -- Ollama's own engine
-  { "max_tokens is too large", "max_tokens_too_large" },
-  { "maximum allowed number of output tokens", "max_tokens_too_large" },
-  { "max_completion_tokens", "max_tokens_unsupported" },
-  { "insufficient_quota", "quota" },
-  { "tool_choice", "tool_choice_unsupported" },
-  { "response_format", "schema_unsupported" },
-  { "json_schema", "schema_unsupported" },
-  { "grammar", "schema_unsupported" },
+  { "tools_unsupported", "does not support tools", "requires --enable-auto-tool-choice", "tools param requires --jinja" },
+  -- Ollama; llama.cpp's server, now and before
+  { "call_unparsed", "error parsing tool call", "does not match the expected", "failed to parse input at pos" },
+  { "think_unsupported", "does not support thinking" },
+  { "temperature_unsupported", "'temperature'" }, -- of models that take one value only
+  { "context_cut", "exceed_context_size_error", "context_length_exceeded", "exceeds the available context size",
+    "maximum context length", -- vLLM's also speaks of max_tokens then
+    "longer than the context length", "exceeds the context length" }, -- Ollama's own engine
+  { "max_tokens_too_large", "max_tokens is too large", "maximum allowed number of output tokens" },
+  { "max_tokens_unsupported", "max_completion_tokens" },
+  { "quota", "insufficient_quota" },
+  { "tool_choice_unsupported", "tool_choice" },
+  { "schema_unsupported", "response_format", "json_schema", "grammar" },
 }
+
+--- The cause that a server's words name, in lower case.
+local function cause_of(words)
+  for _, spelling in ipairs(spellings) do
+    for i = 2, #spelling do
+      if words:find(spelling[i], 1, true) then return spelling[1] end
+    end
+  end
+end
 
 --- Turns a refusal into an inference failure.
 local function judged(failure)
-  local details, status, cause = failure.details, failure.status, nil
-  local all = (failure.words .. " " .. tostring(details.code or "") .. " " .. tostring(details.type or "")):lower()
-  for _, spelling in ipairs(spellings) do
-    cause = all:find(spelling[1], 1, true) and spelling[2]
-    if cause then break end
-  end
+  local details, status = failure.details, failure.status
+  local cause = cause_of((failure.words .. " " .. tostring(details.code or "") .. " " .. tostring(details.type or "")):lower())
   failure.transient = not cause and (failure.transient or status == 409)
   failure.once = not cause and status == 500 or nil -- mostly a fault of the server that stays
   failure.cause = cause or status == 404 and "model_missing" or "refused"

@@ -67,13 +67,13 @@ local function open_standalone(peer)
   peer.standalone.thread = coroutine.create(function()
     transport.read(peer, yielding(exchange), request, function(message) answer(peer, message) end)
   end)
+  return peer.standalone.thread
 end
 
 --- Answers what the server asks on its standalone stream while a call is waited for. Returns a value to be closed.
 local function listen(peer)
   local thread, before = peer.standalone and peer.standalone.thread, nil
-  if not peer.standalone or thread and coroutine.status(thread) == "dead" then open_standalone(peer) end
-  thread = peer.standalone.thread
+  if not peer.standalone or thread and coroutine.status(thread) == "dead" then thread = open_standalone(peer) end
   if not thread then return nil end
   before = peer.http:tick(function()
     if before then before() end

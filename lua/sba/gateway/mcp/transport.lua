@@ -136,11 +136,6 @@ end
 
 local codes = { [401] = "unauthorized", [429] = "gateway_failed", [501] = "tool_unavailable" }
 
-local function code_of(status)
-  if status >= 300 and status < 400 then return "redirected" end
-  return codes[status] or status >= 500 and "gateway_failed" or "refused"
-end
-
 ---What a refusal means here, with its JSON-RPC error if there is one.
 ---@param peer mcp.peer
 ---@param failure http.failure of http.refusal or http.refused
@@ -152,7 +147,7 @@ function transport.refused(peer, failure)
     failure = of_rpc(peer, value.error, status)
     failure.retry_after, failure.transient, failure.code = retry_after, transient, codes[status] or failure.code
   else
-    failure.code = code_of(status)
+    failure.code = codes[status] or status < 400 and "redirected" or status >= 500 and "gateway_failed" or "refused"
   end
   if status == 401 then
     failure.message = failure.message
