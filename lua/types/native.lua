@@ -281,7 +281,6 @@
 ---@field base64_encode fun(bytes: string): string
 ---@field base64_decode fun(base64: string): string?, native.failure? strict RFC 4648, padding required. invalid
 ---@field tokens fun(utf8: string): integer how many tokens it costs a model: an estimate, rather too many than too few
----@field json_past fun(bytes: string, most: integer): integer? the offset, from 0, where a JSON text holds more values than most
 
 ---@class native.line_editor reads lines from a terminal
 ---Reads a line. complete gets it, and the number of bytes before the cursor; it returns text to insert there, or lines to show below. nil

@@ -165,19 +165,6 @@ static int f_tokens(lua_State *L)
     return 1;
 }
 
-static int f_json_past(lua_State *L)
-{
-    size_t size;
-    const char *bytes = luaL_checklstring(L, 1, &size);
-    lua_Integer most = luaL_checkinteger(L, 2);
-    luaL_argcheck(L, most >= 1, 2, "must be positive");
-    size_t at = text_json_past(bytes, size, (size_t)most);
-    if (at == size)
-        return 0;
-    lua_pushinteger(L, (lua_Integer)at);
-    return 1;
-}
-
 const luaL_Reg bind_text[] = {
     {"repair", f_repair},
     {"is_utf8", f_is_utf8},
@@ -192,6 +179,5 @@ const luaL_Reg bind_text[] = {
     {"base64_encode", f_base64_encode},
     {"base64_decode", f_base64_decode},
     {"tokens", f_tokens},
-    {"json_past", f_json_past},
     {NULL, NULL},
 };

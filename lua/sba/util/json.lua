@@ -13,7 +13,7 @@ local text = require "native.text"
 local json = { null = cjson.null }
 
 local LIMITS <const> = { size = 64 * 1024 * 1024, depth = 64, values = 1000000 }
-local OWN_DEPTH <const> = 90 -- of what the runner has written: a job's own and what a result adds
+local OWN_DEPTH <const>, OWN_VALUES <const> = 90, 8 * 1024 * 1024 -- of what the runner has written: a job's own and what a result adds
 local WRITTEN_DEPTH <const> = 200
 local SHOWN_DIGITS <const> = 40 -- of a number, in a message
 local SHOWN_NAME <const> = 60 -- bytes, likewise
@@ -133,15 +133,15 @@ local findings = {
 findings["invalid escape code"] = findings["unexpected end of string"]
 
 -- What cjson's message says: where the mistake is, what is wrong, and a code where it is not invalid_json.
-local function read_message(bytes, message, depth)
+local function read_message(bytes, message, depth, most)
   local what, how, at = message:match "^Expected (.-) but found (.-) at character (%d+)$" -- bounded: cjson's words
   if what then
     local offset = at - 1
     if findings[how] then return offset, findings[how](bytes, offset) end
     return offset, ("expected %s, found %s"):format(expectations[what], found(bytes, offset))
   end
-  what, how, at = message:match "^Found too many ([%a ]+) %((%d+)%) at character (%d+)$" -- bounded: likewise
-  if what == "values" then return at - 1, ("holds more than %d values"):format(how - 1), "too_large" end
+  what, at = message:match "^Found too many (%a+).* at character (%d+)$" -- bounded: likewise
+  if what == "values" then return at - 1, ("holds more than %d values"):format(most), "too_large" end
   if what then return at - 1, ("nested deeper than %d levels"):format(depth), "too_deep" end
   error(message, 0) -- not about the text, for example: out of memory
 end
@@ -155,16 +155,14 @@ local function failure_at(bytes, offset, message, code)
   }
 end
 
--- What is wrong with a text before it is read, or nil. A value takes some 80 times the memory of its text.
-local function mistake_in_bytes(bytes, max_size, most)
+-- What is wrong with a text before it is read, or nil.
+local function mistake_in_bytes(bytes, max_size)
   if #bytes > max_size then return failure_at(bytes, max_size, ("larger than %d bytes"):format(max_size), "too_large") end
   if bytes:find("^\xEF\xBB\xBF") then return failure_at(bytes, 0, "begins with a byte order mark; remove it") end
   if not text.is_utf8(bytes) then
     local _, bad = utf8.len(bytes)
     return failure_at(bytes, bad - 1, ("the byte 0x%02X is not UTF-8"):format(bytes:byte(bad)))
   end
-  local past = #bytes > most and text.json_past(bytes, most)
-  if past then return failure_at(bytes, past, ("holds more than %d values"):format(most), "too_large") end
 end
 
 ---@class sba.json.failure
@@ -182,20 +180,20 @@ end
 ---@return any value, sba.json.failure? failure value is nil then
 function json.decode(bytes, limits)
   limits = limits or LIMITS
-  local mistake = mistake_in_bytes(bytes, limits.size or LIMITS.size, limits.values or LIMITS.values)
-  local depth = limits.depth or LIMITS.depth
+  local mistake = mistake_in_bytes(bytes, limits.size or LIMITS.size)
+  local depth, most = limits.depth or LIMITS.depth, limits.values or LIMITS.values
   if mistake then return nil, mistake end
   codec.decode_max_depth(depth)
-  local ok, value = pcall(codec.decode, bytes)
+  local ok, value = pcall(codec.decode, bytes, most)
   if ok then return value end
-  return nil, failure_at(bytes, read_message(bytes, value, depth))
+  return nil, failure_at(bytes, read_message(bytes, value, depth, most))
 end
 
 ---Decodes JSON that the runner has written: a result, or a line of a journal.
 ---@param bytes string
 ---@return any value, sba.json.failure? failure as of decode
 function json.decode_own(bytes)
-  return json.decode(bytes, { size = #bytes, depth = OWN_DEPTH, values = math.maxinteger })
+  return json.decode(bytes, { size = #bytes, depth = OWN_DEPTH, values = OWN_VALUES })
 end
 
 ---Decodes JSON of a server or a model, of any size. Bytes that are not UTF-8 become U+FFFD.

@@ -206,3 +206,20 @@ void text_sha256_final(struct text_sha256 *sha256, char hex[TEXT_SHA256_HEX])
     }
     hex[TEXT_SHA256_HEX - 1] = '\0';
 }
+
+int text_json_append(const char *utf8, size_t size, struct buffer *out)
+{
+    static const char letters[] = "uuuuuuuubtnufruuuuuuuuuuuuuuuuuu", digits[] = "0123456789abcdef";
+    size_t done = 0;
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)utf8[i];
+        if (c >= ' ' && c != '"' && c != '\\')
+            continue;
+        char letter = c < ' ' ? letters[c] : utf8[i];
+        char escape[] = {'\\', letter, '0', '0', digits[c >> 4], digits[c & 15]};
+        if (buffer_append(out, utf8 + done, i - done) < 0 || buffer_append(out, escape, letter == 'u' ? 6 : 2) < 0)
+            return -1;
+        done = i + 1;
+    }
+    return buffer_append(out, utf8 + done, size - done);
+}

@@ -37,10 +37,6 @@ size_t text_count_characters(const char *utf8, size_t size);
 // Appends a text as it stands within the quotes of a JSON string.
 int text_json_append(const char *utf8, size_t size, struct buffer *out);
 
-// The offset at which a JSON text holds more values than most, members of objects and elements of arrays; size if it
-// does not. The text need not be valid.
-size_t text_json_past(const char *bytes, size_t size, size_t most);
-
 // Writes RFC 4648 base64 with padding, (size + 2) / 3 * 4 bytes of it, and a NUL. Returns their number. size: at most
 // INT_MAX / 2.
 size_t text_base64_write(const char *bytes, size_t size, char *out);
