@@ -85,9 +85,10 @@ local function unknown(argument, name)
   return nil, ("unknown option %s; %s"):format(argument, near and "did you mean --" .. near .. "?" or "see --help")
 end
 
-local function check_value(option, given_by, value)
-  if not option.values or words.has(option.values, value) then return value end
-  return nil, ("invalid value '%s' for %s; it must be one of %s"):format(value, given_by, table.concat(option.values, ", "))
+--- What is wrong with an option's value.
+local function mistake_in(option, given_by, value)
+  if not option.values or words.has(option.values, value) then return nil end
+  return ("invalid value '%s' for %s; it must be one of %s"):format(value, given_by, table.concat(option.values, ", "))
 end
 
 --- Splits "--name=value" and "-name". Returns nil if the argument is not an option.
@@ -109,7 +110,7 @@ local function take_values(given, argv, i, option, value)
     return nil, ("--%s requires a value: --%s %s"):format(name, name, option.value)
   end
   for _, one in ipairs(values) do
-    local _, message = check_value(option, "--" .. name, one)
+    local message = mistake_in(option, "--" .. name, one)
     if message then return nil, message end
   end
   if option.is_mode then
@@ -151,11 +152,6 @@ local function take(given, argv, i)
   if option.value then return take_values(given, argv, i, option, value) end
   if not option.is_mode then given[option.name] = true end
   return i
-end
-
-local function from_variables(option, environment)
-  local value, variable = first_set(environment, option.variables or {})
-  if value then return check_value(option, variable, value) end
 end
 
 local NO_JOB <const> = [[
@@ -243,8 +239,10 @@ function cli.parse(argv, environment, is_directory)
   if not ok then return nil, message end
   for _, option in ipairs(settings) do
     if option.variables and given[option.name] == nil then
-      given[option.name], message = from_variables(option, environment)
+      local value, variable = first_set(environment, option.variables)
+      message = value and mistake_in(option, variable, value)
       if message and given.mode == "run" then return nil, message end
+      given[option.name] = not message and value or nil
     end
   end
   local is_missing = not given.job and not given.task and given.mode == "run" and not is_directory "/job"

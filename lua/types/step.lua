@@ -15,7 +15,8 @@
 ---@field ticks? boolean true: run calls tick several times a second while it waits, so that the result file follows the job meanwhile
 ---@field brief? boolean true: run takes milliseconds. Where neither is set, the result file is brought up to date before run
 ---@field redacts? boolean true: what run returns, but for its message, holds no secrets, so that nobody looks for them again
----@field run fun(arguments: table, job_context: sba.job_context): table?, string|sba.step_failure|nil
+---@field run fun(arguments: table, job_context: sba.job_context): table?, string|sba.step_failure|nil, boolean? the result and its text, or nil
+---and the failure; and whether something is missing from the text
 
 ---What a model is shown instead of summary and arguments, and what it may write besides. Every argument is taken from it.
 ---@class sba.step.for_model

@@ -29,10 +29,6 @@ local function tell(result, overlooked)
   return words
 end
 
----@param arguments { diff: string, strip?: integer, dry_run?: boolean }
----@param job_context { workspace: native.root, commit?: fun(change: sba.transaction): true?, native.failure? }
----@return table? result
----@return string|native.failure text or failure
 local function run(arguments, job_context)
   local entries, more = apply(job_context.workspace, arguments, job_context.commit)
   if not entries then return nil, more end

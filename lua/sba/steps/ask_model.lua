@@ -58,10 +58,6 @@ local function ask_again(job_context, question, first, mistake)
   return reply
 end
 
----@param arguments { prompt: string, system?: string, model?: string, json_schema?: table, save_to?: string }
----@param job_context { workspace: native.root, max_output_bytes: integer, ask: fun(request: table): table?, table? }
----@return table? result
----@return string|native.failure text or failure
 local function run(arguments, job_context)
   local schema = arguments.json_schema
   local question = { prompt = arguments.prompt, system = arguments.system, model = arguments.model, json_schema = schema }

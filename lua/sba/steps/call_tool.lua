@@ -55,11 +55,6 @@ local function call_failed(arguments, failure)
   return { code = "timeout", message = message }
 end
 
----@param arguments { tool: string, arguments?: table, timeout_seconds?: number }
----@param job_context sba.job_context
----@return table? result
----@return string|native.failure text or failure
----@return boolean? is_cut
 local function run(arguments, job_context)
   local limit = job_context.max_output_bytes
   local answer, failure = job_context.call_tool(arguments.tool, arguments.arguments or {},

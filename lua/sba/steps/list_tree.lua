@@ -75,10 +75,6 @@ local function tree(root, arguments, most_bytes, redacts)
   return table.concat(heads), cut, table.concat(lines)
 end
 
----@param arguments { path?: string, max_depth?: integer, max_entries?: integer, include_hidden?: boolean }
----@param job_context { workspace: native.root, max_output_bytes: integer }
----@return table? result
----@return string|native.failure text or failure
 local function run(arguments, job_context)
   local bound, root = job_context.max_output_bytes, job_context.workspace
   local most_bytes = bound - #TRUNCATED:format(false) + 1

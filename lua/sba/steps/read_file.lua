@@ -31,11 +31,6 @@ local function encoded(arguments, read, bound)
   return text.base64_encode(bytes:sub(1, most)), "base64", read.truncated or #bytes > most
 end
 
----@param arguments { path: string, max_bytes?: integer, start_line?: integer, end_line?: integer, offset_bytes?: integer }
----@param job_context sba.job_context
----@return table? result
----@return string|native.failure text or failure
----@return boolean? is_cut whether something is missing from the text
 local function run(arguments, job_context)
   local bound, own = job_context.max_output_bytes, arguments.max_bytes
   local root, path, prefix = job_context.place(arguments.path)

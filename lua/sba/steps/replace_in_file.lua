@@ -43,10 +43,6 @@ local function put(job_context, root, path, content, mode)
   return done, failure
 end
 
----@param arguments { path: string, old_text: string, new_text: string, expected_count: integer }
----@param job_context sba.job_context
----@return table? result
----@return string|native.failure text or failure
 local function run(arguments, job_context)
   local root, place, prefix = job_context.place(arguments.path)
   if not root then return nil, place end

@@ -54,9 +54,6 @@ end
 
 --- The environment of the job's commands with the step's own variables in it, and a PATH. A step cannot replace the proxies that
 --- the node set, in upper or lower case.
----@param inherited string[] "NAME=value"
----@param own table<string, string>
----@return string[]
 local function merged(inherited, own)
   local list, has_path, kept = {}, own.PATH ~= nil, proxies_of(inherited)
   for _, variable in ipairs(inherited) do
@@ -77,8 +74,6 @@ local function environment(inherited, own)
   return with_path[inherited]
 end
 
----@param arguments table
----@return string? message, string? argument
 local function check(arguments)
   if arguments.args and not arguments.command then return "args go with command", "args" end
   -- A whole command line is no program's name. A path may hold blanks, and may be there only when the step runs.
@@ -151,9 +146,6 @@ local function result_of(outcome)
 end
 
 --- The directory to run in: of the workspace where the path leads into it, else any that the user can enter.
----@param root native.root
----@param path? string
----@return native.opened?, native.failure?
 local function directory_of(root, path)
   if not path or path == "" then path = "." end
   local directory, failure = root:directory(path)
@@ -164,9 +156,6 @@ local function directory_of(root, path)
 end
 
 --- Both streams as they came.
----@param outcome native.process.outcome
----@param limit integer bytes
----@return string text, boolean is_cut
 local function text_of(outcome, limit)
   local head, tail = outcome.output, outcome.output_tail
   if not head then head = outcome.stdout ~= "" and outcome.stdout or outcome.stderr end
@@ -174,12 +163,6 @@ local function text_of(outcome, limit)
   return excerpt.join(head, tail, #head + outcome.output_missing + #tail, math.min(limit, MOST_TEXT)), true
 end
 
----@param arguments table
----@param job_context { workspace: native.root, max_output_bytes: integer, environment: string[], shell?: string,
---- tick?: fun(news?: string, missing?: integer), follow?: boolean, agent: boolean, apart?: boolean }
----@return table? result
----@return string|native.failure text or failure
----@return boolean? is_cut whether something is missing from the text
 local function run(arguments, job_context)
   local directory <close>, unusable = directory_of(job_context.workspace, arguments.working_dir)
   if not directory then return nil, { code = unusable.code, message = "the working directory cannot be used: " .. unusable.message } end

@@ -36,10 +36,6 @@ local function check(arguments)
   if not regex then return failure.message, failure.code == "invalid_glob" and "include" or "pattern" end
 end
 
----@param arguments { pattern: string, path?: string, include?: string, max_matches?: integer, ignore_case?: boolean }
----@param job_context { workspace: native.root, max_output_bytes: integer }
----@return table? result
----@return string|native.failure text or failure
 local function run(arguments, job_context)
   local regex <close>, failure = search.compile(arguments.pattern, { ignore_case = arguments.ignore_case, include = arguments.include })
   if not regex then return fail(failure) end

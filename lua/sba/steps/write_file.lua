@@ -18,10 +18,6 @@ local function appended_before(root, path, content, job_context)
   return there and { size_bytes = there.size_bytes, sha256 = there.sha256, created = before == nil }
 end
 
----@param arguments { path: string, content: string, encoding?: string, mode?: string, overwrite?: boolean, append?: boolean }
----@param job_context sba.job_context
----@return table? result
----@return string|native.failure text or failure
 local function run(arguments, job_context)
   local root, path, prefix = job_context.place(arguments.path)
   if not root then return nil, path end
