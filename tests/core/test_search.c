@@ -131,6 +131,22 @@ static void test_empty_alternatives(void **state)
     expect("(?:a|(?:|b))\\s*a", "a\n", "1:a|");
 }
 
+// Lines without the text with which a pattern ends are passed over; what only looks like such a text is none.
+static void test_patterns_that_end_in_plain_text(void **state)
+{
+    const char *text = "abc\nxabc abc\nXABC\nx.abcd\nAbcx\n\xc3\xa4\xc3\xb6\xc3\xbc\n";
+    expect("\\w+abc", text, "2:xabc abc|");
+    expect("^\\w+ abc", text, "2:xabc abc|");
+    expect("(?i)x+abc", text, "2:xabc abc|3:XABC|");
+    expect("(?i:x)ABC", text, "3:XABC|");
+    expect("\\W\\Qabcd", text, "4:x.abcd|");
+    expect("\\x41bc", text, "5:Abcx|");
+    expect("(.)bcx|XABC", text, "3:XABC|5:Abcx|");
+    expect(".\xc3\xb6\xc3\xbc", text, "6:\xc3\xa4\xc3\xb6\xc3\xbc|");
+    expect("x?\nabc", text, "");
+    expect("\\w+abc", "xabc\r\nabc\r\n\377abc xabc", "1:xabc|3:" BAD "abc xabc|");
+}
+
 static void test_carriage_returns(void **state)
 {
     expect("b$", "b\r\na\r\nb\r\n", "1:b|3:b|");
@@ -396,6 +412,7 @@ int main(void)
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_nothing_reaches_over_a_line_end),
         cmocka_unit_test(test_empty_alternatives),
+        cmocka_unit_test(test_patterns_that_end_in_plain_text),
         cmocka_unit_test(test_carriage_returns),
         cmocka_unit_test(test_broken_utf8),
         cmocka_unit_test(test_binary_files),
