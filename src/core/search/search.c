@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Regular expressions over files, see search.h.
 //
-// A file is read in pieces cut at line ends. A piece is matched as a whole if that finds all that is in its lines, and
-// line by line otherwise, or if it has carriage returns or long lines, or without JIT.
+// A file is read in pieces cut at line ends. A piece is matched as a whole if that finds all in its lines, else
+// line by line: also if it has carriage returns or long lines, and without JIT.
 #include "core/base/cleanup.h"
 #include "core/base/interrupt.h"
 #include "core/files/workspace.h"
@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 enum {
-    PIECE = 1 << 16,          // bytes read at a time, and matched in one call, which nothing interrupts
+    PIECE = 1 << 16,          // bytes that are read, and matched in one call, which nothing interrupts
     LINE_MAX_BYTES = 1 << 26, // a longer line is searched in parts of this size
     SHORT_LINE = 1024,        // bytes; longer lines are not matched together with others
     BINARY_PREFIX = 8192,
@@ -155,8 +155,8 @@ static int add_line(struct scan *scan, const char *bytes, size_t size, size_t st
     return add_match(scan, line, length, start - (size_t)(line - bytes));
 }
 
-// Matches the lines from `at` on together. 1 and *found, 0, or -1; 2: the line that begins at *line must be matched
-// alone, because a match leaves it or they are too costly together, which *together then says.
+// Matches the lines from `at` on together. 1 and *found, 0, or -1; 2: the line at *line must be matched alone, because
+// a match leaves it or they are too costly together, which *together then says.
 static int match_together(struct scan *scan, const char *bytes, size_t size, size_t at, bool *together,
                           struct span *found, size_t *line)
 {
@@ -213,7 +213,8 @@ static int search_lines(struct scan *scan, const char *bytes, size_t size)
         int count = next_match(scan, bytes, size, at, &together, &found);
         if (count < 0)
             return -1;
-        scan->line += (int64_t)text_count_newlines(bytes + at, (count ? found.start : size) - at);
+        if (count || !scan->ended)
+            scan->line += (int64_t)text_count_newlines(bytes + at, (count ? found.start : size) - at);
         int stop = count ? add_line(scan, bytes, size, found.start, &at) : 0;
         if (stop)
             return stop;
@@ -224,8 +225,8 @@ static int search_lines(struct scan *scan, const char *bytes, size_t size)
     return 0;
 }
 
-// Fills the buffer up to scan->room. Sets *ended at the end of the file.
-static int fill(struct scan *scan, int fd, struct buffer *buffer, bool *ended)
+// Fills the buffer up to scan->room.
+static int fill(struct scan *scan, int fd, struct buffer *buffer)
 {
     if (scan->room > buffer->capacity && buffer_reserve(buffer, scan->room - buffer->size) < 0)
         return search_out_of_memory(scan->error);
@@ -237,8 +238,8 @@ static int fill(struct scan *scan, int fd, struct buffer *buffer, bool *ended)
             continue;
         if (count < 0)
             return error_system(scan->error, errno, "cannot read %s", scan->path);
-        *ended = count == 0;
-        if (*ended)
+        scan->ended = count == 0;
+        if (scan->ended)
             return 0;
         buffer->size += (size_t)count;
     }
@@ -246,12 +247,12 @@ static int fill(struct scan *scan, int fd, struct buffer *buffer, bool *ended)
 }
 
 // Searches the whole lines in the buffer and moves the incomplete one to its start. 0; 1: a limit is reached; -1.
-static int search_buffer(struct scan *scan, struct buffer *buffer, bool ended)
+static int search_buffer(struct scan *scan, struct buffer *buffer)
 {
     if (buffer->size == 0)
         return 0;
     const char *newline = memrchr(buffer->data, '\n', buffer->size);
-    bool is_part = !newline && !ended;
+    bool is_part = !newline && !scan->ended;
     if (is_part && scan->room < LINE_MAX_BYTES) {
         scan->room *= 2;
         return 0;
@@ -259,7 +260,7 @@ static int search_buffer(struct scan *scan, struct buffer *buffer, bool ended)
 
     size_t lines = newline ? (size_t)(newline - buffer->data) : buffer->size;
     size_t done = newline ? lines + 1 : lines;
-    if (ended && done < buffer->size)
+    if (scan->ended && done < buffer->size)
         lines = done = buffer->size; // the last line has no newline
     int stop = search_lines(scan, buffer->data, lines);
     if (is_part)
@@ -275,16 +276,15 @@ int search_descriptor(struct search_regex *regex, int fd, const char *path, stru
 {
     struct scan scan = {.regex = regex, .path = path, .results = results, .error = error, .line = 1, .room = PIECE};
     struct buffer *piece = &regex->piece;
-    bool ended = false;
     int stop = 0;
     piece->size = 0;
-    for (bool first = true; !ended && stop == 0; first = false) {
-        if (fill(&scan, fd, piece, &ended) < 0)
+    for (bool first = true; !scan.ended && stop == 0; first = false) {
+        if (fill(&scan, fd, piece) < 0)
             return -1;
         if (first && memchr(piece->data, '\0', piece->size < BINARY_PREFIX ? piece->size : BINARY_PREFIX))
             return 0;
         results->files_searched += first;
-        stop = search_buffer(&scan, piece, ended);
+        stop = search_buffer(&scan, piece);
     }
     return stop < 0 ? -1 : 0;
 }

@@ -12,7 +12,7 @@
 struct search_regex {
     pcre2_code *line;  // matches one line of any length and checks the deadline meanwhile
     pcre2_code *lines; // matches many short lines at once; NULL: not possible
-    pcre2_code *tail;  // finds the text with which each match ends, or its like; NULL: none is known
+    pcre2_code *tail;  // finds the text with which each match ends; NULL: unknown
     pcre2_match_data *data;
     pcre2_match_context *context;
     pcre2_jit_stack *stack;
@@ -26,6 +26,7 @@ struct scan {
     struct search_results *results;
     struct error *error;
     size_t room;  // bytes of the file to have at a time
+    bool ended;   // all of the file has been read
     int64_t line; // number of the line that begins at counted
     const char *counted;
     int64_t last;      // line of the last match

@@ -108,8 +108,8 @@ static bool works_on_pieces(const char *pattern, size_t size)
     return true;
 }
 
-// Size of the plain text with which a pattern for pieces ends, and so does each match: NULL in \w+ = NULL. Only lines
-// that hold it need be matched, and PCRE2 finds text faster than any pattern. 0: too short, or there are alternatives.
+// Size of the plain text with which a pattern for pieces ends, and so each match: NULL in \w+ = NULL. Only lines that
+// hold it need be matched, and PCRE2 finds text fastest. 0: too short, or there are alternatives.
 static size_t tail_size(const char *pattern, size_t size)
 {
     size_t start = size;
