@@ -62,9 +62,10 @@ local function open_standalone(peer)
   close_standalone(peer)
   local request = { id = 0, method = "GET" }
   local exchange, status = transport.send(peer, request, nil, header_lines(peer), { is_polled = true })
-  peer.standalone = { exchange = exchange }
-  if not exchange or status >= 300 or not transport.is_stream(exchange) then return end
-  peer.standalone.thread = coroutine.create(function()
+  peer.standalone = {}
+  if not exchange then return nil end
+  if status >= 300 or not transport.is_stream(exchange) then return exchange:close() end
+  peer.standalone.exchange, peer.standalone.thread = exchange, coroutine.create(function()
     transport.read(peer, yielding(exchange), request, function(message) answer(peer, message) end)
   end)
   return peer.standalone.thread
