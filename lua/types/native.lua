@@ -297,6 +297,13 @@
 ---@field [integer] string|integer
 ---@field from? native.file.log
 
+---@class native.file.text the bytes, or a range of a file: it ends earlier where the file does
+---@field bytes? string
+---@field file? native.opened
+---@field offset? integer
+---@field size? integer
+---@field cut? "none"|"start"|"end"|"both" as secret.redact takes it
+
 ---@class native.file files of the runner itself, outside the workspace, and its standard streams
 ---Reads at most limit bytes; "-" is stdin. Also gives when the first of them came, or the end, as interrupt.now. regular: a regular file
 ---or nothing, so that no writer is waited for. Errors: too_large, not_found, is_a_directory, not_a_file, cancelled, timeout, ...
@@ -309,6 +316,9 @@
 ---@field keep_room fun(path: string, size: integer): true?, native.failure? Errors: no_space, ...
 ---Opens a file to append lines, and creates it by default. Errors: not_a_file (link, directory, FIFO, device), ...
 ---@field append fun(path: string, create?: boolean): native.file.log?, native.failure?
+---Appends a text to the line of a log that goes on, a piece at a time: redacted, as UTF-8, as it stands between the quotes of a string in
+---JSON. Gives the bytes of the redacted text; without a log, also whether they are UTF-8.
+---@field append_text fun(text: native.file.text, log?: native.file.log): integer?, boolean|native.failure
 ---@field memory fun(): native.file.log?, native.failure? a log that is no file and that nobody else sees
 ---@field adopt fun(descriptor: integer): native.file.log of a log, from the image before
 ---Writes to an open descriptor (1 or 2), waiting for a slow reader: at most timeout seconds without progress and, from the first wait on,
@@ -326,7 +336,8 @@
 
 ---@class native.file.log to be declared <close> or closed
 ---Appends one line, given without the newline. A failure may leave it torn. Gives the offset of its first byte, and the file's size.
----@field append fun(self, parts: native.file.parts): integer?, integer|native.failure
+---goes_on: no newline yet.
+---@field append fun(self, parts: native.file.parts, goes_on?: boolean): integer?, integer|native.failure
 ---@field read fun(self, offset: integer, size: integer): string?, native.failure? changed: it is shorter
 ---@field descriptor fun(self): integer
 ---Locks the file until the log is closed. Errors: locked (by another runner), ...; a file system may have no locks.

@@ -5,6 +5,7 @@
 #include "bind/bind.h"
 #include "core/files/file_log.h"
 #include "core/files/file_replace.h"
+#include "core/files/long_text.h"
 #include "core/files/own_files.h"
 #include "core/files/stream.h"
 
@@ -160,15 +161,44 @@ static int log_read(lua_State *L)
 static int log_append(lua_State *L)
 {
     struct file_log *log = bind_check_log(L, 1);
+    bool goes_on = lua_toboolean(L, 3);
     struct file_parts parts = push_parts(L, 2);
-    ((struct file_part *)parts.part)[parts.count++] = (struct file_part){.bytes = "\n", .size = 1};
+    if (!goes_on)
+        ((struct file_part *)parts.part)[parts.count++] = (struct file_part){.bytes = "\n", .size = 1};
 
     struct error error = {0};
-    int64_t size = file_log_append(log, &parts, &error);
+    int64_t size = file_log_append(log, &parts, goes_on, &error);
     if (size < 0)
         return bind_fail(L, &error);
     lua_pushinteger(L, size - (int64_t)file_parts_size(&parts));
     lua_pushinteger(L, size);
+    return 2;
+}
+
+// append_text(text, log?) -> bytes, whether they are UTF-8 | nil, failure. The text: bytes, or file, offset and size;
+// cut
+static int f_append_text(lua_State *L)
+{
+    static const char *const cuts[] = {"none", "start", "end", "both", NULL}; // as SECRET_CUT_*
+    bool is_utf8;
+    struct error error = {0};
+    struct long_text text = {.fd = -1};
+    struct file_log *log = lua_isnoneornil(L, 2) ? NULL : bind_check_log(L, 2);
+    luaL_checktype(L, 1, LUA_TTABLE);
+    text.bytes = bind_option_string(L, 1, "bytes", &text.size);
+    lua_getfield(L, 1, "cut");
+    text.cuts = (unsigned)luaL_checkoption(L, -1, "none", cuts);
+    if (!text.bytes) {
+        lua_getfield(L, 1, "file");
+        text.fd = bind_check_opened(L, -1)->fd;
+        text.offset = (size_t)bind_option_integer(L, 1, "offset", 0, 0);
+        text.size = (size_t)bind_option_integer(L, 1, "size", 0, 0);
+    }
+    int64_t size = long_text_write(&text, log, &is_utf8, &error);
+    if (size < 0)
+        return bind_fail(L, &error);
+    lua_pushinteger(L, size);
+    lua_pushboolean(L, is_utf8);
     return 2;
 }
 
@@ -292,6 +322,7 @@ static const luaL_Reg functions[] = {
     {"is_locked", f_is_locked},
     {"remove_directory", f_remove_directory},
     {"own", f_own},
+    {"append_text", f_append_text},
     {"terminal_columns", f_terminal_columns},
     {NULL, NULL},
 };

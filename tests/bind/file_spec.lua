@@ -2,7 +2,11 @@
 local file = require "native.file"
 local identity = require "native.identity"
 local interrupt = require "native.interrupt"
+local native_secret = require "native.secret"
 local scratch = require "scratch"
+local workspace = require "native.workspace"
+
+local PIECE <const> = 64 * 1024 -- bytes, as long_text.c reads them
 
 describe("native.file", function()
   local here = scratch()
@@ -34,7 +38,41 @@ describe("native.file", function()
     assert.has_error(function() file.replace(here.path .. "/copy", { 0, 2, from = log }) end)
   end)
 
+  local function opened(bytes)
+    file.replace(here.path .. "/long", { bytes })
+    return assert(assert(workspace.open(here.path)):open "long")
+  end
+
+  -- What the log has of a text, and what append_text gives.
+  local function appended(bytes, range)
+    range.file, range.size = opened(bytes), range.size or #bytes
+    local log <close> = file.memory()
+    log:cut(0)
+    assert(file.append_text(range, log))
+    local _, all = log:append {}
+    return log:read(0, all - 1), file.append_text(range)
+  end
+
+  it("writes a long text as it stands in JSON, redacted wherever its pieces end", function()
+    local secret = "correct-horse-battery\u{2713}"
+    native_secret.add(secret)
+    for before = PIECE - #secret - 4, PIECE + 1 do
+      local text = ("x"):rep(before)
+      assert.are.equal(text .. "[redacted]\u{FFFD}\\n\\u0000\\\"\u{20AC}", (appended(text .. secret .. "\xFF\n\0\"\u{20AC}", {})))
+    end
+  end)
+
+  it("tells the size of a long text and whether it is UTF-8", function()
+    local text = ("\u{20AC}"):rep(PIECE)
+    assert.are.same({ text, 3 * PIECE, true }, { appended(text, {}) })
+    assert.are.same({ text:sub(4, -4), 3 * PIECE - 6, true }, { appended(text, { offset = 3, size = 3 * PIECE - 6 }) })
+    assert.are.same({ text .. "\u{FFFD}", 3 * PIECE + 1, false }, { appended(text .. "\xE2", {}) })
+    assert.are.same({ "ab", 2, true }, { appended("ab", { size = 9 }) }) -- a file that became shorter
+    assert.are.same({ "[redacted] x [redacted]", 23, true }, { appended("-battery\u{2713} x correct-", { cut = "both" }) })
+  end)
+
   it("raises for misuse", function()
+    assert.has_error(function() file.append_text {} end)
     assert.has_error(function() file.replace(here.path .. "/a", { 1 }) end)
     assert.has_error(function() file.replace(here.path .. "/a", { "x" }, { durable = 1 }) end)
     assert.has_error(function() file.replace(here.path .. "/a", { "x" }, { durably = true }) end)

@@ -162,7 +162,7 @@ class Crash(SandboxCase):
 
     @unittest.skipIf(sba.IS_DEV, "the sanitizers take memory as they like")
     def test_refused_memory(self):
-        self.put("large", b"x" * (32 << 20))
+        self.put("large", b"\xff" * (32 << 20))
         steps = [self.sh("true")] * 2 + [self.step("read_file", path="large")]
         outcome = self.run_job(self.job(*steps, max_output_bytes=1 << 30), wrapper=["prlimit", f"--as={24 << 20}"])
         result = outcome.result

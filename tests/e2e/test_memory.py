@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A command that the kernel kills for want of memory is said to be so, and no other is."""
 import contextlib
+import hashlib
+import json
 import os
 import pathlib
 import time
@@ -80,7 +82,7 @@ class OutOfMemory(sba.SandboxCase):
 
     def test_the_runner_itself(self):
         """It is killed like anybody else; what was done until then stands."""
-        self.put("large", b"x" * (LIMIT - (32 << 20)))
+        self.put("large", b"\xff" * (LIMIT - (32 << 20)))
         seen = f"""until grep -qF '"output":"before' {self.result_path}; do sleep 0.05; done"""
         done = self.run_limited("echo before", seen, self.step("read_file", path="large"), max_output_bytes=1 << 30)
         self.assertEqual((done.exit, done.code), (-9, "interrupted"), done.stderr)
@@ -123,6 +125,22 @@ class ManySteps(sba.SandboxCase):
         done = self.run_steps(*[step] * 2000, max_runtime_seconds=600)
         self.assertEqual((done.exit, [step["output"] for step in done.steps]), (0, ["x" * 30000] * 2000))
         self.assertLess(done.result["resource_usage"]["max_rss_bytes"], 12 << 20)
+
+    def test_nor_with_the_size_of_a_text(self):
+        """A file goes into the journal as it is read; what a command printed is in memory twice at most."""
+        text = "\u20ac \"quoted\"\tx\n" * (4 << 20)
+        self.put("large", text.encode())
+        job = self.job(self.step("read_file", path="large"), max_output_bytes=1 << 30)
+        on_stdout = sba.run("--stdin", "--workspace", str(self.workspace), stdin=json.dumps(job).encode())
+        for outcome in (self.run_job(job).result, json.loads(on_stdout.stdout)):
+            result = outcome["steps"][0]["result"]
+            self.assertTrue(result["content"] == text, outcome["failure_message"])
+            self.assertEqual((result["encoding"], result["sha256"]), ("utf-8", hashlib.sha256(text.encode()).hexdigest()))
+            self.assertTrue(outcome["steps"][0]["output_truncated"])
+            self.assertLess(outcome["resource_usage"]["max_rss_bytes"], 12 << 20)
+        done = self.run_steps(self.step("run_command", argv=["head", "-c", "32000000", "large"]), max_output_bytes=1 << 30)
+        self.assertTrue(done.steps[0]["result"]["stdout"] == text.encode()[:32000000].decode(), done.message)
+        self.assertLess(done.result["resource_usage"]["max_rss_bytes"], 80 << 20)
 
     def test_a_journal_that_a_command_changed(self):
         """It is said, and nothing of it is believed. Below /tmp the commands may write to it."""

@@ -8,14 +8,14 @@ local root = arg[1] or arg[0]:match("^(.*)/tests/style/") or "."
 
 -- Room, lines, kilobytes (of 1,000 bytes), patterns of the paths that belong to it.
 local budgets = {
-  { "src", 13520, 496, "src/" },
+  { "src", 13520, 510, "src/" },
   { "src/bind", 2720, 91, "src/bind/" },
   {
     "processes, confinement, ending", 2490, 90,
     "src/core/process/", "src/core/base/terminal_mode", "src/core/base/ending", "src/core/base/threads",
   },
   { "edits", 950, 38, "src/core/edit/" },
-  { "files, trees, snapshots, changes", 3290, 128, "src/core/files/" },
+  { "files, trees, snapshots, changes", 3350, 132, "src/core/files/" },
   { "search, globs, secrets, text", 1780, 68, "src/core/search/", "src/core/text/" },
   { "lua", 21070, 931, "lua/" },
   { "lua/sba/agent", 2410, 113, "lua/sba/agent/" },

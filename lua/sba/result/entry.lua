@@ -4,6 +4,7 @@
 local excerpt = require "sba.util.excerpt"
 local failures = require "sba.result.failure"
 local json = require "sba.util.json"
+local long_text = require "sba.util.long_text"
 local result_schema = require "sba.result.result_schema"
 local secret = require "sba.util.secret"
 local text = require "native.text"
@@ -11,6 +12,7 @@ local text = require "native.text"
 local entries = {}
 
 local MOST_OUTPUT <const> = 1024 * 1024 -- bytes
+local LONG <const> = 256 * 1024 -- bytes of a text that is encoded apart
 
 local entry_schema = result_schema.properties.steps.items
 local schemas = setmetatable({}, { __mode = "k" })
@@ -81,12 +83,30 @@ function entries.limit(step, context)
   return math.min(context.max_output_bytes, arguments.max_output_bytes or arguments.max_bytes or math.maxinteger)
 end
 
---- The entry as JSON.
+--- The entry as JSON; in parts, if long texts of its result are between them. For these stand bytes that no JSON holds.
 ---@param entry table
 ---@param module? table of the step's type
----@return string
+---@return string|(string|native.file.text)[]
 function entries.encode(entry, module)
-  return json.encode(entry, schema_of(module))
+  local result, kept, texts = entry.result, {}, {}
+  for name, value in pairs(type(result) == "table" and result or kept) do
+    local is_string = type(value) == "string" and #value > LONG
+    if is_string or getmetatable(value) == long_text then
+      texts[#texts + 1], kept[name] = is_string and { bytes = (text.repair(value)) } or value, value
+      result[name] = json.verbatim(('"\0%d\0"'):format(#texts))
+    end
+  end
+  local whole = json.encode(entry, schema_of(module))
+  local parts, at = {}, 1
+  for name, value in pairs(kept) do
+    local from = whole:find("\0", at, true)
+    local to = whole:find("\0", from + 1, true)
+    parts[#parts + 1], parts[#parts + 2] = whole:sub(at, from - 1), texts[tonumber(whole:sub(from + 1, to - 1))]
+    at, result[name] = to + 1, value
+  end
+  if at == 1 then return whole end
+  parts[#parts + 1] = whole:sub(at)
+  return parts
 end
 
 return entries

@@ -15,7 +15,7 @@ local text = require "native.text"
 ---@field arguments? table as the journal has them
 ---@field before? "interrupted"|"failed" how the step had ended in an earlier run
 ---@field entry? table the step's end
----@field text? string the same as JSON
+---@field text? string|(string|native.file.text)[] the same as JSON, see entry.encode
 ---@field what? string what the step is about, for the log
 ---@field ends_job? boolean
 
@@ -48,12 +48,21 @@ local function follow_end(run, event)
   follow(run, event, is_check and "pending" or "dropped", is_check and ("%s: %s"):format(event.step.id, entry.error) or entry.error)
 end
 
+--- The text of an entry that has long texts: of those of files, what is shown.
+local function join(parts)
+  local list = {}
+  for i, part in ipairs(parts) do list[i] = type(part) == "string" and part or json.encode(part.bytes or part.shown):sub(2, -2) end
+  return table.concat(list)
+end
+
 --- Adds the entries of steps to journal and result: where the journal cannot be written, the result keeps their text.
 local function add(run, texts, status, check)
-  local at = run.journal:steps_finished(texts)
+  local at, size = run.journal:steps_finished(texts)
   for _, entry in ipairs(texts) do
-    run.record:add_step(at or entry, at and #entry, status, check)
-    at = at and at + #entry + journal.BETWEEN
+    local is_string = type(entry) == "string"
+    if is_string then size = #entry end
+    run.record:add_step(at or is_string and entry or join(entry), at and size, status, check)
+    at = at and at + size + journal.BETWEEN
   end
 end
 

@@ -72,11 +72,25 @@ local function end_early(self, failure)
   end
 end
 
----@param parts string[] a line
+--- Appends a line with long texts, which begins with a string.
+local function append_long(log, parts)
+  local offset
+  for _, part in ipairs(parts) do
+    local done, failure
+    if type(part) == "string" then done, failure = log:append({ part }, true) else done, failure = file.append_text(part, log) end
+    if not done then return nil, failure end
+    offset = offset or done
+  end
+  local at, size = log:append {}
+  return at and offset, size
+end
+
+---@param parts string[]|(string|native.file.text)[] a line
+---@param is_long? boolean
 ---@return integer? offset nil: it is not written
-function journal:append(parts)
+function journal:append(parts, is_long)
   if not self.log then return nil end
-  local offset, more = self.log:append(parts)
+  local offset, more = (is_long and append_long or self.log.append)(self.log, parts)
   if not offset then return end_early(self, more) end
   self.size = more
   return offset
@@ -90,17 +104,18 @@ end
 journal.BETWEEN = #("}\n" .. journal.ENTRY_PREFIX) -- bytes from one entry to the next of a call
 
 --- Steps are over.
----@param entries string[] the JSON of each
+---@param entries string[]|(string|native.file.text)[][] the JSON of each, or parts of the only one, as entry.encode gives them
 ---@return integer? offset of the first entry; nil: they are not written
+---@return integer? size of all, with what is between them
 function journal:steps_finished(entries)
-  local line = { journal.ENTRY_PREFIX }
-  for i, entry in ipairs(entries) do
-    if i > 1 then line[#line + 1] = "}\n" .. journal.ENTRY_PREFIX end
+  local line, is_long = { journal.ENTRY_PREFIX }, type(entries[1]) == "table"
+  for i, entry in ipairs(is_long and entries[1] or entries) do
+    if i > 1 and not is_long then line[#line + 1] = "}\n" .. journal.ENTRY_PREFIX end
     line[#line + 1] = entry
   end
   line[#line + 1] = "}"
-  local offset = self:append(line)
-  return offset and offset + #journal.ENTRY_PREFIX
+  local offset = self:append(line, is_long)
+  if offset then return offset + #journal.ENTRY_PREFIX, self.size - offset - #journal.ENTRY_PREFIX - #"}\n" end
 end
 
 return journal

@@ -1,13 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step read_file: a file of the workspace, or a range of it.
 
+local excerpt = require "sba.util.excerpt"
 local lines = require "sba.util.lines"
+local long_text = require "sba.util.long_text"
 local object = require "sba.util.object_schema"
 local secret = require "sba.util.secret"
 local text = require "native.text"
 
 local LONGEST_LINE <const> = 2000 -- bytes of a line that a model is shown
 local HEADER_ROOM <const> = 400 -- bytes
+local MOST_TEXT <const> = 1024 * 1024 -- bytes of plain text, and of content that is read into memory
 
 -- The longest beginning of cut content that ends with a whole character.
 local function without_half_character(content)
@@ -17,39 +20,69 @@ local function without_half_character(content)
 end
 
 --- At which ends the range may have cut a secret.
-local function cut_of(arguments, read)
-  local at_start, at_end = arguments.offset_bytes or arguments.start_line, read.truncated or arguments.end_line
+local function cut_of(arguments, truncated)
+  local at_start, at_end = arguments.offset_bytes or arguments.start_line, truncated or arguments.end_line
   return at_start and (at_end and "both" or "start") or at_end and "end" or "none"
 end
 
 ---What is returned of the bytes read, and how: at most bound bytes of content.
 local function encoded(arguments, read, bound)
-  local bytes = secret.redact(read.content, cut_of(arguments, read))
+  local bytes = secret.redact(read.content, cut_of(arguments, read.truncated))
   local content = read.truncated and without_half_character(bytes) or bytes
   if text.is_utf8(content) then return text.cut(content, bound), "utf-8", read.truncated or #content > bound end
   local most = bound // 4 * 3
   return text.base64_encode(bytes:sub(1, most)), "base64", read.truncated or #bytes > most
 end
 
+--- A range that stays in its file, of which the beginning was read; nil unless it is UTF-8 and within the bound.
+---@param most integer bytes of the range
+---@return long_text? content, string? encoding, boolean? truncated
+local function long(arguments, read, root, path, most, bound)
+  local offset, half = arguments.offset_bytes or 0, MOST_TEXT // 2
+  local size = math.min(most, read.size_bytes - offset)
+  local truncated = offset + size < read.size_bytes
+  local file, last = root:open(path), root:read(path, { offset_bytes = offset + size - half, max_bytes = half })
+  if not file or not last then return nil end
+  local tail = truncated and without_half_character(last.content) or last.content
+  local content, is_utf8 = long_text.new {
+    file = file, offset = offset, size = size + #tail - #last.content, cut = cut_of(arguments, truncated),
+  }
+  if not content or not is_utf8 or #content > bound or #content <= MOST_TEXT then return nil end
+  local head = secret.redact(read.content:sub(1, half), offset > 0 and "both" or "end")
+  tail = secret.redact(tail, truncated and "both" or "start")
+  content.shown = excerpt.join(text.repair(head), text.repair(tail), #content, MOST_TEXT)
+  return content, "utf-8", truncated
+end
+
 local function run(arguments, job_context)
   local bound, own = job_context.max_output_bytes, arguments.max_bytes
   local root, path, prefix = job_context.place(arguments.path)
   if not root then return nil, path end
-  local read, failure = root:read(path, {
+  local most = math.min(own or bound, bound)
+  local may_stay = most > MOST_TEXT and not (arguments.start_line or arguments.end_line or job_context.agent)
+  local options = {
     offset_bytes = arguments.offset_bytes,
     start_line = arguments.start_line,
     end_line = arguments.end_line,
-    max_bytes = math.min(own or bound, bound),
+    max_bytes = may_stay and MOST_TEXT or most,
     digest = true,
-  })
+  }
+  local content, encoding, truncated
+  local read, failure = root:read(path, options)
+  if may_stay and read and read.truncated then
+    content, encoding, truncated = long(arguments, read, root, path, most, bound)
+    options.max_bytes = most
+    if not content then read, failure = root:read(path, options) end
+  end
   if not read then return nil, failure end
-  local content, encoding, truncated = encoded(arguments, read, bound)
+  if not content then content, encoding, truncated = encoded(arguments, read, bound) end
   local result = {
     path = secret.redact(prefix .. root:relative(path)), content = content, encoding = encoding,
     size_bytes = read.size_bytes, truncated = truncated, sha256 = read.sha256, total_lines = encoding == "utf-8" and read.lines or nil,
   }
-  local shown = encoding == "utf-8" and content or ("%d bytes that are not UTF-8\n"):format(read.size_bytes)
-  if not truncated or own and own <= bound or job_context.agent then return result, shown, truncated end
+  local is_long = type(content) == "table"
+  local shown = is_long and content.shown or encoding == "utf-8" and content or ("%d bytes that are not UTF-8\n"):format(read.size_bytes)
+  if not truncated or own and own <= bound or job_context.agent then return result, shown, truncated or is_long end
   local message = ("%s is larger than the job's max_output_bytes (%d); set max_bytes, lines or an offset")
     :format(result.path, bound)
   return nil, { code = "constraint_violation", message = message, result = result, text = shown, is_cut = true }

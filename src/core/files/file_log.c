@@ -59,17 +59,18 @@ int file_log_cut(struct file_log *log, int64_t size, struct error *error)
     if (ftruncate(log->fd, size) < 0)
         return error_system(error, errno, "cannot cut it");
     log->size = size;
+    log->digest = log->lines;
     if (size == 0)
         text_sha256_init(&log->digest);
     return 0;
 }
 
-int64_t file_log_append(struct file_log *log, const struct file_parts *parts, struct error *error)
+int64_t file_log_append(struct file_log *log, const struct file_parts *parts, bool goes_on, struct error *error)
 {
-    struct text_sha256 digest = log->digest;
-    if (file_write_parts(log->fd, parts, log->guarded ? &digest : NULL, error) < 0)
+    if (file_write_parts(log->fd, parts, log->guarded ? &log->digest : NULL, error) < 0)
         return -1;
-    log->digest = digest;
+    if (!goes_on)
+        log->lines = log->digest;
     return log->size += (int64_t)file_parts_size(parts);
 }
 
@@ -86,7 +87,9 @@ static int digest_all(int fd, struct text_sha256 *digest)
 int file_log_guard(struct file_log *log, struct error *error)
 {
     log->guarded = true;
-    return digest_all(log->fd, &log->digest) < 0 ? error_system(error, errno, "cannot read it") : 0;
+    int outcome = digest_all(log->fd, &log->digest);
+    log->lines = log->digest;
+    return outcome < 0 ? error_system(error, errno, "cannot read it") : 0;
 }
 
 bool file_log_is_unchanged(const struct file_log *log)

@@ -13,6 +13,7 @@ struct file_log {
     int64_t size; // since it was cut, or new
     bool guarded;
     struct text_sha256 digest; // guarded: of all that was appended
+    struct text_sha256 lines;  // guarded: of all whole lines
 };
 
 // Opens a regular file. create: if there is none, creates it (0644). A link, FIFO or device is "not_a_file".
@@ -31,8 +32,8 @@ bool file_log_is_locked(const char *path);
 // Leaves so many bytes of it. Without this, a line that could not be appended whole stays torn.
 int file_log_cut(struct file_log *log, int64_t size, struct error *error);
 
-// Appends parts, also past the deadline. Returns the size of the file.
-int64_t file_log_append(struct file_log *log, const struct file_parts *parts, struct error *error);
+// Appends parts, also past the deadline; goes_on: of a line that is not whole yet. Returns the size of the file.
+int64_t file_log_append(struct file_log *log, const struct file_parts *parts, bool goes_on, struct error *error);
 
 // From now on file_log_is_unchanged finds out whether others have written to it.
 int file_log_guard(struct file_log *log, struct error *error);

@@ -63,13 +63,6 @@ static struct range range_of(int fd, const struct workspace_read_options *option
     return range;
 }
 
-// Room for all of a large file that is wanted whole, so that it is not copied as the buffer grows.
-static void reserve(const struct workspace_read_options *options, uint64_t size, struct buffer *content)
-{
-    if (options->first_line <= 1 && !options->last_line && !options->offset && size <= options->max_bytes)
-        buffer_reserve(content, (size_t)size);
-}
-
 int workspace_read(const struct workspace *workspace, const char *path, const struct workspace_read_options *options,
                    struct buffer *content, struct workspace_read_result *result, struct error *error)
 {
@@ -82,7 +75,6 @@ int workspace_read(const struct workspace *workspace, const char *path, const st
         return -1;
     *result = (struct workspace_read_result){.mode = status.st_mode & 07777, .size = (uint64_t)status.st_size};
     struct range range = range_of(fd, options);
-    reserve(options, result->size, content);
     if (options->digest) {
         text_sha256_init(&sha256);
         result->size = 0;
