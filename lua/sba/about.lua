@@ -121,9 +121,9 @@ about.schemas = {
 }
 
 --- --schema
----@param what "job"|"result"|"steps"
-function about.schema(what)
-  io.write(about.schemas[what]())
+---@param settings cli.settings
+function about.schema(settings)
+  io.write(about.schemas[settings.values[1] or "job"]())
   return exit.OK
 end
 
@@ -199,12 +199,12 @@ local function validate(path, environment)
 end
 
 --- --validate: every mistake of a job on a line of its own, "FILE:LINE:COLUMN: POINTER: message".
----@param paths string[] "-" is stdin
+---@param settings cli.settings
 ---@param environment table<string, string>
 ---@return integer status of the first file that is not valid
-function about.validate(paths, environment)
+function about.validate(settings, environment)
   local status = exit.OK
-  for _, path in ipairs(paths) do
+  for _, path in ipairs(#settings.values > 0 and settings.values or { settings.job }) do
     local one = validate(path, environment)
     if status == exit.OK then status = one end
   end
@@ -266,9 +266,9 @@ fi
 end
 
 --- --completion
----@param shell "bash"|"fish"|"zsh"
-function about.completion(shell)
-  io.write(completions[shell]())
+---@param settings cli.settings
+function about.completion(settings)
+  io.write(completions[settings.values[1]]())
   return exit.OK
 end
 

@@ -187,18 +187,11 @@ local function run(settings, environment, warnings)
   return run_job(settings, environment, warnings)
 end
 
+-- The others are functions of about.lua.
 local modes = {
   run = run,
   lua = function(settings, environment) return require "sba.repl" (settings, environment) end,
-  idle = function() return require "sba.about".idle() end,
-  version = function() return require "sba.about".version() end,
-  help = function() return require "sba.about".help() end,
   report = function(settings) return require "sba.report".print(settings.values[1] or settings.result, settings.job) end,
-  schema = function(settings) return require "sba.about".schema(settings.values[1] or "job") end,
-  completion = function(settings) return require "sba.about".completion(settings.values[1]) end,
-  validate = function(settings, environment)
-    return require "sba.about".validate(#settings.values > 0 and settings.values or { settings.job }, environment)
-  end,
 }
 
 local function is_directory(path)
@@ -213,5 +206,6 @@ return function(argv)
   local warnings = secret.take(environment)
   local settings, message = cli.parse(argv, environment, is_directory)
   if not settings then return exit.because(message, exit.REFUSED) end
-  return modes[settings.mode](settings, environment, warnings)
+  local mode = modes[settings.mode] or require "sba.about"[settings.mode]
+  return mode(settings, environment, warnings)
 end
