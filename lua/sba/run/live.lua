@@ -10,8 +10,8 @@ local live = {}
 live.__index = live
 
 local BEAT <const> = 30 -- seconds between two events that say that it still runs
-local FIRST_RESULT <const> = 0.2 -- seconds after which the result names a step; most take less time
-local LATER_RESULTS <const> = 1 -- seconds after which the result has new output, and by which its duration may be too small after a kill
+local SOON <const> = 0.2 -- seconds after which the result names a step, most of which take less time, or has new output
+local LATER_RESULTS <const> = 1 -- seconds by which the duration in the result of a killed job may be too small
 local IN_RESULT <const> = 4096 -- bytes of output
 
 ---@class live
@@ -28,7 +28,7 @@ local function begin(self, kind, fields, limit)
   local now = self.now()
   self.current = {
     kind = kind, fields = fields, began = now, wall = interrupt.wall(), limit = math.min(limit or 0, IN_RESULT), kept = "", size = 0,
-    next_beat = now + BEAT, next_result = now + FIRST_RESULT,
+    next_beat = now + BEAT, next_result = now + SOON,
   }
 end
 
@@ -50,6 +50,7 @@ local function hear(self, shown)
   current.kept = #all > current.limit and text.tail(all, current.limit) or all
   current.is_cut = current.is_cut or #all > current.limit
   self.log.view:output(shown, current.kind, current.fields)
+  current.next_result = math.min(current.next_result, self.now() + SOON)
 end
 
 ---What runs has said something.
