@@ -44,6 +44,7 @@ class EditingTest(PromptCase):
         terminal.press("Left", "BSpace", "End")
         terminal.wait_for_end("> y = 'abc' .. 'de'")
         terminal.press("Enter")
+        terminal.wait_for_end("> y = 'abc' .. 'de'", ">")
         self.run_line(terminal, "y", '"abcde"')
 
     def test_a_chunk_of_several_lines_is_one_entry_of_the_history(self):
