@@ -41,7 +41,7 @@ local fields_schema <const> = { order = { "step", "steps", "id", "type", "check"
 ---@field missed fun(self, count: integer): string what stands for so many lines that were not read in time
 ---@field answer fun(self, answer?: string) the final answer of a model, which people are shown with the job's end
 
--- The log as JSON lines. What runs says becomes events: seldom, the last of it; or, with --follow, all.
+-- The log as JSON lines. What runs says becomes events: seldom, the last of it, what is left out counted; or, with --follow, all.
 ---@class json_lines: log.view
 local json_lines = { TAIL = 4096 }
 json_lines.__index = json_lines
@@ -65,20 +65,24 @@ function json_lines.answer() end
 function json_lines:output(piece, kind, fields)
   if not self.not_before then self.not_before, self.kind, self.fields = interrupt.now() + INTERVAL, kind, fields end
   self.pending = self.pending .. piece
-  if not self.follow then self.pending = text.tail(self.pending, MOST) end
+  if not self.follow and #self.pending > MOST then
+    local kept = text.tail(self.pending, MOST)
+    self.left_out, self.pending = self.left_out + #self.pending - #kept, kept
+  end
   self:tick()
 end
 
 function json_lines:tick()
   if self.pending == "" or not self.follow and interrupt.now() < self.not_before then return end
   local event = self.fields()
-  event.output, self.pending, self.not_before = self.pending, "", interrupt.now() + INTERVAL
+  event.output, event.left_out_bytes = self.pending, self.left_out > 0 and self.left_out or nil
+  self.pending, self.left_out, self.not_before = "", 0, interrupt.now() + INTERVAL
   self:event("info", self.kind .. ".output", event)
 end
 
 function json_lines:end_output()
   self:tick()
-  self.pending, self.not_before = "", nil
+  self.pending, self.left_out, self.not_before = "", 0, nil
 end
 
 --- Writes a line (or, on a terminal, part of the view), or drops it. Once the reader takes lines again, they begin with how many it did
@@ -100,7 +104,7 @@ function log.new(options)
   local self = setmetatable({ dropped = 0, timeout = TIMEOUT, follow = options.follow or columns ~= nil }, log)
   local function write_bytes(bytes) write(self, bytes) end
   self.view = is_text and options.terminal().new(write_bytes, columns, options.environment, self.follow)
-    or setmetatable({ write = write_bytes, follow = self.follow, pending = "" }, json_lines)
+    or setmetatable({ write = write_bytes, follow = self.follow, pending = "", left_out = 0 }, json_lines)
   self:identify("", "")
   return self
 end
