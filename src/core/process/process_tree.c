@@ -21,8 +21,9 @@ enum {
 
 static void signal_one(pid_t pid, int number)
 {
-    kill(pid, number);
     kill(-pid, number); // no group has this number unless the process made it
+    if (getpgid(pid) != pid)
+        kill(pid, number);
 }
 
 // Signals a process with its descendants, but for those in *asked, to which it adds them. A PID that was listed a
