@@ -90,6 +90,13 @@ class Files(FilesCase):
         self.assert_end(outcome, 0)
         self.assertTrue(steps[0]["result"]["truncated"])
 
+    def test_many_files(self):
+        for number in range(5000):
+            self.put(f"{number:060}", "")
+        outcome, steps = self.steps_of(self.step("list_tree"), self.step("search_files", pattern="^"), max_output_bytes=1 << 24)
+        self.assert_end(outcome, 0)
+        self.assertEqual(len(steps[0]["result"]["children"]), 5000)
+
     def test_a_directory_that_cannot_be_read(self):
         self.put("closed/file", "x")
         self.put("open/file", "x")

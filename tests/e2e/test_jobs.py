@@ -80,6 +80,9 @@ class EndTest(SandboxCase):
         self.assertEqual((cut["kept_bytes"], cut["limit_bytes"]), (5000, 5000))
         self.assertIn("the output was cut to 5000 bytes (limit: 5000)", cut["error"])
         self.put("long", "x" * 100)
+        self.put("other", "x")
+        limited = self.run_steps(self.step("list_tree", max_entries=1), self.step("search_files", pattern="x", max_matches=1))
+        self.assertEqual([event["step"] for event in limited.events("step.output_truncated")], [1, 2], limited.message)
         (cut,) = self.run_steps(self.step("read_file", path="long", max_bytes=10)).events("step.output_truncated")
         self.assertIn("the output was cut to 10 bytes of 100 (limit: 10)", cut["error"])
 

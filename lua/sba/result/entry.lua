@@ -89,7 +89,7 @@ end
 ---@return string|(string|native.file.text)[]
 function entries.encode(entry, module)
   local result, kept, texts = entry.result, {}, {}
-  for name, value in pairs(type(result) == "table" and result or kept) do
+  for name, value in pairs(json.is_object(result) and result or kept) do
     local is_string = type(value) == "string" and #value > LONG
     if is_string or getmetatable(value) == long_text then
       texts[#texts + 1], kept[name] = is_string and { bytes = (text.repair(value)) } or value, value

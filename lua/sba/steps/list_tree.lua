@@ -82,6 +82,7 @@ local function run(arguments, job_context)
   if top and secret.redact(shown) ~= shown then top, cut, shown = tree(root, arguments, most_bytes, true) end
   if not top then return nil, cut end
   local result, words = json.verbatim(top), secret.redact(shown)
+  result.truncated = cut ~= nil -- for the log
   if cut then words = words .. "[there is more; list a directory of it, or less deep with max_depth]\n" end
   if cut ~= "max_bytes" or job_context.agent then return result, words end
   local message = ("the tree takes more than the job's max_output_bytes (%d); list a directory of it, or set max_depth or max_entries")
