@@ -337,13 +337,15 @@ def note(pid, word):
 while True:
     for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
         try:
-            parent = int(open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[1])
-            if parent == runner and pid != os.getpid() and sys.argv[1] == "stop":
+            state, parent = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[:2]
+            if state == "Z" or int(parent) != runner or pid == os.getpid():  # of the step that left us, for example
+                continue
+            if sys.argv[1] == "stop":
                 name = open(f"/proc/{pid}/comm").read()
                 os.kill(pid, signal.SIGSTOP)
                 if name != "sba\\n":  # a child before its exec is in no domain yet: the runner continues it
                     note(pid, "stopped")
-            elif parent == runner and pid != os.getpid() and (pid, "traced") not in noted and libc.ptrace(16, pid, None, None) == 0:
+            elif (pid, "traced") not in noted and libc.ptrace(16, pid, None, None) == 0:
                 note(pid, "traced")
         except OSError:
             pass
