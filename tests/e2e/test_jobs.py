@@ -86,6 +86,12 @@ class EndTest(SandboxCase):
         (cut,) = self.run_steps(self.step("read_file", path="long", max_bytes=10)).events("step.output_truncated")
         self.assertIn("the output was cut to 10 bytes of 100 (limit: 10)", cut["error"])
 
+    def test_a_working_dir_that_is_closed(self):
+        (self.root / "closed").mkdir(0o000)
+        outcome = self.run_steps(self.step("run_command", command="ls", working_dir=str(self.root / "closed")))
+        self.assertEqual(outcome.steps[0]["error_code"], "permission_denied")
+        self.assertIn(f"the working directory {os.path.realpath(self.root)}/closed cannot be entered: Permission denied", outcome.message)
+
     def test_a_missing_workspace(self):
         outcome = self.run_job(self.job(shell("true")), "--workspace", str(self.root / "none"))
         self.check_end(outcome, "failure", "environment_invalid", 2, ["skipped"])
@@ -166,10 +172,6 @@ class Commands(sba.SandboxCase):
             self.assertEqual(entry["result"]["stdout"], "file\n", done.result)
         os.symlink("/usr", self.workspace / "out")
         self.assertEqual(self.run_step(argv=["/bin/pwd", "-P"], working_dir="out/bin")[1]["result"]["stdout"], f"{os.path.realpath('/usr/bin')}\n")
-        (self.root / "closed").mkdir(0o000)
-        entry = self.run_step(command="ls", working_dir=str(self.root / "closed"))[1]
-        self.assertEqual(entry["error_code"], "permission_denied")
-        self.assertIn(f"the working directory {os.path.realpath(self.root)}/closed cannot be entered: Permission denied", entry["error"])
 
     def test_a_command_is_found_by_its_own_path(self):
         self.put("tools/greet", "#!/bin/sh\necho hello\n", 0o755)
