@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.text: bytes as UTF-8, base64, SHA-256; tokens that a text costs; values that a JSON text holds.
+// native.text: bytes as UTF-8, base64, SHA-256; tokens that a text costs.
 #include "core/text/text.h"
 
 #include "bind/bind.h"

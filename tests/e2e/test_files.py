@@ -36,12 +36,14 @@ class FilesCase(sba.SandboxCase):
 class Files(FilesCase):
     def test_no_step_holds_a_descriptor_until_it_is_collected(self):
         self.put("x", "1\n")
-        steps = [self.step("list_tree"), self.step("search_files", pattern="1"), self.step("read_file", path="x"),
-                 self.step("run_command", command="/bin/true"), self.step("write_file", path="y", content="1"),
+        self.put("long/x", "1\n" * 600000)
+        steps = [self.step("list_tree"), self.step("search_files", pattern="1", max_matches=9), self.step("read_file", path="x"),
+                 self.step("read_file", path="long/x"), self.step("run_command", command="/bin/true"), self.step("write_file", path="y", content="1"),
                  self.step("apply_unified_diff", diff="--- x\n+++ x\n@@ -1 +1 @@\n-1\n+1\n\\ No newline at end of file\n", dry_run=True)]
         for step in steps:
             with self.subTest(step["type"]):
-                outcome = self.run_job(self.job(*[step] * 100), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40)))
+                job = self.job(*[step] * 100, max_output_bytes=1 << 21)
+                outcome = self.run_job(job, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40)))
                 self.assertEqual((outcome.exit, outcome.message), (0, None))
 
     def test_write_then_read(self):

@@ -92,7 +92,7 @@ function entries.encode(entry, module)
   for name, value in pairs(json.is_object(result) and result or kept) do
     local is_string = type(value) == "string" and #value > LONG
     if is_string or getmetatable(value) == long_text then
-      texts[#texts + 1], kept[name] = is_string and { bytes = (text.repair(value)) } or value, value
+      texts[#texts + 1], kept[name] = is_string and { bytes = value } or value, value
       result[name] = json.verbatim(('"\0%d\0"'):format(#texts))
     end
   end

@@ -77,7 +77,9 @@ local function append_long(log, parts)
   local offset
   for _, part in ipairs(parts) do
     local done, failure
-    if type(part) == "string" then done, failure = log:append({ part }, true) else done, failure = file.append_text(part, log) end
+    local is_string = type(part) == "string"
+    if is_string then done, failure = log:append({ part }, true) else done, failure = file.append_text(part, log) end
+    if not is_string and part.file then part.file:close() end
     if not done then return nil, failure end
     offset = offset or done
   end

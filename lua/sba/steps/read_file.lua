@@ -41,13 +41,14 @@ local function long(arguments, read, root, path, most, bound)
   local offset, half = arguments.offset_bytes or 0, MOST_TEXT // 2
   local size = math.min(most, read.size_bytes - offset)
   local truncated = offset + size < read.size_bytes
-  local file, last = root:open(path), root:read(path, { offset_bytes = offset + size - half, max_bytes = half })
-  if not file or not last then return nil end
+  local last = root:read(path, { offset_bytes = offset + size - half, max_bytes = half })
+  local file = last and root:open(path)
+  if not file then return nil end
   local tail = truncated and without_half_character(last.content) or last.content
   local content, is_utf8 = long_text.new {
     file = file, offset = offset, size = size + #tail - #last.content, cut = cut_of(arguments, truncated),
   }
-  if not content or not is_utf8 or #content > bound or #content <= MOST_TEXT then return nil end
+  if not content or not is_utf8 or #content > bound or #content <= MOST_TEXT then return file:close() end
   local head = secret.redact(read.content:sub(1, half), offset > 0 and "both" or "end")
   tail = secret.redact(tail, truncated and "both" or "start")
   content.shown = excerpt.join(text.repair(head), text.repair(tail), #content, MOST_TEXT)
@@ -61,9 +62,7 @@ local function run(arguments, job_context)
   local most = math.min(own or bound, bound)
   local may_stay = most > MOST_TEXT and not (arguments.start_line or arguments.end_line or job_context.agent)
   local options = {
-    offset_bytes = arguments.offset_bytes,
-    start_line = arguments.start_line,
-    end_line = arguments.end_line,
+    offset_bytes = arguments.offset_bytes, start_line = arguments.start_line, end_line = arguments.end_line,
     max_bytes = may_stay and MOST_TEXT or most,
     digest = true,
   }

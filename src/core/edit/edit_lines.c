@@ -239,7 +239,7 @@ static bool count_lines(const char *diff, struct edit_hunk *hunk, uint32_t limit
     struct counts counts = {0};
     const char *at = diff + hunk->body, *end = diff + limit, *stop;
     for (; at < end; at = stop + (stop < end)) {
-        if (counted && counts.old == hunk->old_count && counts.new == hunk->new_count &&*at != '\\')
+        if (counted && *at != '\\' && counts.old == hunk->old_count && counts.new == hunk->new_count)
             break;
         stop = line_end(at, end);
         if (!count_line(at, stop, &counts, hunk))

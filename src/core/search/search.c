@@ -68,12 +68,13 @@ static int append_match(struct scan *scan, const char *line, size_t size, size_t
 {
     struct buffer *json = &scan->results->json, *shown = &scan->results->shown;
     char number[32], in_json[64];
-    size_t path_at = shown->size;
+    struct buffer *path = &scan->regex->path;
     snprintf(number, sizeof number, ":%" PRId64 ":", scan->last);
     snprintf(in_json, sizeof in_json, "\",\"line\":%" PRId64 ",\"text\":\"", scan->last);
-    if (secret_append(scan->path, strlen(scan->path), 0, shown) < 0 || append_string(json, "{\"path\":\"") < 0 ||
-        text_json_append(shown->data + path_at, shown->size - path_at, json) < 0 || append_string(json, in_json) < 0 ||
-        append_string(shown, number) < 0)
+    if ((path->size == 0 && secret_append(scan->path, strlen(scan->path), 0, path) < 0) ||
+        buffer_append(shown, path->data, path->size) < 0 || append_string(shown, number) < 0 ||
+        append_string(json, "{\"path\":\"") < 0 || text_json_append(path->data, path->size, json) < 0 ||
+        append_string(json, in_json) < 0)
         return -1;
     size_t text_at = shown->size;
     if (append_text(shown, line, size, start) < 0 ||
@@ -277,7 +278,7 @@ int search_descriptor(struct search_regex *regex, int fd, const char *path, stru
     struct scan scan = {.regex = regex, .path = path, .results = results, .error = error, .line = 1, .room = PIECE};
     struct buffer *piece = &regex->piece;
     int stop = 0;
-    piece->size = 0;
+    piece->size = regex->path.size = 0;
     for (bool first = true; !scan.ended && stop == 0; first = false) {
         if (fill(&scan, fd, piece) < 0)
             return -1;

@@ -17,6 +17,7 @@ struct search_regex {
     pcre2_match_context *context;
     pcre2_jit_stack *stack;
     struct buffer piece; // of a file, kept from file to file
+    struct buffer path;  // of the file without secrets, from its first match on
 };
 
 // One file being searched.

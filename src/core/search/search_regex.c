@@ -185,6 +185,7 @@ void search_regex_free(struct search_regex *regex)
     pcre2_match_context_free(regex->context);
     pcre2_jit_stack_free(regex->stack);
     buffer_free(&regex->piece);
+    buffer_free(&regex->path);
     free(regex);
 }
 
