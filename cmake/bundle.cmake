@@ -4,7 +4,7 @@
 find_program(LUA_INTERPRETER lua5.4 REQUIRED)
 
 set(SBA_BUNDLE_SOURCE ${CMAKE_BINARY_DIR}/bundled_modules.c)
-file(GLOB_RECURSE lua_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lua/sba/*.lua)
+file(GLOB_RECURSE lua_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lua/sba/*.lua ${CMAKE_SOURCE_DIR}/lua/sba/*.css)
 set(lua_roots ${CMAKE_SOURCE_DIR}/lua)
 if(SBA_EXTRA_LUA)
   if(NOT IS_DIRECTORY ${SBA_EXTRA_LUA})

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Build tool: lua5.4 bundle.lua OUT VERSION... -- ROOT... -- FILE... -- DEFINITIONS
--- Writes a C file with the bytecode of every module and the versions of the libraries that are linked in. One module more,
--- sba.repl.documentation, has the words of these files for help() at the prompt of --lua, and those of the native modules.
+-- Writes a C file with the bytecode of every module and the versions of the libraries that are linked in. A style sheet, NAME.css, becomes
+-- a module that is its text. One module more, sba.repl.documentation, has the words of these files for help() at the prompt of --lua, and
+-- those of the native modules.
 
 local function fail(...)
   io.stderr:write("bundle: ", string.format(...), "\n")
@@ -18,11 +19,12 @@ for i = 2, #arg do
 end
 local versions, roots, files, definitions = table.unpack(groups)
 
---- The module name and chunk name of a file: "sba.steps.read_file", "@lua/sba/steps/read_file.lua".
+--- The module name and chunk name of a file: "sba.steps.read_file", "@lua/sba/steps/read_file.lua". A style sheet has the chunk name of a
+--- file that is not there, so that the dev build looks in vain for its Lua on the disk.
 local function name_of(file)
   for _, root in ipairs(roots) do
     if file:sub(1, #root + 1) == root .. "/" then
-      local path = file:sub(#root + 2)
+      local path = file:sub(#root + 2):gsub("%.css$", ".lua")
       local name = path:gsub("%.lua$", ""):gsub("/init$", ""):gsub("/", ".")
       return name, "@lua/" .. path
     end
@@ -52,13 +54,22 @@ local function check_globals(file)
   end
 end
 
+--- The Lua of a file; of a style sheet, Lua that returns its text without the comments.
+local function source_of(file)
+  local text = read(file)
+  if file:find("%.lua$") then
+    check_globals(file)
+    return text
+  end
+  return ("return %q"):format(text:gsub("/%*.-%*/\n?", ""))
+end
+
 local modules, seen = {}, {}
 for _, file in ipairs(files) do
   local name, chunk_name = name_of(file)
   if seen[name] then fail("module %s is in both %s and %s: rename one", name, seen[name], file) end
   seen[name] = file
-  check_globals(file)
-  modules[#modules + 1] = { name = name, path = chunk_name:sub(6), file = file, code = compile(read(file), file, chunk_name) }
+  modules[#modules + 1] = { name = name, path = chunk_name:sub(6), file = file, code = compile(source_of(file), file, chunk_name) }
 end
 
 --- The first comment of a module, and its functions that others call, each with the comment above it.
