@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Builds HTML in which nothing foreign is ever markup: every string that is given is text, and is escaped when its element
--- is made. There is no way to hand in markup but as an element made here, so that escaping cannot be forgotten.
+-- Builds HTML in which nothing foreign is ever markup: every string is text, and is escaped when its element is made. The only way to
+-- hand in markup is an element made here, so that escaping cannot be forgotten.
 --
 --   local h = html.elements
 --   h.p { class = "quiet", "says ", h.b { words }, condition and h.i { "so" } }
 --
 -- A child is a string, a number, an element or a list of children; false and nil are nothing. An attribute is a string or a
--- number; true stands alone, false and nil are nothing. Errors: raises for what is no child, and for an attribute that
--- would lead out of the page. A text of megabytes is shown by its head and tail.
+-- number; true stands alone, false and nil are nothing. Raises for what is no child, and for an attribute that would lead out of the
+-- page. A text of megabytes is shown by its head and tail.
 
 local excerpt = require "sba.util.excerpt"
 local printable = require "sba.util.printable"
@@ -21,11 +21,13 @@ local LONGEST <const>, LONGEST_ATTRIBUTE <const> = 1024 * 1024, 4096 -- bytes of
 ---@field markup string
 local element = {}
 
+local function marked(markup) return setmetatable({ markup = markup }, element) end
+
 local entities <const> = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&#39;" }
 
 local void <const> = { meta = true, br = true } -- elements that have no end
 
---- Foreign bytes as HTML that shows them: what would act (control characters, changes of direction) is named in that form.
+--- What would act (control characters, changes of direction) is named in that form.
 local function as_text(bytes, form)
   local safe = excerpt.of(text.repair(bytes), LONGEST):gsub("[&<>\"']", entities)
   return (printable.replace(safe, form))
@@ -51,7 +53,7 @@ end
 
 local add_child
 
---- A list may have holes: where a condition was nil.
+--- The list may have holes, where a condition was nil.
 local function add_children(parts, list)
   local last = 0
   for key in pairs(list) do
@@ -83,7 +85,7 @@ local function make(name, content)
     add_children(parts, content)
     parts[#parts + 1] = "</" .. name .. ">"
   end
-  return setmetatable({ markup = table.concat(parts) }, element)
+  return marked(table.concat(parts))
 end
 
 ---@type table<string, fun(content: table): html.element>
@@ -95,12 +97,10 @@ html.elements = setmetatable({}, {
   end,
 })
 
----A title: markup in it would be shown as such.
+---A title, in which browsers would show markup as such.
 ---@param words string
 ---@return html.element
-function html.title(words)
-  return setmetatable({ markup = "<title>" .. as_text(words, "%s") .. "</title>" }, element)
-end
+function html.title(words) return marked("<title>" .. as_text(words, "%s") .. "</title>") end
 
 ---A part of the page with its heading.
 ---@param title string
@@ -113,21 +113,21 @@ end
 
 ---A whole page. It may load nothing and run nothing.
 ---@param title string
----@param style string CSS of ours: it alone is not escaped
+---@param style string CSS of ours, which alone is not escaped
 ---@param body html.element
 ---@return string
 function html.document(title, style, body)
   assert(not style:find("<", 1, true), "CSS that would end its element")
-  local h, parts = html.elements, { "<!doctype html>\n<html lang=\"en\"><head>" }
-  add_children(parts, {
+  local h = html.elements
+  local head = h.head {
     h.meta { charset = "utf-8" },
     h.meta { ["http-equiv"] = "Content-Security-Policy", content = "default-src 'none'; style-src 'unsafe-inline'" },
     h.meta { name = "viewport", content = "width=device-width, initial-scale=1" },
     h.meta { name = "color-scheme", content = "light dark" },
     h.meta { name = "referrer", content = "no-referrer" },
-    html.title(title),
-  })
-  return ("%s<style>%s</style></head>\n%s</html>\n"):format(table.concat(parts), style, body.markup)
+    html.title(title), marked("<style>" .. style .. "</style>"),
+  }
+  return ("<!doctype html>\n<html lang=\"en\">%s\n%s</html>\n"):format(head.markup, body.markup)
 end
 
 return html

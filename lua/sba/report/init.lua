@@ -1,21 +1,131 @@
 -- SPDX-License-Identifier: Apache-2.0
--- --report: writes one HTML page about a result, and the journal and job next to it, to stdout.
+-- --report: one HTML page about a result, and the journal and job next to it. Its lists are made here: changed files, acceptance criteria,
+-- todo list, artifacts, and what the job used.
 
 local exit = require "sba.util.exit"
 local file = require "native.file"
 local html = require "sba.report.html"
-local lists = require "sba.report.lists"
 local outcome = require "sba.report.outcome"
+local parts = require "sba.report.parts"
 local read = require "sba.report.source".read
-local steps = require "sba.report.steps"
 local style = require "sba.report.style"
-local timeline = require "sba.report.timeline"
-local turns = require "sba.report.turns"
+local version = require "native.bundle".version
+local words = require "sba.util.words"
+local work = require "sba.report.work"
 
-local h = html.elements
+local h, section = html.elements, html.section
 local report = {}
 
+local MOST_ROWS <const> = 2000
+local LONGEST_DIFF <const> = 1024 * 1024 -- bytes
 local TIMEOUT <const> = 3600 -- seconds that a reader of stdout may take
+
+--- A view of each item, as many as there is room for.
+local function rows_of(items, view)
+  local rows = {}
+  for i = 1, math.min(#items, MOST_ROWS) do rows[i] = view(items[i]) end
+  if #items > MOST_ROWS then rows[#rows + 1] = view(nil, ("and %d more"):format(#items - MOST_ROWS)) end
+  return rows
+end
+
+--- A table that scrolls by itself where it is wider than the page.
+local function wide_table(label, names, items, cells)
+  local head = {}
+  for i, name in ipairs(names) do head[i] = h.th { name } end
+  local function row(item, note)
+    local list = note and { h.td { note } } or {}
+    for i, cell in ipairs(item and cells(item) or {}) do list[i] = h.td { cell } end
+    return h.tr { list }
+  end
+  return h.div { class = "wide", tabindex = 0, role = "region", ["aria-label"] = label, h.table { h.tr { head }, rows_of(items, row) } }
+end
+
+--- An enumeration's value in words: "mode_changed".
+local function in_words(value) return (value:gsub("_", " ")) end
+
+local function changes(source)
+  local changed = source.result.workspace_changes
+  if not changed then return false end
+  local counts = {}
+  for _, action in ipairs { "created", "modified", "deleted", "mode_changed", "type_changed", "unreadable" } do
+    local count = changed.counts[action] or 0
+    if count > 0 then counts[#counts + 1] = ("%d %s"):format(count, in_words(action)) end
+  end
+  return section("Changes",
+    h.p { #counts > 0 and table.concat(counts, ", ") or "nothing changed", changed.since_resume and " since the job was resumed" },
+    source.patch and parts.block(nil, source.patch, LONGEST_DIFF, true),
+    #changed.files > 0 and wide_table("Changed files", { "Path", "Change", "" }, changed.files, function(one)
+      return { one.path, in_words(one.action), one.left_out and "not in the diff: " .. in_words(one.left_out) or "" }
+    end),
+    changed.truncated and h.p { class = "quiet", "There are more files than are listed here." })
+end
+
+--- A list of items, each with a sign, a text and a note below it.
+local function signed_list(items, item_view)
+  return h.ul { class = "plain", rows_of(items, function(item, note)
+    if note then return h.li { parts.sign("…", "skipped"), " ", note } end
+    local view = item_view(item)
+    return h.li { class = view.class, parts.sign(view.sign[1], view.sign[2]), " ",
+      h.span { view.text, view.note and { h.br {}, h.span { class = "quiet", view.note } } } }
+  end) }
+end
+
+local met_signs <const> = { [true] = { "✓", "success", "met" }, [false] = { "✗", "failure", "not met" } }
+local NOT_CHECKED <const> = { "–", "skipped", "not checked" }
+local verifiers <const> = { check = "checked by the runner: ", model = "said by the model: " }
+
+local function acceptance(result)
+  return #(result.acceptance or {}) > 0 and section("Acceptance", signed_list(result.acceptance, function(item)
+    local sign = met_signs[item.met] or NOT_CHECKED
+    local text = { h.strong { item.criterion }, sign ~= NOT_CHECKED and h.span { class = "unseen", " (" .. sign[3] .. ")" } }
+    return { sign = sign, text = text, note = { verifiers[item.verified_by] or sign == NOT_CHECKED and sign[3] or "", item.evidence } }
+  end))
+end
+
+local todo_signs <const> = {
+  done = { "✓", "success" }, in_progress = { "▸", "model" }, dropped = { "–", "skipped" }, pending = { "○", "skipped" },
+}
+
+local function todo(result)
+  local list = result.todo
+  return #list.items > 0 and section("Todo", parts.fold({}, ("%d of %d done"):format(list.done, list.total),
+    signed_list(list.items, function(item)
+      local from = item.source == "agent" and "the model's own" or in_words(item.source)
+      return {
+        sign = todo_signs[item.status], class = type(item.parent) == "string" and "part" or false,
+        text = { item.title, h.span { class = "quiet", " ", from, ", ", in_words(item.status) } },
+        note = type(item.note) == "string" and item.note or false,
+      }
+    end)))
+end
+
+local function artifacts(result)
+  return #result.artifacts > 0 and section("Artifacts",
+    wide_table("Artifacts", { "Path", "Size", "SHA-256", "Reference" }, result.artifacts, function(one)
+      return { one.path, words.size(one.size_bytes), h.code { one.sha256 or "" }, one.ref or "" }
+    end))
+end
+
+--- What kept commands from writing elsewhere.
+local function confined(confinement)
+  if confinement.writes == "none" then return "Commands were not confined." end
+  local where = "Commands could write below " .. table.concat(confinement.writable or {}, ", ") .. "."
+  return ("%s Landlock %d. %s"):format(where, confinement.abi or 0, table.concat(confinement.partial or {}, "; "))
+end
+
+local function about(source)
+  local result = source.result
+  return section("Resources and origin",
+    h.dl {
+      h.dt { "Time" },
+      h.dd { words.duration(result.duration_ms), ", from ", parts.time(result.started_at), " to ", parts.time(result.finished_at) },
+      h.dt { "CPU" }, h.dd { words.duration(result.resource_usage.cpu_time_ms) },
+      h.dt { "Largest process" }, h.dd { words.size(result.resource_usage.max_rss_bytes) },
+      h.dt { "Confinement" }, h.dd { confined(result.confinement) },
+      h.dt { "Protocol" }, h.dd { result.protocol_version },
+      h.dt { "Report" }, h.dd { "by cynode-sba ", version, ". ", table.concat(source.notes, " ") },
+    })
+end
 
 ---The page of a result: how the job ended first, then what it did and why.
 ---@param path string of the result; "-" is stdin
@@ -24,19 +134,20 @@ local TIMEOUT <const> = 3600 -- seconds that a reader of stdout may take
 function report.page(path, job_path)
   local source, message = read(path, job_path)
   if not source then return nil, message end
+  local result = source.result
   return html.document(outcome.title(source), style, h.body {
     outcome.view(source),
     h.main {
-      lists.changes(source), timeline.view(source), lists.acceptance(source.result), lists.todo(source.result), steps.view(source),
-      turns.view(source), lists.artifacts(source.result), lists.about(source),
+      changes(source), work.timeline(source), acceptance(result), todo(result), work.steps(source), work.turns(source),
+      artifacts(result), about(source),
     },
   })
 end
 
----Writes the page, whole or not at all. Returns the exit status.
+---Writes the page to stdout, whole or not at all.
 ---@param path string
 ---@param job_path string
----@return integer
+---@return integer exit status
 function report.print(path, job_path)
   local bytes, message = report.page(path, job_path)
   if not bytes then return exit.because(message, exit.REFUSED) end

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- How the job ended: what each failure code means, and what helps.
+-- How the job ended: what each failure code means, and what helps. The manual page has the same words.
 
 local excerpt = require "sba.util.excerpt"
 local h = require "sba.report.html".elements
@@ -12,7 +12,7 @@ local outcome = {}
 local LONGEST <const> = 64 * 1024 -- bytes of a message or an answer
 local LONGEST_TITLE <const> = 100 -- bytes
 
----@type table<string, { [1]: string, [2]: string }> what a code means, and what helps
+---@type table<string, { [1]: string, [2]: string }> code -> what it means, and what helps
 outcome.failures = {
   schema_validation = { "The job is not valid. Nothing ran.",
     "Fix the errors that the message lists. cynode-sba --validate checks a job without running it." },
@@ -45,13 +45,15 @@ outcome.failures = {
     "See the message. If it does not help, report the traceback in the log together with this job." },
 }
 
--- What is known besides where the journal is next to the result.
-local running <const> = { "The job is still running. The report shows the work done so far.", "Make the report again when it has ended." }
-local killed <const> = {
-  "The runner was killed before the job was over. The report shows the work done until then.", "--resume continues from the journal.",
+-- The same of `interrupted` by status, where the journal is next to the result.
+local interrupted <const> = {
+  running = { "The job is still running. The report shows the work done so far.", "Make the report again when it has ended." },
+  interrupted = {
+    "The runner was killed before the job was over. The report shows the work done until then.", "--resume continues from the journal.",
+  },
 }
 
---- The step that decided how the job ended, or that runs, with the end of what it printed.
+--- The step that decided how the job ended, or that runs, with the end of its output.
 local function decisive(steps)
   local at = #steps
   while at > 0 and steps[at].status == "skipped" do at = at - 1 end
@@ -74,8 +76,7 @@ end
 local function explanation(source, status)
   local result, code = source.result, source.result.failure_code
   if type(code) ~= "string" then return nil end
-  local known = outcome.failures[code]
-  if code == "interrupted" and source.journal then known = source.running and running or killed end
+  local known = code == "interrupted" and source.journal and interrupted[status] or outcome.failures[code]
   return h.div { class = "why " .. status,
     known and h.p { h.strong { known[1] } },
     status ~= "running" and message_of(result),
@@ -84,21 +85,22 @@ local function explanation(source, status)
   }
 end
 
---- How the job ended, or that it did not: the key of a status.
+--- A key of parts.status.
 local function status_of(source)
   if source.result.failure_code ~= "interrupted" then return source.result.status end
   return source.running and "running" or "interrupted"
 end
 
---- What a person or the first step asked for, or nil.
+--- What the first item of the todo list asks for, or nil.
 local function about(source)
   local first = source.result.todo.items[1]
   local line = first and first.title:match("[^\n]+")
   return line and (#line > LONGEST_TITLE and text.cut(line, LONGEST_TITLE) .. "…" or line)
 end
 
+---The title of the page.
 ---@param source report.source
----@return string title of the page
+---@return string
 function outcome.title(source)
   local status, what = parts.status[status_of(source)], about(source)
   return ("%s %s (job %s)"):format(status.sign, what or status.name, source.result.job_id)

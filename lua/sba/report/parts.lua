@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the sections of a report are made of: blocks of foreign text, what is folded, times and statuses. A block is bounded, its head
--- and tail are shown with the count left out; the lines of a diff are coloured, and their signs stay: colour is never all there is.
+-- What the sections of a report are made of: blocks of foreign text, what is folded, times and statuses. A block is bounded: its head
+-- and tail are shown with the count left out. The lines of a diff are coloured, but their signs stay: colour is never all there is.
 
 local describe = require "sba.util.describe"
 local excerpt = require "sba.util.excerpt"
@@ -12,7 +12,7 @@ local parts = {}
 
 local TAIL_LINES <const>, TAIL_BYTES <const> = 20, 8192 -- of the end of an output alone
 
--- What stands for a status, and how it and its time are said; the sign is never all there is.
+-- How a status and its time are said; the sign is never all there is.
 parts.status = {
   success = { sign = "✓", name = "succeeded", lasted = "took" },
   failure = { sign = "✗", name = "failed", lasted = "took" },
@@ -23,15 +23,14 @@ parts.status = {
   interrupted = { sign = "✗", name = "was interrupted", lasted = "ran for at least" },
 }
 
----A sign before what it is about, for who sees it.
+---A sign for those who see it.
 ---@param sign string
 ---@param class string
 ---@return html.element
 function parts.sign(sign, class) return h.span { class = "sign " .. class, ["aria-hidden"] = "true", sign } end
 
----Milliseconds since 1970-01-01 UTC of a time as results have it, or nil.
----@param time any RFC 3339 in UTC
----@return integer?
+---@param time any RFC 3339 in UTC, as results have it
+---@return integer? ms since 1970-01-01 UTC; nil for anything else
 function parts.instant(time)
   local year, month, day, hour, minute, second = tostring(time):match("^(%d%d%d%d)%-(%d%d)%-(%d%d)T(%d%d):(%d%d):(%d%d%.?%d*)Z$")
   return year and math.floor(utc(year, month, day, hour, minute, second) * 1000 + 0.5)
@@ -44,14 +43,14 @@ function parts.time(time)
 end
 
 ---What a call is about, in a few words.
----@param call { arguments: table } of a journal or a job file, whose arguments may be of any shape
----@return string "" where they are not what the type asks for
+---@param call { arguments: table } of any shape
+---@return string "" where the arguments are not what the type asks for
 function parts.about(call)
   local ok, what = pcall(describe, call)
   return ok and type(what) == "string" and what or ""
 end
 
--- The first that fits a line says what it is.
+-- The class of a line of a diff: the first that fits.
 local kinds <const> = {
   { "^diff ", "file" }, { "^%+%+%+ ", "file" }, { "^%-%-%- ", "file" }, { "^%*%*%* ", "file" },
   { "^@@", "hunk" }, { "^%+", "added" }, { "^%-", "removed" },
@@ -68,7 +67,7 @@ local function is_diff(bytes)
   return bytes:find("^diff %-%-git ") ~= nil or bytes:find("^%-%-%- [^\n]*\n%+%+%+ ") ~= nil
 end
 
----@param label? string what it is
+---@param label? string
 ---@param bytes string UTF-8
 ---@param limit integer bytes that are shown
 ---@param as_diff? boolean it is a diff, whatever it begins with
@@ -81,8 +80,8 @@ function parts.block(label, bytes, limit, as_diff)
   return { label and h.p { class = "label", label }, h.pre { content[1] and content or shown } }
 end
 
----What a step printed, as a terminal without colours shows it. The box opens at its end, which is where what went wrong stands: it lays
----out its one child from there.
+---What a step printed, as a terminal without colours shows it. The box opens at its end, where the cause of a failure stands: it lays out
+---its one child from there.
 ---@param label string
 ---@param bytes string UTF-8
 ---@param limit integer bytes that are shown
@@ -96,7 +95,7 @@ function parts.output(label, bytes, limit)
   return { h.p { class = "label", label }, h.pre { class = "ends", tabindex = 0, h.span { class = "whole", table.concat(list) } } }
 end
 
----The last lines of an output, for the place where a job says why it failed.
+---The last lines of an output.
 ---@param bytes string UTF-8
 ---@return table children
 function parts.tail(bytes)
@@ -104,8 +103,8 @@ function parts.tail(bytes)
   return parts.output("The end of its output", (more and "[...]\n" or "") .. table.concat(list, "\n"), TAIL_BYTES)
 end
 
----What is folded below a line.
----@param about { class: string, id?: string, open?: boolean } the target of links is inside: a browser opens what is folded around it
+---What is folded below a line. A link's target is inside: a browser opens what is folded around it.
+---@param about { class: string, id?: string, open?: boolean }
 ---@param summary table children
 ---@param ... any children
 ---@return html.element

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The input of a report: a result, and the journal and job next to it if they belong to the same job. A damaged journal is used up to the
+-- The input of a report: a result, and the journal and job next to it if they are of the same job. A damaged journal is used up to the
 -- damage.
 
 local file = require "native.file"
@@ -24,7 +24,7 @@ local function with(original, changes)
   return changes
 end
 
--- A result as a report takes it: a later version may know more failure codes.
+-- A later version may know more failure codes.
 local readable <const> = with(result_schema, {
   properties = with(result_schema.properties, { failure_code = { type = { "string", "null" } } }),
 })
@@ -32,10 +32,10 @@ local readable <const> = with(result_schema, {
 ---@class report.source
 ---@field result table a valid result
 ---@field journal? past
----@field calls table<integer, { type: string, arguments: table }> the arguments of steps, as far as known, by index from 1
+---@field calls table<integer, { type: string, arguments: table }> of steps, by index from 1, as far as known
 ---@field running boolean the runner of a job that is not over still runs
----@field patch? string changes.patch of the artifacts next to the result
----@field notes string[] sentences that say which files the report uses and which are missing
+---@field patch? string the diff of what the job changed
+---@field notes string[] sentences: which files the report uses, and which are missing
 
 local function read_result(path)
   local bytes, failure = file.read(path, LARGEST)
@@ -84,17 +84,15 @@ local function read_job(paths, result, journal)
   end
 end
 
---- Adds the arguments of a direct job's steps.
 local function add_job_calls(calls, job, result)
   for i, entry in ipairs(result.steps) do
     local step = job.steps[i]
     if type(step) ~= "table" or step.type ~= entry.type or (step.id or "step-" .. i) ~= entry.id then return end
-    local arguments = step.arguments or step.args
-    calls[i] = { type = step.type, arguments = type(arguments) == "table" and secret.clean(arguments, {}) or {} }
+    calls[i] = { type = step.type, arguments = secret.clean(json.table_of(step.arguments or step.args), {}) }
   end
 end
 
---- The diff of what the job changed: the artifact whose digest the result has.
+--- changes.patch of the artifacts, if it has the digest that the result names.
 local function read_patch(directory, result)
   for _, artifact in ipairs(result.workspace_changes and result.artifacts or {}) do
     if artifact.path == PATCH then
@@ -129,7 +127,7 @@ end
 function source.read(path, job_path)
   local result, message = read_result(path)
   if not result then return nil, message end
-  local directory = path ~= "-" and (path:match("^.*/") or "") or nil
+  local directory = path ~= "-" and (path:match("^.*/") or "")
   local notes, paths, journal, patch, is_running = {}, { job_path ~= "-" and job_path or nil }, nil, nil, false
   if directory then
     journal, notes[1] = read_journal(directory .. "journal.jsonl", result)

@@ -1,0 +1,212 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What the job did: its time to scale, its steps, and the model's turns. A step or turn is a line with its details folded below; a step
+-- that went wrong is open.
+
+local describe = require "sba.util.describe"
+local excerpt = require "sba.util.excerpt"
+local html = require "sba.report.html"
+local json = require "sba.util.json"
+local parts = require "sba.report.parts"
+local text = require "native.text"
+local words = require "sba.util.words"
+
+local h = html.elements
+local work = {}
+
+local WIDTH <const>, NARROWEST <const> = 1000, 2 -- units of the drawing: of the whole job, and of a bar
+local STEPS_LANE <const>, MODEL_LANE <const>, LANE <const> = 0, 18, 14 -- y, y, height
+local TICKS <const> = 5
+
+--- A part of the strip that leads to what it stands for. at: milliseconds since the job began.
+local function bar(length, at, duration, y, class, href, name)
+  local x = math.min(math.max(at / length, 0), 1) * WIDTH
+  local width = math.max(math.min(duration / length * WIDTH, WIDTH - x), NARROWEST)
+  return h.a { href = href, tabindex = -1, html.title(("%s, %s"):format(name, words.duration(duration))),
+    h.rect { x = ("%.1f"):format(math.min(x, WIDTH - width)), y = y, width = ("%.1f"):format(width), height = LANE, class = class } }
+end
+
+local function track(y) return h.rect { class = "track", width = WIDTH, y = y, height = LANE } end
+
+local function exchanges_of(source) return source.journal and source.journal.exchanges or {} end
+
+---@param source report.source
+---@return html.element|false
+function work.timeline(source)
+  local result, bars = source.result, { track(STEPS_LANE) }
+  local start = parts.instant(result.started_at) or 0
+  local length = math.max((parts.instant(result.finished_at) or start) - start, result.duration_ms, 1)
+  for i, entry in ipairs(result.steps) do
+    if entry.status ~= "skipped" then
+      local at = (parts.instant(entry.started_at) or start) - start
+      bars[#bars + 1] = bar(length, at, entry.duration_ms, STEPS_LANE, entry.status, "#s" .. i, ("step %d, %s"):format(i, entry.type))
+    end
+  end
+  local turns, ticks = exchanges_of(source), {}
+  if #turns > 0 then bars[#bars + 1] = track(MODEL_LANE) end
+  for i, turn in ipairs(turns) do
+    local at, duration = parts.instant(turn.at), turn.reply.duration_ms or 0
+    if at then bars[#bars + 1] = bar(length, at - duration - start, duration, MODEL_LANE, "model", "#t" .. i, "turn " .. i) end
+  end
+  if #result.steps + #turns == 0 then return false end
+  for i = 1, TICKS do ticks[i] = h.span { i == 1 and "0" or words.duration((i - 1) * length // TICKS) } end
+  return html.section("Timeline",
+    h.svg { class = #turns > 0 and "strip two" or "strip", preserveAspectRatio = "none", ["aria-hidden"] = "true",
+      viewBox = ("0 0 %d %d"):format(WIDTH, #turns > 0 and MODEL_LANE + LANE or LANE), bars },
+    h.div { class = "ticks", ["aria-hidden"] = "true", ticks },
+    h.p { class = "quiet", #turns > 0 and "Steps are above, the model is below. ", "Select a bar to jump to its step." })
+end
+
+-- Bytes of a block of text. All blocks of a kind together have about `all`; one has its share, within bounds.
+local OPEN_STEPS <const> = { all = 4 * 1024 * 1024, least = 0, most = 1024 * 1024 }
+local FOLDED_STEPS <const> = { all = 2 * 1024 * 1024, least = 400, most = 16 * 1024 }
+local TURNS <const> = { all = 512 * 1024, least = 200, most = 8 * 1024 }
+
+local MOST_OPEN <const> = 20 -- failed steps that are open; of more, one looks at the first
+local LONGEST_FACT <const> = 200 -- bytes
+local LONGEST_CALL <const> = 120 -- bytes
+
+local function share(room, count) return math.max(room.least, math.min(room.most, room.all // math.max(1, count))) end
+
+--- The names of an object's members that are texts, numbers or true, in order.
+local function plain_names(object)
+  local names = {}
+  for name, value in pairs(object) do
+    if type(value) == "string" or type(value) == "number" or value == true then names[#names + 1] = name end
+  end
+  table.sort(names)
+  return names
+end
+
+--- The short members of a result, in a line.
+local function fact_list(result)
+  local items = {}
+  for _, name in ipairs(plain_names(json.table_of(result))) do
+    local value = result[name]
+    if math.type(value) == "integer" and value >= 0 then
+      value = name:find("_bytes$") and words.size(value) or name:find("_ms$") and words.duration(value) or value
+    end
+    value = tostring(value)
+    if #value <= LONGEST_FACT and value ~= "" and not value:find("\n", 1, true) then
+      items[#items + 1] = h.span { name:gsub("_bytes$", ""):gsub("_ms$", ""):gsub("_", " "), " ", h.b { value } }
+    end
+  end
+  return #items > 0 and h.p { class = "facts", items }
+end
+
+local function command(arguments, limit)
+  local ok, line = pcall(describe, { arguments = arguments }, true) -- they may be of any shape
+  local directory = arguments.working_dir or arguments.cwd
+  return ok and parts.block(type(directory) == "string" and "Command, in " .. directory or "Command", "$ " .. line, limit) or nil
+end
+
+--- What a step was told: its command or diff, the texts of several lines, or all of it.
+local function what_was_told(call, limit)
+  if not call or next(call.arguments) == nil then return false end
+  local views = { call.type == "run_command" and command(call.arguments, limit) or nil }
+  for _, name in ipairs(plain_names(call.arguments)) do
+    local value = call.arguments[name]
+    if type(value) == "string" and name ~= "shell" and (name == "diff" or value:find("\n", 1, true)) then
+      views[#views + 1] = parts.block(name, value, limit, name == "diff")
+    end
+  end
+  return #views > 0 and views or parts.block("Arguments", json.encode(call.arguments), limit)
+end
+
+--- Where all of an output is that the page shows in part.
+local function rest_of(entry, limit)
+  local result = json.table_of(entry.result)
+  local streams = type(result.stdout) == "string" and type(result.stderr) == "string" and #result.stdout + #result.stderr or 0
+  local field = streams > #entry.output and "result | .stdout, .stderr" or #entry.output > limit and "output"
+  return field and h.p { class = "quiet", "The page shows its beginning and its end. The rest is in the result: ",
+    h.code { ("jq -r '.steps[%d].%s' result.json"):format(entry.index, field) } }
+end
+
+local function what_came(entry, limit)
+  if entry.output and entry.output ~= "" then return { parts.output("Output", entry.output, limit), rest_of(entry, limit) } end
+  if entry.result and not entry.output then return parts.block("Result", json.encode(entry.result), limit) end
+  return entry.status ~= "skipped" and h.p { class = "quiet", "No output." }
+end
+
+local function step_view(entry, call, is_open, limit)
+  local status = parts.status[entry.status]
+  local lasted = status.lasted and words.duration(entry.duration_ms)
+  local summary = {
+    parts.sign(status.sign, entry.status), h.span { class = "number", entry.index + 1 },
+    h.span { class = "what",
+      h.b { entry.check and "check" or entry.type }, " ", h.span { class = "quiet", entry.id }, " ", call and parts.about(call),
+      h.span { class = "unseen", ", " .. status.name },
+    },
+    h.span { class = "time", lasted or "skipped" },
+  }
+  return parts.fold({ class = "step " .. entry.status, id = "s" .. entry.index + 1, open = is_open }, summary,
+    h.p { class = "quiet", "Step ", h.code { entry.id },
+      entry.check and (", the check of criterion %d,"):format(entry.check), " ", status.name,
+      lasted and { ", began at ", parts.time(entry.started_at), ", ", status.lasted, " ", lasted }, "." },
+    entry.error and h.p { class = "message", entry.error_code and { h.code { entry.error_code }, " " }, (excerpt.of(entry.error, limit)) },
+    what_was_told(call, limit),
+    what_came(entry, limit),
+    fact_list(entry.result))
+end
+
+---@param source report.source
+---@return html.element|false
+function work.steps(source)
+  local list, views, open, opened = source.result.steps, {}, {}, 0
+  for i, entry in ipairs(list) do
+    open[i] = entry.status ~= "success" and entry.status ~= "skipped" and opened < MOST_OPEN
+    if open[i] then opened = opened + 1 end
+  end
+  local open_limit, folded_limit = share(OPEN_STEPS, opened), share(FOLDED_STEPS, #list)
+  for i, entry in ipairs(list) do
+    views[i] = step_view(entry, source.calls[i], open[i], open[i] and open_limit or folded_limit)
+  end
+  return #list > 0 and html.section("Steps", views)
+end
+
+local function cost(used)
+  local list = {}
+  if (used.prompt_tokens or 0) > 0 then list[#list + 1] = words.counted(used.prompt_tokens, "token") .. " read" end
+  if (used.completion_tokens or 0) > 0 then list[#list + 1] = words.counted(used.completion_tokens, "token") .. " written" end
+  if (used.duration_ms or 0) > 0 then list[#list + 1] = words.duration(used.duration_ms) end
+  return table.concat(list, " · ")
+end
+
+--- What a call is about: as a step would say it, else its arguments.
+local function about(call)
+  local what = parts.about(call)
+  if what == "" then what = json.encode(call.arguments) end
+  return #what > LONGEST_CALL and text.cut(what, LONGEST_CALL) .. "…" or what
+end
+
+local function turn_view(reply, number, steps, limit)
+  local calls, content, thinking, items, links = reply.tool_calls or {}, reply.content or "", reply.thinking or "", {}, {}
+  for i, call in ipairs(calls) do items[i] = h.li { h.code { call.name }, " ", h.span { class = "what", about(call) } } end
+  for i, index in ipairs(steps) do links[i] = { i > 1 and ", ", h.a { href = "#s" .. index, "→ step " .. index } } end
+  local line = content:match("[^\n]+") or calls[1] and ("%s %s"):format(calls[1].name, about(calls[1])) or "nothing said"
+  local summary = { h.span { class = "number", number }, h.span { class = "what", line }, h.span { class = "time", cost(reply) } }
+  return parts.fold({ class = "turn", id = "t" .. number }, summary,
+    thinking ~= "" and parts.block("Thinking", thinking, limit),
+    content ~= "" and parts.block("Said", content, limit),
+    #items > 0 and { h.p { class = "label", "Called" }, h.ul { class = "calls", items } },
+    #links > 0 and h.p { links })
+end
+
+---The model's turns, from the journal: what it said, what it called, which steps came of that, what it cost.
+---@param source report.source
+---@return html.element|false
+function work.turns(source)
+  local used, list, views, steps = source.result.inference, exchanges_of(source), {}, {}
+  if not used and #list == 0 then return false end
+  for i = 1, #list do steps[i] = {} end
+  for index in ipairs(source.result.steps) do
+    local begun = source.journal and source.journal.started[index]
+    if begun and steps[begun.turn] then table.insert(steps[begun.turn], index) end
+  end
+  local limit = share(TURNS, #list)
+  for i, exchange in ipairs(list) do views[i] = turn_view(exchange.reply, i, steps[i], limit) end
+  return html.section("Model",
+    used and h.p { h.code { used.model }, " · ", words.counted(used.requests, "request"), cost(used) ~= "" and " · ", cost(used) },
+    views)
+end
+
+return work
