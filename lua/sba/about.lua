@@ -92,7 +92,7 @@ local function schema_of_job()
     definitions[step.name] = one_of[i]
   end
   whole.properties.steps.items = { oneOf = one_of }
-  return schema_document(whole, definitions, true)
+  return schema_document.print(whole, definitions, true)
 end
 
 --- One document: each step type with its arguments and its result.
@@ -105,7 +105,7 @@ local function schema_of_steps()
       properties = { arguments = step.arguments, result = step.result or { type = "object" } },
     }
   end
-  return schema_document {
+  return schema_document.print {
     title = "The step types of cynode-sba", description = "For each type of step: what its arguments are, and what its result is.",
     type = "object", order = order, properties = properties, additionalProperties = false,
     printed = { ["$id"] = "urn:cynode-sba:schema:steps:1" },
@@ -116,7 +116,7 @@ end
 ---@type table<string, fun(): string>
 about.schemas = {
   job = schema_of_job,
-  result = function() return schema_document(result_schema) end,
+  result = function() return schema_document.print(result_schema) end,
   steps = schema_of_steps,
 }
 

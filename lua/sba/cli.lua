@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Reads the command line and the environment.
 
-local first_set = require "sba.util.first_set"
+local first_set = require "sba.util.secret".first_set
 local words = require "sba.util.words"
 
 local cli = {}

@@ -10,7 +10,6 @@ local exit = require "sba.util.exit"
 local failures = require "sba.result.failure"
 local file = require "native.file"
 local finish = require "sba.run.finish"
-local first_set = require "sba.util.first_set"
 local identity = require "native.identity"
 local interrupt = require "native.interrupt"
 local jobs = require "sba.job"
@@ -158,8 +157,8 @@ local function run_job(settings, environment, warnings)
   fix_globals()
   local run = state.new(settings, environment)
   run.catalogue = catalogue
-  run.status_url = not settings.replay and first_set(environment, STATUS_URLS) or nil -- a replay reports nothing
-  if first_set(environment, TRACING) then run.trace = on_demand.trace().new(run) end
+  run.status_url = not settings.replay and secret.first_set(environment, STATUS_URLS) or nil -- a replay reports nothing
+  if secret.first_set(environment, TRACING) then run.trace = on_demand.trace().new(run) end
   for _, warning in ipairs(warnings) do run.log:event("warning", "secret.warning", { error = warning }) end
   local ok, failure = xpcall(go_through, failures.traced, run)
   interrupt.disarm()

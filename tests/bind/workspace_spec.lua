@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
-local listing = require "sba.util.listing"
+local listing = require "sba.util.files".entries
 local scratch = require "scratch"
 local workspace = require "native.workspace"
 

@@ -5,7 +5,7 @@
 
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
-local lines = require "sba.util.lines"
+local lines = require "sba.util.excerpt".lines
 local models = require "sba.agent.models"
 local prompt = require "sba.agent.prompt"
 local stuck = require "sba.agent.stuck"

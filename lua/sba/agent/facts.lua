@@ -4,7 +4,7 @@
 
 local file = require "native.file"
 local identity = require "native.identity"
-local names_in = require "sba.util.listing"
+local names_in = require "sba.util.files".entries
 local native_text = require "native.text"
 local printable = require "sba.util.printable"
 local process = require "native.process"

@@ -8,6 +8,7 @@ local json = require "sba.util.json"
 local phrases = require "sba.agent.words"
 local printable = require "sba.util.printable"
 local schema_check = require "sba.util.schema_check"
+local schema_document = require "sba.util.schema_document"
 local words = require "sba.util.words"
 
 local finish = {}
@@ -88,7 +89,7 @@ local function read_answer(state, arguments)
   local value = arguments.answer
   if not schema or arguments.status == "failed" then return type(value) == "string" and value or json.encode(value) end
   local function mistakes(one)
-    return select(2, schema_check.check(json.copy(one), schema_check.of_foreign(schema), { total = 0, limit = MOST_MISTAKES }))
+    return select(2, schema_check.check(json.copy(one), schema_document.read(schema), { total = 0, limit = MOST_MISTAKES }))
   end
   local decoded, failure = json.decode(type(value) == "string" and value or "")
   local errors = mistakes(value)

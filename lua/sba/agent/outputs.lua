@@ -4,7 +4,6 @@
 
 local excerpt = require "sba.util.excerpt"
 local file = require "native.file"
-local lines = require "sba.util.lines"
 local phrases = require "sba.agent.words"
 local text = require "native.text"
 local workspace = require "native.workspace"
@@ -73,7 +72,7 @@ end
 --- A range of a kept answer in memory, as root:read gives it.
 local function of_memory(whole, options)
   local first, last, number = (options.offset_bytes or 0) + 1, #whole, 0
-  for after, _, _, at in lines(options.start_line and whole or "") do
+  for after, _, _, at in excerpt.lines(options.start_line and whole or "") do
     number = number + 1
     if number == options.start_line then first = at end
     if number == options.end_line then last = after - 1 break end

@@ -3,7 +3,7 @@
 -- during a job, so that a server can keep what it made of them; what changes every turn, time left and the todo list, is the end of
 -- the last message.
 
-local describe = require "sba.util.describe"
+local describe = require "sba.util.words".step
 local json = require "sba.util.json"
 local redact = require "sba.util.secret".redact
 local text = require "native.text"

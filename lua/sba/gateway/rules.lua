@@ -2,7 +2,7 @@
 -- The gateway that the environment names; its tools that no job may call, whatever it lists; those that reach the external network; and
 -- their names for models.
 
-local first_set = require "sba.util.first_set"
+local first_set = require "sba.util.secret".first_set
 local text = require "native.text"
 
 local rules = {}

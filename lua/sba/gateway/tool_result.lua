@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A tool's result as text for the model: texts as they are, everything else as a line that says what there is.
 
-local base64 = require "sba.util.base64"
+local excerpt = require "sba.util.excerpt"
 local http = require "sba.util.http"
 local json = require "sba.util.json"
 local native_text = require "native.text"
@@ -18,7 +18,7 @@ end
 
 local function binary(kind, block, data)
   return ("[%s, %s, %d bytes]"):format(kind, named(block.mimeType, "type unknown"),
-    type(data) == "string" and base64.size(data) or 0)
+    type(data) == "string" and excerpt.base64_size(data) or 0)
 end
 
 local show = {}
@@ -85,7 +85,7 @@ function tool_result.of_mcp(result)
   if structured == json.null or structured ~= nil and repeats(structured, texts, parts) then structured = nil end
   if structured ~= nil and #texts == 0 then
     local whole = json.encode(structured)
-    lines[#lines + 1] = base64.named(whole)
+    lines[#lines + 1] = excerpt.without_base64(whole)
     if lines[#lines] == whole then structured = nil end
   end
   return { content = table.concat(lines, "\n"), structured = structured, is_error = result.isError == true, parts = parts }

@@ -3,8 +3,8 @@
 -- job directory's context/ for what the job leaves out. A file that cannot be read is an error, never left out silently.
 
 local json = require "sba.util.json"
-local lines = require "sba.util.lines"
-local listing = require "sba.util.listing"
+local lines = require "sba.util.excerpt".lines
+local listing = require "sba.util.files".entries
 local schema_check = require "sba.util.schema_check"
 local secret = require "sba.util.secret"
 local text = require "native.text"

@@ -2,7 +2,7 @@
 -- The job's JSON Schema, without what the step types say about their arguments.
 
 local json = require "sba.util.json"
-local object = require "sba.util.object_schema"
+local object = require "sba.util.schema_check".object
 
 local MOST <const> = 100000 -- steps, requirements, criteria: each takes about a kilobyte of memory, and is an item of the todo list
 

@@ -3,7 +3,7 @@
 
 local json = require "sba.util.json"
 local json_place = require "sba.util.json_place"
-local lines = require "sba.util.lines"
+local lines = require "sba.util.excerpt".lines
 local table_of = json.table_of
 local wire = require "sba.model.wire"
 local words = require "sba.util.words"

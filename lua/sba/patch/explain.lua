@@ -2,7 +2,7 @@
 -- What is said of an edit: what was overlooked in it, or why its lines do not stand in the file. For that, the lines that resemble them
 -- most are found: each word that both have is a vote for the line where they would begin.
 
-local lines = require "sba.util.lines"
+local lines = require "sba.util.excerpt".lines
 local printable = require "sba.util.printable"
 local redact = require "native.secret".redact
 local text = require "native.text"

@@ -4,8 +4,6 @@
 
 local catalogue = require "sba.catalogue"
 local context = require "sba.job.context"
-local describe = require "sba.util.describe"
-local describe_schema = require "sba.util.words".schema
 local documentation = require "sba.repl.documentation"
 local entries = require "sba.result.entry"
 local facts = require "sba.agent.facts"
@@ -21,6 +19,7 @@ local schema_check = require "sba.util.schema_check"
 local state = require "sba.run.state"
 local step_context = require "sba.run.context"
 local todo = require "sba.run.todo"
+local words = require "sba.util.words"
 local workspace = require "native.workspace"
 
 local globals = {}
@@ -71,7 +70,7 @@ function globals.prompt(path)
     agents_md = wanted and prompt.agents_md(root, CONTEXT_LENGTH) or nil,
   }
   local list = todo.new()
-  list:fill(read, describe)
+  list:fill(read, words.step)
   return table.concat({
     prompt.system(read, read.context, told), prompt.opening(read.context, told),
     prompt.status(read.constraints.max_runtime_seconds, list.items),
@@ -130,7 +129,7 @@ function globals.help(name)
   local step, lines = name and catalogue.get(name), {}
   if step then
     for argument, schema in pairs(step.arguments.properties or {}) do
-      lines[#lines + 1] = ("  %s  %s. %s\n"):format(argument, describe_schema(schema), schema.description or "")
+      lines[#lines + 1] = ("  %s  %s. %s\n"):format(argument, words.schema(schema), schema.description or "")
     end
     table.sort(lines)
     io.write(step.name, ": ", step.summary, "\n", table.concat(lines))

@@ -2,11 +2,9 @@
 -- What the sections of a report are made of: blocks of foreign text, what is folded, times and statuses. A block is bounded: its head
 -- and tail are shown with the count left out. The lines of a diff are coloured, but their signs stay: colour is never all there is.
 
-local describe = require "sba.util.describe"
 local excerpt = require "sba.util.excerpt"
 local h = require "sba.report.html".elements
-local lines = require "sba.util.lines"
-local utc = require "sba.util.utc"
+local words = require "sba.util.words"
 
 local parts = {}
 
@@ -33,7 +31,7 @@ function parts.sign(sign, class) return h.span { class = "sign " .. class, ["ari
 ---@return integer? ms since 1970-01-01 UTC; nil for anything else
 function parts.instant(time)
   local year, month, day, hour, minute, second = tostring(time):match("^(%d%d%d%d)%-(%d%d)%-(%d%d)T(%d%d):(%d%d):(%d%d%.?%d*)Z$")
-  return year and math.floor(utc(year, month, day, hour, minute, second) * 1000 + 0.5)
+  return year and math.floor(words.utc(year, month, day, hour, minute, second) * 1000 + 0.5)
 end
 
 ---@param time string RFC 3339 in UTC
@@ -46,7 +44,7 @@ end
 ---@param call { arguments: table } of any shape
 ---@return string "" where the arguments are not what the type asks for
 function parts.about(call)
-  local ok, what = pcall(describe, call)
+  local ok, what = pcall(words.step, call)
   return ok and type(what) == "string" and what or ""
 end
 
@@ -74,7 +72,7 @@ end
 ---@return table children
 function parts.block(label, bytes, limit, as_diff)
   local shown, content = excerpt.of(bytes, limit), {}
-  for _, line, is_whole in lines((as_diff or is_diff(bytes)) and shown or "") do
+  for _, line, is_whole in excerpt.lines((as_diff or is_diff(bytes)) and shown or "") do
     content[#content + 1] = diff_line(line .. (is_whole and "\n" or ""))
   end
   return { label and h.p { class = "label", label }, h.pre { content[1] and content or shown } }
@@ -89,7 +87,7 @@ end
 function parts.output(label, bytes, limit)
   if is_diff(bytes) then return parts.block(label, bytes, limit) end
   local list = {}
-  for _, line, is_whole in lines((excerpt.of(bytes, limit):gsub("\27%[[%d;:]*[mK]", ""))) do
+  for _, line, is_whole in excerpt.lines((excerpt.of(bytes, limit):gsub("\27%[[%d;:]*[mK]", ""))) do
     list[#list + 1] = excerpt.overwritten(line) .. (is_whole and "\n" or "")
   end
   return { h.p { class = "label", label }, h.pre { class = "ends", tabindex = 0, h.span { class = "whole", table.concat(list) } } }

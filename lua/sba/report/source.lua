@@ -5,7 +5,7 @@
 local file = require "native.file"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
-local lines = require "sba.util.lines"
+local lines = require "sba.util.excerpt".lines
 local parts = require "sba.report.parts"
 local past = require "sba.run.past"
 local result_schema = require "sba.result.result_schema"

@@ -2,7 +2,6 @@
 -- What the job did: its time to scale, its steps, and the model's turns. A step or turn is a line with its details folded below; a step
 -- that went wrong is open.
 
-local describe = require "sba.util.describe"
 local excerpt = require "sba.util.excerpt"
 local html = require "sba.report.html"
 local json = require "sba.util.json"
@@ -94,7 +93,7 @@ local function fact_list(result)
 end
 
 local function command(arguments, limit)
-  local ok, line = pcall(describe, { arguments = arguments }, true) -- they may be of any shape
+  local ok, line = pcall(words.step, { arguments = arguments }, true) -- they may be of any shape
   local directory = arguments.working_dir or arguments.cwd
   return ok and parts.block(type(directory) == "string" and "Command, in " .. directory or "Command", "$ " .. line, limit) or nil
 end

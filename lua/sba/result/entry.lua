@@ -4,7 +4,7 @@
 local excerpt = require "sba.util.excerpt"
 local failures = require "sba.result.failure"
 local json = require "sba.util.json"
-local long_text = require "sba.util.long_text"
+local long_text = require "sba.util.files".long_text
 local result_schema = require "sba.result.result_schema"
 local secret = require "sba.util.secret"
 local text = require "native.text"

@@ -6,7 +6,7 @@
 -- the proxies, which most tools pass on. A phrase counts in the last lines of stderr (of stdout where the command sends stderr
 -- there), unless the line names a loopback host, or a test report follows.
 
-local lines_of = require "sba.util.lines"
+local lines_of = require "sba.util.excerpt".lines
 local printable = require "sba.util.printable"
 local text = require "native.text"
 local words_of_command = require "sba.util.words".command

@@ -2,7 +2,7 @@
 -- The result's JSON Schema: its keys in their order, and what `--schema result` prints.
 
 local json = require "sba.util.json"
-local object = require "sba.util.object_schema"
+local object = require "sba.util.schema_check".object
 
 local function is(kind)
   return function(description) return { type = kind, description = description } end

@@ -3,9 +3,9 @@
 
 local array = require "sba.util.json".array
 local file = require "native.file"
-local first_set = require "sba.util.first_set"
+local first_set = require "sba.util.secret".first_set
 local interrupt = require "native.interrupt"
-local listing = require "sba.util.listing"
+local listing = require "sba.util.files".entries
 local redact = require "native.secret".redact
 local workspace = require "native.workspace"
 

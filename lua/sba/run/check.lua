@@ -3,7 +3,7 @@
 -- the criterion is met is the check's word alone.
 
 local acceptance = require "sba.agent.acceptance"
-local describe = require "sba.util.describe"
+local describe = require "sba.util.words".step
 local failures = require "sba.result.failure"
 local json = require "sba.util.json"
 local secret = require "sba.util.secret"

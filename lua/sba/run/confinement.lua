@@ -3,7 +3,7 @@
 
 local array = require "sba.util.json".array
 local confine = require "native.confine"
-local listing = require "sba.util.listing"
+local listing = require "sba.util.files".entries
 local words = require "sba.util.words"
 local workspace = require "native.workspace"
 

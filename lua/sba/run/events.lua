@@ -2,7 +2,7 @@
 -- What happens is told once, by run:emit. The journal has it before it takes effect; then those who look on hear of it: the todo list,
 -- what is live, the result, the status reporter, and the log, with the terminal and the trace behind it.
 
-local describe = require "sba.util.describe"
+local describe = require "sba.util.words".step
 local entries = require "sba.result.entry"
 local json = require "sba.util.json"
 local journal = require "sba.run.journal"

@@ -3,7 +3,6 @@
 -- https://opentelemetry.io/docs/specs/otlp). Commands and requests get the context (W3C Trace Context, Baggage). The variables are those
 -- of the OpenTelemetry SDKs, the attributes of models those of its conventions for generative AI. A trace of the environment goes on.
 
-local first_set = require "sba.util.first_set"
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
@@ -46,7 +45,7 @@ end
 --- What the environment says about a collector; nil, and why where it is a mistake: there is none.
 local function exporter_of(environment)
   local function either(name) -- the variable for traces, or the one for all signals
-    return first_set(environment, { "OTEL_EXPORTER_OTLP_TRACES_" .. name, "OTEL_EXPORTER_OTLP_" .. name })
+    return secret.first_set(environment, { "OTEL_EXPORTER_OTLP_TRACES_" .. name, "OTEL_EXPORTER_OTLP_" .. name })
   end
   local endpoint, variable = either "ENDPOINT"
   local is_off = (environment.OTEL_SDK_DISABLED or ""):lower() == "true" or environment.OTEL_TRACES_EXPORTER == "none"
@@ -197,7 +196,7 @@ local function body_of(self)
   local environment, list = self.run.environment, json.array {}
   for i, span in ipairs(self.spans) do span.attributes, list[i] = attributes_of(span.attributes), span end
   local resource = pairs_of(("service.name=cynode-sba,service.version=%s,%s"):format(version, environment.OTEL_RESOURCE_ATTRIBUTES or ""))
-  resource["service.name"] = first_set(environment, { "OTEL_SERVICE_NAME" }) or resource["service.name"]
+  resource["service.name"] = secret.first_set(environment, { "OTEL_SERVICE_NAME" }) or resource["service.name"]
   local scope = { scope = { name = "cynode-sba", version = version }, spans = list }
   local whole = { resource = { attributes = attributes_of(resource) }, scopeSpans = json.array { scope } }
   return json.encode { resourceSpans = json.array { whole } }

@@ -5,7 +5,7 @@ local apply = require "sba.patch.apply"
 local counted = require "sba.util.words".counted
 local explain = require "sba.patch.explain"
 local json = require "sba.util.json"
-local object = require "sba.util.object_schema"
+local object = require "sba.util.schema_check".object
 local printable = require "sba.util.printable"
 
 ---"modified src/a.c: 2 hunks, +3 -1 (offset 4, fuzz 1)"

@@ -5,10 +5,9 @@
 -- "ext_net_required", one that reaches the outside where the job may not; "tool_denied", which the gateway refused with
 -- status 403. A tool that ran and failed is a "step_failed" with its own words.
 
-local base64 = require "sba.util.base64"
 local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
-local object = require "sba.util.object_schema"
+local object = require "sba.util.schema_check".object
 local printable = require "sba.util.printable"
 
 local LONGEST_MESSAGE <const> = 500 -- bytes of the tool's words in a failure's message
@@ -16,7 +15,7 @@ local AGENT_IDLE <const> = 120 -- seconds without progress that a model's call m
 
 --- The answer without base64 in its text, which is kept as the value where there is none.
 local function for_model(answer)
-  local content, structured = base64.named(answer.content), answer.structured
+  local content, structured = excerpt.without_base64(answer.content), answer.structured
   if structured == nil and content ~= answer.content then structured = answer.content end
   return { content = content, structured = structured, is_error = answer.is_error }
 end

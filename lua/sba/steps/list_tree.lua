@@ -2,7 +2,7 @@
 -- The step list_tree: what is below a directory of the workspace, nested.
 
 local json = require "sba.util.json"
-local object = require "sba.util.object_schema"
+local object = require "sba.util.schema_check".object
 local secret = require "native.secret"
 local text = require "native.text"
 

@@ -2,9 +2,8 @@
 -- The step read_file: a file of the workspace, or a range of it.
 
 local excerpt = require "sba.util.excerpt"
-local lines = require "sba.util.lines"
-local long_text = require "sba.util.long_text"
-local object = require "sba.util.object_schema"
+local long_text = require "sba.util.files".long_text
+local object = require "sba.util.schema_check".object
 local secret = require "sba.util.secret"
 local text = require "native.text"
 
@@ -91,7 +90,7 @@ end
 ---@return string text, integer last the number of the last line
 local function numbered(content, first, room)
   local shown, number, size = {}, first - 1, 0
-  for _, line in lines(content) do
+  for _, line in excerpt.lines(content) do
     local rest = #line - LONGEST_LINE
     if rest > 0 then line = ("%s [... %d bytes of this line left out ...]"):format(text.cut(line, LONGEST_LINE), rest) end
     line = ("%d\t%s\n"):format(number + 1, line)

@@ -4,7 +4,7 @@
 local explain = require "sba.patch.explain"
 local fail = require "sba.util.fail"
 local json = require "sba.util.json"
-local object = require "sba.util.object_schema"
+local object = require "sba.util.schema_check".object
 local replace = require "sba.patch.replace"
 local text = require "native.text"
 local transaction = require "sba.patch.transaction"

@@ -3,7 +3,7 @@
 
 local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
-local object = require "sba.util.object_schema"
+local object = require "sba.util.schema_check".object
 local oom_kills = require "sba.util.oom_kills"
 local process = require "native.process"
 local redact = require "native.secret".redact

@@ -3,7 +3,7 @@
 
 local counted = require "sba.util.words".counted
 local json = require "sba.util.json"
-local object = require "sba.util.object_schema"
+local object = require "sba.util.schema_check".object
 local search = require "native.search"
 
 local MAX_MATCHES = 1000

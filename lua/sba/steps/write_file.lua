@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step write_file: creates or replaces a file of the workspace, atomically.
 
-local object = require "sba.util.object_schema"
+local object = require "sba.util.schema_check".object
 local text = require "native.text"
 
 local function mode_of(octal)

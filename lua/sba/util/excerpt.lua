@@ -1,23 +1,37 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Head and tail of a text that is too long. A line between them says how many bytes are left out.
+-- Parts of a text: its lines, its head and tail where it is too long, and what is left where it holds base64.
 
-local lines = require "sba.util.lines"
+local lpeg = require "lpeg"
 local text = require "native.text"
 
 local excerpt = {}
 
 local NOTE <const> = "\n[... %d of %d bytes left out%s ...]\n"
-local NOTE_ROOM <const> = 80 -- bytes that the note may take
-local HINT_ROOM <const> = 120 -- bytes that a hint in it may take
+local NOTE_ROOM <const> = 80 -- bytes of the note without its hint
+local HINT_ROOM <const> = 120 -- bytes
 local LINES_NOTE <const> = "[... lines %d to %d of %d left out (%d bytes)%s ...]\n"
-local LINES_ROOM <const> = 120 -- bytes that this note may take
+local LINES_ROOM <const> = 120 -- bytes of this note without its hint
 
----Joins a head and a tail within a limit.
+local function next_line(bytes, from)
+  if from > #bytes then return nil end
+  local newline = bytes:find("\n", from, true)
+  local last = newline or #bytes
+  return last + 1, bytes:sub(from, (newline or last + 1) - 1), newline ~= nil, from
+end
+
+---Goes over lines in linear time: `for after, line, is_whole, at in lines(bytes)`.
+---after: where the next line begins; line: without its newline; is_whole: it has one; at: where it begins.
+---@param bytes string
+---@return fun(bytes: string, from: integer): integer?, string, boolean, integer
+---@return string bytes, integer from
+function excerpt.lines(bytes) return next_line, bytes, 1 end
+
+---Joins a head and a tail, with a line between them that says how many bytes are left out.
 ---@param head string UTF-8
 ---@param tail string UTF-8; may overlap with the head
 ---@param total integer bytes of the whole text
 ---@param limit integer bytes of what is returned
----@param hint? fun(offset: integer): string how to read on from that byte; "; " goes before it
+---@param hint? fun(offset: integer): string how to read on from that byte
 ---@return string
 function excerpt.join(head, tail, total, limit, hint)
   if limit <= NOTE_ROOM then return text.cut(head, limit) end
@@ -27,10 +41,20 @@ function excerpt.join(head, tail, total, limit, hint)
   return head .. NOTE:format(total - #head - #tail, total, hint and "; " .. hint(#head) or "") .. tail
 end
 
----Shortens a text to a limit, to whole lines at its beginning and end. Where these are too long for that: as excerpt.of does.
+---Shortens a text to a limit.
 ---@param bytes string UTF-8
 ---@param limit integer bytes of what is returned
----@param hint fun(offset: integer, line?: integer): string how to read on from that byte, which is the beginning of that line
+---@param hint? fun(offset: integer): string as of join
+---@return string, boolean is_cut
+function excerpt.of(bytes, limit, hint)
+  if #bytes <= limit then return bytes, false end
+  return excerpt.join(bytes, bytes, #bytes, limit, hint), true
+end
+
+---Shortens a text to a limit, to whole lines at its beginning and end. Where these are too long for that: as excerpt.of.
+---@param bytes string UTF-8
+---@param limit integer bytes of what is returned
+---@param hint fun(offset: integer, line?: integer): string how to read on from that byte, where that line begins
 ---@return string
 function excerpt.of_lines(bytes, limit, hint)
   local room = limit - LINES_ROOM - HINT_ROOM
@@ -43,17 +67,7 @@ function excerpt.of_lines(bytes, limit, hint)
   return head .. note .. tail
 end
 
----Shortens a text to a limit.
----@param bytes string UTF-8
----@param limit integer bytes of what is returned
----@param hint? fun(offset: integer): string see join
----@return string, boolean is_cut
-function excerpt.of(bytes, limit, hint)
-  if #bytes <= limit then return bytes, false end
-  return excerpt.join(bytes, bytes, #bytes, limit, hint), true
-end
-
---- What a terminal shows of a line in which the carriage went back: what came last.
+---What a terminal shows of a line in which the carriage went back: what came last.
 ---@param line string
 ---@return string
 function excerpt.overwritten(line)
@@ -67,12 +81,42 @@ end
 ---@return boolean more there are others before them
 function excerpt.last_lines(bytes, most)
   local ring, count = {}, 0
-  for _, line in lines(bytes) do
+  for _, line in excerpt.lines(bytes) do
     ring[count % most + 1], count = line, count + 1
   end
   local list = {}
   for i = math.max(0, count - most), count - 1 do list[#list + 1] = excerpt.overwritten(ring[i % most + 1]) end
   return list, count > most
+end
+
+-- Base64, which models cannot read ----------------------------------------------------------------------------------------
+
+local LEAST <const> = 256 -- characters; shorter words may be names or keys
+local LINE <const>, LEAST_LINES <const> = 64, 4 -- characters of a line, and lines, of base64 that is broken into lines
+
+---How many bytes a base64 text encodes. Its line breaks may be escaped, as in JSON.
+---@param base64 string
+---@return integer
+function excerpt.base64_size(base64) return #base64:gsub("\\[rn]", ""):gsub("[^%w+/_-]", "") * 3 // 4 end
+
+--- A run without digits, or with letters of one case only, is something else and stays.
+local function named(run)
+  local is_base64 = run:find "%d" and run:find "%u" and run:find "%l"
+  return is_base64 and ("[base64, %d bytes]"):format(excerpt.base64_size(run)) or run
+end
+
+local grammar -- made when it is first needed: that takes milliseconds
+
+---A text with its base64 named instead of shown.
+---@param words string
+---@return string
+function excerpt.without_base64(words)
+  if #words < LEAST then return words end
+  local letter = lpeg.R("AZ", "az", "09") + lpeg.S "+/_-" + "\\/"
+  local line = letter ^ LINE * (lpeg.P "\r\n" + "\n" + "\\r\\n" + "\\n")
+  local run = (letter ^ LEAST + line ^ LEAST_LINES * letter ^ 0) * lpeg.P "=" ^ -2
+  grammar = grammar or lpeg.Cs((run / named + letter ^ 1 + (1 - letter)) ^ 0)
+  return lpeg.match(grammar, words)
 end
 
 return excerpt

@@ -7,6 +7,7 @@
 -- is written again as it was read. Objects and arrays keep apart even when empty.
 
 local cjson = require "cjson"
+local lpeg = require "lpeg"
 local redact = require "native.secret".redact
 local text = require "native.text"
 
@@ -254,6 +255,23 @@ end
 ---@return string
 function json.continue(head, members, schema)
   return (text.repair(codec.encode(members, order_of(schema), head)))
+end
+
+---Spreads compact JSON over lines, two spaces a level; arrays of plain values stay on one line.
+---@param compact string as json.encode writes it
+---@return string
+function json.indented(compact)
+  local P, R, S, level = lpeg.P, lpeg.R, lpeg.S, 0
+  local function line(change)
+    level = level + change
+    return "\n" .. ("  "):rep(level)
+  end
+  local string = '"' * ("\\" * P(1) + (1 - S '\\"')) ^ 0 * '"'
+  local plain = string + (R("09", "az", "AZ") + S "+-.") ^ 1
+  local flat = "[" * (plain * (P "," / ", " * plain) ^ 0) ^ -1 * "]"
+  local open, close = S "{[" / function(bracket) return bracket .. line(1) end, S "}]" / function(bracket) return line(-1) .. bracket end
+  local token = plain + flat + "{}" + open + close + P "," / function() return "," .. line(0) end + P ":" / ": "
+  return lpeg.match(lpeg.Cs(token ^ 0), compact)
 end
 
 return json

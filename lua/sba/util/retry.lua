@@ -4,7 +4,7 @@
 
 local interrupt = require "native.interrupt"
 local text = require "native.text"
-local utc = require "sba.util.utc"
+local utc = require "sba.util.words".utc
 
 local retry = {}
 

@@ -287,52 +287,24 @@ function schema_check.check(value, wanted, errors, pointer)
   return visit({ errors = errors, base = pointer or "", path = {} }, 0, value, wanted), errors
 end
 
-local TYPES <const> = { string = true, integer = true, number = true, boolean = true, array = true, object = true, null = true }
-local BOUNDS <const> = { "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems" }
-
-local function is_scalar(value) return value ~= nil and type(value) ~= "table" end
-
---- The list, if each of its elements is one; else nil.
-local function list_of(list, is)
-  if not json.is_array(list) or #list == 0 then return nil end
-  for _, element in ipairs(list) do
-    if not is(element) then return nil end
+---The schema of objects with certain members and no others.
+---@param members any[] names and their schemas by turns, in the order in which they are written; "name!" must be there
+---@param schema? table its other keywords
+---@return table schema
+function schema_check.object(members, schema)
+  schema = schema or {}
+  local order, required, properties = {}, {}, {}
+  for i = 1, #members, 2 do
+    local name = members[i]
+    if name:sub(-1) == "!" then
+      name = name:sub(1, -2)
+      required[#required + 1] = name
+    end
+    order[#order + 1], properties[name] = name, members[i + 1]
   end
-  return list
-end
-
-local function is_type(name) return TYPES[name] == true end
-
-local function is_string(value) return type(value) == "string" end
-
-local function properties_of(schema)
-  if not json.is_object(schema.properties) then return nil end
-  local properties = {}
-  for name, property in pairs(schema.properties) do properties[name] = schema_check.of_foreign(property) end
-  return properties
-end
-
---- What other members may be: the keyword means something else beside patternProperties.
-local function others_of(schema)
-  if schema.patternProperties ~= nil then return nil end
-  if json.is_object(schema.additionalProperties) then return schema_check.of_foreign(schema.additionalProperties) end
-  return schema.additionalProperties ~= false
-end
-
----A JSON Schema of somebody else's, as it can be checked: what cannot, or has no meaning, is left out. So no value that fits is refused;
----one that breaks only a keyword that is left out passes.
----@param schema any of a decoded JSON document
----@return table
-function schema_check.of_foreign(schema)
-  if not json.is_object(schema) then return {} end
-  local known = {
-    type = is_type(schema.type) and schema.type or list_of(schema.type, is_type), enum = list_of(schema.enum, is_scalar),
-    required = list_of(schema.required, is_string), properties = properties_of(schema), additionalProperties = others_of(schema),
-  }
-  if is_scalar(schema.const) then known.const = schema.const end
-  if json.is_object(schema.items) and schema.prefixItems == nil then known.items = schema_check.of_foreign(schema.items) end
-  for _, name in ipairs(BOUNDS) do known[name] = type(schema[name]) == "number" and schema[name] or nil end
-  return known
+  schema.type, schema.additionalProperties, schema.properties = "object", false, properties
+  schema.order, schema.required = order, #required > 0 and required or nil
+  return schema
 end
 
 return schema_check

@@ -2,8 +2,9 @@
 -- A schema as a standard document (draft 2020-12): our own keywords are said in standard ones. An alias becomes a property of
 -- its own that excludes the one it stands for; a schema that holds itself becomes a $ref.
 
-local indent = require "sba.util.indent"
 local json = require "sba.util.json"
+
+local schema_document = {}
 
 local DRAFT = "https://json-schema.org/draft/2020-12/schema"
 local KEYWORD_ORDER = {
@@ -114,7 +115,7 @@ end
 ---@param definitions? table<string, table> schemas inside it that are written once, below $defs, and referred to by name
 ---@param nullable? boolean say that optional properties may be null, for what is read
 ---@return string text indented JSON, one newline at its end
-return function(wanted, definitions, nullable)
+function schema_document.print(wanted, definitions, nullable)
   local above = { nullable = nullable }
   for name, part in pairs(definitions or {}) do above[part] = "#/$defs/" .. name end
   local document, ordering = convert(wanted, "", above)
@@ -122,5 +123,57 @@ return function(wanted, definitions, nullable)
   if definitions then
     document["$defs"], ordering.properties["$defs"] = convert_definitions(definitions, above)
   end
-  return indent(json.encode(document, ordering)) .. "\n"
+  return json.indented(json.encode(document, ordering)) .. "\n"
 end
+
+-- Somebody else's -------------------------------------------------------------------------------------------------------
+
+local TYPES <const> = { string = true, integer = true, number = true, boolean = true, array = true, object = true, null = true }
+local BOUNDS <const> = { "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems" }
+
+local function is_scalar(value) return value ~= nil and type(value) ~= "table" end
+
+--- The list, if each of its elements is one; else nil.
+local function list_of(list, is)
+  if not json.is_array(list) or #list == 0 then return nil end
+  for _, element in ipairs(list) do
+    if not is(element) then return nil end
+  end
+  return list
+end
+
+local function is_type(name) return TYPES[name] == true end
+
+local function is_string(value) return type(value) == "string" end
+
+local function properties_of(schema)
+  if not json.is_object(schema.properties) then return nil end
+  local properties = {}
+  for name, property in pairs(schema.properties) do properties[name] = schema_document.read(property) end
+  return properties
+end
+
+--- What other members may be: the keyword means something else beside patternProperties.
+local function others_of(schema)
+  if schema.patternProperties ~= nil then return nil end
+  if json.is_object(schema.additionalProperties) then return schema_document.read(schema.additionalProperties) end
+  return schema.additionalProperties ~= false
+end
+
+---A JSON Schema of somebody else's, as it can be checked: what cannot, or has no meaning, is left out. So no value that fits is refused;
+---one that breaks only a keyword that is left out passes.
+---@param schema any of a decoded JSON document
+---@return table
+function schema_document.read(schema)
+  if not json.is_object(schema) then return {} end
+  local known = {
+    type = is_type(schema.type) and schema.type or list_of(schema.type, is_type), enum = list_of(schema.enum, is_scalar),
+    required = list_of(schema.required, is_string), properties = properties_of(schema), additionalProperties = others_of(schema),
+  }
+  if is_scalar(schema.const) then known.const = schema.const end
+  if json.is_object(schema.items) and schema.prefixItems == nil then known.items = schema_document.read(schema.items) end
+  for _, name in ipairs(BOUNDS) do known[name] = type(schema[name]) == "number" and schema[name] or nil end
+  return known
+end
+
+return schema_document

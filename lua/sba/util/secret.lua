@@ -28,6 +28,17 @@ local function is_own_url(name)
   return own_urls[name] or name:find("^ORCHESTRATOR_") ~= nil
 end
 
+---The first of several variables that is set; an empty one counts as not set.
+---@param environment table<string, string>
+---@param names string[]
+---@return string? value, string? name
+function secret.first_set(environment, names)
+  for _, name in ipairs(names) do
+    local value = environment[name]
+    if value and value ~= "" then return value, name end
+  end
+end
+
 ---@class secret.token given in a file that one variable names, or in another variable itself; the file wins
 ---@field file_variable string
 ---@field variable string
@@ -120,11 +131,8 @@ end
 function secret.take(environment)
   take_token(environment, agent_token)
   take_token(environment, api_key)
-  for _, name in ipairs(otlp_variables) do
-    local value = environment[name] or ""
-    otlp_headers = otlp_headers or value ~= "" and value or nil
-    take_headers(value)
-  end
+  otlp_headers = secret.first_set(environment, otlp_variables)
+  for _, name in ipairs(otlp_variables) do take_headers(environment[name] or "") end
   local names = {
     agent_token.variable, agent_token.file_variable, api_key.variable, api_key.file_variable, table.unpack(otlp_variables),
   }

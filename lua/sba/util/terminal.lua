@@ -3,7 +3,6 @@
 -- lines, indented.
 
 local excerpt = require "sba.util.excerpt"
-local lines_of = require "sba.util.lines"
 local printable = require "sba.util.printable"
 local words = require "sba.util.words"
 
@@ -68,7 +67,7 @@ function terminal:output(text)
   text = self.rest .. text
   local half, parts = text:find("\27%[?[%d;:]*$", -LONGEST_SEQUENCE) or text:find("\r", -1, true), {}
   self.rest = half and text:sub(half) or ""
-  for _, line, is_whole in lines_of((text:sub(1, half and half - 1):gsub("\r\n?", "\n"))) do
+  for _, line, is_whole in excerpt.lines((text:sub(1, half and half - 1):gsub("\r\n?", "\n"))) do
     parts[#parts + 1] = (self.in_line and "" or INDENT) .. plain(line) .. (is_whole and "\n" or "")
     self.in_line = not is_whole
   end
@@ -100,7 +99,7 @@ end
 
 --- A text of several lines, whole.
 function terminal:text(text)
-  for _, line in lines_of(text) do self:print(nil, INDENT .. printable.line(line)) end
+  for _, line in excerpt.lines(text) do self:print(nil, INDENT .. printable.line(line)) end
 end
 
 --- The last lines of what a failed step had printed.

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 local facts = require "sba.agent.facts"
-local listing = require "sba.util.listing"
+local listing = require "sba.util.files".entries
 local scratch = require "scratch"
 local workspace = require "native.workspace"
 

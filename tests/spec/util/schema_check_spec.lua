@@ -2,7 +2,7 @@
 local json = require "sba.util.json"
 local metaschema = require "metaschema"
 local schema_check = require "sba.util.schema_check"
-local print_schema = require "sba.util.schema_document"
+local print_schema = require "sba.util.schema_document".print
 local words = require "sba.util.words"
 
 -- The lines of all errors that a JSON text has against a schema.
