@@ -13,7 +13,6 @@ local finish = require "sba.run.finish"
 local identity = require "native.identity"
 local interrupt = require "native.interrupt"
 local jobs = require "sba.job"
-local on_demand = require "sba.run.on_demand"
 local secret = require "sba.util.secret"
 local state = require "sba.run.state"
 local text = require "native.text"
@@ -111,22 +110,22 @@ end
 
 --- Reports that the job has begun, if the environment names a URL for status reports.
 local function report_start(run)
-  if run.status_url then on_demand.status().began(run) end
+  if run.status_url then run.on_demand.orchestrator().report_start(run) end
   return true
 end
 
 --- Fetches the skills that an agent's job names by id. In a direct job, the first question to a model fetches them.
 local function fetch_skills(run)
   local ids = not run.steps and run.job.context.skill_ids
-  if ids and #ids > 0 then on_demand.transfer().fetch_skills(run) end
+  if ids and #ids > 0 then run.on_demand.orchestrator().fetch_skills(run) end
   return true
 end
 
 local function work(run)
   if run.steps and #run.steps == 0 and not run.record.acceptance then return true end
   local failure
-  if run.steps then failure = on_demand.step().run_rest(run) else failure = on_demand.agent().run(run) end
-  if run.steps and not failure and run.record.acceptance then failure = on_demand.check().decide(run) end
+  if run.steps then failure = run.on_demand.step().run_rest(run) else failure = run.on_demand.agent().run(run) end
+  if run.steps and not failure and run.record.acceptance then failure = run.on_demand.step().decide(run) end
   return not failure, failure
 end
 
@@ -158,7 +157,7 @@ local function run_job(settings, environment, warnings)
   local run = state.new(settings, environment)
   run.catalogue = catalogue
   run.status_url = not settings.replay and secret.first_set(environment, STATUS_URLS) or nil -- a replay reports nothing
-  if secret.first_set(environment, TRACING) then run.trace = on_demand.trace().new(run) end
+  if secret.first_set(environment, TRACING) then run.trace = run.on_demand.trace().new(run) end
   for _, warning in ipairs(warnings) do run.log:event("warning", "secret.warning", { error = warning }) end
   local ok, failure = xpcall(go_through, failures.traced, run)
   interrupt.disarm()

@@ -44,7 +44,7 @@ local lua_layers = {
 }
 
 -- What is loaded only when it is used: the modes of the program, and what only some jobs need.
-local may_require_late = { ["sba.main"] = true, ["sba.run.on_demand"] = true }
+local may_require_late = { ["sba.main"] = true, ["sba.run.state"] = true }
 
 local failures = 0
 local function fail(...)
@@ -155,7 +155,7 @@ local function lua_graph()
         else
           table.insert(graph[name], { target = target, place = place })
           if line:find("^%s") and not target:find("%.$") and not may_require_late[name] then
-            fail("%s: requires %s inside a function; put it at the top, or into run/on_demand.lua", place, target)
+            fail("%s: requires %s inside a function; put it at the top, or into on_demand of run/state.lua", place, target)
           end
         end
       end

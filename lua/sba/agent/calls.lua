@@ -167,7 +167,7 @@ local function run_step(state, name, arguments, note)
   local module = state.run.catalogue.get(name)
   local index = state.run.record.count + 1
   local step = { id = "step-" .. index, type = name, arguments = arguments }
-  local entry, failure, ends_job = state.run.perform(step)
+  local entry, failure, ends_job = state.run:perform(step)
   if not entry or ends_job then return nil, failure end
   state.status_of[step.id] = entry.status
   finish.note(state, entry)

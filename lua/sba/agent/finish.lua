@@ -69,7 +69,7 @@ end
 
 --- The criteria that the model judges are met, so that the runner's own checks decide.
 local function check_all(state, list)
-  local failing, failure = state.run.perform_checks(list, function(checked)
+  local failing, failure = state.run:perform_checks(list, function(checked)
     state.status_of[checked.id] = checked.entry.status
     finish.note(state, checked.entry)
   end)

@@ -17,7 +17,6 @@ local prompt = require "sba.agent.prompt"
 local real_path = require "native.confine".real_path
 local schema_check = require "sba.util.schema_check"
 local state = require "sba.run.state"
-local step_context = require "sba.run.context"
 local todo = require "sba.run.todo"
 local words = require "sba.util.words"
 local workspace = require "native.workspace"
@@ -101,7 +100,7 @@ function globals.step(type, arguments)
     job = read, steps = read.steps, environment = environment, record = { count = 0 }, past = { entries = {} },
     log = { event = function() end }, journal = { event = function() end }, todo = todo.new(), workspace = must(workspace.open(".")),
   }
-  run.context = step_context(run)
+  run.context = run:step_context()
   run.context.tick = function() end
   local entry = entries.make(module, entries.limit(step, run.context), xpcall(module.run, failures.traced, step.arguments, run.context))
   run:disconnect()

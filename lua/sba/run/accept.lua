@@ -1,11 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Prepares a valid job: opens its directories and its journal, and writes a first result that says `interrupted`. If anything of
--- this fails, the job ends before a step has run.
+-- Prepares a valid job: opens its directories and its journal, and writes a first result that says `interrupted`. If any of this fails,
+-- no step runs.
 
 local artifacts = require "sba.run.artifacts"
 local bundle = require "native.bundle"
 local checkpoint = require "sba.result.checkpoint"
-local context = require "sba.run.context"
 local confinement = require "sba.run.confinement"
 local describe = require "sba.util.words".step
 local ending = require "native.ending"
@@ -14,7 +13,7 @@ local interrupt = require "native.interrupt"
 local journal = require "sba.run.journal"
 local json = require "sba.util.json"
 local live = require "sba.run.live"
-local on_demand = require "sba.run.on_demand"
+local real_path = require "native.confine".real_path
 local secret = require "sba.util.secret"
 local text = require "native.text"
 local todo = require "sba.run.todo"
@@ -24,14 +23,12 @@ local accept = {}
 
 local JOURNAL <const> = "journal.jsonl"
 local ROOM <const> = 64 * 1024 -- bytes
-local LARGEST_RESULT <const> = 64 * 1024 * 1024 -- bytes of one that is read for what an interrupted step had said
+local LARGEST_RESULT <const> = 64 * 1024 * 1024 -- bytes
 
---- The directory of a file, with a slash at its end.
-local function directory_of(path)
-  return path:match("^.*/") or "./"
-end
+--- With a slash at its end.
+local function directory_of(path) return path:match "^.*/" or "./" end
 
----What the program is told that ends the job in place of this one, see ending.lua.
+---What ending.lua is told.
 ---@param run run
 function accept.keep(run)
   local url, settings = run.status_url, run.settings
@@ -50,11 +47,12 @@ end
 --- Ends the job before it has begun.
 local function refuse(code, message) error { code = code, message = message } end
 
---- Reads the journal of an earlier run. If there is none, the job starts from the beginning. If it succeeded (past.result), only its
+--- Reads the journal of an earlier run. If there is none, the job starts from the beginning. If that run succeeded (past.result), only its
 --- result is written again.
 local function read_past(run, path)
-  local past, failure = on_demand.past().resume(path, {
-    job_sha256 = run.job_sha256, steps = run.steps, checks = on_demand.acceptance().numbers(run.job.context), catalogue = run.catalogue,
+  local past, failure = run.on_demand.past().resume(path, {
+    job_sha256 = run.job_sha256, steps = run.steps, checks = run.on_demand.acceptance().numbers(run.job.context),
+    catalogue = run.catalogue,
   })
   interrupt.hold(false) -- what earlier runs did is read whole, also where a signal comes meanwhile
   if failure then refuse("schema_validation", "cannot resume: " .. failure.message) end
@@ -66,17 +64,16 @@ local function read_past(run, path)
   run.past = past
   run.record:continue(past.job.started_wall)
   -- An agent's replies are counted as they are taken over.
-  for _, result in ipairs(past.result and {} or past.asked) do on_demand.models().count(run, result.model, result) end
+  for _, result in ipairs(past.result and {} or past.asked) do run.on_demand.models().count(run, result.model, result) end
 end
 
---- Before the journal is opened anew: it may be the recording.
 local function read_recording(run)
   local failure
-  run.recording, failure = on_demand.past().recording(run.settings.replay, run.job_sha256)
+  run.recording, failure = run.on_demand.past().recording(run.settings.replay, run.job_sha256)
   if not run.recording then refuse("schema_validation", "cannot replay: " .. failure.message) end
 end
 
---- Tells what the step had said, by the latest result, during which an earlier run was ended. There is one at most.
+--- Tells what the step during which an earlier run was ended had said, by the latest result. There is one at most.
 local function tell_interrupted(run)
   local index, step = next(run.past.begun)
   if not index then return end
@@ -87,7 +84,6 @@ local function tell_interrupted(run)
   run:emit("step.interrupted", { index = index, step = step })
 end
 
---- The journal begins, or goes on.
 local function begin_journal(run)
   run.lock = run.lock or file.memory()
   run.record.from = run.lock
@@ -98,7 +94,7 @@ local function begin_journal(run)
   if run.past.job and not run.past.result then run:emit("job.resumed", {}) end
 end
 
---- The first line: until then nothing was done. What follows the ids is for an end by exec.
+--- The journal's first line: until then nothing was done. What follows the ids is for an end by exec.
 local function write_job(run)
   local job, steps = run.job, run.steps and json.array {}
   for i, step in ipairs(run.steps or {}) do steps[i] = { id = step.id, type = step.type } end
@@ -119,9 +115,9 @@ local function open_workspace(run)
   run.workspace = opened
 end
 
---- Commands write where they may from here on. Returns whether what could not be kept apart can be helped.
+--- Confines commands from here on. Returns whether what could not be kept apart can be helped.
 local function confine(run)
-  run.job_directory = run.result_directory and confinement.real_path(run.result_directory)
+  run.job_directory = run.result_directory and real_path(run.result_directory)
   local state, failure, can_be_helped = confinement.begin {
     mode = run.settings.confine, environment = run.environment, workspace = run.workspace:path(),
     artifacts = run.artifacts and run.artifacts:path(), job_directory = run.job_directory,
@@ -133,7 +129,6 @@ local function confine(run)
   return can_be_helped
 end
 
---- Says that the job is accepted, and what could not be kept apart from its commands.
 local function log_accepted(run, can_be_helped)
   local confined, job = run.record.confinement, run.job
   run.log:event("info", "job.accepted", {
@@ -144,42 +139,30 @@ local function log_accepted(run, can_be_helped)
   if partial then run.log:event(level, "confinement.partial", { partial = partial, error = table.concat(partial, "; ") }) end
 end
 
-local function open_context(run)
-  if run.past.changes then on_demand.undo().recover(run) end
-  if next(run.past.begun) then on_demand.undo().sweep(run) end
-  run.context = context(run)
-  run.perform = function(step) return on_demand.step().run(run, step) end
-  run.perform_checks = function(verdicts, note) return on_demand.check().perform_all(run, verdicts, note) end
-end
-
 --- The todo list, and the criteria: until one is checked, the result says that it is not.
 local function open_todo(run)
   run.todo = todo.new()
   run.todo:fill(run.job, describe)
   run.record.todo = run.todo
   local criteria = run.job.context and run.job.context.acceptance_criteria or {}
-  if #criteria > 0 then run.record.acceptance = on_demand.acceptance().unchecked(criteria) end
+  if #criteria > 0 then run.record.acceptance = run.on_demand.acceptance().unchecked(criteria) end
 end
 
---- Writes a result after each step, and keeps room for the next: one that is a little larger, or else one without large outputs.
+--- Begins to write interim results, and keeps room for the next: one that is a little larger, or else one without large outputs. If the
+--- first cannot be written, the last could not be either, so nothing runs.
 local function open_checkpoint(run)
-  local warned = false
+  local path, problem, warned = run.settings.result, nil, false
   run.checkpoint = checkpoint.new(function()
-    local path = run.settings.result
     if path == "-" then return true end
     local how, more = file.replace(path, run.record:interim(), { durable = false })
     if not file.keep_room(path, ROOM + (how and more or 0)) then file.keep_room(path, ROOM) end
     if how then return true end
-    run.checkpoint_failure = more
+    problem = more
     if run.accepted and not warned then warn(run, "checkpoint.failed", more, "the previous result stays, and the job goes on") end
     warned = run.accepted
   end)
-end
-
---- Writes the first result. If that fails, the last one would fail too, so nothing runs.
-local function write_first(run)
   if run.checkpoint:write() then return end
-  refuse("environment_invalid", "cannot write the result, so nothing was run: " .. run.checkpoint_failure.message)
+  refuse("environment_invalid", "cannot write the result, so nothing was run: " .. problem.message)
 end
 
 --- The files of the runner are no part of the workspace, wherever they lie.
@@ -190,33 +173,32 @@ local function own_files(run, directory)
   for _, name in ipairs { JOURNAL, "todo.json" } do file.own(directory .. name) end
 end
 
---- Opens the journal and locks it, before anything is written.
-local function lock(run, create)
-  if run.lock or run.settings.result == "-" then return end
+---Locks the journal before anything is written. Raises `locked` where another runner works in its directory.
+---@param run run
+---@param create? boolean a job that is refused leaves none
+---@return true
+function accept.lock(run, create)
+  if run.lock or run.settings.result == "-" then return true end
   local failure
-  run.lock, failure = journal.lock(directory_of(run.settings.result) .. JOURNAL, create)
-  if not failure then return end
+  run.lock, failure = journal.lock(directory_of(run.settings.result) .. JOURNAL, create == true)
+  if not failure then return true end
   if failure.code == "locked" then error(failure) end
   if run.lock then
     warn(run, "journal.not_locked", failure, "nothing keeps a second runner out of this job directory")
   elseif create then
     warn(run, "journal.failed", failure, "this job cannot be resumed")
   end
+  return true
 end
-
----Locks the journal that is there: a job that is refused leaves none. Raises `locked` where another runner works in its directory.
----@param run run
----@return true
-function accept.lock(run) return lock(run, false) or true end
 
 local function open_files(run)
   local path, settings = run.settings.result, run.settings
   local directory = path ~= "-" and directory_of(path) or nil
   run.result_directory = directory
   own_files(run, directory)
-  lock(run, true)
+  accept.lock(run, true)
   if settings.resume then read_past(run, directory .. JOURNAL) end
-  if settings.replay then read_recording(run) end
+  if settings.replay then read_recording(run) end -- it may be the journal, which is cut off next
   -- The old journal goes before the first result is written: no kill in between can make a resumed run take it for this one's.
   begin_journal(run)
   if run.past.result then
@@ -226,15 +208,14 @@ local function open_files(run)
   run.record.running = function() return run.live:running_step() end
   tell_interrupted(run)
   open_todo(run)
+  if run.steps and run.past.job then run.on_demand.step().take_over(run) end
   open_checkpoint(run)
-  if run.steps and run.past.job then on_demand.step().take_over(run) end
-  write_first(run)
   if directory then
     run.todo:keep(directory .. "todo.json", function(failure) warn(run, "todo.failed", failure, "the list is in the result only") end)
   end
 end
 
----Accepts a valid job. What keeps it from being run is raised.
+---Accepts a valid job. What keeps it from running is raised.
 ---@param run run
 ---@return true
 function accept.accept(run)
@@ -251,8 +232,11 @@ function accept.accept(run)
   if not run.past.job then write_job(run) end
   if not ok then error(more) end
   log_accepted(run, more)
-  if run.job.constraints.report_changes or run.environment.SBA_REPORT_CHANGES == "1" then on_demand.workspace_changes().begin(run) end
-  open_context(run)
+  local want_changes = run.job.constraints.report_changes or run.environment.SBA_REPORT_CHANGES == "1"
+  if want_changes then run.on_demand.workspace_changes().begin(run) end
+  if run.past.changes then run.on_demand.undo().recover(run) end
+  if next(run.past.begun) then run.on_demand.undo().sweep(run) end
+  run.context = run:step_context()
   return true
 end
 

@@ -3,10 +3,10 @@
 
 local interrupt = require "native.interrupt"
 local models = require "sba.agent.models"
+local orchestrator = require "sba.run.orchestrator"
 local phrases = require "sba.agent.words"
 local prompt = require "sba.agent.prompt"
 local redact = require "native.secret".redact
-local transfer = require "sba.run.transfer"
 local words = require "sba.util.words"
 
 local NO_CONTEXT <const> = { requirements = {}, acceptance_criteria = {}, checks = {}, skill_ids = {}, skills = {} }
@@ -25,7 +25,7 @@ end
 --- The job's context, with its skills; they are fetched once.
 local function context_of(run)
   local context = run.job.context or NO_CONTEXT
-  if #context.skill_ids > 0 and not run.missing_skills then transfer.fetch_skills(run) end
+  if #context.skill_ids > 0 and not run.missing_skills then orchestrator.fetch_skills(run) end
   return context
 end
 

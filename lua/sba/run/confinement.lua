@@ -7,7 +7,7 @@ local listing = require "sba.util.files".entries
 local words = require "sba.util.words"
 local workspace = require "native.workspace"
 
-local confinement = { real_path = confine.real_path }
+local confinement = {}
 
 -- Landlock versions that close a gap.
 local RENAMES <const>, TRUNCATES <const>, SIGNALS <const> = 2, 3, 6

@@ -10,7 +10,6 @@ local identity = require "native.identity"
 local interrupt = require "native.interrupt"
 local journal = require "sba.run.journal"
 local json = require "sba.util.json"
-local on_demand = require "sba.run.on_demand"
 local past = require "sba.run.past"
 local process = require "native.process"
 local result_schema = require "sba.result.result_schema"
@@ -61,7 +60,7 @@ end
 
 --- Takes over the finished steps. The others are in the result only: they run when the job is resumed.
 local function take_over_steps(run)
-  local steps, failure = on_demand.step(), run.failure
+  local steps, failure = run.on_demand.step(), run.failure
   steps.take_over(run)
   run.journal = journal.begin(nil, 0)
   local index, step = next(run.past.begun)
@@ -82,11 +81,11 @@ local function look_back(run)
   if not job then return end
   result:continue(job.started_wall)
   result.confinement = job.confinement or result.confinement
-  result.acceptance = job.criteria and on_demand.acceptance().unchecked(job.criteria)
+  result.acceptance = job.criteria and run.on_demand.acceptance().unchecked(job.criteria)
   run.steps, run.job = job.steps, { steps = job.steps or {} }
   run.todo = todo.new(todo_items(run))
   result.todo = run.todo
-  for _, exchange in ipairs(run.past.exchanges) do on_demand.models().count(run, run.past.session.model, exchange.reply) end
+  for _, exchange in ipairs(run.past.exchanges) do run.on_demand.models().count(run, run.past.session.model, exchange.reply) end
   take_over_steps(run)
   run.past.entries, job.todo = {}, nil -- memory may be short
 end

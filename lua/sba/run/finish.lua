@@ -7,7 +7,6 @@ local exit = require "sba.util.exit"
 local failures = require "sba.result.failure"
 local file = require "native.file"
 local interrupt = require "native.interrupt"
-local on_demand = require "sba.run.on_demand"
 local process = require "native.process"
 local redact = require "native.secret".redact
 
@@ -38,7 +37,7 @@ local function reading_seconds(run)
 end
 
 local function compare_workspace(run)
-  if run.snapshot then on_demand.workspace_changes().finish(run, reading_seconds(run)) end
+  if run.snapshot then run.on_demand.workspace_changes().finish(run, reading_seconds(run)) end
 end
 
 local function list_artifacts(run) artifacts.list(run, reading_seconds(run)) end
@@ -46,7 +45,7 @@ local function list_artifacts(run) artifacts.list(run, reading_seconds(run)) end
 --- Uploads only if the environment names a gateway, and never in a replay or for a job that had already ended.
 local function upload_artifacts(run)
   if #run.record.artifacts == 0 or run.settings.replay then return end
-  if run:has_gateway() then on_demand.transfer().upload(run) end
+  if run:has_gateway() then run.on_demand.orchestrator().upload(run) end
 end
 
 --- Writes the result without its largest entries: the disk is full.
@@ -116,16 +115,16 @@ local function attempt(run, part, ...)
 end
 
 local function take_over_steps(run)
-  if #run.past.entries > run.record.count then on_demand.step().take_over(run) end
+  if #run.past.entries > run.record.count then run.on_demand.step().take_over(run) end
 end
 
 local function skip_rest(run)
-  if run.accepted and run.steps and (#run.steps > 0 or run.record.acceptance) then on_demand.step().skip_rest(run) end
+  if run.accepted and run.steps and (#run.steps > 0 or run.record.acceptance) then run.on_demand.step().skip_rest(run) end
 end
 
 --- Undoes the changes of a step that raised before its entry was written.
 local function revert(run)
-  if run.kept then on_demand.step().revert(run) end
+  if run.kept then run.on_demand.step().revert(run) end
 end
 
 --- Where commands could write to the journal, its entries count if none did.
@@ -192,7 +191,7 @@ return function(run)
     attempt(run, write_result)
   end
   local at = interrupt.now()
-  if run.status_url then attempt(run, on_demand.status().ended, run.written and run.parts) end
+  if run.status_url then attempt(run, run.on_demand.orchestrator().report_end, run.written and run.parts) end
   if run.settings.keep then attempt(run, run.settings.keep) end
   attempt(run, log_outcome)
   if run.trace then attempt(run, function() run.trace:export(interrupt.now() - at) end) end

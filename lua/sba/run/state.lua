@@ -1,68 +1,154 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The state of a run: the one table that main, accept, the steps and finish share. Every field is listed here with its type and
--- with the module that sets it; a spec holds what modules use against this list.
+-- The state of a run: the one table that main, accept, the steps and finish share. Every field is listed here; a spec holds what modules
+-- use against this list.
 
 ---@class run
----@field settings table what the command line and the environment say; set by main
----@field environment table<string, string> the runner's environment without its own secrets; set by main
----@field catalogue table the step types; set by main
----@field record record what the result will say; set by main
----@field log log set by main
----@field status_url? string where status reports go; set by main
+---Set by main:
+---@field settings table the command line's and the environment's
+---@field environment table<string, string> the runner's, without its own secrets
+---@field catalogue table the step types
+---@field record record what the result will say
+---@field log log
+---@field status_url? string where status reports go
+---@field trace? run.trace if the environment asks for one
+---@field bytes? string the job file, until it is validated
+---@field errors? string[] the mistakes of an invalid job, for the log
+---@field job? table the valid job
+---@field job_sha256? string of the job file
+---@field steps? table[] of a direct job; nil: an agent's job
+---@field deadline? number monotonic seconds
+---@field failure? failure what the job ends with; set by finish where the end itself fails
+---Set by accept:
+---@field accepted? boolean the first result is written
+---@field result_directory? string with a slash at its end; nil: the result goes to stdout
+---@field job_directory? string the same without links, for messages about confinement
+---@field past past what earlier runs did, with --resume; else empty
+---@field recording? past the journal to answer from, with --replay
+---@field lock? native.file.log the journal's file, locked, or in memory
+---@field journal? journal
+---@field todo? todo
+---@field live? live what runs now
+---@field checkpoint? checkpoint writes the interim results
+---@field workspace? native.root
+---@field context? sba.job_context
+---Set by artifacts:
+---@field artifacts? native.root their directory
+---@field artifacts_shared? integer permission bits that they get
+---@field temporary_artifacts? string their directory, if it is removed at the end
+---Set by others:
+---@field emit fun(run: run, name: string, event: table) see journal.lua
+---@field on_demand table<string, fun(): table> see below
 ---@field http? native.http.client set by run:client
----@field gateway? gateway connected; set by run:connect
----@field unreachable? mcp.failure why the gateway is not; set by run:connect
----@field trace? run.trace the job's trace, if the environment asks for one; set by main
----@field failure? failure what the job ends with; set by main, or by finish where the end itself fails
----@field bytes? string the job file, until it is validated; set by main
----@field errors? string[] what is wrong with a job that is not valid, for the log; set by main
----@field job? table the valid job; set by main
----@field job_sha256? string of the job file; set by main
----@field steps? table[] the steps of a direct job; nil: an agent's job; set by main
----@field deadline? number monotonic seconds; set by main
----@field accepted? boolean the first result is written; set by accept
----@field result_directory? string with a slash at its end; nil: the result goes to stdout; set by accept
----@field job_directory? string the same, resolved, for messages about confinement; set by accept
----@field emit fun(run: run, name: string, event: table) tells what happens; see events.lua
----@field past past what earlier runs did, with --resume, else empty; set by main and accept
----@field recording? past the journal to answer from, with --replay; set by accept
----@field lock? native.file.log the journal's file, locked, or in memory; set by accept
----@field journal? journal set by accept
----@field todo? todo set by accept
----@field live? live what runs now; set by accept
----@field checkpoint? checkpoint writes the results in between; set by accept
----@field checkpoint_failure? native.failure why the last of them was not written; set by accept
----@field workspace? native.root set by accept
----@field context? table what steps are called with; set by accept
----@field perform? fun(step: table): table?, failure?, boolean? runs a step; see step.run; set by accept
----@field perform_checks? fun(verdicts: run.verdict[], note: fun(checked: run.checked)): run.checked[]?, failure? set by accept
----@field ask? fun(question: run.question): table?, table? asks a model for a step; set by accept
----@field artifacts? native.root the artifacts directory; set by artifacts
----@field artifacts_shared? integer permission bits that artifacts get; set by artifacts
----@field temporary_artifacts? string the artifacts directory, if it is removed at the end; set by artifacts
+---@field gateway? gateway set by run:connect
+---@field unreachable? mcp.failure why there is no gateway; set by run:connect
 ---@field snapshot? native.snapshot the workspace before the first step; set by workspace_changes
----@field missing_skills? string[] the ids that could not be fetched; set by transfer
----@field beginning? { left: number, tries: integer, failure?: table } the report of it, not yet delivered or given up; set by status
----@field kept? sba.transaction the files that the running step has changed; set by undo, cleared by step
----@field upload_failed? boolean an artifact was not uploaded; set by transfer
+---@field missing_skills? string[] ids of those that could not be fetched; set by orchestrator
+---@field beginning? { left: number, tries: integer, failure?: table } its report, while it is still to be delivered; set by orchestrator
+---@field upload_failed? boolean an artifact was not uploaded; set by orchestrator
+---@field kept? sba.transaction the files that the running step has changed; set by undo, cleared by the step's end
 ---@field fields? table the final result; set by finish
----@field parts? string[] the same as it is written; set by finish
----@field written? boolean whether it could be written; nil: not yet tried; set by finish
+---@field parts? native.file.parts the same as it is written; set by finish
+---@field written? boolean whether it could be written; set by finish
 
-local emit = require "sba.run.events"
+local artifacts = require "sba.run.artifacts"
+local interrupt = require "native.interrupt"
+local journal = require "sba.run.journal"
 local log = require "sba.util.log"
-local on_demand = require "sba.run.on_demand"
 local record = require "sba.result.record"
 local rules = require "sba.gateway.rules"
 local secret = require "sba.util.secret"
 
 local state = {}
 
-local methods = { emit = emit }
+-- Modules that only some jobs need. To load them all takes longer than an empty job does, so each is loaded when it is first used: here
+-- only, everything else is required at the top of a file.
+local on_demand = {
+  acceptance = function() return require "sba.agent.acceptance" end,
+  agent = function() return require "sba.agent" end,
+  ask = function() return require "sba.run.ask" end,
+  gateway = function() return require "sba.gateway" end,
+  http = function() return require "sba.util.http" end,
+  models = function() return require "sba.agent.models" end,
+  orchestrator = function() return require "sba.run.orchestrator" end,
+  past = function() return require "sba.run.past" end,
+  step = function() return require "sba.run.step" end,
+  terminal = function() return require "sba.util.terminal" end,
+  trace = function() return require "sba.run.trace" end,
+  undo = function() return require "sba.run.undo" end,
+  workspace_changes = function() return require "sba.run.workspace_changes" end,
+}
+
+local methods = { emit = journal.emit, on_demand = on_demand }
 methods.__index = methods
 
----The HTTP client, with the proxies and certificates of the environment: one, so that requests to the same origin share a connection. A
----job that needs none opens no socket.
+-- What a model's commands get where it is not set: nothing waits for a person.
+local unattended <const> = {
+  PAGER = "cat", GIT_PAGER = "cat", GIT_EDITOR = "true", CI = "1", DEBIAN_FRONTEND = "noninteractive", PIP_PROGRESS_BAR = "off",
+}
+
+--- The environment of commands: the runner's without its passwords, and the artifacts directory.
+local function children_environment(self)
+  local list, environment = {}, secret.for_commands(self.environment)
+  for name, value in pairs(not self.steps and unattended or {}) do
+    if not environment[name] then list[#list + 1] = name .. "=" .. value end
+  end
+  for name, value in pairs(environment) do
+    if name ~= "CYNODE_ARTIFACTS_DIR" then list[#list + 1] = name .. "=" .. value end
+  end
+  if self.artifacts then list[#list + 1] = "CYNODE_ARTIFACTS_DIR=" .. self.artifacts:path() end
+  table.sort(list)
+  return list
+end
+
+--- The file's size before a step first appended to it: a step that runs again appends to the same.
+local function size_before_append(self, size)
+  local index, known = self.record.count + 1, self.past.append
+  if known and known.index == index then return known.size end
+  self:emit("step.append", { index = index - 1, size = size })
+  return size
+end
+
+local function call_tool(self, tool, arguments, limits)
+  limits = { until_when = limits and limits.whole and interrupt.now() + limits.whole, idle = limits and limits.idle }
+  local gateway, failure = self:connect(false, limits)
+  if not gateway then return nil, failure end
+  return gateway:call(tool, arguments, limits)
+end
+
+local function tick(self, news, missing)
+  if news then self.live:said(news, missing) end
+  self.live:tick()
+  self.log.view:tick()
+  self.todo.checkpoint:tick()
+  self.checkpoint:tick()
+end
+
+---What steps are called with.
+---@return sba.job_context
+function methods:step_context()
+  local ask
+  return {
+    workspace = self.workspace, environment = children_environment(self), agent = not self.steps, follow = self.log.follow or nil,
+    max_output_bytes = self.job.constraints.max_output_bytes,
+    place = function(path) return artifacts.place(self, path) end,
+    ask = function(question)
+      ask = ask or on_demand.ask()(self)
+      return ask(question)
+    end,
+    call_tool = function(...) return call_tool(self, ...) end,
+    commit = function(change) return on_demand.undo().commit(self, change) end,
+    size_before_append = function(size) return size_before_append(self, size) end,
+    tick = function(news, missing) tick(self, news, missing) end,
+  }
+end
+
+---Runs a model's step, see step.lua.
+function methods:perform(step) return on_demand.step().run(self, step) end
+
+---Runs the checks of criteria, see step.lua.
+function methods:perform_checks(...) return on_demand.step().check_all(self, ...) end
+
+---The one HTTP client, so that requests to the same origin share a connection. A job that needs none opens no socket.
 ---@return native.http.client?, native.failure?
 function methods:client()
   if self.http then return self.http end
@@ -76,13 +162,12 @@ function methods:client()
 end
 
 ---Whether the environment names a gateway.
----@return boolean
 function methods:has_gateway() return rules.address(self.environment) ~= nil end
 
 ---The gateway of a valid job. It is connected to once; a failure is remembered.
 ---@param again? boolean try again after a failure
 ---@param limits? mcp.limits
----@return gateway?, mcp.failure? failure codes as in gateway/init.lua
+---@return gateway?, mcp.failure?
 function methods:connect(again, limits)
   if self.gateway or self.unreachable and not again then return self.gateway, self.unreachable end
   local token
@@ -104,12 +189,11 @@ function methods:disconnect()
   self.gateway = nil
 end
 
----Creates a run with these fields only.
----@param fields table
+---Makes a run of these fields.
 ---@return run
 function state.of(fields) return setmetatable(fields, methods) end
 
----Creates the state of a run of which no more is known than how the program was started.
+---The run of a program that was just started.
 ---@param settings table
 ---@param environment table<string, string>
 ---@return run

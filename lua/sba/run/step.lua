@@ -1,33 +1,30 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Runs steps: those of a direct job one after the other, a model's and the checks one at a time. What an earlier run had of a step is
--- looked for here alone.
+-- Runs steps: those of a direct job one after the other, a model's one at a time, and the checks of acceptance criteria. What an earlier
+-- run had of a step is looked for here alone.
 
 local confinement = require "sba.run.confinement"
+local describe = require "sba.util.words".step
 local entries = require "sba.result.entry"
 local failures = require "sba.result.failure"
 local interrupt = require "native.interrupt"
+local json = require "sba.util.json"
 local network = require "sba.result.network"
-local redact = require "native.secret".redact
 local rules = require "sba.gateway.rules"
+local secret = require "sba.util.secret"
 
 local steps = {}
 
 local GATEWAY_STEP <const> = "call_tool" -- what a call to a tool of the gateway is among the job's steps
+local MOST_SHOWN <const> = 64 * 1024 -- bytes of a check's arguments that the journal has
 
----Whether a step's failure ends a model's job too, and not only its call: the job's time is up, or the runner has a bug.
----@param failure? failure
----@return boolean
-function steps.ends_job(failure)
+--- Whether a step's failure ends a model's job too, and not only its call: the job's time is up, or the runner has a bug.
+local function ends_job(failure)
   if not failure then return false end
   return failure.code == "internal_error" or (failure.code == "timeout" or failure.code == "cancelled") and interrupt.reason() ~= nil
 end
 
----A step's failure as the job's, whose message names the step.
----@param step { id: string, type: string }
----@param index integer from 1
----@param failure failure
----@return failure
-function steps.failed(step, index, failure)
+--- A step's failure as the job's, whose message names the step.
+local function failure_of(step, index, failure)
   local message = ("step %d (%s, %s): %s"):format(index, step.id, step.type, failure.message)
   return { code = failure.code, message = message, traceback = failure.traceback }
 end
@@ -50,8 +47,8 @@ local function judge_command(run, step, entry, failure)
   require_network(entry, failure, ("%s; it wanted %s, and %s: %s"):format(entry.error, what, why, wanted.line))
 end
 
---- Finds out whether a step failed for lack of the external network, and sets its error code and the job's. With ext_net_allowed,
---- only a policy's denial counts. The gateway denies a network tool, or answers about ext_net.
+--- Finds out whether a step failed for lack of the external network: that has a failure code of its own. With ext_net_allowed, only a
+--- policy's denial counts. The gateway denies a network tool, or answers about ext_net.
 local function judge(run, step, entry, failure)
   local tool = entry.error_code == "tool_denied" and step.arguments.tool
   if tool and (rules.is_outside(tool) or entry.error:find("ext_net", 1, true)) then
@@ -60,25 +57,22 @@ local function judge(run, step, entry, failure)
   if entry.error_code == "step_failed" and step.type == "run_command" then judge_command(run, step, entry, failure) end
 end
 
---- Says so if the runner's user cannot enter the workspace: the paths of a step's error are those in it.
+--- Whether the runner's user cannot enter the workspace: the paths of a step's error are those in it.
 local function closed_workspace(run)
   local _, problem = run.workspace:stat "."
   return problem and problem.code == "permission_denied"
-    and ("the workspace %s cannot be entered: Permission denied"):format(redact(run.workspace:path()))
+    and ("the workspace %s cannot be entered: Permission denied"):format(secret.redact(run.workspace:path()))
 end
 
---- Adds to the error of a step that was denied something what it was: a file step the workspace, a command what confinement keeps it
---- from writing.
-local function explain_denial(run, step, entry, failure)
+--- Adds to the error of a step that was denied something what that was.
+local function explain_denial(run, step, entry)
   local words
   if step.type ~= "run_command" then
     words = entry.error_code == "permission_denied" and closed_workspace(run)
   elseif entry.error_code == "step_failed" then
     words = confinement.explain(run.record.confinement, entry.output or "", run.job_directory)
   end
-  if not words then return end
-  entry.error = entry.error .. "; " .. words
-  failure.message = entry.error
+  if words then entry.error = entry.error .. "; " .. words end
 end
 
 local function execute(run, index, step, module)
@@ -87,11 +81,11 @@ local function execute(run, index, step, module)
   local entry, failure = entries.make(module, limit, xpcall(module.run, failures.traced, step.arguments, run.context))
   if failure then
     judge(run, step, entry, failure)
-    explain_denial(run, step, entry, failure)
-  end
-  local left = run.past.left
-  if failure and left and left.index == index then
-    entry.error = ("%s; an earlier run was ended during this step: %s"):format(entry.error, left.message)
+    explain_denial(run, step, entry)
+    local left = run.past.left
+    if left and left.index == index then
+      entry.error = ("%s; an earlier run was ended during this step: %s"):format(entry.error, left.message)
+    end
     failure.message = entry.error
   end
   place(entry, index, step)
@@ -111,7 +105,7 @@ local function encode(entry, module, failure)
   return entries.encode(entry), failure
 end
 
----Restores the files of a step that changed them and then failed, for example for lack of memory.
+---Undoes the changes of a step that failed after them, for example for lack of memory.
 ---@param run run
 function steps.revert(run)
   local kept = run.kept
@@ -176,7 +170,7 @@ local function perform(run, event)
   run:emit("step.started", event)
   event.entry, failure = execute(run, index, step, module)
   event.text, failure = encode(event.entry, module, failure)
-  event.ends_job = steps.ends_job(failure)
+  event.ends_job = ends_job(failure)
   if failure then steps.revert(run) end
   run:emit("step.finished", event)
   return event.entry, failure, event.ends_job
@@ -185,7 +179,7 @@ end
 ---Runs the next step, unless an earlier run or a recording has it: then this is what came of it there.
 ---@param run run
 ---@param step { id: string, type: string, arguments: table, check?: integer, shown?: table } check: number of the criterion that it
----checks; shown: the arguments of a check, for the journal
+---checks; shown: its arguments for the journal
 ---@return table? entry nil: the job must end before the step
 ---@return failure? failure what the step failed with in this run, or the job's
 ---@return boolean? ends_job
@@ -214,7 +208,7 @@ end
 
 ---Runs the steps of a direct job that are left, until one fails.
 ---@param run run
----@return failure? failure the job's
+---@return failure? of the job
 function steps.run_rest(run)
   for index = run.record.count + 1, #run.job.steps do
     local step = run.job.steps[index]
@@ -223,8 +217,81 @@ function steps.run_rest(run)
     run.job.steps[index] = { id = step.id } -- its arguments may be megabytes, and are not needed again
     -- The end of the job writes all itself.
     if index < #run.job.steps or run.record.acceptance then run.context.tick() end
-    if failure then return steps.failed(step, index, failure) end
+    if failure then return failure_of(step, index, failure) end
   end
+end
+
+--- The id of a check, changed where a step of the job has it.
+local function free_id(run, id)
+  for _, step in ipairs(run.steps or {}) do
+    if step.id == id then return free_id(run, id .. "-1") end
+  end
+  return id
+end
+
+---@class run.checked
+---@field id string of the step
+---@field verdict run.verdict
+---@field entry table of the step
+---@field code? string the failure code that the step would give a direct job
+
+--- Runs the check of a criterion as a step of its own; nil and the job's failure where its time is up or the runner failed.
+---@return run.checked?, failure?
+local function check(run, number)
+  local context, index, arguments = run.context, run.record.count + 1, run.job.context.checks[number]
+  local encoded = json.encode(arguments)
+  local step = {
+    id = free_id(run, "check-" .. index), type = "run_command", arguments = arguments, check = number,
+    shown = #encoded <= MOST_SHOWN and secret.clean(json.decode(encoded), {}) or nil,
+  }
+  local shell = context.shell
+  context.shell, context.apart = nil, true -- a check is the job's: it runs in /bin/sh, out of reach of what steps left
+  local entry, failure, is_end = steps.run(run, step)
+  context.shell, context.apart = shell, nil
+  if not entry then return nil, failure end
+  context.tick()
+  if is_end then return nil, failure_of(step, index, failure) end
+  local met = entry.status == "success"
+  return {
+    id = step.id, entry = entry, code = entry.error_code and failures.of_step(entry.error_code, "").code,
+    verdict = {
+      criterion = run.job.context.acceptance_criteria[number], met = met, verified_by = "check",
+      evidence = ("%s: %s"):format(step.id, met and ("`%s` ended with exit code 0"):format(describe(step)) or entry.error),
+    },
+  }
+end
+
+---Runs all checks, so that it is known of each criterion whether it is met: the check's word alone decides.
+---@param run run
+---@param verdicts run.verdict[] of the criteria; those that have a check are replaced
+---@param note? fun(checked: run.checked) is told of each
+---@return run.checked[]? failing
+---@return failure? failure the job's
+function steps.check_all(run, verdicts, note)
+  local failing = {}
+  for _, number in ipairs(run.on_demand.acceptance().numbers(run.job.context)) do
+    local checked, failure = check(run, number)
+    if not checked then return nil, failure end
+    verdicts[number] = checked.verdict
+    if note then note(checked) end
+    if not checked.verdict.met then failing[#failing + 1] = checked end
+  end
+  return failing
+end
+
+-- Failures of a check that say more than that the criterion is not met: what the job may not do kept it from an answer.
+local own_codes <const> = { constraint_violation = true, ext_net_required = true }
+
+---Runs the checks of a direct job, which decide how it ends.
+---@param run run
+---@return failure?
+function steps.decide(run)
+  local failing, failure = steps.check_all(run, run.record.acceptance)
+  if not failing then return failure end
+  if #failing == 0 then return nil end
+  failure = run.on_demand.acceptance().unmet(failing)
+  if own_codes[failing[1].code] then failure.code = failing[1].code end
+  return failure
 end
 
 ---Takes over the steps that an earlier run finished and that this one has not come to.

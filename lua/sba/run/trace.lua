@@ -6,9 +6,9 @@
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
+local orchestrator = require "sba.run.orchestrator"
 local retry = require "sba.util.retry"
 local secret = require "sba.util.secret"
-local status = require "sba.run.status"
 local text = require "native.text"
 local url = require "sba.util.url"
 local version = require "native.bundle".version
@@ -211,7 +211,7 @@ function trace:export(spent)
   http.propagate(nil)
   local body, seconds = body_of(self), math.min((interrupt.signal() and AFTER_SIGNAL or BOTH) - spent, exporter.timeout)
   local done, failure = retry.within(math.max(0, seconds), function(until_when)
-    return status.post(run, "the trace collector", exporter.url, body, until_when, exporter.headers)
+    return orchestrator.post(run, "the trace collector", exporter.url, body, until_when, exporter.headers)
   end)
   if not done then run.log:event("warning", "trace.failed", { error = "the trace was not delivered: " .. failure.message }) end
 end

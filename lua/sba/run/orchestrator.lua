@@ -1,0 +1,311 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What passes between a job and the orchestrator: the reports of its start and of its end, and by the gateway's tools the skills that it
+-- names (skills.get, before the first prompt) and its artifacts (artifact.put, after its processes have ended and before its result is
+-- written). None of it changes the job's result, but for the artifacts' `ref`.
+
+local ending = require "native.ending"
+local find = require "sba.gateway.tool_result".find
+local http = require "sba.util.http"
+local interrupt = require "native.interrupt"
+local json = require "sba.util.json"
+local retry = require "sba.util.retry"
+local text = require "native.text"
+local url = require "sba.util.url"
+
+local orchestrator = {}
+
+local START <const>, TRY <const> = 3, 2 -- seconds that the report of the start may take in all, and one try of it
+local END <const>, END_AFTER_SIGNAL <const> = 30, 5 -- seconds within which the end must be reported
+local CONNECT <const>, ANSWER <const>, REST <const> = 5, 10, 1 -- seconds to connect, for an answer, for the rest of its body
+local LARGEST_ANSWER <const> = 64 * 1024 -- bytes; the body is not used
+
+local GET <const>, GETTING <const> = "skills.get", 20 -- seconds for one
+local LARGEST_SKILL <const>, LARGEST_SUM <const> = 256 * 1024, 1024 * 1024 -- bytes of one and of all: they are part of every prompt
+
+local PUT <const>, PUT_LIMITS <const> = "artifact.put", { idle = 60, repeatable = true } -- seconds from the last chunk that was sent
+local LARGEST_FILE <const> = 256 * 1024 * 1024 -- bytes, unless the gateway's form has a limit
+local LONGEST_REF <const> = 4096 -- bytes
+local UPLOADS <const>, OVERRUN <const> = 120, 2.5 -- seconds at most, and past the deadline
+local AFTER_SIGNAL <const>, LATEST <const> = 2.5, 4.5 -- seconds for the uploads; seconds from the signal to their end
+
+-- What gateways call the texts that are looked for. SURE is searched at every level before LIKELY.
+local TEXTS <const>, NAMES <const> = { "content", "text", "body", "markdown", "instructions" }, { "name", "title" }
+local SURE <const>, LIKELY <const> = { "ref", "artifact_ref", "reference", "artifact_id" }, { "uri", "url", "id" }
+
+local body_schema = { order = { "status", "job_id", "task_id" } }
+
+---Posts once, for a trace too.
+---@param run run
+---@param who string what messages call the server
+---@param to string
+---@param body string|native.file.parts
+---@param until_when number
+---@param headers? string[]
+---@return integer? status of a 2xx, http.failure?
+function orchestrator.post(run, who, to, body, until_when, headers)
+  local client, failure = run:client()
+  if not client then return nil, failure end
+  local exchange <close>, code = http.send(client, {
+    method = "POST", url = to, body = body, connect_timeout = CONNECT, first_timeout = ANSWER, idle_timeout = REST,
+    headers = { "Content-Type: application/json", "Accept: application/json", table.unpack(headers or {}) },
+  }, until_when)
+  if not exchange then return nil, code end
+  if code >= 300 then return nil, http.refusal(exchange, code, ("%s at %s"):format(who, url.shown(to))) end
+  http.read(exchange, LARGEST_ANSWER) -- to its end, so that the connection can be used again
+  return code
+end
+
+local function send(run, body, until_when)
+  return orchestrator.post(run, "the status server", run.status_url, body, until_when)
+end
+
+local function body_of(run, what)
+  return json.encode({ status = what, job_id = run.record.job_id, task_id = run.record.task_id }, body_schema)
+end
+
+local function milliseconds(seconds) return math.floor(seconds * 1000 + 0.5) end
+
+--- Logs how a report ended: delivered (a 2xx), refused (another try would not change the answer) or undeliverable.
+local function log_end(run, report, code, failure, tries, seconds)
+  if code then
+    run.log:event("info", "report.sent", { report = report, status = code, tries = tries, duration_ms = milliseconds(seconds) })
+    return "delivered"
+  end
+  local outcome = failure.status and not failure.transient and "refused" or "undeliverable"
+  run.log:event("warning", "report.failed", {
+    report = report, outcome = outcome, status = failure.status, tries = tries,
+    error = ("the report %s was not delivered: %s"):format(report, failure.message),
+  })
+  return outcome
+end
+
+local function close_beginning(run, code)
+  local beginning = run.beginning
+  run.beginning = nil
+  log_end(run, "in_progress", code, beginning.failure, beginning.tries, START - beginning.left)
+end
+
+--- Moves the deadline, so that reports do not use the job's time.
+local function move_deadline(run, seconds)
+  run.deadline = run.deadline + seconds
+  interrupt.set_deadline(math.max(0, run.deadline - interrupt.now()))
+  ending.deadline(run.deadline)
+end
+
+---Reports that the job is in progress: when it begins and, as long as run.beginning is set, before each later step. The tries take 3 s in
+---all at most.
+---@param run run with a status_url
+function orchestrator.report_start(run)
+  if interrupt.reason() then return end
+  local beginning, at = run.beginning or { left = START, tries = 0 }, interrupt.now()
+  local most = math.min(beginning.left, TRY)
+  run.beginning = beginning
+  move_deadline(run, most)
+  local code, failure = send(run, body_of(run, "in_progress"), at + most)
+  local took = interrupt.now() - at
+  move_deadline(run, took - most)
+  beginning.tries, beginning.left, beginning.failure = beginning.tries + 1, beginning.left - took, failure
+  if code or not failure.transient or beginning.left <= 0 then return close_beginning(run, code) end
+  if beginning.tries == 1 then
+    local message = failure.message .. "; it tries again before later steps"
+    run.log:event("warning", "report.retry", { report = "in_progress", error = message })
+  end
+end
+
+--- Reports the end until it is delivered or the time is up.
+local function deliver(run, body)
+  local tries = 0
+  local code, failure = retry.within(interrupt.signal() and END_AFTER_SIGNAL or END, function(until_when, number)
+    tries = number
+    return send(run, body, until_when)
+  end, function(problem, wait)
+    run.log:event("warning", "report.retry", { report = "completed", error = problem.message, seconds = wait })
+  end)
+  return code, failure, tries
+end
+
+---Reports how the job ended. The first signal leaves it 5 s; the next one ends it at once. A resumed run does not repeat a report that
+---arrived or was refused.
+---@param run run with a status_url
+---@param result native.file.parts|false as written; false: it could not be written, and the end is not reported
+function orchestrator.report_end(run, result)
+  if run.past.reported then return end
+  if not result then
+    return run.log:event("warning", "report.failed", {
+      report = "completed", outcome = "undeliverable", tries = 0, error = "the end is not reported because the result was not written",
+    })
+  end
+  if run.beginning then close_beginning(run) end
+  local head = body_of(run, "completed"):gsub("}$", ',"result":')
+  local body = table.move(result, 1, #result, 2, { head, from = result.from })
+  body[#body + 1] = "}"
+  local at, signalled = interrupt.now(), interrupt.signal()
+  local code, failure, tries = deliver(run, body)
+  if not code and not signalled and interrupt.signal() then code, failure, tries = deliver(run, body) end
+  local outcome = log_end(run, "completed", code, failure, tries, interrupt.now() - at)
+  if outcome ~= "undeliverable" and run.journal then run:emit("job.reported", { outcome = outcome }) end
+end
+
+local function tool_failed(code, answer) return http.failure(code, "the gateway says: " .. http.shown(answer.content)) end
+
+--- The text and the name in an answer: fields of the structured answer or of its JSON, or the text itself.
+local function read(answer)
+  local value = answer.structured
+  if value == nil then value = json.decode(answer.content) end
+  local words, holder = find(value, TEXTS, 1)
+  if words then return words, (find(holder, NAMES, 0)) end
+  words = type(value) == "string" and value or type(value) ~= "table" and answer.content or ""
+  return words:find "%S" and words or nil
+end
+
+--- One skill, whose text may have `room` bytes.
+local function fetch(gateway, id, room)
+  local answer, failure = gateway:call(GET, { skill_id = id }, { until_when = interrupt.now() + GETTING, repeatable = true })
+  if not answer then return nil, failure end
+  if answer.is_error then return nil, tool_failed("skill_refused", answer) end
+  local words, name = read(answer)
+  if not words then return nil, { code = "bad_answer", message = "the gateway's answer holds no text of a skill" } end
+  if #words > room then return nil, { code = "too_large", message = ("its text has more than %d bytes"):format(room) } end
+  return { id = id, name = name or id, text = words }
+end
+
+--- Fetches skills. After a failure of the gateway itself the rest are not tried, so that a job waits for a dead gateway once.
+local function fetch_all(run, ids)
+  local found, missing, room = json.array {}, json.array {}, LARGEST_SUM
+  local gateway, failure = run:connect()
+  for _, id in ipairs(ids) do
+    local skill
+    if gateway then skill, failure = fetch(gateway, id, math.min(LARGEST_SKILL, room)) end
+    if skill then
+      found[#found + 1], room = skill, room - #skill.text
+    else
+      missing[#missing + 1] = id
+      local why = ("cannot fetch the skill %s: %s"):format(id, failure.message)
+      run.log:event("warning", "skill.missing", { skill_id = id, code = failure.code, error = why })
+      if http.is_down(failure) then gateway = nil end
+    end
+  end
+  return { found = found, missing = missing }
+end
+
+---Adds the skills that a job names by id to its context. The journal keeps them: a resumed run or a replay gives the model the same
+---prompt, and a replay never fetches.
+---@param run run
+function orchestrator.fetch_skills(run)
+  local context = run.job.context
+  local fetched = (run.recording or run.past).skills
+  if not fetched and run.recording then fetched = { found = json.array {}, missing = context.skill_ids } end
+  fetched = fetched or fetch_all(run, context.skill_ids)
+  run:emit("skills", { found = fetched.found, missing = fetched.missing })
+  for _, skill in ipairs(fetched.found) do table.insert(context.skills, { name = skill.name, text = skill.text }) end
+  run.missing_skills = fetched.missing
+end
+
+local function in_structure(value) return find(value, SURE, 2) or find(value, LIKELY, 2) end
+
+local function in_links(parts)
+  for _, part in ipairs(parts) do
+    if type(part) == "table" and part.type == "resource_link" and type(part.uri) == "string" then return part.uri end
+  end
+end
+
+--- The reference in a text, which may be JSON or a single word.
+local function in_text(content)
+  local value = json.decode(content)
+  if type(value) == "table" then return in_structure(value) end
+  return type(value) == "string" and value or content:match "^%s*(%S+)%s*$"
+end
+
+---The reference in an answer: a field of the structured answer, a resource link, or the text.
+---@param answer gateway.answer
+---@return string?
+function orchestrator.reference(answer)
+  local ref = in_structure(answer.structured) or in_links(answer.parts)
+  if not ref and type(answer.structured) ~= "table" then ref = in_text(answer.content) end
+  return ref and #ref <= LONGEST_REF and ref or nil
+end
+
+--- The content of a file as it was listed: opened, to be read while it is sent, or in base64 where the gateway's form has a limit for it.
+--- A file that has changed since never arrives whole.
+local function content_of(run, artifact, limit)
+  if not artifact.sha256 then return nil, { code = "not_read", message = "it was not read" } end
+  if artifact.size_bytes > (limit or LARGEST_FILE) then
+    return nil, { code = "too_large", message = ("it is larger than %d bytes"):format(limit or LARGEST_FILE) }
+  end
+  local file, failure, is_same
+  if limit then
+    file, failure = run.artifacts:read(artifact.path, { digest = true, max_bytes = limit })
+    is_same = file and file.sha256 == artifact.sha256
+  else
+    file, failure = run.artifacts:open(artifact.path, artifact.sha256)
+    is_same = file and file:size() == artifact.size_bytes
+  end
+  if not file then return nil, failure end
+  if not is_same then return nil, { code = "changed", message = "the file changed meanwhile" } end
+  return limit and text.base64_encode(file.content) or file
+end
+
+--- Sends one file, once.
+local function put(run, gateway, artifact)
+  local limit = gateway.remote.largest_file
+  local content, failure = content_of(run, artifact, limit)
+  if not content then return nil, failure end
+  local _ <close> = not limit and content or nil
+  local answer
+  answer, failure = gateway:call(PUT, { path = artifact.path, content_bytes_base64 = content }, PUT_LIMITS)
+  if answer and answer.is_error then return nil, tool_failed("tool_failed", answer) end
+  return answer, failure
+end
+
+--- Logs what was not uploaded: an artifact, or `count` of them that were not tried, of which it is the first.
+local function log_failed(run, failure, path, count)
+  local what = count and ("%d artifacts were not uploaded and stay on disk"):format(count)
+    or ("the artifact %s was not uploaded and stays on disk"):format(path)
+  run.log:event("warning", "artifact.failed", {
+    path = path, count = count, code = failure.code, tries = count and 0 or failure.tries or 1,
+    error = ("%s: %s"):format(what, failure.message),
+  })
+end
+
+--- Uploads files one after the other and sets their `ref`. The rest are not tried after a failure of the gateway itself. Returns whether
+--- all were uploaded.
+local function upload_all(run)
+  local list, all = run.record.artifacts, true
+  local gateway, down = run:connect(true)
+  for i, artifact in ipairs(list) do
+    if down then return log_failed(run, down, artifact.path, #list - i + 1) end
+    local began = interrupt.now()
+    local answer, failure = put(run, gateway, artifact)
+    if answer then
+      artifact.ref = orchestrator.reference(answer)
+      run.log:event("info", "artifact.uploaded", {
+        path = artifact.path, size_bytes = artifact.size_bytes, ref = artifact.ref, duration_ms = milliseconds(interrupt.now() - began),
+      })
+    else
+      all = false
+      log_failed(run, failure, artifact.path)
+      down = (http.is_down(failure) or failure.code == "unknown_tool") and failure or nil
+    end
+  end
+  return all
+end
+
+--- How long uploads may take: the job's remaining time; past the deadline or after a signal the few seconds within which a job must end,
+--- which is enough for small files.
+local function upload_seconds(run)
+  local now = interrupt.now()
+  local most, signal, at = UPLOADS, interrupt.signal()
+  if signal then most = math.min(AFTER_SIGNAL, at + LATEST - now) end
+  return math.max(0, math.min(run.deadline + OVERRUN - now, most))
+end
+
+---Uploads the artifacts that the record lists. One without sha256 was not read, and is not uploaded. What is not uploaded stays on disk.
+---@param run run
+function orchestrator.upload(run)
+  run.checkpoint:write() -- the steps are on disk before the slow upload
+  run.upload_failed = true -- until all is uploaded
+  interrupt.rearm(upload_seconds(run))
+  run.upload_failed = not upload_all(run)
+end
+
+return orchestrator
