@@ -8,14 +8,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -41,7 +39,7 @@ static size_t variable_count;
 static const char *program;
 static char *_Atomic kept; // SBA_END, behind PREFIX the information
 static atomic_int journal_fd = -1;
-static int timer_fd = -1, signal_fd = -1;
+static int timer_fd = -1;
 static pid_t runner;
 static struct ending before;
 static _Atomic int64_t deadline = INT64_MAX, signalled_at = INT64_MAX, written_at = INT64_MAX, patience = REPORTING;
@@ -88,13 +86,9 @@ static void signalled(void)
     set_timer();
 }
 
-// SIGTERM wins over SIGINT. The main thread may not have seen the signal yet.
 static const char *overdue(void)
 {
-    sigset_t pending;
     int number = interrupt_signal();
-    if (!number && sigpending(&pending) == 0)
-        number = sigismember(&pending, SIGTERM) ? SIGTERM : sigismember(&pending, SIGINT) ? SIGINT : 0;
     return number == SIGTERM ? "SIGTERM" : number ? "SIGINT" : "timeout";
 }
 
@@ -115,14 +109,11 @@ static _Noreturn void end(const char *reason)
 
 static void *watch(void *unused)
 {
+    uint64_t times;
     (void)unused;
-    struct pollfd waits[] = {{.fd = timer_fd, .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}};
     for (;;) {
-        poll(waits, 2, -1);
-        if (waits[1].revents) { // the main thread has not handled it yet
-            signalled();
-            waits[1].fd = -1;
-        }
+        ssize_t ignored = read(timer_fd, &times, sizeof times);
+        (void)ignored;
         if (crashed)
             end("crash");
         if (clock_now() >= due())
@@ -165,16 +156,10 @@ static void catch_crashes(void)
 
 static int start_watching(struct error *error)
 {
-    sigset_t cancels;
-    sigemptyset(&cancels);
-    sigaddset(&cancels, SIGTERM);
-    sigaddset(&cancels, SIGINT);
     watching = true; // also without the thread, for crashes and memory
     if (timer_fd < 0) {
-        timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-        // The main thread handles signals. signal_fd shows those that it has not handled yet.
-        signal_fd = signalfd(-1, &cancels, SFD_CLOEXEC | SFD_NONBLOCK);
-        int outcome = timer_fd < 0 || signal_fd < 0 ? errno : threads_start(watch, NULL);
+        timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+        int outcome = timer_fd < 0 ? errno : threads_start(watch, NULL);
         if (outcome)
             return error_system(error, outcome, "cannot watch over the end of the job");
     }

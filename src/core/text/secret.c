@@ -148,15 +148,17 @@ static bool begins(const struct form *form, const char *bytes, size_t size, enum
     return compare(form, 0, bytes, size, 0, way).is_open;
 }
 
-// Learns how the form may begin in a text.
+// Learns how the form may begin in a text: its first byte, or an escape of it, and what may follow that.
 static void add_beginnings(const struct form *form)
 {
     const char firsts[] = {form->bytes[0], '-', '_', '%', '\\'}; // - and _ stand for + and /
+    char seconds[] = "  -_%\\ \t\r\n0123456789abcdefABCDEFnrtu"; // escapes, blanks where base64 wraps, digits and names
+    seconds[0] = form->bytes[0], seconds[1] = form->bytes[form->size > 1];
     for (size_t i = 0; i < sizeof firsts * WAYS; i++) {
         char pair[] = {firsts[i / WAYS], 0};
         bool is_first = begins(form, pair, 1, i % WAYS);
-        for (int next = 0; is_first && next <= UCHAR_MAX; next++) {
-            pair[1] = (char)next;
+        for (size_t next = 0; is_first && next < sizeof seconds - 1; next++) {
+            pair[1] = seconds[next];
             *beginning(pair) |= begins(form, pair, 2, i % WAYS);
         }
     }
