@@ -22,8 +22,6 @@ local words = require "sba.util.words"
 
 local about = {}
 
-local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
-
 --- --version
 function about.version()
   print(("cynode-sba %s (%s)"):format(bundle.version, bundle.libraries))
@@ -184,7 +182,7 @@ end
 --- Checks one file; returns its exit status.
 local function validate(path, environment)
   local name = path == "-" and "<stdin>" or redact(path)
-  local bytes, unread = file.read(path, LARGEST_JOB)
+  local bytes, unread = file.read(path, jobs.LARGEST)
   if not bytes then return exit.because(unread.message, exit.REFUSED) end
   local directory = path ~= "-" and (path:match("^.*/") or ".") or nil
   local read, failure = jobs.parse(bytes, strict_catalogue(bytes), environment, function(given)

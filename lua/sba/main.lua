@@ -20,7 +20,6 @@ local workspace = require "native.workspace"
 
 local STATUS_URLS <const> = { "SBA_JOB_STATUS_URL", "SBA_CALLBACK_URL" }
 local TRACING <const> = { "TRACEPARENT", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" }
-local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
 
 --- The runner does not work as root: it becomes the given user for good, or refuses.
 local function become_user(run)
@@ -42,7 +41,7 @@ local function read(run)
   -- What an earlier run did must be known before a signal may end this one.
   interrupt.hold(run.settings.resume and run.settings.job ~= "-")
   local more
-  run.bytes, more = file.read(run.settings.job, LARGEST_JOB)
+  run.bytes, more = file.read(run.settings.job, jobs.LARGEST)
   if run.bytes then
     run.record:start(more)
     return true
@@ -188,7 +187,7 @@ end
 -- The others are functions of about.lua.
 local modes = {
   run = run,
-  lua = function(settings, environment) return require "sba.repl" (settings, environment) end,
+  lua = function(settings, environment) return require "sba.repl".run(settings, environment) end,
   report = function(settings) return require "sba.report".print(settings.values[1] or settings.result, settings.job) end,
 }
 

@@ -8,7 +8,7 @@ local schema_check = require "sba.util.schema_check"
 local text = require "native.text"
 local words = require "sba.util.words"
 
-local job = {}
+local job = { LARGEST = 64 * 1024 * 1024 } -- bytes
 
 local MAJOR = "1"
 

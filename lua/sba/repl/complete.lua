@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What may follow at the prompt: globals, fields and methods. Nothing of a value is run.
 
-local modules = require "sba.repl.modules"
+local namespaces = require "sba.repl.globals".namespaces
 
 local MOST_SHOWN <const> = 200
 local DEEPEST <const> = 10 -- tables that inherit from each other
 
---- The fields of a value by their names, inherited ones too. Of those that are not loaded yet the content is true.
+--- The fields of a value by their names, inherited ones too; true for those of a namespace, which may not be loaded yet.
 local function fields_of(value)
-  if modules.fields[value] then return modules.fields[value] end
+  if namespaces[value] then return namespaces[value] end
   local fields = {}
   for _ = 1, DEEPEST do
     for key, content in next, type(value) == "table" and value or {} do
@@ -21,17 +21,17 @@ local function fields_of(value)
   return fields
 end
 
---- The value that a path names from the globals on: "native.workspace", "w". Nil where a part of it does not exist.
+--- The value that a path names: "native.workspace", "w". Nil where a part of it does not exist.
 local function value_at(globals, path)
   local value = globals
   for key in path:gmatch("[^.:]+") do
-    if modules.fields[value] then value = value[key] else value = fields_of(value)[key] end
+    if namespaces[value] then value = value[key] else value = fields_of(value)[key] end
     if value == nil then return nil end
   end
   return value
 end
 
---- What the last name of a path may be, in byte order; and how it begins.
+--- What the last name of a path may be, in byte order; and what of it is typed.
 local function names_of(globals, path)
   local owner, separator, partial = path:match("^(.-)([.:]?)([%w_]*)$") -- bounded: typed by a person
   local value, names = value_at(globals, owner), {}
@@ -50,7 +50,7 @@ local function common_beginning(list)
   return first:sub(1, size)
 end
 
----What fits at the cursor of a line, as native.line_editor asks.
+---For native.line_editor.
 ---@param globals table
 ---@return fun(line: string, cursor: integer): string?, string?
 return function(globals)

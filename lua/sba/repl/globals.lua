@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The globals of scripts and of the prompt of --lua, in addition to Lua's own: a look at what the runner would make of a job file, one
--- step alone, the modules, and help. Failures are raised, their messages with each mistake on a line.
+-- The globals that --lua has besides Lua's own: job, prompt, step, help, and the modules as native and sba. They raise failures; the
+-- mistakes in a job stand on lines of their own.
 
+local bundle = require "native.bundle"
 local catalogue = require "sba.catalogue"
 local context = require "sba.job.context"
 local documentation = require "sba.repl.documentation"
@@ -11,11 +12,9 @@ local failures = require "sba.result.failure"
 local file = require "native.file"
 local job = require "sba.job"
 local json = require "sba.util.json"
-local modules = require "sba.repl.modules"
 local process = require "native.process"
 local prompt = require "sba.agent.prompt"
 local real_path = require "native.confine".real_path
-local schema_check = require "sba.util.schema_check"
 local state = require "sba.run.state"
 local todo = require "sba.run.todo"
 local words = require "sba.util.words"
@@ -24,38 +23,37 @@ local workspace = require "native.workspace"
 local globals = {}
 
 local GRACE <const> = 2 -- seconds
-local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
 local MOST_OUTPUT <const> = 1024 * 1024 -- bytes, of a step that is tried
 local CONTEXT_LENGTH <const> = 32768 -- tokens, of a model that the prompt is for
-local DEPTH <const> = 200 -- levels of its result
+local DEPTH <const> = 200 -- levels of a step's result
 
 local environment
-local tried = false -- whether a step was run
+local has_run_a_step = false
 
---- The value; else the failure is raised, with each mistake on a line of its own.
+--- The value; else raises the failure.
 local function must(value, failure)
   if value ~= nil then return value end
-  if failure.errors then
-    local lines = { "not valid:" }
-    for i, mistake in ipairs(failure.errors) do lines[i + 1] = "  " .. schema_check.line(mistake) end
-    failure = { code = failure.code, message = table.concat(lines, "\n") }
-  end
-  error(failure)
+  local lines = failure.lines
+  error(lines and { code = failure.code, message = "not valid:\n  " .. table.concat(lines, "\n  ") } or failure)
 end
 
----A job file, checked, with its context. Its mistakes are raised, each on a line.
+---A job, checked, with its context.
 ---@param path string
 ---@return sba.job
 function globals.job(path)
-  local read = must(job.parse(must(file.read(path, LARGEST_JOB)), catalogue, {}))
-  local loaded, errors = context.load(read.context, path:match("^.*/") or ".")
-  read.context = must(loaded, errors and { code = "schema_validation", errors = errors })
+  local loaded
+  local read = must(job.parse(must(file.read(path, job.LARGEST)), catalogue, {}, function(given)
+    local errors
+    loaded, errors = context.load(given, path:match("^.*/") or ".")
+    return errors
+  end))
+  read.context = loaded
   return read
 end
 
----What a model is told at the beginning of a job whose workspace is the current directory: the system text, the task, and what comes
----last in every request.
----@param path string of the job
+---What a model is told at the beginning of a job whose workspace is the current directory: system text, task, and the end of every
+---request.
+---@param path string
 ---@return string
 function globals.prompt(path)
   local read, root = globals.job(path), must(workspace.open(must(real_path ".")))
@@ -76,24 +74,23 @@ function globals.prompt(path)
   }, "\n")
 end
 
---- The step as a job would have it: checked, aliases resolved, defaults filled; in a job of its own.
+--- A job of that step alone: checked, aliases resolved, defaults filled.
 local function job_of_step(type, arguments)
-  local given = {
+  local model = json.table_of(arguments).model
+  return must(job.parse(json.encode {
     protocol_version = "1.0", job_id = "prompt", task_id = "prompt", execution_mode = "direct_steps",
     constraints = { max_runtime_seconds = 86400, max_output_bytes = MOST_OUTPUT },
+    inference = model and { allowed_models = json.array { model } } or nil,
     steps = json.array { { type = type, arguments = arguments } },
-  }
-  local model = _G.type(arguments) == "table" and arguments.model
-  if model then given.inference = { allowed_models = json.array { model } } end
-  return must(job.parse(json.encode(given), catalogue, {}))
+  }, catalogue, {}))
 end
 
 ---Runs one step in the current directory: step("write_file", { path = "a", content = "b" }).
 ---@param type string
----@param arguments? table as in a job
----@return table? result, table? entry nil and the whole entry of a step that failed; wrong arguments are raised
+---@param arguments? table as in a job; wrong ones are raised
+---@return table? result, table? entry nil and the whole entry of a step that failed
 function globals.step(type, arguments)
-  tried = true
+  has_run_a_step = true
   local read = job_of_step(type, arguments)
   local step, module = read.steps[1], catalogue.get(type)
   local run = state.of {
@@ -109,6 +106,31 @@ function globals.step(type, arguments)
   return nil, entry
 end
 
+---@type table<table, table<string, true>> the names of the fields of each namespace
+globals.namespaces = setmetatable({}, { __mode = "k" })
+
+--- A table of the modules below a prefix, each loaded when it is first asked for, and of what the module of that name offers.
+local function namespace(prefix)
+  local modules, fields, is_directory, own = bundle.list "", {}, {}, {}
+  for name in pairs(package.preload) do modules[#modules + 1] = name end
+  for _, name in ipairs(modules) do
+    if name == prefix then own = json.table_of(require(name)) end
+    if name:sub(1, #prefix + 1) == prefix .. "." then
+      local key, more = name:match("^([^.]+)(.*)", #prefix + 2)
+      fields[key], is_directory[key] = true, is_directory[key] or more ~= ""
+    end
+  end
+  for key in pairs(own) do fields[key] = true end
+  local space = setmetatable({}, { __index = function(space, key)
+    local name, value = prefix .. "." .. tostring(key), own[key]
+    if is_directory[key] then value = namespace(name) elseif is_directory[key] == false then value = require(name) end
+    rawset(space, key, value)
+    return value
+  end })
+  globals.namespaces[space] = fields
+  return space
+end
+
 local OVERVIEW <const> = [[
 An expression shows its values; _ is the first of the last ones. Tab completes,
 Ctrl-R finds what was typed before, Ctrl-C stops what runs or drops the line.
@@ -122,40 +144,49 @@ Ctrl-R finds what was typed before, Ctrl-C stops what runs or drops the line.
 Step types:
 ]]
 
----Prints what there is, what a step type takes, or the words of a module or native type.
+local function help_on_step(step)
+  local lines = {}
+  for argument, schema in pairs(step.arguments.properties or {}) do
+    lines[#lines + 1] = ("  %s  %s. %s\n"):format(argument, words.schema(schema), schema.description or "")
+  end
+  table.sort(lines)
+  io.write(step.name, ": ", step.summary, "\n", table.concat(lines))
+end
+
+local function help_on_all()
+  io.write(OVERVIEW)
+  for _, step in ipairs(catalogue.all()) do io.write("  ", step.name, "  ", step.summary, "\n") end
+  local modules = {}
+  for _, prefix in ipairs { "native", "sba" } do
+    for field in pairs(globals.namespaces[_G[prefix]]) do modules[#modules + 1] = prefix .. "." .. field end
+  end
+  table.sort(modules)
+  io.write("\nModules: ", table.concat(modules, ", "), "\n")
+end
+
+---Prints what there is; or what a step type takes, or a module or native type offers.
 ---@param name? string "list_tree", "native.file", "sba.util.retry"
 function globals.help(name)
-  local step, lines = name and catalogue.get(name), {}
+  local step = name and catalogue.get(name)
   if step then
-    for argument, schema in pairs(step.arguments.properties or {}) do
-      lines[#lines + 1] = ("  %s  %s. %s\n"):format(argument, words.schema(schema), schema.description or "")
-    end
-    table.sort(lines)
-    io.write(step.name, ": ", step.summary, "\n", table.concat(lines))
+    help_on_step(step)
   elseif documentation[name] then
     io.write(documentation[name], "\n")
   else
-    io.write(OVERVIEW)
-    for _, one in ipairs(catalogue.all()) do io.write("  ", one.name, "  ", one.summary, "\n") end
-    for _, prefix in ipairs { "native", "sba" } do
-      for field in pairs(modules.fields[_G[prefix]]) do lines[#lines + 1] = prefix .. "." .. field end
-    end
-    table.sort(lines)
-    io.write("\nModules: ", table.concat(lines, ", "), "\n")
+    help_on_all()
   end
 end
 
 ---Ends what steps have left running, as the end of a job does.
 function globals.finish()
-  if tried then process.finish(GRACE) end
+  if has_run_a_step then process.finish(GRACE) end
 end
 
----Sets job, prompt, step, help, native and sba.
 ---@param variables_of_steps table<string, string>
 function globals.install(variables_of_steps)
   environment = variables_of_steps
   for _, name in ipairs { "job", "prompt", "step", "help" } do _G[name] = globals[name] end
-  _G.native, _G.sba = modules.below "native", modules.below "sba"
+  _G.native, _G.sba = namespace "native", namespace "sba"
 end
 
 return globals

@@ -1,20 +1,29 @@
 -- SPDX-License-Identifier: Apache-2.0
--- --lua: scripts in the host, and a prompt to try things.
+-- --lua: runs scripts, or a prompt that reads a chunk, runs it, prints its values or its error, and repeats until Ctrl-D.
 
+local bundle = require "native.bundle"
+local completion = require "sba.repl.complete"
 local exit = require "sba.util.exit"
 local file = require "native.file"
 local globals = require "sba.repl.globals"
 local identity = require "native.identity"
-local session = require "sba.repl.session"
+local interrupt = require "native.interrupt"
+local line_editor = require "native.line_editor"
+local printable = require "sba.util.printable"
+local show = require "sba.repl.show"
+local text = require "native.text"
 
---- A signal or the deadline raises a table; returns its message for people.
+local repl = {}
+
+local stdout, stderr = io.stdout, io.stderr
+
+--- A signal or the deadline raises a table, which people need no traceback for.
 local function traced(problem)
   if type(problem) == "table" and problem.message then return problem end
   return debug.traceback(tostring(problem), 2)
 end
 
---- The chunk, or nil and why there is none.
-local function read(name, code)
+local function load_script(name, code)
   if name == "-e" and code then return load(code, "=(command line)", "t") end
   if name == "-e" then return nil, "-e requires code: --lua -e CODE" end
   if name and name ~= "-" and name:sub(1, 1) == "-" then
@@ -23,10 +32,9 @@ local function read(name, code)
   return loadfile(name ~= "-" and name or nil, "t")
 end
 
---- Runs a script to its end; returns the exit status.
----@param arguments string[] as they follow --lua
+--- Returns the exit status.
 local function run_script(arguments)
-  local chunk, message = read(arguments[1], arguments[2])
+  local chunk, message = load_script(arguments[1], arguments[2])
   if not chunk then return exit.because(message, exit.FAILED) end
   local first = arguments[1] == "-e" and 3 or 2
   _G.arg = { [0] = arguments[1] or "-", table.unpack(arguments, first) }
@@ -34,23 +42,117 @@ local function run_script(arguments)
   return ok and exit.OK or exit.because(type(problem) == "table" and problem.message or problem, exit.FAILED)
 end
 
+-- The globals of what is typed: Lua's own, and those that it sets. So `type = 1` breaks nothing but what is typed.
+local typed = setmetatable({}, { __index = _G })
+typed._G = typed
+
+local complete <const> = completion(typed)
+
+local function complain(message)
+  stdout:flush()
+  stderr:write(printable.replace(text.repair(message), "%s"), "\n")
+end
+
+local function shown(...) return show.values(table.pack(...), file.terminal_columns(1) or 80) end
+
+--- The message handler of what is run. Ctrl-C is over with it. A failure of the world is no mistake in the code, and needs no traceback.
+local function explain(problem)
+  local traceback = debug.traceback("", 2):gsub("\n\t%[C%]: in function 'xpcall'.*", "") -- without the frames of the prompt itself
+  if interrupt.clear() then return "interrupted" .. traceback end
+  if type(problem) == "table" and type(problem.message) == "string" then
+    return ("%s: %s"):format(problem.code or "error", problem.message)
+  end
+  return (type(problem) == "string" and problem or shown(problem)) .. traceback
+end
+
+local function show_results(_, ...)
+  if select("#", ...) == 0 then return end
+  typed._ = ...
+  stdout:write(shown(...), "\n")
+end
+
+local function evaluate(chunk)
+  local results = table.pack(xpcall(chunk, explain))
+  if results[1] then results = table.pack(xpcall(show_results, explain, table.unpack(results, 1, results.n))) end
+  if not results[1] then complain(results[2]) end
+end
+
+local function wants_more(message) return message:sub(-5) == "<eof>" end
+
+---@param source string one line or more
+---@param environment? table its globals; default: _G
+---@return function? chunk, string? message why not, boolean? unfinished more lines could make it whole
+function repl.compile(source, environment)
+  source = source .. "\n" -- or a string that lacks its end quote could go on
+  environment = environment or _G
+  local chunk, message = load("return " .. source, "=stdin", "t", environment)
+  if chunk then return chunk end
+  local unfinished = wants_more(message)
+  chunk, message = load(source, "=stdin", "t", environment)
+  return chunk, message, unfinished or not chunk and wants_more(message)
+end
+
+--- Reads a line: edited where the terminal can, plain where not. nil at the end, or nil and a failure.
+local function read_line(prompt)
+  stdout:flush()
+  local line, failure = line_editor.read(prompt, complete)
+  if not failure or failure.code ~= "not_a_terminal" then return line, failure end
+  stderr:write(prompt) -- stdout may be a file
+  local message
+  line, message = io.read("l")
+  return line, not line and message and (interrupt.reason() or { code = "io_error", message = message }) or nil
+end
+
+--- Reads lines until they are a chunk, or cannot become one: then it is false. Nil where the session ends.
+---@return function|false|nil
+local function read_chunk()
+  local source
+  while true do
+    local line, failure = read_line(source and ">> " or "> ")
+    if not line then
+      if failure and interrupt.clear() then return false end
+      if failure and failure.code ~= "cancelled" then complain(failure.message) end
+      return nil
+    end
+    source = source and source .. "\n" .. line or line
+    local chunk, message, unfinished = repl.compile(source, typed)
+    if chunk or not unfinished then
+      if source:find("%S") then line_editor.remember(source) end
+      if not chunk then complain(message) end
+      return chunk or false
+    end
+  end
+end
+
+--- Returns the exit status.
+local function run_prompt()
+  interrupt.begin_session()
+  stdout:write(("cynode-sba %s, %s; help() says what is at hand, Ctrl-D ends\n"):format(bundle.version, _VERSION))
+  while true do
+    local chunk = read_chunk()
+    if chunk == nil then break end
+    if chunk then evaluate(chunk) end
+    interrupt.clear()
+  end
+  stdout:write("\n")
+  return exit.signalled() or exit.OK
+end
+
 ---Runs `FILE ARG...`, `-e CODE ARG...`, `-` (stdin), or what stands on stdin where there is no argument: a person at a terminal gets
----a prompt. Whoever --user names, it becomes first.
+---the prompt. Becomes first whom --user names.
 ---@param settings cli.settings
 ---@param environment table<string, string>
 ---@return integer status 0; 1 after an error; 2 where it could not begin; os.exit's own
-return function(settings, environment)
+function repl.run(settings, environment)
   if settings.user then
     local ok, failure = identity.become(settings.user)
     if not ok then return exit.because("cannot run as the user of --user: " .. failure.message, exit.REFUSED) end
   end
   globals.install(environment)
-  local status
-  if not settings.script[1] and file.terminal_columns(0) then
-    status = session.run()
-  else
-    status = run_script(settings.script)
-  end
+  local is_prompt = not settings.script[1] and file.terminal_columns(0)
+  local status = is_prompt and run_prompt() or run_script(settings.script)
   globals.finish()
   return status
 end
+
+return repl

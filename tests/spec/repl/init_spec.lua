@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
-local compile = require "sba.repl.session".compile
+local compile = require "sba.repl".compile
 
 describe("a chunk at the prompt", function()
   it("is an expression or a statement", function()
