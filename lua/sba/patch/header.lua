@@ -1,7 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Reads what a diff says of a file before its hunks: names, dates, modes, git's lines. Lines come without their end.
+-- Reads what a diff says of a file before its hunks (names, dates, modes, git's lines), and finds the file of the workspace that it means.
+-- Lines come without their end.
 
 local lpeg = require "lpeg"
+local raise = require "sba.util.fail".raise
 local text = require "native.text"
 
 local P, R, S, C, Cp, Cs = lpeg.P, lpeg.R, lpeg.S, lpeg.C, lpeg.Cp, lpeg.Cs
@@ -21,19 +23,19 @@ local quoted = P '"' * Cs((escape + (1 - S '"\\')) ^ 1) * '"' * Cp()
 
 local function usable(name) return name and name ~= "" and #name <= LONGEST and not name:find("\0", 1, true) and name or nil end
 
---- A name that is quoted, or all of the text. nil: it is none.
-local function whole(written)
+---A name that is quoted, or all of the text.
+---@param written string
+---@return string? name nil: it cannot be one
+function header.name(written)
   if written:sub(1, 1) ~= '"' then return usable(written) end
   local name, after = lpeg.match(quoted, written)
   return after == #written + 1 and usable(name) or nil
 end
-header.name = whole
 
 local DATE <const> = "()[ \t]+(%d%d%d%d%-%d%d%-%d%d) %d%d:%d%d:(%d%d)%.?%d* ?[+-]?%d?%d?:?%d?%d?$"
 local epoch <const> = { ["1970-01-01"] = true, ["1969-12-31"] = true } -- in any zone
 
---- The name after "--- " or "+++ ": quoted, or what stands before a date or a tab.
----@return string? name, boolean is_absent the date stands for a file that is not there: the epoch
+--- The name after "--- " or "+++ ", which ends at a date or a tab; and whether the date is that of a file that is not there: the epoch.
 local function dated(written)
   if written:sub(1, 1) == '"' then return usable((lpeg.match(quoted, written))), false end
   local tail = math.max(1, #written - LONGEST_DATE)
@@ -43,12 +45,9 @@ local function dated(written)
 end
 
 --- Where the two names after "diff --git " part: at a quote, at /dev/null, where they are the same below their first directory, or in the
---- middle. From blank to blank the first name grows and the second shrinks, so there they have the same size at most once.
+--- middle. From blank to blank the first name grows and the second shrinks, so they have the same size at most once.
 local function split(written)
-  if written:sub(1, 1) == '"' then
-    local _, after = lpeg.match(quoted, written)
-    return after
-  end
+  if written:sub(1, 1) == '"' then return select(2, lpeg.match(quoted, written)) end
   local before_quote = written:find(' "', 1, true)
   if before_quote then return before_quote end
   if written:sub(1, #NULL + 1) == NULL .. " " then return #NULL + 1 end
@@ -64,30 +63,29 @@ local function split(written)
   return written:sub(1, half - 1) == written:sub(half + 1) and half or nil
 end
 
---- Whether two names are the same but for their first directory.
-local function is_same(one, other) return one == other or one:find("/", 1, true) and one:match("/.*") == other:match("/.*") end
+local function same_below(one, other) return one == other or one:find("/", 1, true) and one:match("/.*") == other:match("/.*") end
 
 local function both_names(file, written)
   local at = split(written)
-  local old, new = at and whole(written:sub(1, at - 1)), at and written:sub(at, at) == " " and whole(written:sub(at + 1))
+  local old, new = at and header.name(written:sub(1, at - 1)), at and written:sub(at, at) == " " and header.name(written:sub(at + 1))
   if not old or not new then return end
   file.old_path, file.new_path = old, new
-  if old ~= NULL and new ~= NULL and is_same(old, new) then file.prefix = old ~= new end
+  if old ~= NULL and new ~= NULL and same_below(old, new) then file.prefix = old ~= new end
 end
 
 --- Reads "--- a/x" or "+++ b/x". Below "diff --git" it must be the name that stands there.
 local function name_of_side(side, plain_side, absent)
   return function(file, written)
     local name, is_epoch = dated(written)
-    local plain = file[plain_side]
     if not name then return NO_NAME end
     if file.is_plain then
       file[side], file.action = name, is_epoch and absent or file.action
       return
     end
+    local plain = file[plain_side]
     local agrees = not plain
     if name ~= NULL then
-      agrees = file.action ~= absent and (not file[side] or is_same(file[side], name))
+      agrees = file.action ~= absent and (not file[side] or same_below(file[side], name))
         and (not plain or ("/" .. name):sub(-#plain - 1) == "/" .. plain)
     end
     if not agrees then return "this name is not the one that the lines above it say" end
@@ -97,7 +95,7 @@ end
 
 local function plain_name(side, action)
   return function(file, written)
-    file.action, file[side] = action, whole(written)
+    file.action, file[side] = action, header.name(written)
     return not file[side] and NO_NAME or nil
   end
 end
@@ -105,15 +103,15 @@ end
 local function mode(side, action)
   return function(file, written)
     file.action = action or file.action
-    local value = written:find "^[0-7][0-7][0-7][0-7][0-7][0-7]$" and tonumber(written, 8) or 0
-    if value == 57344 then return "mode 160000 is a submodule, which a patch of files cannot change" end
-    if value & ~511 ~= 32768 and value ~= 40960 then return "a mode must be 100644, 100755 or the like, or 120000 (a symbolic link)" end
-    file[side] = value
+    if written == "160000" then return "mode 160000 is a submodule, which a patch of files cannot change" end
+    if not written:find "^100[0-7][0-7][0-7]$" and written ~= "120000" then
+      return "a mode must be 100644, 100755 or the like, or 120000 (a symbolic link)"
+    end
+    file[side] = tonumber(written, 8)
   end
 end
 
---- Reads "1234567..89abcde 100644": whether the old content is empty, and the mode, if both sides have the same. The hash of what is empty
---- is e69de29..., of what is absent zeros.
+--- Reads "1234567..89abcde 100644": whether the old content is empty (hash e69de29...) or absent (zeros), and the mode of both sides.
 local function index(file, written)
   local hash, blank = written:match "^[^.]*", written:find(" ", 1, true)
   file.not_empty = not hash:find "^0*$" and hash:sub(1, 7) ~= "e69de29"
@@ -132,10 +130,10 @@ local lines_of_git = {
 
 local start = P(false)
 for beginning in pairs(lines_of_git) do start = start + beginning end
-header.known = start - "diff --git " -- the beginning of a line of git's
+header.known = start - "diff --git " -- the beginning of a line that header.read reads
+
 local start_of = C(start)
 
----Reads a line of git's.
 ---@param file sba.patch.file
 ---@param line string
 ---@return string? mistake
@@ -162,6 +160,89 @@ function header.settle(file)
   if is_deleted and not file.is_plain then file.new_path = nil end
   local known = file.is_plain and (file.old_path or file.new_path) or (is_created or file.old_path) and (is_deleted or file.new_path)
   return not known and "the header above does not say which file it is about" or nil
+end
+
+-- How many leading directories to strip from names. Those of "rename from" and the like, and of "*** Begin Patch", have no prefix: one less
+-- than the step's argument says, or none. Without that argument the "diff --git" line of a file decides: a prefix on both names (a/ and b/)
+-- is always stripped, whatever directories the workspace has. Two names that are the same have none, unless only the name without its first
+-- directory exists. Without such a line, each file decides for itself:
+--   two names that differ in the first directory alone (a/x and b/x, old/x and new/x): one;
+--   the same name twice: none, unless only the name without its first directory is there;
+--   one name alone (the other is /dev/null): one if its first directory is a, b or one that the pairs of this diff lose, unless only the
+--   name with it is there; else none.
+
+--- The name without count leading directories; nil: it has no more than that.
+local function strip(name, count)
+  for _ = 1, count do
+    name = name:match("^[^/]*/+(.+)$")
+    if not name then return nil end
+  end
+  return name
+end
+
+local function first_directory(name) return name:match("^([^/]*)/") end
+
+--- Whether the names differ in the first directory only.
+local function is_prefixed_pair(old, new)
+  return old and new and first_directory(old) ~= first_directory(new) and strip(old, 1) and strip(old, 1) == strip(new, 1)
+end
+
+---The first directories that do not belong to the names in this diff: those that its pairs of names show, and a and b.
+---@param files sba.patch.file[]
+---@return table<string, true>
+function header.prefixes(files)
+  local prefixes = { a = true, b = true }
+  for _, file in ipairs(files) do
+    local old, new = file.old_path, file.new_path
+    if is_prefixed_pair(old, new) then prefixes[first_directory(old)], prefixes[first_directory(new)] = true, true end
+  end
+  return prefixes
+end
+
+local function found_strip(file, prefixes, exists)
+  local old, new = file.old_path, file.new_path
+  if (old or new):sub(1, 1) == "/" then return 0 end
+  if file.prefix or is_prefixed_pair(old, new) then return 1 end
+  local old_below, new_below = strip(old or new, 1), strip(new or old, 1)
+  if not old or not new then
+    local known = file.prefix == nil and prefixes[first_directory(old or new)] and old_below
+    return known and (exists(old_below) or not exists(old or new)) and 1 or 0
+  end
+  if old_below and not exists(old) and exists(old_below) or new_below and not exists(new) and exists(new_below) then return 1 end
+  local differ = old_below and new_below and first_directory(old) ~= first_directory(new)
+  return differ and not exists(old) and not exists(new) and 1 or 0
+end
+
+--- Which of two names a plain diff means: the second, or the first if the second only adds to it (x and x.orig), or else the one that
+--- exists.
+local function chosen(old, new, exists)
+  local name, other = new, old
+  if #old < #new and new:sub(1, #old) == old then name, other = old, new end
+  return not exists(name) and exists(other) and other or name
+end
+
+local function stripped(name, count)
+  return name and (strip(name, count) or raise("invalid_patch", "the name %s does not have more than %d directories to strip", name, count))
+end
+
+---@param file sba.patch.file
+---@param count? integer as the step's argument says; nil: found out
+---@param prefixes table<string, true> of this diff
+---@param exists fun(path: string): boolean
+---@return string old, string new the same where the diff names one file
+function header.resolve(file, count, prefixes, exists)
+  if file.from or file.plain then
+    count = math.max((count or 0) - 1, 0)
+  else
+    count = count or found_strip(file, prefixes, exists)
+  end
+  local old, new = stripped(file.from or file.old_path, count), stripped(file.to or file.new_path, count)
+  if not old or not new or file.from then return old or new, new or old end
+  if file.git and old ~= new then
+    raise("invalid_patch", "%s and %s are two files, but the diff has no rename or copy lines", old, new)
+  end
+  local name = old == new and old or chosen(old, new, exists)
+  return name, name
 end
 
 return header

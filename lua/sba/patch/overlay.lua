@@ -12,7 +12,7 @@ overlay.__index = overlay
 local MOST_BYTES <const> = 1 << 30 -- of a file
 
 ---@class sba.overlay.entry
----@field kind "file"|"link"
+---@field type "file"|"symlink"
 ---@field bytes string content, or the target of a link
 ---@field mode? integer permission bits of a file; nil: whatever a new file gets
 
@@ -22,47 +22,45 @@ local MOST_BYTES <const> = 1 << 30 -- of a file
 function overlay.new(directory, writes)
   return setmetatable({
     directory = directory, writes = writes, transaction = transaction.new(directory),
-    original = {}, current = {}, arriving = {}, touched = {}, stats = {}, leaving = {}, left = {}, uses = {},
+    uses = {}, -- path -> how many parts of the diff are about it
+    leaving = {}, left = {}, -- what is still to be deleted or renamed, and the directories that it is in
+    original = {}, current = {}, -- path -> entry, as far as it was read, and changed; false: nothing
+    arriving = {}, -- path -> entry that takes its place once what is there has left
+    touched = {}, -- paths in the order of their changes
   }, overlay)
 end
 
----What is at path in the workspace: a stat result, or false.
-local function look(self, path)
-  local known = self.stats[path]
-  if known ~= nil then return known end
-  local stat, problem = self.directory:stat(path)
-  if not stat and problem.code ~= "not_found" and problem.code ~= "not_a_directory" then error(problem, 0) end
-  self.stats[path] = stat or false
-  return stat or false
-end
-
 local function load(self, path)
-  local stat = look(self, path)
-  if not stat then return false end
-  if stat.type == "directory" then return { kind = "directory" } end
-  if stat.type == "symlink" then return { kind = "link", bytes = stat.target } end
+  local stat = self.transaction:look(path)
+  if not stat or stat.type == "directory" then return stat end
+  if stat.type == "symlink" then return { type = "symlink", bytes = stat.target } end
   local read = check(self.directory:read(path, { max_bytes = MOST_BYTES }))
   if read.truncated then raise("too_large", "%s is larger than %d MiB", path, MOST_BYTES >> 20) end
-  return { kind = "file", bytes = read.content, mode = read.mode & 511 }
+  return { type = "file", bytes = read.content, mode = read.mode & 511 }
 end
 
----The entry in the workspace as it was found; false: there is nothing.
 local function original(self, path)
   if self.original[path] == nil then self.original[path] = load(self, path) end
   return self.original[path]
 end
 
----Checks that only directories lead to path. Links on the way are refused, wherever they lead.
----@param reads boolean the way is that of the workspace as it is, else as it will be
+--- The entry at path now, or what the workspace has there; false: nothing.
+local function now(self, path)
+  local entry = self.current[path]
+  if entry == nil then return self.transaction:look(path) end
+  return entry
+end
+
+--- Checks that only directories lead to path. Links on the way are refused, wherever they lead. reads: the way is that of the workspace
+--- as it is, else as it will be.
 local function check_way(self, path, reads)
   for slash in path:gmatch "()/" do
     local parent = path:sub(1, slash - 1)
-    local entry = not reads and self.current[parent]
-    if entry == nil or reads then entry = look(self, parent) end
-    local kind = entry and (entry.kind or entry.type)
-    if kind == "link" or kind == "symlink" then
+    local entry
+    if reads then entry = self.transaction:look(parent) else entry = now(self, parent) end
+    if entry and entry.type == "symlink" then
       raise("path_escape", "path escapes workspace: %s is behind the symbolic link %s; a patch does not follow links", path, parent)
-    elseif kind and kind ~= "directory" and (reads or not self.leaving[parent]) then
+    elseif entry and entry.type ~= "directory" and (reads or not self.leaving[parent]) then
       raise("not_a_directory", "cannot create %s: %s is not a directory", path, parent)
     end
   end
@@ -83,35 +81,30 @@ function overlay:path(name)
   return path
 end
 
----Says that what is at path now will be gone at the end, so that something else may take its place before.
+---Says, before the first change, that one will be about path.
 ---@param path string
-function overlay:leave(path)
+---@param leaves? boolean what is there now will be gone at the end: something else may take its place before
+function overlay:use(path, leaves)
+  self.uses[path] = (self.uses[path] or 0) + 1
+  if not leaves then return end
   self.leaving[path] = true
   for slash in path:gmatch "()/" do self.left[path:sub(1, slash - 1)] = true end
-end
-
----Says that a change is about path.
----@param path string
-function overlay:use(path)
-  self.uses[path] = (self.uses[path] or 0) + 1
 end
 
 ---@param path string
 ---@return boolean whether a file or link is there now
 function overlay:exists(path)
-  local current = self.current[path]
-  if current ~= nil then return current ~= false end
-  local stat = look(self, path)
-  return stat and stat.type ~= "directory" or false
+  local entry = now(self, path)
+  return entry and entry.type ~= "directory" or false
 end
 
 ---@param path string
 ---@return boolean whether something is there now or was before the changes
 function overlay:known(path)
-  return self.current[path] ~= nil or look(self, path) ~= false
+  return self.current[path] ~= nil or self.transaction:look(path) ~= false
 end
 
----What is at path now, with the changes made so far.
+---What is at path now. Errors: not_found, is_a_directory.
 ---@param path string
 ---@return sba.overlay.entry
 function overlay:get(path)
@@ -121,7 +114,7 @@ function overlay:get(path)
     entry = original(self, path)
   end
   if not entry then raise("not_found", "%s: no such file", path) end
-  if entry.kind == "directory" then raise("is_a_directory", "%s is a directory", path) end
+  if entry.type == "directory" then raise("is_a_directory", "%s is a directory", path) end
   return entry
 end
 
@@ -131,8 +124,7 @@ end
 function overlay:get_original(path)
   check_way(self, path, true)
   local entry = original(self, path)
-  if entry and entry.kind ~= "directory" then return entry end
-  return self:get(path)
+  return entry and entry.type ~= "directory" and entry or self:get(path)
 end
 
 local function set(self, path, entry)
@@ -141,10 +133,10 @@ local function set(self, path, entry)
 end
 
 local function stage(change, path, old, new)
-  local is_same = old and new and old.kind == new.kind and old.bytes == new.bytes
+  local is_same = old and new and old.type == new.type and old.bytes == new.bytes
   if not new then
     if old then check(change:remove(path)) end
-  elseif new.kind == "link" then
+  elseif new.type == "symlink" then
     if not is_same then check(change:symlink(path, new.bytes)) end
   elseif not is_same then
     check(change:write(path, new.bytes, new.mode))
@@ -160,8 +152,8 @@ end
 function overlay:put(path, entry)
   check_way(self, path, false)
   local before = self.original[path]
-  if self.uses[path] ~= 1 or not before or before.kind ~= "file" or entry.kind ~= "file" then return set(self, path, entry) end
-  self.original[path], self.current[path] = nil, { kind = "file" }
+  if self.uses[path] ~= 1 or not before or before.type ~= "file" or entry.type ~= "file" then return set(self, path, entry) end
+  self.original[path], self.current[path] = nil, { type = "file" }
   if self.writes then stage(self.transaction, path, before, entry) end
 end
 
@@ -169,18 +161,14 @@ end
 ---@param path string
 ---@param entry sba.overlay.entry
 function overlay:create(path, entry)
-  local there = self.current[path]
-  if there == nil then there = original(self, path) end
-  local is_directory = there and there.kind == "directory"
-  if there and not (is_directory and self.left[path]) then
-    if is_directory or not self.leaving[path] then
-      raise("already_exists", "%s already exists%s", path, is_directory and ", a directory" or "")
-    end
-    check_way(self, path, false)
-    self.arriving[path] = entry
-  else
-    self:put(path, entry)
+  local there = now(self, path)
+  local is_directory = there and there.type == "directory"
+  if not there or is_directory and self.left[path] then return self:put(path, entry) end
+  if is_directory or not self.leaving[path] then
+    raise("already_exists", "%s already exists%s", path, is_directory and ", a directory" or "")
   end
+  check_way(self, path, false)
+  self.arriving[path] = entry
 end
 
 ---@param path string

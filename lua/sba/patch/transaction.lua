@@ -2,9 +2,9 @@
 -- Changes several files of a directory: all of them or none.
 --
 -- What is staged waits in temporary files beside its place. A commit sets aside what is there, and moves the new files into place; if any
--- part fails, everything is put back. The plan is made before the first of this and says what is under which name: whoever kept it can have
--- the change undone after a crash. Names decide: what others wrote to the files in between is lost. A link at the end of a path is
--- replaced or removed, not followed. A path is changed once.
+-- part fails, everything is put back. The plan is made before the first of this and says what is under which name: by it the change can be
+-- undone after a crash. Names decide: what others wrote to the files in between is lost. A link at the end of a path is replaced or
+-- removed, not followed. A path is changed once.
 
 local fail = require "sba.util.fail"
 local interrupt = require "native.interrupt"
@@ -24,26 +24,40 @@ local check, raise = fail.check, fail.raise
 ---@class sba.transaction to be closed: what was not committed is undone
 ---@field root native.root
 ---@field changes sba.change[]
+---@field seen table<string, table|false> path -> what look found there
 ---@field state "staging"|"planned"|"done"|"over"
 local transaction = {}
 transaction.__index = transaction
 
 ---@param root native.root
 ---@return sba.transaction
-function transaction.new(root) return setmetatable({ root = root, changes = {}, state = "staging" }, transaction) end
+function transaction.new(root) return setmetatable({ root = root, changes = {}, seen = {}, state = "staging" }, transaction) end
 
-local function add(self, kind, path, change)
-  change.kind, change.path = kind, path
+local absent <const> = { not_found = true, not_a_directory = true }
+
+---What is at a path before the change. The file system is asked once. Raises failures.
+---@param path string
+---@return table|false there as root:stat gives it
+function transaction:look(path)
+  if self.seen[path] == nil then
+    local stat, failure = self.root:stat(path)
+    if not stat and not absent[failure.code] then error(failure, 0) end
+    self.seen[path] = stat or false
+  end
+  return self.seen[path]
+end
+
+local function add(self, change)
   self.changes[#self.changes + 1] = change
   return true
 end
 
 local function add_staged(self, path, staged, failure)
   if not staged then return nil, failure end
-  return add(self, "put", path, { other = staged, kept = #(staged:match "^.*/" or "") })
+  return add(self, { kind = "put", path = path, other = staged, kept = #(staged:match "^.*/" or "") })
 end
 
----Stages a regular file: nothing is visible yet, but the disk may be found full here.
+---Stages a regular file: the disk may be found full here.
 ---@param path string as root:relative gives it, here and below
 ---@param content string
 ---@param mode? integer permission bits; default: 0644 less the umask
@@ -56,16 +70,16 @@ function transaction:write(path, content, mode) return add_staged(self, path, se
 ---@return true|nil, native.failure?
 function transaction:symlink(path, target) return add_staged(self, path, self.root:stage_link(path, target)) end
 
----Stages the removal of a file or link; directories that become empty by it are removed too.
+---Stages the removal of a file or link, and of the directories that become empty by it.
 ---@param path string
----@return true|nil, native.failure?
-function transaction:remove(path) return add(self, "remove", path, {}) end
+---@return true
+function transaction:remove(path) return add(self, { kind = "remove", path = path }) end
 
 ---Stages new permission bits of a regular file.
 ---@param path string
 ---@param mode integer
----@return true|nil, native.failure?
-function transaction:chmod(path, mode) return add(self, "mode", path, { mode = mode }) end
+---@return true
+function transaction:chmod(path, mode) return add(self, { kind = "mode", path = path, mode = mode }) end
 
 --- A file replaces a directory, with the directories that the removals below it leave empty.
 local function plan_directories(self, top)
@@ -75,9 +89,7 @@ local function plan_directories(self, top)
       for slash in change.path:gmatch("()/", #top + 2) do going[change.path:sub(1, slash - 1)] = true end
     end
   end
-  for path in pairs(going) do
-    self.changes[#self.changes + 1] = { kind = "directory", path = path, old_mode = check(self.root:stat(path)).mode }
-  end
+  for path in pairs(going) do add(self, { kind = "directory", path = path, old_mode = check(self.root:stat(path)).mode }) end
 end
 
 --- Where an old file waits: beside it or, if a file replaces a directory above it, beside that directory.
@@ -91,9 +103,9 @@ local function aside_of(puts, path)
 end
 
 local function plan_change(self, change, puts)
-  local there, failure = self.root:stat(change.path)
-  if not there and change.kind == "put" and (failure.code == "not_found" or failure.code == "not_a_directory") then return end
-  check(there, failure)
+  local there = self:look(change.path)
+  if not there and change.kind == "put" then return end
+  if not there then raise("not_found", "%s: no such file", change.path) end
   if change.kind == "put" and there.type == "directory" then return plan_directories(self, change.path) end
   if there.type ~= "file" and (there.type ~= "symlink" or change.kind == "mode") then
     raise("not_a_file", "%s is a %s, not a regular file", change.path, there.type)
@@ -119,7 +131,7 @@ local function plan_all(self)
   return self.changes
 end
 
----Looks at what there is and says what commit will do, in this order. Nothing can be staged afterwards.
+---Says what commit will do, in this order. Nothing can be staged afterwards.
 ---@return sba.change[]|nil, native.failure?
 function transaction:plan() return fail.caught(plan_all, self) end
 
@@ -139,8 +151,7 @@ end
 
 function make.mode(root, change) check(root:chmod(change.path, change.mode)) end
 
--- Undoing goes by the names alone, and can be done again after a part of it.
-local undo = {}
+local undo = {} -- goes by the names alone, and can be done again after a part of it
 
 function undo.remove(root, change)
   local there, failure = root:stat(change.aside)
@@ -160,7 +171,7 @@ local function undo_new(root, change)
   if waits or failure.code ~= "not_found" then return waits ~= nil end
   local removed
   removed, failure = root:remove(change.path, "file") -- what waited is at the path
-  return removed or failure.code == "not_found" or failure.code == "not_a_directory" or failure.code == "is_a_directory"
+  return removed or absent[failure.code] or failure.code == "is_a_directory"
 end
 
 function undo.put(root, change)
@@ -173,7 +184,7 @@ end
 
 function undo.mode(root, change) return root:chmod(change.path, change.old_mode) end
 
---- Undoes changes, or the part of them that was made. Returns what could not be put back, as words; nil: everything was.
+--- Undoes changes, or the part of them that was made. Returns what could not be put back, as words.
 local function undo_all(root, changes)
   local lost = {}
   for i = #changes, 1, -1 do
@@ -189,8 +200,6 @@ end
 local function clear_up(root, changes)
   for _, change in ipairs(changes) do
     if change.aside then root:remove(change.aside, "file") end
-  end
-  for _, change in ipairs(changes) do
     local directory = change.kind == "remove" and change.path:match "^(.*)/"
     if directory then root:prune(directory, 0) end
   end
@@ -209,10 +218,10 @@ local function make_all(root, changes)
   for _, change in ipairs(changes) do make[change.kind](root, change) end
 end
 
-local function make_or_undo(self)
-  local done, failure = pcall(make_all, self.root, self.changes)
+local function make_or_undo(root, changes)
+  local done, failure = pcall(make_all, root, changes)
   if done then return true end
-  local lost = undo_all(self.root, self.changes)
+  local lost = undo_all(root, changes)
   if type(failure) ~= "table" then error(failure, 0) end
   if lost then failure.message = failure.message .. "; " .. lost end
   return nil, failure
@@ -223,7 +232,7 @@ end
 function transaction:commit()
   local done, failure = nil, interrupt.reason()
   if not failure then done, failure = self:plan() end
-  if done then done, failure = whole(make_or_undo, self) end
+  if done then done, failure = whole(make_or_undo, self.root, self.changes) end
   if done then self.state = "done" else self:close() end
   return done, failure
 end
@@ -243,9 +252,12 @@ end
 
 ---Removes what was set aside by a commit, or else what waits for one.
 function transaction:close()
-  if self.state == "done" then clear_up(self.root, self.changes) end
-  for _, change in ipairs(self.state ~= "done" and self.state ~= "over" and self.changes or {}) do
-    if change.other then self.root:remove(change.other, "file") end
+  if self.state == "done" then
+    clear_up(self.root, self.changes)
+  elseif self.state ~= "over" then
+    for _, change in ipairs(self.changes) do
+      if change.other then self.root:remove(change.other, "file") end
+    end
   end
   self.state = "over"
 end

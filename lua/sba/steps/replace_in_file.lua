@@ -1,16 +1,133 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The step replace_in_file: replaces a text in a file of the workspace where it stands exactly so many times, atomically.
+-- The step replace_in_file: replaces a text in a file of the workspace where it stands exactly so many times, atomically. A text that is
+-- to be there once is also taken as a hunk of a diff without line numbers: then blanks, line ends and indentation may differ.
 
+local edit = require "native.edit"
 local explain = require "sba.patch.explain"
 local fail = require "sba.util.fail"
 local json = require "sba.util.json"
 local object = require "sba.util.schema_check".object
-local replace = require "sba.patch.replace"
 local text = require "native.text"
 local transaction = require "sba.patch.transaction"
 
-local MOST_BYTES <const> = 64 * 1024 * 1024 -- of the file
+local check, raise = fail.check, fail.raise
+local MOST_BYTES <const> = 64 << 20 -- of the file
+local MOST_NEW <const> = 64 << 20 -- bytes that all places get together
+local MOST_TOLERATED <const> = 4 << 20 -- bytes of a file; a larger one must match exactly
+local MOST_PLACES <const> = 100000 -- counted, if fewer are expected
+local MOST_NUMBERS <const> = 20 -- line numbers in a message
 local MOST_LINKS <const> = 40 -- as the kernel
+
+local function times(count) return count == 1 and "once" or count .. " times" end
+
+--- "line 3", "lines 3, 7, 9 and 12 more"
+local function lines_of(bytes, found)
+  local numbers, number, from = {}, 1, 1
+  for i = 1, math.min(#found, MOST_NUMBERS) do
+    number, from = number + text.count_lines(bytes:sub(from, found[i])) - 1, found[i]
+    numbers[i] = number
+  end
+  local more = #found > #numbers and (" and %d more"):format(#found - #numbers) or ""
+  return (#found == 1 and "line " or "lines ") .. table.concat(numbers, ", ") .. more
+end
+
+--- All places of a text. Two that overlap end the search.
+local function find_all(bytes, old, expected)
+  local found = {}
+  local at = text.find(bytes, old, 1)
+  while at and not found.overlap and #found <= math.max(expected, MOST_PLACES) do
+    found[#found + 1] = at
+    at = text.find(bytes, old, at + 1)
+    found.overlap = at and at < found[#found] + #old
+  end
+  return found
+end
+
+local function refuse_count(bytes, path, found, expected)
+  local is_more = found.overlap or #found > expected
+  raise(is_more and "text_ambiguous" or "text_not_found", "old_text is in %s %s (%s%s); expected_count is %d%s", path, times(#found),
+    lines_of(bytes, found), found.overlap and ", overlapping" or "", expected,
+    is_more and ": add lines around it so that only the wanted places fit, or change expected_count" or "")
+end
+
+local function refuse_missing(bytes, path, arguments)
+  local difference, numbered = explain.difference(bytes, arguments.old_text, "old_text")
+  local there = text.trim(arguments.new_text) ~= "" and text.find(bytes, arguments.new_text, 1)
+  local why = { there and ("new_text is already there (%s)"):format(lines_of(bytes, { there })) or nil }
+  if numbered then
+    why[#why + 1] = difference and "of what resembles it " .. difference or "its first lines are there"
+  elseif not there then
+    why[1] = "no line of it resembles old_text: read the file, and copy the text from it"
+  end
+  local message = ("old_text is not in %s; %s"):format(path, table.concat(why, "; "))
+  error({ code = "text_not_found", message = message, text = numbered }, 0)
+end
+
+local function has_crlf_throughout(bytes)
+  local first = text.find(bytes, "\n", 1)
+  return first and first > 1 and bytes:byte(first - 1) == 13 and not bytes:find("[^\r]\n")
+end
+
+local function replaced_exactly(bytes, path, arguments, found)
+  local new, tolerated = arguments.new_text, {}
+  if text.find(new, "\n", 1) and not text.find(arguments.old_text .. new, "\r\n", 1) and has_crlf_throughout(bytes) then
+    new, tolerated.line_ends = new:gsub("\n", "\r\n"), true
+  end
+  if #found * #new > MOST_NEW then raise("too_large", "the change would write more than %d MiB into %s", MOST_NEW >> 20, path) end
+  local parts, from = {}, 1
+  for _, at in ipairs(found) do
+    parts[#parts + 1] = bytes:sub(from, at - 1)
+    parts[#parts + 1] = new
+    from = at + #arguments.old_text
+  end
+  parts[#parts + 1] = bytes:sub(from)
+  return table.concat(parts), tolerated
+end
+
+--- The lines of a text, each with a mark.
+local function marked(part, mark)
+  if part ~= "" and part:sub(-1) ~= "\n" then part = part .. "\n" end
+  return part == "" and "" or mark .. part:sub(1, -2):gsub("\n", "\n" .. mark) .. "\n"
+end
+
+local function replaced_loosely(bytes, path, arguments)
+  local hunk = marked(arguments.old_text, "-") .. marked(arguments.new_text, "+")
+  local hunks <close> = edit.hunks(hunk)
+  hunks:read(1, 1, 1, #hunk + 1, true)
+  local content, report = hunks:apply(1, 1, bytes)
+  if content then
+    report.tolerated.line_ends = report.tolerated.line_ends or report.line_ends ~= nil or nil
+    return content, report.tolerated
+  elseif report.code == "patch_ambiguous" then
+    raise("text_ambiguous",
+      "old_text is in %s but for blanks or indentation, at lines %d and %d; add lines around it so that only one place fits", path,
+      report.line, report.other)
+  elseif report.code == "patch_mismatch" and report.line == 0 then
+    raise("text_not_found", "old_text is not in %s as it is: %s", path, report.message)
+  elseif report.hunk then
+    refuse_missing(bytes, path, arguments)
+  end
+  error(report, 0)
+end
+
+local function replaced(bytes, path, arguments)
+  local old, expected = arguments.old_text, arguments.expected_count
+  local found = find_all(bytes, old, expected)
+  if #found == expected and not found.overlap then return replaced_exactly(bytes, path, arguments, found) end
+  if #found > 0 then refuse_count(bytes, path, found, expected) end
+  if expected > 1 or #bytes > MOST_TOLERATED or not old:find("%S") then refuse_missing(bytes, path, arguments) end
+  return replaced_loosely(bytes, path, arguments)
+end
+
+--- What the file is to hold, and how old_text differs from what it holds.
+local function changed(read, failure, path, arguments)
+  local creates = arguments.old_text == ""
+  if creates and (read and read.size_bytes == 0 or not read and failure.code == "not_found") then return arguments.new_text, {} end
+  check(read, failure)
+  if read.truncated then raise("too_large", "%s is larger than %d MiB", path, MOST_BYTES >> 20) end
+  if not creates then return replaced(read.content, path, arguments) end
+  raise("already_exists", "%s is there already, and old_text is empty: name the text to replace, or append with write_file", path)
+end
 
 --- The file that a path means: links are followed, for a transaction replaces them.
 local function behind_links(directory, path)
@@ -22,49 +139,35 @@ local function behind_links(directory, path)
   return path
 end
 
---- What the file is to hold, and what was overlooked in the edit.
-local function changed(read, failure, path, arguments)
-  local is_empty = arguments.old_text == ""
-  if not read and is_empty and failure.code == "not_found" then return arguments.new_text, {} end
-  if not read then return nil, failure end
-  if read.truncated then return fail("too_large", "%s is larger than %d MiB", path, MOST_BYTES >> 20) end
-  if not is_empty then return replace.apply(read.content, path, arguments) end
-  if read.size_bytes == 0 then return arguments.new_text, {} end
-  return fail("already_exists", "%s is there already, and old_text is empty: name the text to replace, or append with write_file", path)
-end
-
 --- Puts the content in place. --resume undoes it if the runner dies before the step has ended, so that no edit is made twice; a
---- transaction that was committed so is the run's to close.
+--- transaction that job_context committed is the run's to close.
 local function put(job_context, root, path, content, mode)
   local change = transaction.new(root)
   local done, failure = change:write(path, content, mode)
   if done then done, failure = (job_context.commit or change.commit)(change) end
   if not done or not job_context.commit then change:close() end
-  return done, failure
+  check(done, failure)
 end
 
 local function run(arguments, job_context)
   local root, place, prefix = job_context.place(arguments.path)
-  if not root then return nil, place end
-  local path, failure = root:relative(behind_links(root, place))
-  if not path then return nil, failure end
-  local read, problem = root:read(path, { max_bytes = MOST_BYTES })
-  local content, more = changed(read, problem, prefix .. path, arguments)
-  if not content then return nil, more end
-  local done
-  done, failure = put(job_context, root, path, content, read and read.mode & 511)
-  if not done then return nil, failure end
-  local names, words = explain.names(more)
+  check(root, place)
+  local path = check(root:relative(behind_links(root, place)))
+  local read, failure = root:read(path, { max_bytes = MOST_BYTES })
+  local content, tolerated = changed(read, failure, prefix .. path, arguments)
+  put(job_context, root, path, content, read and read.mode & 511)
+  local names, words = explain.names(tolerated)
   local count = arguments.old_text == "" and 1 or arguments.expected_count
   local result = {
     path = prefix .. root:relative(place), count = count, created = not read,
     tolerated = json.array(names or {}), sha256 = text.sha256(content),
   }
-  local what = result.created and "created" or ("replaced %s in"):format(replace.counted(count))
+  local what = result.created and "created" or ("replaced %s in"):format(times(count))
   return result, ("%s %s%s\n"):format(what, result.path, words and (" (%s)"):format(words) or "")
 end
 
-local function check(arguments)
+--- What is wrong with the arguments beyond their schema.
+local function mistake_of(arguments)
   local old, count = arguments.old_text, arguments.expected_count
   if old ~= "" and old == arguments.new_text then return "new_text is the same as old_text: nothing would change", "new_text" end
   if old == "" and count and count > 1 then return "expected_count must be 1 where old_text is empty", "expected_count" end
@@ -101,12 +204,12 @@ return {
     "count!", { type = "integer", minimum = 1, description = "Places that were replaced." },
     "created!", { type = "boolean", description = "There was no such file before." },
     "tolerated!", {
-      type = "array", items = { type = "string", enum = explain.tolerated.replaced },
+      type = "array", items = { type = "string", enum = { "trailing_blanks", "line_ends", "final_newline", "indentation" } },
       description = "How old_text differs from the file. new_text is written as the file is.",
     },
     "sha256!", { type = "string", description = "Of the whole file, in hex." },
   },
-  check = check,
+  check = mistake_of,
   brief = true,
-  run = run,
+  run = function(arguments, job_context) return fail.caught(run, arguments, job_context) end,
 }
