@@ -5,7 +5,6 @@
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
-local sse = require "sba.util.sse"
 local url = require "sba.util.url"
 
 local wire = {}
@@ -195,7 +194,7 @@ end
 ---@param lines fun(): string?, boolean|table?
 ---@return fun(): string?, boolean|table?
 function wire.events(lines)
-  local next_event = sse.reader(lines)
+  local next_event = http.events(lines)
   return function()
     local event, failure
     repeat event, failure = next_event() until not event or event.data ~= "" or event.error

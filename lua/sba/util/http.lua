@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The runner's own HTTP requests: to models, to the gateway and to the status server. This module sends them, follows redirects,
--- reads answers within limits, and says what failed. sba.util.retry decides whether and when to try again.
+-- The runner's own HTTP requests: sends them, follows redirects, reads answers within limits, and says what failed.
+-- sba.util.retry decides whether and when to try again.
 
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
@@ -20,26 +20,24 @@ local MOST_REDIRECTS <const> = 3
 local SHORTEST_TRY <const> = 0.05 -- seconds
 
 ---@class http.failure
----@field code string of native.http, "redirected", "refused" (an error status), "bad_answer", or a finer one of the caller
+---@field code string of native.http; "redirected", "refused" (an error status), "bad_answer"; or a finer one of the caller
 ---@field message string one line for people, without secrets
 ---@field transient boolean whether the same request may succeed later
----@field status? integer of HTTP
+---@field status? integer
 ---@field retry_after? number seconds, as the server asks
----@field words? string what the server says about the error
----@field details? table the error object in the answer; empty if there is none
----@field value? any the answer's body, decoded; nil if it is not JSON
+---@field words? string of the server
+---@field details? table the error object in the answer, or an empty one
+---@field value? any the answer's JSON
 
--- Failures without an answer that a later try may not meet.
-local transient = {
+-- Failures without an answer: those that a later try may not meet, and those that it would meet too.
+local transient <const> = {
   connection_refused = true, connection_failed = true, network_unreachable = true, name_not_resolved = true, proxy_failed = true,
   slow_connect = true, slow_first_byte = true, slow_answer = true, cut_off = true,
 }
-
--- Others without an answer, which a later try would meet too.
-local lasting = { permission_denied = true, tls_failed = true, timeout = true, cancelled = true }
+local lasting <const> = { permission_denied = true, tls_failed = true, timeout = true, cancelled = true }
 
 ---@param code string
----@param message string may hold secrets: curl quotes URLs
+---@param message string may hold secrets, for curl quotes URLs
 ---@param more? table other fields; becomes the failure
 ---@return http.failure
 function http.failure(code, message, more)
@@ -57,7 +55,7 @@ function http.is_down(failure)
   return lasting[code] or transient[code] and code ~= "cut_off" or failure.status == 401
 end
 
--- Lower-case names come first, as in other programs.
+--- Lower-case names come first, as in other programs.
 local function either(environment, name)
   local value = environment[name:lower()] or environment[name]
   return value ~= "" and value or nil
@@ -76,39 +74,31 @@ function http.client(environment)
   return client, failure
 end
 
----A server's own words on one line, cut to a length that suits a message.
+---A server's own words as a message has them: on one line, and cut.
 ---@param words string
 ---@return string
-function http.shown(words)
-  return printable.line(text.trim(words), LONGEST_WORDS)
-end
+function http.shown(words) return printable.line(text.trim(words), LONGEST_WORDS) end
 
-local propagated
+local function no_headers() return {} end
+local propagated = no_headers
 
----Headers that every request carries besides its own, such as those of a trace.
+---Sets the headers that every request carries besides its own.
 ---@param headers? fun(): string[] nil: none any more
-function http.propagate(headers) propagated = headers end
-
---- The headers of a request, with those that every request carries.
-local function all_headers(own)
-  local list = propagated and propagated() or {}
-  return table.move(own or {}, 1, #(own or {}), #list + 1, list)
-end
+function http.propagate(headers) propagated = headers or no_headers end
 
 ---Sends a request and waits for the status. Redirects that keep method and body (307, 308) are followed within the origin.
 ---@param client native.http.client
----@param request native.http.request its url becomes the one that answered
+---@param request native.http.request is changed: its url becomes the one that answered
 ---@param until_when? number on the monotonic clock: when all of it must be over
 ---@return native.http.exchange?
 ---@return integer|http.failure status
 function http.send(client, request, until_when)
+  local own <const>, all <const> = request.headers or {}, propagated()
+  request.headers = table.move(own, 1, #own, #all + 1, all)
   request.body_limit = request.body_limit or LARGEST_ANSWER
-  local own <const> = request.headers
   for _ = 0, MOST_REDIRECTS do
     if until_when then request.whole_timeout = math.max(SHORTEST_TRY, until_when - interrupt.now()) end
-    request.headers = all_headers(own)
     local exchange, failure = client:open(request)
-    request.headers = own
     local status
     if exchange then status, failure = exchange:status() end
     if not status then
@@ -138,7 +128,55 @@ function http.read(exchange, limit)
   return table.concat(chunks)
 end
 
---- Names what came instead of an answer: a proxy or gateway in between mostly sends an HTML page.
+---@class http.event one that a server sent
+---@field data string empty if it only sets other fields
+---@field name? string
+---@field id? string
+---@field retry? integer milliseconds
+---@field error? string in which some servers of models tell of a failure
+---@field is_cut? boolean the stream ended before the event's blank line
+
+--- Adds a line of a stream to an event. Comments and unknown fields are ignored.
+local function add_line(event, data, line)
+  local field, value = line:match("^([^:]*):? ?(.*)$")
+  if field == "data" then
+    data[#data + 1] = value
+  elseif field == "event" then
+    event.name = value
+  elseif field == "error" then
+    event.error = value
+  elseif field == "id" and not value:find("\0", 1, true) then
+    event.id = value
+  elseif field == "retry" and value:find("^%d+$") then
+    event.retry = math.tointeger(tonumber(value))
+  end
+end
+
+---Reads server-sent events one by one: the event, nil at the end of the stream, or nil and the failure.
+---@param next_line fun(): string?, boolean|table? a line, and whether it had its end; nil at the end; or nil and a failure
+---@return fun(): http.event?, table?
+function http.events(next_line)
+  local is_first = true
+  return function()
+    local event, data = {}, {}
+    while true do
+      local line, ended = next_line()
+      if not line and ended then return nil, ended end
+      if is_first and line then
+        is_first, line = false, line:gsub("^\xEF\xBB\xBF", "")
+      end
+      if line and line ~= "" then add_line(event, data, line) end
+      local is_cut = not line or not ended
+      if (is_cut or line == "") and (data[1] or event.id or event.retry or event.error) then
+        event.data, event.is_cut = table.concat(data, "\n"), is_cut
+        return event
+      end
+      if is_cut then return nil end
+    end
+  end
+end
+
+--- What came instead of an answer: a proxy in between mostly sends an HTML page.
 local function other_than_json(body)
   return not body:find "%S" and "an empty answer" or body:find "^%s*<" and "an HTML page" or nil
 end
@@ -174,10 +212,10 @@ function http.refused(who, status, body, retry_after)
   })
 end
 
----The failure that an answer with an error status means.
----@param exchange native.http.exchange is closed
+---The same of an answer, which is closed.
+---@param exchange native.http.exchange
 ---@param status integer
----@param who string the server, as messages name it
+---@param who string
 ---@return http.failure
 function http.refusal(exchange, status, who)
   local body, unread = http.read(exchange, LARGEST_ERROR)

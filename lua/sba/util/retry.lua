@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The one way to try again what failed for a transient cause: waits grow and are jittered, follow Retry-After, and never go past
--- the deadline.
+-- The one way to try again what failed for a transient cause: waits grow, are jittered, follow Retry-After, and never pass the deadline.
 
 local interrupt = require "native.interrupt"
 local text = require "native.text"
@@ -9,25 +8,28 @@ local utc = require "sba.util.words".utc
 local retry = {}
 
 ---@class retry.policy
----@field tries number how often at most, the first time included
+---@field tries number the first one included
 ---@field first number seconds of the first wait; each further one is twice as long
----@field longest number seconds no wait of our own exceeds
----@field longest_asked number seconds a server may ask for at most
+---@field longest number seconds of a wait of our own
+---@field longest_asked number seconds that a server may ask for
 ---@field may_repeat? fun(failure: table): boolean which transient failures are tried again; default: all
 ---@field until_when? number on the monotonic clock; default: the job's deadline
 
+---@param changes? table<string, any> fields that differ from the usual
 ---@return retry.policy
-function retry.policy()
-  return { tries = 8, first = 1, longest = 30, longest_asked = 300 }
+function retry.policy(changes)
+  local policy = { tries = 8, first = 1, longest = 30, longest_asked = 300 }
+  for name, value in pairs(changes or {}) do policy[name] = value end
+  return policy
 end
 
 local LONGEST_ASKED <const> = 100 -- bytes of a Retry-After that are read
 local MONTHS <const> = "JanFebMarAprMayJunJulAugSepOctNovDec"
 
----What a Retry-After header asks for.
----@param value? string seconds, or a date as HTTP writes it: "Sun, 06 Nov 1994 08:49:37 GMT"
+---What a Retry-After header asks for, as seconds or as a date: "Sun, 06 Nov 1994 08:49:37 GMT".
+---@param value? string
 ---@param now? integer milliseconds of the wall clock; default: now
----@return number? seconds from now, never negative; nil where it says nothing that can be read
+---@return number? seconds from now, never negative
 function retry.after(value, now)
   value = text.trim(value or "")
   if #value > LONGEST_ASKED then return nil end
@@ -39,9 +41,9 @@ function retry.after(value, now)
   return math.max(0, utc(year, at // 3 + 1, day, hour, minute, second) - (now or interrupt.wall()) / 1000)
 end
 
----The wait after the try of that number. Shares of chance are small enough that each of our own waits is longer than the one before.
+---The wait after a try. Chance is a small enough part of it that each of our own waits is longer than the one before.
 ---@param policy retry.policy
----@param number integer from 1
+---@param number integer of the try, from 1
 ---@param asked? number seconds, of Retry-After
 ---@return number seconds
 function retry.wait(policy, number, asked)
@@ -50,23 +52,18 @@ function retry.wait(policy, number, asked)
   return math.min(asked, policy.longest_asked) + math.min(own, 1) * math.random()
 end
 
-local function time_left(policy)
-  if not policy.until_when then return interrupt.remaining() end
-  return math.max(0, policy.until_when - interrupt.now())
-end
-
 local function may_try_again(policy, number, failure)
   return failure.transient and number < policy.tries and not (failure.once and number > 1)
     and (not policy.may_repeat or policy.may_repeat(failure))
 end
 
----Does something until it succeeds, fails for good, or was tried often enough. It tries again what fails with transient set; once more
----only if once is set. retry_after is what the server asks for, in seconds.
+---Does something until it succeeds, fails for good, or was tried often enough. What fails with `transient` set is tried again; with
+---`once` set once more at most; after the seconds of its `retry_after`.
 ---@generic T
 ---@param policy retry.policy
 ---@param attempt fun(number: integer): T?, table?
 ---@param on_wait? fun(failure: table, seconds: number, number: integer) before each wait
----@return T?, table? failure with tries, how often it was tried
+---@return T?, table? failure with the number of tries
 function retry.run(policy, attempt, on_wait)
   local number = 1
   while true do
@@ -74,7 +71,8 @@ function retry.run(policy, attempt, on_wait)
     if not failure then return value end
     failure.tries = number
     if not may_try_again(policy, number, failure) then return nil, failure end
-    local wait, left = retry.wait(policy, number, failure.retry_after), time_left(policy)
+    local wait = retry.wait(policy, number, failure.retry_after)
+    local left = policy.until_when and math.max(0, policy.until_when - interrupt.now()) or interrupt.remaining()
     if left and wait >= left then
       failure.message = ("%s; the next try would be in %.0f s, and the time is up in %.0f s"):format(failure.message, wait, left)
       return nil, failure
@@ -86,17 +84,17 @@ function retry.run(policy, attempt, on_wait)
   end
 end
 
----Does something until it succeeds, fails for good, or the time is up; past the job's deadline too.
+---The same until the time is up, past the job's deadline too.
 ---@generic T
 ---@param duration number seconds
----@param attempt fun(until_when: number, number: integer): T?, table? until_when: on the monotonic clock, when the time is up
----@param on_wait? fun(failure: table, seconds: number) before each wait
+---@param attempt fun(until_when: number, number: integer): T?, table? until_when: on the monotonic clock
+---@param on_wait? fun(failure: table, seconds: number)
 ---@return T?, table? failure
 function retry.within(duration, attempt, on_wait)
-  local policy = retry.policy()
-  policy.tries, policy.first, policy.longest, policy.until_when = math.huge, 0.5, 4, interrupt.now() + duration
+  local until_when = interrupt.now() + duration
+  local policy = retry.policy { tries = math.huge, first = 0.5, longest = 4, until_when = until_when }
   interrupt.rearm(duration)
-  local value, failure = retry.run(policy, function(number) return attempt(policy.until_when, number) end, on_wait)
+  local value, failure = retry.run(policy, function(number) return attempt(until_when, number) end, on_wait)
   interrupt.disarm()
   return value, failure
 end

@@ -17,14 +17,14 @@ local whole <const> = Ct(Cg(scheme / string.lower, "scheme") * "://" * after_sch
 local host <const> = "[" * (1 - P "]") ^ 0 * "]" + (1 - P ":") ^ 0
 local host_and_port <const> = C(host) * (":" * C(digit ^ 1)) ^ -1 * P ":" ^ -1 * -1
 
----A text with its percent-encoded bytes decoded.
+---Decodes percent-encoded bytes.
 ---@param given string
 ---@return string
 function url.unescaped(given)
   return (given:gsub("%%(%x%x)", function(digits) return string.char(tonumber(digits, 16)) end))
 end
 
----What two URLs have in common if a token for one may be sent to the other; nil if it is not a URL.
+---What two URLs share if a token for one may be sent to the other; nil where it is not a URL.
 ---@param given string
 ---@return string?
 function url.origin(given)
@@ -41,8 +41,8 @@ end
 function url.shown(given)
   local parts = lpeg.match(whole, given)
   if not parts then return "its URL" end
-  if parts.scheme ~= "http+unix" then return ("%s://%s"):format(parts.scheme, printable.line(parts.address)) end
-  return "the socket " .. printable.line(url.unescaped(parts.address))
+  if parts.scheme == "http+unix" then return "the socket " .. printable.line(url.unescaped(parts.address)) end
+  return parts.scheme .. "://" .. printable.line(parts.address)
 end
 
 ---The URL that a Location names, if it is one and has the same origin; otherwise nil.

@@ -9,7 +9,6 @@
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
-local sse = require "sba.util.sse"
 local url = require "sba.util.url"
 local version = require "native.bundle".version
 
@@ -202,7 +201,7 @@ local function expired(peer, request)
 end
 
 local function of_events(peer, exchange, request)
-  local next_event = sse.reader(function()
+  local next_event = http.events(function()
     local failure = expired(peer, request)
     if failure then return nil, failure end
     return exchange:line()
