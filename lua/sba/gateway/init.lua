@@ -13,7 +13,6 @@ local retry = require "sba.util.retry"
 local rules = require "sba.gateway.rules"
 local secret = require "sba.util.secret"
 local tool_result = require "sba.gateway.tool_result"
-local url = require "sba.util.url"
 
 local gateway = {}
 
@@ -100,7 +99,7 @@ function gateway.connect(options, limits)
   if not address then
     return nil, http.failure("no_gateway", "the environment names no MCP gateway (SBA_MCP_GATEWAY_URL)")
   end
-  if not url.origin(address) then
+  if not http.origin(address) then
     return nil, http.failure("invalid_url", variable .. " is not a URL that begins with http://, https:// or http+unix://")
   end
   if options.token and not options.token:find "^[\x21-\x7E]+$" then
@@ -112,7 +111,7 @@ function gateway.connect(options, limits)
   if not remote then return nil, naming(variable, failure) end
   return setmetatable({
     remote = remote, variable = variable, instructions = secret.clean(remote.instructions), filled = {},
-    place = "the MCP gateway at " .. url.shown(address), ext_net_allowed = options.ext_net_allowed == true,
+    place = "the MCP gateway at " .. http.place(address), ext_net_allowed = options.ext_net_allowed == true,
     ids = { task_id = options.task_id, job_id = options.job_id },
   }, methods)
 end

@@ -9,7 +9,6 @@ local retry = require "sba.util.retry"
 local secret = require "sba.util.secret"
 local session = require "sba.model.session"
 local text = require "native.text"
-local url = require "sba.util.url"
 local wire = require "sba.model.wire"
 local words = require "sba.util.words"
 
@@ -160,7 +159,7 @@ end
 
 local function not_served(candidate, served, wanted)
   local message = ("%s serves none of the allowed models (%s); it has %s"):format(
-    url.shown(candidate.endpoint.base), words.list(wanted, "and"), words.list(names_of(served), "and"))
+    http.place(candidate.endpoint.base), words.list(wanted, "and"), words.list(names_of(served), "and"))
   return wire.failure(candidate.endpoint, { code = "model_missing", message = message })
 end
 

@@ -5,7 +5,6 @@
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
-local url = require "sba.util.url"
 
 local wire = {}
 
@@ -48,7 +47,7 @@ local own_codes = { timeout = true, cancelled = true, context_cut = true }
 ---@return inference.failure
 function wire.failure(endpoint, failure)
   if failure.cause then return failure end
-  local message, place = failure.message, url.shown(endpoint.base)
+  local message, place = failure.message, http.place(endpoint.base)
   if failure.code == "bad_answer" or failure.code == "too_large" or failure.code == "cut_off" then
     if not message:find(place, 1, true) then message = ("%s: %s"):format(place, message) end
   end
@@ -105,7 +104,7 @@ end
 ---@param body any decoded, or a string
 ---@return inference.failure
 function wire.refusal(endpoint, status, body)
-  return judged(http.refused(url.shown(endpoint.base), status, body))
+  return judged(http.refused(http.place(endpoint.base), status, body))
 end
 
 -- Requests ------------------------------------------------------------------------------------------------------------------
@@ -120,7 +119,7 @@ local function send(endpoint, path, body, accept, first_timeout)
   })
   if not exchange then return nil, wire.failure(endpoint, status) end
   if status == 200 then return exchange end
-  return nil, judged(http.refusal(exchange, status, url.shown(endpoint.base)))
+  return nil, judged(http.refusal(exchange, status, http.place(endpoint.base)))
 end
 
 --- The object that a JSON text is. is_cut: the answer ended in it.
@@ -132,7 +131,7 @@ local function object_of(endpoint, bytes, is_cut)
     value, problem = json.decode_repaired(bytes)
     if json.is_object(value) then return value end
     problem = is_cut and { code = "cut_off", message = "the answer ended in the middle of a line" }
-      or http.not_json(url.shown(endpoint.base), bytes, problem)
+      or http.not_json(http.place(endpoint.base), bytes, problem)
   end
   return nil, wire.failure(endpoint, problem)
 end
@@ -208,7 +207,7 @@ end
 local function broken(endpoint, value)
   local failure = wire.refusal(endpoint, 502, value)
   failure.status = nil
-  failure.message = ("%s broke off its reply: %s"):format(url.shown(endpoint.base), http.shown(failure.words))
+  failure.message = ("%s broke off its reply: %s"):format(http.place(endpoint.base), http.shown(failure.words))
   return failure
 end
 

@@ -10,7 +10,6 @@ local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local retry = require "sba.util.retry"
 local text = require "native.text"
-local url = require "sba.util.url"
 
 local orchestrator = {}
 
@@ -50,7 +49,7 @@ function orchestrator.post(run, who, to, body, until_when, headers)
     headers = { "Content-Type: application/json", "Accept: application/json", table.unpack(headers or {}) },
   }, until_when)
   if not exchange then return nil, code end
-  if code >= 300 then return nil, http.refusal(exchange, code, ("%s at %s"):format(who, url.shown(to))) end
+  if code >= 300 then return nil, http.refusal(exchange, code, ("%s at %s"):format(who, http.place(to))) end
   http.read(exchange, LARGEST_ANSWER) -- to its end, so that the connection can be used again
   return code
 end

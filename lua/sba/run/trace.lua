@@ -10,7 +10,6 @@ local orchestrator = require "sba.run.orchestrator"
 local retry = require "sba.util.retry"
 local secret = require "sba.util.secret"
 local text = require "native.text"
-local url = require "sba.util.url"
 local version = require "native.bundle".version
 
 ---@class run.trace
@@ -37,7 +36,7 @@ local function pairs_of(list)
   local found = {}
   for pair in (list or ""):gmatch "[^,]+" do
     local name, value = pair:match "^([^=]+)=(.*)$"
-    if name then found[text.trim(name)] = url.unescaped(text.trim(value)) end
+    if name then found[text.trim(name)] = http.unescaped(text.trim(value)) end
   end
   return found
 end

@@ -1,15 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The runner's own HTTP requests: sends them, follows redirects, reads answers within limits, and says what failed.
--- sba.util.retry decides whether and when to try again.
+-- The runner's own HTTP requests: their URLs, sending, redirects, answers within limits, and what failed. sba.util.retry decides whether
+-- and when to try again.
 
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
+local lpeg = require "lpeg"
 local native = require "native.http"
 local printable = require "sba.util.printable"
 local redact = require "native.secret".redact
 local retry = require "sba.util.retry"
 local text = require "native.text"
-local url = require "sba.util.url"
 
 local http = {}
 
@@ -18,6 +18,56 @@ local LARGEST_ERROR <const> = 64 * 1024 -- bytes that are read of the body of an
 local LONGEST_WORDS <const> = 300 -- bytes of a server's own words in a message
 local MOST_REDIRECTS <const> = 3
 local SHORTEST_TRY <const> = 0.05 -- seconds
+
+local P, S, R, C, Cg, Ct = lpeg.P, lpeg.S, lpeg.R, lpeg.C, lpeg.Cg, lpeg.Ct
+local letter <const>, digit <const>, character <const> = R("az", "AZ"), R "09", 1 - S "/?#"
+local scheme <const> = letter * (letter + digit + S "+.-") ^ 0
+local user <const> = ((character - "@") ^ 0 * "@") ^ 0 -- all up to the last @
+local after_scheme <const> = Cg(C(user), "user") * Cg(C(character ^ 0), "address") * Cg(C(P(1) ^ 0), "rest")
+local parts_of <const> = Ct(Cg(scheme / string.lower, "scheme") * "://" * after_scheme)
+local host <const> = "[" * (1 - P "]") ^ 0 * "]" + (1 - P ":") ^ 0
+local host_and_port <const> = C(host) * (":" * C(digit ^ 1)) ^ -1 * P ":" ^ -1 * -1
+local PORTS <const> = { http = "80", https = "443" }
+
+---Decodes percent-encoded bytes.
+---@param given string
+---@return string
+function http.unescaped(given)
+  return (given:gsub("%%(%x%x)", function(digits) return string.char(tonumber(digits, 16)) end))
+end
+
+---What two URLs share if a token for one may be sent to the other; nil where it is not a URL.
+---@param url string
+---@return string?
+function http.origin(url)
+  local parts = lpeg.match(parts_of, url)
+  if not parts then return nil end
+  if parts.scheme == "http+unix" then return parts.scheme .. "://" .. parts.address end
+  local name, port = lpeg.match(host_and_port, parts.address:lower())
+  return ("%s://%s:%s"):format(parts.scheme, name or parts.address, port or PORTS[parts.scheme] or "")
+end
+
+---A server as messages name it: its URL without user name, path and query.
+---@param url string
+---@return string
+function http.place(url)
+  local parts = lpeg.match(parts_of, url)
+  if not parts then return "its URL" end
+  if parts.scheme == "http+unix" then return "the socket " .. printable.line(http.unescaped(parts.address)) end
+  return parts.scheme .. "://" .. printable.line(parts.address)
+end
+
+---The URL that a Location names, if it is one and has the same origin; otherwise nil.
+---@param url string
+---@param location string
+---@return string?
+function http.redirected(url, location)
+  if location:find "[%c ]" then return nil end
+  local from, to = lpeg.match(parts_of, url), lpeg.match(parts_of, location)
+  local is_path = location == "/" or location:find("^/[^/\\]")
+  if not is_path and not (to and http.origin(location) == http.origin(url)) then return nil end
+  return ("%s://%s%s%s"):format(from.scheme, from.user, from.address, is_path and location or to.rest)
+end
 
 ---@class http.failure
 ---@field code string of native.http; "redirected", "refused" (an error status), "bad_answer"; or a finer one of the caller
@@ -89,7 +139,7 @@ function http.propagate(headers) propagated = headers or no_headers end
 ---Sends a request and waits for the status. Redirects that keep method and body (307, 308) are followed within the origin.
 ---@param client native.http.client
 ---@param request native.http.request is changed: its url becomes the one that answered
----@param until_when? number on the monotonic clock: when all of it must be over
+---@param until_when? number on the monotonic clock
 ---@return native.http.exchange?
 ---@return integer|http.failure status
 function http.send(client, request, until_when)
@@ -105,12 +155,12 @@ function http.send(client, request, until_when)
       if exchange then exchange:close() end
       return nil, http.failure(failure.code, failure.message)
     end
-    local target = (status == 307 or status == 308) and url.redirected(request.url, exchange:header "Location" or "")
+    local target = (status == 307 or status == 308) and http.redirected(request.url, exchange:header "Location" or "")
     if not target then return exchange, status end
     exchange:close()
     request.url = target
   end
-  return nil, http.failure("redirected", url.shown(request.url) .. " redirects in a loop")
+  return nil, http.failure("redirected", http.place(request.url) .. " redirects in a loop")
 end
 
 ---Reads a body to its end, or to the limit.
@@ -128,14 +178,6 @@ function http.read(exchange, limit)
   return table.concat(chunks)
 end
 
----@class http.event one that a server sent
----@field data string empty if it only sets other fields
----@field name? string
----@field id? string
----@field retry? integer milliseconds
----@field error? string in which some servers of models tell of a failure
----@field is_cut? boolean the stream ended before the event's blank line
-
 --- Adds a line of a stream to an event. Comments and unknown fields are ignored.
 local function add_line(event, data, line)
   local field, value = line:match("^([^:]*):? ?(.*)$")
@@ -152,7 +194,15 @@ local function add_line(event, data, line)
   end
 end
 
----Reads server-sent events one by one: the event, nil at the end of the stream, or nil and the failure.
+---@class http.event
+---@field data string empty if only other fields are set
+---@field name? string
+---@field id? string
+---@field retry? integer milliseconds
+---@field error? string in which some servers of models tell of a failure
+---@field is_cut? boolean the stream ended before the event's blank line
+
+---Reads server-sent events one by one: an event, nil at the end, or nil and a failure.
 ---@param next_line fun(): string?, boolean|table? a line, and whether it had its end; nil at the end; or nil and a failure
 ---@return fun(): http.event?, table?
 function http.events(next_line)
@@ -183,7 +233,7 @@ end
 
 ---What the body of an error says, in whatever form it comes.
 ---@param body any decoded, or a string
----@return string words, table details the error object, empty if there is none
+---@return string words, table details the error object, or an empty one
 function http.words(body)
   if type(body) == "string" then
     local inner = body:find "^%s*{" and json.decode_repaired(body)
@@ -221,7 +271,7 @@ function http.refusal(exchange, status, who)
   local body, unread = http.read(exchange, LARGEST_ERROR)
   local failure = http.refused(who, status, body or unread.message, exchange:header "Retry-After")
   local location, proxy = status >= 300 and status < 400 and exchange:header "Location", exchange:proxy()
-  local redirect = location and ("; it redirects to %s, which is not followed"):format(http.shown(url.shown(location))) or ""
+  local redirect = location and ("; it redirects to %s, which is not followed"):format(http.shown(http.place(location))) or ""
   failure.message = failure.message .. redirect .. (proxy and ("; %s may have answered in its place"):format(proxy) or "")
   exchange:close()
   return failure

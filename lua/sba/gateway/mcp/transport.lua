@@ -9,7 +9,6 @@
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
-local url = require "sba.util.url"
 local version = require "native.bundle".version
 
 local transport = {
@@ -92,7 +91,7 @@ end
 ---@param peer mcp.peer
 ---@return string
 function transport.place(peer)
-  return "the MCP gateway at " .. url.shown(peer.url)
+  return "the MCP gateway at " .. http.place(peer.url)
 end
 
 ---Sends a message, or asks for a stream (message nil). Returns the exchange, with its status.
