@@ -17,7 +17,6 @@ local tool_result = require "sba.gateway.tool_result"
 local gateway = {}
 
 local TRIES <const>, FIRST_WAIT <const> = 4, 0.25 -- of a request; seconds before the second try
-local slow = { slow_connect = true, slow_first_byte = true, slow_answer = true }
 
 ---@class gateway.options
 ---@field environment table<string, string>
@@ -35,6 +34,7 @@ local slow = { slow_connect = true, slow_first_byte = true, slow_answer = true }
 
 ---@class gateway.remote an MCP server, or a gateway of the plain form
 ---@field form "mcp"|"plain"
+---@field era? "legacy"|"modern" of MCP
 ---@field peer mcp.peer
 ---@field largest_file? integer bytes of a file that a call can hold, as a string in base64; nil: files are streamed
 ---@field dropped { name: string, reason: string }[] tools that cannot be used, of the last list
@@ -45,28 +45,21 @@ local slow = { slow_connect = true, slow_first_byte = true, slow_answer = true }
 
 ---@class gateway
 ---@field remote gateway.remote
----@field variable string that holds its address
 ---@field instructions? string the remote's, without secrets
 local methods = {}
 methods.__index = methods
 
 --- Tries again what failed for a transient cause.
----@param attempt fun(): any, mcp.failure?
----@param may_repeat fun(failure: mcp.failure): boolean
----@param limits mcp.limits
 local function retried(attempt, may_repeat, limits)
-  local policy = retry.policy()
-  policy.tries, policy.first, policy.may_repeat, policy.until_when = TRIES, FIRST_WAIT, may_repeat, limits.until_when
+  local policy = retry.policy { tries = TRIES, first = FIRST_WAIT, may_repeat = may_repeat, until_when = limits.until_when }
   return retry.run(policy, attempt)
 end
 
---- For requests that change nothing at the gateway. One whose timeout ran out would most likely time out again.
-local function is_quick(failure)
-  return not slow[failure.code]
-end
+local slow <const> = { slow_connect = true, slow_first_byte = true, slow_answer = true }
+local unsent <const> = { connection_refused = true, network_unreachable = true, name_not_resolved = true, proxy_failed = true }
 
--- Failures of calls that never reached the gateway.
-local unsent = { connection_refused = true, network_unreachable = true, name_not_resolved = true, proxy_failed = true }
+--- For requests that change nothing at the gateway. One whose timeout ran out would most likely time out again.
+local function is_quick(failure) return not slow[failure.code] end
 
 --- For calls: only those that were surely not carried out.
 local function is_unsent(failure)
@@ -79,8 +72,8 @@ local function reach(options, limits)
   if plain.is_named_by(options.url) then return form end
   local server, failure = mcp.connect(options, limits)
   if server or failure.code ~= "not_mcp" then return server, failure end
-  local there, unknown = form:probe(limits)
-  if there then return form end
+  local is_there, unknown = form:probe(limits)
+  if is_there then return form end
   return nil, unknown or http.failure("not_mcp", failure.message .. "; it does not accept POST /v1/mcp/tools/call either")
 end
 
@@ -116,9 +109,6 @@ function gateway.connect(options, limits)
   }, methods)
 end
 
--- The blocks' types are the protocol's.
-local answer_schema <const> = { properties = { parts = { items = { properties = { type = {} } } } } }
-
 --- A schema without the properties that the runner fills in, and the names of those. Nothing else is changed.
 local function without_ids(schema, ids)
   local result, filled, required = json.copy(schema), {}, json.array {}
@@ -133,12 +123,12 @@ local function without_ids(schema, ids)
   return result, filled
 end
 
-local function described(tool)
+local function description_of(tool)
   local words = type(tool.description) == "string" and tool.description ~= "" and tool.description or tool.title
   return type(words) == "string" and words or ""
 end
 
---- What people wrote about a schema's parts; nothing else of it is text.
+--- Redacts what people wrote about a schema's parts; nothing else of it is text.
 local function clean_descriptions(schema)
   for name, item in pairs(schema) do
     if type(item) == "table" then
@@ -158,7 +148,7 @@ local function read_list(self, limits)
   for _, tool in ipairs(listed) do
     if not rules.refusal(tool.name, self.ext_net_allowed) then
       local parameters, filled = without_ids(clean_descriptions(tool.inputSchema), self.ids)
-      self.listed[#self.listed + 1] = { tool = tool.name, parameters = parameters, description = secret.redact(described(tool)) }
+      table.insert(self.listed, { tool = tool.name, parameters = parameters, description = secret.redact(description_of(tool)) })
       self.filled[tool.name] = filled
     end
   end
@@ -172,7 +162,7 @@ function methods:tools()
   return read_list(self, {})
 end
 
---- Which identifiers are filled in for a tool. A tool that is not in the list may be new: the list is read once more. The plain form
+--- Which identifiers are filled in for a tool. One that is not in the list may be new: the list is read once more. The plain form
 --- lists nothing: there the gateway decides.
 local function filled_for(self, name, limits)
   local refusal = rules.refusal(name, self.ext_net_allowed)
@@ -187,13 +177,15 @@ local function filled_for(self, name, limits)
 end
 
 -- Failures after which it is unknown whether the call ran.
-local unknown_ends = { cut_off = true, slow_first_byte = true, slow_answer = true }
+local unknown_ends <const> = { cut_off = true, slow_first_byte = true, slow_answer = true }
+-- The types of an answer's blocks are the protocol's, and hold no secrets.
+local answer_schema <const> = { properties = { parts = { items = { properties = { type = {} } } } } }
 
 ---@class gateway.limits: mcp.limits of the call with all its tries
 ---@field repeatable? boolean the call may be made again even if it may have been carried out
 
----Calls a tool. The job's identifiers are filled in where the tool takes them. A call that was surely not
----carried out is tried again. The answer is without secrets.
+---Calls a tool, with the job's identifiers where it takes them. A call that was surely not carried out is tried again. The answer
+---is without secrets.
 ---@param name string
 ---@param arguments table an object; one of its values may be an opened file, which is sent as base64 (see gateway.remote)
 ---@param limits? gateway.limits
@@ -215,8 +207,6 @@ function methods:call(name, arguments, limits)
 end
 
 ---Ends the session with the gateway.
-function methods:close()
-  self.remote:close()
-end
+function methods:close() self.remote:close() end
 
 return gateway

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A gateway without MCP: POST /v1/mcp/tools/call with {"tool_name", "arguments"}. It cannot list its tools. Behind a node's proxy
--- (mcp:call) the same call is sent in an envelope: a JSON object whose body is base64.
+-- A gateway without MCP: POST /v1/mcp/tools/call with {"tool_name", "arguments"}. It cannot list its tools. A node's proxy (mcp:call)
+-- takes the same call in an envelope: a JSON object whose body is base64.
 
 local http = require "sba.util.http"
 local json = require "sba.util.json"
@@ -13,11 +13,10 @@ local PATH <const> = "/v1/mcp/tools/call"
 local PROXY <const> = "mcp:call" -- the end of the proxy's path
 local VERSION <const> = 1 -- of its envelope
 local LARGEST_ENVELOPE <const> = 10 * 1024 * 1024 -- bytes of a request that a node takes
-local OVERHEAD <const> = 1024 -- bytes of an envelope around its body, at most
-local LARGEST_BODY <const> = (LARGEST_ENVELOPE - OVERHEAD) // 4 * 3 -- bytes before base64
-local LARGEST_FILE <const> = (LARGEST_BODY - 65536) // 4 * 3 -- bytes of a file that fits into a call as base64, with its other arguments
+local LARGEST_BODY <const> = (LARGEST_ENVELOPE - 1024) // 4 * 3 -- bytes before base64, with room for the envelope
+local LARGEST_FILE <const> = (LARGEST_BODY - 65536) // 4 * 3 -- bytes before base64, with room for other arguments
 
---- A request as the proxy takes it. Nil and too_large where it has no room.
+--- A request as the proxy takes it.
 local function wrap(body)
   if #body > LARGEST_BODY then
     return nil, http.failure("too_large", ("the call has %d bytes; the node's proxy accepts at most %d"):format(#body, LARGEST_BODY))
@@ -39,15 +38,15 @@ local function unwrap(bytes)
   return body and status, body or "with a body_b64 that cannot be decoded"
 end
 
--- The arguments of the orchestrator's catalogue.
+-- The tools that a sandbox may call, and their arguments.
 local function string(description) return { type = "string", description = description } end
-local function most(description) return { type = "integer", minimum = 1, description = description } end
 
-local described <const> = {
+local properties_of <const> = {
   task_id = string "Identifier of the task.", job_id = string "Identifier of the job.",
   path = string "Path of the artifact, or into the help.",
   content_bytes_base64 = string "The file's bytes in base64.", skill_id = string "Identifier of the skill.",
-  url = string "Address of the page.", query = string "What to search for.", limit = most "Entries at most.",
+  url = string "Address of the page.", query = string "What to search for.",
+  limit = { type = "integer", minimum = 1, description = "Entries at most." },
   provider = string "Name of the provider.", operation = string "Name of the operation.",
   params = { type = "object", description = "What the operation takes." },
   scope_type = string "Scope of the preference: system, user, group, project or task.",
@@ -57,16 +56,15 @@ local described <const> = {
   topic = string "A tool's name or another topic.",
 }
 
---- A tool with these arguments; "!" marks those that it must be given.
+--- A tool; "!" marks the arguments that it must be given.
 local function tool(name, arguments, description)
   local properties, required = {}, json.array {}
   for argument, mark in arguments:gmatch "([%w_]+)(!?)" do
-    properties[argument], required[#required + 1] = described[argument], mark == "!" and argument or nil
+    properties[argument], required[#required + 1] = properties_of[argument], mark == "!" and argument or nil
   end
   return { name = name, description = description, inputSchema = { type = "object", properties = properties, required = required } }
 end
 
--- The tools that a sandbox may call.
 local worker_tools <const> = {
   tool("artifact.put", "task_id! job_id path! content_bytes_base64!", "Upload a file as an artifact of the task."),
   tool("artifact.get", "task_id! path!", "Fetch an artifact of the task."),
@@ -83,11 +81,7 @@ local worker_tools <const> = {
   tool("help.get", "task_id! topic path", "Read how to work with the orchestrator."),
 }
 
----@class plain.gateway
----@field peer mcp.peer
----@field enveloped boolean it is behind a node's proxy
----@field largest_file? integer bytes of a file that a call can hold; nil: files are streamed
-local gateway = { form = "plain", dropped = {} }
+local gateway = { form = "plain", dropped = {} } -- a gateway.remote
 gateway.__index = gateway
 
 local function ends_with(url, ending) return url:match("^[^?#]*"):sub(-#ending) == ending end
@@ -97,9 +91,9 @@ local function ends_with(url, ending) return url:match("^[^?#]*"):sub(-#ending) 
 ---@return boolean
 function plain.is_named_by(url) return ends_with(url, PROXY) or ends_with(url, PATH) end
 
----A gateway at a URL, which gets the form's path where it does not end with it. Nothing is sent yet.
+---A gateway at a URL, which gets the form's path where it does not name the form. Nothing is sent yet.
 ---@param options mcp.options
----@return plain.gateway
+---@return gateway.remote
 function plain.at(options)
   local url = plain.is_named_by(options.url) and options.url or text.trim_end(options.url, "/") .. PATH
   local enveloped = ends_with(url, PROXY)
@@ -108,51 +102,44 @@ function plain.at(options)
   }, gateway)
 end
 
-local function bad_answer(peer, words)
-  return http.failure("bad_answer", ("%s sent %s"):format(transport.place(peer), http.shown(words)))
-end
-
 --- The gateway's status and body in a node's answer. The node's own 403 says that it does not know this sandbox.
-local function answered(peer, status, answer)
+local function opened(peer, status, answer)
   if status >= 300 then
     if status == 403 then answer.code = "unauthorized" end
     return nil, answer
   end
   local inner, body = unwrap(answer)
-  if not inner then return nil, bad_answer(peer, "an answer " .. body) end
-  if inner >= 300 then return inner, transport.refused(peer, http.refused(transport.place(peer), inner, body)) end
+  if not inner then return nil, peer:failure("bad_answer", "sent an answer %s", http.shown(body)) end
+  if inner >= 300 then return inner, peer:refused(http.refused(peer:place(), inner, body)) end
   return inner, body
 end
 
---- Posts a call.
----@return integer? status
----@return string|mcp.failure answer the body of a 2xx
+--- Posts a call. Returns the status, and the body of a 2xx or the failure; or nil and a failure.
 local function post(self, name, arguments, request)
   local message, failure = { tool_name = name, arguments = arguments }, nil
   if self.enveloped then message, failure = wrap(json.encode(message)) end
   if not message then return nil, failure end
-  local exchange <close>, status = transport.send(self.peer, request, message, {})
+  local exchange <close>, status = self.peer:send(request, message, {})
   if not exchange then return nil, status end
   local answer
   if status >= 300 then
-    answer = transport.refusal(self.peer, exchange, status)
+    answer = self.peer:refusal(exchange, status)
   else
     answer, failure = http.read(exchange)
     if not answer then return nil, failure end
   end
-  if self.enveloped then return answered(self.peer, status, answer) end
+  if self.enveloped then return opened(self.peer, status, answer) end
   return status, answer
 end
 
 -- Statuses of a gateway of this form for a call without a tool. Something else answers 404 or 405.
 local understood = { [200] = true, [400] = true, [403] = true, [422] = true, [501] = true }
 
----Whether the gateway is there. Calls a tool without a name, which does nothing.
+---Whether the gateway is there; nil and a failure where that is unknown. Calls a tool without a name, which does nothing.
 ---@param limits mcp.limits
----@return boolean|nil
----@return mcp.failure? failure where it could not be found out
+---@return boolean?, mcp.failure?
 function gateway:probe(limits)
-  local status, answer = post(self, "", {}, transport.request(self.peer, "the probe", limits))
+  local status, answer = post(self, "", {}, self.peer:request("the probe", limits))
   if not status or status == 401 or (status >= 500 and status ~= 501) then return nil, answer end
   local value = status >= 300 and answer.value or status < 300 and json.decode(answer)
   return understood[status] == true and json.is_object(value) and value.jsonrpc == nil
@@ -160,14 +147,13 @@ end
 
 local codes = { [400] = "tool_refused", [403] = "tool_denied", [404] = "tool_refused", [422] = "tool_refused" }
 
----Calls a tool.
+---Calls a tool. A 2xx without a body is {}.
 ---@param name string
 ---@param arguments table
 ---@param limits mcp.limits
----@return any value decoded, nil with a failure; a 2xx without a body is {}
----@return mcp.failure?
+---@return any value decoded, mcp.failure?
 function gateway:call(name, arguments, limits)
-  local status, body = post(self, name, arguments, transport.request(self.peer, transport.CALL, limits))
+  local status, body = post(self, name, arguments, self.peer:request(transport.CALL, limits))
   if not status then return nil, body end
   if status >= 300 then
     body.code = codes[status] or body.code
@@ -176,10 +162,10 @@ function gateway:call(name, arguments, limits)
   if not body:find "%S" then return {} end
   local value, problem = json.decode(body)
   if value ~= nil then return value end
-  return nil, bad_answer(self.peer, "what is not JSON: " .. problem.message)
+  return nil, self.peer:failure("bad_answer", "sent what is not JSON: %s", http.shown(problem.message))
 end
 
----It cannot list its tools; these are what it should have.
+---The tools that it should have, for it cannot list them.
 ---@return mcp.tool[]
 function gateway:list() return worker_tools end -- luacheck: ignore 212
 

@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The gateway that the environment names; its tools that no job may call, whatever it lists; those that reach the external network; and
--- their names for models.
+-- The gateway that the environment names, which of its tools a job may call, whatever it lists, and their names for models.
 
 local first_set = require "sba.util.secret".first_set
 local text = require "native.text"
@@ -8,7 +7,7 @@ local text = require "native.text"
 local rules = {}
 
 local VARIABLES <const> = { "SBA_MCP_GATEWAY_URL", "MCP_GATEWAY_PROXY_URL", "MCP_GATEWAY_URL" }
--- A node's variables that hold the orchestrator's address, without the path of its tools.
+-- Of the orchestrator, without the path of its tools.
 local BASES <const> = { "ORCHESTRATOR_MCP_TOOLS_BASE_URL", "ORCHESTRATOR_MCP_GATEWAY_BASE_URL", "ORCHESTRATOR_URL" }
 local PATH <const> = "/v1/mcp/tools/call"
 
@@ -29,35 +28,33 @@ function rules.address(environment)
   return url:sub(-#PATH) == PATH and url or url .. PATH, variable
 end
 
-local function fits(name, names)
-  return names[name] or names[name:match("^[^.]*%.")]
+local function is_of(names, tool)
+  local name = text.trim(tool):lower()
+  return names[name] or names[name:match("^[^.]*%.")] or false
 end
 
 ---Whether a tool reaches the network outside.
----@param tool string the gateway's name of it
+---@param tool string as the gateway names it
 ---@return boolean
-function rules.is_outside(tool)
-  return fits(text.trim(tool):lower(), outside) == true
-end
+function rules.is_outside(tool) return is_of(outside, tool) end
 
 ---Why a tool must not be called; nil if it may be. Codes: tool_forbidden, ext_net_required.
----@param tool string the gateway's name of it
+---@param tool string as the gateway names it
 ---@param ext_net_allowed boolean
 ---@return mcp.failure?
 function rules.refusal(tool, ext_net_allowed)
-  local name = text.trim(tool):lower()
-  if fits(name, never) then
-    return { code = "tool_forbidden", message = ("no job may call the tool %s"):format(name), transient = false }
+  local code, words
+  if is_of(never, tool) then
+    code, words = "tool_forbidden", "no job may call the tool %s"
+  elseif not ext_net_allowed and is_of(outside, tool) then
+    code, words = "ext_net_required", "the tool %s needs the external network (ext_net_allowed is false)"
   end
-  if not ext_net_allowed and fits(name, outside) then
-    return { code = "ext_net_required", message = ("the tool %s needs the external network (ext_net_allowed is false)"):format(name),
-      transient = false }
-  end
+  return code and { code = code, message = words:format(text.trim(tool):lower()), transient = false }
 end
 
-local LONGEST <const> = 64 -- characters of a name for models
+local LONGEST <const> = 64 -- characters
 
----The name of a tool for models: of at most 64 letters, digits, _ and -, with a number where that is taken.
+---The name of a tool for models: letters, digits, _ and -, with a number where that is taken.
 ---@param tool string
 ---@param taken table<string, any> names in use
 ---@return string

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A tool's result as text for the model: texts as they are, everything else as a line that says what there is.
+-- A tool's result as text for the model: texts as they are, everything else named in a line.
 
 local excerpt = require "sba.util.excerpt"
 local http = require "sba.util.http"
 local json = require "sba.util.json"
-local native_text = require "native.text"
 local printable = require "sba.util.printable"
+local text = require "native.text"
 
 local tool_result = {}
 
@@ -13,7 +13,7 @@ local MOST_NAMED <const> = 200 -- bytes of a name or type in a placeholder
 
 local function named(value, otherwise)
   if type(value) ~= "string" or value == "" then return otherwise end
-  return native_text.cut(printable.line(value), MOST_NAMED)
+  return text.cut(printable.line(value), MOST_NAMED)
 end
 
 local function binary(kind, block, data)
@@ -23,10 +23,7 @@ end
 
 local show = {}
 
-function show.text(block)
-  return type(block.text) == "string" and block.text or ""
-end
-
+function show.text(block) return type(block.text) == "string" and block.text or "" end
 function show.image(block) return binary("image", block, block.data) end
 function show.audio(block) return binary("audio", block, block.data) end
 
@@ -36,7 +33,7 @@ function show.resource_link(block)
 end
 
 function show.resource(block)
-  local resource = type(block.resource) == "table" and block.resource or {}
+  local resource = json.table_of(block.resource)
   local name = "resource " .. named(resource.uri, "without an address")
   if type(resource.text) == "string" then return ("[%s]\n%s"):format(name, resource.text) end
   return binary(name, resource, resource.blob)
@@ -50,12 +47,12 @@ end
 
 ---@class gateway.answer
 ---@field content string for the model
----@field structured any as the server sent it; nil if there is none, or if it says the same as the text
+---@field structured any as the server sent it; nil if there is none, or it says the same as the text
 ---@field is_error boolean the tool ran and failed
 ---@field parts table[] the content's blocks, raw
 
---- Whether a structured value is nothing but the content: the JSON of its text, or that, its texts or its blocks wrapped as servers do:
---- {"result": ...}.
+--- Whether a structured value is nothing but the content: the JSON of its text; or its text, texts or blocks in a member, as servers
+--- wrap them: {"result": ...}.
 local function repeats(structured, texts, parts)
   local name, inner = next(json.is_object(structured) and structured or {})
   if name == nil or next(structured, name) ~= nil then inner = nil end
@@ -93,27 +90,26 @@ end
 
 local WRAPPERS <const> = { "artifact", "skill", "result", "data" }
 
----Finds a text in a tool's answer by the names that gateways give it, in the value itself or in what it wraps.
+---Finds a text in a tool's answer by the names that gateways give it.
 ---@param value any
 ---@param names string[] the first that is there counts
 ---@param depth integer how many wrappers are looked into
----@return string? text
----@return table? holder the object whose field it is
+---@return string? text, table? holder the object whose field it is
 function tool_result.find(value, names, depth)
   if not json.is_object(value) then return nil end
   for _, name in ipairs(names) do
-    local text = value[name]
-    if type(text) == "string" and text ~= "" then return text, value end
+    local found = value[name]
+    if type(found) == "string" and found ~= "" then return found, value end
   end
   for _, name in ipairs(depth > 0 and WRAPPERS or {}) do
-    local text, holder = tool_result.find(value[name], names, depth - 1)
-    if text then return text, holder end
+    local found, holder = tool_result.find(value[name], names, depth - 1)
+    if found then return found, holder end
   end
 end
 
 local of_error <const> = { error = true, jsonrpc = true, id = true }
 
---- What an answer says that is nothing but an error; nil if it is more.
+--- The words of an answer that is nothing but an error.
 local function error_words(value)
   local given = json.is_object(value) and value.error
   if type(given) ~= "string" and not json.is_object(given) then return nil end
@@ -123,7 +119,7 @@ local function error_words(value)
   return (http.words(value))
 end
 
----The answer of the plain form, which may be any JSON. An answer in the form of MCP's results is read as one.
+---The answer of the plain form: any JSON, or a result in MCP's form.
 ---@param value any decoded
 ---@return gateway.answer
 function tool_result.of_plain(value)

@@ -2,6 +2,7 @@
 -- Models: finds an endpoint, by the environment alone, that serves an allowed one, and connects to it. What is asked of a model, and
 -- what it may do, is the caller's.
 
+local http = require "sba.util.http"
 local ollama = require "sba.model.ollama"
 local openai = require "sba.model.openai"
 local printable = require "sba.util.printable"

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- An MCP client over Streamable HTTP, for tools only: revisions 2024-11-05 to 2025-11-25 and 2026-07-28.
---
--- Failures are those of mcp/transport.lua.
+-- An MCP client over Streamable HTTP, for tools only: revisions 2024-11-05 to 2025-11-25 (legacy) and 2026-07-28 (modern).
+-- Failures are those of transport.lua.
 
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
@@ -14,8 +13,7 @@ local transport = require "sba.gateway.mcp.transport"
 local mcp = {}
 
 local SILENCE <const> = 5 -- seconds after which initialize is tried: the first SDKs never answer what they do not know
-local MOST_PAGES <const> = 100
-local MOST_TOOLS <const> = 1000
+local MOST_PAGES <const>, MOST_TOOLS <const> = 100, 1000
 local LONGEST_INSTRUCTIONS <const> = 4096 -- bytes
 
 ---@class mcp.options
@@ -29,12 +27,7 @@ local LONGEST_INSTRUCTIONS <const> = 4096 -- bytes
 ---@field description? string
 ---@field inputSchema table
 
----@class mcp.server
----@field peer mcp.peer
----@field era "legacy"|"modern"
----@field instructions? string the server's, on how to use its tools
----@field dropped { name: string, reason: string }[] tools that cannot be used, of the last list
-local server = { form = "mcp" }
+local server = { form = "mcp" } -- a gateway.remote
 server.__index = server
 
 --- The era of a server that names its versions.
@@ -43,11 +36,11 @@ local function by_versions(peer, list)
   for _, version in ipairs(list) do
     if legacy.versions[version] then return "legacy" end
   end
-  return nil, http.failure("unsupported_version",
-    ("%s speaks no revision of MCP that is spoken here, but %s"):format(transport.place(peer), http.shown(json.encode(list))))
+  return nil, peer:failure("unsupported_version", "speaks no revision of MCP that is spoken here, but %s",
+    http.shown(json.encode(list)))
 end
 
--- JSON-RPC errors that only a modern server gives, and answers that cannot be read, or never come.
+-- JSON-RPC errors that only a modern server gives; and answers that cannot be read, or never come.
 local of_modern <const> = { [-32020] = true, [-32021] = true }
 local no_answer <const> = { bad_answer = true, request_lost = true, slow_first_byte = true, slow_answer = true }
 
@@ -61,8 +54,7 @@ local function by_refusal(peer, failure)
   return nil, failure
 end
 
---- Finds out the era, and what server/discover says. Any answer that is not the one of revision 2026-07-28 counts as an earlier revision:
---- initialize then tells.
+--- The era, and what server/discover says. Any answer but that of a modern server counts as legacy: initialize then tells.
 local function discover(peer, limits)
   local silence = interrupt.now() + SILENCE
   local result, failure = modern.request(peer, "server/discover", {}, { until_when = math.min(limits.until_when or silence, silence) })
@@ -75,35 +67,37 @@ end
 -- Statuses of initialize where something other than an MCP server of these revisions is.
 local foreign <const> = { [400] = true, [404] = true, [405] = true, [415] = true, [501] = true }
 
---- Opens a session.
 local function open_legacy(peer, limits)
   local result, failure = legacy.open(peer, limits)
   if result then return result end
   local is_foreign = failure.code == "bad_answer" or failure.code == "request_lost" or not failure.rpc and foreign[failure.status]
   if not is_foreign then return nil, failure end
-  return nil, http.failure("not_mcp", ("%s does not speak MCP over Streamable HTTP: %s")
-    :format(transport.place(peer), failure.message), { status = failure.status })
+  local problem = peer:failure("not_mcp", "does not speak MCP over Streamable HTTP: %s", failure.message)
+  problem.status = failure.status
+  return nil, problem
+end
+
+--- What a server says of itself: the result of server/discover or initialize.
+local function open(peer, limits)
+  local era, result = discover(peer, limits)
+  if era == "modern" then return era, result end
+  peer.session = peer.offered -- a legacy server may have opened a session for the question
+  legacy.close(peer)
+  if not era then return nil, result end
+  local opened, failure = open_legacy(peer, limits)
+  return opened and era, opened or failure
 end
 
 ---Connects to a server. A failure with code not_mcp: something else is there.
 ---@param options mcp.options
 ---@param limits mcp.limits
----@return mcp.server?, mcp.failure?
+---@return gateway.remote?, mcp.failure?
 function mcp.connect(options, limits)
   local peer = transport.peer(options)
-  local era, described = discover(peer, limits)
-  if era ~= "modern" then -- a server of an earlier revision may have opened a session for the question
-    peer.session = peer.offered
-    legacy.close(peer)
-  end
+  local era, described = open(peer, limits)
   if not era then return nil, described end
-  if era == "legacy" then
-    local failure
-    described, failure = open_legacy(peer, limits)
-    if not described then return nil, failure end
-  end
   local capabilities, instructions = described.capabilities, described.instructions
-  local self = setmetatable({ peer = peer, era = era, by_name = {}, dropped = {} }, server)
+  local self = setmetatable({ peer = peer, era = era, dropped = {} }, server)
   self.has_tools = type(capabilities) ~= "table" or capabilities.tools ~= nil and capabilities.tools ~= json.null
   if type(instructions) == "string" and instructions:find "%S" then
     local cut = text.cut(instructions, LONGEST_INSTRUCTIONS)
@@ -122,9 +116,7 @@ local function pages(self, limits)
   for _ = 1, MOST_PAGES do
     local result, failure = request(self, "tools/list", { cursor = cursor }, limits)
     if not result then return nil, failure end
-    if not json.is_array(result.tools) then
-      return nil, http.failure("bad_answer", transport.place(self.peer) .. " sent no list of tools")
-    end
+    if not json.is_array(result.tools) then return nil, self.peer:failure("bad_answer", "sent no list of tools") end
     table.move(result.tools, 1, #result.tools, #found + 1, found)
     cursor = result.nextCursor
     if cursor == nil or cursor == json.null or seen[cursor] or #found >= MOST_TOOLS then break end
@@ -134,9 +126,9 @@ local function pages(self, limits)
 end
 
 --- Why a tool cannot be used; nil if it can.
-local function unusable(self, tool)
+local function unusable(self, tool, seen)
   if type(tool) ~= "table" or type(tool.name) ~= "string" or tool.name == "" then return "it has no name" end
-  if self.by_name[tool.name] then return "its name is there twice" end
+  if seen[tool.name] then return "its name is there twice" end
   if not json.is_object(tool.inputSchema) then return "it has no inputSchema" end
   if self.era == "legacy" then
     return json.table_of(tool.execution).taskSupport == "required" and "it can only be run as a task" or nil
@@ -146,22 +138,22 @@ local function unusable(self, tool)
   return reason
 end
 
----Asks for the server's tools. Tools that cannot be used are left out: self.dropped says which and why.
+---Asks for the server's tools. self.dropped says which cannot be used, and why.
 ---@param limits mcp.limits
 ---@return mcp.tool[]?, mcp.failure?
 function server:list(limits)
-  self.by_name, self.wanted, self.dropped = {}, {}, {}
+  self.wanted, self.dropped = {}, {}
   if not self.has_tools then return {} end
   local found, failure = pages(self, limits)
   if not found then return nil, failure end
-  local tools, dropped = {}, self.dropped
+  local tools, seen = {}, {}
   for _, tool in ipairs(found) do
-    local reason = #tools >= MOST_TOOLS and "there are too many" or unusable(self, tool)
+    local reason = #tools >= MOST_TOOLS and "there are too many" or unusable(self, tool, seen)
     if reason then
       local name = json.table_of(tool).name
-      dropped[#dropped + 1] = { name = type(name) == "string" and http.shown(name) or "(none)", reason = reason }
+      table.insert(self.dropped, { name = type(name) == "string" and http.shown(name) or "(none)", reason = reason })
     else
-      tools[#tools + 1], self.by_name[tool.name] = tool, tool
+      tools[#tools + 1], seen[tool.name] = tool, true
     end
   end
   return tools
@@ -169,11 +161,10 @@ end
 
 ---Calls a tool.
 ---@param name string
----@param arguments table an object
+---@param arguments table
 ---@param limits mcp.limits
 ---@param is_again? boolean
----@return table? result as the server sent it: content, structuredContent, isError
----@return mcp.failure?
+---@return table? result as the server sent it, mcp.failure?
 function server:call(name, arguments, limits, is_again)
   local wanted = self.wanted and self.wanted[name]
   local result, failure = request(self, transport.CALL, { name = name, arguments = arguments }, limits,

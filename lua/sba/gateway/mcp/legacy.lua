@@ -22,23 +22,24 @@ local function header_lines(peer, first)
   return lines
 end
 
---- Sends a message without an answer: a notification, or our answer to the server; or nothing but the method of HTTP.
+--- Sends a message that has no answer, or nothing but the method of HTTP.
 local function tell(peer, message, options)
   if message then message.jsonrpc = "2.0" end
-  local request = transport.request(peer, "a message", {})
-  local exchange <close>, status = transport.send(peer, request, message, header_lines(peer), options)
+  local exchange <close>, status = peer:send(peer:request("a message", {}), message, header_lines(peer), options)
   if not exchange then return nil, status end
   http.read(exchange, 1)
   return true
 end
 
---- Answers a request of the server while its stream stays open: a ping with success, everything else with a refusal.
+--- Answers a request of the server, while its stream stays open.
 local function answer(peer, message)
   if message.method == "ping" then return tell(peer, { id = message.id, result = {} }) end
   return tell(peer, { id = message.id, error = { code = -32601, message = "Method not found" } })
 end
 
---- Reads the lines of the standalone stream in a coroutine, which yields where there is none yet.
+-- The server's standalone stream: many ask there what a call needs to know, and wait; what they ask while it is not open is lost.
+
+--- Its lines, in a coroutine that yields where there is none yet.
 local function yielding(exchange)
   local count = 0
   local function line()
@@ -57,21 +58,20 @@ local function close_standalone(peer)
   peer.standalone = nil
 end
 
---- Opens the server's standalone stream: many ask there what a call needs to know, and wait; what they ask while it is not open is lost.
 local function open_standalone(peer)
   close_standalone(peer)
   local request = { id = 0, method = "GET" }
-  local exchange, status = transport.send(peer, request, nil, header_lines(peer), { is_polled = true })
+  local exchange, status = peer:send(request, nil, header_lines(peer), { is_polled = true })
   peer.standalone = {}
   if not exchange then return nil end
   if status >= 300 or not transport.is_stream(exchange) then return exchange:close() end
   peer.standalone.exchange, peer.standalone.thread = exchange, coroutine.create(function()
-    transport.read(peer, yielding(exchange), request, function(message) answer(peer, message) end)
+    peer:read(yielding(exchange), request, function(message) answer(peer, message) end)
   end)
   return peer.standalone.thread
 end
 
---- Answers what the server asks on its standalone stream while a call is waited for. Returns a value to be closed.
+--- Answers what the server asks there while a call is waited for. Returns a value to be closed.
 local function listen(peer)
   local thread, before = peer.standalone and peer.standalone.thread, nil
   if not peer.standalone or thread and coroutine.status(thread) == "dead" then thread = open_standalone(peer) end
@@ -83,18 +83,20 @@ local function listen(peer)
   return setmetatable({}, { __close = function() peer.http:tick(before) end })
 end
 
+-- Requests
+
 local gave_up <const> = { timeout = true, cancelled = true, slow_answer = true, slow_first_byte = true }
 
---- Cancels a request that is no longer waited for at the server, even past the job's deadline.
+--- Cancels a request that is no longer waited for, past the job's deadline too.
 local function cancel(peer, request, failure)
   if not gave_up[failure.code] or request.method == "initialize" then return end
   local params = { requestId = request.id, reason = failure.code }
   tell(peer, { method = "notifications/cancelled", params = params }, { ignore_interrupt = true })
 end
 
-local function lost(peer, request, why)
-  return http.failure("request_lost", ("%s did not answer %s: %s; it may have been carried out all the same")
-    :format(transport.place(peer), request.method, why))
+local function lost(peer, request, why, ...)
+  return peer:failure("request_lost", "did not answer %s: %s; it may have been carried out all the same",
+    request.method, why:format(...))
 end
 
 --- Opens a broken stream again behind its last event, after the wait, and reads it.
@@ -102,16 +104,16 @@ local function reopen(peer, request, wait, on_request)
   local left = request.until_when and request.until_when - interrupt.now() or wait
   local slept, failure = interrupt.sleep(math.max(0, math.min(wait, left)))
   if not slept then return nil, http.failure(failure.code, failure.message) end
-  local exchange <close>, status = transport.send(peer, request, nil, header_lines(peer, "Last-Event-ID: " .. request.last_id))
+  local exchange <close>, status = peer:send(request, nil, header_lines(peer, "Last-Event-ID: " .. request.last_id))
   if not exchange then return nil, status end
-  if status >= 500 then return nil, transport.refusal(peer, exchange, status) end
-  if status < 300 and transport.is_stream(exchange) then return transport.read(peer, exchange, request, on_request) end
-  return nil, lost(peer, request, ("its stream broke, and status %d was the answer to the request to resume it"):format(status))
+  if status >= 500 then return nil, peer:refusal(exchange, status) end
+  if status < 300 and transport.is_stream(exchange) then return peer:read(exchange, request, on_request) end
+  return nil, lost(peer, request, "its stream broke, and status %d was the answer to the request to resume it", status)
 end
 
 local resumable <const> = { cut_off = true, connection_failed = true, connection_refused = true, gateway_failed = true }
 
---- Resumes a broken stream until the result is there, after the wait that the server asks for or that of the retry policy.
+--- Resumes a broken stream until the result is there.
 local function resume(peer, request, failure, on_request)
   local policy, failed, result = retry.policy(), 0, nil
   while not result and (not failure or resumable[failure.code]) do
@@ -131,13 +133,12 @@ local function is_session_lost(peer, request, failure)
   return status == 404 or (status == 400 or status == 401) and failure.words:lower():find("session", 1, true) ~= nil
 end
 
---- Sends a request and waits for its answer. Returns the result, or nil and the failure; and the session that the answer names.
+--- Sends a request and waits for its answer. Returns result, failure, and the session that the answer names.
 local function ask(peer, method, params, limits)
-  local request = transport.request(peer, method, limits)
-  if method == transport.CALL then params._meta = { progressToken = request.id } end
+  local request <const> = peer:request(method, limits)
   local _ <close> = method == transport.CALL and listen(peer) or nil
   local function on_request(message) answer(peer, message) end
-  local result, failure = transport.ask(peer, request, params, header_lines(peer), on_request)
+  local result, failure = peer:ask(request, params, header_lines(peer), on_request)
   if not result and request.last_id and not request.last_id:find "%c" then
     result, failure = resume(peer, request, failure, on_request)
   end
@@ -153,8 +154,7 @@ local function is_session(name) return name:find("^[\x21-\x7E]+$") ~= nil end
 ---Opens a session: initialize, and the notification after it.
 ---@param peer mcp.peer
 ---@param limits mcp.limits
----@return table? result of initialize
----@return mcp.failure?
+---@return table? result of initialize, mcp.failure?
 function legacy.open(peer, limits)
   peer.session, peer.version = nil, nil
   close_standalone(peer)
@@ -162,20 +162,20 @@ function legacy.open(peer, limits)
     protocolVersion = NEWEST, capabilities = {}, clientInfo = transport.CLIENT,
   }, limits)
   if not result then return nil, failure end
-  local place, chosen = transport.place(peer), result.protocolVersion
-  if not legacy.versions[chosen] then
-    return nil, http.failure("unsupported_version", ("%s speaks revision %s of MCP, which is not spoken here"):format(place,
-      http.shown(type(chosen) == "string" and chosen or "(none)")))
+  local version = result.protocolVersion
+  if not legacy.versions[version] then
+    return nil, peer:failure("unsupported_version", "speaks revision %s of MCP, which is not spoken here",
+      http.shown(type(version) == "string" and version or "(none)"))
   end
   if session and not is_session(session) then
-    return nil, http.failure("bad_session", place .. " names a session with characters that no header may hold")
+    return nil, peer:failure("bad_session", "names a session with characters that no header may hold")
   end
-  peer.session, peer.version = session, chosen
+  peer.session, peer.version = session, version
   local accepted, failed = tell(peer, { method = "notifications/initialized" })
   return accepted and result, failed
 end
 
----Sends a request in the open session; once more in a new one if the server has lost the session.
+---Sends a request in the open session; once more in a new one if the server has lost it.
 ---@param peer mcp.peer
 ---@param method string
 ---@param params table

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- MCP without a handshake: revision 2026-07-28, in which every request describes itself, also in headers: arguments that a tool's
--- schema marks with `x-mcp-header` are sent as headers too.
+-- MCP without a handshake: revision 2026-07-28. Every request describes itself, in headers too; so do arguments that a tool's schema
+-- marks with `x-mcp-header`.
 
 local http = require "sba.util.http"
 local json = require "sba.util.json"
@@ -10,8 +10,7 @@ local words = require "sba.util.words"
 
 local VERSION <const> = "2026-07-28"
 local MOST_ROUNDS <const> = 8 -- of a tool that asks back
-local KEY <const> = "io.modelcontextprotocol/"
-local MARK <const> = "x-mcp-header"
+local KEY <const>, MARK <const> = "io.modelcontextprotocol/", "x-mcp-header"
 
 local modern = { UNSUPPORTED_VERSION = -32022, HEADER_MISMATCH = -32020 }
 
@@ -19,9 +18,9 @@ local modern = { UNSUPPORTED_VERSION = -32022, HEADER_MISMATCH = -32020 }
 ---@field name string
 ---@field path string[] names of properties, from the arguments down
 
-local primitive = { string = true, integer = true, boolean = true }
+local primitive <const> = { string = true, integer = true, boolean = true }
 
---- Why a schema's mark is none; nil where it is one. path: of the argument; nil where none may be marked.
+--- Why a mark makes its tool invalid. path: of the argument; nil where none may be marked.
 local function problem_of(schema, path, seen)
   local name = schema[MARK]
   if not path or #path == 0 or not primitive[schema.type] then
@@ -32,7 +31,7 @@ local function problem_of(schema, path, seen)
   end
 end
 
---- Adds the headers of a schema and of what it holds to those found. Returns why it must not be used.
+--- Adds the headers of a schema and of what it holds to those found. Returns why its tool is invalid.
 local function visit(schema, path, found, seen)
   local problem
   if schema[MARK] ~= nil then
@@ -69,7 +68,7 @@ function modern.encoded(value)
   return "=?base64?" .. text.base64_encode(value) .. "?="
 end
 
---- A header line. An empty value is sent too: curl leaves out a line that ends with a colon, so it ends with a semicolon.
+--- A header line. curl leaves out a line that ends with a colon, so that of an empty value ends with a semicolon.
 local function line_of(name, value)
   return value == "" and name .. ";" or name .. ": " .. modern.encoded(value)
 end
@@ -93,23 +92,20 @@ end
 
 --- Sends a request once. Closing the exchange early is what cancels it.
 local function ask(peer, method, params, limits, more)
-  local request = transport.request(peer, method, limits)
   params._meta = {
     [KEY .. "protocolVersion"] = VERSION, [KEY .. "clientCapabilities"] = {}, [KEY .. "clientInfo"] = transport.CLIENT,
-    progressToken = method == transport.CALL and request.id or nil,
   }
-  local lines = { "MCP-Protocol-Version: " .. VERSION, "Mcp-Method: " .. method }
-  if method == transport.CALL then lines[3] = line_of("Mcp-Name", params.name) end
-  local result, failure = transport.ask(peer, request, params, table.move(more or {}, 1, #(more or {}), #lines + 1, lines))
-  return result, not result and (failure or http.failure("request_lost", transport.place(peer) .. " broke off its answer")) or nil
+  local lines = table.move(more or {}, 1, #(more or {}), 3, { "MCP-Protocol-Version: " .. VERSION, "Mcp-Method: " .. method })
+  if method == transport.CALL then lines[#lines + 1] = line_of("Mcp-Name", params.name) end
+  local result, failure = peer:ask(peer:request(method, limits), params, lines)
+  if result then return result end
+  return nil, failure or peer:failure("request_lost", "broke off its answer")
 end
 
----Whether the server's list of versions holds ours.
+---Whether a server's list of versions holds ours.
 ---@param list any
 ---@return boolean
-function modern.speaks(list)
-  return json.is_array(list) and words.has(list, VERSION)
-end
+function modern.speaks(list) return json.is_array(list) and words.has(list, VERSION) end
 
 --- Sends a request; once more if the server refused the version although it supports it.
 local function ask_again(peer, method, params, limits, headers)
@@ -127,8 +123,8 @@ local function declined(peer, result)
   for key, request in pairs(responses and result.inputRequests or {}) do
     local method = json.table_of(request).method
     if method ~= "elicitation/create" then
-      return nil, http.failure("input_required", ("%s asks for %s before it continues; a job cannot answer")
-        :format(transport.place(peer), http.shown(type(method) == "string" and method or "a question")))
+      return nil, peer:failure("input_required", "asks for %s before it continues; a job cannot answer",
+        http.shown(type(method) == "string" and method or "a question"))
     end
     responses[key] = { action = "decline" }
   end
@@ -149,15 +145,13 @@ function modern.request(peer, method, params, limits, headers)
     local kind = result.resultType
     if kind == nil or kind == json.null or kind == "complete" then return result end
     if kind ~= "input_required" then
-      return nil, http.failure("bad_answer", ("%s sent a result of the unknown type %s"):format(
-        transport.place(peer), http.shown(json.encode(kind))))
+      return nil, peer:failure("bad_answer", "sent a result of the unknown type %s", http.shown(json.encode(kind)))
     end
     sent, failure = declined(peer, result)
     if not sent then return nil, failure end
     for name, value in pairs(params) do sent[name] = value end
   end
-  return nil, http.failure("input_required", ("%s asked %d times for more input; a job cannot answer")
-    :format(transport.place(peer), MOST_ROUNDS))
+  return nil, peer:failure("input_required", "asked %d times for more input; a job cannot answer", MOST_ROUNDS)
 end
 
 return modern

@@ -1,10 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Streamable HTTP: a JSON-RPC message goes out by POST; messages come back as one JSON text or as a stream of events.
+-- Streamable HTTP: a JSON-RPC message goes out by POST; messages come back as one JSON text or as a stream of events. A peer is a
+-- server, and what is known of it.
 --
 -- Failures are those of sba.util.http, with these codes of its own: "unauthorized" (401), "tool_denied" (403 to a call), "refused"
 -- (another 4xx), "redirected", "gateway_failed" (429, 5xx), "tool_refused" (a JSON-RPC error), "tool_unavailable" (501),
--- "session_lost", "bad_session" (its name fits no header), "request_lost" (sent, but the answer cannot be had: it may have run),
--- "not_mcp", "unsupported_version", "input_required" (the tool asks what nobody here can answer), "bad_answer", "slow_answer".
+-- "session_lost", "bad_session" (its name fits no header), "request_lost" (it was sent, and may have run), "not_mcp",
+-- "unsupported_version", "input_required" (the tool asks what nobody here can answer), "bad_answer", "slow_answer".
 
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
@@ -19,25 +20,25 @@ local transport = {
 local NO_LIMIT <const> = 1e8 -- seconds
 local CONNECT <const> = 10 -- seconds
 local ANSWER <const> = 20 -- seconds for an answer to anything but a call
-local STANDALONE <const> = 1 -- seconds until a standalone stream must have begun: those that begin one do so at once
-local LAST_CONNECT <const>, LAST_ANSWER <const> = 0.5, 0.25 -- seconds, for messages that are sent after the deadline
+local STANDALONE <const> = 1 -- seconds until a standalone stream must have begun
+local LAST_CONNECT <const>, LAST_ANSWER <const> = 0.5, 0.25 -- seconds, after the deadline
 
 ---@class mcp.failure: http.failure
 ---@field rpc? { code: integer?, message: string, data: any } the JSON-RPC error
 
----@class mcp.peer a server, and what is known of it
+---@class mcp.peer
 ---@field url string
 ---@field http native.http.client
----@field token? string
----@field answer_timeout number seconds for an answer to anything but a call
 ---@field ids integer the last id that was used
----@field session? string (legacy)
 ---@field offered? string the session that the last answer named
+---@field session? string (legacy)
 ---@field version? string negotiated (legacy)
----@field standalone? { exchange: native.http.exchange?, thread: thread? } the server's own stream; without a thread it has none (legacy)
+---@field standalone? { exchange: native.http.exchange?, thread: thread? } the server's own stream; no thread: it has none (legacy)
+local peer = {}
+peer.__index = peer
 
 ---@class mcp.limits
----@field until_when? number on the monotonic clock; nil: no limit but the job's deadline
+---@field until_when? number on the monotonic clock; nil: the job's deadline
 ---@field idle? number seconds of a call without progress; nil: no limit
 
 ---@class mcp.request
@@ -47,29 +48,40 @@ local LAST_CONNECT <const>, LAST_ANSWER <const> = 0.5, 0.25 -- seconds, for mess
 ---@field idle? number
 ---@field progressed number on the monotonic clock: when the server last reported progress
 ---@field session? string that its answer names
----@field last_id? string of the last event that had one
----@field retry? integer milliseconds that the server wants between an end of the stream and the next try
+---@field last_id? string of its stream's events
+---@field retry? integer milliseconds from the end of the stream to the next try
 
----A server of which nothing is known yet.
 ---@param options mcp.options
----@param address? string its URL; default: that of the options
+---@param url? string default: that of the options
 ---@return mcp.peer
-function transport.peer(options, address)
-  return {
-    url = address or options.url, http = options.http, token = options.token, ids = 0, answer_timeout = options.answer_timeout or ANSWER,
-  }
+function transport.peer(options, url)
+  return setmetatable({
+    url = url or options.url, http = options.http, token = options.token, answer_timeout = options.answer_timeout or ANSWER, ids = 0,
+  }, peer)
 end
 
----A request that is about to be sent. All but calls must be answered soon.
----@param peer mcp.peer
+---A request to be sent. All but calls must be answered soon.
 ---@param method string
 ---@param limits mcp.limits
 ---@return mcp.request
-function transport.request(peer, method, limits)
+function peer:request(method, limits)
   local until_when, now = limits.until_when, interrupt.now()
-  if method ~= transport.CALL then until_when = math.min(until_when or math.huge, now + peer.answer_timeout) end
-  peer.ids = peer.ids + 1
-  return { id = peer.ids, method = method, until_when = until_when, idle = limits.idle, progressed = now }
+  if method ~= transport.CALL then until_when = math.min(until_when or math.huge, now + self.answer_timeout) end
+  self.ids = self.ids + 1
+  return { id = self.ids, method = method, until_when = until_when, idle = limits.idle, progressed = now }
+end
+
+---The server, as messages name it.
+---@return string
+function peer:place() return "the MCP gateway at " .. http.place(self.url) end
+
+---A failure whose message begins with the server's place.
+---@param code string
+---@param words string as of string.format
+---@param ... any
+---@return mcp.failure
+function peer:failure(code, words, ...)
+  return http.failure(code, self:place() .. " " .. words:format(...))
 end
 
 --- The body of a message: its JSON; or, if an argument is an opened file, the JSON before it, the file, and the JSON after it.
@@ -78,92 +90,82 @@ local function body_of(message)
   for name, value in pairs(arguments or {}) do
     if type(value) == "userdata" and value ~= json.null then
       arguments[name] = ""
-      local whole, place_of = json.encode(message), json.encode(name) .. ':""' -- which no string in JSON can hold
+      local whole, place = json.encode(message), json.encode(name) .. ':""' -- which no string in JSON can hold
       arguments[name] = value
-      local _, before = whole:find(place_of, 1, true)
+      local _, before = whole:find(place, 1, true)
       return { whole:sub(1, before - 1), value, whole:sub(before) }
     end
   end
   return json.encode(message)
 end
 
----The server, as messages name it.
----@param peer mcp.peer
----@return string
-function transport.place(peer)
-  return "the MCP gateway at " .. http.place(peer.url)
-end
-
----Sends a message, or asks for a stream (message nil). Returns the exchange, with its status.
----@param peer mcp.peer
+---Sends a message, or asks for a stream (message nil).
 ---@param request mcp.request whose limits apply
 ---@param message? table
 ---@param headers string[]
 ---@param options? { method: string?, ignore_interrupt: boolean?, is_polled: boolean? } is_polled: lines are not waited for
----@return native.http.exchange?, integer|mcp.failure
-function transport.send(peer, request, message, headers, options)
+---@return native.http.exchange?, integer|mcp.failure status
+function peer:send(request, message, headers, options)
   local lines = { "Accept: " .. (message and "application/json, " or "") .. "text/event-stream" }
   if message then lines[2] = "Content-Type: application/json" end
-  if peer.token then lines[#lines + 1] = "Authorization: Bearer " .. peer.token end
+  if self.token then lines[#lines + 1] = "Authorization: Bearer " .. self.token end
   options = options or {}
   local is_last = options.ignore_interrupt
   local idle = is_last and LAST_ANSWER or request.idle or NO_LIMIT
   local sent = {
-    method = options.method or message and "POST" or "GET", url = peer.url,
+    method = options.method or message and "POST" or "GET", url = self.url,
     headers = table.move(headers, 1, #headers, #lines + 1, lines), body = message and body_of(message), ignore_interrupt = is_last,
     once = message ~= nil, -- a call that may have been carried out is not made again
     connect_timeout = is_last and LAST_CONNECT or CONNECT,
     first_timeout = options.is_polled and STANDALONE or idle, idle_timeout = options.is_polled and 0 or idle,
   }
-  local exchange, status = http.send(peer.http, sent, not is_last and request.until_when or nil)
+  local exchange, status = http.send(self.http, sent, not is_last and request.until_when or nil)
   request.session = request.session or exchange and exchange:header "Mcp-Session-Id"
-  peer.url, peer.offered = sent.url, request.session
+  self.url, self.offered = sent.url, request.session
   return exchange, status
 end
 
--- Refusals -----------------------------------------------------------------------------------------------------------------
+-- Refusals
 
-local function of_rpc(peer, error, status)
-  local words = type(error.message) == "string" and error.message or json.encode(error)
-  local code = math.tointeger(error.code)
-  return http.failure("tool_refused", ("%s answered with the error%s: %s")
-    :format(transport.place(peer), code and (" %d"):format(code) or "", http.shown(words)), {
-      status = status, words = words, rpc = { code = code, message = words, data = error.data ~= json.null and error.data or nil },
-    })
+local function of_rpc(self, error, status)
+  local words, code = type(error.message) == "string" and error.message or json.encode(error), math.tointeger(error.code)
+  local failure = self:failure("tool_refused", "answered with the error%s: %s", code and (" %d"):format(code) or "",
+    http.shown(words))
+  failure.status, failure.words = status, words
+  failure.rpc = { code = code, message = words, data = error.data ~= json.null and error.data or nil }
+  return failure
 end
 
-local codes = { [401] = "unauthorized", [429] = "gateway_failed", [501] = "tool_unavailable" }
+local codes <const> = { [401] = "unauthorized", [429] = "gateway_failed", [501] = "tool_unavailable" }
 
 ---What a refusal means here, with its JSON-RPC error if there is one.
----@param peer mcp.peer
----@param failure http.failure of http.refusal or http.refused
+---@param failure http.failure
 ---@return mcp.failure
-function transport.refused(peer, failure)
+function peer:refused(failure)
   local status, value = failure.status, failure.value
   if json.is_object(value) and json.is_object(value.error) then
     local retry_after, transient = failure.retry_after, failure.transient
-    failure = of_rpc(peer, value.error, status)
+    failure = of_rpc(self, value.error, status)
     failure.retry_after, failure.transient, failure.code = retry_after, transient, codes[status] or failure.code
   else
     failure.code = codes[status] or status < 400 and "redirected" or status >= 500 and "gateway_failed" or "refused"
   end
   if status == 401 then
     failure.message = failure.message
-      .. (peer.token and "; it does not accept the agent's token" or "; no token was given (SBA_MCP_TOKEN_FILE, SBA_MCP_TOKEN)")
+      .. (self.token and "; it does not accept the agent's token" or "; no token was given (SBA_MCP_TOKEN_FILE, SBA_MCP_TOKEN)")
   end
   return failure
 end
 
----The failure that an answer with an error status means.
----@param peer mcp.peer
----@param exchange native.http.exchange is closed
+---The same of an answer, which is closed.
+---@param exchange native.http.exchange
 ---@param status integer
 ---@return mcp.failure
-function transport.refusal(peer, exchange, status)
-  return transport.refused(peer, http.refusal(exchange, status, transport.place(peer)))
+function peer:refusal(exchange, status)
+  return self:refused(http.refusal(exchange, status, self:place()))
 end
 
--- Answers ------------------------------------------------------------------------------------------------------------------
+-- Answers
 
 ---Whether an answer is a stream of events.
 ---@param exchange native.http.exchange
@@ -173,36 +175,30 @@ function transport.is_stream(exchange)
 end
 
 --- The messages of a text: one, or in revision 2025-03-26 a list.
-local function decoded(peer, bytes)
+local function decoded(self, bytes)
   local value, problem = json.decode(bytes)
   if json.is_object(value) then return { value } end
   if json.is_array(value) then return value end
-  return nil, http.not_json(transport.place(peer), bytes, problem)
+  return nil, http.not_json(self:place(), bytes, problem)
 end
 
 --- The messages of an answer, some at a time: nil at the end, with a failure where it is not the proper one.
-local function of_json(peer, exchange)
+local function of_json(self, exchange)
   local is_read = false
   return function()
     if is_read then return nil end
     is_read = true
     local bytes, failure = http.read(exchange)
     if not bytes then return nil, failure end
-    return decoded(peer, bytes)
+    return decoded(self, bytes)
   end
 end
 
---- The failure of a call without progress for too long; nil if it may go on.
-local function expired(peer, request)
-  if not request.idle or interrupt.now() < request.progressed + request.idle then return nil end
-  return http.failure("slow_answer", ("%s reported no progress on %s within %g s")
-    :format(transport.place(peer), request.method, request.idle))
-end
-
-local function of_events(peer, exchange, request)
+local function of_events(self, exchange, request)
   local next_event = http.events(function()
-    local failure = expired(peer, request)
-    if failure then return nil, failure end
+    if request.idle and interrupt.now() >= request.progressed + request.idle then
+      return nil, self:failure("slow_answer", "reported no progress on %s within %g s", request.method, request.idle)
+    end
     return exchange:line()
   end)
   return function()
@@ -210,7 +206,7 @@ local function of_events(peer, exchange, request)
     if not event or event.is_cut then return nil, failure and http.failure(failure.code, failure.message) end
     request.last_id, request.retry = event.id or request.last_id, event.retry or request.retry
     if event.data == "" or event.name and event.name ~= "message" then return {} end
-    return decoded(peer, event.data)
+    return decoded(self, event.data)
   end
 end
 
@@ -222,7 +218,7 @@ local function is_answer(message, id)
   return message.id == id and json.is_object(message.result)
 end
 
---- Takes a message of the server that is no answer.
+--- Takes a request or a notification of the server.
 local function take(request, message, on_request)
   local params = message.params
   if is_given(message.id) then
@@ -233,14 +229,12 @@ local function take(request, message, on_request)
 end
 
 ---Reads an answer with status 2xx.
----@param peer mcp.peer
 ---@param exchange native.http.exchange
 ---@param request mcp.request
----@param on_request? fun(message: table) is told what the server asks; default: nothing
----@return table? result
----@return mcp.failure? failure the error of the answer, or how it broke off; nil: its stream ended before the result came
-function transport.read(peer, exchange, request, on_request)
-  local next_messages = (transport.is_stream(exchange) and of_events or of_json)(peer, exchange, request)
+---@param on_request? fun(message: table) gets what the server asks
+---@return table? result, mcp.failure? failure nil without a result: the stream ended before it came
+function peer:read(exchange, request, on_request)
+  local next_messages = (transport.is_stream(exchange) and of_events or of_json)(self, exchange, request)
   while true do
     local messages, failure = next_messages()
     if not messages then return nil, failure end
@@ -248,26 +242,29 @@ function transport.read(peer, exchange, request, on_request)
       if json.is_object(message) and type(message.method) == "string" then
         take(request, message, on_request)
       elseif json.is_object(message) and is_answer(message, request.id) then
-        if json.is_object(message.error) then return nil, of_rpc(peer, message.error, 200) end
+        if json.is_object(message.error) then return nil, of_rpc(self, message.error, 200) end
         return message.result
       end
     end
   end
 end
 
----Sends a request and reads its answer; as transport.read, or nil and the failure of a request that was not answered with 2xx.
----@param peer mcp.peer
+---Sends a request and reads its answer, as read does.
 ---@param request mcp.request
 ---@param params table of JSON-RPC
 ---@param headers string[]
 ---@param on_request? fun(message: table)
 ---@return table? result, mcp.failure?
-function transport.ask(peer, request, params, headers, on_request)
+function peer:ask(request, params, headers, on_request)
+  if request.method == transport.CALL then
+    params._meta = params._meta or {}
+    params._meta.progressToken = request.id
+  end
   local body = { jsonrpc = "2.0", id = request.id, method = request.method, params = params }
-  local exchange <close>, status = transport.send(peer, request, body, headers)
+  local exchange <close>, status = self:send(request, body, headers)
   if not exchange then return nil, status end
-  if status >= 300 then return nil, transport.refusal(peer, exchange, status) end
-  return transport.read(peer, exchange, request, on_request)
+  if status >= 300 then return nil, self:refusal(exchange, status) end
+  return self:read(exchange, request, on_request)
 end
 
 return transport
