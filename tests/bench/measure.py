@@ -19,11 +19,12 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "LC_ALL": "C",
 
 
 class Sample:
-    """Of several runs: seconds (median) and the most KiB."""
+    """Of several runs: seconds and seconds of processor time (medians), and the most KiB."""
 
     def __init__(self, runs):
         self.seconds = statistics.median(run[0] for run in runs)
         self.kib = max(run[1] for run in runs)
+        self.processor = statistics.median(run[2] for run in runs)
 
 
 def duration(seconds):
@@ -106,7 +107,7 @@ class Bench:
             self.give(directory, *(os.path.join(directory, name) for name in directories + files))
 
     def run(self, command, stdout=subprocess.DEVNULL, cwd=None):
-        """Runs a command once: (seconds, KiB). Anything but success ends the benchmark."""
+        """Runs a command once: (seconds, KiB, seconds of processor time). Anything but success ends the benchmark."""
         with tempfile.TemporaryFile() as report:
             user = {"user": UID, "group": UID, "extra_groups": []} if UID else {}
             status = subprocess.run([self.launcher, str(report.fileno()), *command], stdin=subprocess.DEVNULL, stdout=stdout,
@@ -114,18 +115,18 @@ class Bench:
             if status.returncode != 0:
                 raise SystemExit(f"{command[0]} failed with {status.returncode}: {self.failure()}")
             report.seek(0)
-            nanoseconds, kib = report.read().split()
-        return int(nanoseconds) / 1e9, int(kib)
+            nanoseconds, kib, microseconds = report.read().split()
+        return int(nanoseconds) / 1e9, int(kib), int(microseconds) / 1e6
 
     def failure(self):
         result = self.job_directory / "result.json"
         return self.result()["failure_message"] if result.exists() else "no result"
 
-    def write_job(self, *steps, max_output_bytes=1 << 20, **constraints):
-        """Steps are (type, arguments)."""
+    def write_job(self, *steps, max_output_bytes=1 << 20, arguments="arguments", members=(), **constraints):
+        """Steps are (type, arguments); `arguments` is the name of these in the job. `members` are more of the job's."""
         job = {"protocol_version": "1.0", "job_id": "bench", "task_id": "bench",
                "constraints": {"max_runtime_seconds": 3600, "max_output_bytes": max_output_bytes, **constraints},
-               "steps": [{"type": kind, "arguments": values} for kind, values in steps]}
+               "steps": [{"type": kind, arguments: values} for kind, values in steps], **dict(members)}
         path = self.job_directory / "job.json"
         path.write_text(json.dumps(job), encoding="utf-8")
         self.give(path)

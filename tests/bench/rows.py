@@ -55,12 +55,15 @@ def confined(bench):
     return [row(f"{count:,} confined commands", ours.seconds, "the same with `SBA_CONFINE=off`", theirs.seconds, 1.05)]
 
 
-def steps(bench):
-    """200 writes and 200 reads of 4 KB."""
-    count = bench.size(200, 5)
+def file_steps(count):
+    """So many writes of 4 KB, then as many reads."""
     names = [f"file{number}" for number in range(count)]
-    bench.write_job(*[("write_file", {"path": name, "content": "x" * 4096}) for name in names],
-                    *[("read_file", {"path": name}) for name in names])
+    return [*[("write_file", {"path": name, "content": "x" * 4096}) for name in names], *[("read_file", {"path": name}) for name in names]]
+
+
+def steps(bench):
+    count = bench.size(200, 5)
+    bench.write_job(*file_steps(count))
     _, result = bench.run_job()
     bench.check([step["result"]["size_bytes"] for step in result["steps"]] == [4096] * 2 * count, "a file has another size")
     ours, theirs = bench.compare(bench.floor("steps", count), 15)
@@ -71,7 +74,7 @@ def memory(bench):
     """Peak memory of many steps."""
     count = bench.size(10000, 20)
     bench.write_job(*[("write_file", {"path": "small", "content": "small"})] * count)
-    (_, kib), _ = bench.run_job()
+    (_, kib, _), _ = bench.run_job()
     return [row_of_memory(f"{count:,} small `write_file`, peak memory", kib, 8)]
 
 
@@ -94,6 +97,11 @@ def source_text(bytes_):
     block = "".join(f"src/file{chance.randrange(99)}.c:{chance.randrange(999)}: warning: unused \"name\"\t[-W{chance.randrange(9)}]\n"
                     for _ in range(20000))
     return (block * (bytes_ // len(block) + 1))[:bytes_]
+
+
+def plain_text(bytes_):
+    """The same, but nothing of it needs an escape in JSON."""
+    return source_text(bytes_).replace("\t", " ").replace('"', "'").replace("\n", ".")
 
 
 def capture(bench):
@@ -164,9 +172,8 @@ def difference(old, new):
     return diff.replace(f" {old.name}/", " a/").replace(f" {new.name}/", " b/")
 
 
-def make_patch(bench, old, new):
+def make_patch(bench, old, new, files, hunks=100):
     """Fills two directories with files that differ in hunks; gives the patch between them."""
-    files, hunks = bench.size(100, 5), 100
     chance = random.Random(2)
     for directory in (old, new):
         directory.mkdir()
@@ -183,7 +190,7 @@ def make_patch(bench, old, new):
 
 def patch(bench):
     old, new = bench.rival / "old", bench.rival / "new"
-    diff = make_patch(bench, old, new)
+    diff = make_patch(bench, old, new, bench.size(100, 5))
     (bench.rival / "patch").write_text(diff, encoding="utf-8")
 
     def restore():
@@ -247,7 +254,7 @@ def search(bench):
 
 def files(bench):
     """write_file of as much as fits into a job, and read_file of 64 MiB."""
-    text = source_text(bench.size(64, 1) * MIB).replace("\t", " ").replace('"', "'").replace("\n", ".")
+    text = plain_text(bench.size(64, 1) * MIB)
     content = text[:len(text) - 4096]
     bench.write_job(("write_file", {"path": "written", "content": content}))
     bench.run_job()

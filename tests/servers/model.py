@@ -25,11 +25,12 @@ The script (all but models and replies may be left out):
     FAULT = "NAME" or {"name": "NAME", ...}, see faults.py beside this file.
 
 Where prompt_tokens is not given, it is a quarter of the request's bytes. Every request is kept in server.requests,
-{"method", "path", "headers", "body", "size"}; body is decoded.
+{"at", "method", "path", "headers", "body", "size"}; body is decoded, at is the perf_counter() when it was whole.
 """
 import itertools
 import json
 import threading
+import time
 
 from servers import faults, listener, tokens
 
@@ -245,8 +246,8 @@ class Server(listener.Listener):
         first, *lines = head.decode("latin-1").split("\r\n")
         headers = {name.lower(): value.strip() for name, value in (line.split(":", 1) for line in lines)}
         method, path, _ = first.split(" ")
-        request = {"method": method, "path": path, "headers": headers, "body": json.loads(body) if body else None,
-                   "size": len(body)}
+        request = {"at": time.perf_counter(), "method": method, "path": path, "headers": headers,
+                   "body": json.loads(body) if body else None, "size": len(body)}
         self.requests.append(request)
         return request
 

@@ -24,7 +24,7 @@ local budgets = {
   { "lua/sba/gateway", 1460, 67, "lua/sba/gateway/" },
   { "lua/sba/report, repl", 1600, 74, "lua/sba/report/", "lua/sba/repl/" },
   { "lua/sba/patch, steps", 2790, 131, "lua/sba/patch/", "lua/sba/steps/" },
-  { "tests", 24670, 1220, "tests/" },
+  { "tests", 24800, 1228, "tests/" },
 }
 
 local endings = { c = true, h = true, lua = true, py = true }
