@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The modes that run no job: --validate, and what tells about the program: --version, --help, --schema, --completion; --idle for sessions.
+-- The modes that run no job: --version, --help, --schema, --validate and --completion; --idle for sessions. Each returns the exit status.
 
 local bundle = require "native.bundle"
 local catalogue = require "sba.catalogue"
@@ -22,23 +22,20 @@ local words = require "sba.util.words"
 
 local about = {}
 
---- --version
 function about.version()
   print(("cynode-sba %s (%s)"):format(bundle.version, bundle.libraries))
   return exit.OK
 end
 
 local SHOWN_TOGETHER <const> = { version = "-V, --version, -h, --help" } -- one line for both
-local HEAD <const> = [[
-cynode-sba [OPTION...] [JOB]: run a job and write its result; see cynode-sba(1)
-]]
+local HEAD <const> = "cynode-sba [OPTION...] [JOB]: run a job and write its result; see cynode-sba(1)\n"
 local TAIL <const> = [[
                      CYNODE_ARTIFACTS_DIR     artifacts/ next to the result
 exit: 0 success, 1 the job failed, 2 job or command line refused, 3 the result
 could not be written, 124 timeout, 143 SIGTERM, 130 SIGINT
 ]]
 
---- Options that take a variable too have the default as their summary; they stand in a table of their own.
+--- Options that take a variable too stand in a table of their own, with the default as their summary.
 local function usage()
   local modes, settings = {}, { ("%-20s %-24s %s\n"):format("option", "environment", "default") }
   for _, option in ipairs(cli.options) do
@@ -54,19 +51,17 @@ end
 
 about.usage = usage()
 
---- --help
 function about.help()
   io.write(about.usage)
   return exit.OK
 end
 
---- --idle
 function about.idle()
   process.idle()
   return exit.signalled() or exit.OK
 end
 
---- The schema of a step of one type: the general one with the type's name and arguments.
+--- The general schema of a step, with the name and arguments of one type.
 local function step_schema(general, step)
   local properties = {}
   for name, property in pairs(general.properties) do properties[name] = property end
@@ -75,8 +70,7 @@ local function step_schema(general, step)
   local own = { properties = properties }
   for keyword, value in pairs(general) do own[keyword] = own[keyword] or value end
   if #(step.arguments.required or {}) > 0 then
-    local either = json.array { { required = json.array { "arguments" } }, { required = json.array { "args" } } }
-    own.printed = { anyOf = either }
+    own.printed = { anyOf = json.array { { required = json.array { "arguments" } }, { required = json.array { "args" } } } }
   end
   return own
 end
@@ -110,33 +104,25 @@ local function schema_of_steps()
   }
 end
 
---- The documents that --schema prints.
----@type table<string, fun(): string>
+---@type table<string, fun(): string> each prints a document
 about.schemas = {
   job = schema_of_job,
   result = function() return schema_document.print(result_schema) end,
   steps = schema_of_steps,
 }
 
---- --schema
 ---@param settings cli.settings
 function about.schema(settings)
   io.write(about.schemas[settings.values[1] or "job"]())
   return exit.OK
 end
 
-local function say(name, line, column, message)
-  print(("%s:%d:%d: %s"):format(name, line, column, printable.line(message)))
-end
-
-local function say_errors(name, bytes, failure)
+local function print_errors(name, bytes, failure)
+  local function say(message, line, column) print(("%s:%d:%d: %s"):format(name, line, column, printable.line(message))) end
   local errors, broken = failure.errors, failure.broken
-  if broken then return say(name, broken.line, broken.column, broken.what) end
+  if broken then return say(broken.what, broken.line, broken.column) end
   local places = json_place.of(bytes)
-  for _, problem in ipairs(errors) do
-    local line, column = places:place(problem.pointer)
-    say(name, line, column, schema_check.line(problem))
-  end
+  for _, problem in ipairs(errors) do say(schema_check.line(problem), places:place(problem.pointer)) end
   if errors.total > #errors then print(("%s: and %d more"):format(name, errors.total - #errors)) end
 end
 
@@ -146,7 +132,7 @@ local function leaves(path)
   end
 end
 
---- Why a valid step will fail when it runs, and the argument that makes it.
+--- Why a valid step will fail when it runs, and by which argument.
 local function lint(kind, arguments, inference)
   for _, name in ipairs { "path", "save_to" } do
     if type(arguments[name]) == "string" and leaves(arguments[name]) then return "the path leaves the workspace", name end
@@ -164,22 +150,19 @@ end
 
 --- The step types, whose checks say besides what will fail.
 local function strict_catalogue(bytes)
-  local job = json.decode(bytes)
-  local inference = json.is_object(job) and job.inference
+  local inference = json.table_of((json.decode(bytes))).inference
   local function get(name)
     local kind = catalogue.get(name)
-    local function check(arguments)
+    return kind and { arguments = kind.arguments, check = function(arguments)
       local mistake, argument
       if kind.check then mistake, argument = kind.check(arguments) end
-      if mistake then return mistake, argument end
-      return lint(name, arguments, inference)
-    end
-    return kind and { arguments = kind.arguments, check = check }
+      if not mistake then mistake, argument = lint(name, arguments, inference) end
+      return mistake, argument
+    end }
   end
   return { names = catalogue.names, get = get }
 end
 
---- Checks one file; returns its exit status.
 local function validate(path, environment)
   local name = path == "-" and "<stdin>" or redact(path)
   local bytes, unread = file.read(path, jobs.LARGEST)
@@ -189,17 +172,17 @@ local function validate(path, environment)
     return select(2, job_context.load(given, directory))
   end)
   if not read then
-    say_errors(name, bytes, failure)
+    print_errors(name, bytes, failure)
     return exit.REFUSED
   end
   print(name .. ": valid")
   return exit.OK
 end
 
---- --validate: every mistake of a job on a line of its own, "FILE:LINE:COLUMN: POINTER: message".
+---Every mistake of a job on a line of its own, "FILE:LINE:COLUMN: POINTER: message". The status is that of the first file that is not
+---valid.
 ---@param settings cli.settings
 ---@param environment table<string, string>
----@return integer status of the first file that is not valid
 function about.validate(settings, environment)
   local status = exit.OK
   for _, path in ipairs(#settings.values > 0 and settings.values or { settings.job }) do
@@ -263,7 +246,6 @@ fi
 ]=]):format(table.concat(lines))
 end
 
---- --completion
 ---@param settings cli.settings
 function about.completion(settings)
   io.write(completions[settings.values[1]]())

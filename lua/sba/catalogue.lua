@@ -1,36 +1,32 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The step types that are bundled: every module below sba.steps. Each is loaded when it is first asked for. The build refuses a module
--- that is no step type (cmake/step_mistake.lua), so they are not checked again when the program runs.
+-- The step types: every bundled module below sba.steps, loaded when it is first asked for. The build refuses a module that is no step type
+-- (cmake/step_mistake.lua), so they are not checked again when the program runs.
 
 local bundle = require "native.bundle"
+local words = require "sba.util.words"
 
 local catalogue = {}
 
-local names
-local known -- name -> true, or the step once it is loaded
+local names, steps = nil, {}
 
----@return string[] the names of all step types, in byte order
+---@return string[] in byte order
 function catalogue.names()
-  if not names then
-    names, known = bundle.list "sba.steps.", {}
-    for _, name in ipairs(names) do known[name] = true end
-  end
+  names = names or bundle.list "sba.steps."
   return names
 end
 
 ---@param name string
----@return sba.step? step nil where there is no such type
+---@return sba.step? nil where there is no such type
 function catalogue.get(name)
-  catalogue.names()
-  if known[name] == true then known[name] = require("sba.steps." .. name) end
-  return known[name]
+  if not steps[name] and words.has(catalogue.names(), name) then steps[name] = require("sba.steps." .. name) end
+  return steps[name]
 end
 
----@return sba.step[] all of them, in byte order of name
+---@return sba.step[] in byte order of name
 function catalogue.all()
-  local steps = {}
-  for i, name in ipairs(catalogue.names()) do steps[i] = catalogue.get(name) end
-  return steps
+  local list = {}
+  for i, name in ipairs(catalogue.names()) do list[i] = catalogue.get(name) end
+  return list
 end
 
 return catalogue

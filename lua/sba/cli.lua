@@ -6,21 +6,19 @@ local words = require "sba.util.words"
 
 local cli = {}
 
-local OWN_NAME <const> = "cynode-sba"
-
 ---@class cli.option
 ---@field name string without its dashes
 ---@field is_mode? boolean selects another mode than running a job
 ---@field value? string what its value is called in the help; in brackets where it may be left out
----@field values? string[] what the value must be one of
+---@field values? string[] the only values
 ---@field takes_file? boolean the value is a path
 ---@field is_list? boolean it may have several values
 ---@field of? string the option whose line of the help names it
----@field variables? string[] the option takes precedence over these, and each over those after it
+---@field variables? string[] these say it where the option does not; the first that is set counts
 ---@field default? string
 ---@field summary string
 
----Every option, in the order of the help.
+---In the order of the help.
 ---@type cli.option[]
 cli.options = {
   { name = "task", value = "TEXT", summary = "a model does it; --check COMMAND, --model, --time" },
@@ -31,61 +29,42 @@ cli.options = {
   { name = "follow", summary = "log all output of steps and models as it comes" },
   { name = "resume", summary = "continue a job that did not succeed" },
   { name = "replay", value = "FILE", takes_file = true, summary = "run an agent's job with recorded replies" },
-  {
-    name = "validate", is_mode = true, value = "[FILE...]", takes_file = true, is_list = true,
-    summary = "check jobs; list all mistakes, by line",
-  },
+  { name = "validate", is_mode = true, value = "[FILE...]", takes_file = true, is_list = true,
+    summary = "check jobs; list all mistakes, by line" },
   { name = "report", is_mode = true, value = "[FILE]", takes_file = true, summary = "print a result as an HTML page" },
-  {
-    name = "schema", is_mode = true, value = "[job|result|steps]", values = { "job", "result", "steps" },
-    summary = "print a JSON Schema (draft 2020-12)",
-  },
+  { name = "schema", is_mode = true, value = "[job|result|steps]", values = { "job", "result", "steps" },
+    summary = "print a JSON Schema (draft 2020-12)" },
   { name = "idle", is_mode = true, summary = "wait as PID 1 of a session until SIGTERM" },
   { name = "lua", is_mode = true, value = "[FILE [ARG...]]", takes_file = true, summary = "run Lua, or a prompt; -e CODE runs one line" },
-  {
-    name = "completion", is_mode = true, value = "bash|zsh|fish", values = { "bash", "fish", "zsh" },
-    summary = "print completions for a shell",
-  },
+  { name = "completion", is_mode = true, value = "bash|zsh|fish", values = { "bash", "fish", "zsh" },
+    summary = "print completions for a shell" },
   { name = "version", is_mode = true, summary = "print the version, or this" },
   { name = "help", is_mode = true, summary = "print the options" },
-  {
-    name = "job", value = "FILE", takes_file = true, variables = { "SBA_JOB_PATH" }, default = "/job/job.json",
-    summary = "/job/job.json; - is stdin",
-  },
-  {
-    name = "result", value = "FILE", takes_file = true, variables = { "SBA_RESULT_PATH" }, default = "/job/result.json",
-    summary = "/job/result.json; - is stdout",
-  },
-  {
-    name = "workspace", value = "DIR", takes_file = true, variables = { "SBA_WORKSPACE", "CYNODE_WORKSPACE_DIR" },
-    default = "/workspace", summary = "/workspace",
-  },
+  { name = "job", value = "FILE", takes_file = true, variables = { "SBA_JOB_PATH" }, default = "/job/job.json",
+    summary = "/job/job.json; - is stdin" },
+  { name = "result", value = "FILE", takes_file = true, variables = { "SBA_RESULT_PATH" }, default = "/job/result.json",
+    summary = "/job/result.json; - is stdout" },
+  { name = "workspace", value = "DIR", takes_file = true, variables = { "SBA_WORKSPACE", "CYNODE_WORKSPACE_DIR" },
+    default = "/workspace", summary = "/workspace" },
   { name = "user", value = "UID[:GID]", variables = { "SBA_USER" }, summary = "none; the user to become when root" },
-  {
-    name = "log-format", value = "FORMAT", variables = { "SBA_LOG_FORMAT" }, default = "auto", values = { "auto", "json", "text" },
-    summary = "auto; json, text; on stderr",
-  },
+  { name = "log-format", value = "FORMAT", variables = { "SBA_LOG_FORMAT" }, default = "auto", values = { "auto", "json", "text" },
+    summary = "auto; json, text; on stderr" },
 }
-
-local short_names <const> = { h = "help", V = "version" }
 
 local by_name, names = {}, {}
 for i, option in ipairs(cli.options) do
   by_name[option.name], names[i] = option, option.name
 end
+by_name.h, by_name.V = by_name.help, by_name.version
 
 -- What an earlier version had.
-local gone <const> = {
-  trajectory = "python3 -m cynode_sba.atif JOURNAL, of clients/python, makes a journal an ATIF document",
-}
+local gone <const> = { trajectory = "python3 -m cynode_sba.atif JOURNAL, of clients/python, makes a journal an ATIF document" }
 
 local function unknown(argument, name)
-  if gone[name] then return nil, ("unknown option %s; %s"):format(argument, gone[name]) end
-  local near = words.near(name, names)
-  return nil, ("unknown option %s; %s"):format(argument, near and "did you mean --" .. near .. "?" or "see --help")
+  local near = not gone[name] and words.near(name, names)
+  return nil, ("unknown option %s; %s"):format(argument, gone[name] or near and "did you mean --" .. near .. "?" or "see --help")
 end
 
---- What is wrong with an option's value.
 local function mistake_in(option, given_by, value)
   if not option.values or words.has(option.values, value) then return nil end
   return ("invalid value '%s' for %s; it must be one of %s"):format(value, given_by, table.concat(option.values, ", "))
@@ -97,8 +76,8 @@ local function split(argument)
   return name, equals == "=" and value or nil
 end
 
---- Takes the values of an option at argv[i]: for a mode those that follow it, else the next argument, whatever it looks like. Returns
---- the index of the last argument used.
+--- Takes the values of an option at argv[i]: of a mode those that follow it, else the next argument, whatever it looks like. Returns the
+--- index of the last argument used.
 local function take_values(given, argv, i, option, value)
   local name, values, next_value = option.name, { value }, argv[i + 1]
   while next_value and (#values == 0 or option.is_mode and option.is_list)
@@ -121,10 +100,9 @@ local function take_values(given, argv, i, option, value)
   return i
 end
 
---- Our own name, as an argument.
-local function is_own_name(argument)
-  return argument == OWN_NAME or argument:sub(-#OWN_NAME - 1) == "/" .. OWN_NAME
-end
+local OWN_NAME <const> = "/cynode-sba"
+
+local function is_own_name(argument) return ("/" .. argument):sub(-#OWN_NAME) == OWN_NAME end
 
 --- `cynode-sba JOB`: what is no option names the job.
 local function take_job(given, argument, i)
@@ -138,7 +116,7 @@ end
 local function take(given, argv, i)
   local name, value = split(argv[i])
   if not name then return take_job(given, argv[i], i) end
-  local option = by_name[short_names[name] or name]
+  local option = by_name[name]
   if not option then return unknown(argv[i], name) end
   if value and not option.value then return nil, ("--%s does not take a value"):format(option.name) end
   if option.is_mode then
@@ -182,13 +160,13 @@ local function stdin_stdout(given, environment)
   return true
 end
 
--- What variables say: some of the options, and one that is no option.
+-- What variables say: some options, and what is no option.
 local settings <const> = {
   { name = "confine", variables = { "SBA_CONFINE" }, default = "auto", values = { "auto", "off", "require" } },
   table.unpack(cli.options),
 }
 
----@class cli.settings the options by name, with "log_format" for "log-format", and what follows
+---@class cli.settings the options by name, but log_format; and these
 ---@field mode "run"|"validate"|"report"|"schema"|"idle"|"completion"|"version"|"help"|"lua"
 ---@field job string "-" is stdin
 ---@field result string "-" is stdout
@@ -197,8 +175,8 @@ local settings <const> = {
 ---@field confine "auto"|"require"|"off"
 ---@field keep? fun(run: run) ends a task; set by task
 ---@field is_answered? boolean people have seen the final answer; set by task
----@field values? string[] what follows the mode: files, "job", "result" or "steps", a shell
----@field script? string[] the arguments after --lua
+---@field values? string[] what follows the mode
+---@field script? string[] what follows --lua
 
 local UNITS <const> = { s = 1, m = 60, h = 3600 }
 
@@ -220,11 +198,10 @@ local function check_task(given)
   return true
 end
 
---- Reads arguments and environment.
 ---@param argv string[]
 ---@param environment table<string, string>
 ---@param is_directory fun(path: string): boolean whether there is a directory that can be opened
----@return cli.settings? settings, string? message without the program's name
+---@return cli.settings? settings, string? message
 function cli.parse(argv, environment, is_directory)
   -- A node may pass our own name as the command of a container whose entrypoint we are.
   local given, i = {}, #argv == 1 and is_own_name(argv[1]) and 2 or 1
@@ -252,9 +229,7 @@ function cli.parse(argv, environment, is_directory)
   end
   given.log_format, given["log-format"] = given["log-format"], nil
   if given.resume and given.replay then return nil, "--resume and --replay cannot be combined" end
-  if given.resume and given.result == "-" then
-    return nil, "--resume requires a result file: the journal is next to it"
-  end
+  if given.resume and given.result == "-" then return nil, "--resume requires a result file: the journal is next to it" end
   if is_missing then return nil, NO_JOB end
   return given
 end

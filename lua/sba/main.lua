@@ -72,7 +72,7 @@ local function has_context(directory)
   return opened ~= nil and (opened:stat("context") or opened:stat("requirements.md")) ~= nil
 end
 
---- The context of a job and the files that belong to it; nil: there is none. Direct jobs need it too: their todo list begins with it.
+--- nil: there is none. Direct jobs need it too: their todo list begins with it.
 local function load_context(run, given)
   local path = run.settings.job
   local directory = path ~= "-" and (path:match("^.*/") or ".") or nil
@@ -107,7 +107,6 @@ local function validate(run)
   return true
 end
 
---- Reports that the job has begun, if the environment names a URL for status reports.
 local function report_start(run)
   if run.status_url then run.on_demand.orchestrator().report_start(run) end
   return true
@@ -165,12 +164,12 @@ local function run_job(settings, environment, warnings)
     failure.message = secret.redact(failure.message)
   end
   run.failure = failure
-  if run.failure and run.failure.code == "locked" then
-    run.log:event("error", "job.locked", { error = run.failure.message .. "; nothing was done" })
-    ending.stop()
-    return exit.REFUSED
+  local status = exit.REFUSED
+  if failure and failure.code == "locked" then
+    run.log:event("error", "job.locked", { error = failure.message .. "; nothing was done" })
+  else
+    status = finish(run)
   end
-  local status = finish(run)
   ending.stop()
   return status
 end

@@ -31,13 +31,13 @@ local function absolute(path) return path and path:sub(1, 1) == "/" and path or 
 
 --- The job's directory, which nobody else can enter: in the user's runtime directory, else in /var/tmp.
 local function make_directory(environment, id)
-  local failure
-  for _, above in ipairs { absolute(environment.XDG_RUNTIME_DIR) or false, "/var/tmp" } do
-    local path = above and above .. (above == "/var/tmp" and "/cynode-sba-" .. identity.uid() or "/cynode-sba")
+  local runtime, places, failure = absolute(environment.XDG_RUNTIME_DIR), { "/var/tmp/cynode-sba-" .. identity.uid() }, nil
+  if runtime then table.insert(places, 1, runtime .. "/cynode-sba") end
+  for _, above in ipairs(places) do
     local made
-    if path then made, failure = file.make_private_directory(path) end
-    if made then made, failure = file.make_private_directory(path .. "/" .. id) end
-    if made then return path .. "/" .. id .. "/" end
+    made, failure = file.make_private_directory(above)
+    if made then made, failure = file.make_private_directory(above .. "/" .. id) end
+    if made then return above .. "/" .. id .. "/" end
   end
   return nil, failure
 end
@@ -46,9 +46,8 @@ end
 local function make_kept(environment, id)
   local home = absolute(environment.HOME)
   local state = absolute(environment.XDG_STATE_HOME) or home and home .. "/.local/state"
-  if not state then return nil end
-  local above = state .. "/cynode-sba"
-  return file.make_directory(above) and file.make_private_directory(above .. "/" .. id) and ("%s/%s/"):format(above, id)
+  local above = state and state .. "/cynode-sba"
+  return above and file.make_directory(above) and file.make_private_directory(above .. "/" .. id) and ("%s/%s/"):format(above, id)
 end
 
 --- The only model that the job may use: the one that is named, else the only one that there is.
@@ -76,7 +75,7 @@ local function job_of(settings, id, model)
   }
 end
 
---- The final answer on stdout; on a terminal, which then has it once, made fit for it.
+--- The final answer on stdout, made harmless for a terminal, which then has it once.
 local function say_answer(run)
   local answer = run.fields.final_answer
   if type(answer) ~= "string" then return end
@@ -93,17 +92,16 @@ end
 
 --- Copies the files, and writes the report of them.
 local function keep_files(directory, kept)
-  local ok, failure = true, nil
   for _, name in ipairs(NAMES) do
-    if ok then ok, failure = copy(directory .. name, kept .. name) end
+    local ok, failure = copy(directory .. name, kept .. name)
+    if not ok then return nil, failure end
   end
-  if not ok then return nil, failure end
   local page, message = report.page(kept .. NAMES[2], kept .. NAMES[1])
   if not page then return nil, { code = "io_error", message = message } end
   return file.replace(kept .. "report.html", { page }, { mode = tonumber("600", 8) })
 end
 
---- Ends a task: its answer is said, and its files are kept. What cannot be kept stays where it is.
+--- Ends a task. What cannot be kept stays where it is.
 local function keep(run, directory, kept)
   say_answer(run)
   if not kept then return end
@@ -114,7 +112,7 @@ local function keep(run, directory, kept)
   file.remove_directory(directory)
 end
 
----Makes the job, and sets job, result and keep in the settings.
+---Makes the job, and sets job, result and keep of the settings.
 ---@param settings cli.settings
 ---@param environment table<string, string>
 ---@return true?, { message: string }? failure
