@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What a model's call does: a step of the job, a change of the todo list, a look at what was left out, or the end.
--- Whatever goes wrong is an answer to the model; only the job's own time and a bug of ours end the job here. Arguments are taken as models
--- write them: a few other names, numbers and lists as text. Fields that a tool does not have are left out; for the rest the schema answers.
+-- What a model's call does: a step of the job, a change of the todo list, a look at what was left out, or the end. What goes wrong is an
+-- answer to the model; only the job's time and a bug of ours end the job here. Arguments are taken as models write them: a few other
+-- names, numbers and lists as text. Fields that a tool does not have are left out; for the rest the schema answers.
 
 local finish = require "sba.agent.finish"
 local json = require "sba.util.json"
@@ -11,21 +11,21 @@ local words = require "sba.util.words"
 
 local calls = {}
 
-local GATEWAY_STEP <const> = "call_tool" -- what a call to a tool of the gateway is among the job's steps
+local GATEWAY_STEP <const> = "call_tool" -- what a call to the gateway is among the job's steps
 local COMMAND <const> = "run_command"
 local MOST_MISTAKES <const> = 5 -- that one answer names
 local MOST_LEFT_OUT <const> = 8 -- fields, likewise
 
 -- Arguments ----------------------------------------------------------------------------------------------------------------
 
--- Other names of arguments, as the tools of other agents have them. Case, blanks, "_" and "-" do not count.
+-- Names that the tools of other agents have. Case, blanks, "_" and "-" do not count.
 local others <const> = {
   cmd = "command", workdir = "working_dir", timeout = "timeout_seconds", filepath = "path", filename = "path", query = "pattern",
   glob = "include", oldstring = "old_text", oldstr = "old_text", newstring = "new_text", newstr = "new_text", patch = "diff",
   summary = "answer", result = "answer",
 }
 
--- Other words for the members of an enumeration.
+-- Of the members of an enumeration.
 local synonyms <const> = {
   success = "done", succeeded = "done", completed = "done", complete = "done", finished = "done", ok = "done", ["true"] = "done",
   failure = "failed", error = "failed", blocked = "failed", impossible = "failed", ["false"] = "failed",
@@ -33,7 +33,7 @@ local synonyms <const> = {
   cancelled = "dropped", skipped = "dropped",
 }
 
---- The tool's name for an argument; the name itself where it has none.
+--- The tool's name for an argument, or the name itself.
 local function meant_by(name, schema)
   local plain = words.plain(name)
   for own in pairs(schema.properties) do
@@ -58,8 +58,8 @@ end
 
 local ids <const> = { id = true, parent = true, step = true, criterion = true } -- texts that may be given as a number
 
---- A value of the type that a schema wants, where it is written as text; else the value. Integers become text where they name something,
---- and as variables of the environment.
+--- A value that is written as text, as the type that a schema wants. Integers become text where they name something, and as variables of
+--- the environment.
 local function convert(value, schema)
   local kind = schema.type
   if schema.enum then
@@ -87,7 +87,7 @@ local function convert(value, schema)
   return value
 end
 
---- The arguments that a tool is shown to have: "read_file {path, start_line?, end_line?}".
+--- "read_file {path, start_line?, end_line?}"
 local function form_of(tool)
   local schema, required, names = tool.parameters, {}, {}
   for _, name in ipairs(schema.required or {}) do required[name] = true end
@@ -107,7 +107,7 @@ local function leave_out(given, tool)
     tool.name, words.list(table.move(names, 1, MOST_LEFT_OUT, 1, {}), "and"), form_of(tool))
 end
 
---- The arguments of a call as its tool takes them, defaults filled in, and what was left out of them; or nil and the mistake.
+--- The arguments as the tool takes them, defaults filled in, and what was left out of them; or nil and the mistake.
 local function read_arguments(tool, written, step)
   if tool.kind == "gateway" then return json.copy(written) end
   local given, mistake = renamed(json.copy(written), tool.accepted)
@@ -128,23 +128,21 @@ end
 
 -- Steps --------------------------------------------------------------------------------------------------------------------
 
--- Steps whose success changes the workspace. A command may, whatever comes of it. After one, the same call may well be tried again.
+-- Steps whose success changes the workspace; a command may, whatever comes of it. After one, the same call may be tried again.
 local changes <const> = { write_file = true, replace_in_file = true, apply_unified_diff = true }
 
---- What may help after a step that failed: the tool or the argument, by name; nil: the failure's own message says it.
+--- What may help after a step that failed; nil: the failure's own message says it.
 local function advice(step, entry)
-  local key, of_type = entry.error_code, phrases.advice
   if step.type == GATEWAY_STEP then return nil end
-  if step.type == COMMAND then of_type = phrases.advice_on_commands end
-  if key == "step_failed" then key = (entry.result or {}).exit_code or key end
-  local help = of_type[key]
+  local code, path = entry.error_code, step.arguments.path
+  if code == "step_failed" then code = (entry.result or {}).exit_code end
+  local help = (step.type == COMMAND and phrases.advice_on_commands or phrases.advice)[code]
   -- The file that was looked for, in the command that would find it.
-  local path = step.arguments.path
-  local name = type(path) == "string" and ("/" .. path):reverse():match("^[^/]*"):reverse():match("^[%w._-]+$")
+  local name = type(path) == "string" and ("/" .. path):match("/([%w._-]+)$")
   return help and name and help:gsub("NAME", name) or help
 end
 
---- A result as its step shows it, within the bytes and the tokens that there are for it.
+--- A result as its step shows it, within the bytes and the tokens for it.
 local function show(module, result, step, outputs)
   local text = module.show(result, step.arguments, outputs.limit)
   local fitting = #text <= outputs.limit and outputs:fitting(text) -- longer ones are cut as all answers are
@@ -169,7 +167,7 @@ local function run_step(state, name, arguments, note)
   local step = { id = "step-" .. index, type = name, arguments = arguments }
   local entry, failure, ends_job = state.run:perform(step)
   if not entry or ends_job then return nil, failure end
-  state.status_of[step.id] = entry.status
+  state.status_of[step.id], state.has_acted = entry.status, true
   finish.note(state, entry)
   local recorded = state.run.recording and state.run.recording.entries[index]
   local answer = answer_of(entry, module, step, state.outputs)
@@ -219,12 +217,11 @@ local function unknown_tool(state, name)
   return mistaken(phrases.unknown_tool:format(name, table.concat(names, ", ")))
 end
 
----Does what a call says.
 ---@param state agent.state
 ---@param call inference.call
 ---@return { text: string, answer?: string, step?: string, changed?: boolean, arguments?: table, mistaken?: boolean }? answer text is what
----the model is shown; answer the same without the step's number and notes; arguments those that were run
----@return table? failure the job's
+---the model is shown; answer the same without the step's id and notes; arguments those that were run
+---@return failure? failure the job's
 function calls.perform(state, call)
   local tool = state.tools[call.name]
   if not tool then return unknown_tool(state, call.name) end

@@ -1,43 +1,41 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The conversation with the model: what its messages cost in tokens, an estimate until the server has counted a prompt, and how they fit
--- into the model's context. Old tool results and long replies are shortened, then whole exchanges (a reply and what follows it) are left
--- out, oldest first, then the last exchange is shortened. The system text and the task always stay; arguments of calls are never shortened.
+-- The messages with the model: what they cost in tokens, an estimate until the server has counted a prompt, and how they fit into its
+-- context. Old tool results and long replies are shortened, then whole exchanges (a reply and what follows it) are left out, oldest first,
+-- then the last exchange is shortened. The system text and the task always stay; arguments of calls are never shortened.
 
 local json = require "sba.util.json"
 local phrases = require "sba.agent.words"
 local text = require "native.text"
 
 ---@class agent.conversation
----@field messages table[] the first are the system text and the task; `step` names the step of a result
----@field fresh table[] the messages that are new since the last exchange, in full: a replay compares them
+---@field messages table[] the system text, the task, ...; `step` names the step of a result
+---@field fresh table[] the messages since the last exchange, in full: a replay compares them
 ---@field tools integer tokens of the tools
 ---@field scale number tokens that one of the estimate has turned out to cost
----@field has_learned boolean whether the server has counted a prompt
 ---@field cost table<table, integer> tokens by message
----@field is_counted table<table, true> messages that were in a prompt that the server has counted
+---@field is_counted table<table, true> those in a prompt that the server has counted
 local conversation = {}
 conversation.__index = conversation
 
 local MESSAGE <const> = 8 -- tokens of a message's role and marks
-local LEAST <const> = 0.1 -- of the estimate; a smaller count leaves out what the server had in its cache
-local MOST <const> = 3 -- times the estimate that a token may turn out to cost
-local LEAST_LEARNED <const> = 64 -- tokens of new messages from which something is learned
-local KEPT <const> = 2 -- messages that always stay: system text and task
-local LOW_WATER <const> = 0.7 -- clearing goes down to this share, so that not every turn changes what a server cached
-local SHORT <const>, SHORTEST <const> = 400, 80 -- bytes that stay of an old text, and of one of the last exchange
-local MARK_TOKENS <const> = 40 -- of the line that says that one was shortened, and of its message
+local LEAST <const> = 0.1 -- of the estimate; a smaller count leaves out what the server had cached
+local MOST <const> = 3 -- times the estimate that a token may cost
+local LEAST_LEARNED <const> = 64 -- tokens of new messages
+local KEPT <const> = 2 -- messages: system text and task
+local LOW_WATER <const> = 0.7 -- of the budget is left full, so that not every turn changes what a server cached
+local SHORT <const>, SHORTEST <const> = 400, 80 -- bytes that stay of an old text, and of one in the last exchange
+local MARK_TOKENS <const> = 40 -- of the line that says so, and of its message
 
 ---@param tools integer tokens of the tools, estimated
 ---@param messages? table[]
 ---@return agent.conversation
 function conversation.new(tools, messages)
   return setmetatable({
-    messages = messages or {}, fresh = {}, tools = tools, scale = 1, has_learned = false,
+    messages = messages or {}, fresh = {}, tools = tools, scale = 1,
     cost = setmetatable({}, { __mode = "k" }), is_counted = setmetatable({}, { __mode = "k" }),
   }, conversation)
 end
 
----Adds a message, which is new to the model until the next exchange.
 ---@param message table
 function conversation:add(message)
   table.insert(self.messages, message)
@@ -67,33 +65,33 @@ function conversation:total()
 end
 
 ---@param utf8 string
----@return integer tokens of a text at the end of a message
+---@return integer tokens of it at the end of a message
 function conversation:text(utf8) return math.ceil(text.tokens(utf8) * self.scale) end
 
 ---The server has counted a prompt: its new messages, and the first time its tools, cost what the others leave of the count.
 ---@param status integer tokens of what was sent besides messages and tools
----@param count? integer tokens of the prompt; nil: it does not say
----@param is_other_form? boolean whether the tools are told in another form than before: their price is to be learned again
+---@param count? integer tokens; nil: it does not say
+---@param is_other_form? boolean the tools are told in another form than before, whose price is to be learned
 function conversation:learn(status, count, is_other_form)
   local total = self:total()
   if not count or count < LEAST * total then return end
-  local is_first, new = is_other_form or not self.has_learned, 0
+  local is_first, new = is_other_form or not next(self.is_counted), 0
   for _, message in ipairs(self.messages) do
     if not self.is_counted[message] then new = new + self:of(message) end
   end
-  local known = total - new + status + (is_first and 0 or self.tools)
-  local ratio = math.max(LEAST, (count - known) / math.max(1, new + (is_first and self.tools or 0)))
+  local unknown = new + (is_first and self.tools or 0)
+  local known = total + self.tools + status - unknown
+  local ratio = math.max(LEAST, (count - known) / math.max(1, unknown))
   for _, message in ipairs(self.messages) do
     if not self.is_counted[message] then self.cost[message] = math.ceil(self.cost[message] * ratio) end
     self.is_counted[message] = true
   end
   -- Prose shows little of what numbers cost: what comes is never taken for cheaper than the estimate.
   if new > LEAST_LEARNED then self.scale = math.min(MOST, math.max(1, self.scale * ratio)) end
-  self.tools, self.has_learned = math.max(0, count - status - self:total()), true
+  self.tools = math.max(0, count - status - self:total())
 end
 
---- Puts a copy with a shorter text, and without thoughts, in the place of a message, at the same price a token. Returns how many tokens
---- that saves.
+--- Replaces a message by a copy with a shorter text, without thoughts, at the same price a token. Returns the tokens that this saves.
 local function shorten(self, i, kept)
   local old, new = self.messages[i], {}
   for name, value in pairs(old) do new[name] = value end
@@ -106,7 +104,7 @@ local function shorten(self, i, kept)
   return before - self.cost[new]
 end
 
---- Where the last exchange begins: the last reply of the model, or what was said after it.
+--- Where the last exchange begins.
 local function last_exchange(messages)
   for i = #messages, 1, -1 do
     if messages[i].role == "assistant" then return i end
@@ -124,7 +122,7 @@ local function shorten_old(self, excess)
   return excess
 end
 
---- Leaves out whole exchanges after the task. A message in their place says how many there were.
+--- Puts a message in the place of whole exchanges after the task, which says how many there were.
 local function drop_exchanges(self, excess)
   local messages = self.messages
   local dropped = messages[KEPT + 1] and messages[KEPT + 1].dropped or 0
@@ -154,9 +152,9 @@ local function shorten_last(self, budget)
 end
 
 ---Makes the messages fit, as far as that can be. Shorter messages are new tables.
----@param budget integer tokens for all messages
+---@param budget integer tokens
 ---@return integer before tokens that they had
----@return integer after tokens that they have now
+---@return integer after
 function conversation:fit(budget)
   local before = self:total()
   if before <= budget then return before, before end

@@ -1,18 +1,20 @@
 -- SPDX-License-Identifier: Apache-2.0
--- One request to the model and its reply: asked with as much of the conversation as the model's context holds beside the reply, and
--- written to the journal; or taken from a recording. A replay holds each request against the recorded one and stops at the first
--- difference; a resume takes the journal as far as it goes.
+-- Requests to models and their replies. What they use is counted for the result, and bounded by inference.max_requests and
+-- inference.max_total_tokens. An agent's request holds as much of the conversation as fits into the model's context beside the reply. The
+-- journal has each exchange: a replay holds each request against the recorded one and stops at the first difference; a resume takes the
+-- journal as far as it goes.
 
+local inference = require "sba.model"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local lines = require "sba.util.excerpt".lines
-local models = require "sba.agent.models"
 local prompt = require "sba.agent.prompt"
 local stuck = require "sba.agent.stuck"
 
 local exchange = {}
 exchange.__index = exchange
 
+local LAST_PART <const> = 5 -- a fifth
 local MOST_CUTS <const> = 5 -- times that a prompt is made smaller because its server refused it
 local SHORTER <const> = 7 / 8 -- of it, where the server does not say how many tokens it had
 local ROOMY <const> = 8192 -- tokens of a reply: as many are left to it where there is room
@@ -20,7 +22,87 @@ local LONGEST_REPLY <const> = 32768 -- tokens; models and servers have bounds of
 local LEAST_REPLY <const> = 256 -- tokens, for which a job goes on where its conversation can be shortened no more
 local SMALL_WINDOW <const> = 8192 -- tokens, below which a fifth is left to the reply, else a quarter at least
 
--- Asking ------------------------------------------------------------------------------------------------------------------
+-- Any request --------------------------------------------------------------------------------------------------------------
+
+---Finds a model.
+---@param run run
+---@param allowed_models string[]
+---@return inference.session?
+---@return failure?
+function exchange.connect(run, allowed_models)
+  local http, failure = run:client()
+  if not http then return nil, { code = "inference_unavailable", message = failure.message } end
+  return inference.connect {
+    environment = run.environment, http = http, allowed_models = allowed_models, source = run.job.inference.source,
+    on_wait = function(problem, seconds)
+      run.log:event("warning", "model.retry", { error = problem.message, seconds = seconds })
+    end,
+  }
+end
+
+--- What the job bounds.
+local function bounds(run)
+  local wanted, used = run.job.inference or {}, run.record.inference or {}
+  return {
+    { name = "requests", field = "max_requests", used = used.requests or 0, most = wanted.max_requests },
+    { name = "tokens", field = "max_total_tokens", most = wanted.max_total_tokens,
+      used = (used.prompt_tokens or 0) + (used.completion_tokens or 0) },
+  }
+end
+
+---Why no further request may be sent; nil where one may.
+---@param run run
+---@return failure?
+function exchange.exceeded(run)
+  for _, bound in ipairs(bounds(run)) do
+    if bound.most and bound.used >= bound.most then
+      return {
+        code = "constraint_violation",
+        message = ("the job's inference.%s is reached: %d of %d %s are used, and another request is needed"):format(
+          bound.field, bound.used, bound.most, bound.name),
+      }
+    end
+  end
+end
+
+---What of the job's time, requests or tokens is nearly used up, in a word; nil: nothing is.
+---@param run run
+---@return string?
+function exchange.scarce(run)
+  local remaining = interrupt.remaining()
+  if remaining and remaining <= run.job.constraints.max_runtime_seconds / LAST_PART then return "time" end
+  for _, bound in ipairs(bounds(run)) do
+    if bound.most and bound.most - bound.used <= math.max(1, bound.most / LAST_PART) then return bound.name end
+  end
+end
+
+---Sends a request. What it used is counted once its reply is taken, or at once where the job's time or a signal ended it.
+---@param run run
+---@param session inference.session
+---@param request inference.request
+---@return inference.reply?
+---@return inference.failure?
+function exchange.send(run, session, request)
+  run.log:event("info", "model.request", { model = session.model, provider = session.dialect.provider, messages = #request.messages })
+  request.on_text = run.context.tick
+  local reply, failure = session:chat(request)
+  if failure and failure.used then run.record:count_request(session.model, failure.used) end
+  return reply, failure
+end
+
+---Counts a reply, and logs it.
+---@param run run
+---@param model string
+---@param reply inference.reply
+function exchange.replied(run, model, reply)
+  run.record:count_request(model, reply)
+  run.log:event("info", "model.response", {
+    model = model, calls = reply.tool_calls and #reply.tool_calls or 0, prompt_tokens = reply.prompt_tokens,
+    completion_tokens = reply.completion_tokens, duration_ms = reply.duration_ms,
+  })
+end
+
+-- An agent's request -------------------------------------------------------------------------------------------------------
 
 ---What is left to the reply while there is something to shorten.
 ---@param session { context_length: integer }
@@ -54,7 +136,7 @@ end
 --- @param most? number tokens that the conversation is to have at most; fewer than it has: the server refused it
 local function request(state, most)
   local talk, size = state.conversation, state.session.context_length
-  local status = prompt.status(interrupt.remaining(), state.has_todo and state.run.todo.items, models.scarce(state.run))
+  local status = prompt.status(interrupt.remaining(), state.has_todo and state.run.todo.items, exchange.scarce(state.run))
   state.status_tokens = talk:text(status)
   local room = exchange.room(state)
   local before, after = talk:fit(math.min(room, most or room))
@@ -75,40 +157,35 @@ local function learn(state, count)
   state.as_text = as_text
 end
 
-local function send(state, wanted)
-  local run, session = state.run, state.session
-  run.todo.checkpoint:flush()
-  run.checkpoint:hurry()
-  run.live:model(session.model)
-  local reply, failure = models.ask(run, session, wanted)
-  run.live:finish()
-  return reply, failure
-end
-
 ---Asks the model. Where its server says that the prompt did not fit, it is asked again with a shorter conversation.
 ---@param state agent.state
----@return inference.reply?, table? failure
+---@return inference.reply?
+---@return failure?
 function exchange.ask(state)
-  local exceeded = models.exceeded(state.run)
+  local run, session, most = state.run, state.session, nil
+  local exceeded = exchange.exceeded(run)
   if exceeded then return nil, exceeded end
-  local most
   for _ = 1, MOST_CUTS do
     local wanted, too_long = request(state, most)
     if not wanted then return nil, too_long end
-    local reply, failure = send(state, wanted)
+    run.todo.checkpoint:flush()
+    run.checkpoint:hurry()
+    run.live:model(session.model)
+    local reply, failure = exchange.send(run, session, wanted)
+    run.live:finish()
     if reply then
       learn(state, not reply.is_estimated and reply.prompt_tokens or nil)
       return reply
     end
     if failure.code ~= "context_cut" then return nil, failure end
-    state.run.log:event("warning", "model.context_cut", { model = state.session.model, error = failure.message })
+    run.log:event("warning", "model.context_cut", { model = session.model, error = failure.message })
     learn(state, failure.prompt_tokens)
     most = (failure.prompt_tokens and 1 or SHORTER) * state.conversation:total() - 1
   end
   return nil, too_large(state)
 end
 
--- Recordings --------------------------------------------------------------------------------------------------------------
+-- Recordings ---------------------------------------------------------------------------------------------------------------
 
 ---@param run run
 function exchange.new(run)
@@ -164,8 +241,9 @@ end
 
 ---Gives the reply to a request.
 ---@param fresh table[] the messages that are new since the last exchange
----@param ask fun(): table?, table? asks the model: reply, or nil and a failure
----@return table? reply, native.failure? failure
+---@param ask fun(): inference.reply?, failure? asks the model
+---@return inference.reply?
+---@return failure?
 function exchange:next(fresh, ask)
   local number = self.number + 1
   local reply, failure

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What a model would otherwise have to find out first: the system, the tools, the limits and the workspace, by a listing of two levels.
--- Nothing is run for it. It is told once, before the task.
+-- What a model would otherwise have to find out first, told before the task: the system, the tools, the limits and two levels of the
+-- workspace. Nothing is run for it.
 
 local file = require "native.file"
 local identity = require "native.identity"
@@ -17,14 +17,14 @@ local facts = {
 }
 
 local MOST_LINES <const>, LEAST_LINES <const> = 60, 10 -- of the listing
-local TOKENS_PER_LINE <const> = 200 -- of the model's context: a small one gets a shorter listing
-local MOST_NAMES <const>, MOST_OF_ONE <const> = 4000, 500 -- that are read of the workspace, and of a directory in it
-local MOST_DIRECTORIES <const>, DEEPEST <const> = 128, 8 -- that are read; levels below the workspace
-local MOST_AGENTS_MD <const>, LONGEST_AGENTS_MD <const> = 10, 240 -- files that are named; bytes of the path of one
-local LONGEST_NAME <const>, LONGEST_PATH <const>, LONGEST_BRANCH <const> = 80, 1000, 200 -- bytes that are shown
+local TOKENS_PER_LINE <const> = 200 -- of the model's context
+local MOST_NAMES <const>, MOST_OF_ONE <const> = 4000, 500 -- read of the workspace, and of a directory in it
+local MOST_DIRECTORIES <const>, DEEPEST <const> = 128, 8 -- that are read; levels
+local MOST_AGENTS_MD <const>, LONGEST_AGENTS_MD <const> = 10, 240 -- files that are named; bytes of a path
+local LONGEST_NAME <const>, LONGEST_PATH <const>, LONGEST_BRANCH <const> = 80, 1000, 200 -- bytes
 local LARGEST_OS_RELEASE <const>, LARGEST_HEAD <const> = 16 * 1024, 4096 -- bytes
 
--- What models reach for, the ones that most projects need first.
+-- What most projects need comes first.
 local USUAL_TOOLS <const> = {
   "bash", "git", "make", "cmake", "gcc", "clang", "python3", "python", "pip", "pytest", "node", "npm", "go", "cargo", "java", "mvn", "ruby",
   "perl", "php", "rg", "jq", "curl", "patch",
@@ -35,12 +35,11 @@ local PASSED_OVER <const> = {
   [".git"] = true, [".hg"] = true, [".svn"] = true, [".venv"] = true, [".tox"] = true, ["__pycache__"] = true, ["node_modules"] = true,
 }
 
---- A name from outside in one line.
 local function line_of(name) return printable.line(name, LONGEST_NAME) end
 
 -- The listing ----------------------------------------------------------------------------------------------------------------
 
---- A line for an entry, and one for each of the first entries of a directory.
+--- Adds a line for an entry, and one for each of the first `share` entries of a directory.
 local function add_lines(lines, entry, indent, share)
   local name, list = indent .. line_of(entry.name), entry.list or {}
   local first = math.min(#list, share)
@@ -54,8 +53,8 @@ local function add_lines(lines, entry, indent, share)
   for i = 1, first do add_lines(lines, list[i], "  ", 0) end
 end
 
---- Reads directories breadth first, so that a huge workspace costs no more than a large one. Each gets its `list`, and `more` if that is
---- not all of it.
+--- Reads directories breadth first, so that a huge workspace costs no more than a large one. Each gets its `list`, and `more` if there is
+--- more. Returns the root, and the AGENTS.md files below it.
 local function read(root)
   local queue, found, names, at = { { depth = 0 } }, {}, 0, 1
   while queue[at] and at <= MOST_DIRECTORIES and names < MOST_NAMES do
@@ -77,9 +76,9 @@ end
 
 ---Two levels of the workspace.
 ---@param root native.root
----@param room integer lines that there are for it
+---@param room integer lines
 ---@return string[] lines
----@return string[] agents_md paths of AGENTS.md files below the root, of the directories that were read
+---@return string[] agents_md paths of AGENTS.md files below the root, as far as it was read
 function facts.survey(root, room)
   local top, found = read(root)
   local lines, entries, more, directories = {}, top.list, top.more, 0
@@ -99,8 +98,8 @@ local function is_branch(name)
     and not name:find("..", 1, true) and not name:find("/.", 1, true) and name:sub(1, 1) ~= "."
 end
 
----The branch of a git repository, by its HEAD. Nothing of a hostile .git is shown but a name that git would take for a branch.
----@param root native.root of the workspace
+---The branch, by .git/HEAD. Nothing of a hostile .git is shown but a name that git would take for a branch.
+---@param root native.root
 ---@return string? nil: there is no .git
 function facts.branch(root)
   if not root:stat ".git" then return nil end
@@ -112,7 +111,6 @@ function facts.branch(root)
   return commit and "detached HEAD at " .. commit:sub(1, 12) or "a repository, its HEAD cannot be read"
 end
 
---- The distribution, by /etc/os-release.
 local function distribution()
   local bytes = file.read("/etc/os-release", LARGEST_OS_RELEASE, { regular = true })
   local name = bytes and ("\n" .. bytes):match '\nPRETTY_NAME="?([^"\n]*)'
@@ -137,7 +135,6 @@ local function tools(environment)
     #missing > 0 and table.concat(missing, " ") or "none")
 end
 
---- Where further AGENTS.md files are.
 local function deeper(paths)
   if #paths == 0 then return nil end
   local list = {}
@@ -148,15 +145,14 @@ end
 
 ---@class agent.facts.options
 ---@field workspace native.root
----@field artifacts boolean whether there is a directory for them
+---@field artifacts boolean there is a directory for them
 ---@field constraints table the job's
 ---@field environment table<string, string> the commands'
----@field agents_md? boolean whether AGENTS.md files are named
+---@field agents_md? boolean AGENTS.md files are named
 ---@field context_length integer of the model, in tokens
 
----The facts, in lines.
 ---@param options agent.facts.options
----@return string
+---@return string lines
 function facts.of(options)
   local room = math.max(LEAST_LINES, math.min(MOST_LINES, options.context_length // TOKENS_PER_LINE))
   local listing, agents_md = facts.survey(options.workspace, room)

@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
--- How an agent's job ends: by the model's `finish`, which ends it well where no check of an acceptance criterion fails. An answer in
--- prose ends nothing, but three in a row are the end.
+-- How an agent's job ends: by the model's `finish`, with evidence for each acceptance criterion that has no check, and where no check
+-- fails. An answer in prose ends nothing, but three in a row are the end.
 
-local acceptance = require "sba.agent.acceptance"
 local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
 local phrases = require "sba.agent.words"
 local printable = require "sba.util.printable"
 local schema_check = require "sba.util.schema_check"
 local schema_document = require "sba.util.schema_document"
+local text = require "native.text"
 local words = require "sba.util.words"
 
 local finish = {}
@@ -32,15 +32,73 @@ local LONGEST_REASON <const> = 1000 -- bytes of the model's answer in a message
 ---@return agent.ending
 function finish.new() return { prose = 0, refused = 0, misfits = 0, failed_checks = 0 } end
 
-local function gave_up(code, message) return nil, { code = code, gave_up = true, message = message } end
+-- Evidence ------------------------------------------------------------------------------------------------------------------
 
---- Whether the model has done something: a step, or a call to the gateway. The todo list alone is only a plan.
-local function has_acted(state)
-  for id in pairs(state.status_of) do
-    if id:sub(1, #"step-") == "step-" then return true end
-  end
-  return false
+local function normalised(criterion)
+  return text.trim_end(criterion:lower():gsub("%s+", " "):gsub("^[%s%d.)]*", ""), " .")
 end
+
+--- The entry for a criterion: by its text, or by its number.
+local function find(entries, criterion, number)
+  local wanted = normalised(criterion)
+  for _, entry in ipairs(entries) do
+    local named = entry.criterion
+    if normalised(named) == wanted or named:match("^%s*#?(%d+)[.):]?%s*$") == tostring(number) then return entry end
+  end
+end
+
+--- The ids of steps that a text names; "step 3" counts as "step-3".
+local function named_steps(evidence)
+  local ids, lower = {}, evidence:lower()
+  for number in lower:gmatch("step[%s_-]*(%d+)") do ids[#ids + 1] = "step-" .. number end
+  for number in lower:gmatch("check[%s_-]*(%d+)") do ids[#ids + 1] = "check-" .. number end
+  return ids
+end
+
+local function what_is_missing(criterion, entry, status_of)
+  if not entry then return ('no entry for the criterion "%s"'):format(criterion) end
+  local ids = named_steps(entry.evidence)
+  for _, id in ipairs(ids) do
+    if status_of[id] == "success" then return nil end
+  end
+  local first = ids[1]
+  local instead = first and first .. (status_of[first] and ", which did not succeed" or ", which is not a step of this job")
+  return ('the evidence for "%s" names %s'):format(criterion, instead or 'no step of this job; write for example "step-3: ..."')
+end
+
+---@class run.verdict an element of the result's acceptance
+---@field criterion string
+---@field met boolean|lightuserdata json.null: not checked
+---@field evidence string names the step; empty where nothing was checked
+---@field verified_by "check"|"model"|lightuserdata
+
+---Holds what the model says against the criteria. Those that have a check are the runner's to judge.
+---@param context sba.context
+---@param entries { criterion: string, met: boolean, evidence: string }[]
+---@param status_of table<string, string> of each step of this job, by its id
+---@return run.verdict[] list in the criteria's order; without what has no evidence
+---@return string[] missing one line each
+---@return string? unmet the first criterion that is said not to be met
+function finish.judge(context, entries, status_of)
+  local list, missing, unmet = json.array {}, {}, nil
+  for i, criterion in ipairs(context.acceptance_criteria) do
+    list[i] = { criterion = criterion, met = json.null, evidence = "", verified_by = json.null }
+    if not context.checks[i] then
+      local entry = find(entries, criterion, i)
+      local reason = (not entry or entry.met) and what_is_missing(criterion, entry, status_of)
+      missing[#missing + 1] = reason or nil
+      if entry and not reason then
+        list[i] = { criterion = criterion, met = entry.met, evidence = entry.evidence, verified_by = "model" }
+        unmet = unmet or not entry.met and criterion or nil
+      end
+    end
+  end
+  return list, missing, unmet
+end
+
+-- The end -------------------------------------------------------------------------------------------------------------------
+
+local function gave_up(code, message) return nil, { code = code, gave_up = true, message = message } end
 
 --- Counts one more reason why the job cannot end. Returns whether that was once too often.
 local function is_once_too_often(ending, what)
@@ -48,7 +106,7 @@ local function is_once_too_often(ending, what)
   return ending[what] > MOST_REFUSED
 end
 
---- A failing check as the model is shown it: what failed, and its output, without which it cannot be mended.
+--- A failing check as the model is shown it, with its output: without that it cannot be mended.
 local function report_of(state, checked, count)
   local module, result = state.run.catalogue.get(checked.entry.type), checked.entry.result
   local body = result and module.show(result) or ""
@@ -56,30 +114,22 @@ local function report_of(state, checked, count)
   return body ~= "" and head .. "\n" .. state.outputs:show(checked.id, body, math.max(LEAST_SHARES, count)) or head
 end
 
---- Failing checks are an answer to the model, or once too often the job's failure.
-local function judge_checks(state, failing)
-  if is_once_too_often(state.ending, "failed_checks") then
-    local failure = acceptance.unmet(failing)
-    return gave_up(failure.code, failure.message)
-  end
-  local parts = { phrases.checks_failed:format(#failing, #acceptance.numbers(state.context)) }
-  for i, checked in ipairs(failing) do parts[i + 1] = report_of(state, checked, #failing) end
-  return { text = table.concat(parts, "\n\n"), changed = true }
-end
-
---- The criteria that the model judges are met, so that the runner's own checks decide.
+--- The criteria that the model judges are met, so that the runner's own checks decide. Those that fail are an answer to the model, or
+--- once too often the job's failure.
 local function check_all(state, list)
+  local count = 0
   local failing, failure = state.run:perform_checks(list, function(checked)
-    state.status_of[checked.id] = checked.entry.status
+    count, state.status_of[checked.id] = count + 1, checked.entry.status
     finish.note(state, checked.entry)
   end)
   if not failing then return nil, failure end
-  local answer
-  if #failing > 0 then answer, failure = judge_checks(state, failing) end
-  if answer then return answer end
-  state.ending.acceptance = list
-  if failure then return nil, failure end
-  state.ending.is_over = true
+  if #failing > 0 and not is_once_too_often(state.ending, "failed_checks") then
+    local parts = { phrases.checks_failed:format(#failing, count) }
+    for i, checked in ipairs(failing) do parts[i + 1] = report_of(state, checked, #failing) end
+    return { text = table.concat(parts, "\n\n"), changed = true }
+  end
+  state.ending.acceptance, state.ending.is_over = list, not failure
+  if failure then return gave_up(failure.code, failure.message) end
   return { text = "finished" }
 end
 
@@ -104,10 +154,11 @@ end
 ---@param state agent.state
 ---@param _ table the call
 ---@param arguments { answer: any, status?: "done"|"failed", acceptance?: table[] }
----@return { text: string }? answer, table? failure the job's
+---@return { text: string }? answer
+---@return failure? failure the job's
 function finish.called(state, _, arguments)
   local ending = state.ending
-  local list, missing, unmet = acceptance.judge(state.context, arguments.acceptance or {}, state.status_of)
+  local list, missing, unmet = finish.judge(state.run.job.context, arguments.acceptance or {}, state.status_of)
   local answer, misfit = read_answer(state, arguments)
   ending.answer = answer or ending.answer
   for i, item in ipairs(list) do
@@ -115,12 +166,12 @@ function finish.called(state, _, arguments)
   end
   if arguments.status == "failed" or unmet then
     ending.acceptance = list
-    if unmet and arguments.status ~= "failed" then
-      return gave_up("acceptance_unmet", ("the model says that a criterion is not met: %s"):format(unmet))
+    if arguments.status == "failed" then
+      return gave_up("agent_gave_up", "the model gave up: " .. printable.line((excerpt.of(ending.answer, LONGEST_REASON))))
     end
-    return gave_up("agent_gave_up", "the model gave up: " .. printable.line((excerpt.of(ending.answer, LONGEST_REASON))))
+    return gave_up("acceptance_unmet", ("the model says that a criterion is not met: %s"):format(unmet))
   end
-  if not has_acted(state) and not ending.asked_to_begin then
+  if not state.has_acted and not ending.asked_to_begin then
     ending.asked_to_begin = true
     return { text = phrases.nothing_done }
   end
@@ -139,7 +190,7 @@ end
 ---@param content string
 ---@param as_text boolean the reply had to be a call as text, which the reply says: a replay has no session
 ---@return { text: string }? answer
----@return table? failure the job's, after too many in a row
+---@return failure? failure the job's, after too many in a row
 function finish.answered(state, content, as_text)
   state.ending.prose, state.ending.answer = state.ending.prose + 1, content
   if state.ending.prose < MOST_PROSE then return { text = phrases.go_on:format(as_text and phrases.form_as_text or phrases.form) } end
@@ -148,7 +199,7 @@ end
 
 local reach_out <const> = { run_command = true, call_tool = true }
 
----Takes notice of a step: whether the last command or call to the gateway failed for want of the outside.
+---Notes whether the last command or call to the gateway failed for want of the outside.
 ---@param state agent.state
 ---@param entry { id: string, type: string, error?: string, error_code?: string }
 function finish.note(state, entry)
@@ -159,7 +210,7 @@ end
 ---the job failed for it if the model then gives up on a criterion or repeats itself.
 ---@param state agent.state
 ---@param failure { code: string, message: string, gave_up?: boolean }
----@return { code: string, message: string }
+---@return failure
 function finish.failure(state, failure)
   local entry = failure.gave_up and state.unreached
   if not entry then return failure end

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The agent: a model calls tools in the workspace until it says with evidence that the job is done, or cannot.
--- A turn: exchange sends the conversation, calls does what the reply says by way of outputs and finish; stuck notices circles.
+-- A turn: exchange sends the conversation, calls does what the reply says; stuck notices circles, finish judges the end.
 
 local calls = require "sba.agent.calls"
 local conversation = require "sba.agent.conversation"
@@ -9,7 +9,6 @@ local facts = require "sba.agent.facts"
 local finish = require "sba.agent.finish"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
-local models = require "sba.agent.models"
 local outputs = require "sba.agent.outputs"
 local phrases = require "sba.agent.words"
 local process = require "native.process"
@@ -19,26 +18,26 @@ local tools = require "sba.agent.tools"
 
 local agent = {}
 
-local ROOMY <const> = 32768 -- tokens of context, from which on the model keeps a todo list of its own
-local LEAST_SHOWN <const> = 64 -- tokens
-local RECORDED_CONTEXT <const> = 32768 -- tokens; of a recording that does not say
-local GARBAGE <const> = 120 -- per cent of what is in use, beyond which memory is collected again
+local ROOMY <const> = 32768 -- tokens of context from which the model keeps a todo list even if the job begins with none
+local LEAST_SHOWN <const> = 64 -- tokens of an answer
+local RECORDED_CONTEXT <const> = 32768 -- tokens, of a recording that does not say
+local GARBAGE <const> = 120 -- per cent of what is in use, at which memory is collected
 
 ---@class agent.state what the turns of a job share; set here, and elsewhere where it says so
 ---@field run run
----@field session inference.session the connection to the model; in a replay, what the recording says of it
----@field context sba.context
+---@field session inference.session in a replay, what the recording says of it
 ---@field tools table<string, agent.tool> all that are accepted, by name
 ---@field accepted agent.tool[] the same
 ---@field offered agent.tool[] those that the model is shown
----@field has_todo boolean whether the model keeps the todo list
+---@field has_todo boolean the model keeps the todo list
 ---@field conversation agent.conversation
 ---@field exchange table of sba.agent.exchange
----@field outputs table of sba.agent.outputs: what the tools answered
+---@field outputs table of sba.agent.outputs
 ---@field stuck table of sba.agent.stuck; begins anew at a resume
----@field ending agent.ending how far the job is from its end; set by finish; begins anew at a resume
----@field unreached? table the last command or call to the gateway, where it failed for want of the outside; set by finish
+---@field ending agent.ending set by finish; begins anew at a resume
+---@field unreached? table the entry of the last command or gateway call, if it failed for want of the outside; set by finish
 ---@field status_of table<string, string> of each step and check, by its id; set by calls and finish
+---@field has_acted? boolean a tool did more than plan; set by calls
 ---@field without_call? boolean the last reply held no call
 ---@field status_tokens integer of the last request's end; set by exchange
 ---@field as_text? boolean the tools were told as text in the last request; set by exchange
@@ -47,18 +46,18 @@ local function agent_stuck(why, gave_up)
   return { code = "agent_stuck", message = "the model repeats itself without progress: " .. why, gave_up = gave_up }
 end
 
---- Tells the model what was wrong with its reply, or once too often ends the job.
+--- Tells the model what was wrong with its reply, or ends the job.
 local function nudge(state, is_over, why, words)
   if is_over then return agent_stuck(why) end
   state.conversation:add { role = "user", content = words }
 end
 
---- Whether a reply that had to be a call as text is none, and not one that is misspelled.
+--- Whether a reply that had to be a call as text is not even a misspelled one.
 local function is_prose(content)
   return content and content:find "%S" and not content:find '{%s*["\']'
 end
 
---- What the model is told of a reply that cannot be read; nil where it can, and why it was stopped.
+--- What the model is told of a reply that cannot be read, or nil; and why it was stopped.
 local function mistake_in(state, reply)
   local unreadable = reply.unreadable
   if reply.done_reason == "repetition" then
@@ -120,7 +119,7 @@ local function turn(state)
   talk.fresh = {}
   local reply, failure = state.exchange:next(fresh, function() return exchange.ask(state) end)
   if not reply then return failure end
-  models.replied(state.run, state.session.model, reply)
+  exchange.replied(state.run, state.session.model, reply)
   table.insert(talk.messages, {
     role = "assistant", content = reply.content, tool_calls = reply.tool_calls, thinking = reply.thinking, said = reply.said,
   })
@@ -128,8 +127,8 @@ local function turn(state)
   return (state.without_call and without_calls or with_calls)(state, reply)
 end
 
---- A run had ended after the last exchange, and the next one goes on: with a clean slate, and the model is told. Each call must have an
---- answer, also those after the one with which the job had ended.
+--- A run had ended after the last exchange, and the next one goes on with a clean slate. Each call must have an answer, also those after
+--- the one with which the job had ended.
 local function resume(state, why)
   local messages = state.conversation.messages
   local count = #messages
@@ -147,7 +146,7 @@ local function resume(state, why)
   end
 end
 
---- One turn. What had ended an earlier run ends this one no more.
+--- What had ended an earlier run ends this one no more.
 local function next_turn(state)
   local why, number = state.exchange:resumed(), state.exchange.number
   if why then resume(state, why) end
@@ -156,18 +155,17 @@ local function next_turn(state)
   return not is_past and failure or nil
 end
 
---- Bytes and tokens of an answer that the model sees: two answers must fit beside the system text and the task.
+--- Bytes and tokens of an answer that the model is shown: two must fit beside the system text and the task.
 local function shown_limits(state)
   local room = exchange.room(state) - state.conversation:total()
   return math.min(facts.MOST_SHOWN, state.run.job.constraints.max_output_bytes), math.max(LEAST_SHOWN, room // 3)
 end
 
---- Everything the turns share.
 local function begin(run, session, gateway_tools, extras)
   local list, by_name, accepted = tools.list(run.catalogue, gateway_tools, run.job, extras.has_todo)
   ---@type agent.state
   local state = {
-    run = run, session = session, context = run.job.context, tools = by_name, accepted = accepted, offered = list,
+    run = run, session = session, tools = by_name, accepted = accepted, offered = list,
     has_todo = extras.has_todo, conversation = conversation.new(tools.cost(list)), exchange = exchange.new(run), stuck = stuck.new(),
     ending = finish.new(), status_of = {}, status_tokens = 0,
   }
@@ -177,7 +175,7 @@ local function begin(run, session, gateway_tools, extras)
   return state
 end
 
---- What the model is told besides the job: as the journal has it, so that a replay elsewhere and a resumed run say the same.
+--- What the model is told besides the job, as the journal has it: a replay elsewhere and a resumed run say the same.
 local function extras_of(run, session, instructions, has_todo)
   local past = (run.recording or run.past).session or {}
   return {
@@ -185,21 +183,20 @@ local function extras_of(run, session, instructions, has_todo)
       workspace = run.workspace, artifacts = run.artifacts ~= nil, constraints = run.job.constraints, environment = run.environment,
       agents_md = prompt.wants_agents_md(run.job), context_length = session.context_length,
     },
-    agents_md = past.facts and past.agents_md or not past.facts and models.agents_md(run, session) or nil,
+    agents_md = past.facts and past.agents_md or not past.facts and prompt.agents_md_of(run, session.context_length) or nil,
     missing_skills = run.missing_skills, instructions = instructions, answer_schema = run.job.inference and run.job.inference.answer_schema,
     has_todo = has_todo,
   }
 end
 
---- The source of replies: an inference server, or the recording.
 local function connect(run)
   if run.recording then return run.recording.session or { model = "recorded", context_length = RECORDED_CONTEXT } end
-  return models.connect(run, run.job.inference.allowed_models)
+  return exchange.connect(run, run.job.inference.allowed_models)
 end
 
----Works until the job is over; returns the job's failure, or nil when it ended well.
+---Works until the job is over.
 ---@param run run
----@return failure?
+---@return failure? failure the job's
 function agent.run(run)
   if not run.job.inference and not run.recording then
     return { code = "inference_unavailable", message = "the job asks for an agent, but has no inference.allowed_models" }

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What tools answered: shown to the model as head and tail with the lines that are left out, kept whole so that read_output gives
--- the rest: in outputs/ next to the result, or in memory where there is no such directory.
+-- What tools answered: the model is shown head and tail, and read_output gives the rest. The whole is kept in outputs/ next to the result,
+-- or in memory where there is no such directory.
 
 local excerpt = require "sba.util.excerpt"
 local file = require "native.file"
@@ -16,11 +16,10 @@ local MOST_IN_MEMORY <const> = 16 * 1024 * 1024
 local LEAST_KEPT <const> = 400 -- bytes; a shorter answer is never shortened
 
 ---@param directory? string where outputs/ is made; nil: they are kept in memory
----@param limit integer most bytes of one answer that the model is shown
----@param tokens? integer most tokens of it; default: as many as there are
----@return table outputs
+---@param limit integer bytes of one answer that the model is shown
+---@param tokens? integer of it; default: any number
 function outputs.new(directory, limit, tokens)
-  local self = setmetatable({ limit = limit, tokens = tokens or math.huge, kept = {}, left_out = {}, size = 0, memory = {} }, outputs)
+  local self = setmetatable({ limit = limit, tokens = tokens or math.huge, kept = {}, size = 0 }, outputs)
   if directory then
     self.path = directory .. "outputs/"
     self.directory = file.make_directory(self.path) and workspace.open(self.path)
@@ -29,47 +28,45 @@ function outputs.new(directory, limit, tokens)
   return self
 end
 
+--- Returns what is known of the answer: what was left out of it begins at `offset` and, where it is cut at lines, at `line`.
 local function keep(self, id, whole)
-  if self.size + #whole > self.most then return false end
-  if not self.directory then
-    self.memory[id] = whole
-  elseif not file.replace(self.path .. id, { whole }, { durable = false }) then
-    return false
-  end
-  self.kept[id], self.size = { bytes = #whole, lines = text.count_lines(whole) }, self.size + #whole
-  return true
+  if self.size + #whole > self.most then return nil end
+  if self.directory and not file.replace(self.path .. id, { whole }, { durable = false }) then return nil end
+  self.size = self.size + #whole
+  self.kept[id] = { bytes = #whole, lines = text.count_lines(whole), offset = 0, line = 1, whole = not self.directory and whole or nil }
+  return self.kept[id]
 end
 
----How many bytes of a text are as many tokens as may be shown, where the text is of one kind. A token has a byte at least.
+---How many bytes of a text are the tokens that may be shown, as if it were of one kind.
 ---@param part string
----@param count? integer of texts that share them; default: 1
+---@param count? integer texts that share them; default: 1
 ---@return integer? bytes nil: all of it may be shown
 function outputs:fitting(part, count)
   local most = self.tokens // (count or 1)
-  local tokens = #part > most and text.tokens(part) or 0
+  local tokens = #part > most and text.tokens(part) or 0 -- a token has a byte at least
   return tokens > most and math.max(1, #part * most // tokens) or nil
 end
 
----What the model is shown of an answer. The whole is kept: because this is not all of it, or because it may be shortened later.
+---What the model is shown of an answer. One that is shown whole is kept too: it may be shortened later.
 ---@param id string of the step
 ---@param whole string UTF-8, without secrets
----@param count? integer of answers that are shown together; default: 1
+---@param count? integer answers that are shown together; default: 1
 ---@return string
 function outputs:show(id, whole, count)
   local limit = self.limit // (count or 1)
   limit = self:fitting(excerpt.of(whole, limit), count) or limit
   if #whole <= limit and #whole < LEAST_KEPT then return whole end
-  local is_kept = keep(self, id, whole)
+  local kept = keep(self, id, whole)
   if #whole <= limit then return whole end
   return (excerpt.of_lines(whole, limit, function(offset, line)
-    if not is_kept then return phrases.not_kept end
-    self.left_out[id] = { offset = offset, line = line }
+    if not kept then return phrases.not_kept end
+    kept.offset, kept.line = offset, line
     local place = line and ('"start_line": %d'):format(line) or ('"offset_bytes": %d'):format(offset)
     return phrases.read_them:format(id, place)
   end))
 end
 
---- A range of a kept answer in memory, as root:read gives it.
+--- As root:read.
 local function of_memory(whole, options)
   local first, last, number = (options.offset_bytes or 0) + 1, #whole, 0
   for after, _, _, at in excerpt.lines(options.start_line and whole or "") do
@@ -81,10 +78,10 @@ local function of_memory(whole, options)
   return { content = whole:sub(first, math.min(last, most)), truncated = last > most }
 end
 
---- A range of a kept answer as text, no longer than is shown; whether it was cut.
+--- A range as text, no longer than is shown, and whether it was cut; or nil and the mistake.
 local function read(self, id, options)
-  local found, failure = self.memory[id] and of_memory(self.memory[id], options)
-  if not found then found, failure = self.directory:read(id, options) end
+  local found, failure
+  if self.directory then found, failure = self.directory:read(id, options) else found = of_memory(self.kept[id].whole, options) end
   if not found then return nil, failure.message end
   local part = text.repair(found.content)
   local fitting = self:fitting(part)
@@ -116,15 +113,16 @@ end
 
 ---A part of a kept answer: what was left out, unless the arguments say which.
 ---@param arguments { step: string, start_line?: integer, end_line?: integer, offset_bytes?: integer, max_bytes?: integer }
----@return string? part, string? mistake
+---@return string? part
+---@return string? mistake
 function outputs:read(arguments)
-  local id = arguments.step
-  if not self.kept[id] then return nil, phrases.nothing_left_out:format(id) end
-  local start = self.left_out[id] or { offset = 0, line = 1 }
-  if arguments.offset_bytes or arguments.max_bytes or not (arguments.start_line or arguments.end_line or start.line) then
-    return read_bytes(self, id, arguments.offset_bytes or start.offset, arguments.max_bytes)
+  local id, first, last = arguments.step, arguments.start_line, arguments.end_line
+  local kept = self.kept[id]
+  if not kept then return nil, phrases.nothing_left_out:format(id) end
+  if arguments.offset_bytes or arguments.max_bytes or not (first or last or kept.line) then
+    return read_bytes(self, id, arguments.offset_bytes or kept.offset, arguments.max_bytes)
   end
-  return read_lines(self, id, arguments.start_line or arguments.end_line and 1 or start.line, arguments.end_line)
+  return read_lines(self, id, first or last and 1 or kept.line, last)
 end
 
 return outputs

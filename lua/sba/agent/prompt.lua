@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the model is told. The blocks of the system text and of the first message come in the contract's order and never change
--- during a job, so that a server can keep what it made of them; what changes every turn, time left and the todo list, is the end of
--- the last message.
+-- What the model is told. The blocks of the system text and of the first message never change during a job, so that a server can keep what
+-- it made of them. What changes every turn, time left and the todo list, is the end of the last message.
 
 local describe = require "sba.util.words".step
 local json = require "sba.util.json"
@@ -12,7 +11,7 @@ local words = require "sba.agent.words"
 local prompt = {}
 
 local AGENTS_MD <const> = "AGENTS.md"
-local MOST <const> = 32 * 1024 -- bytes that a prompt has of it: a third of a context of as many tokens, and ever less of a smaller one
+local MOST <const> = 32 * 1024 -- bytes of it: a third of a context of as many tokens, and ever less of a smaller one
 local LONGEST_CHARACTER <const> = 4 -- bytes
 
 local function joined(blocks)
@@ -33,13 +32,11 @@ local function bullets(list)
   return table.concat(lines, "\n")
 end
 
---- Each criterion, with the check that the runner makes of it.
 local function criteria(context)
   local list = {}
   for i, criterion in ipairs(context.acceptance_criteria) do
-    local check = context.checks[i]
-    list[i] = check and ("%s (checked by the runner with `%s`)"):format(criterion, describe { type = "run_command", arguments = check })
-      or criterion
+    local check = context.checks[i] and describe { type = "run_command", arguments = context.checks[i] }
+    list[i] = check and ("%s (checked by the runner with `%s`)"):format(criterion, check) or criterion
   end
   return list
 end
@@ -63,10 +60,10 @@ end
 
 ---@class sba.prompt.extras what a prompt says besides the job
 ---@field facts? string about the sandbox, for one who works in it
----@field has_todo? boolean whether the model keeps the todo list
----@field answer_schema? table what the final answer must fit
----@field agents_md? string what the workspace's AGENTS.md says
----@field missing_skills? string[] ids of skills that could not be fetched
+---@field has_todo? boolean the model keeps the todo list
+---@field answer_schema? table
+---@field agents_md? string by prompt.agents_md
+---@field missing_skills? string[] ids of those that could not be fetched
 ---@field instructions? string the gateway's own words on how to use its tools
 ---@field baseline? string instead of the built-in one, where the job gives none
 
@@ -93,7 +90,7 @@ local function task(context, extras)
   }
 end
 
----The system text of an agent: who the model is, how it works, and what it works on.
+---The system text of an agent.
 ---@param job sba.job
 ---@param context sba.context
 ---@param extras? sba.prompt.extras
@@ -102,8 +99,8 @@ function prompt.system(job, context, extras)
   return standing(job, context, extras or {}) .. "\n"
 end
 
----The first message of the user: the task, and all that the job says of it. It does not stand in the system text, because some templates
----leave that out once a tool's result is the last message.
+---The first message of the user: the task, which is not in the system text because some templates leave that out once a tool's result is
+---the last message.
 ---@param context sba.context
 ---@param extras? sba.prompt.extras
 ---@return string
@@ -115,7 +112,7 @@ function prompt.opening(context, extras)
   }
 end
 
----The system text of a single question, with all that the job says.
+---The system text of a single question.
 ---@param job sba.job
 ---@param context sba.context
 ---@param extras sba.prompt.extras
@@ -130,14 +127,11 @@ function prompt.question(job, context, extras, instructions, status)
   }
 end
 
----Whether a job takes the AGENTS.md files of its workspace: what a project tells agents.
 ---@param job sba.job
 ---@return boolean
-function prompt.wants_agents_md(job)
-  return not job.context or job.context.agents_md ~= false
-end
+function prompt.wants_agents_md(job) return not job.context or job.context.agents_md ~= false end
 
---- At most so many bytes of it as text; nil and why it cannot be shown, or nil if there is nothing to show.
+--- Its beginning and its size; nil and why it cannot be shown, or nil if there is nothing to show.
 local function read_agents_md(root, most)
   local found, failure = root:read(AGENTS_MD, { max_bytes = most + LONGEST_CHARACTER })
   if not found then return nil, failure.code ~= "not_found" and failure.message or nil end
@@ -147,11 +141,11 @@ local function read_agents_md(root, most)
   return content, nil, found.size_bytes
 end
 
----What every prompt says of the AGENTS.md of the workspace's root, as part of the project.
----@param root native.root of the workspace
+---What every prompt says of the AGENTS.md of a workspace.
+---@param root native.root
 ---@param context_length integer of the model, in tokens
 ---@return string? words nil: there is none
----@return string? problem why it is not shown; words say so
+---@return string? problem why it is not shown; the words say so
 function prompt.agents_md(root, context_length)
   local content, problem, size = read_agents_md(root, math.min(MOST, context_length * context_length // MOST))
   if problem then
@@ -163,6 +157,17 @@ function prompt.agents_md(root, context_length)
   -- What follows its end is the job's again, so it cannot hold the mark of its end.
   local clean = redact(content, cut ~= "" and "end" or "none"):gsub("%[end of AGENTS", "(end of AGENTS")
   return words.agents_md:format(text.trim_end(clean), cut)
+end
+
+---The same of a run's, where the job takes it. A problem is logged.
+---@param run run
+---@param context_length integer
+---@return string?
+function prompt.agents_md_of(run, context_length)
+  if not prompt.wants_agents_md(run.job) then return nil end
+  local shown, problem = prompt.agents_md(run.workspace, context_length)
+  if problem then run.log:event("warning", "agents_md.left_out", { error = problem }) end
+  return shown
 end
 
 local marks = { pending = "[ ]", in_progress = "[>]", done = "[x]", dropped = "[-]" }
@@ -177,9 +182,8 @@ local function todo_lines(items)
   return table.concat(lines, "\n")
 end
 
----A time, rounded so that a text does not change more often than it says something new.
 ---@param seconds number
----@return string
+---@return string rounded, so that a text seldom changes
 function prompt.time(seconds)
   return seconds < 120 and ("%d seconds"):format(seconds // 1) or ("%d minutes"):format(seconds // 60)
 end

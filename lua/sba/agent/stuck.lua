@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Notices that a model goes round in circles: the same call with the same result, replies that cannot be read, replies that
--- say nothing. One warning, then the end. Before the end the temperature rises, because what repeats itself is often the likeliest reply.
+-- Notices that a model goes round in circles: the same call with the same result, replies that cannot be read or say nothing. One
+-- warning, then the end. Until then the temperature rises: what repeats itself is often the likeliest reply.
 
 local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
@@ -9,15 +9,14 @@ local lpeg = require "lpeg"
 local stuck = {}
 stuck.__index = stuck
 
-local WARN_AT <const> = 9
-local END_AT <const> = 12
+local WARN_AT <const>, END_AT <const> = 9, 12
 local QUICK <const>, SLOW <const> = 3, 1 -- what a call counts: one that took a second may have waited for something
 local LONG_MS <const> = 1000
 local MOST_IN_A_ROW <const> = 3
 local MOST_MISTAKES <const> = 5 -- replies in a row that are answered and do not count
-local RECENT <const> = 24 -- calls; a circle of up to six is found
+local RECENT <const> = 24 -- calls; circles of up to six are found
 local COMPARED <const> = 16 * 1024 -- bytes of an answer
-local TEMPERATURES <const> = { 1.0, 1.2, 1.4 } -- after so many repetitions; 0.8 and 1 are the usual ones
+local TEMPERATURES <const> = { 1.0, 1.2, 1.4 } -- by repetitions; 0.8 and 1 are the usual ones
 
 -- What differs from run to run although nothing else does: times, durations and ids.
 
@@ -55,16 +54,9 @@ local temporary <const> = "/tmp/" * (1 - (blank + S "/\"':,;()")) ^ 1
 local without_ids <const> = lpeg.Cs((word + process / "<process>" + temporary / "<temporary>" + decimal * in_units / "<duration>"
   + digit ^ 1 + letter ^ 1 + 1) ^ 0)
 
----A text without its times and durations.
 ---@param words string
----@return string
+---@return string words without times and durations
 function stuck.without_times(words) return lpeg.match(without_times, words) end
-
----The same without ids too (hexadecimal and long numbers, UUIDs, process ids, names of temporary files), so that it can
----be compared with that of another call.
----@param words string
----@return string
-function stuck.without_ids(words) return lpeg.match(without_ids, words) end
 
 -- Circles -----------------------------------------------------------------------------------------------------------------
 
@@ -72,9 +64,9 @@ function stuck.new()
   return setmetatable({ recent = {}, since = 1, repeated = 0, unreadable = 0, silent = 0, mistakes = 0 }, stuck)
 end
 
---- An answer as others are compared with it. Few calls are made twice, so only the answers of those are read for it.
+--- An answer without what differs from run to run. Few calls are made twice; only the answers of those are read.
 local function compared(entry)
-  entry.compared = entry.compared or stuck.without_ids(entry.answer)
+  entry.compared = entry.compared or lpeg.match(without_ids, entry.answer)
   return entry.compared
 end
 
@@ -89,12 +81,11 @@ local function count(self, entry)
   return known, times
 end
 
----A call was answered. Ids and times in the answer do not make it another one.
+---A call was answered.
 ---@param name string
 ---@param arguments table
 ---@param answer string as the model sees it
----@param about { changed?: boolean, duration_ms?: integer } changed: it may have changed the workspace: then earlier calls may well give
----the same again
+---@param about { changed?: boolean, duration_ms?: integer } changed: perhaps the workspace, so that earlier calls may be made again
 ---@return "warn"|"end"|nil
 function stuck:answered(name, arguments, answer, about)
   local entry = { call = name .. "\n" .. json.encode(arguments), answer = excerpt.of(answer, COMPARED) }
@@ -112,14 +103,12 @@ function stuck:answered(name, arguments, answer, about)
   return now >= END_AT and "end" or times < WARN_AT and now >= WARN_AT and "warn" or nil
 end
 
----A reply could be read.
 function stuck:was_read()
   self.unreadable, self.silent, self.mistakes = 0, 0, 0
 end
 
----Each call of a reply was mistaken (wrong arguments, an unknown tool). That is an answer to the model; many in a row count as replies
----that could not be read.
----@return boolean over whether that was once too often
+---Each call of a reply was mistaken. The model is told; many in a row count as replies that could not be read.
+---@return boolean over
 function stuck:mistaken()
   self.mistakes = self.mistakes + 1
   if self.mistakes > MOST_MISTAKES then return self:could_not_read() end
@@ -132,16 +121,15 @@ local function once_more(self, kind, other)
   return self[kind] >= MOST_IN_A_ROW
 end
 
----A reply could not be read (no JSON, cut off).
----@return boolean over whether that was once too often
+---A reply could not be read.
+---@return boolean over that was once too often
 function stuck:could_not_read() return once_more(self, "unreadable", "silent") end
 
 ---A reply held neither text nor a call.
 ---@return boolean over
 function stuck:said_nothing() return once_more(self, "silent", "unreadable") end
 
----The temperature of the next request.
----@return number? nil: the usual one
+---@return number? of the next request; nil: the usual one
 function stuck:temperature()
   return TEMPERATURES[math.min(math.max(self.repeated, self.unreadable, self.silent), #TEMPERATURES)]
 end

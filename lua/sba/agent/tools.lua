@@ -1,8 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tools of the model: the step types by their own schemas, run_command first, the todo list, read_output, what the gateway offers, and
--- finish. Not all that is taken is shown.
+-- The tools of the model: the step types, the todo list, read_output, what the gateway offers, and finish. Not all that is taken is shown.
 
-local acceptance = require "sba.agent.acceptance"
 local json = require "sba.util.json"
 local phrases = require "sba.agent.words"
 local rules = require "sba.gateway.rules"
@@ -12,9 +10,9 @@ local tools_of = require "sba.model.tools"
 local tools = {}
 
 local FIRST <const> = "run_command" -- what models know best
-local CHEAPER <const> = 4 / 5 -- schemas cost less than other code: they are prose, and names that come again and again
-local MOST_TOOLS <const> = 128 -- that servers of models take, the runner's own included
-local SHARE <const> = 1 / 3 -- of what the runner's own tools leave is for the gateway's; the rest is for the conversation
+local CHEAPER <const> = 4 / 5 -- than other code: schemas are prose, and names that come again and again
+local MOST_TOOLS <const> = 128 -- that servers of models take
+local SHARE <const> = 1 / 3 -- of what our own tools leave is for the gateway's; the rest is for the conversation
 local MOST_REASONS <const> = 5 -- that the log gives
 
 ---@class agent.tool
@@ -25,8 +23,8 @@ local MOST_REASONS <const> = 5 -- that the log gives
 ---@field accepted? table the schema of what it takes, where that is more than is shown
 ---@field called? string[] other names that models have for it
 ---@field read? fun(arguments: table): table?, string? makes what a model may write what the tool takes, or says the mistake
----@field exact? boolean not called by a name that is only near to its own
----@field tool? string of a gateway's: its own name of it
+---@field exact? boolean a name that is only near to its own does not mean it
+---@field tool? string the gateway's own name of it
 
 --- "3", "step 3" and "[step-3]" are step-3; "[check-3]" is check-3.
 local function read_step(arguments)
@@ -68,24 +66,7 @@ local read_output = {
   }),
 }
 
-local finish = {
-  name = "finish", kind = "finish", description = phrases.finish_with_criteria,
-  called = { "done", "complete", "completed", "submit", "end", "final_answer", "task_complete", "attempt_completion", "finished" },
-  parameters = object({ "answer", "status", "acceptance" }, { "answer" }, {
-    answer = { type = "string", description = phrases.answer },
-    status = { type = "string", enum = json.array { "done", "failed" }, description = phrases.status },
-    acceptance = {
-      type = "array", description = "One entry for each criterion without a check.",
-      items = object({ "criterion", "met", "evidence" }, { "criterion", "met", "evidence" }, {
-        criterion = { type = "string", description = "The criterion's text or number." },
-        met = { type = "boolean" },
-        evidence = { type = "string", description = "The id of the step that shows it, and what it shows." },
-      }),
-    },
-  }),
-}
-
---- A step type as a tool. Where it says which arguments, a model is shown these alone, each with its type and few words.
+--- A step type as a tool. Where it says which arguments, a model is shown these alone.
 local function step_tool(step)
   local own, schema = step.for_model or {}, step.arguments
   local parameters = own.order and object(own.order, own.required or schema.required or {}, {}) or schema
@@ -99,18 +80,39 @@ local function step_tool(step)
   }
 end
 
---- finish as a job wants it: its answer may have to fit a schema, and without criteria to judge nothing is said of them.
-local function finish_of(job)
-  local schema, criteria, tool = job and (job.inference or {}).answer_schema, job and job.context, json.copy(finish)
-  tool.accepted = json.copy(finish.parameters)
-  if criteria and #acceptance.numbers(criteria) == #criteria.acceptance_criteria then
-    tool.description, tool.parameters.order, tool.parameters.properties.acceptance = phrases.finish, { "answer", "status" }, nil
+local function leaves_a_criterion_to_the_model(context)
+  for i in ipairs(context.acceptance_criteria) do
+    if not context.checks[i] then return true end
   end
-  if schema then tool.accepted.properties.answer, tool.parameters.properties.answer = {}, schema end
-  return tool
 end
 
----The tools that a job's model has.
+local answer <const> = { type = "string", description = phrases.answer }
+local status <const> = { type = "string", enum = json.array { "done", "failed" }, description = phrases.status }
+local evidence <const> = {
+  type = "array", description = "One entry for each criterion without a check.",
+  items = object({ "criterion", "met", "evidence" }, { "criterion", "met", "evidence" }, {
+    criterion = { type = "string", description = "The criterion's text or number." },
+    met = { type = "boolean" },
+    evidence = { type = "string", description = "The id of the step that shows it, and what it shows." },
+  }),
+}
+
+--- Its answer may have to fit a schema, and criteria are named only where the model judges one.
+local function finish_for(job)
+  local schema, context = job and (job.inference or {}).answer_schema, job and job.context
+  local judges = not context or leaves_a_criterion_to_the_model(context)
+  return {
+    name = "finish", kind = "finish", description = judges and phrases.finish_with_criteria or phrases.finish,
+    called = { "done", "complete", "completed", "submit", "end", "final_answer", "task_complete", "attempt_completion", "finished" },
+    accepted = object({ "answer", "status", "acceptance" }, { "answer" }, {
+      answer = schema and {} or answer, status = status, acceptance = evidence,
+    }),
+    parameters = object({ "answer", "status", judges and "acceptance" or nil }, { "answer" }, {
+      answer = schema or answer, status = status, acceptance = judges and evidence or nil,
+    }),
+  }
+end
+
 ---@param catalogue { all: fun(): sba.step[] }
 ---@param gateway? agent.tool[]
 ---@param job? sba.job nil: any
@@ -130,18 +132,16 @@ function tools.list(catalogue, gateway, job, has_todo)
   for _, own in ipairs { todo_add, todo_update } do add(own, has_todo == false) end
   add(read_output)
   for _, tool in ipairs(gateway or {}) do add(tool) end
-  add(finish_of(job))
+  add(finish_for(job))
   return list, by_name, accepted
 end
 
 ---What tools cost in every request, until the server has counted them.
 ---@param list agent.tool[]
 ---@return integer tokens
-function tools.cost(list)
-  return math.ceil(text.tokens(tools_of.json(list)) * CHEAPER)
-end
+function tools.cost(list) return math.ceil(text.tokens(tools_of.json(list)) * CHEAPER) end
 
---- The gateway's tools that have room, in its order and named apart from our own. left_out gets the names of the others.
+--- The gateway's tools that have room, in its order, named apart from our own. left_out gets the others' names.
 local function choose(listed, own, taken, room, left_out)
   local chosen, free = {}, MOST_TOOLS - #own
   for _, tool in ipairs(listed) do
@@ -160,9 +160,8 @@ local function choose(listed, own, taken, room, left_out)
   return chosen
 end
 
----The tools of the job's gateway: as the journal has them, so that the same replies mean the same calls; else as they are listed now, and
----no more than there is room for. They stay the same for the whole job, for they stand at the beginning of every request. A job can do
----without, and the log says so.
+---The tools of the job's gateway: as the journal has them, so that the same replies mean the same calls; else as listed now, no more than
+---there is room for. They stand at the beginning of every request, so they stay the same. A job can do without; the log says so.
 ---@param run run
 ---@param space integer tokens for tools and conversation
 ---@param has_todo boolean whether the todo list's tools are shown

@@ -15,6 +15,7 @@ local json = require "sba.util.json"
 local process = require "native.process"
 local prompt = require "sba.agent.prompt"
 local real_path = require "native.confine".real_path
+local record = require "sba.result.record"
 local state = require "sba.run.state"
 local todo = require "sba.run.todo"
 local words = require "sba.util.words"
@@ -94,7 +95,7 @@ function globals.step(type, arguments)
   local read = job_of_step(type, arguments)
   local step, module = read.steps[1], catalogue.get(type)
   local run = state.of {
-    job = read, steps = read.steps, environment = environment, record = { count = 0 }, past = { entries = {} },
+    job = read, steps = read.steps, environment = environment, record = record.new("prompt", "prompt"), past = { entries = {} },
     log = { event = function() end }, journal = { event = function() end }, todo = todo.new(), workspace = must(workspace.open(".")),
   }
   run.context = run:step_context()

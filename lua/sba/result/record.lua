@@ -67,6 +67,25 @@ function record:add_step(part, size, status, check)
   if status == "success" and not check then self.succeeded = self.succeeded + 1 end
 end
 
+--- No criterion was checked yet.
+---@param criteria string[]
+function record:expect(criteria)
+  self.acceptance = json.array {}
+  for i, criterion in ipairs(criteria) do
+    self.acceptance[i] = { criterion = criterion, met = json.null, evidence = "", verified_by = json.null }
+  end
+end
+
+---Adds what a request to a model used.
+---@param model string
+---@param used { prompt_tokens?: integer, completion_tokens?: integer, duration_ms?: integer }
+function record:count_request(model, used)
+  local all = self.inference or { model = model, requests = 0, prompt_tokens = 0, completion_tokens = 0, duration_ms = 0 }
+  self.inference = all
+  all.requests = all.requests + 1
+  for _, name in ipairs { "prompt_tokens", "completion_tokens", "duration_ms" } do all[name] = all[name] + (used[name] or 0) end
+end
+
 --- Replaces the entries over so many bytes.
 ---@param change fun(entry: string): string
 local function replace(self, most, change)

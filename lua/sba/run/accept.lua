@@ -51,7 +51,7 @@ local function refuse(code, message) error { code = code, message = message } en
 --- result is written again.
 local function read_past(run, path)
   local past, failure = run.on_demand.past().resume(path, {
-    job_sha256 = run.job_sha256, steps = run.steps, checks = run.on_demand.acceptance().numbers(run.job.context),
+    job_sha256 = run.job_sha256, steps = run.steps, checks = run.on_demand.step().checks(run.job.context),
     catalogue = run.catalogue,
   })
   interrupt.hold(false) -- what earlier runs did is read whole, also where a signal comes meanwhile
@@ -64,7 +64,7 @@ local function read_past(run, path)
   run.past = past
   run.record:continue(past.job.started_wall)
   -- An agent's replies are counted as they are taken over.
-  for _, result in ipairs(past.result and {} or past.asked) do run.on_demand.models().count(run, result.model, result) end
+  for _, result in ipairs(past.result and {} or past.asked) do run.record:count_request(result.model, result) end
 end
 
 local function read_recording(run)
@@ -145,7 +145,7 @@ local function open_todo(run)
   run.todo:fill(run.job, describe)
   run.record.todo = run.todo
   local criteria = run.job.context and run.job.context.acceptance_criteria or {}
-  if #criteria > 0 then run.record.acceptance = run.on_demand.acceptance().unchecked(criteria) end
+  if #criteria > 0 then run.record:expect(criteria) end
 end
 
 --- Begins to write interim results, and keeps room for the next: one that is a little larger, or else one without large outputs. If the

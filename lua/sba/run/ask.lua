@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Asks a model one question, for a step. The model is told the job's context too.
 
+local exchange = require "sba.agent.exchange"
 local interrupt = require "native.interrupt"
-local models = require "sba.agent.models"
 local orchestrator = require "sba.run.orchestrator"
 local phrases = require "sba.agent.words"
 local prompt = require "sba.agent.prompt"
@@ -19,7 +19,7 @@ local function connect_for(run, model)
   if model and not words.has(wanted.allowed_models, model) then
     return nil, { code = "invalid", message = ("the model %s is not among the job's allowed_models"):format(model) }
   end
-  return models.connect(run, model and { model } or wanted.allowed_models)
+  return exchange.connect(run, model and { model } or wanted.allowed_models)
 end
 
 --- The job's context, with its skills; they are fetched once.
@@ -30,9 +30,9 @@ local function context_of(run)
 end
 
 local function messages_of(run, session, request)
-  local status = prompt.status(interrupt.remaining(), run.todo.items, models.scarce(run))
+  local status = prompt.status(interrupt.remaining(), run.todo.items, exchange.scarce(run))
   local context = context_of(run)
-  local more = { agents_md = models.agents_md(run, session), missing_skills = run.missing_skills }
+  local more = { agents_md = prompt.agents_md_of(run, session.context_length), missing_skills = run.missing_skills }
   local system = prompt.question(run.job, context, more, request.system, status)
   local messages = { { role = "system", content = redact(system) }, { role = "user", content = redact(request.prompt) } }
   if request.earlier then
@@ -55,16 +55,16 @@ end
 return function(run)
   local sessions = {}
   return function(request)
-    local failure = models.exceeded(run)
+    local failure = exchange.exceeded(run)
     if failure then return nil, failure end
     local key = request.model or ""
     if not sessions[key] then sessions[key], failure = connect_for(run, request.model) end
     local session = sessions[key]
     if not session then return nil, failure end
     local messages = messages_of(run, session, request)
-    local reply, unanswered = models.ask(run, session, { messages = messages, json_schema = request.json_schema })
+    local reply, unanswered = exchange.send(run, session, { messages = messages, json_schema = request.json_schema })
     if not reply then return nil, unanswered end
-    models.replied(run, session.model, reply)
+    exchange.replied(run, session.model, reply)
     reply.model = session.model
     return reply
   end

@@ -81,11 +81,11 @@ local function look_back(run)
   if not job then return end
   result:continue(job.started_wall)
   result.confinement = job.confinement or result.confinement
-  result.acceptance = job.criteria and run.on_demand.acceptance().unchecked(job.criteria)
+  if job.criteria then result:expect(job.criteria) end
   run.steps, run.job = job.steps, { steps = job.steps or {} }
   run.todo = todo.new(todo_items(run))
   result.todo = run.todo
-  for _, exchange in ipairs(run.past.exchanges) do run.on_demand.models().count(run, run.past.session.model, exchange.reply) end
+  for _, exchange in ipairs(run.past.exchanges) do result:count_request(run.past.session.model, exchange.reply) end
   take_over_steps(run)
   run.past.entries, job.todo = {}, nil -- memory may be short
 end

@@ -63,12 +63,10 @@ local state = {}
 -- Modules that only some jobs need. To load them all takes longer than an empty job does, so each is loaded when it is first used: here
 -- only, everything else is required at the top of a file.
 local on_demand = {
-  acceptance = function() return require "sba.agent.acceptance" end,
   agent = function() return require "sba.agent" end,
   ask = function() return require "sba.run.ask" end,
   gateway = function() return require "sba.gateway" end,
   http = function() return require "sba.util.http" end,
-  models = function() return require "sba.agent.models" end,
   orchestrator = function() return require "sba.run.orchestrator" end,
   past = function() return require "sba.run.past" end,
   step = function() return require "sba.run.step" end,

@@ -3,7 +3,6 @@
 -- run had of a step is looked for here alone.
 
 local confinement = require "sba.run.confinement"
-local describe = require "sba.util.words".step
 local entries = require "sba.result.entry"
 local failures = require "sba.result.failure"
 local interrupt = require "native.interrupt"
@@ -11,6 +10,7 @@ local json = require "sba.util.json"
 local network = require "sba.result.network"
 local rules = require "sba.gateway.rules"
 local secret = require "sba.util.secret"
+local words = require "sba.util.words"
 
 local steps = {}
 
@@ -66,13 +66,13 @@ end
 
 --- Adds to the error of a step that was denied something what that was.
 local function explain_denial(run, step, entry)
-  local words
+  local reason
   if step.type ~= "run_command" then
-    words = entry.error_code == "permission_denied" and closed_workspace(run)
+    reason = entry.error_code == "permission_denied" and closed_workspace(run)
   elseif entry.error_code == "step_failed" then
-    words = confinement.explain(run.record.confinement, entry.output or "", run.job_directory)
+    reason = confinement.explain(run.record.confinement, entry.output or "", run.job_directory)
   end
-  if words then entry.error = entry.error .. "; " .. words end
+  if reason then entry.error = entry.error .. "; " .. reason end
 end
 
 local function execute(run, index, step, module)
@@ -229,6 +229,17 @@ local function free_id(run, id)
   return id
 end
 
+---The numbers of the criteria that have a check, in their order.
+---@param context? sba.context
+---@return integer[]
+function steps.checks(context)
+  local numbers = {}
+  for number in ipairs(context and context.acceptance_criteria or {}) do
+    if context.checks[number] then numbers[#numbers + 1] = number end
+  end
+  return numbers
+end
+
 ---@class run.checked
 ---@field id string of the step
 ---@field verdict run.verdict
@@ -256,9 +267,15 @@ local function check(run, number)
     id = step.id, entry = entry, code = entry.error_code and failures.of_step(entry.error_code, "").code,
     verdict = {
       criterion = run.job.context.acceptance_criteria[number], met = met, verified_by = "check",
-      evidence = ("%s: %s"):format(step.id, met and ("`%s` ended with exit code 0"):format(describe(step)) or entry.error),
+      evidence = ("%s: %s"):format(step.id, met and ("`%s` ended with exit code 0"):format(words.step(step)) or entry.error),
     },
   }
+end
+
+local function unmet(failing)
+  local first, more = failing[1].verdict, #failing > 1 and ("; and %d more"):format(#failing - 1) or ""
+  local message = ("the criterion %s is not met: %s%s"):format(words.quoted(first.criterion), first.evidence, more)
+  return { code = "acceptance_unmet", message = message }
 end
 
 ---Runs all checks, so that it is known of each criterion whether it is met: the check's word alone decides.
@@ -266,17 +283,17 @@ end
 ---@param verdicts run.verdict[] of the criteria; those that have a check are replaced
 ---@param note? fun(checked: run.checked) is told of each
 ---@return run.checked[]? failing
----@return failure? failure the job's
+---@return failure? failure the job's, also where checks fail
 function steps.check_all(run, verdicts, note)
   local failing = {}
-  for _, number in ipairs(run.on_demand.acceptance().numbers(run.job.context)) do
+  for _, number in ipairs(steps.checks(run.job.context)) do
     local checked, failure = check(run, number)
     if not checked then return nil, failure end
     verdicts[number] = checked.verdict
     if note then note(checked) end
     if not checked.verdict.met then failing[#failing + 1] = checked end
   end
-  return failing
+  return failing, failing[1] and unmet(failing)
 end
 
 -- Failures of a check that say more than that the criterion is not met: what the job may not do kept it from an answer.
@@ -287,10 +304,7 @@ local own_codes <const> = { constraint_violation = true, ext_net_required = true
 ---@return failure?
 function steps.decide(run)
   local failing, failure = steps.check_all(run, run.record.acceptance)
-  if not failing then return failure end
-  if #failing == 0 then return nil end
-  failure = run.on_demand.acceptance().unmet(failing)
-  if own_codes[failing[1].code] then failure.code = failing[1].code end
+  if failing and failing[1] and own_codes[failing[1].code] then failure.code = failing[1].code end
   return failure
 end
 
