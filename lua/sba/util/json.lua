@@ -1,10 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- JSON (RFC 8259, and nothing else), read and written by lua-cjson with our patches (vendor/patches/lua-cjson). What cjson does
--- not do is here: UTF-8, an order of keys made of a schema, and where a mistake is.
+-- JSON (RFC 8259, and nothing else), read and written by lua-cjson with our patches (vendor/patches/lua-cjson). Here is what cjson
+-- does not do: UTF-8, an order of keys made of a schema, and where a mistake is.
 --
--- Values: objects are tables with string keys, arrays carry the array mark, null is json.null. A number without fraction and
--- exponent is an integer. A number that neither 64 bits nor a double hold is kept as its text (json.is_long_number), which
--- is written again as it was read. Objects and arrays keep apart even when empty.
+-- Values: objects are tables with string keys, arrays carry a mark (even empty ones), null is json.null. A number without fraction and
+-- exponent is an integer. One that neither 64 bits nor a double hold is kept as its text, and written as it was read.
 
 local cjson = require "cjson"
 local lpeg = require "lpeg"
@@ -14,7 +13,7 @@ local text = require "native.text"
 local json = { null = cjson.null }
 
 local LIMITS <const> = { size = 64 * 1024 * 1024, depth = 64, values = 1000000 }
-local OWN_DEPTH <const>, OWN_VALUES <const> = 90, 8 * 1024 * 1024 -- of what the runner has written: a job's own and what a result adds
+local OWN_DEPTH <const>, OWN_VALUES <const> = 90, 8 * 1024 * 1024 -- a job's and what a result adds
 local WRITTEN_DEPTH <const> = 200
 local SHOWN_DIGITS <const> = 40 -- of a number, in a message
 local SHOWN_NAME <const> = 60 -- bytes, likewise
@@ -28,35 +27,25 @@ codec.encode_max_depth(WRITTEN_DEPTH)
 ---@generic T: table
 ---@param list T
 ---@return T
-function json.array(list)
-  return setmetatable(list, array_mark)
-end
+function json.array(list) return setmetatable(list, array_mark) end
 
----Whether a decoded value is an array.
----@param value any
+---@param value any decoded
 ---@return boolean
-function json.is_array(value)
-  return type(value) == "table" and getmetatable(value) == array_mark
-end
+function json.is_array(value) return type(value) == "table" and getmetatable(value) == array_mark end
 
----Whether a decoded value is an object.
----@param value any
+---@param value any decoded
 ---@return boolean
 function json.is_object(value)
   local mark = type(value) == "table" and getmetatable(value)
   return mark == nil or mark and mark ~= array_mark and mark ~= long_number_mark
 end
 
----Whether a decoded value is a number that neither 64 bits nor a double hold. It can be passed on, not calculated with.
----@param value any
----@return boolean
-function json.is_long_number(value)
-  return type(value) == "table" and getmetatable(value) == long_number_mark
-end
+---@param value any decoded
+---@return boolean whether it is a number kept as its text, which cannot be calculated with
+function json.is_long_number(value) return type(value) == "table" and getmetatable(value) == long_number_mark end
 
----The JSON type of a decoded value; the Lua type of what no JSON text gives.
 ---@param value any
----@return string kind "null", "boolean", "number", "long number", "string", "array" or "object"
+---@return string kind "null", "boolean", "number", "long number", "string", "array" or "object"; else the Lua type
 function json.kind(value)
   local kind = type(value)
   if kind ~= "table" then return kind == "userdata" and value == json.null and "null" or kind end
@@ -65,12 +54,9 @@ function json.kind(value)
   return (mark == array_mark or value[1] ~= nil) and "array" or "object"
 end
 
----A value that is a table; an empty one in place of what is none.
 ---@param value any
----@return table
-function json.table_of(value)
-  return type(value) == "table" and value or {}
-end
+---@return table an empty one in place of what is none
+function json.table_of(value) return type(value) == "table" and value or {} end
 
 ---A copy of a decoded value, with its marks.
 ---@generic T
@@ -85,7 +71,6 @@ end
 
 -- Reading ---------------------------------------------------------------------------------------------------------------
 
--- What stands at a place, for people.
 local function found(bytes, offset)
   local at = offset + 1
   if at > #bytes then return "the end of the text" end
@@ -115,7 +100,7 @@ local function name_at(bytes, offset)
   return codec.encode(#name > SHOWN_NAME and text.cut(name, SHOWN_NAME) .. "..." or name)
 end
 
--- In words for people, what cjson expected and what it says it found.
+-- What cjson expected, and what it says it found.
 local expectations = {
   ["value"] = "a value", ["colon"] = "':'", ["the end"] = "the end of the text",
   ["object key string"] = "a member name in double quotes",
@@ -133,7 +118,7 @@ local findings = {
 }
 findings["invalid escape code"] = findings["unexpected end of string"]
 
--- What cjson's message says: where the mistake is, what is wrong, and a code where it is not invalid_json.
+-- Offset, words and code (default: invalid_json) of a mistake that cjson has found.
 local function read_message(bytes, message, depth, most)
   local what, how, at = message:match "^Expected (.-) but found (.-) at character (%d+)$" -- bounded: cjson's words
   if what then
@@ -156,7 +141,6 @@ local function failure_at(bytes, offset, message, code)
   }
 end
 
--- What is wrong with a text before it is read, or nil.
 local function mistake_in_bytes(bytes, max_size)
   if #bytes > max_size then return failure_at(bytes, max_size, ("larger than %d bytes"):format(max_size), "too_large") end
   if bytes:find("^\xEF\xBB\xBF") then return failure_at(bytes, 0, "begins with a byte order mark; remove it") end
@@ -168,17 +152,16 @@ end
 
 ---@class sba.json.failure
 ---@field code "invalid_json"|"too_deep"|"too_large"
----@field message string "line 3, column 13: " and what is wrong
----@field what string what is wrong, without the place
+---@field message string "line 3, column 13: expected ',' or '}', found 'x'"
+---@field what string the message without the place
 ---@field line integer from 1
 ---@field column integer in characters, from 1
 ---@field offset integer in bytes, from 0
 
----Reads a JSON text within limits. A failure's code is invalid_json, too_deep or too_large; its
----message names line and column (in characters, from 1), what was expected and what is there; offset is in bytes, from 0.
 ---@param bytes string
 ---@param limits? { size?: integer, depth?: integer, values?: integer } bytes, levels (at least 1); default 64 MiB, 64, a million
----@return any value, sba.json.failure? failure value is nil then
+---@return any value nil where there is a failure
+---@return sba.json.failure? failure
 function json.decode(bytes, limits)
   limits = limits or LIMITS
   local mistake = mistake_in_bytes(bytes, limits.size or LIMITS.size)
@@ -193,27 +176,23 @@ end
 ---Decodes JSON that the runner has written: a result, or a line of a journal.
 ---@param bytes string
 ---@return any value, sba.json.failure? failure as of decode
-function json.decode_own(bytes)
-  return json.decode(bytes, { size = #bytes, depth = OWN_DEPTH, values = OWN_VALUES })
-end
+function json.decode_own(bytes) return json.decode(bytes, { size = #bytes, depth = OWN_DEPTH, values = OWN_VALUES }) end
 
 ---Decodes JSON of a server or a model, of any size. Bytes that are not UTF-8 become U+FFFD.
 ---@param bytes string
----@return any value, table? failure as of decode
+---@return any value, sba.json.failure? failure as of decode
 function json.decode_repaired(bytes)
-  local limits = { size = #bytes }
-  local value, failure = json.decode(bytes, limits)
+  local value, failure = json.decode(bytes, { size = #bytes })
   if not failure then return value end
   local repaired, changed = text.repair(bytes)
   if not changed then return nil, failure end
-  limits.size = #repaired
-  return json.decode(repaired, limits)
+  return json.decode(repaired, { size = #repaired })
 end
 
 -- Writing ---------------------------------------------------------------------------------------------------------------
 
--- What a schema says of the order of keys, worked out once, as cjson takes it (vendor/patches/lua-cjson/13-order.patch): the
--- names in their order, the same as keys, the orders of members, and that of the elements.
+-- The order of keys of a schema, as cjson takes it (vendor/patches/lua-cjson/13-order.patch): the names in their order, the same as
+-- keys, the orders of members, and that of the elements.
 local orders <const> = setmetatable({}, { __mode = "k" })
 
 local function order_of(schema)
@@ -230,26 +209,23 @@ local function order_of(schema)
   return orders[schema]
 end
 
----Compact RFC 8259 text of a value. Tables that are marked as arrays or have a first element are arrays; others are objects. Keys come
----in the order of schema.order where given (then required, then byte order). Strings are repaired. Integers keep all digits, floats the
----shortest that reads back. Raises for what JSON cannot hold (NaN, functions, mixed keys, great depth).
+---Compact JSON of a value. Tables that are marked as arrays or have a first element are arrays; others are objects. Keys come in the
+---schema's order, then as required, then by bytes. Strings are repaired. Integers keep all digits, floats the fewest that read back. Raises
+---for what JSON cannot hold (NaN, functions, mixed keys, great depth).
 ---@param value any
----@param schema? table a JSON Schema; its order, properties and items give the order of keys, at every level. Not to be changed once used
+---@param schema? table a JSON Schema, of which order, required, properties and items count; not to be changed once used
 ---@return string
 function json.encode(value, schema)
   if value == nil then error("cannot encode: nil", 2) end
   return (text.repair(codec.encode(value, order_of(schema))))
 end
 
----A value of which the JSON text is known.
----@param known string
+---@param known string JSON
 ---@return table value that is written so
-function json.verbatim(known)
-  return setmetatable({ known }, long_number_mark)
-end
+function json.verbatim(known) return setmetatable({ known }, long_number_mark) end
 
----Adds members to the text of an object: '{"a":1' and { b = 2 } give '{"a":1,"b":2}'.
----@param head string an object with at least one member, or the end of it, not closed
+---Adds members to an object: '{"a":1' and { b = 2 } give '{"a":1,"b":2}'.
+---@param head string with at least one member, not closed; its end suffices
 ---@param members table
 ---@param schema table as of encode
 ---@return string
@@ -257,9 +233,8 @@ function json.continue(head, members, schema)
   return (text.repair(codec.encode(members, order_of(schema), head)))
 end
 
----Spreads compact JSON over lines, two spaces a level; arrays of plain values stay on one line.
 ---@param compact string as json.encode writes it
----@return string
+---@return string for people: two spaces a level; arrays of plain values stay on one line
 function json.indented(compact)
   local P, R, S, level = lpeg.P, lpeg.R, lpeg.S, 0
   local function line(change)

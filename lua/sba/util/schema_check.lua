@@ -1,12 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Checks values against JSON Schema (draft 2020-12) and puts them into their final form, in one walk.
 --
--- Keywords: type, required, properties, additionalProperties, items, enum, const, minimum, maximum, minLength, maxLength,
--- pattern, minItems, maxItems, oneOf (of parts that each require one name), default, description, examples, title; and four of our
--- own: `order` (the order of keys when written), `aliases` (another accepted name of an optional property -> its name; not both may
--- be given), `nul` (false: a string must not hold one) and `printed` (keywords for the printed form only). A pattern is limited to
--- what is a Lua pattern too, with \ for %. A schema may hold itself. An optional property that is null counts as absent, unless its
--- type says null.
+-- Keywords: type, required, properties, additionalProperties, items, enum, const, minimum, maximum, minLength, maxLength, pattern (that is
+-- a Lua pattern too, with \ for %), minItems, maxItems, oneOf (of parts that each require one name), default, description, examples, title;
+-- and four of our own: order (of keys when written), aliases (other name of an optional property -> its name; not both may be given), nul
+-- (false: a string must hold none) and printed (keywords for the printed form only). A schema may hold itself. An optional property that
+-- is null counts as absent, unless its type says null.
 
 local json = require "sba.util.json"
 local redact = require "native.secret".redact
@@ -16,8 +15,8 @@ local words = require "sba.util.words"
 local schema_check = {}
 
 local MAX_ERRORS <const> = 100
-local MAX_COUNTED <const> = 1000 -- then the walk ends, so that a large value that is all wrong is refused quickly
-local MAX_TOKEN <const> = 256 -- bytes of a name in a pointer
+local MAX_COUNTED <const> = 1000 -- then the walk ends: a large value that is all wrong is refused quickly
+local MAX_TOKEN <const> = 256 -- bytes
 
 local none <const> = {}
 
@@ -29,14 +28,10 @@ local none <const> = {}
 ---@field total integer how many were found
 ---@field limit? integer how many are looked for; default 1,000
 
----Whether no further errors are looked for.
 ---@param errors sba.schema.errors
 ---@return boolean
-function schema_check.is_enough(errors)
-  return errors.total >= (errors.limit or MAX_COUNTED)
-end
+function schema_check.is_enough(errors) return errors.total >= (errors.limit or MAX_COUNTED) end
 
----Adds an error.
 ---@param errors sba.schema.errors
 ---@param pointer string
 ---@param message string
@@ -45,19 +40,17 @@ function schema_check.refuse(errors, pointer, message)
   if #errors < MAX_ERRORS then errors[#errors + 1] = { pointer = pointer, message = message } end
 end
 
----One line for people: "/steps/3/type: expected ...". The whole document is "(job)" or what name says.
 ---@param failed sba.schema.error
----@param name? string
----@return string
+---@param name? string of the whole document; default: job
+---@return string "/steps/3/type: expected ..."
 function schema_check.line(failed, name)
   local pointer = failed.pointer == "" and "(" .. (name or "job") .. ")" or failed.pointer
   if pointer:find("[%c]") then pointer = words.quoted(pointer) end
   return pointer .. ": " .. failed.message
 end
 
----A reference token of RFC 6901. A very long name is cut.
----@param name string|integer
----@return string
+---@param name string|integer a very long one is cut
+---@return string of RFC 6901
 function schema_check.token(name)
   local token = redact(tostring(name))
   if #token > MAX_TOKEN then token = text.cut(token, MAX_TOKEN) .. "..." end
@@ -74,12 +67,8 @@ local function is_of_type(value, kind, wanted)
   return kind == wanted or wanted == "integer" and kind == "number" and math.tointeger(value) ~= nil
 end
 
----@class sba.schema.plan what an object's schema asks for, worked out once
----@field names string[] all properties, in a fixed order: those with an order first, then what is required, then the rest in byte order
----@field known table<string, true> names an object may have, aliases included
----@field absent table<string, true> properties whose absence matters: they are required, or have a default
----@field no_null table<string, true> optional properties that are absent where they are null
-
+-- What an object's schema asks for, worked out once. names: all properties, as in its order, then as required, then by bytes; sets of
+-- names: known, aliases too; absent, whose absence matters, for they are required or have a default; no_null, for which null is absence.
 local plans = setmetatable({}, { __mode = "k" })
 
 local function takes_null(property)
@@ -109,7 +98,7 @@ local function make_plan(wanted)
   return plan
 end
 
--- A walk holds the errors, the pointer it began at, and the tokens from there to the value at hand.
+-- A walk holds the errors, the pointer it began at (base), and the names from there to the value at hand (path).
 local visit
 
 local function pointer_of(walk, depth)
@@ -134,17 +123,20 @@ local function visit_member(walk, depth, value, name, key, wanted)
   value[name] = visit(walk, depth + 1, value[name], wanted)
 end
 
+local function did_you_mean(name, names)
+  local near = words.near(name, names)
+  return near and ("; did you mean %s?"):format(words.quoted(near)) or ""
+end
+
 local function refuse_unknown(walk, depth, name, plan)
   local known = {}
   for one in pairs(plan.known) do known[#known + 1] = one end
   table.sort(known)
-  local near = words.near(name, known)
-  local hint = near and ("; did you mean %s?"):format(words.quoted(near)) or ""
   walk.path[depth + 1] = name
-  fail(walk, depth + 1, "unknown field " .. words.quoted(name) .. hint)
+  fail(walk, depth + 1, "unknown field " .. words.quoted(name) .. did_you_mean(name, known))
 end
 
--- Leaves out the optional members that are null, and gives the names of those that no property names.
+-- Leaves out optional members that are null. Returns the names of unknown ones.
 local function others_in(value, plan)
   local others
   for name, member in next, value do
@@ -167,7 +159,7 @@ local function visit_others(walk, depth, value, wanted, names, plan)
   end
 end
 
--- Gives members their own names. Returns the aliases that were used, name -> alias: pointers name what was written.
+-- Returns the aliases that were used, name -> alias: pointers name what was written.
 local function rename(walk, depth, value, aliases)
   local used = none
   for alias, name in pairs(aliases) do
@@ -182,17 +174,13 @@ local function rename(walk, depth, value, aliases)
   return used
 end
 
-local function example_of(property)
-  return property and property.examples and ", such as " .. json.encode(property.examples[1]) or ""
-end
-
--- A property that the object does not have.
 local function visit_absent(walk, depth, value, name, property)
   if property and property.default ~= nil then
     value[name] = json.copy(property.default)
   else
+    local example = property and property.examples and ", such as " .. json.encode(property.examples[1]) or ""
     walk.path[depth + 1] = name
-    fail(walk, depth + 1, "is missing; expected " .. words.schema(property or none) .. example_of(property))
+    fail(walk, depth + 1, "is missing; expected " .. words.schema(property or none) .. example)
   end
 end
 
@@ -214,9 +202,8 @@ end
 
 local function visit_array(walk, depth, value, wanted)
   if #value < (wanted.minItems or 0) then mismatch(walk, depth, words.schema(wanted), value) end
-  if wanted.maxItems and #value > wanted.maxItems then
-    mismatch(walk, depth, ("at most %d elements"):format(wanted.maxItems), value)
-  end
+  local most = wanted.maxItems
+  if most and #value > most then mismatch(walk, depth, ("at most %d elements"):format(most), value) end
   for i = 1, wanted.items and #value or 0 do
     if schema_check.is_enough(walk.errors) then return end
     visit_member(walk, depth, value, i, i, wanted.items)
@@ -265,8 +252,7 @@ function visit(walk, depth, value, wanted)
   if kind == "table" or kind == "userdata" then kind = json.kind(value) end
   if kinds and kind ~= kinds and not is_of_type(value, kind, kinds) or wanted.const ~= nil and value ~= wanted.const
     or wanted.enum and not words.has(wanted.enum, value) then
-    local near = wanted.enum and kind == "string" and words.near(value, wanted.enum)
-    mismatch(walk, depth, words.schema(wanted), value, near and ("; did you mean %s?"):format(words.quoted(near)))
+    mismatch(walk, depth, words.schema(wanted), value, wanted.enum and kind == "string" and did_you_mean(value, wanted.enum))
     return value
   end
   local further = by_kind[kind]
@@ -279,18 +265,17 @@ end
 ---what is absent, nothing for null. A value with mistakes may be changed in part.
 ---@param value any
 ---@param wanted table a schema
----@param errors? sba.schema.errors to add to; with limit = 1 the walk stops at the first mistake
----@param pointer? string of the value, default "" (the whole document)
+---@param errors? sba.schema.errors to add to
+---@param pointer? string of the value, default ""
 ---@return any value, sba.schema.errors errors
 function schema_check.check(value, wanted, errors, pointer)
   errors = errors or { total = 0 }
   return visit({ errors = errors, base = pointer or "", path = {} }, 0, value, wanted), errors
 end
 
----The schema of objects with certain members and no others.
----@param members any[] names and their schemas by turns, in the order in which they are written; "name!" must be there
----@param schema? table its other keywords
----@return table schema
+---@param members any[] names and their schemas by turns, in the order of writing; "name!" is required
+---@param schema? table other keywords
+---@return table schema of objects with these members and no others
 function schema_check.object(members, schema)
   schema = schema or {}
   local order, required, properties = {}, {}, {}

@@ -1,31 +1,28 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A schema as a standard document (draft 2020-12): our own keywords are said in standard ones. An alias becomes a property of
--- its own that excludes the one it stands for; a schema that holds itself becomes a $ref.
+-- Schemas as standard documents (draft 2020-12): ours, whose own keywords are said in standard ones, and somebody else's.
 
 local json = require "sba.util.json"
 
 local schema_document = {}
 
-local DRAFT = "https://json-schema.org/draft/2020-12/schema"
-local KEYWORD_ORDER = {
+local DRAFT <const> = "https://json-schema.org/draft/2020-12/schema"
+local KEYWORDS <const> = {
   "$schema", "$id", "title", "description", "type", "const", "enum", "default", "pattern", "minLength", "maxLength", "minimum", "maximum",
   "minItems", "maxItems", "examples", "items", "required", "properties", "additionalProperties", "oneOf", "anyOf", "allOf", "not",
   "if", "then", "else", "$defs",
 }
-
-local plain_keywords = {
-  "title", "description", "const", "default", "pattern", "minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems",
-  "examples",
-}
+local in_order <const> = { order = KEYWORDS }
 
 local convert
+
+-- A part in its final order. schema: for the order of properties; default: that of keywords.
+local function written(part, schema) return json.verbatim(json.encode(part, schema or in_order)) end
 
 local function listed(values, ...)
   local list = json.array { ... }
   return table.move(values, 1, #values, #list + 1, list)
 end
 
--- An optional property may also be null.
 local function make_nullable(document)
   if document["$ref"] then return { anyOf = json.array { document, { type = "null" } } } end
   if document.type then document.type = listed(type(document.type) == "table" and document.type or { document.type }, "null") end
@@ -33,19 +30,19 @@ local function make_nullable(document)
   return document
 end
 
--- Property schemas, with those of the aliases; and the order they are written in.
+-- An alias becomes a property that refers to the one it stands for.
 local function convert_properties(wanted, pointer, above)
-  local document, ordering, required = {}, { order = wanted.order, required = wanted.required, properties = {} }, {}
+  local document, required = {}, {}
   for _, name in ipairs(wanted.required or {}) do required[name] = true end
   for name, property in pairs(wanted.properties) do
-    document[name], ordering.properties[name] = convert(property, pointer .. "/properties/" .. name, above)
-    if above.nullable and not required[name] then document[name] = make_nullable(document[name]) end
+    local part = convert(property, pointer .. "/properties/" .. name, above)
+    document[name] = written(above.nullable and not required[name] and make_nullable(part) or part)
   end
   for alias, name in pairs(wanted.aliases or {}) do
     local original = "#" .. pointer .. "/properties/" .. name
     document[alias] = { ["$ref"] = original, description = ("Another name for %s; give only one."):format(name) }
   end
-  return document, ordering
+  return written(document, wanted)
 end
 
 -- The schema of objects that have all of the names; null counts as absent.
@@ -64,51 +61,34 @@ local function exclusions(aliases, nullable)
   return excluded
 end
 
-local function convert_parts(wanted, pointer, above, document, ordering)
-  if wanted.properties then
-    document.properties, ordering.properties.properties = convert_properties(wanted, pointer, above)
-  end
-  for _, keyword in ipairs { "items", "additionalProperties" } do
-    if type(wanted[keyword]) == "table" then
-      document[keyword], ordering.properties[keyword] = convert(wanted[keyword], pointer .. "/" .. keyword, above)
-    else
-      document[keyword] = wanted[keyword]
-    end
-  end
-  if not wanted.oneOf then return end
-  document.oneOf = json.array {}
-  for i, part in ipairs(wanted.oneOf) do
+local function convert_one_of(parts, pointer, above)
+  local list = json.array {}
+  for i, part in ipairs(parts) do
     local only_required = part.required and next(part) == "required" and not next(part, "required")
-    document.oneOf[i] = only_required and has(part.required, above.nullable)
-      or convert(part, ("%s/oneOf/%d"):format(pointer, i - 1), above)
+    list[i] = only_required and has(part.required, above.nullable) or convert(part, ("%s/oneOf/%d"):format(pointer, i - 1), above)
   end
+  return list
 end
 
+-- above: the schemas that hold this one, and their pointers; to these a schema that holds itself refers.
 function convert(wanted, pointer, above)
   if above[wanted] then return { ["$ref"] = above[wanted] } end
   above[wanted] = "#" .. pointer
-  local document, ordering = {}, { order = KEYWORD_ORDER, properties = {} }
-  for _, keyword in ipairs(plain_keywords) do document[keyword] = wanted[keyword] end
+  local document = {}
+  for _, keyword in ipairs(KEYWORDS) do document[keyword] = wanted[keyword] end
   if wanted.nul == false then document.pattern = "^[^\0]*$" end
-  document.type = type(wanted.type) == "table" and listed(wanted.type) or wanted.type
-  document.enum = wanted.enum and listed(wanted.enum)
-  document.required = wanted.required and listed(wanted.required)
-  convert_parts(wanted, pointer, above, document, ordering)
+  for _, keyword in ipairs { "type", "enum", "required" } do
+    if type(wanted[keyword]) == "table" then document[keyword] = listed(wanted[keyword]) end
+  end
+  if wanted.properties then document.properties = convert_properties(wanted, pointer, above) end
+  for _, keyword in ipairs { "items", "additionalProperties" } do
+    if type(wanted[keyword]) == "table" then document[keyword] = written(convert(wanted[keyword], pointer .. "/" .. keyword, above)) end
+  end
+  if wanted.oneOf then document.oneOf = convert_one_of(wanted.oneOf, pointer, above) end
   if wanted.aliases then document.allOf = exclusions(wanted.aliases, above.nullable) end
   for keyword, value in pairs(wanted.printed or {}) do document[keyword] = value end
   above[wanted] = nil
-  return document, ordering
-end
-
-local function convert_definitions(definitions, above)
-  local document, ordering = {}, { properties = {} }
-  for name, part in pairs(definitions) do
-    local pointer = above[part]
-    above[part] = nil
-    document[name], ordering.properties[name] = convert(part, pointer:sub(2), above)
-    above[part] = pointer
-  end
-  return document, ordering
+  return document
 end
 
 ---@param wanted table a schema
@@ -116,14 +96,16 @@ end
 ---@param nullable? boolean say that optional properties may be null, for what is read
 ---@return string text indented JSON, one newline at its end
 function schema_document.print(wanted, definitions, nullable)
-  local above = { nullable = nullable }
+  local above, parts = { nullable = nullable }, {}
   for name, part in pairs(definitions or {}) do above[part] = "#/$defs/" .. name end
-  local document, ordering = convert(wanted, "", above)
-  document["$schema"] = DRAFT
-  if definitions then
-    document["$defs"], ordering.properties["$defs"] = convert_definitions(definitions, above)
+  local document = convert(wanted, "", above)
+  for name, part in pairs(definitions or {}) do
+    local reference = above[part]
+    above[part] = nil
+    parts[name], above[part] = written(convert(part, reference:sub(2), above)), reference
   end
-  return json.indented(json.encode(document, ordering)) .. "\n"
+  document["$schema"], document["$defs"] = DRAFT, definitions and parts
+  return json.indented(json.encode(document, in_order)) .. "\n"
 end
 
 -- Somebody else's -------------------------------------------------------------------------------------------------------
@@ -133,6 +115,10 @@ local BOUNDS <const> = { "minimum", "maximum", "minLength", "maxLength", "minIte
 
 local function is_scalar(value) return value ~= nil and type(value) ~= "table" end
 
+local function is_type(name) return TYPES[name] == true end
+
+local function is_string(value) return type(value) == "string" end
+
 --- The list, if each of its elements is one; else nil.
 local function list_of(list, is)
   if not json.is_array(list) or #list == 0 then return nil end
@@ -141,10 +127,6 @@ local function list_of(list, is)
   end
   return list
 end
-
-local function is_type(name) return TYPES[name] == true end
-
-local function is_string(value) return type(value) == "string" end
 
 local function properties_of(schema)
   if not json.is_object(schema.properties) then return nil end
@@ -160,8 +142,7 @@ local function others_of(schema)
   return schema.additionalProperties ~= false
 end
 
----A JSON Schema of somebody else's, as it can be checked: what cannot, or has no meaning, is left out. So no value that fits is refused;
----one that breaks only a keyword that is left out passes.
+---A foreign schema as schema_check takes it: what cannot be checked, or has no meaning, is left out. So no value that fits is refused.
 ---@param schema any of a decoded JSON document
 ---@return table
 function schema_document.read(schema)
