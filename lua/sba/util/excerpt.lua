@@ -41,7 +41,6 @@ function excerpt.join(head, tail, total, limit, hint)
   return head .. NOTE:format(total - #head - #tail, total, hint and "; " .. hint(#head) or "") .. tail
 end
 
----Shortens a text to a limit.
 ---@param bytes string UTF-8
 ---@param limit integer bytes of what is returned
 ---@param hint? fun(offset: integer): string as of join
@@ -51,7 +50,7 @@ function excerpt.of(bytes, limit, hint)
   return excerpt.join(bytes, bytes, #bytes, limit, hint), true
 end
 
----Shortens a text to a limit, to whole lines at its beginning and end. Where these are too long for that: as excerpt.of.
+---As excerpt.of, but to whole lines, unless these are too long for that.
 ---@param bytes string UTF-8
 ---@param limit integer bytes of what is returned
 ---@param hint fun(offset: integer, line?: integer): string how to read on from that byte, where that line begins
@@ -70,14 +69,11 @@ end
 ---What a terminal shows of a line in which the carriage went back: what came last.
 ---@param line string
 ---@return string
-function excerpt.overwritten(line)
-  return (text.trim_end(line, "\r"):gsub("^.*\r", ""))
-end
+function excerpt.overwritten(line) return (text.trim_end(line, "\r"):gsub("^.*\r", "")) end
 
----The last lines of a text.
 ---@param bytes string
 ---@param most integer
----@return string[] lines
+---@return string[] lines the last ones
 ---@return boolean more there are others before them
 function excerpt.last_lines(bytes, most)
   local ring, count = {}, 0
@@ -94,9 +90,8 @@ end
 local LEAST <const> = 256 -- characters; shorter words may be names or keys
 local LINE <const>, LEAST_LINES <const> = 64, 4 -- characters of a line, and lines, of base64 that is broken into lines
 
----How many bytes a base64 text encodes. Its line breaks may be escaped, as in JSON.
----@param base64 string
----@return integer
+---@param base64 string its line breaks may be escaped, as in JSON
+---@return integer bytes that it encodes
 function excerpt.base64_size(base64) return #base64:gsub("\\[rn]", ""):gsub("[^%w+/_-]", "") * 3 // 4 end
 
 --- A run without digits, or with letters of one case only, is something else and stays.
@@ -107,9 +102,8 @@ end
 
 local grammar -- made when it is first needed: that takes milliseconds
 
----A text with its base64 named instead of shown.
 ---@param words string
----@return string
+---@return string with "[base64, 300 bytes]" in place of base64
 function excerpt.without_base64(words)
   if #words < LEAST then return words end
   local letter = lpeg.R("AZ", "az", "09") + lpeg.S "+/_-" + "\\/"

@@ -6,8 +6,7 @@ local redact = require "native.secret".redact
 
 local exit = { OK = 0, FAILED = 1, REFUSED = 2, UNWRITABLE = 3, TIMEOUT = 124 }
 
---- Of a run that a signal ended: 128 and its number.
----@return integer? status nil where no signal came
+---@return integer? status 128 and the signal's number; nil where no signal came
 function exit.signalled()
   local name = interrupt.signal()
   return name and (name == "SIGINT" and 130 or 143)
@@ -16,7 +15,7 @@ end
 ---Says on stderr why the program ends.
 ---@param message string
 ---@param status integer
----@return integer status that, or the one of the signal that came
+---@return integer status that, or the signal's
 function exit.because(message, status)
   io.stderr:write("cynode-sba: ", redact(message), "\n")
   return exit.signalled() or status

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Failures of the world. They are returned; inside a room whose door catches them they may be raised.
+-- Failures of the world, returned, or raised inside a room whose door catches them.
 
 ---@overload fun(code: string, message: string, ...: any): nil, native.failure the message is a format
 local fail = setmetatable({}, {
@@ -10,10 +10,9 @@ local fail = setmetatable({}, {
 ---@param message string a format
 function fail.raise(code, message, ...) error({ code = code, message = message:format(...) }, 0) end
 
----Returns a value, or raises the failure in its place.
 ---@generic T
 ---@param value T|nil
----@param failure? native.failure
+---@param failure? native.failure raised where there is no value
 ---@return T
 function fail.check(value, failure)
   if value == nil then error(failure, 0) end

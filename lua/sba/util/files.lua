@@ -5,11 +5,10 @@ local file = require "native.file"
 
 local files = {}
 
----The entries of a directory, in byte order. Links are not followed.
 ---@param root native.root
 ---@param path string
 ---@param most integer entries that are read, whichever the file system gives first, so that a huge directory costs little
----@return native.entry[]|nil entries
+---@return native.entry[]|nil entries in byte order; links are not followed
 ---@return boolean|native.failure more whether there are more
 function files.entries(root, path, most)
   local walk <close>, failure = root:walk(path, { max_depth = 1, max_names = most })
@@ -23,15 +22,15 @@ function files.entries(root, path, most)
   return entries, walk:is_cut()
 end
 
----@class long_text: native.file.text a text of a step's result, which native.file writes into the journal a piece at a time
----@field shown string head and tail of it
----@field length integer bytes of it
+---@class long_text: native.file.text of a step's result, which native.file writes into the journal a piece at a time
+---@field shown string head and tail
+---@field length integer bytes
 ---@operator len: integer
 local long_text = {}
 long_text.__index = long_text
 files.long_text = long_text
 
----@param range native.file.text of a file, with what is shown of it; it is read once to measure it
+---@param range native.file.text of a file, which is read once to measure it
 ---@return long_text|nil text, boolean|native.failure is_utf8
 function long_text.new(range)
   local length, is_utf8 = file.append_text(range)

@@ -6,7 +6,7 @@ local lpeg = require "lpeg"
 
 local json_place = {}
 
-local OBJECT <const>, ARRAY <const> = 0x7B, 0x5B -- what they begin with
+local OBJECT <const>, ARRAY <const> = 0x7B, 0x5B -- { and [
 local P, S = lpeg.P, lpeg.S
 lpeg.setmaxstack(1024) -- json.decode allows 64 levels; each takes up to seven entries
 
@@ -23,12 +23,10 @@ local value <const> = P {
   text + list("{", text * colon * lpeg.V(1), "}") + list("[", lpeg.V(1), "]") + (1 - S ",]} \t\r\n") ^ 1,
 }
 
-local function unescaped(token)
-  return (token:gsub("~1", "/"):gsub("~0", "~"))
-end
+local function unescaped(token) return (token:gsub("~1", "/"):gsub("~0", "~")) end
 
---- Where each member of an object (its name) or each element of an array begins, by name or by index from 0. Found once, for there may
---- be many, and it may be asked for many.
+--- Where the name of each member of an object, or each element of an array, begins, by name or by index from 0. Found once: there may be
+--- many, and many may be asked for.
 local function children(self, container)
   local bytes, known = self.bytes, self.known[container]
   if known then return known end
@@ -48,11 +46,11 @@ local function children(self, container)
   return known
 end
 
----@class json_place.finder
+---@class json_place.finder positions are from 1
 local finder = {}
 finder.__index = finder
 
---- Where a pointer leads, or how far it leads; whether it leads all the way; and where the value begins. Positions from 1.
+--- Where a pointer leads, or how far; whether it leads all the way; and where the value begins.
 local function follow(self, pointer)
   local bytes, found = self.bytes, lpeg.match(space, self.bytes, 1)
   local at = found
@@ -66,17 +64,13 @@ local function follow(self, pointer)
   return found, true, at
 end
 
----Where a member's name or an element begins, for comparing; where there is none, what should hold it.
 ---@param pointer string
----@return integer
-function finder:offset(pointer)
-  return (follow(self, pointer))
-end
+---@return integer where a member's name or an element begins, or what should hold it
+function finder:offset(pointer) return (follow(self, pointer)) end
 
----Line and column of a member's name or of an element; where there is none, of what should hold it.
+---The same as line and column (in characters).
 ---@param pointer string
----@return integer line from 1
----@return integer column in characters, from 1
+---@return integer line, integer column
 function finder:place(pointer)
   local offset = follow(self, pointer) - 1
   local line, column = json.place(self.bytes, offset, self.last)
@@ -84,7 +78,7 @@ function finder:place(pointer)
   return line, column
 end
 
----The value at a pointer as it is written there: a decoded object has lost the order of its keys.
+---A value as it is written: a decoded object has lost the order of its keys.
 ---@param pointer string
 ---@return string? nil: there is none
 function finder:text(pointer)
@@ -94,8 +88,6 @@ end
 
 ---@param bytes string
 ---@return json_place.finder
-function json_place.of(bytes)
-  return setmetatable({ bytes = bytes, known = {} }, finder)
-end
+function json_place.of(bytes) return setmetatable({ bytes = bytes, known = {} }, finder) end
 
 return json_place

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Foreign text that comes in pieces, made fit to be shown and kept before its end is there: UTF-8, without secrets. The end of a piece
--- is held back while it may be the beginning of a secret or of a character.
+-- Foreign text that comes in pieces, made UTF-8 without secrets before its end is there: the end of a piece is held back while it may be
+-- the beginning of a secret or of a character.
 
 local secret = require "native.secret"
 local text = require "native.text"
@@ -8,12 +8,10 @@ local text = require "native.text"
 local live_text = {}
 live_text.__index = live_text
 
-local MOST_HELD <const> = 64 * 1024 -- bytes; a secret that goes on for longer is cut, and redacted on both sides
+local MOST_HELD <const> = 64 * 1024 -- bytes; a longer secret is cut, and redacted on both sides
 local NOTE <const> = "\n[... %d bytes left out ...]\n"
 
-function live_text.new()
-  return setmetatable({ held = "", is_cut = false }, live_text)
-end
+function live_text.new() return setmetatable({ held = "", is_cut = false }, live_text) end
 
 --- Gives out the first bytes of what is held. is_cut: they may end inside a secret. is_lost: an ending that looks like one is one.
 local function take(self, size, is_cut, is_lost)
@@ -25,9 +23,8 @@ local function take(self, size, is_cut, is_lost)
   return (text.repair(secret.redact(bytes, cut)))
 end
 
----Adds a piece.
 ---@param bytes string
----@param missing? integer bytes that are left out before it
+---@param missing? integer bytes that are left out before them
 ---@return string shown what can be shown now
 function live_text:add(bytes, missing)
   local before = ""
@@ -41,10 +38,7 @@ function live_text:add(bytes, missing)
   return before .. take(self, settled, is_cut)
 end
 
----What is still held, at the end.
----@return string
-function live_text:finish()
-  return take(self, #self.held, false)
-end
+---@return string shown what is still held
+function live_text:finish() return take(self, #self.held, false) end
 
 return live_text

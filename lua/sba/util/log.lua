@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The log, on stderr: one event a line, as JSON or, on a terminal, as text (terminal.lua). A reader that is slow or gone
--- never stops the job: lines it does not read in time are dropped and counted, and the count is logged when it reads again.
+-- The log, on stderr: one event a line, as JSON or, on a terminal, as text (terminal.lua). A reader that is slow or gone never stops
+-- the job: lines that it does not read in time are dropped, and their count is logged when it reads again.
 
 local file = require "native.file"
 local interrupt = require "native.interrupt"
@@ -13,35 +13,28 @@ log.__index = log
 
 local STDERR <const> = 2
 local TIMEOUT <const> = 1 -- seconds without progress until a line is dropped; then none until something is read
-local SLOWEST <const> = 2 -- seconds that a reader may take for one line
+local SLOWEST <const> = 2 -- seconds for one line
 local INTERVAL <const> = 1 -- seconds from the first output to the first event, and from one to the next
 local MOST <const> = 4096 -- bytes in one event: the last ones
--- The order of an event's own fields, which follow ts, level, event, job_id, task_id and version.
+-- Of an event's own fields, which follow ts, level, event, job_id, task_id and version.
 local fields_schema <const> = { order = { "step", "steps", "id", "type", "check", "what", "status", "duration_ms", "exit_code" } }
-
----@class log.options
----@field format "json"|"text"|"auto"
----@field environment table<string, string>
----@field follow? boolean all output of steps and models is told; with "auto" as text
----@field terminal fun(): table gives util.terminal, which only a log for people needs
 
 ---@class log
 ---@field view log.view
 ---@field follow? boolean
----@field observer? fun(level: string, event: string, fields: table) hears of every event
----@field trace_id? string
+---@field observer? fun(level: string, event: string, fields: table) gets every event
 
 ---@class log.view how the log is written
----@field TAIL integer bytes: how much of a failed step's output step.finished is to have
+---@field TAIL integer bytes of a failed step's output that step.finished is to have
 ---@field identify fun(self, job_id: string, task_id: string, trace_id?: string)
 ---@field event fun(self, level: string, event: string, fields: table)
----@field output fun(self, text: string, kind: string, fields: fun(): table) what a step or a model says while it runs
+---@field output fun(self, text: string, kind: string, fields: fun(): table) of a step or a model while it runs
 ---@field end_output fun(self)
 ---@field tick fun(self)
----@field missed fun(self, count: integer): string what stands for so many lines that were not read in time
+---@field missed fun(self, count: integer): string says that so many lines were not read in time
 ---@field answer fun(self, answer?: string) the final answer of a model, which people are shown with the job's end
 
--- The log as JSON lines. What runs says becomes events: seldom, the last of it, what is left out counted; or, with --follow, all.
+-- The log as JSON lines. Output becomes events: seldom, and the last of it, what is left out counted; or, with --follow, all.
 ---@class json_lines: log.view
 local json_lines = { TAIL = 4096 }
 json_lines.__index = json_lines
@@ -85,8 +78,7 @@ function json_lines:end_output()
   self.pending, self.left_out, self.not_before = "", 0, nil
 end
 
---- Writes a line (or, on a terminal, part of the view), or drops it. Once the reader takes lines again, they begin with how many it did
---- not take.
+--- Writes a line (or, on a terminal, part of the view), or drops it. The first that is read again begins with how many were not.
 local function write(self, bytes)
   local dropped = self.dropped
   if dropped > 0 then bytes = self.view:missed(dropped) .. bytes end
@@ -95,8 +87,8 @@ local function write(self, bytes)
   self.timeout, self.dropped = all and TIMEOUT or 0, all and 0 or dropped + 1
 end
 
---- Opens the log.
----@param options log.options
+---@param options { format: "json"|"text"|"auto", environment: table<string, string>, follow?: boolean, terminal: fun(): table } follow: all
+---output is shown, with "auto" as text; terminal: gives util.terminal, which only a log for people needs
 ---@return log
 function log.new(options)
   local columns = options.format ~= "json" and file.terminal_columns(STDERR) or nil
@@ -117,13 +109,12 @@ end
 
 --- Every line names the trace from here on.
 ---@param trace_id string 32 hex digits
----@param observer? fun(level: string, event: string, fields: table) hears of every event
+---@param observer? fun(level: string, event: string, fields: table)
 function log:observe(trace_id, observer)
   self.trace_id, self.observer = trace_id, observer
   self:identify(self.job_id, self.task_id)
 end
 
---- Logs an event.
 ---@param level "debug"|"info"|"warning"|"error"
 ---@param event string "step.started"
 ---@param fields? table of the event's own, which becomes the log's

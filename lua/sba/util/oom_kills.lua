@@ -6,11 +6,11 @@ local file = require "native.file"
 local LARGEST <const> = 64 * 1024 -- bytes of /proc/self/cgroup
 local MOST_COUNTED <const> = 4096 -- bytes of a file that counts
 
-local counter -- its path, once it was looked for; false: nothing counts
+local counter -- a path, once it was looked for; false: nothing counts
 
 local function kills_in(path) return (file.read(path, MOST_COUNTED) or ""):match "\noom_kill (%d+)" end
 
---- A line of /proc/self/cgroup is `NUMBER:CONTROLLERS:PATH`, for cgroup v2 `0::PATH`. A container may see its cgroup as the root, while
+--- Lines of /proc/self/cgroup are `NUMBER:CONTROLLERS:PATH`, for cgroup v2 `0::PATH`. A container may see its cgroup as the root where
 --- the line has the host's path.
 local function find()
   for line in (file.read("/proc/self/cgroup", LARGEST) or ""):gmatch "[^\n]+" do
@@ -24,8 +24,7 @@ local function find()
   return false
 end
 
----Counts in the runner's cgroup, which in a container is the container's; 0 where nothing counts.
----@return integer
+---@return integer in the runner's cgroup, which in a container is the container's; 0 where nothing counts
 return function()
   if counter == nil then counter = find() end
   return counter and tonumber(kills_in(counter)) or 0

@@ -1,43 +1,39 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Foreign text made fit for a terminal: what could move the cursor, change colours or turn the direction of writing is
--- shown, not done.
+-- Foreign text made fit for a terminal: what could move the cursor, change colours or turn the direction of writing is named instead.
 
 local secret = require "native.secret"
 local text = require "native.text"
 
 local printable = {}
 
---- Whether a character does something to a terminal instead of standing there.
 local function acts(code)
   return code < 0x20 or (code >= 0x7f and code < 0xa0) or (code >= 0x200b and code <= 0x200f)
     or (code >= 0x2028 and code <= 0x202e) or (code >= 0x2060 and code <= 0x206f) or code == 0xfeff or code == 0x61c
     or (code >= 0xe0000 and code <= 0xe007f)
 end
 
-local function shown(character)
+local function name_of(character)
   local code = utf8.codepoint(character)
   if not acts(code) then return nil end
   return code < 0x100 and ("\\x%02x"):format(code) or ("\\u{%x}"):format(code)
 end
 
---- Text of several lines with what acts named instead; line ends and tabs stay.
+---Line ends and tabs stay.
 ---@param utf8_text string
 ---@param form string of a name, for string.format: "<%s>"
 ---@return string
 function printable.replace(utf8_text, form)
   local function named(character)
-    local name = shown(character)
+    local name = name_of(character)
     return name and form:format(name)
   end
   -- ASCII that acts, then all else: most text is plain, and calls nothing.
   return (utf8_text:gsub("[\0-\8\11-\31\127]", named):gsub("[\xc2-\xf4][\x80-\xbf]+", named))
 end
 
---- Text from outside as one line of UTF-8 that a terminal shows as it is, without secrets; runs of line ends and tabs become
---- a space.
 ---@param bytes string
 ---@param limit? integer bytes; what is longer is cut, and ends in "..."
----@return string
+---@return string one line of UTF-8 without secrets; runs of line ends and tabs become a space
 function printable.line(bytes, limit)
   local one = text.repair(secret.redact(bytes)):gsub("[\r\n\t]+", " ")
   local line = printable.replace(one, "%s")
@@ -46,10 +42,9 @@ end
 
 local escapes = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ['"'] = '\\"', ["\\"] = "\\\\" }
 
---- A string in quotes, as Lua's source has it; UTF-8 stands as it is. Past limit bytes it is cut, and says so.
 ---@param bytes string
----@param limit integer
----@return string
+---@param limit integer bytes; what is longer is cut, and says so
+---@return string in quotes, as Lua's source has it, but for UTF-8
 function printable.quoted(bytes, limit)
   local kept = #bytes > limit and text.cut(bytes, limit) or bytes
   local more = #bytes > #kept and (" ... %d bytes more"):format(#bytes - #kept) or ""

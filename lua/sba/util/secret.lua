@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The runner's secrets: the agent's token for the gateway, the API key for models, and the passwords in URLs of the environment.
--- They are redacted in text from outside, where it comes in; only this module knows token and key.
+-- The environment and the secrets in it: the agent's token for the gateway, the API key for models, the passwords in URLs. They are
+-- redacted in text from outside; only this module knows token and key.
 
 local file = require "native.file"
 local identity = require "native.identity"
@@ -9,7 +9,7 @@ local native_text = require "native.text"
 
 local secret = {}
 
-local LARGEST_TOKEN <const> = 8 * 1024 -- bytes, as much as servers take in a header
+local LARGEST_TOKEN <const> = 8 * 1024 -- bytes that servers take in a header
 
 -- URLs that commands use too.
 local proxies <const> = {
@@ -21,14 +21,12 @@ local own_urls <const> = {
   SBA_API_EGRESS_URL = true, OPENAI_BASE_URL = true, SBA_MCP_GATEWAY_URL = true, MCP_GATEWAY_PROXY_URL = true,
   MCP_GATEWAY_URL = true, OTEL_EXPORTER_OTLP_ENDPOINT = true, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT = true,
 }
--- Headers for the collector of traces, which may hold its key. The first that is set wins.
+-- Headers for the collector of traces, which may hold its key.
 local otlp_variables <const> = { "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS" }
 
-local function is_own_url(name)
-  return own_urls[name] or name:find("^ORCHESTRATOR_") ~= nil
-end
+local function is_own_url(name) return own_urls[name] or name:find("^ORCHESTRATOR_") ~= nil end
 
----The first of several variables that is set; an empty one counts as not set.
+---The first of several variables that is set and not empty.
 ---@param environment table<string, string>
 ---@param names string[]
 ---@return string? value, string? name
@@ -39,18 +37,12 @@ function secret.first_set(environment, names)
   end
 end
 
----@class secret.token given in a file that one variable names, or in another variable itself; the file wins
----@field file_variable string
----@field variable string
----@field what string
----@field unused string what is not done without it
----@field value? string
----@field path? string
----@field failure? native.failure why it cannot be had though a file is named
----@type secret.token, secret.token
-local agent_token, api_key = {
+-- Each is in a file that one variable names, or in another variable; the file wins. secret.take adds value, path and failure: why it
+-- cannot be had though a file is named.
+local agent_token <const> = {
   file_variable = "SBA_MCP_TOKEN_FILE", variable = "SBA_MCP_TOKEN", what = "the agent's token", unused = "the gateway is not used",
-}, {
+}
+local api_key <const> = {
   file_variable = "SBA_API_KEY_FILE", variable = "OPENAI_API_KEY", what = "the API key", unused = "OPENAI_BASE_URL is not used",
 }
 local otlp_headers
@@ -70,7 +62,6 @@ local function read_token(path, what)
   return bytes
 end
 
----@param token secret.token
 local function take_token(environment, token)
   local value, path = environment[token.variable] or "", environment[token.file_variable] or ""
   if value ~= "" then
@@ -96,7 +87,7 @@ local function user_info(url)
   return found ~= "" and found or nil
 end
 
---- Adds the password of a URL as it stands there and decoded. A user name without one counts as a password.
+--- As it stands there and decoded. A user name without a password counts as one.
 local function take_password(url, variable)
   local found = user_info(url)
   if not found then return end
@@ -124,8 +115,8 @@ local function take_headers(value)
   end
 end
 
----Takes the secrets of the environment, once, before anything is logged. Token and key leave the table; they and the runner's own
----URLs leave the process's environment too, where children could read it in /proc. Blanks around those URLs are taken off.
+---Takes the secrets of the environment, once, before anything is logged. Token and key leave the table; they and the runner's own URLs
+---leave the process's environment too, which children could read in /proc. Blanks around those URLs go.
 ---@param environment table<string, string>
 ---@return string[] warnings for the log, one sentence each
 function secret.take(environment)
@@ -145,9 +136,8 @@ function secret.take(environment)
   return warnings
 end
 
----The environment without URLs of the runner's own that hold a password: what a command may have.
 ---@param environment table<string, string>
----@return table<string, string>
+---@return table<string, string> without the runner's own URLs that hold a password
 function secret.for_commands(environment)
   local result = {}
   for name, value in pairs(environment) do
@@ -156,24 +146,23 @@ function secret.for_commands(environment)
   return result
 end
 
----The agent's token, for the gateway only.
+---For the gateway only.
 ---@return string? token nil if there is none
----@return native.failure? failure if one was named and cannot be had
+---@return native.failure? failure where a file is named and cannot be read
 function secret.agent_token() return agent_token.value, agent_token.failure end
 
----The API key, for OPENAI_BASE_URL only.
+---For OPENAI_BASE_URL only.
 ---@return string? key nil if there is none
----@return native.failure? failure if one was named and cannot be had
+---@return native.failure? failure where there is one that cannot be used
 function secret.api_key()
   if not api_key.value or api_key.value:find "^[\x21-\x7E]+$" then return api_key.value, api_key.failure end
   return nil, { code = "invalid_token", message = "the API key has characters that a header cannot carry" }
 end
 
----@return string? headers for the collector of traces, as the environment has them
+---@return string? headers for the collector of traces
 function secret.otlp_headers() return otlp_headers end
 
----The files that hold token and key.
----@return { path: string, what: string }[]
+---@return { path: string, what: string }[] that hold token and key
 function secret.files()
   local list = {}
   for _, token in ipairs { agent_token, api_key } do
@@ -182,7 +171,7 @@ function secret.files()
   return list
 end
 
--- Fields of ours that hold no text from outside. So do enumerations, which their schema tells.
+-- Fields of ours that, like enumerations, hold no text from outside.
 local own_fields <const> = {
   id = true, job_id = true, task_id = true, type = true, protocol_version = true, error_code = true, started_at = true,
   finished_at = true, signal = true, action = true, mode = true, sha256 = true,
@@ -213,17 +202,15 @@ local function clean(value, schema)
   return value
 end
 
----Redacts a value from outside, tables in place. Where a schema describes an object, its keys, its enumerations and its
----identifiers are ours and stay; elsewhere keys are redacted too.
+---Redacts a value from outside, tables in place. Where a schema describes an object, its keys, enumerations and ids are ours and stay;
+---elsewhere keys are redacted too.
 ---@generic T
 ---@param value T
 ---@param schema? table
 ---@return T
-function secret.clean(value, schema)
-  return native.is_known() and clean(value, schema) or value
-end
+function secret.clean(value, schema) return native.is_known() and clean(value, schema) or value end
 
----Text from outside without secrets; `cut` says at which ends the caller cut it. src/core/text/secret.h has the details.
+---cut: at which ends the caller cut the text. src/core/text/secret.h has the details.
 ---@type fun(text: string, cut?: "none"|"start"|"end"|"both"): string
 secret.redact = native.redact
 

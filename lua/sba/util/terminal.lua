@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The log for people: a line for each step. Where the log follows the output, as it does on a terminal, all of it stands between these
--- lines, indented.
+-- The log for people: a line for each step, and, where the log follows the output, as on a terminal, all of it between them, indented.
 
 local excerpt = require "sba.util.excerpt"
 local printable = require "sba.util.printable"
@@ -13,15 +12,14 @@ terminal.__index = terminal
 local LONGEST_MESSAGE <const> = 2048 -- bytes
 local LONGEST_ANSWER <const> = 64 * 1024 -- bytes of a final answer
 local TAIL_LINES <const> = 20 -- of a failed step's output
-local LONGEST_SEQUENCE <const> = 64 -- bytes at the end that may be half of a control sequence
+local LONGEST_SEQUENCE <const> = 64 -- bytes of a control sequence
 local INDENT <const> = "    " -- of output
 
--- On a terminal, and elsewhere.
+-- On a terminal, and elsewhere:
 local signs <const> = { success = "✓", failure = "✗", timeout = "✗", skipped = "-", more = "…", begun = "▸" }
 local names <const> = { success = "ok", failure = "FAILED", timeout = "TIMEOUT", skipped = "-", more = "...", begun = ">" }
 local colours <const> = { success = "32", failure = "31", timeout = "31", skipped = "2", warning = "33", error = "31" }
 
---- A view that writes through write.
 ---@param write fun(bytes: string)
 ---@param columns? integer of the terminal; nil: no terminal
 ---@param environment table<string, string>
@@ -42,7 +40,7 @@ function terminal:painted(kind, text)
   return ("\27[%sm%s\27[0m"):format(colours[kind], text)
 end
 
---- Which step it is. How many there will be is known of a direct job only.
+--- How many steps there will be is known of a direct job only.
 local function place(step)
   if not step.step then return step.type end
   return ("step %d%s  %s"):format(step.step, step.steps and " of " .. step.steps or "", step.check and "check" or step.type)
@@ -55,12 +53,9 @@ function terminal:step_line(mark, kind, step, elapsed)
   self:print(nil, self:painted(kind, mark) .. " " .. table.concat(line, "  "))
 end
 
---- A line of output as it stands there: without colours, and with its other control sequences named.
-local function plain(line)
-  return printable.line((line:gsub("\27%[[%d;:]*[mK]", "")))
-end
+--- A line of output without colours, its other control sequences named.
+local function plain(line) return printable.line((line:gsub("\27%[[%d;:]*[mK]", ""))) end
 
---- What a step, or a model, has said while it runs.
 ---@param text string UTF-8, without secrets
 function terminal:output(text)
   if not self.follow then return end
@@ -74,20 +69,16 @@ function terminal:output(text)
   if #parts > 0 then self.write(table.concat(parts)) end
 end
 
---- Ends the output of what ran.
 function terminal:end_output()
   if self.rest ~= "" or self.in_line then self:output("\n") end
 end
 
---- Says that parts of the view were not read in time; one of them may have been torn where it was coloured.
----@param count integer
----@return string
+--- One of the missed parts may have been torn where it was coloured.
 function terminal:missed(count)
   local start = self.colour and "\27[0m\n" or ""
   return ("%s[%s %d parts of the log were left out because they were not read in time]\n"):format(start, self.marks.more, count)
 end
 
---- Writes a whole line.
 function terminal:print(kind, line)
   if self.in_line then self:end_output() end
   self.write(self:painted(kind, line) .. "\n")
@@ -97,12 +88,10 @@ function terminal:message(kind, message)
   self:print(kind, "  " .. printable.line(message, LONGEST_MESSAGE))
 end
 
---- A text of several lines, whole.
 function terminal:text(text)
   for _, line in excerpt.lines(text) do self:print(nil, INDENT .. printable.line(line)) end
 end
 
---- The last lines of what a failed step had printed.
 function terminal:tail(text)
   local list, more = excerpt.last_lines(text, TAIL_LINES)
   if more then self:print("skipped", INDENT .. self.marks.more) end
@@ -129,9 +118,8 @@ events["step.finished"] = function(self, step)
   if step.output_tail and not self.follow then self:tail(step.output_tail) end
 end
 
--- What a step asks a model is the step's.
 events["model.request"] = function(self, request)
-  if self.in_step or not self.follow then return end
+  if self.in_step or not self.follow then return end -- what a step asks a model is the step's
   self:step_line(self.marks.begun, "running", { type = "model", what = request.model })
 end
 
@@ -159,8 +147,7 @@ events["step.interrupted"] = function(self, step)
   if step.output_tail then self:tail(step.output_tail) end
 end
 
---- Shows an event, as log:event. Of those that have no words of their own people see only what they should worry about:
---- "warning: report failed: connection refused"
+--- Of events without words of their own people see only what they should worry about: "warning: report failed: connection refused"
 function terminal:event(level, event, fields)
   if events[event] then return events[event](self, fields) end
   if level ~= "warning" and level ~= "error" then return end

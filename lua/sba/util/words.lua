@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Values, names and schemas in words, for messages of one line.
+-- Values, names, schemas and steps in words, for messages of one line.
 
 local json = require "sba.util.json"
 local lpeg = require "lpeg"
@@ -8,20 +8,16 @@ local text = require "native.text"
 
 local words = {}
 
-local SHOWN = 60 -- most bytes of a value or name in a message
+local SHOWN <const> = 60 -- bytes of a value or name in a message
 
 local function shortened(bytes)
   bytes = redact(bytes)
-  if #bytes <= SHOWN then return bytes end
-  return text.cut(bytes, SHOWN) .. "..."
+  return #bytes <= SHOWN and bytes or text.cut(bytes, SHOWN) .. "..."
 end
 
----A name or text, quoted and cut for a message.
----@param value string
----@return string
-function words.quoted(value)
-  return (json.encode(shortened(value)):gsub("\x7F", "\\u007f"))
-end
+---@param value string a name or text
+---@return string quoted and cut
+function words.quoted(value) return (json.encode(shortened(value)):gsub("\x7F", "\\u007f")) end
 
 local type_names = {
   string = "a string", integer = "an integer", number = "a number", boolean = "true or false", array = "an array", object = "an object",
@@ -37,16 +33,15 @@ function words.list(list, conjunction)
 end
 
 ---@param values any[]
----@return string each as JSON: '"a", "b" or 1'
+---@return string '"a", "b" or 1'
 function words.alternatives(values)
   local list = {}
   for i, value in ipairs(values) do list[i] = json.encode(value) end
   return words.list(list, "or")
 end
 
----A value in words, shortened.
 ---@param value any
----@return string
+---@return string "the number 1", "an array of 3"
 function words.value(value)
   local kind = json.kind(value)
   if kind == "string" then return value == "" and "an empty string" or "the string " .. words.quoted(value) end
@@ -58,9 +53,8 @@ function words.value(value)
   return kind == "object" and "an object" or json.encode(value)
 end
 
----What a schema takes.
----@param wanted table
----@return string
+---@param wanted table a schema
+---@return string what it takes: "an integer from 1"
 function words.schema(wanted)
   if wanted.const ~= nil then return json.encode(wanted.const) end
   if wanted.enum then return (#wanted.enum > 1 and "one of " or "") .. words.alternatives(wanted.enum) end
@@ -83,9 +77,7 @@ end
 ---@param count integer
 ---@param noun string in the singular
 ---@return string "1 file", "2 files"
-function words.counted(count, noun)
-  return ("%d %s%s"):format(count, noun, count == 1 and "" or "s")
-end
+function words.counted(count, noun) return ("%d %s%s"):format(count, noun, count == 1 and "" or "s") end
 
 local MINUTE <const>, HOUR <const> = 60000, 3600000 -- milliseconds
 
@@ -99,6 +91,21 @@ function words.duration(ms)
   return ("%d h %02d min"):format(ms // HOUR, ms % HOUR // MINUTE)
 end
 
+---Not os.time, which takes a time for a local one.
+---@param year integer|string this and the others may be digits
+---@param month integer|string from 1
+---@param day integer|string from 1
+---@param hour integer|string
+---@param minute integer|string
+---@param second number|string
+---@return number seconds since 1970-01-01, in UTC
+function words.utc(year, month, day, hour, minute, second)
+  year, month = math.tointeger(year), math.tointeger(month)
+  if month <= 2 then year, month = year - 1, month + 12 end -- the year begins in March, so that a leap day is its last
+  local days = 365 * year + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5 + day - 719469
+  return days * 86400 + hour * 3600 + minute * 60 + second
+end
+
 ---@param bytes integer
 ---@return string "12 bytes", "3.4 KiB"
 function words.size(bytes)
@@ -107,32 +114,6 @@ function words.size(bytes)
     value, unit = value / 1024, unit + 1
   end
   return unit == 0 and words.counted(bytes, "byte") or ("%.1f %s"):format(value, units[unit])
-end
-
-local outcomes <const> = {
-  { "success", "succeeded" }, { "failure", "failed" }, { "timeout", "timed out" }, { "interrupted", "interrupted" },
-  { "running", "running" }, { "skipped", "skipped" },
-}
-
----How the steps of a job ended, in the log and in the report.
----@param counts table<string, integer> by status
----@return string "7 steps: 6 succeeded, 1 failed"
-function words.outcomes(counts)
-  local total, list = 0, {}
-  for _, outcome in ipairs(outcomes) do
-    local count = counts[outcome[1]] or 0
-    if count > 0 then list[#list + 1] = ("%d %s"):format(count, outcome[2]) end
-    total = total + count
-  end
-  return words.counted(total, "step") .. (total > 0 and ": " .. table.concat(list, ", ") or "")
-end
-
----The program of a run_command and its arguments, of which there may be millions: too many for table.unpack.
----@param arguments { argv?: string[], command?: string, args?: string[] }
----@return string[]
-function words.command(arguments)
-  local args = arguments.args or {}
-  return arguments.argv or table.move(args, 1, #args, 2, { arguments.command })
 end
 
 ---@param list any[]
@@ -145,7 +126,7 @@ function words.has(list, wanted)
   return false
 end
 
--- Letters that must be changed to make one word of the other; given up past limit.
+-- How many letters must be changed to make one word of the other; more than limit: not counted.
 local function distance(a, b, limit)
   if math.abs(#a - #b) > limit then return limit + 1 end
   local row = {}
@@ -162,12 +143,9 @@ local function distance(a, b, limit)
   return row[#b]
 end
 
----A name without its case, blanks, "_" and "-".
 ---@param name string
----@return string
-function words.plain(name)
-  return (name:lower():gsub("[_%- ]", ""))
-end
+---@return string without its case, blanks, "_" and "-"
+function words.plain(name) return (name:lower():gsub("[_%- ]", "")) end
 
 local function only_longer(name, names)
   local found
@@ -180,11 +158,10 @@ local function only_longer(name, names)
   return found
 end
 
----The one of names that is meant by a name that is not among them: the same but for case and underscores, at most two letters away, or
----the only one that begins with it and goes on after an underscore (timeout, timeout_seconds).
----@param name string
+---@param name string that is not among names
 ---@param names any[] what is not a string is ignored
----@return string?
+---@return string? one that is the same but for case and underscores, or at most two letters away, or the only one that begins with it and
+---goes on after an underscore (timeout, timeout_seconds)
 function words.near(name, names)
   if #name > 64 then return nil end
   local plain, best, best_distance = words.plain(name), nil, math.min(2, #name // 2) + 1
@@ -197,11 +174,34 @@ end
 
 -- Steps -----------------------------------------------------------------------------------------------------------------
 
-local LONGEST <const> = 200 -- characters
-local MOST_FILES <const> = 3 -- of a diff
-local MOST_DIFF <const> = 256 * 1024 -- bytes of a diff that are looked at
+local outcomes <const> = {
+  { "success", "succeeded" }, { "failure", "failed" }, { "timeout", "timed out" }, { "interrupted", "interrupted" },
+  { "running", "running" }, { "skipped", "skipped" },
+}
 
---- A word as a shell takes it. is_first: with a "=" it would be a variable.
+---@param counts table<string, integer> of steps, by status
+---@return string "7 steps: 6 succeeded, 1 failed"
+function words.outcomes(counts)
+  local total, list = 0, {}
+  for _, outcome in ipairs(outcomes) do
+    local count = counts[outcome[1]] or 0
+    if count > 0 then list[#list + 1] = ("%d %s"):format(count, outcome[2]) end
+    total = total + count
+  end
+  return words.counted(total, "step") .. (total > 0 and ": " .. table.concat(list, ", ") or "")
+end
+
+---@param arguments { argv?: string[], command?: string, args?: string[] } of a run_command; args may be too many for table.unpack
+---@return string[] argv
+function words.command(arguments)
+  local args = arguments.args or {}
+  return arguments.argv or table.move(args, 1, #args, 2, { arguments.command })
+end
+
+local LONGEST <const> = 200 -- characters
+local MOST_FILES <const>, MOST_DIFF <const> = 3, 256 * 1024 -- of a diff, and bytes of it that are looked at
+
+--- is_first: with a "=" it would be a variable.
 local function shell_word(word, is_first)
   if word:find("^[%w%-_./:=@,+%%]+$") and not (is_first and word:find("=", 1, true)) then return word end
   return "'" .. word:gsub("'", [['\'']]) .. "'"
@@ -217,7 +217,7 @@ local name = lpeg.C((1 - lpeg.S "\t\r\n") ^ 1)
 local named = lpeg.C(lpeg.P "--- " + "+++ ") * name + "*** " * lpeg.R "AZ" * lpeg.R "az" ^ 1 * " File: " * lpeg.Cc "" * name
 local lines_with_names = lpeg.Ct((lpeg.Ct(named) ^ -1 * (1 - lpeg.P "\n") ^ 0 * "\n") ^ 0)
 
---- The files that a diff names, as far as they stand at its beginning: "src/a.c, src/b.c and 3 more".
+--- The files that the beginning of a diff names: "src/a.c, src/b.c and 3 more".
 local function files_of(diff)
   local names, seen, old = {}, {}, nil
   for _, line in ipairs(lpeg.match(lines_with_names, text.cut(diff, MOST_DIFF) .. "\n")) do
@@ -234,10 +234,9 @@ local function files_of(diff)
   return table.concat(names, ", ", 1, math.min(#names, MOST_FILES)) .. (more > 0 and (" and %d more"):format(more) or "")
 end
 
----A short text, and whether it is cut shows at its end; valid UTF-8 as the job is.
----@param step { type: string, arguments: table }
+---@param step { arguments: table }
 ---@param is_whole? boolean not cut
----@return string
+---@return string what it is about: its command line, pattern or path
 function words.step(step, is_whole)
   local arguments = step.arguments
   local what = arguments.shell or (arguments.argv or arguments.command) and command_line(arguments)
@@ -246,21 +245,6 @@ function words.step(step, is_whole)
   what = redact(what)
   if is_whole or not utf8.offset(what, LONGEST + 2) then return what end
   return what:sub(1, utf8.offset(what, LONGEST) - 1) .. "…"
-end
-
----Seconds since 1970-01-01 of a time of the Gregorian calendar in UTC: os.time takes it for a local one.
----@param year integer|string each may be a number in digits
----@param month integer|string from 1
----@param day integer|string from 1
----@param hour integer|string
----@param minute integer|string
----@param second number|string
----@return number seconds since 1970-01-01, in UTC
-function words.utc(year, month, day, hour, minute, second)
-  year, month = math.tointeger(year), math.tointeger(month)
-  if month <= 2 then year, month = year - 1, month + 12 end -- the year begins in March, so that a leap day is its last
-  local days = 365 * year + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5 + day - 719469
-  return days * 86400 + hour * 3600 + minute * 60 + second
 end
 
 return words
