@@ -60,13 +60,6 @@ local function watch(run)
   return true
 end
 
---- The time counts from the moment the first byte of the job was read.
-local function set_deadline(run)
-  run.deadline = run.record.began + run.job.constraints.max_runtime_seconds
-  interrupt.set_deadline(math.max(0, run.deadline - interrupt.now()))
-  ending.deadline(run.deadline)
-end
-
 local function has_context(directory)
   local opened <close> = directory and workspace.open(directory) or nil
   return opened ~= nil and (opened:stat("context") or opened:stat("requirements.md")) ~= nil
@@ -102,7 +95,7 @@ local function validate(run)
   if context then
     job.context, job.persona = context, secret.clean(job.persona, {})
   end
-  set_deadline(run)
+  run:set_deadline(run.record.began + job.constraints.max_runtime_seconds) -- since its first byte was read
   run.bytes = nil
   return true
 end

@@ -118,11 +118,7 @@ end
 --- Confines commands from here on. Returns whether what could not be kept apart can be helped.
 local function confine(run)
   run.job_directory = run.result_directory and real_path(run.result_directory)
-  local state, failure, can_be_helped = confinement.begin {
-    mode = run.settings.confine, environment = run.environment, workspace = run.workspace:path(),
-    artifacts = run.artifacts and run.artifacts:path(), job_directory = run.job_directory,
-    secret_files = secret.files(), steps = run.steps, checks = run.record.acceptance,
-  }
+  local state, failure, can_be_helped = confinement.begin(run)
   if not state then error(failure) end
   if state.partial or state.writes == "none" then run.lock:guard() end
   run.record.confinement = state

@@ -18,12 +18,10 @@ local NAME <const> = "$CYNODE_ARTIFACTS_DIR"
 local IN_BRACES <const> = "${CYNODE_ARTIFACTS_DIR}"
 local STICKY <const> = tonumber("1000", 8)
 
-local function warn(run, fields)
-  run.log:event("warning", "artifacts.failed", fields)
-end
+local function warn(run, fields) run.log:event("warning", "artifacts.failed", fields) end
 
---- The permission bits that artifacts get. If the group, or everybody, may write the directory above, they may delete artifacts too:
---- a node that gave the job directory to another user can then remove all of it.
+--- The permission bits that artifacts get: who may write the directory above may delete them too. So a node that gave the job directory
+--- to another user can remove all of it.
 local function shared_bits(path)
   local above <close> = workspace.open(path .. "/..")
   local status = above and above:stat "."
@@ -33,7 +31,7 @@ local function shared_bits(path)
   return group | others
 end
 
---- Makes the directory that the environment names, or artifacts/ next to the result, or a temporary one where that goes to stdout.
+--- Makes the directory that the environment names, or artifacts/ next to the result; where that goes to stdout, a temporary one.
 local function make(run)
   local path = first_set(run.environment, { "CYNODE_ARTIFACTS_DIR" }) or run.result_directory and run.result_directory .. "artifacts"
   local ok, failure
@@ -46,29 +44,28 @@ local function make(run)
   return ok and path, failure
 end
 
----Makes and opens the artifacts directory: run.artifacts. If that fails, the log says so and the job has no artifacts.
+---Makes and opens the artifacts directory. If that fails, the log says so and the job has no artifacts.
 ---@param run run
 function artifacts.open(run)
   local path, failure = make(run)
-  local directory
-  if path then directory, failure = workspace.open(path) end
-  if not directory then return warn(run, { code = failure.code, error = failure.message .. "; the job has no artifacts" }) end
-  run.artifacts, run.artifacts_shared = directory, not run.temporary_artifacts and shared_bits(path) or 0
+  if path then run.artifacts, failure = workspace.open(path) end
+  if failure then return warn(run, { code = failure.code, error = failure.message .. "; the job has no artifacts" }) end
+  run.artifacts_shared = not run.temporary_artifacts and shared_bits(path) or 0
 end
 
---- What follows the directory's name in a path, without its slashes; nil: the path does not begin with it.
+--- What follows the name in a path that begins with it, without slashes.
 local function below(path, name)
   local rest = path:sub(1, #name) == name and path:sub(#name + 1)
   return rest and (rest == "" or rest:sub(1, 1) == "/") and rest:match "^/*(.*)$" or nil
 end
 
----Where the path of a step leads: into the artifacts directory, if it begins with $CYNODE_ARTIFACTS_DIR or with the directory's own path,
+---Where the path of a step leads: into the artifacts directory if it begins with $CYNODE_ARTIFACTS_DIR or with the directory's own path,
 ---else into the workspace.
 ---@param run run
 ---@param path string
 ---@return native.root|nil root
----@return string|native.failure path in it, or failure
----@return string? prefix what goes before the path in a result
+---@return string|native.failure path in it
+---@return string? prefix of the path in a result
 function artifacts.place(run, path)
   local rest = below(path, NAME) or below(path, IN_BRACES)
   if rest and not run.artifacts then
@@ -81,8 +78,8 @@ function artifacts.place(run, path)
   return run.workspace, path, ""
 end
 
---- Logs that files have no sha256, and why.
-local function say_unread(run, files)
+--- Logs how many files have no sha256, and why.
+local function log_unread(run, files)
   local count, first = 0, nil
   for _, artifact in ipairs(files) do
     if not artifact.sha256 then count, first = count + 1, first or artifact end
@@ -96,7 +93,7 @@ local function say_unread(run, files)
   })
 end
 
---- Reads files for their hashes, the smallest first, while there is time. What has gone is left out.
+--- Hashes files, the smallest first, while there is time. What has gone is left out.
 local function digest(root, files)
   local there = array {}
   table.sort(files, function(a, b) return a.size_bytes < b.size_bytes end)
@@ -114,7 +111,7 @@ local function digest(root, files)
   return there
 end
 
---- The files, and why there are more. Directories become shared; one that cannot be read is logged.
+--- The files, and a failure, or true: there are more. Directories become shared; one that cannot be read is logged.
 local function find(run)
   local files, closed = {}, nil
   local walk <close>, failure = run.artifacts:walk "."
@@ -138,7 +135,7 @@ end
 
 ---Lists the artifacts in the record.
 ---@param run run
----@param seconds number for reading them
+---@param seconds number for hashing them
 function artifacts.list(run, seconds)
   if not run.artifacts then return end
   local till = interrupt.now() + seconds
@@ -152,7 +149,7 @@ function artifacts.list(run, seconds)
   if #files == 0 then return end
   interrupt.rearm(math.max(0, till - interrupt.now()))
   files = digest(run.artifacts, files)
-  say_unread(run, files)
+  log_unread(run, files)
   -- A file whose name held a secret is not uploaded: none has the name that the result shows.
   for _, artifact in ipairs(files) do artifact.path, artifact.problem = redact(artifact.path), nil end
   run.record.artifacts = files

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Asks a model one question, for a step. The model is told the job's context too.
+-- Asks a model one question, for a step. It is told the job's context too.
 
 local exchange = require "sba.agent.exchange"
 local interrupt = require "native.interrupt"
@@ -22,7 +22,7 @@ local function connect_for(run, model)
   return exchange.connect(run, model and { model } or wanted.allowed_models)
 end
 
---- The job's context, with its skills; they are fetched once.
+--- With the skills, which are fetched once.
 local function context_of(run)
   local context = run.job.context or NO_CONTEXT
   if #context.skill_ids > 0 and not run.missing_skills then orchestrator.fetch_skills(run) end
@@ -47,9 +47,8 @@ end
 ---@field system? string instructions of the step
 ---@field model? string one of the allowed
 ---@field json_schema? table
----@field earlier? { answer: string, mistake: string } an answer that cannot be used, and why
+---@field earlier? { answer: string, mistake: string } that cannot be used
 
----The function that steps ask with.
 ---@param run run
 ---@return fun(question: run.question): table?, table? reply with `model`; or a failure
 return function(run)

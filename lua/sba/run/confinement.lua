@@ -4,13 +4,13 @@
 local array = require "sba.util.json".array
 local confine = require "native.confine"
 local listing = require "sba.util.files".entries
+local secret = require "sba.util.secret"
 local words = require "sba.util.words"
 local workspace = require "native.workspace"
 
 local confinement = {}
 
--- Landlock versions that close a gap.
-local RENAMES <const>, TRUNCATES <const>, SIGNALS <const> = 2, 3, 6
+local RENAMES <const>, TRUNCATES <const>, SIGNALS <const> = 2, 3, 6 -- Landlock versions that close a gap
 local SHARED <const> = { "/tmp", "/var/tmp", "/dev", "/proc" }
 local MOST_BESIDE <const> = 4096 -- entries
 local STEPS_WITHOUT_COMMANDS <const> = {
@@ -24,14 +24,14 @@ local MOST_READ <const> = 8 * 1024 -- bytes of a command's output, from its end
 ---@field writable? string[] where commands may write, without links
 ---@field partial? string[] what could not be kept apart, and why
 
---- The first of the directories that holds the path.
+--- The first of the directories that is the path or holds it.
 local function holder(directories, path)
   for _, directory in ipairs(directories) do
     if directory == "/" or path == directory or path:sub(1, #directory + 1) == directory .. "/" then return directory end
   end
 end
 
---- What lies beside the way from a directory down to the job directory, without links; nil where that is too much, or not to be read.
+--- What lies beside the way from a directory down to the job directory, without links; nil: too much, or not to be read.
 local function beside(top, job_directory)
   local list, place = {}, top
   for name in job_directory:sub(#top + 1):gmatch "[^/]+" do
@@ -47,10 +47,10 @@ local function beside(top, job_directory)
   return list
 end
 
---- The directories that commands may write, without links and each once, and what else they may write. HOME and TMPDIR may be above the
---- job directory, which no job asks for: there only what lies beside the way to it.
-local function writable_places(options, job_directory, gaps)
-  local found, others, seen, environment = array {}, {}, {}, options.environment
+--- The directories that commands may write, without links and each once, and these with what else they may write: of a HOME or TMPDIR
+--- above the job directory, which no job asks for, only what lies beside the way to it.
+local function writable_places(run, gaps)
+  local found, others, seen, environment, job_directory = array {}, {}, {}, run.environment, run.job_directory
   local function add(path, variable)
     local place = path and path:sub(1, 1) == "/" and not seen[path] and confine.real_path(path)
     if not place or seen[place] or variable and place == "/" then return end
@@ -66,8 +66,8 @@ local function writable_places(options, job_directory, gaps)
     end
     table.move(entries or {}, 1, #(entries or {}), #others + 1, others)
   end
-  add(options.workspace)
-  add(options.artifacts)
+  add(run.workspace:path())
+  add(run.artifacts and run.artifacts:path())
   for path in (environment.SBA_WRITABLE or ""):gmatch "[^:]+" do add(path) end
   add(environment.HOME, "HOME")
   add(environment.TMPDIR, "TMPDIR")
@@ -75,7 +75,7 @@ local function writable_places(options, job_directory, gaps)
   return found, table.move(found, 1, #found, #others + 1, others)
 end
 
---- What this kernel cannot. Version 0: nothing is asked of its Landlock.
+--- What this kernel cannot. abi 0: nothing is asked of its Landlock.
 local function gaps_of(abi)
   local gaps = array {}
   local function gap(least, what)
@@ -92,10 +92,10 @@ local function gaps_of(abi)
   return gaps
 end
 
---- The files that can be hidden; a gap says why another cannot.
-local function hidden_files(files, writable, gaps)
+--- The secret files that can be hidden; a gap says why another cannot.
+local function hidden_files(writable, gaps)
   local list = {}
-  for _, file in ipairs(files) do
+  for _, file in ipairs(secret.files()) do
     local place = confine.real_path(file.path)
     local parent = place and holder(writable, place)
     if parent then
@@ -107,13 +107,12 @@ local function hidden_files(files, writable, gaps)
   return list
 end
 
----Explains why a command could not write: looks for a path that it named with "Permission denied", where its user may write and the
----rules do not let commands.
----@param state confinement
----@param output string what the command printed
----@param job_directory? string
----@return string? explanation
-function confinement.explain(state, output, job_directory)
+---Explains why a command could not write: it named a path with "Permission denied" where its user may write, but commands may not.
+---@param run run
+---@param output string of the command
+---@return string?
+function confinement.explain(run, output)
+  local state, job_directory = run.record.confinement, run.job_directory
   for line in (state.writable and output:sub(-MOST_READ) or ""):gmatch "[^\n]+" do
     for path in (line:find("ermission denied", 1, true) and line or ""):gmatch "/[^%s'\"`:;,()]*" do
       local place = confine.real_path(path) or confine.real_path(path:match "^(.+)/" or "/")
@@ -126,26 +125,16 @@ function confinement.explain(state, output, job_directory)
   end
 end
 
----@class confinement.options
----@field mode "auto"|"require"|"off"
----@field environment table<string, string>
----@field workspace string
----@field artifacts? string
----@field job_directory? string where result and journal lie, without links; nil: on stdout
----@field secret_files { path: string, what: string }[]
----@field steps? table[] of a direct job; nil: a model's
----@field checks? table the job has acceptance criteria
-
-local function may_run_commands(options)
-  for _, step in ipairs(options.steps or {}) do
+local function may_run_commands(run)
+  for _, step in ipairs(run.steps or {}) do
     if not words.has(STEPS_WITHOUT_COMMANDS, step.type) then return true end
   end
-  return not options.steps or options.checks ~= nil
+  return not run.steps or run.record.acceptance ~= nil
 end
 
---- Sets the rules. Where they fail for the hidden files' sake, those without them.
-local function set_rules(options, writable, hidden, gaps)
-  if not may_run_commands(options) then return true end
+--- Sets the rules; if they cannot hide files, without these.
+local function set_rules(run, writable, hidden, gaps)
+  if not may_run_commands(run) then return true end
   local ok, failure = confine.set_rules(writable, hidden)
   if ok or #hidden == 0 then return ok, failure end
   gaps[#gaps + 1] = ("%s can be read by commands: %s"):format(table.concat(hidden, ", "), failure.message)
@@ -156,7 +145,7 @@ local function refused(why)
   return nil, { code = "environment_invalid", message = "SBA_CONFINE=require, but " .. why }
 end
 
---- How commands could write the evidence, and what would change that.
+--- How commands could write result and journal, and whether that is for want of a newer kernel.
 local function evidence_gap(writable, job_directory, abi)
   local parent = job_directory and holder(writable, job_directory)
   if parent then
@@ -168,24 +157,24 @@ local function evidence_gap(writable, job_directory, abi)
 end
 
 ---Confines every command from now on.
----@param options confinement.options
----@return confinement? confinement
----@return native.failure? failure where the mode is "require" and the kernel cannot, or commands could write result and journal
----@return boolean? can_be_helped whether its `partial` can be changed by who starts the runner
-function confinement.begin(options)
-  local abi = options.mode ~= "off" and confine.abi() or 0
-  local kernel = gaps_of(abi)
-  if abi == 0 and options.mode == "require" then
+---@param run run
+---@return confinement?
+---@return native.failure? failure with SBA_CONFINE=require: the kernel cannot, or commands could write result and journal
+---@return boolean? can_be_helped whoever starts the runner can change what is `partial`
+function confinement.begin(run)
+  local mode = run.settings.confine
+  local abi = mode ~= "off" and confine.abi() or 0
+  local kernel, partial = gaps_of(abi), array {}
+  if abi == 0 and mode == "require" then
     return refused "this kernel has no Landlock or the container forbids it; allow the landlock system calls, or set SBA_CONFINE=auto"
   end
   if abi == 0 then return { writes = "none", partial = #kernel > 0 and kernel or nil } end
-  local job_directory, partial = options.job_directory, array {}
-  local writable, places = writable_places(options, job_directory, partial)
-  local gap, is_the_kernels = evidence_gap(writable, job_directory, abi)
-  if gap and options.mode == "require" then return refused(gap) end
+  local writable, places = writable_places(run, partial)
+  local gap, is_the_kernels = evidence_gap(writable, run.job_directory, abi)
+  if gap and mode == "require" then return refused(gap) end
   if gap and not is_the_kernels then partial[#partial + 1] = gap end
-  local ok, failure = set_rules(options, places, hidden_files(options.secret_files, places, partial), partial)
-  if not ok and options.mode == "require" then return refused("commands cannot be confined: " .. failure.message) end
+  local ok, failure = set_rules(run, places, hidden_files(places, partial), partial)
+  if not ok and mode == "require" then return refused("commands cannot be confined: " .. failure.message) end
   if not ok then return { writes = "none", partial = array { failure.message } }, nil, true end
   local can_be_helped = #partial > 0
   table.move(kernel, 1, #kernel, #partial + 1, partial)

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The end of a job that could not end by itself (native.ending): this is the program again, and all that it knows is the journal.
 
-local changes = require "sba.run.undo"
 local ending = require "native.ending"
 local exit = require "sba.util.exit"
 local file = require "native.file"
@@ -36,7 +35,7 @@ local list_schema <const> = {
 }
 local statuses <const> = { timeout = exit.TIMEOUT, SIGTERM = 143, SIGINT = 130 }
 
---- The lines of the journal as util.lines gives them, one at a time.
+--- The lines of the journal as excerpt.lines gives them, read one at a time.
 local function lines_of(book)
   local handle = assert(io.open("/proc/self/fd/" .. book:descriptor()))
   local after = 1
@@ -49,7 +48,7 @@ local function lines_of(book)
   end
 end
 
---- The items of the todo list: an agent's are in its file, which commands can write to.
+--- An agent's todo items are in their file, which commands can write to.
 local function todo_items(run)
   local directory = run.settings.result ~= "-" and (run.settings.result:match "^.*/" or "./")
   local bytes = directory and not run.steps and file.read(directory .. "todo.json", LARGEST_LIST)
@@ -58,7 +57,7 @@ local function todo_items(run)
   return mistakes and #mistakes == 0 and list.items or run.past.job.todo or {}
 end
 
---- Takes over the finished steps. The others are in the result only: they run when the job is resumed.
+--- The steps that have not finished get their end in the result only: they run when the job is resumed.
 local function take_over_steps(run)
   local steps, failure = run.on_demand.step(), run.failure
   steps.take_over(run)
@@ -73,7 +72,6 @@ local function take_over_steps(run)
   if run.steps then steps.skip_rest(run) end
 end
 
---- Takes over what was done.
 local function look_back(run)
   local problem, is_torn = run.past:fold({ strict = true, brief = true }, lines_of(run.lock))
   if problem and not is_torn then error(problem, 0) end
@@ -90,11 +88,10 @@ local function look_back(run)
   run.past.entries, job.todo = {}, nil -- memory may be short
 end
 
---- Puts back files that a step was changing.
 local function recover(run)
   local left = run.past.changes
   run.workspace = left and not left.committed and workspace.open(run.settings.workspace) or nil
-  if run.workspace then changes.recover(run) end
+  if run.workspace then run.on_demand.undo().recover(run) end
 end
 
 ---@return integer status

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The end of every job: ends its processes, lists its artifacts and writes its result.
+-- The end of every job, part by part. Whatever one part raises, the others still run.
 
 local artifacts = require "sba.run.artifacts"
 local ending = require "native.ending"
@@ -13,15 +13,13 @@ local redact = require "native.secret".redact
 local STDOUT <const>, STDERR <const> = 1, 2
 local TIMEOUT <const> = 30 -- seconds without progress until a reader of a stream counts as gone
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
-local OVERRUN <const> = 2.5 -- seconds past the deadline within which everything must be dead
+local OVERRUN <const> = 2.5 -- seconds past the deadline within which everything must be dead: the grace ends by then
 local SHORTER <const> = { 65536, 1024 } -- bytes of a step's entry that a full disk still takes
 local READING <const> = 2.2 -- seconds past the deadline, or after a signal, until which artifacts are read
 
---- Ends the processes that the job left. Past the deadline, the grace is what remains of the overrun.
 local function end_processes(run)
-  local grace = GRACE
-  if run.deadline then grace = math.max(0, math.min(GRACE, run.deadline + OVERRUN - interrupt.now())) end
-  local _, left, first = process.finish(grace)
+  local grace = run.deadline and math.min(GRACE, run.deadline + OVERRUN - interrupt.now()) or GRACE
+  local _, left, first = process.finish(math.max(0, grace))
   if left == 0 then return end
   run.log:event("warning", "processes.left", {
     count = left, pid = first,
@@ -30,7 +28,6 @@ local function end_processes(run)
   })
 end
 
---- How long artifacts may be read: until shortly after the deadline; after a signal, only that short time.
 local function reading_seconds(run)
   local left = run.deadline and run.deadline + READING - interrupt.now() or READING
   return math.max(0, interrupt.signal() and math.min(left, READING) or left)
@@ -42,10 +39,9 @@ end
 
 local function list_artifacts(run) artifacts.list(run, reading_seconds(run)) end
 
---- Uploads only if the environment names a gateway, and never in a replay or for a job that had already ended.
 local function upload_artifacts(run)
-  if #run.record.artifacts == 0 or run.settings.replay then return end
-  if run:has_gateway() then run.on_demand.orchestrator().upload(run) end
+  local may_upload = #run.record.artifacts > 0 and not run.settings.replay and run:has_gateway()
+  if may_upload then run.on_demand.orchestrator().upload(run) end
 end
 
 --- Writes the result without its largest entries: the disk is full.
@@ -63,7 +59,7 @@ local function write_shorter(run, problem)
   return nil, problem
 end
 
---- Writes the result to where it belongs, and what that does not take to stderr. Returns whether it stands.
+--- Writes the result to where it belongs, or else to stderr. Returns whether it stands.
 local function write_parts(run, parts)
   local path = run.settings.result
   local how, problem
@@ -85,13 +81,12 @@ local function write_parts(run, parts)
   return how and true or false
 end
 
---- The result's failure code and message; nil for null.
-local function failure_of(fields)
-  if type(fields.failure_code) == "string" then return fields.failure_code, fields.failure_message end
-end
+--- The result's failure code; nil for null.
+local function code_of(fields) return type(fields.failure_code) == "string" and fields.failure_code or nil end
 
 local function log_outcome(run)
-  local fields, code, message = run.fields, failure_of(run.fields)
+  local fields, code = run.fields, code_of(run.fields)
+  local message = code and fields.failure_message
   if failures.exit_status(code) == exit.REFUSED then
     run.log:event("error", "job.refused", { failure_code = code, failure_message = message, errors = run.errors })
   end
@@ -104,7 +99,6 @@ local function log_outcome(run)
   })
 end
 
---- Does one part of the end. If it raises, the other parts still run.
 local function attempt(run, part, ...)
   local ok, problem = xpcall(part, failures.traced, run, ...)
   interrupt.disarm() -- the part may have set a time for itself
@@ -122,12 +116,12 @@ local function skip_rest(run)
   if run.accepted and run.steps and (#run.steps > 0 or run.record.acceptance) then run.on_demand.step().skip_rest(run) end
 end
 
---- Undoes the changes of a step that raised before its entry was written.
+--- Undoes the changes of a step whose entry was not written.
 local function revert(run)
   if run.kept then run.on_demand.step().revert(run) end
 end
 
---- Where commands could write to the journal, its entries count if none did.
+--- Where commands can write to the journal, its entries count only if none did.
 local function check_journal(run)
   if not run.lock or run.lock:is_unchanged() then return end
   run.record:forget()
@@ -148,10 +142,10 @@ local function leave_outside(run)
 end
 
 local function status_of(run)
-  return run.written and failures.exit_status((failure_of(run.fields))) or exit.UNWRITABLE
+  return run.written and failures.exit_status(code_of(run.fields)) or exit.UNWRITABLE
 end
 
---- A stream is said to be written before it is, so that nothing adds a second result to it.
+--- A stream counts as written before it is, so that nothing adds a second result to it.
 local function write_result(run)
   local earlier = run.past.result
   run.fields = earlier or run.record:fields(run.failure)
@@ -163,8 +157,7 @@ local function write_result(run)
   ending.written(status_of(run))
 end
 
---- Writes the steps done so far before the slower parts of the end: unless it is nothing but the result, with no process to end, nothing
---- to compare, hash, upload or add.
+--- Writes the steps done so far before the slower parts of the end, if there are any: processes to end, something to compare or hash.
 local function flush_checkpoint(run)
   if run.live then run.live:finish() end
   if not run.checkpoint or not run.checkpoint.dirty then return end
@@ -172,16 +165,14 @@ local function flush_checkpoint(run)
   if not is_short then run.checkpoint:flush() end
 end
 
--- Of a job that was over before, the result alone is written again.
-local parts_again <const> = { take_over_steps, write_result }
+local parts_again <const> = { take_over_steps, write_result } -- of a job that had succeeded before
 local parts <const> = {
   flush_checkpoint, end_processes, revert, skip_rest, take_over_steps, compare_workspace, list_artifacts, finish_todo, upload_artifacts,
   check_journal, write_result,
 }
 
---- Ends the job and returns the exit status.
 ---@param run run
----@return integer
+---@return integer exit status
 return function(run)
   ending.begun()
   for _, part in ipairs(run.past.result and parts_again or parts) do attempt(run, part) end

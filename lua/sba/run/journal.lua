@@ -1,22 +1,22 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What happens is told once, by run:emit. journal.jsonl, next to the result, has it before it takes effect, one line for each event,
 -- appended in one write; past.lua reads it. Then the todo list, what is live, the result, the status reporter and the log hear of it,
--- with the terminal and the trace behind the log. The events of a journal:
+-- with the terminal and the trace behind the log. The journal's events:
 --
---   job                first line: which job
---   job.resumed        another run continues it
---   skills             agent: what the orchestrator gave of context.skill_ids
---   model.session      agent: which model works, with which tools of the gateway
---   model.exchange     agent: what was new in the request, and the reply
---   model.compacted    agent: the conversation was shortened to fit the model's context
---   step.started       before the step does anything; agent's and checks: with their arguments
---   step.changes       before the step changes several files at once: how to undo it
---   step.append        before the step appends to a file: the size that the file has; absent: no such file
---   step.finished      the step's whole entry of the result
---   step.interrupted   the runner was ended during the step, which had said this
---   job.finished       the result's other fields
---   job.reported       the report of the end arrived or was refused
---   journal.failed     last line: later events could not be written, so the job cannot be resumed
+--   job               first line: which job
+--   job.resumed       another run continues it
+--   skills            agent: what the orchestrator gave of context.skill_ids
+--   model.session     agent: which model works, with which tools of the gateway
+--   model.exchange    agent: what was new in the request, and the reply
+--   model.compacted   agent: the conversation was shortened to fit the model's context
+--   step.started      before the step does anything; of agents and checks with the arguments
+--   step.changes      before the step changes several files at once: how to undo it
+--   step.append       before the step appends to a file: the file's size; absent: no such file
+--   step.finished     the step's whole entry of the result
+--   step.interrupted  the runner was ended during the step; what it had said
+--   job.finished      the result's other fields
+--   job.reported      the report of the end arrived or was refused
+--   journal.failed    last line: later events could not be written, so the job cannot be resumed
 
 local describe = require "sba.util.words".step
 local entries = require "sba.result.entry"
@@ -38,10 +38,10 @@ local fields_schema = {
   order = { "index", "id", "type", "check", "job_sha256", "protocol_version", "job_id", "task_id", "started_wall" },
 }
 
----Opens the file of a journal and locks it: one runner works in a job directory. It stays as it is until journal.begin.
+---Opens and locks a journal, which stays as it is until journal.begin: one runner works in a job directory.
 ---@param path string
 ---@param create boolean
----@return native.file.log?, native.failure? failure not_locked: the log is returned, and others may open it too
+---@return native.file.log?, native.failure? failure not_locked: with the log, which others may open too
 function journal.lock(path, create)
   local log, failure = file.append(path, create)
   if not log then return nil, failure end
@@ -53,7 +53,7 @@ end
 
 ---@param log? native.file.log nil: this journal writes nothing
 ---@param size integer bytes of it that stay; a torn line does not
----@param failed fun(failure: native.failure) called once, when it cannot be written
+---@param failed fun(failure: native.failure) called once: it cannot be written
 ---@return journal
 function journal.begin(log, size, failed)
   local self = setmetatable({ failed = failed, log = log, size = size }, journal)
@@ -66,7 +66,7 @@ function journal.begin(log, size, failed)
   return self
 end
 
---- Marks the journal as incomplete, so that --resume refuses it. Cutting off the torn line makes room for that, or else all lines.
+--- Marks the journal as incomplete, so that --resume refuses it. Cutting off the torn line makes room for that, or else cutting off all.
 local function end_early(self, failure)
   local log = self.log
   self.log = nil
@@ -93,7 +93,7 @@ end
 
 ---@param parts (string|native.file.text)[] of a line
 ---@param is_long? boolean some are texts
----@return integer? offset nil: it is not written
+---@return integer? offset
 function journal:append(parts, is_long)
   if not self.log then return nil end
   local offset, more = (is_long and append_long or self.log.append)(self.log, parts)
@@ -107,12 +107,12 @@ function journal:event(event, fields)
   self:append { json.continue('{"event":"' .. event .. '","at":"' .. interrupt.timestamp() .. '"', fields, fields_schema) }
 end
 
----@param entries_of_steps string[]|(string|native.file.text)[][] the JSON of each, or parts of the only one, as entry.encode gives them
+---@param texts string[]|(string|native.file.text)[][] of entries, or the parts of the only one, as entry.encode gives them
 ---@return integer? offset of the first entry; nil: they are not written
 ---@return integer? size of all, with what is between them
-function journal:steps_finished(entries_of_steps)
-  local line, is_long = { journal.ENTRY_PREFIX }, type(entries_of_steps[1]) == "table"
-  for i, entry in ipairs(is_long and entries_of_steps[1] or entries_of_steps) do
+function journal:steps_finished(texts)
+  local line, is_long = { journal.ENTRY_PREFIX }, type(texts[1]) == "table"
+  for i, entry in ipairs(is_long and texts[1] or texts) do
     if i > 1 and not is_long then line[#line + 1] = SEPARATOR end
     line[#line + 1] = entry
   end
@@ -124,16 +124,16 @@ end
 ---@class run.step_event
 ---@field index integer from 1
 ---@field step { id: string, type: string, arguments: table, check?: integer }
----@field arguments? table as the journal has them
+---@field arguments? table for the journal
 ---@field before? "interrupted"|"failed" how the step had ended in an earlier run
----@field entry? table the step's end
----@field text? string|(string|native.file.text)[] the same as JSON, see entry.encode
----@field what? string what the step is about, for the log
+---@field entry? table
+---@field text? string|(string|native.file.text)[] the entry's, see entry.encode
+---@field what? string describes the step in the log
 ---@field ends_job? boolean
 
 local none <const> = {}
 
---- The fields of the log. How many steps there are is known of a direct job; a check is none of them.
+--- The fields of the log. Only of a direct job it is known how many steps there are; checks are none of them.
 local function fields_of(run, event)
   local step, entry = event.step, event.entry or none
   event.what = event.what or describe(step)
@@ -144,7 +144,7 @@ local function fields_of(run, event)
   }
 end
 
---- The todo item of a step, or of the criterion that it checks. The steps of a model have none.
+--- Sets the todo item of a step, or of the criterion that it checks. A model's steps have none.
 local function follow(run, event, status, note)
   local check, todo = event.step.check, run.todo
   local item = todo and (check and todo.criteria[check] or run.steps and todo.steps[event.index])
@@ -159,7 +159,7 @@ local function follow_end(run, event)
   follow(run, event, is_check and "pending" or "dropped", is_check and ("%s: %s"):format(event.step.id, entry.error) or entry.error)
 end
 
---- The text of an entry that has long texts: of those of files, what is shown.
+--- The text of an entry that has long texts. Of files there is what is shown.
 local function join(parts)
   local list = {}
   for i, part in ipairs(parts) do list[i] = type(part) == "string" and part or json.encode(part.bytes or part.shown):sub(2, -2) end
@@ -177,7 +177,7 @@ local function add(run, texts, status, check)
   end
 end
 
---- How many bytes of an output are there after it was cut.
+--- The bytes of an output that was cut.
 local function kept_bytes(result, entry)
   if result.stdout then return #result.stdout + #result.stderr end
   return #(result.content or entry.output or "")
@@ -224,27 +224,25 @@ tell["step.finished"] = function(run, event)
   run.log:event(not is_good and (run.steps or event.ends_job) and "error" or "info", "step.finished", fields)
 end
 
---- At an end by exec: the entry of the step that ran.
+--- At an end by exec: of the step that ran.
 tell["step.kept"] = function(run, event)
   add(run, { event.text }, event.entry.status, event.step.check)
   follow_end(run, event)
 end
 
---- An earlier run finished the step: its journal has the entry.
 tell["step.taken_over"] = function(run, event)
   local old = run.past.entries[event.index]
   run.record:add_step(old.part, old.size, old.entry.status, old.entry.check)
   follow_end(run, event)
 end
 
---- Steps were not reached. There may be very many, and the time is up: they share one write and one line of the log.
+--- There may be very many, and the time is up: they share one write and one line of the log.
 tell["steps.skipped"] = function(run, event)
   add(run, event.texts, "skipped")
   for index = event.first, event.last do run.todo:set(run.todo.steps[index], "dropped") end
   run.log:event("info", "steps.skipped", { step = event.first, steps = event.last })
 end
 
---- An earlier run was ended during the step.
 tell["step.interrupted"] = function(run, event)
   local index, step, since = event.index, event.step, event.step.at
   run.journal:event("step.interrupted", { index = index - 1, id = step.id, type = step.type, since = since, output = step.output })
@@ -256,9 +254,8 @@ tell["step.interrupted"] = function(run, event)
   })
 end
 
----Tells what happens. Of an event that is not listed above only the journal hears.
 ---@param run run
----@param name string
+---@param name string if `tell` does not have it, only the journal hears of it
 ---@param event table a run.step_event, or the fields of the journal's line
 function journal.emit(run, name, event)
   if tell[name] then return tell[name](run, event) end

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What runs now, a step or a question to a model: since when, and what it has said so far. The log tells it while it runs, and if
--- the runner is killed, the result.
+-- What runs now, a step or a question to a model: since when, and what it has said so far. The log tells it meanwhile; the result, if the
+-- runner is killed.
 
 local interrupt = require "native.interrupt"
 local live_text = require "sba.util.live_text"
@@ -10,20 +10,19 @@ local live = {}
 live.__index = live
 
 local BEAT <const> = 30 -- seconds between two events that say that it still runs
-local SOON <const> = 0.2 -- seconds after which the result names a step, most of which take less time, or has new output
+local SOON <const> = 0.2 -- seconds until the result names a step, most of which take less time, or has new output
 local LATER_RESULTS <const> = 1 -- seconds by which the duration in the result of a killed job may be too small
 local IN_RESULT <const> = 4096 -- bytes of output
 
 ---@class live
 ---@field current? table what runs: kind, fields, began, wall, kept, size, ...
 
----@param options { log: log, changed: fun(), now?: fun(): number } changed: the result says no longer how things are
+---@param options { log: log, changed: fun(), now?: fun(): number } changed: the result is out of date
 ---@return live
 function live.new(options)
   return setmetatable({ log = options.log, changed = options.changed, now = options.now or interrupt.now }, live)
 end
 
---- Something begins.
 local function begin(self, kind, fields, limit)
   local now = self.now()
   self.current = {
@@ -32,12 +31,11 @@ local function begin(self, kind, fields, limit)
   }
 end
 
----A step begins.
 ---@param fields fun(): table of the log's events about it: step, id, type, check
 ---@param limit integer bytes of its output that are kept
 function live:step(fields, limit) begin(self, "step", fields, limit) end
 
----A model is asked. Within a step that is a part of the step.
+---A model is asked. Within a step this is a part of the step.
 ---@param model string
 function live:model(model)
   if not self.current then begin(self, "model", function() return { model = model } end) end
@@ -71,7 +69,7 @@ local function beat(self, current, now)
   self.log:event("info", current.kind .. ".running", fields)
 end
 
----To be called now and then while something runs.
+---Call it now and then while something runs.
 function live:tick()
   local current = self.current
   if not current then return end

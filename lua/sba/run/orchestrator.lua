@@ -1,9 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What passes between a job and the orchestrator: the reports of its start and of its end, and by the gateway's tools the skills that it
--- names (skills.get, before the first prompt) and its artifacts (artifact.put, after its processes have ended and before its result is
--- written). None of it changes the job's result, but for the artifacts' `ref`.
+-- What passes between a job and the orchestrator: the reports of its start and its end, and by tools of the gateway the skills that it
+-- names (before the first prompt) and its artifacts (after its processes have ended, before its result is written). If any of this fails,
+-- the job goes on.
 
-local ending = require "native.ending"
 local find = require "sba.gateway.tool_result".find
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
@@ -13,29 +12,27 @@ local text = require "native.text"
 
 local orchestrator = {}
 
-local START <const>, TRY <const> = 3, 2 -- seconds that the report of the start may take in all, and one try of it
-local END <const>, END_AFTER_SIGNAL <const> = 30, 5 -- seconds within which the end must be reported
+local START <const>, TRY <const> = 3, 2 -- seconds for the report of the start, and for one try
+local END <const>, END_AFTER_SIGNAL <const> = 30, 5 -- seconds for the report of the end
 local CONNECT <const>, ANSWER <const>, REST <const> = 5, 10, 1 -- seconds to connect, for an answer, for the rest of its body
 local LARGEST_ANSWER <const> = 64 * 1024 -- bytes; the body is not used
-
 local GET <const>, GETTING <const> = "skills.get", 20 -- seconds for one
-local LARGEST_SKILL <const>, LARGEST_SUM <const> = 256 * 1024, 1024 * 1024 -- bytes of one and of all: they are part of every prompt
-
+local LARGEST_SKILL <const>, LARGEST_SUM <const> = 256 * 1024, 1024 * 1024 -- bytes: they are part of every prompt
 local PUT <const>, PUT_LIMITS <const> = "artifact.put", { idle = 60, repeatable = true } -- seconds from the last chunk that was sent
 local LARGEST_FILE <const> = 256 * 1024 * 1024 -- bytes, unless the gateway's form has a limit
 local LONGEST_REF <const> = 4096 -- bytes
-local UPLOADS <const>, OVERRUN <const> = 120, 2.5 -- seconds at most, and past the deadline
-local AFTER_SIGNAL <const>, LATEST <const> = 2.5, 4.5 -- seconds for the uploads; seconds from the signal to their end
+local UPLOADS <const>, OVERRUN <const> = 120, 2.5 -- seconds at most, and past the deadline: enough for small files
+local AFTER_SIGNAL <const>, LATEST <const> = 2.5, 4.5 -- seconds for the uploads, and from the signal to their end
 
--- What gateways call the texts that are looked for. SURE is searched at every level before LIKELY.
+-- Names that gateways use. SURE is searched at every level before LIKELY.
 local TEXTS <const>, NAMES <const> = { "content", "text", "body", "markdown", "instructions" }, { "name", "title" }
 local SURE <const>, LIKELY <const> = { "ref", "artifact_ref", "reference", "artifact_id" }, { "uri", "url", "id" }
 
 local body_schema = { order = { "status", "job_id", "task_id" } }
 
----Posts once, for a trace too.
+---Posts once.
 ---@param run run
----@param who string what messages call the server
+---@param who string for messages
 ---@param to string
 ---@param body string|native.file.parts
 ---@param until_when number
@@ -84,25 +81,18 @@ local function close_beginning(run, code)
   log_end(run, "in_progress", code, beginning.failure, beginning.tries, START - beginning.left)
 end
 
---- Moves the deadline, so that reports do not use the job's time.
-local function move_deadline(run, seconds)
-  run.deadline = run.deadline + seconds
-  interrupt.set_deadline(math.max(0, run.deadline - interrupt.now()))
-  ending.deadline(run.deadline)
-end
-
----Reports that the job is in progress: when it begins and, as long as run.beginning is set, before each later step. The tries take 3 s in
----all at most.
+---Reports that the job is in progress: at its start and, while run.beginning is set, before each later step. The deadline moves: reports
+---do not use the job's time.
 ---@param run run with a status_url
 function orchestrator.report_start(run)
   if interrupt.reason() then return end
   local beginning, at = run.beginning or { left = START, tries = 0 }, interrupt.now()
   local most = math.min(beginning.left, TRY)
   run.beginning = beginning
-  move_deadline(run, most)
+  run:set_deadline(run.deadline + most)
   local code, failure = send(run, body_of(run, "in_progress"), at + most)
   local took = interrupt.now() - at
-  move_deadline(run, took - most)
+  run:set_deadline(run.deadline + took - most)
   beginning.tries, beginning.left, beginning.failure = beginning.tries + 1, beginning.left - took, failure
   if code or not failure.transient or beginning.left <= 0 then return close_beginning(run, code) end
   if beginning.tries == 1 then
@@ -111,7 +101,6 @@ function orchestrator.report_start(run)
   end
 end
 
---- Reports the end until it is delivered or the time is up.
 local function deliver(run, body)
   local tries = 0
   local code, failure = retry.within(interrupt.signal() and END_AFTER_SIGNAL or END, function(until_when, number)
@@ -123,10 +112,10 @@ local function deliver(run, body)
   return code, failure, tries
 end
 
----Reports how the job ended. The first signal leaves it 5 s; the next one ends it at once. A resumed run does not repeat a report that
----arrived or was refused.
+---Reports how the job ended. The first signal leaves it 5 s; the next one ends it. A resumed run does not repeat a report that arrived or
+---was refused.
 ---@param run run with a status_url
----@param result native.file.parts|false as written; false: it could not be written, and the end is not reported
+---@param result native.file.parts|false false: it could not be written
 function orchestrator.report_end(run, result)
   if run.past.reported then return end
   if not result then
@@ -147,7 +136,7 @@ end
 
 local function tool_failed(code, answer) return http.failure(code, "the gateway says: " .. http.shown(answer.content)) end
 
---- The text and the name in an answer: fields of the structured answer or of its JSON, or the text itself.
+--- The text and the name of a skill: fields of the structured answer or of its JSON, or the text itself.
 local function read(answer)
   local value = answer.structured
   if value == nil then value = json.decode(answer.content) end
@@ -168,7 +157,7 @@ local function fetch(gateway, id, room)
   return { id = id, name = name or id, text = words }
 end
 
---- Fetches skills. After a failure of the gateway itself the rest are not tried, so that a job waits for a dead gateway once.
+--- After a failure of the gateway itself the other skills are not tried: a job waits for a dead gateway once.
 local function fetch_all(run, ids)
   local found, missing, room = json.array {}, json.array {}, LARGEST_SUM
   local gateway, failure = run:connect()
@@ -187,8 +176,8 @@ local function fetch_all(run, ids)
   return { found = found, missing = missing }
 end
 
----Adds the skills that a job names by id to its context. The journal keeps them: a resumed run or a replay gives the model the same
----prompt, and a replay never fetches.
+---Adds the skills that a job names to its context. The journal keeps them, so that a resumed run or a replay has the same prompt. A replay
+---never fetches.
 ---@param run run
 function orchestrator.fetch_skills(run)
   local context = run.job.context
@@ -215,7 +204,7 @@ local function in_text(content)
   return type(value) == "string" and value or content:match "^%s*(%S+)%s*$"
 end
 
----The reference in an answer: a field of the structured answer, a resource link, or the text.
+---The reference to an artifact: a field of the structured answer, a resource link, or the text.
 ---@param answer gateway.answer
 ---@return string?
 function orchestrator.reference(answer)
@@ -224,8 +213,8 @@ function orchestrator.reference(answer)
   return ref and #ref <= LONGEST_REF and ref or nil
 end
 
---- The content of a file as it was listed: opened, to be read while it is sent, or in base64 where the gateway's form has a limit for it.
---- A file that has changed since never arrives whole.
+--- The content of a file: opened, to be read while it is sent, or in base64 where the gateway's form has a limit. If it has changed since
+--- it was listed, it never arrives whole.
 local function content_of(run, artifact, limit)
   if not artifact.sha256 then return nil, { code = "not_read", message = "it was not read" } end
   if artifact.size_bytes > (limit or LARGEST_FILE) then
@@ -244,7 +233,6 @@ local function content_of(run, artifact, limit)
   return limit and text.base64_encode(file.content) or file
 end
 
---- Sends one file, once.
 local function put(run, gateway, artifact)
   local limit = gateway.remote.largest_file
   local content, failure = content_of(run, artifact, limit)
@@ -256,7 +244,7 @@ local function put(run, gateway, artifact)
   return answer, failure
 end
 
---- Logs what was not uploaded: an artifact, or `count` of them that were not tried, of which it is the first.
+--- Logs that an artifact was not uploaded, or `count` from it on were not tried.
 local function log_failed(run, failure, path, count)
   local what = count and ("%d artifacts were not uploaded and stay on disk"):format(count)
     or ("the artifact %s was not uploaded and stays on disk"):format(path)
@@ -266,8 +254,7 @@ local function log_failed(run, failure, path, count)
   })
 end
 
---- Uploads files one after the other and sets their `ref`. The rest are not tried after a failure of the gateway itself. Returns whether
---- all were uploaded.
+--- Returns whether all were uploaded. After a failure of the gateway itself the others are not tried.
 local function upload_all(run)
   local list, all = run.record.artifacts, true
   local gateway, down = run:connect(true)
@@ -289,8 +276,6 @@ local function upload_all(run)
   return all
 end
 
---- How long uploads may take: the job's remaining time; past the deadline or after a signal the few seconds within which a job must end,
---- which is enough for small files.
 local function upload_seconds(run)
   local now = interrupt.now()
   local most, signal, at = UPLOADS, interrupt.signal()
@@ -298,7 +283,7 @@ local function upload_seconds(run)
   return math.max(0, math.min(run.deadline + OVERRUN - now, most))
 end
 
----Uploads the artifacts that the record lists. One without sha256 was not read, and is not uploaded. What is not uploaded stays on disk.
+---Uploads the artifacts of the record and sets their `ref`. What is not uploaded stays on disk.
 ---@param run run
 function orchestrator.upload(run)
   run.checkpoint:write() -- the steps are on disk before the slow upload

@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the events of a journal come to, folded one at a time. --resume goes on with the fold of the journal that it finds; --replay,
--- --report and the end by exec (ending.lua) read journals by the same code. journal.lua lists the events.
+-- The events of a journal (journal.lua lists them), folded one at a time. --resume goes on with the fold of the journal that it finds;
+-- --replay, --report and the end by exec (ending.lua) read journals by the same code.
 
-local changes = require "sba.run.undo"
 local file = require "native.file"
 local journal = require "sba.run.journal"
 local json = require "sba.util.json"
@@ -13,25 +12,25 @@ local secret = require "sba.util.secret"
 
 ---@class past
 ---@field size integer bytes of the lines that were folded
----@field job? table the first event: job_sha256, started_wall, job_id, task_id, version
----@field entries table<integer, { part: integer|string, size?: integer, entry: table }> of finished steps, by index from 1; part and
----size as record:add_step takes them
----@field begun table<integer, table> the step.started of steps that have not ended; `output`: what one had said, set by accept
+---@field job? table the first event
+---@field entries table<integer, { part: integer|string, size?: integer, entry: table }> finished steps, by index from 1; part and size:
+---see record:add_step
+---@field begun table<integer, table> the step.started of steps that have not ended; accept sets `output`, what one had said
 ---@field started? table<integer, table> the step.started of all steps, for a report; `turn`: after how many exchanges
----@field changes? { index: integer, plan: table, committed?: boolean } of the last step; committed: it has ended well
+---@field changes? { index: integer, plan: table, committed?: boolean } of the last step; committed: it succeeded
 ---@field append? { index: integer, size?: integer } the step that last began to append to a file, and the file's size before
----@field planned table<string, true> the temporary names in all plans, as the journal writes them
----@field undone? string what came of undoing them, for the model; set by undo
+---@field planned table<string, true> the temporary names in all plans, as the journal has them
+---@field undone? string what came of undoing the changes, for the model; set by undo
 ---@field left? { index: integer, message: string } what could not be undone, for the step that runs again; set by undo
----@field result? table the result's fields without steps, of a job that is over
+---@field result? table of a job that is over, without steps
 ---@field failed? integer the step that had failed and runs again
----@field resumes { after: integer, why: string }[] where a run ended and the next one went on: after how many exchanges, and why
----@field exchanges { at?: string, messages?: table[], reply: table }[] with the model, in order
----@field asked table[] the results of all questions of steps, of those too that run again
+---@field resumes { after: integer, why: string }[] why a run ended, and after how many exchanges the next one went on
+---@field exchanges { at?: string, messages?: table[], reply: table }[]
+---@field asked table[] the results of all ask_model steps, of those too that run again
 ---@field session? { model: string, context_length: integer, tools: agent.tool[], instructions?: string, facts?: string,
 --- agents_md?: string } tools: the gateway's
----@field skills? { found: table[], missing: string[] } of the orchestrator
----@field reported? boolean it was told the result
+---@field skills? { found: table[], missing: string[] }
+---@field reported? boolean the orchestrator has the result
 ---@field last? string when the last event was that says so
 local past = {}
 past.__index = past
@@ -40,23 +39,29 @@ local LIMIT <const> = 1 << 40 -- bytes; what one run could write, another must b
 local LONGEST_HEAD <const> = 4096 -- bytes of a line, within which index, check and status stand
 local LAST_TIME <const> = 253402300799999 -- milliseconds since 1970: the end of the year 9999
 
-local words <const>, count <const> = { type = "string" }, { type = "integer", minimum = 0 }
+local words <const>, count <const>, truth <const> = { type = "string" }, { type = "integer", minimum = 0 }, { type = "boolean" }
+local bits <const> = { type = "integer", minimum = 0, maximum = 4095 }
 local entry_schema = result_schema.properties.steps.items
 
 local function object(properties, required) return { type = "object", properties = properties, required = required } end
 local function list_of(items) return { type = "array", items = items } end
 
--- The result without its steps, which have lines of their own.
 local finished_fields = {}
 for _, name in ipairs(result_schema.required) do
   if name ~= "steps" then finished_fields[#finished_fields + 1] = name end
 end
 
--- What an event must hold to be relied on: people edit journals, and write recordings.
+-- What an event must hold: people edit journals, and write recordings.
 local schemas = {
   job = object { job_sha256 = words, started_wall = { type = "integer", minimum = 0, maximum = LAST_TIME }, version = words },
   ["step.started"] = object({ index = count, id = words, type = words, check = count, arguments = object() }, { "index", "id", "type" }),
-  ["step.changes"] = changes.schema,
+  ["step.changes"] = object({
+    changes = list_of(object({
+      kind = { enum = { "remove", "directory", "put", "mode" } }, path = words, other = words, kept = count, aside = words, mode = bits,
+      old_mode = bits,
+    }, { "kind", "path" })),
+    artifacts = truth,
+  }, { "changes" }),
   ["step.append"] = object({ index = count, size = count }, { "index" }),
   ["step.finished"] = object({ entry = entry_schema }, { "entry" }),
   ["job.finished"] = object({ result = object(result_schema.properties, finished_fields) }, { "result" }),
@@ -69,7 +74,7 @@ local schemas = {
   ["model.exchange"] = object({
     messages = list_of(object({ role = words, content = words, step = words }, { "role" })),
     reply = object {
-      content = words, thinking = words, said = words, unreadable = words, is_like_a_call = { type = "boolean" }, done_reason = words,
+      content = words, thinking = words, said = words, unreadable = words, is_like_a_call = truth, done_reason = words,
       prompt_tokens = count, completion_tokens = count, duration_ms = count, notes = list_of(words),
       tool_calls = list_of(object({
         id = words, name = words, arguments = object(), mistake = words, size = count, written = words, called = words,
@@ -82,29 +87,26 @@ local schemas = {
   }, { "found", "missing" }),
 }
 
----The fold of no events.
----@return past
+---@return past of no events
 function past.new()
   return setmetatable({ size = 0, entries = {}, begun = {}, planned = {}, exchanges = {}, resumes = {}, asked = {} }, past)
 end
 
---- What is wrong with a value, in one line, or nil.
+--- What is wrong with a value, in one line.
 local function mistake_in(value, wanted)
   local errors = wanted and select(2, schema_check.check(value, wanted, { total = 0, limit = 1 })) or {}
   return errors[1] and schema_check.line(errors[1], "line")
 end
 
---- Forgets the steps from one on: they run again.
+--- The steps from one on run again.
 local function forget_from(self, index)
   for i = #self.entries, index, -1 do self.entries[i] = nil end
 end
 
--- What each event changes.
-local apply = {}
+local apply = {} -- what each event changes
 
 function apply.job(self, event) self.job = event end
 
---- A run had ended, or was killed, and the next one goes on.
 apply["job.resumed"] = function(self)
   local result = self.result
   local why = result and type(result.failure_message) == "string" and ("%s: %s"):format(result.failure_code, result.failure_message)
@@ -128,7 +130,7 @@ end
 
 apply["step.append"] = function(self, event) self.append = { index = event.index + 1, size = event.size } end
 
---- The span of an event's entry in the journal, or its text where something follows it in its line.
+--- The span of an event's entry in the journal; its text where something follows it in its line.
 local function part_of(event, size, at)
   for name in pairs(event) do
     if name ~= "event" and name ~= "entry" then return json.encode(event.entry, entry_schema) end
@@ -161,23 +163,22 @@ function apply.skills(self, event) self.skills = event end
 
 apply["job.reported"] = function(self) self.reported = true end
 apply["job.finished"] = function(self, event) self.result = event.result end
-apply["model.compacted"], apply["step.interrupted"], apply["journal.failed"] = function() end, function() end, function() end
+for _, name in ipairs { "model.compacted", "step.interrupted", "journal.failed" } do apply[name] = function() end end
 
---- What the next step of a direct job is: one of the job's, or after them the check of a criterion.
+--- Whether a step of a direct job is where it says: one of the job's, or after them the check of a criterion.
 local function is_of_job(about, rules)
   local step = rules.steps[about.index + 1]
   if step then return about.type == step.type and about.id == step.id and not about.check end
   return about.type == "run_command" and about.check == rules.checks[about.index + 1 - #rules.steps]
 end
 
---- Why a step cannot be the next one. In an agent's job the model says which steps there are.
+--- Why a step cannot be the next one. A model decides itself which steps there are.
 local function misplaced(self, about, rules)
   if about.index ~= #self.entries then return "the step is not the next one" end
   return rules.steps and not is_of_job(about, rules) and "the job has no such step" or nil
 end
 
--- Why an event cannot stand where it stands, in a journal that is gone on with.
-local refusals = { ["step.started"] = misplaced }
+local refusals = { ["step.started"] = misplaced } -- why an event cannot stand where it stands
 
 function refusals.job(self, event)
   return self.job and "a second job begins" or not event.started_wall and "it does not say when the job began"
@@ -215,7 +216,7 @@ end
 
 refusals["journal.failed"] = function(self) return not self.result and "what was done then could not be written" end
 
---- What is known of a finished step without decoding its line: memory may be short, and a report reads the result besides.
+--- A finished step, without decoding its line: memory may be short, and a report reads the result besides.
 local function brief(text)
   if text:sub(1, #journal.ENTRY_PREFIX) ~= journal.ENTRY_PREFIX then return nil end
   local head = text:sub(#journal.ENTRY_PREFIX + 1, LONGEST_HEAD)
@@ -224,7 +225,7 @@ local function brief(text)
   return { event = "step.finished", entry = { index = tonumber(index), status = status, check = tonumber(check) } }
 end
 
---- Why an event cannot come now, whatever it says.
+--- Why no event of that name can come now.
 local function untimely(self, event)
   if not self.job and event.event ~= "job" then return "the journal does not begin with its job" end
   local follows = not self.result or event.event == "job.reported" or event.event == "journal.failed"
@@ -232,7 +233,7 @@ local function untimely(self, event)
   return not follows and "the job was over"
 end
 
---- Folds one line; returns why it cannot.
+--- Returns why it cannot fold the line.
 local function fold_line(self, text, rules, at)
   local short = rules.brief and brief(text)
   local event, failure = short, nil
@@ -260,9 +261,9 @@ local function fold_line(self, text, rules, at)
 end
 
 ---@class past.rules
----@field strict? boolean the journal is gone on with: each event must be able to stand where it stands
+---@field strict? boolean the run goes on with the journal: each event must be able to stand where it stands
 ---@field script? boolean people write it: blank lines, and a last line without its end
----@field brief? boolean of finished steps no more than index, status and check is wanted
+---@field brief? boolean of finished steps only index, status and check are wanted
 ---@field job_sha256? string of the job that it must belong to
 ---@field steps? table[] of a direct job
 ---@field checks? integer[] the criteria that have one
@@ -270,7 +271,7 @@ end
 
 ---Folds lines, as far as they can be.
 ---@param rules past.rules
----@param ... any what util.lines gives, for the lines
+---@param ... any an iterator as excerpt.lines gives
 ---@return string? problem why the rest is left out
 ---@return boolean? is_torn the last line has no end: the runner was killed while it wrote it
 function past:fold(rules, ...)
@@ -286,7 +287,7 @@ end
 
 local function invalid(...) return nil, { code = "invalid_journal", message = ("the %s %s, %s%s"):format(...) } end
 
---- Of a direct job the steps stay that succeeded. Checks run again, for what they check may have changed.
+--- The steps of a direct job that succeeded stay. Checks run again, for what they check may have changed.
 local function keep_successes(self, steps)
   for index, old in ipairs(self.entries) do
     if index > #steps or old.entry.status ~= "success" then
@@ -298,8 +299,8 @@ end
 
 ---Reads what an earlier run left. A torn last line does not count.
 ---@param path string
----@param rules past.rules of the job
----@return past? past, native.failure? failure nil without failure: there is nothing to go on from
+---@param rules past.rules
+---@return past?, native.failure? failure nil without failure: there is nothing to go on from
 function past.resume(path, rules)
   local bytes, failure = file.read(path, LIMIT)
   if not bytes then return nil, failure.code ~= "not_found" and failure or nil end
@@ -320,7 +321,7 @@ end
 ---Reads a recorded conversation from a journal, or a script of one: lines of model.exchange, each with a reply at least.
 ---@param path string
 ---@param job_sha256 string
----@return past? past, native.failure? failure
+---@return past?, native.failure?
 function past.recording(path, job_sha256)
   local bytes, failure = file.read(path, LIMIT)
   if not bytes then return nil, failure end

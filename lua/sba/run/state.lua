@@ -1,40 +1,40 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The state of a run: the one table that main, accept, the steps and finish share. Every field is listed here; a spec holds what modules
--- use against this list.
+-- The state of a run: the one table that main, accept, the steps and finish share. A spec holds what modules use against the list of its
+-- fields.
 
 ---@class run
 ---Set by main:
 ---@field settings table the command line's and the environment's
 ---@field environment table<string, string> the runner's, without its own secrets
 ---@field catalogue table the step types
----@field record record what the result will say
+---@field record record
 ---@field log log
 ---@field status_url? string where status reports go
----@field trace? run.trace if the environment asks for one
+---@field trace? run.trace
 ---@field bytes? string the job file, until it is validated
 ---@field errors? string[] the mistakes of an invalid job, for the log
 ---@field job? table the valid job
 ---@field job_sha256? string of the job file
 ---@field steps? table[] of a direct job; nil: an agent's job
 ---@field deadline? number monotonic seconds
----@field failure? failure what the job ends with; set by finish where the end itself fails
+---@field failure? failure of the job; set by finish where the end itself fails
 ---Set by accept:
 ---@field accepted? boolean the first result is written
 ---@field result_directory? string with a slash at its end; nil: the result goes to stdout
 ---@field job_directory? string the same without links, for messages about confinement
----@field past past what earlier runs did, with --resume; else empty
----@field recording? past the journal to answer from, with --replay
----@field lock? native.file.log the journal's file, locked, or in memory
+---@field past past empty without --resume
+---@field recording? past with --replay
+---@field lock? native.file.log the journal's file, or memory
 ---@field journal? journal
 ---@field todo? todo
----@field live? live what runs now
----@field checkpoint? checkpoint writes the interim results
+---@field live? live
+---@field checkpoint? checkpoint of the interim results
 ---@field workspace? native.root
 ---@field context? sba.job_context
 ---Set by artifacts:
 ---@field artifacts? native.root their directory
 ---@field artifacts_shared? integer permission bits that they get
----@field temporary_artifacts? string their directory, if it is removed at the end
+---@field temporary_artifacts? string their directory, where it is removed at the end
 ---Set by others:
 ---@field emit fun(run: run, name: string, event: table) see journal.lua
 ---@field on_demand table<string, fun(): table> see below
@@ -42,15 +42,16 @@
 ---@field gateway? gateway set by run:connect
 ---@field unreachable? mcp.failure why there is no gateway; set by run:connect
 ---@field snapshot? native.snapshot the workspace before the first step; set by workspace_changes
----@field missing_skills? string[] ids of those that could not be fetched; set by orchestrator
----@field beginning? { left: number, tries: integer, failure?: table } its report, while it is still to be delivered; set by orchestrator
+---@field missing_skills? string[] ids; set by orchestrator
+---@field beginning? { left: number, tries: integer, failure?: table } the report of the start, until it is over; set by orchestrator
 ---@field upload_failed? boolean an artifact was not uploaded; set by orchestrator
----@field kept? sba.transaction the files that the running step has changed; set by undo, cleared by the step's end
+---@field kept? sba.transaction of the running step; set by undo
 ---@field fields? table the final result; set by finish
 ---@field parts? native.file.parts the same as it is written; set by finish
----@field written? boolean whether it could be written; set by finish
+---@field written? boolean set by finish
 
 local artifacts = require "sba.run.artifacts"
+local ending = require "native.ending"
 local interrupt = require "native.interrupt"
 local journal = require "sba.run.journal"
 local log = require "sba.util.log"
@@ -60,8 +61,7 @@ local secret = require "sba.util.secret"
 
 local state = {}
 
--- Modules that only some jobs need. To load them all takes longer than an empty job does, so each is loaded when it is first used: here
--- only, everything else is required at the top of a file.
+-- Modules that only some jobs need: to load all takes longer than an empty job. Everything else is required at the top of a file.
 local on_demand = {
   agent = function() return require "sba.agent" end,
   ask = function() return require "sba.run.ask" end,
@@ -79,7 +79,7 @@ local on_demand = {
 local methods = { emit = journal.emit, on_demand = on_demand }
 methods.__index = methods
 
--- What a model's commands get where it is not set: nothing waits for a person.
+-- What a model's commands get besides: nothing waits for a person.
 local unattended <const> = {
   PAGER = "cat", GIT_PAGER = "cat", GIT_EDITOR = "true", CI = "1", DEBIAN_FRONTEND = "noninteractive", PIP_PROGRESS_BAR = "off",
 }
@@ -98,7 +98,7 @@ local function children_environment(self)
   return list
 end
 
---- The file's size before a step first appended to it: a step that runs again appends to the same.
+--- A step that runs again appends to the file as it was before the first time.
 local function size_before_append(self, size)
   local index, known = self.record.count + 1, self.past.append
   if known and known.index == index then return known.size end
@@ -121,7 +121,6 @@ local function tick(self, news, missing)
   self.checkpoint:tick()
 end
 
----What steps are called with.
 ---@return sba.job_context
 function methods:step_context()
   local ask
@@ -140,13 +139,20 @@ function methods:step_context()
   }
 end
 
----Runs a model's step, see step.lua.
+---See steps.run.
 function methods:perform(step) return on_demand.step().run(self, step) end
 
----Runs the checks of criteria, see step.lua.
+---See steps.check_all.
 function methods:perform_checks(...) return on_demand.step().check_all(self, ...) end
 
----The one HTTP client, so that requests to the same origin share a connection. A job that needs none opens no socket.
+---@param at number as interrupt.now
+function methods:set_deadline(at)
+  self.deadline = at
+  interrupt.set_deadline(math.max(0, at - interrupt.now()))
+  ending.deadline(at)
+end
+
+---The one HTTP client: requests to the same origin share a connection. A job that needs none opens no socket.
 ---@return native.http.client?, native.failure?
 function methods:client()
   if self.http then return self.http end
@@ -159,7 +165,7 @@ function methods:client()
   return http
 end
 
----Whether the environment names a gateway.
+---Whether the environment names one.
 function methods:has_gateway() return rules.address(self.environment) ~= nil end
 
 ---The gateway of a valid job. It is connected to once; a failure is remembered.
@@ -181,13 +187,12 @@ function methods:connect(again, limits)
   return self.gateway, failure
 end
 
----Ends the session with the gateway, if there is one.
+---Ends the session with the gateway.
 function methods:disconnect()
   if self.gateway then self.gateway:close() end
   self.gateway = nil
 end
 
----Makes a run of these fields.
 ---@return run
 function state.of(fields) return setmetatable(fields, methods) end
 

@@ -34,8 +34,7 @@ local function place(entry, index, step)
 end
 
 local function require_network(entry, failure, message)
-  entry.error, entry.error_code = message, "ext_net_required"
-  failure.code, failure.message = entry.error_code, entry.error
+  entry.error, entry.error_code, failure.code = message, "ext_net_required", "ext_net_required"
 end
 
 local function judge_command(run, step, entry, failure)
@@ -47,8 +46,8 @@ local function judge_command(run, step, entry, failure)
   require_network(entry, failure, ("%s; it wanted %s, and %s: %s"):format(entry.error, what, why, wanted.line))
 end
 
---- Finds out whether a step failed for lack of the external network: that has a failure code of its own. With ext_net_allowed, only a
---- policy's denial counts. The gateway denies a network tool, or answers about ext_net.
+--- Whether a step failed for lack of the external network, which has a failure code of its own. With ext_net_allowed only a policy's
+--- denial counts. The gateway denies a network tool, or answers about ext_net.
 local function judge(run, step, entry, failure)
   local tool = entry.error_code == "tool_denied" and step.arguments.tool
   if tool and (rules.is_outside(tool) or entry.error:find("ext_net", 1, true)) then
@@ -57,20 +56,20 @@ local function judge(run, step, entry, failure)
   if entry.error_code == "step_failed" and step.type == "run_command" then judge_command(run, step, entry, failure) end
 end
 
---- Whether the runner's user cannot enter the workspace: the paths of a step's error are those in it.
+--- The paths of a step's error are those in the workspace: whether that itself cannot be entered.
 local function closed_workspace(run)
   local _, problem = run.workspace:stat "."
   return problem and problem.code == "permission_denied"
     and ("the workspace %s cannot be entered: Permission denied"):format(secret.redact(run.workspace:path()))
 end
 
---- Adds to the error of a step that was denied something what that was.
+--- Says what a step was denied.
 local function explain_denial(run, step, entry)
   local reason
   if step.type ~= "run_command" then
     reason = entry.error_code == "permission_denied" and closed_workspace(run)
   elseif entry.error_code == "step_failed" then
-    reason = confinement.explain(run.record.confinement, entry.output or "", run.job_directory)
+    reason = confinement.explain(run, entry.output or "")
   end
   if reason then entry.error = entry.error .. "; " .. reason end
 end
@@ -94,7 +93,7 @@ local function execute(run, index, step, module)
   return entry, failure
 end
 
---- The entry as JSON. If the step's result cannot be encoded, the entry has an error instead.
+--- The entry as JSON. If its result cannot be encoded, it has an error instead.
 local function encode(entry, module, failure)
   local ok, text = xpcall(entries.encode, failures.traced, entry, module)
   if ok then return text, failure end
@@ -116,7 +115,7 @@ function steps.revert(run)
   if not ok then run.log:event("error", "step.not_undone", { error = failure.message }) end
 end
 
----Tells which steps of a direct job were not reached.
+---Ends the steps of a direct job that were not reached.
 ---@param run run
 function steps.skip_rest(run)
   local first, at, texts = run.record.count + 1, interrupt.timestamp(), {}
@@ -133,7 +132,7 @@ end
 ---@param run run
 ---@param event run.step_event
 ---@param entry table
----@param name? "step.kept" of the event: the run is over
+---@param name? "step.kept" see journal.lua
 ---@return table entry
 function steps.keep(run, event, entry, name)
   place(entry, event.index, event.step)
@@ -143,7 +142,7 @@ function steps.keep(run, event, entry, name)
   return entry
 end
 
---- A model's step during which an earlier run was ended. It does not run again: the model sees what it may have done.
+--- A model's step that was cut off does not run again: the model sees what it may have done.
 local function interrupted(run, event, begun)
   local phrases = run.context.words
   run.past.begun[event.index] = nil
@@ -153,7 +152,7 @@ local function interrupted(run, event, begun)
   })
 end
 
---- A call to the gateway in a replay: what the recording says came of it.
+--- In a replay the recording says what came of a call to the gateway.
 local function replayed(run, event)
   local old = run.recording.entries[event.index]
   if not old then
@@ -176,12 +175,12 @@ local function perform(run, event)
   return event.entry, failure, event.ends_job
 end
 
----Runs the next step, unless an earlier run or a recording has it: then this is what came of it there.
+---Runs the next step, unless an earlier run or a recording has it.
 ---@param run run
----@param step { id: string, type: string, arguments: table, check?: integer, shown?: table } check: number of the criterion that it
----checks; shown: its arguments for the journal
+---@param step { id: string, type: string, arguments: table, check?: integer, shown?: table } check: the criterion's number; shown: its
+---arguments for the journal
 ---@return table? entry nil: the job must end before the step
----@return failure? failure what the step failed with in this run, or the job's
+---@return failure? failure of the step in this run, or of the job
 ---@return boolean? ends_job
 function steps.run(run, step)
   local index, past, is_models = run.record.count + 1, run.past, run.context.agent and not step.check
@@ -215,7 +214,7 @@ function steps.run_rest(run)
     local entry, failure = steps.run(run, step)
     if not entry then return failure end
     run.job.steps[index] = { id = step.id } -- its arguments may be megabytes, and are not needed again
-    -- The end of the job writes all itself.
+    -- The end of the job writes everything.
     if index < #run.job.steps or run.record.acceptance then run.context.tick() end
     if failure then return failure_of(step, index, failure) end
   end
@@ -247,7 +246,6 @@ end
 ---@field code? string the failure code that the step would give a direct job
 
 --- Runs the check of a criterion as a step of its own; nil and the job's failure where its time is up or the runner failed.
----@return run.checked?, failure?
 local function check(run, number)
   local context, index, arguments = run.context, run.record.count + 1, run.job.context.checks[number]
   local encoded = json.encode(arguments)
@@ -278,12 +276,12 @@ local function unmet(failing)
   return { code = "acceptance_unmet", message = message }
 end
 
----Runs all checks, so that it is known of each criterion whether it is met: the check's word alone decides.
+---Runs all checks: whether a criterion is met is its check's word alone.
 ---@param run run
----@param verdicts run.verdict[] of the criteria; those that have a check are replaced
----@param note? fun(checked: run.checked) is told of each
+---@param verdicts run.verdict[] of all criteria; those that have a check are replaced
+---@param note? fun(checked: run.checked)
 ---@return run.checked[]? failing
----@return failure? failure the job's, also where checks fail
+---@return failure? failure of the job, also where checks fail
 function steps.check_all(run, verdicts, note)
   local failing = {}
   for _, number in ipairs(steps.checks(run.job.context)) do
@@ -299,16 +297,16 @@ end
 -- Failures of a check that say more than that the criterion is not met: what the job may not do kept it from an answer.
 local own_codes <const> = { constraint_violation = true, ext_net_required = true }
 
----Runs the checks of a direct job, which decide how it ends.
+---Runs the checks of a direct job.
 ---@param run run
----@return failure?
+---@return failure? of the job
 function steps.decide(run)
   local failing, failure = steps.check_all(run, run.record.acceptance)
   if failing and failing[1] and own_codes[failing[1].code] then failure.code = failing[1].code end
   return failure
 end
 
----Takes over the steps that an earlier run finished and that this one has not come to.
+---Takes over the steps that an earlier run finished.
 ---@param run run
 function steps.take_over(run)
   for index = run.record.count + 1, #run.past.entries do

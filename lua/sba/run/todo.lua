@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The todo list: the requirements, then the acceptance criteria, then the job's steps. It lives in todo.json beside the
--- result. A step's item follows its step.
+-- The todo list: the requirements, then the acceptance criteria, then the job's steps. It is kept in todo.json beside the result.
 
 local checkpoint = require "sba.result.checkpoint"
 local file = require "native.file"
@@ -11,27 +10,26 @@ local text = require "native.text"
 local todo = {}
 todo.__index = todo
 
-local LONGEST_TITLE <const> = 200 -- characters
+local LONGEST_TITLE <const> = 200 -- characters, of a note too
 local MOST_ITEMS <const> = 10000
 local todo_schema = result_schema.properties.todo
 
-local function shortened(words, limit)
-  local past = utf8.offset(words, limit + 1)
+local function shortened(words)
+  local past = utf8.offset(words, LONGEST_TITLE + 1)
   return past and words:sub(1, past - 1) or words
 end
 
 local function add(self, title, source, parent)
   self.count = self.count + 1
   local item = {
-    id = tostring(self.count), title = shortened(title, LONGEST_TITLE), source = source,
+    id = tostring(self.count), title = shortened(title), source = source,
     parent = parent or json.null, status = "pending", note = json.null,
   }
   self.items[#self.items + 1] = item
   return item
 end
 
---- A list, empty or with the items of another.
----@param items? table[]
+---@param items? table[] of another list
 ---@return todo
 function todo.new(items)
   local self = setmetatable({
@@ -44,7 +42,6 @@ function todo.new(items)
   return self
 end
 
---- Fills the list from a job.
 ---@param job table
 ---@param describe fun(step: table): string
 function todo:fill(job, describe)
@@ -57,7 +54,7 @@ function todo:fill(job, describe)
   end
 end
 
---- Keeps the list in a file from now on.
+---Keeps the list in a file from now on.
 ---@param path string
 ---@param failed fun(failure: native.failure) called once, when it cannot be written; the job goes on
 function todo:keep(path, failed)
@@ -75,17 +72,16 @@ local function changed(self, item)
   return item
 end
 
----An item takes a new status.
 ---@param item table of `steps` or `criteria`
 ---@param status "pending"|"in_progress"|"done"|"dropped"
 ---@param note? string|lightuserdata nil: as it was
 function todo:set(item, status, note)
-  item.status, item.note = status, type(note) == "string" and shortened(note, LONGEST_TITLE) or note or item.note
-  changed(self)
+  item.status, item.note = status, type(note) == "string" and shortened(note) or note or item.note
+  self.checkpoint:changed()
 end
 
----Closes what is open at the end of a job that went to its end: an agent's job that succeeded has met its requirements; of a direct job
----nobody has checked them, nor the criteria without a check.
+---Closes what is open at the end of a job that went to its end. A successful agent's job has met its requirements; those of a direct job
+---nobody has checked, nor the criteria without a check.
 ---@param is_agents boolean
 function todo:close(is_agents)
   for _, item in ipairs(self.items) do
@@ -104,9 +100,9 @@ local function find(self, id)
   end
 end
 
---- The item with a title, which differs in case and blanks around it at most.
+--- The item with a title, but for case and blanks around it.
 local function find_title(self, title)
-  title = text.trim(shortened(title, LONGEST_TITLE)):lower()
+  title = text.trim(shortened(title)):lower()
   for _, item in ipairs(self.items) do
     if text.trim(item.title):lower() == title then return item end
   end
@@ -116,10 +112,10 @@ end
 ---@return boolean
 function todo:has(id) return find(self, id) ~= nil end
 
---- Adds an item of the agent's own. Titles are unique: one that is there is not added again.
+---Adds an item of the agent's own, unless there is one with that title.
 ---@param title string
----@param parent? string id of the item that it is a part of; one that there is
----@return table? item, string? mistake, boolean? is_old whether it was there before
+---@param parent? string id of an item
+---@return table? item, string? mistake, boolean? is_old
 function todo:add(title, parent)
   local old = find_title(self, title)
   if old then return old, nil, true end
@@ -127,7 +123,7 @@ function todo:add(title, parent)
   return changed(self, add(self, title, "agent", parent))
 end
 
---- Changes an item as the agent wants it.
+---Changes an item as the agent wants it.
 ---@param change { id: string, status?: string, title?: string, position?: integer, note?: string }
 ---@return table? item, string? mistake
 function todo:update(change)
@@ -139,8 +135,8 @@ function todo:update(change)
   local same = change.title and find_title(self, change.title)
   if same and same ~= item then return nil, ("item %s has that title; change that one, or choose another title"):format(same.id) end
   item.status = change.status or item.status
-  if change.title then item.title = shortened(change.title, LONGEST_TITLE) end
-  if change.note then item.note = shortened(change.note, LONGEST_TITLE) end
+  if change.title then item.title = shortened(change.title) end
+  if change.note then item.note = shortened(change.note) end
   if change.position then
     table.remove(self.items, position)
     table.insert(self.items, math.min(change.position, #self.items + 1), item)
@@ -148,7 +144,7 @@ function todo:update(change)
   return changed(self, item)
 end
 
---- The list as the result carries it.
+---The list as the result has it.
 ---@return { total: integer, done: integer, items: table[] }
 function todo:summary()
   local done = 0

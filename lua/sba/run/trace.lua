@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The job as a trace: the log's events become spans, which a collector gets at the end of the job (OTLP over HTTP, as JSON:
--- https://opentelemetry.io/docs/specs/otlp). Commands and requests get the context (W3C Trace Context, Baggage). The variables are those
--- of the OpenTelemetry SDKs, the attributes of models those of its conventions for generative AI. A trace of the environment goes on.
+-- The job as a trace: events of the log become spans, which a collector gets at the end of the job (OTLP over HTTP, as JSON:
+-- https://opentelemetry.io/docs/specs/otlp). Commands and requests get the context (W3C Trace Context, Baggage). Variables are those of
+-- the OpenTelemetry SDKs, attributes of models those of its conventions for generative AI. A trace of the environment goes on.
 
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
@@ -21,10 +21,10 @@ local PROTOCOL <const>, TIMEOUT <const> = "http/json", 10000 -- milliseconds, un
 local BOTH <const>, AFTER_SIGNAL <const> = 30, 5 -- seconds for the last report and the trace together
 local INTERNAL <const>, CLIENT <const>, OK <const>, ERROR <const> = 1, 3, 1, 2 -- kinds of spans, and how they end
 
---- The value where a header can carry it, else nil.
+--- Nil if a header cannot carry it.
 local function of_header(value) return value and value:find "^[\x20-\x7E]+$" and value or nil end
 
---- The parts of a traceparent; nil if it is not one.
+--- The parts of a traceparent.
 local function parse(value)
   local trace_id, parent, flags = (value or ""):match "^00%-([%da-f]+)%-([%da-f]+)%-([%da-f][%da-f])$"
   if not trace_id or #trace_id ~= 32 or #parent ~= 16 or trace_id:find "^0+$" or parent:find "^0+$" then return nil end
@@ -41,7 +41,7 @@ local function pairs_of(list)
   return found
 end
 
---- What the environment says about a collector; nil, and why where it is a mistake: there is none.
+--- The collector that the environment names; nil, and why if it is a mistake.
 local function exporter_of(environment)
   local function either(name) -- the variable for traces, or the one for all signals
     return secret.first_set(environment, { "OTEL_EXPORTER_OTLP_TRACES_" .. name, "OTEL_EXPORTER_OTLP_" .. name })
@@ -72,7 +72,7 @@ local function attributes_of(values)
   return list
 end
 
--- The fields of events that are attributes.
+-- Fields of events that are attributes.
 local names <const> = {
   id = "cynode.step.id", type = "cynode.step.type", what = "cynode.step.what", exit_code = "process.exit.code", error_code = "error.type",
   model = "gen_ai.request.model", provider = "gen_ai.provider.name", prompt_tokens = "gen_ai.usage.input_tokens",
@@ -85,7 +85,7 @@ local function describe(span, fields)
   for field, name in pairs(span and names or {}) do span.attributes[name] = fields[field] or span.attributes[name] end
 end
 
---- Begins a span, or has begun it so many milliseconds ago; none where there are too many.
+--- Begins a span, some milliseconds ago. Past MOST_SPANS there is none.
 local function open(self, slot, name, kind, operation, fields, ago_ms)
   local count, parent = #self.spans + 1, self.step or self.job
   if count > MOST_SPANS then return end
@@ -106,15 +106,13 @@ local function close(self, slot, problem, fields)
   describe(span, fields)
 end
 
---- The traceparent of what is done now.
-local function parent_now(self)
+local function traceparent(self)
   local span = self.request or self.step or self.job
   return span and ("00-%s-%s-01"):format(self.trace_id, span.spanId) or self.given.value
 end
 
---- Headers that a request carries.
 local function headers(self)
-  local list = { "traceparent: " .. parent_now(self) }
+  local list = { "traceparent: " .. traceparent(self) }
   if self.state then list[#list + 1] = "tracestate: " .. self.state end
   if self.baggage then list[#list + 1] = "baggage: " .. self.baggage end
   return list
@@ -126,7 +124,7 @@ local on = {
     local operation = not self.run.steps and "execute_tool" or nil
     open(self, "step", (operation or "step") .. " " .. fields.type, INTERNAL, operation, fields)
     describe(self.step, { tool = operation and fields.type })
-    local context, list = self.run.context, { "TRACEPARENT=" .. parent_now(self) } -- the step's commands get its span
+    local context, list = self.run.context, { "TRACEPARENT=" .. traceparent(self) } -- the step's commands get its span
     for _, variable in ipairs(context.environment) do
       if variable:sub(1, 12) ~= "TRACEPARENT=" then list[#list + 1] = variable end
     end
@@ -146,7 +144,7 @@ for _, event in ipairs { "report.sent", "report.failed", "artifact.uploaded", "a
   end
 end
 
---- Hears of every event; a warning is one of the innermost span's too.
+--- Hears of every event; warnings belong to the innermost span.
 local function hear(self, level, event, fields)
   local span = self.request or self.step or self.job
   if on[event] then
@@ -156,9 +154,8 @@ local function hear(self, level, event, fields)
   end
 end
 
----The trace of a run; nil if the environment neither names a collector nor began a trace.
 ---@param run run
----@return run.trace?
+---@return run.trace? nil: the environment neither names a collector nor began a trace
 function trace.new(run)
   local environment = run.environment
   local given, exporter, problem = parse(environment.TRACEPARENT) or {}, exporter_of(environment)
@@ -177,7 +174,6 @@ function trace.new(run)
   return self
 end
 
---- Ends what is open, and the job's span.
 local function close_all(self)
   local run, fields = self.run, self.run.fields or {}
   local failed = type(fields.failure_code) == "string" and fields.failure_code or nil
@@ -190,7 +186,6 @@ local function close_all(self)
   })
 end
 
---- The body of the request: all spans, of this program.
 local function body_of(self)
   local environment, list = self.run.environment, json.array {}
   for i, span in ipairs(self.spans) do span.attributes, list[i] = attributes_of(span.attributes), span end
@@ -201,7 +196,7 @@ local function body_of(self)
   return json.encode { resourceSpans = json.array { whole } }
 end
 
----Sends the trace, at the very end of the job. A failure is logged and changes nothing.
+---Sends the trace, at the very end of the job.
 ---@param spent number seconds that the last report took
 function trace:export(spent)
   local run, exporter = self.run, self.exporter

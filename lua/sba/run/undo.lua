@@ -6,25 +6,7 @@ local array = require "sba.util.json".array
 local redact = require "native.secret".redact
 local transaction = require "sba.patch.transaction"
 
-local changes = {}
-
-local text <const>, count <const> = { type = "string" }, { type = "integer", minimum = 0 }
-local bits <const> = { type = "integer", minimum = 0, maximum = 4095 }
-
---- The fields of the line in the journal.
-changes.schema = {
-  type = "object", required = { "changes" },
-  properties = {
-    changes = { type = "array", items = {
-      type = "object", required = { "kind", "path" },
-      properties = {
-        kind = { type = "string", enum = { "remove", "directory", "put", "mode" } },
-        path = text, other = text, kept = count, aside = text, mode = bits, old_mode = bits,
-      },
-    } },
-    artifacts = { type = "boolean" },
-  },
-}
+local undo = {}
 
 local NEEDED <const> = { remove = "aside", directory = "old_mode", put = "other", mode = "old_mode" } -- to undo it
 
@@ -39,7 +21,6 @@ local function read(name)
   return (name:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))
 end
 
---- A copy with names converted.
 local function with_names(list, convert)
   local copies = array {}
   for i, change in ipairs(list) do
@@ -49,7 +30,7 @@ local function with_names(list, convert)
   return copies
 end
 
---- The changes of a plan that can be undone, those first that make room for others.
+--- The changes of a plan that can be undone. Those that make room for others come first.
 local function changes_of(plan)
   local list, others = {}, {}
   for _, change in ipairs(with_names(plan.changes, read)) do
@@ -67,11 +48,11 @@ local function can_be_kept(list)
   return true
 end
 
----Commits a step's changes, closed as run.kept once its end is in the journal.
+---Commits a step's changes. They can be undone until the journal has the step's end, which closes run.kept.
 ---@param run run
 ---@param change sba.transaction
 ---@return true?, native.failure?
-function changes.commit(run, change)
+function undo.commit(run, change)
   local done, failure = change:plan()
   if done and run.result_directory and can_be_kept(done) then
     run:emit("step.changes", {
@@ -83,17 +64,17 @@ function changes.commit(run, change)
   return done, failure
 end
 
----Puts back what an interrupted run was changing, or clears up.
+---Restores what a killed run was changing; removes the originals where its step had ended.
 ---@param run run
-function changes.recover(run)
-  local past, found = run.past, run.past.changes
+function undo.recover(run)
+  local found = run.past.changes
   local done, failure = nil, { code = "not_found", message = "the artifacts that it was changing cannot be reached" }
   local root = run[found.plan.artifacts and "artifacts" or "workspace"]
   if root then done, failure = transaction.recover(root, changes_of(found.plan), found.committed) end
   if found.committed then return end
-  past.undone = done and "the files that it was changing are as they were before" or failure.message
-  past.left = failure and { index = found.index, message = failure.message }
-  run.log:event("warning", done and "step.undone" or "step.not_undone", { step = found.index, error = past.undone })
+  local words = done and "the files that it was changing are as they were before" or failure.message
+  run.past.undone, run.past.left = words, failure and { index = found.index, message = words }
+  run.log:event("warning", done and "step.undone" or "step.not_undone", { step = found.index, error = words })
 end
 
 --- Removes a killed run's temporary files.
@@ -108,15 +89,13 @@ local function sweep(root, since, keep)
   return removed, failure
 end
 
----Removes what the step left during which an earlier run was killed, but for originals that are kept.
+---Removes what a killed step left, but for originals that are still needed.
 ---@param run run
-function changes.sweep(run)
+function undo.sweep(run)
   local past = run.past
   if past.left then return end
   local keep = {}
-  for name in pairs(past.planned) do
-    keep[read(name)] = true
-  end
+  for name in pairs(past.planned) do keep[read(name)] = true end
   for _, root in ipairs { run.workspace, run.artifacts } do
     local removed, failure = sweep(root, past.job.started_wall // 1000, keep)
     if failure or removed > 0 then
@@ -125,4 +104,4 @@ function changes.sweep(run)
   end
 end
 
-return changes
+return undo
