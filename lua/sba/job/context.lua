@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the work is about, brought together: the texts of the job's `context`, the files they name, and the files of the
--- job directory's context/ for what the job leaves out. A file that cannot be read is an error, never left out silently.
+-- What the work is about: the texts of the job's `context`, the files that they name, and the files of the job directory's context/ for
+-- what the job leaves out. A file that cannot be read is an error, never left out silently.
 
 local json = require "sba.util.json"
 local lines = require "sba.util.excerpt".lines
@@ -22,7 +22,7 @@ local JOB_DIRECTORY <const> = "/job/" -- how a job calls its directory, wherever
 ---@field task_context? string
 ---@field requirements string[]
 ---@field acceptance_criteria string[]
----@field checks table<integer, table> arguments of run_command, by the number of the criterion
+---@field checks table<integer, table> arguments of run_command, by number of the criterion
 ---@field preferences? table
 ---@field additional_context? string
 ---@field skill_ids string[]
@@ -31,13 +31,9 @@ local JOB_DIRECTORY <const> = "/job/" -- how a job calls its directory, wherever
 ---@field persona_title? string
 ---@field persona_description? string
 
--- What of the context is ours: its own keys, and what is not shown to anybody.
+-- What is not redacted: our own keys, and what is not shown to anybody.
 local shape <const> = {
-  properties = {
-    skill_ids = { enum = {} },
-    skills = { items = { properties = { name = {}, text = {} } } },
-    checks = { enum = {} },
-  },
+  properties = { skill_ids = { enum = {} }, skills = { items = { properties = { name = {}, text = {} } } }, checks = { enum = {} } },
 }
 
 -- Reads the parts of a context. What is wrong with one is an error at its pointer.
@@ -50,8 +46,7 @@ end
 
 --- The text of a file of the job directory. pointer: of the text that names it; nil: it need not be there.
 function loader:file(path, pointer)
-  if not pointer and not self.directory then return nil end
-  local found, failure = nil, { message = "there is no job directory" }
+  local found, failure = nil, { code = "not_found", message = "there is no job directory" }
   if self.directory then found, failure = self.directory:read(path, { max_bytes = LARGEST_FILE }) end
   if not pointer and not found and failure.code == "not_found" then return nil end
   local problem = not found and "cannot be read: " .. failure.message
@@ -118,9 +113,8 @@ function loader:preferences()
   local bytes = self:file(path)
   if not bytes then return nil end
   local value, failure = json.decode(bytes)
-  if failure then return self:refuse("/context", "the context file %s is not JSON: %s", path, failure.message) end
-  if not json.is_object(value) then return self:refuse("/context", "the context file %s must hold an object", path) end
-  return value
+  if json.is_object(value) then return value end
+  self:refuse("/context", "the context file %s %s", path, failure and "is not JSON: " .. failure.message or "must hold an object")
 end
 
 local function first_text(object, names)
@@ -129,7 +123,7 @@ local function first_text(object, names)
   end
 end
 
---- One skill as a job may give it: a text, or an object that holds one.
+--- A text, or an object that holds one.
 function loader:skill(pointer, value, name)
   if type(value) == "string" then
     local file_name = value:match "^/job/(.*)%.md$"
@@ -140,7 +134,7 @@ function loader:skill(pointer, value, name)
   return { name = first_text(value, { "name", "title", "id" }) or name, text = self:text(pointer, body) }
 end
 
---- Skills alone, in a list or by name.
+--- One skill, a list of them, or skills by name.
 function loader:skills(given)
   local list, names, pointer = {}, {}, "/context/skills"
   if type(given) == "string" then return given ~= "" and { self:skill(pointer, given) } or {} end
@@ -149,9 +143,8 @@ function loader:skills(given)
   end
   table.sort(names)
   for i, name in ipairs(names) do
-    local is_number = math.type(name) ~= nil
-    local token = is_number and name - 1 or schema_check.token(name)
-    list[i] = self:skill(pointer .. "/" .. token, given[name], not is_number and name or nil)
+    local place = math.type(name) and name - 1 or schema_check.token(name)
+    list[i] = self:skill(pointer .. "/" .. place, given[name], type(name) == "string" and name or nil)
   end
   return list
 end
@@ -167,10 +160,9 @@ function loader:skills_of_directory()
   return list
 end
 
----Brings together the context of a job.
 ---@param given? table the job's `context`
 ---@param job_directory? string where `/job/` is; nil: there is none (the job came on stdin)
----@return sba.context|nil, sba.schema.errors? errors that name the files
+---@return sba.context?, sba.schema.errors?
 function context.load(given, job_directory)
   local directory <close> = job_directory and workspace.open(job_directory) or nil
   local self = setmetatable({ directory = directory, errors = { total = 0 } }, loader)

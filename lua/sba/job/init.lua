@@ -12,7 +12,7 @@ local job = { LARGEST = 64 * 1024 * 1024 } -- bytes
 
 local MAJOR = "1"
 
----@class sba.job a job as job_schema.lua describes it: valid, aliases resolved, defaults filled, the mode decided
+---@class sba.job as job_schema.lua describes it: valid, aliases resolved, defaults filled, the mode decided
 ---@field job_id string
 ---@field task_id string
 ---@field constraints { max_runtime_seconds: integer, max_output_bytes: integer, ext_net_allowed: boolean }
@@ -21,17 +21,17 @@ local MAJOR = "1"
 
 ---@class sba.job.failure
 ---@field code "schema_validation"
----@field message string one line: all errors, or the first hundred and how many more
+---@field message string one line: the first hundred errors, and how many more
 ---@field errors sba.schema.errors the first hundred
 ---@field lines string[] the same as texts
 ---@field broken? sba.json.failure why it is not JSON
 ---@field job_id string what could be read, else CYNODE_JOB_ID, else ""
----@field task_id string likewise CYNODE_TASK_ID
+---@field task_id string likewise
 
 local DIRECT <const>, AGENT <const> = "direct_steps", "agent_inference"
 local switches <const> = { ["1"] = DIRECT, ["true"] = DIRECT, ["0"] = false, ["false"] = false, [""] = false }
 
---- The mode that the environment asks for; or nil and what is wrong with a variable.
+--- The mode that the environment asks for, if any; or nil and what is wrong with a variable.
 local function mode_of_environment(environment)
   local mistake = "the environment variable %s must be %s, not %s"
   local named, switch = text.trim(environment.SBA_EXECUTION_MODE or ""), text.trim(environment.SBA_DIRECT_STEPS or ""):lower()
@@ -55,14 +55,12 @@ local function check_version(value, errors)
   end
 end
 
-local function is_given(value)
-  return value ~= nil and value ~= json.null
-end
+local function is_given(value) return value ~= nil and value ~= json.null end
 
--- Arguments by their type's schema, then by its check.
+--- Arguments by their type's schema, then by its check.
 local function check_arguments(step, pointer, catalogue, errors)
   local kind, before = catalogue.get(step.type), errors.total
-  if not kind or json.kind(step.arguments) ~= "object" then return end
+  if not kind or not json.is_object(step.arguments) then return end
   step.arguments = schema_check.check(step.arguments, kind.arguments, errors, pointer)
   if errors.total > before or not kind.check then return end
   local mistake, argument = kind.check(step.arguments)
@@ -71,11 +69,12 @@ local function check_arguments(step, pointer, catalogue, errors)
   schema_check.refuse(errors, pointer, mistake)
 end
 
--- Gives every step its id; none may be there twice.
+--- Gives every step its id; none may be there twice.
 local function settle_ids(steps, errors)
   local owner = {}
   for i, step in ipairs(steps) do
-    local has_id = json.kind(step) == "object" and step.id ~= nil
+    local is_object = json.is_object(step)
+    local has_id = is_object and step.id ~= nil
     local id = has_id and step.id or "step-" .. i
     local other = owner[id]
     if other and type(id) == "string" then
@@ -84,11 +83,11 @@ local function settle_ids(steps, errors)
           :format(words.quoted(id), other - 1, i - 1))
     end
     owner[id] = other or i
-    if json.kind(step) == "object" then step.id = id end
+    if is_object then step.id = id end
   end
 end
 
--- What each step calls its arguments, before they get their final name.
+--- What each step calls its arguments, before they get their final name.
 local function names_of_arguments(steps)
   local names = {}
   for i, step in ipairs(json.is_array(steps) and steps or {}) do
@@ -101,7 +100,7 @@ local function check_steps(steps, names, catalogue, errors)
   if not json.is_array(steps) then return end
   for i, step in ipairs(steps) do
     if schema_check.is_enough(errors) then return end
-    if json.kind(step) == "object" and type(step.type) == "string" then
+    if json.is_object(step) and type(step.type) == "string" then
       check_arguments(step, ("/steps/%d/%s"):format(i - 1, names[i]), catalogue, errors)
     end
   end
@@ -120,7 +119,7 @@ local function check_criteria(context, catalogue, errors)
   end
 end
 
--- The context's files, if what names them is well-formed.
+--- The context's files, if what names them is well-formed.
 local function check_context(context, errors, load)
   if context ~= nil and not json.is_object(context) then return end
   for _, one in ipairs(errors) do
@@ -129,14 +128,13 @@ local function check_context(context, errors, load)
   for _, one in ipairs(load(context) or {}) do schema_check.refuse(errors, one.pointer, one.message) end
 end
 
-local function check_job(value, catalogue, environment, load)
-  local errors = { total = 0 }
+local function check_job(value, errors, catalogue, environment, load)
   local is_object = json.is_object(value)
   local has_steps, names = is_object and is_given(value.steps), names_of_arguments(is_object and value.steps)
   schema_check.check(value, job_schema(catalogue.names()), errors)
   local asked, mistake = mode_of_environment(environment)
   if mistake then schema_check.refuse(errors, "", mistake) end
-  if not is_object then return errors end
+  if not is_object then return end
   check_version(value, errors)
   if not has_steps and (asked or value.execution_mode) ~= AGENT then
     schema_check.refuse(errors, "/steps", "is missing; expected an array (only a job of agent_inference may leave it out)")
@@ -144,12 +142,10 @@ local function check_job(value, catalogue, environment, load)
   check_steps(value.steps, names, catalogue, errors)
   check_criteria(value.context, catalogue, errors)
   if load then check_context(value.context, errors, load) end
-  if errors.total > 0 then return errors end
-  value.execution_mode = asked or mode_of_job(value)
-  return errors
+  if errors.total == 0 then value.execution_mode = asked or mode_of_job(value) end
 end
 
---- Puts errors into the order of the file.
+--- Puts errors into the order of the file; those at one place stay in theirs.
 local function sort(errors, bytes)
   if #errors < 2 then return end
   local places, offsets, number = json_place.of(bytes), {}, {}
@@ -166,7 +162,7 @@ local function message_of(errors, lines)
 end
 
 local function readable_id(value, name, otherwise)
-  local id = json.kind(value) == "object" and value[name]
+  local id = json.is_object(value) and value[name]
   return type(id) == "string" and id or otherwise or ""
 end
 
@@ -174,16 +170,15 @@ end
 ---@param bytes string
 ---@param catalogue { names: (fun(): string[]), get: (fun(name: string): sba.step?) } the step types
 ---@param environment table<string, string>
----@param load? fun(context?: table): sba.schema.errors? reads the files of the context; what is wrong with them
+---@param load? fun(context?: table): sba.schema.errors? reads the files of the context
 ---@return sba.job?, sba.job.failure?
 function job.parse(bytes, catalogue, environment, load)
   local value, broken = json.decode(bytes)
-  local errors
+  local errors = { total = 0 }
   if broken then
-    errors = { total = 0 }
     schema_check.refuse(errors, "", broken.message)
   else
-    errors = check_job(value, catalogue, environment, load)
+    check_job(value, errors, catalogue, environment, load)
     sort(errors, bytes)
   end
   if errors.total == 0 then return value end

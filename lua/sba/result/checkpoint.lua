@@ -12,13 +12,12 @@ local COST_FACTOR <const> = 19 -- a write that took t seconds is not repeated wi
 ---@class checkpoint
 ---@field dirty boolean something changed since the last write
 
----@param write fun(): boolean? writes the whole file; nil when it failed
+---@param write fun(): boolean? writes the whole file; falsy when it failed
 ---@return checkpoint
 function checkpoint.new(write)
   return setmetatable({ write_whole = write, dirty = false, affordable = 0, not_before = 0 }, checkpoint)
 end
 
----Writes now.
 ---@return boolean? written
 function checkpoint:write()
   local begun = interrupt.now()
@@ -30,15 +29,14 @@ function checkpoint:write()
   return written
 end
 
----Marks the file as out of date.
 function checkpoint:changed() self.dirty = true end
 
----To be called now and then: writes a change when its time has come.
+---Writes a change when its time has come. To be called now and then.
 function checkpoint:tick()
   if self.dirty and interrupt.now() >= self.not_before then self:write() end
 end
 
----Writes a change without waiting for 200 ms to pass: something begins that may take long without a tick.
+---Writes a change without waiting for 200 ms to pass: what begins now may take long without a tick.
 function checkpoint:hurry()
   if self.dirty and interrupt.now() >= self.affordable then self:write() end
 end

@@ -30,7 +30,7 @@ local function schema_of(module)
   return own
 end
 
---- What a step says comes from outside. Secrets go from the text before it is shortened, for a part of one would not be found.
+--- What a step says comes from outside. Secrets are redacted before the text is shortened: a part of one would not be found.
 local function fill(entry, module, limit, result, words, is_cut)
   if not (module and module.redacts) then
     result, words = secret.clean(result, module and module.result), words and secret.redact(words)
@@ -44,13 +44,13 @@ local function fill(entry, module, limit, result, words, is_cut)
   entry.output_truncated = (is_cut or is_shortened) and true or nil
 end
 
---- Makes an entry, but for its place, name and times, of what xpcall(run, failures.traced) gave.
+---Makes an entry, but for its place, name and times, of what xpcall(run, failures.traced) gave.
 ---@param module table of the step's type
 ---@param limit integer bytes of the plain text
 ---@param ok boolean
----@param result any run's first value
----@param more any run's second value: the text, or the failure
----@param is_cut? boolean run's third value: something is missing from the text
+---@param result any
+---@param more any the text, or the failure
+---@param is_cut? boolean something is missing from the text
 ---@return table entry, failure? failure the job's
 function entries.make(module, limit, ok, result, more, is_cut)
   if ok and result ~= nil then
@@ -83,7 +83,7 @@ function entries.limit(step, context)
   return math.min(context.max_output_bytes, arguments.max_output_bytes or arguments.max_bytes or math.maxinteger)
 end
 
---- The entry as JSON; in parts, if long texts of its result are between them. For these stand bytes that no JSON holds.
+---The entry as JSON; in parts, if there are long texts in its result. In their place it first holds bytes that no JSON holds.
 ---@param entry table
 ---@param module? table of the step's type
 ---@return string|(string|native.file.text)[]

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Failures: from what a step or Lua itself said to the job's failure code, and to the exit status.
+-- From what a step or Lua itself said to the job's failure, and to the exit status.
 
 local exit = require "sba.util.exit"
 local redact = require "native.secret".redact
@@ -7,18 +7,18 @@ local redact = require "native.secret".redact
 local failures = {}
 
 -- Codes of steps that are the job's too; every other one is step_failed.
-local kept = {
+local kept <const> = {
   timeout = true, cancelled = true, constraint_violation = true, internal_error = true, ext_net_required = true,
   inference_unavailable = true,
 }
 
-local exits = {
+local exits <const> = {
   schema_validation = exit.REFUSED, runs_as_root = exit.REFUSED, environment_invalid = exit.REFUSED, timeout = exit.TIMEOUT,
 }
 
 local NO_MEMORY <const> = "not enough memory" -- as our bindings say it; where Lua itself gets none, the program begins anew (ending.lua)
 
---- The job's failure for a step's.
+---The job's failure for a step's.
 ---@param code string
 ---@param message string
 ---@return failure
@@ -26,7 +26,7 @@ function failures.of_step(code, message)
   return { code = kept[code] and code or "step_failed", message = message }
 end
 
---- Message handler for xpcall: a failure that was raised (an interrupt) passes through, anything else is a bug of ours.
+---Message handler for xpcall: a failure that was raised (an interrupt) passes through, anything else is a bug of ours.
 ---@param problem any
 ---@return failure
 function failures.traced(problem)
@@ -38,7 +38,7 @@ function failures.traced(problem)
   }
 end
 
---- Makes a failure of whatever xpcall gave: where the handler failed too, it is text.
+---Makes a failure of whatever xpcall gave: where the handler failed too, it is text.
 ---@param problem any
 ---@param in_step? boolean it is a step's, else the job's
 ---@return failure
@@ -48,7 +48,6 @@ function failures.caught(problem, in_step)
   return problem
 end
 
---- The exit status for how a job ended.
 ---@param code? string the job's failure code
 ---@return integer
 function failures.exit_status(code)

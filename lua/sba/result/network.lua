@@ -1,10 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Whether a command failed because it could not reach the network outside: a name that does not resolve, a network that cannot be
--- reached, a proxy that refuses to connect.
---
--- The runner sees only how the command ended and what it printed, so this is a guess from a few phrases: those of libc, curl and
--- the proxies, which most tools pass on. A phrase counts in the last lines of stderr (of stdout where the command sends stderr
--- there), unless the line names a loopback host, or a test report follows.
+-- reached, a proxy that refuses. The runner sees only how the command ended and what it printed, so this is a guess from a few phrases:
+-- those of libc, curl and proxies, which most tools pass on. A phrase counts in the last lines of stderr (of stdout where the command
+-- sends stderr there), unless the line names a loopback host, or a test report follows.
 
 local lines_of = require "sba.util.excerpt".lines
 local printable = require "sba.util.printable"
@@ -16,8 +14,8 @@ local network = {}
 local LOOKED_AT <const> = 4096 -- bytes at the end of a stream, and at the beginning of a command
 local LONGEST_LINE <const> = 300 -- bytes of a tool's line in a message
 
--- Each in lower case; all parts of a phrase must be in one line. policy: a proxy forbids it. proxied: the words of a web server's
--- refusal, which count where the command was given a proxy; for an http:// URL they are taken for the proxy's.
+-- In lower case; both parts of a phrase must be in one line. policy: a proxy forbids it. proxied: the words of a web server's refusal,
+-- which count where the command was given a proxy; for an http:// URL they are taken for the proxy's.
 local phrases <const> = {
   { "temporary failure in name resolution" }, { "name or service not known" }, { "name does not resolve" }, -- glibc and musl
   { "no address associated with hostname" }, { "network is unreachable" }, { "no route to host" },
@@ -32,7 +30,7 @@ local phrases <const> = {
   { " 403 ", proxied = true }, { "error 403: ", proxied = true }, { "returned error: 403", proxied = true },
 }
 
--- How programs end that were told to say nothing. proxied: only where they were given a proxy.
+-- How programs end that were told to print nothing. proxied: only where they were given a proxy.
 local silent <const> = {
   { program = "wget", exit_code = 4 }, { program = "curl", exit_code = 6 }, { program = "curl", exit_code = 56, proxied = true },
 }
@@ -57,20 +55,15 @@ local function host_in(words)
 end
 
 local function is_loopback(host)
-  return host == "localhost" or host:sub(-10) == ".localhost" or host:sub(1, 4) == "127." or host == "0.0.0.0"
-end
-
-local function holds_all(line, phrase)
-  for _, part in ipairs(phrase) do
-    if not line:find(part, 1, true) then return false end
-  end
-  return true
+  return host and (host == "localhost" or host:sub(-10) == ".localhost" or host:sub(1, 4) == "127." or host == "0.0.0.0")
 end
 
 local function phrase_in(line, has_proxy)
   local lowered = " " .. line:lower() .. " "
   for _, phrase in ipairs(phrases) do
-    if (has_proxy or not phrase.proxied) and holds_all(lowered, phrase) then return phrase end
+    local first, second = phrase[1], phrase[2] or ""
+    local may_count = has_proxy or not phrase.proxied
+    if may_count and lowered:find(first, 1, true) and lowered:find(second, 1, true) then return phrase end
   end
 end
 
@@ -88,7 +81,7 @@ local function find(stream, has_proxy)
     local phrase = phrase_in(line, has_proxy)
     local host = phrase and host_in(line)
     local says_more = phrase and (host or phrase.policy or not found) and line:sub(1, 6) ~= "sudo: "
-    if says_more and not (host and is_loopback(host)) and not holds_report(tail:sub(after)) then
+    if says_more and not is_loopback(host) and not holds_report(tail:sub(after)) then
       found = { line = line, policy = phrase.policy, proxied = phrase.proxied, host = host }
     end
   end
@@ -96,12 +89,10 @@ local function find(stream, has_proxy)
 end
 
 local function words_of(arguments)
-  if arguments.shell then return arguments.shell:sub(1, LOOKED_AT) end
-  return table.concat(words_of_command(arguments), " "):sub(1, LOOKED_AT)
+  return (arguments.shell or table.concat(words_of_command(arguments), " ")):sub(1, LOOKED_AT)
 end
 
---- Whether a command was given a proxy.
-local function is_proxied(arguments, environment)
+local function was_given_proxy(arguments, environment)
   for _, variable in ipairs(environment) do
     if variable:lower():find "^https?_proxy=." then return true end
   end
@@ -125,7 +116,6 @@ local function last_program(words)
   return program and (program:match "^.*/(.*)$" or program)
 end
 
---- A command that fails as a silent program does where the network cannot be reached.
 local function find_silent(result, words, has_proxy)
   if result.stderr ~= "" then return nil end
   local program = last_program(words)
@@ -146,18 +136,18 @@ end
 ---@param result table of run_command
 ---@param arguments table of its step
 ---@param environment string[] "NAME=value"
----@return { host?: string, line: string, policy: boolean }? wanted nil if it failed for another reason, or if nobody can tell;
----line: the tool's own words; policy: a proxy forbade it
+---@return { host?: string, line: string, policy: boolean }? wanted nil if it failed for another reason, or nobody can tell; line: the
+---tool's own words; policy: a proxy forbade it
 function network.wanted(result, arguments, environment)
   if not result.exit_code or result.exit_code == 0 or holds_report(result.stdout:sub(-LOOKED_AT)) then return nil end
-  local words, has_proxy = words_of(arguments), is_proxied(arguments, environment)
+  local words, has_proxy = words_of(arguments), was_given_proxy(arguments, environment)
   local merges = words:find("2>&1", 1, true) or words:find("&>", 1, true)
   local found = not result.stderr_truncated and find(result.stderr, has_proxy)
     or merges and not result.stdout_truncated and find(result.stdout, has_proxy)
     or find_silent(result, words, has_proxy)
   if not found then return nil end
   local host = found.host or host_in(words)
-  if host and is_loopback(host) then return nil end
+  if is_loopback(host) then return nil end
   local policy = found.policy or found.proxied and is_plain(found.line, words) or false
   return { host = host, line = printable.line(text.trim(found.line), LONGEST_LINE), policy = policy }
 end

@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What has come of a job so far, and its result as parts of a text. The entries of its steps are in the journal only; of them the record
--- knows where they are.
+-- What has come of a job so far, and its result as parts of a text. The entries of its steps are in the journal; the record knows where.
 
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
@@ -28,7 +27,6 @@ local PROTOCOL_VERSION <const> = "1.0"
 ---@field running? fun(): table? the step that runs, for the result of a job that is not over
 ---@field todo? { summary: fun(self): table }
 
---- The record of a job that starts now.
 ---@param job_id string
 ---@param task_id string
 ---@return record
@@ -40,19 +38,19 @@ function record.new(job_id, task_id)
   }, record)
 end
 
---- The job's time began to count.
+---Sets when the job's time began to count.
 ---@param at number as interrupt.now
 function record:start(at)
   self.began, self.started_wall = at, interrupt.wall() - math.floor((interrupt.now() - at) * 1000 + 0.5)
 end
 
---- The run continues a job that another run began.
+---The run continues a job that another run began.
 ---@param started_wall integer as interrupt.wall
 function record:continue(started_wall)
   self.started_wall, self.continued = started_wall, true
 end
 
---- Adds a step's entry.
+---Adds a step's entry.
 ---@param part integer|string the offset of its span in the journal, or its JSON
 ---@param size? integer of the span
 ---@param status string
@@ -104,10 +102,10 @@ local function replace(self, most, change)
   self.steps = steps
 end
 
---- Keeps the entries in memory: the journal is lost.
+---Keeps the entries in memory: the journal is lost.
 function record:load() replace(self, 0, function(entry) return entry end) end
 
---- Leaves what a step gave out of entries over so many bytes, and says so there. For a disk that is full.
+---Leaves what a step gave out of entries over so many bytes, and says so there. For a disk that is full.
 ---@param most integer
 function record:shorten(most)
   replace(self, most, function(text)
@@ -118,7 +116,6 @@ function record:shorten(most)
   end)
 end
 
---- Forgets all entries.
 function record:forget() self.steps, self.count = {}, 0 end
 
 local function status_of(failure)
@@ -136,7 +133,7 @@ local function line_of(failure)
   return failure and printable.replace((failure.message:gsub("[\r\n\t]+", " ")), "%s") or json.null
 end
 
---- Every field of the result but `steps`, as of now.
+---Every field of the result but `steps`, as of now.
 ---@param failure? failure
 ---@return table
 function record:fields(failure)
@@ -153,12 +150,12 @@ function record:fields(failure)
   }
 end
 
---- The result as parts of a text, as native.file writes them.
+---The result.
 ---@param fields table as record:fields gives
 ---@return native.file.parts
 function record:parts(fields)
   local head, tail = {}, {}
-  local half = head
+  local half = head -- what comes before the steps, then what comes after
   for _, name in ipairs(result_schema.order) do
     if name == "steps" then half = tail else half[name] = fields[name] end
   end
@@ -169,7 +166,7 @@ function record:parts(fields)
   return parts
 end
 
---- The result of a job that is not over: it stays if the runner is killed.
+---The result of a job that is not over: it stays if the runner is killed.
 ---@return native.file.parts
 function record:interim()
   local message, running = INTERRUPTED, self.running and self.running()
