@@ -2,8 +2,7 @@
 -- Applies a diff to the files of a workspace: all of it, or none.
 --
 -- Several parts for one file apply one after the other. As in git, a copy takes the content from before the diff, and a rename may go to a
--- path that another file leaves later, so files can be swapped. Only a part of mode 120000 changes a link. Nothing is read or written
--- through a link.
+-- path that another file leaves later: files can be swapped. Only a part of mode 120000 changes a link; nothing goes through one.
 
 local diffs = require "sba.patch.diff"
 local explain = require "sba.patch.explain"
@@ -29,7 +28,7 @@ local function permissions(mode, before)
   return runs and before | (before & 292) >> 2 or before & ~73 -- whoever may read it (0444) may run it; 0111
 end
 
---- A link must stay inside. A transaction sees to that too, but a dry run has none.
+--- A link must stay inside. A transaction checks that too, but a dry run commits none.
 local function check_target(workspace, path, target)
   if target == "" or target:find("\0", 1, true) then raise("invalid_patch", "the link's target is empty or has a NUL byte") end
   if target:sub(1, 1) ~= "/" and workspace:relative((path:match("^.*/") or "") .. target) then return end
@@ -62,7 +61,7 @@ end
 --- One hunk that only adds, at line 0, means that the file is new or empty. Git writes the same for lines inserted at the top without
 --- context (-U0), but then its header names the content that was there.
 local function check_absence(patch, file, bytes)
-  if not file.is_new or file.hunks > 1 or bytes == "" then return end
+  if not file.is_new or bytes == "" then return end
   if patch.hunks:apply(file.first, 1, "") == bytes then
     raise("already_applied", "the change is already there: the file is as the diff would make it")
   elseif not file.not_empty then
@@ -83,7 +82,7 @@ local function changed(patch, file, before)
   return { type = before.type, bytes = bytes, mode = permissions(file.new_mode, before.mode) }, report
 end
 
---- Returns the entry, which must be of the type that the diff means.
+--- The entry, which must be of the type that the diff means.
 local function of_type(file, entry)
   if not file.old_mode and not file.new_mode and file.hunks == 0 then return entry end
   local old = type_of(file.old_mode or file.action ~= "created" and file.new_mode)
@@ -96,15 +95,14 @@ local function of_type(file, entry)
   return entry
 end
 
---- Changes an entry and puts it at the new path: with overlay.put, or with overlay.create, where nothing may be.
+--- Changes an entry and puts it at the new path. put: overlay.put or overlay.create.
 local function change_into(patch, file, put, before)
   local entry, report = changed(patch, file, of_type(file, before))
   put(patch.overlay, file.new, entry)
   return report
 end
 
--- What each action does. Returns the native.edit.report.
-local actions = {}
+local actions = {} -- each returns a native.edit.report
 
 function actions.created(patch, file)
   local files, path = patch.overlay, file.new
@@ -119,7 +117,7 @@ end
 
 function actions.deleted(patch, file)
   local entry, report = changed(patch, file, of_type(file, patch.overlay:get(file.new)))
-  if file.whole then
+  if file.is_begin then
     report.removed = text.count_lines(entry.bytes)
   elseif entry.bytes ~= "" then
     raise("patch_mismatch", "the diff deletes the file, but leaves %d of its bytes", #entry.bytes)
@@ -130,7 +128,7 @@ end
 
 function actions.modified(patch, file)
   local before, problem = caught(overlay.get, patch.overlay, file.new)
-  if not before and problem.code == "not_found" and file.may_create then
+  if not before and problem.code == "not_found" and file.is_plain and file.hunks == 1 and not file.removes then
     file.action = "created"
     return actions.created(patch, file)
   end
@@ -146,7 +144,7 @@ end
 
 function actions.renamed(patch, file)
   local files = patch.overlay
-  if not file.plain and not files:known(file.old) and files:exists(file.new) and file.hunks > 0 then
+  if not file.is_begin and not files:known(file.old) and files:exists(file.new) and file.hunks > 0 then
     file.action = "modified" -- already renamed, as in patch: only its content changes
     return actions.modified(patch, file)
   end
@@ -182,8 +180,8 @@ end
 --- What the result says of a part.
 local function entry_of(file, report)
   for name in pairs(file.tolerated) do report.tolerated[name] = true end
-  report.path, report.action, report.old_path = file.new, file.action, file.action == "renamed" and file.old or nil
-  report.recounted = file.recounted > 0 and file.recounted or nil
+  report.path, report.old_path, report.action = file.new, file.action == "renamed" and file.old or nil, file.action
+  report.recounted = file.recounted
   return report
 end
 
@@ -198,10 +196,6 @@ local function apply_diff(directory, diff, arguments, commit)
   return entries, patch.tolerated
 end
 
--- Failures of a diff whose lines of context may have lost their blank.
-local readable <const> = { invalid_patch = true, patch_mismatch = true }
-
----Reads a diff and changes the files as it says.
 ---@param directory native.root
 ---@param arguments { diff: string, strip?: integer, dry_run?: boolean }
 ---@param commit? fun(change: sba.transaction): true?, native.failure? as overlay:commit takes it
@@ -209,7 +203,7 @@ local readable <const> = { invalid_patch = true, patch_mismatch = true }
 ---@return native.failure|table<string, true> tolerated of the whole diff; or the failure
 return function(directory, arguments, commit)
   local entries, more = caught(apply_diff, directory, arguments.diff, arguments, commit)
-  if entries or not readable[more.code] then return entries, more end
+  if entries or more.code ~= "invalid_patch" and more.code ~= "patch_mismatch" then return entries, more end
   if text.find("\n" .. arguments.diff, "\n<<<<<<< SEARCH", 1) then
     return fail("invalid_patch", "SEARCH/REPLACE blocks are not a diff; make each of them a call of replace_in_file")
   end

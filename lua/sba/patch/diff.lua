@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Reads unified diffs, git's extensions included, and the form of "*** Begin Patch" that models are taught. Lines of hunks are read by
--- native.edit; what is between is read here, by patterns that pass over each line once.
---
--- What models write is taken too: code fences and words around the diff, and hunks without line numbers. The lists `tolerated` say so.
+-- native.edit; what is between is read here, by patterns that pass over each line once. Code fences and words around the diff, and hunks
+-- without line numbers are taken too: `tolerated` says so.
 
 local edit = require "native.edit"
 local fail = require "sba.util.fail"
@@ -11,7 +10,7 @@ local lpeg = require "lpeg"
 local text = require "native.text"
 
 local raise = fail.raise
-local P, R, S, Cp = lpeg.P, lpeg.R, lpeg.S, lpeg.Cp
+local P, R, S, C, Cp = lpeg.P, lpeg.R, lpeg.S, lpeg.C, lpeg.Cp
 
 local diff = {}
 
@@ -25,27 +24,28 @@ local blank = P "\r" ^ -1 * newline
 local blanks = (S " \t" ^ 0 * blank) ^ 0 -- lines
 local names = "--- " * rest * "+++ "
 local signature = P "--" * P " " ^ -1 * P "\r" ^ -1 * (newline * -S " +-@\\" + -1) -- of a mail
-local separator = P "diff " + "Index: " + "====" + "From " + "commit " + "Only in " + "Binary files " + "```" + "Property changes on"
-  + "*** End Patch" + names + signature + -1
+local binary = (P "GIT binary patch" + "Binary files " * (1 - (newline + " differ" * line_end)) ^ 1 * " differ") * line_end
+local separator = P "diff " + "Index: " + "====" + "From " + "commit " + "Only in " + "```" + "Property changes on" + "*** End Patch"
+  + binary + names + signature + -1
 local marked = S " +" + P "-" - names - signature
 local blank_lines = blank ^ 0 * Cp()
 local tail = (blank + line - separator - marked - "@@" - "\\") ^ 0 * Cp()
-local begin = P "*** Begin Patch" * S " \t" ^ 0 * line_end * blanks * "*** " * (P "Add" + "Delete" + "Update") * " File:"
+local field = "*** " * C(P "Add File" + "Delete File" + "Update File") * ":" * Cp()
+local move_to = "*** Move to:" * Cp()
+local begin = P "*** Begin Patch" * S " \t" ^ 0 * line_end * blanks * field
 local end_patch = blanks * Cp() * "*** End Patch" * S " \t" ^ 0 * line_end
 local end_of_file = blanks * "*** End of File" * S " \t" ^ 0 * line_end * Cp()
-local binary = P "GIT binary patch" + "Binary files "
 
--- Git's lines about a file without their first, "diff --git".
+-- Git's lines about a file without "diff --git".
 local bare_git = (P "old mode " + "new mode " + "new file mode " + "deleted file mode ") * R "07" ^ 6 * line_end
   + "similarity index " * R "09" ^ 1 * "%" + "rename from " * rest * "rename to " + "copy from " * rest * "copy to "
 
--- Lines outside of any file: those to be looked at one by one, those that a diff may have, and words.
+-- Lines outside of any file.
 local special = P "diff --git " + bare_git + names + begin + "```" + "From " + "commit " + "@@ -" + binary
 local boring = ((blank + #separator * line) - special) ^ 0 * Cp()
 local words = (line - special - separator - blank) ^ 1 * Cp()
 
--- The lines of a hunk by their look, if no numbers tell where it ends; blank lines at its end are left out. In the form of "*** Begin
--- Patch" nothing else can look so.
+-- The lines of a hunk by their look; blank lines at its end are left out. In the form of "*** Begin Patch" nothing else can look so.
 local by_look = (blank ^ 0 * (marked + "\\ ") * rest) ^ 0 * Cp()
 local begin_look = (blank ^ 0 * (S " +-" + "\\ ") * rest) ^ 0 * Cp()
 local goes_on = blank ^ 0 * marked
@@ -64,28 +64,28 @@ local numbered = "@@ -" * range * " +" * range * " @@" * rest * Cp()
 local bare = (P "@@" * (#line_end + " ") * rest - "@@ " * S "+-" * R "09") ^ 1 * Cp()
 
 ---@class sba.patch.file a part of a diff
----@field old_path? string as written, unquoted, nothing stripped; nil: /dev/null, or only from and to are said
+---@field old_path? string unquoted, nothing stripped; nil: /dev/null, or only from and to are said
 ---@field new_path? string
 ---@field from? string of a rename or copy, without a prefix; then to is there too
 ---@field to? string
+---@field old? string path in the workspace, set by apply
+---@field new? string the same; only what is renamed or copied has two
 ---@field action "created"|"modified"|"deleted"|"renamed"|"copied"|"mode_changed"
----@field git? boolean it begins with "diff --git"
----@field plain? boolean its names have no prefix
----@field is_plain? boolean it has no lines of git's
+---@field is_plain? boolean it has no lines of git's but "---" and "+++"
+---@field is_begin? boolean it is of "*** Begin Patch"
 ---@field prefix? boolean whether both names of its "diff --git" line begin with a directory that belongs to no name; nil: not said
----@field whole? boolean deleted whatever it holds
----@field may_create? boolean its one hunk removes nothing: a file that is absent is created
 ---@field is_new? boolean its one hunk says that the file is new or empty
----@field not_empty? boolean its "index" line names an old content that is not empty
+---@field not_empty? boolean its "index" line says that the old content is not
 ---@field old_mode? integer as git writes it: 0100644 (octal), 0120000 a link
 ---@field new_mode? integer
 ---@field first integer number of its first hunk in the diff
 ---@field hunks integer
----@field recounted integer hunks whose @@ line had wrong counts
----@field tolerated table<string, true> known before it is applied
+---@field removes? boolean some hunk has old lines
+---@field adds? boolean some hunk has new lines
+---@field recounted? integer hunks whose @@ line had wrong counts
+---@field tolerated table<string, true> as far as the diff alone shows it
 
 local DAMAGED <const> = "neither a line of the hunk (' ', '+', '-') nor its end; the diff is damaged"
-
 local BINARY <const> = "a binary patch cannot be applied; write the file with write_file instead"
 
 local function invalid(reader, message, at, code)
@@ -97,7 +97,7 @@ local function is_at(reader, pattern) return lpeg.match(pattern, reader.diff, re
 
 local function starts(reader, with) return reader.diff:sub(reader.at, reader.at + #with - 1) == with end
 
---- Moves to the lines that a pattern finds, which may be behind blank ones. False: they are not next.
+--- Moves to where a pattern leads. False: it does not match.
 local function reach(reader, pattern)
   local at = is_at(reader, pattern)
   reader.at = at or reader.at
@@ -113,7 +113,7 @@ end
 
 local function new_file(reader, fields)
   fields.action, fields.tolerated = fields.action or "modified", {}
-  fields.first, fields.hunks, fields.recounted = reader.count + 1, 0, 0
+  fields.first, fields.hunks = reader.count + 1, 0
   reader.files[#reader.files + 1] = fields
   return fields
 end
@@ -128,7 +128,6 @@ local function note_hunks(reader, file, after, count, _, removes, adds, is_new)
   return true
 end
 
---- Adds a hunk of the lines from body to limit.
 local function add_hunk(reader, file, body, limit, by_content, at_end)
   return note_hunks(reader, file, reader.hunks:read(reader.count + 1, reader.at, body, limit, by_content, at_end))
     or invalid(reader, "the hunk above changes nothing, or goes on below '\\ No newline'", limit)
@@ -137,7 +136,7 @@ end
 --- Reads a hunk without numbers, or one that has not as many lines as they say.
 local function read_by_look(reader, file)
   local body = is_at(reader, numbered)
-  if body then file.recounted = file.recounted + 1 else file.tolerated.no_line_numbers = true end
+  if body then file.recounted = (file.recounted or 0) + 1 else file.tolerated.no_line_numbers = true end
   local first = body or is_at(reader, bare) or invalid(reader, "a hunk begins with '@@ -LINE,COUNT +LINE,COUNT @@'")
   local after = lpeg.match(by_look, reader.diff, first)
   if not lpeg.match(ends_well, reader.diff, after) then invalid(reader, DAMAGED, after) end
@@ -146,7 +145,6 @@ local function read_by_look(reader, file)
   if is_at(reader, fenced_off) then invalid(reader, "this looks like the end of a hunk, but lines that look like a part of it follow") end
 end
 
---- Reads the hunks that stand one right below the other.
 local function read_hunk(reader, file)
   reader.is_open = false
   local after, count, last, removes, adds, is_new = reader.hunks:read(reader.count + 1, reader.at)
@@ -154,8 +152,7 @@ local function read_hunk(reader, file)
   if not note_hunks(reader, file, after, count, last, removes, adds, is_new) then read_by_look(reader, file) end
 end
 
---- Passes what stands between the last hunk of a file and the next file: blank lines and words. Lines that may be a part of a hunk are
---- refused, for a change would be lost.
+--- Passes the blank lines and words below the last hunk of a file. Lines that may be a part of a hunk are refused: a change would be lost.
 local function pass_tail(reader)
   local after = is_at(reader, tail)
   if is_at(reader, blank_lines) < after then reader.tolerated.prose = true end
@@ -171,18 +168,17 @@ local function read_hunks(reader, file)
     read_hunk(reader, file)
     at = reader.at
   end
-  if file.hunks == 0 and not file.git then
+  if file.hunks == 0 and file.is_plain then
     invalid(reader, "after '---' and '+++' a hunk must begin, with '@@ -LINE,COUNT +LINE,COUNT @@'")
   end
   if file.action == "created" and file.removes then invalid(reader, "the new file above takes lines from an old one") end
   if file.action == "deleted" and file.adds then invalid(reader, "the deleted file above still has lines") end
   local has_mode = file.new_mode and file.old_mode ~= file.new_mode
   if file.action == "modified" and file.hunks == 0 and has_mode then file.action = "mode_changed" end
-  file.may_create = not file.git and file.action == "modified" and file.hunks == 1 and not file.removes
   pass_tail(reader)
 end
 
---- Reads a file: the lines before its hunks, as many as look like them or the two of a plain diff, and the hunks.
+--- Reads a file: the lines before its hunks (of a plain diff: two), and the hunks.
 local function read_file(reader, fields)
   local file, seen = new_file(reader, fields), {}
   repeat
@@ -200,32 +196,21 @@ local function read_file(reader, fields)
   return file
 end
 
---- Reads a line outside of any file.
-local function read_special(reader)
-  if starts(reader, "@@ -") then invalid(reader, "a hunk without '---' and '+++' before it: which file is it for?") end
-  local found = take(reader)
-  if found:find "^From " or found:find "^commit " then
-    reader.is_mail = true
-  elseif found == "GIT binary patch" or found:find "^Binary files .* differ$" then
-    invalid(reader, BINARY, nil, "binary_patch")
-  else
-    reader.tolerated.prose = not reader.is_mail or reader.tolerated.prose
-  end
-end
-
--- The form of "*** Begin Patch".
-
---- The name after a field, if the next line has it; then moves past it.
-local function take_field(reader, field)
-  if not starts(reader, field) then return nil end
+--- The name between an offset and the end of the next line. Moves past it.
+local function take_name(reader, from)
   local at = reader.at
-  local name = header.name(text.trim(take(reader):sub(#field + 1)))
+  local name = header.name(text.trim(take(reader):sub(from - at + 1)))
   return name or invalid(reader, header.NO_NAME, at)
 end
 
-local function read_updated(reader, name)
-  local to = take_field(reader, "*** Move to:")
-  local file = new_file(reader, { plain = true, action = to and "renamed", from = to and name, to = to, old_path = name, new_path = name })
+local begin_parts = {} -- by the field that they begin with
+
+begin_parts["Update File"] = function(reader, name)
+  local to = is_at(reader, move_to)
+  to = to and take_name(reader, to)
+  local file = new_file(reader, {
+    is_begin = true, action = to and "renamed", from = to and name, to = to, old_path = name, new_path = name,
+  })
   while reach(reader, next_hunk) or not is_at(reader, begin_ends) do
     local body = is_at(reader, at_lines)
     local after = lpeg.match(begin_look, reader.diff, body)
@@ -237,10 +222,14 @@ local function read_updated(reader, name)
   if file.hunks == 0 and not to then invalid(reader, "the file above is to be updated, but no change follows") end
 end
 
-local function read_added(reader, name)
-  local file = new_file(reader, { plain = true, action = "created", new_path = name })
+begin_parts["Add File"] = function(reader, name)
+  local file = new_file(reader, { is_begin = true, action = "created", new_path = name })
   local after = is_at(reader, added_lines)
   if after then add_hunk(reader, file, reader.at, after, true) end
+end
+
+begin_parts["Delete File"] = function(reader, name)
+  new_file(reader, { is_begin = true, action = "deleted", old_path = name })
 end
 
 local function read_begin(reader)
@@ -249,16 +238,12 @@ local function read_begin(reader)
   while not reach(reader, end_patch) do
     reach(reader, past_blanks)
     if reader.at > #reader.diff then invalid(reader, "'*** Begin Patch' without '*** End Patch': the patch was cut off") end
-    if starts(reader, "*** Add File:") then
-      read_added(reader, take_field(reader, "*** Add File:"))
-    elseif starts(reader, "*** Update File:") then
-      read_updated(reader, take_field(reader, "*** Update File:"))
-    elseif starts(reader, "*** Delete File:") then
-      new_file(reader, { plain = true, action = "deleted", whole = true, old_path = take_field(reader, "*** Delete File:") })
-    else
+    local kind, after = is_at(reader, field)
+    if not kind then
       invalid(reader, "here '*** Add File: ', '*** Delete File: ', '*** Update File: ' or '*** End Patch' belongs; each line of a new file "
         .. "begins with '+'")
     end
+    begin_parts[kind](reader, take_name(reader, after))
   end
   take(reader)
   reader.is_open = false
@@ -276,17 +261,22 @@ local function read_next(reader)
   elseif is_at(reader, begin) then
     read_begin(reader)
   elseif starts(reader, "diff --git ") then
-    read_file(reader, { git = true })
+    read_file(reader, {})
   elseif is_at(reader, bare_git) then
-    read_file(reader, { git = true }).tolerated.no_git_line = true
+    read_file(reader, {}).tolerated.no_git_line = true
   elseif is_at(reader, names) then
     read_file(reader, { is_plain = true })
-  else
-    read_special(reader)
+  elseif is_at(reader, binary) then
+    invalid(reader, BINARY, nil, "binary_patch")
+  elseif starts(reader, "@@ -") then
+    invalid(reader, "a hunk without '---' and '+++' before it: which file is it for?")
+  else -- the first line of a mail, or of a commit in a log
+    reader.is_mail = true
+    take(reader)
   end
 end
 
---- Whether the diff changes anything. Git writes a header alone for a file if only its times differ.
+--- Git writes a header alone for a file if only its times differ.
 local function changes_anything(files)
   for _, file in ipairs(files) do
     if file.hunks > 0 or file.action ~= "modified" or file.new_mode then return true end
@@ -325,9 +315,9 @@ local add_blank = P "" / " " * line
 local all, some = with_blanks(add_blank), with_blanks(" " * rest + add_blank)
 
 ---The diff with a blank before each context line: a model that leaves out one leaves out all, and what looks like one is indentation.
----Second, the diff with a blank before each context line that has none.
+---Second, the diff with a blank before each context line that has none. Neither, if each line of each hunk has its mark.
 ---@param bytes string
----@return string[] readings none where each line of each hunk has its mark
+---@return string[]
 function diff.with_blanks(bytes)
   if #bytes > MOST_REPAIRED then return {} end
   local second = lpeg.match(some, bytes)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What is said of an edit: what was overlooked in it, or why its lines do not stand in the file. For that, the lines that resemble them
--- most are found: each word that both have is a vote for the line where they would begin.
+-- What is said of an edit: what was overlooked in it, or why its lines do not stand in the file. The lines that resemble them most are
+-- found by votes: each word that both have is one for the line where they would begin.
 
 local lines = require "sba.util.excerpt".lines
 local printable = require "sba.util.printable"
@@ -25,7 +25,7 @@ local function first_lines(bytes)
   return found
 end
 
---- The lines of the text by their words, and how many votes there can be.
+--- The numbers of lines by their words, and how many votes there can be.
 local function words_of(old)
   local words, total = {}, 0
   for number, line in ipairs(old) do
@@ -62,7 +62,6 @@ end
 local function shown(line) return printable.quoted(redact(line), LONGEST) end
 
 local function difference(number, there, wanted, name)
-  if not there then return ("the file ends before line %d, where %s has %s"):format(number, name, shown(wanted)) end
   return ("line %d is %s where %s has %s"):format(number, shown(there), name, shown(wanted))
 end
 
@@ -70,8 +69,8 @@ end
 ---@param wanted_text string
 ---@param name string of the text, for people
 ---@param hint? integer the line where it should begin: looked at where no line resembles it
----@return string? what how the first of those lines that differs does so; nil: nothing resembles the text, or no line differs
----@return string? numbered those lines; nil: nothing resembles the text
+---@return string? what how the first line that differs does so; nil: none does, or nothing resembles the text
+---@return string? numbered the lines of the file; nil: nothing resembles the text
 function explain.difference(bytes, wanted_text, name, hint)
   bytes = bytes:sub(1, MOST_BYTES)
   local old = first_lines(wanted_text)
@@ -92,16 +91,11 @@ function explain.difference(bytes, wanted_text, name, hint)
     end
   end
   local missing = old[number - start + 2]
-  problem = problem or missing and difference(math.max(number + 1, start), nil, missing, name) or slight
-  return problem, table.concat(listed, "\n") .. "\n"
+  if missing and not problem then
+    problem = ("the file ends before line %d, where %s has %s"):format(math.max(number + 1, start), name, shown(missing))
+  end
+  return problem or slight, table.concat(listed, "\n") .. "\n"
 end
-
---- What may be overlooked: of an edit, in a file of a diff, and in a diff.
-explain.tolerated = {
-  replaced = { "trailing_blanks", "line_ends", "final_newline", "indentation" },
-  file = { "no_git_line", "no_line_numbers", "blank_lines", "trailing_blanks", "line_ends", "final_newline", "indentation" },
-  diff = { "code_fence", "prose", "begin_patch", "bare_context" },
-}
 
 ---@param overlooked table<string, true>
 ---@return string[]? names nil: there are none

@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Reads what a diff says of a file before its hunks (names, dates, modes, git's lines), and finds the file of the workspace that it means.
--- Lines come without their end.
 
 local lpeg = require "lpeg"
 local raise = require "sba.util.fail".raise
@@ -45,7 +44,7 @@ local function dated(written)
 end
 
 --- Where the two names after "diff --git " part: at a quote, at /dev/null, where they are the same below their first directory, or in the
---- middle. From blank to blank the first name grows and the second shrinks, so they have the same size at most once.
+--- middle. From blank to blank the first name grows and the second shrinks: they have the same size at most once.
 local function split(written)
   if written:sub(1, 1) == '"' then return select(2, lpeg.match(quoted, written)) end
   local before_quote = written:find(' "', 1, true)
@@ -135,7 +134,7 @@ header.known = start - "diff --git " -- the beginning of a line that header.read
 local start_of = C(start)
 
 ---@param file sba.patch.file
----@param line string
+---@param line string without its end
 ---@return string? mistake
 function header.read(file, line)
   local beginning = lpeg.match(start_of, line)
@@ -163,13 +162,11 @@ function header.settle(file)
 end
 
 -- How many leading directories to strip from names. Those of "rename from" and the like, and of "*** Begin Patch", have no prefix: one less
--- than the step's argument says, or none. Without that argument the "diff --git" line of a file decides: a prefix on both names (a/ and b/)
--- is always stripped, whatever directories the workspace has. Two names that are the same have none, unless only the name without its first
--- directory exists. Without such a line, each file decides for itself:
---   two names that differ in the first directory alone (a/x and b/x, old/x and new/x): one;
+-- than the step's argument says, or none. Else, without that argument:
+--   two names that differ in the first directory alone (a/x and b/x, old/x and new/x): one, whatever the workspace has;
 --   the same name twice: none, unless only the name without its first directory is there;
---   one name alone (the other is /dev/null): one if its first directory is a, b or one that the pairs of this diff lose, unless only the
---   name with it is there; else none.
+--   one name alone (the other is /dev/null), if no "diff --git" line says that it has no prefix: one if its first directory is a, b or one
+--   that the pairs of this diff lose, unless only the name with it is there; else none.
 
 --- The name without count leading directories; nil: it has no more than that.
 local function strip(name, count)
@@ -187,7 +184,7 @@ local function is_prefixed_pair(old, new)
   return old and new and first_directory(old) ~= first_directory(new) and strip(old, 1) and strip(old, 1) == strip(new, 1)
 end
 
----The first directories that do not belong to the names in this diff: those that its pairs of names show, and a and b.
+---The first directories that do not belong to the names in a diff: a, b, and those that its pairs of names show.
 ---@param files sba.patch.file[]
 ---@return table<string, true>
 function header.prefixes(files)
@@ -213,8 +210,7 @@ local function found_strip(file, prefixes, exists)
   return differ and not exists(old) and not exists(new) and 1 or 0
 end
 
---- Which of two names a plain diff means: the second, or the first if the second only adds to it (x and x.orig), or else the one that
---- exists.
+--- Which of two names a plain diff means: the second, the first if the second only adds to it (x and x.orig), or the one that exists.
 local function chosen(old, new, exists)
   local name, other = new, old
   if #old < #new and new:sub(1, #old) == old then name, other = old, new end
@@ -231,14 +227,14 @@ end
 ---@param exists fun(path: string): boolean
 ---@return string old, string new the same where the diff names one file
 function header.resolve(file, count, prefixes, exists)
-  if file.from or file.plain then
+  if file.from or file.is_begin then
     count = math.max((count or 0) - 1, 0)
   else
     count = count or found_strip(file, prefixes, exists)
   end
   local old, new = stripped(file.from or file.old_path, count), stripped(file.to or file.new_path, count)
   if not old or not new or file.from then return old or new, new or old end
-  if file.git and old ~= new then
+  if not file.is_plain and old ~= new then
     raise("invalid_patch", "%s and %s are two files, but the diff has no rename or copy lines", old, new)
   end
   local name = old == new and old or chosen(old, new, exists)

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Shows the files of a workspace as they will be after the changes made so far, until all changes are committed at once. Raises failures.
+-- The files of a workspace as they will be after the changes made so far, until all changes are committed at once. Raises failures.
 
 local fail = require "sba.util.fail"
 local transaction = require "sba.patch.transaction"
@@ -51,8 +51,8 @@ local function now(self, path)
   return entry
 end
 
---- Checks that only directories lead to path. Links on the way are refused, wherever they lead. reads: the way is that of the workspace
---- as it is, else as it will be.
+--- Checks that only directories lead to path. Links on the way are refused, wherever they lead. reads: the way as it is in the workspace,
+--- else as it will be.
 local function check_way(self, path, reads)
   for slash in path:gmatch "()/" do
     local parent = path:sub(1, slash - 1)
@@ -66,7 +66,7 @@ local function check_way(self, path, reads)
   end
 end
 
----A path of the workspace, as the overlay names it. Errors: path_escape, invalid_patch.
+---A path as the other functions take it. Errors: path_escape, invalid_patch.
 ---@param name string
 ---@return string
 function overlay:path(name)
@@ -145,8 +145,7 @@ local function stage(change, path, old, new)
   end
 end
 
----Puts an entry at path. A file that only one change is about is staged at once and not kept, so that a large diff does not hold every
----file in memory.
+---Puts an entry at path. A file that only one part is about is staged at once: a large diff must not hold every file in memory.
 ---@param path string
 ---@param entry sba.overlay.entry
 function overlay:put(path, entry)
@@ -178,7 +177,7 @@ function overlay:remove(path)
 end
 
 ---Makes all changes, or none.
----@param commit? fun(change: sba.transaction): true?, native.failure? does it, and closes the transaction that it did
+---@param commit? fun(change: sba.transaction): true?, native.failure? does it, and then also closes the transaction
 function overlay:commit(commit)
   local change = self.transaction
   for _, path in ipairs(self.touched) do stage(change, path, self.original[path], self.current[path]) end
@@ -186,7 +185,6 @@ function overlay:commit(commit)
   if commit then self.transaction = nil end
 end
 
----Undoes what was not committed.
 function overlay:__close()
   if self.transaction then self.transaction:close() end
 end

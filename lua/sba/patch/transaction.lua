@@ -2,9 +2,8 @@
 -- Changes several files of a directory: all of them or none.
 --
 -- What is staged waits in temporary files beside its place. A commit sets aside what is there, and moves the new files into place; if any
--- part fails, everything is put back. The plan is made before the first of this and says what is under which name: by it the change can be
--- undone after a crash. Names decide: what others wrote to the files in between is lost. A link at the end of a path is replaced or
--- removed, not followed. A path is changed once.
+-- part fails, everything is put back. The plan says before what is under which name: by it the change can be undone after a crash. Names
+-- decide: what others wrote to the files in between is lost. A link at the end of a path is not followed. A path is changed once.
 
 local fail = require "sba.util.fail"
 local interrupt = require "native.interrupt"
@@ -92,7 +91,7 @@ local function plan_directories(self, top)
   for path in pairs(going) do add(self, { kind = "directory", path = path, old_mode = check(self.root:stat(path)).mode }) end
 end
 
---- Where an old file waits: beside it or, if a file replaces a directory above it, beside that directory.
+--- Where an old file waits: beside it, or beside the directory above it that a file replaces.
 local function aside_of(puts, path)
   local beside = path
   for slash in path:gmatch "()/" do
@@ -227,7 +226,7 @@ local function make_or_undo(root, changes)
   return nil, failure
 end
 
----Makes everything staged real or, when any part fails, nothing: originals are put back. What was there before stays set aside until close.
+---Makes everything staged real or, when any part fails, nothing. What was there before stays set aside until close.
 ---@return true|nil, native.failure?
 function transaction:commit()
   local done, failure = nil, interrupt.reason()
@@ -264,7 +263,7 @@ end
 
 transaction.__close, transaction.__gc = transaction.close, transaction.close
 
----Undoes the changes of another run that was killed or, where it had made all of them, removes what it had set aside; as often as it takes.
+---Undoes the changes of a run that was killed or, where it had made all of them, removes what it had set aside. Can be done again.
 ---@param root native.root
 ---@param changes sba.change[]
 ---@param made boolean

@@ -8,7 +8,7 @@ local json = require "sba.util.json"
 local object = require "sba.util.schema_check".object
 local printable = require "sba.util.printable"
 
----"modified src/a.c: 2 hunks, +3 -1 (offset 4, fuzz 1)"
+--- "modified src/a.c: 2 hunks, +3 -1 (offset 4, fuzz 1)"
 local function line_of(entry, words)
   local notes = {}
   local function note(when, form) notes[#notes + 1] = when and form:format(when) or nil end
@@ -22,28 +22,29 @@ local function line_of(entry, words)
   return printable.line(notes[1] and ("%s (%s)"):format(line, table.concat(notes, ", ")) or line)
 end
 
---- Puts the names of what was overlooked into a part of the result. Returns them as words.
-local function tell(result, overlooked)
-  local names, words = explain.names(overlooked)
+--- Puts the names of what was overlooked into the result, or an entry of it. Returns them as words.
+local function name_tolerated(result)
+  local names, words = explain.names(result.tolerated)
   result.tolerated = names and json.array(names)
   return words
 end
 
 local function run(arguments, job_context)
-  local entries, more = apply(job_context.workspace, arguments, job_context.commit)
-  if not entries then return nil, more end
-  local lines, result = {}, { files = entries, dry_run = arguments.dry_run or nil }
-  for i, entry in ipairs(entries) do lines[i] = line_of(entry, tell(entry, entry.tolerated)) end
-  local words = tell(result, more)
+  local entries, tolerated = apply(job_context.workspace, arguments, job_context.commit)
+  if not entries then return nil, tolerated end
+  local lines, result = {}, { files = entries, tolerated = tolerated, dry_run = arguments.dry_run or nil }
+  for i, entry in ipairs(entries) do lines[i] = line_of(entry, name_tolerated(entry)) end
+  local words = name_tolerated(result)
   if words then lines[#lines + 1] = "(" .. words .. ")" end
   if arguments.dry_run then lines[#lines + 1] = "(dry run: nothing was written)" end
   return result, table.concat(lines, "\n") .. "\n"
 end
 
 local count <const> = { type = "integer", minimum = 0 }
+local lines <const> = { type = "integer", minimum = 0, description = "Lines." }
 
-local function tolerated(description, names)
-  return { type = "array", minItems = 1, items = { type = "string", enum = names }, description = description }
+local function names(description, enum)
+  return { type = "array", minItems = 1, items = { type = "string", enum = enum }, description = description }
 end
 
 return {
@@ -57,8 +58,7 @@ return {
         "copy and mode lines are understood. The form *** Begin Patch ... *** End Patch is taken too.",
     },
     "strip", {
-      type = "integer",
-      minimum = 0,
+      type = "integer", minimum = 0,
       description = "Leading directories to strip from names, as patch -p. Default: guessed from the names and existing files.",
     },
     "dry_run", { type = "boolean", default = false, description = "Only say what would be done." },
@@ -77,16 +77,20 @@ return {
         "old_path", { type = "string", description = "Where a renamed file was." },
         "action!", { type = "string", enum = { "created", "modified", "deleted", "renamed", "mode_changed" } },
         "hunks!", count,
-        "added!", { type = "integer", minimum = 0, description = "Lines." },
-        "removed!", { type = "integer", minimum = 0, description = "Lines." },
+        "added!", lines,
+        "removed!", lines,
         "offset!", { type = "integer", minimum = 0, description = "Lines that a hunk was off at most." },
         "fuzz!", { type = "integer", minimum = 0, maximum = 2, description = "Lines of context left out at an end of a hunk, at most." },
         "recounted", { type = "integer", minimum = 1, description = "Hunks whose @@ line had wrong counts." },
         "line_ends", { type = "string", enum = { "crlf", "lf" }, description = "The file's, which the diff's lines were given." },
-        "tolerated", tolerated("What of the diff was not as git writes it, where only one place fits.", explain.tolerated.file),
+        "tolerated", names("What of the diff was not as git writes it, where only one place fits.", {
+          "no_git_line", "no_line_numbers", "blank_lines", "trailing_blanks", "line_ends", "final_newline", "indentation",
+        }),
       },
     },
-    "tolerated", tolerated("What stood around the diff, or that it was of another form.", explain.tolerated.diff),
+    "tolerated", names("What stood around the diff, or that it was of another form.", {
+      "code_fence", "prose", "begin_patch", "bare_context",
+    }),
     "dry_run", { type = "boolean", description = "True where nothing was written." },
   },
   run = run,

@@ -16,17 +16,7 @@ local function result_of(reply, value)
 end
 
 local function unusable(reply, why)
-  return nil, {
-    code = "step_failed", message = "the model's answer " .. why, result = result_of(reply), text = reply.content,
-  }
-end
-
-local function too_long(reply, limit)
-  local cut = text.cut(reply.content, limit)
-  return nil, {
-    code = "constraint_violation", result = result_of({ content = cut, model = reply.model }), text = cut, is_cut = true,
-    message = ("the model's answer is longer than the job's max_output_bytes (%d)"):format(limit),
-  }
+  return nil, { code = "step_failed", message = "the model's answer " .. why, result = result_of(reply), text = reply.content }
 end
 
 --- The answer as a value that fits the schema, if there is one; or why it cannot be used, and whether another one may do.
@@ -43,17 +33,15 @@ local function value_of(reply, schema)
   return nil, "does not fit json_schema: " .. table.concat(lines, "; "), true
 end
 
---- Asks once more, with the mistake named.
 local function ask_again(job_context, question, first, mistake)
   question.earlier = { answer = first.content, mistake = mistake }
   local reply, failure = job_context.ask(question)
   if not reply and failure.code == "inference_unavailable" then
     return unusable(first, ("%s; asked again: %s"):format(mistake, failure.message))
-  elseif not reply then
-    return nil, failure
   end
+  if not reply then return nil, failure end
   for _, name in ipairs { "prompt_tokens", "completion_tokens" } do
-    reply[name] = (reply[name] or first[name]) and (reply[name] or 0) + (first[name] or 0)
+    reply[name] = first[name] and (reply[name] or 0) + first[name] or reply[name]
   end
   return reply
 end
@@ -70,7 +58,13 @@ local function run(arguments, job_context)
     value, mistake = value_of(reply, schema)
   end
   if mistake then return unusable(reply, mistake) end
-  if #reply.content > job_context.max_output_bytes then return too_long(reply, job_context.max_output_bytes) end
+  if #reply.content > job_context.max_output_bytes then
+    local cut = text.cut(reply.content, job_context.max_output_bytes)
+    return nil, {
+      code = "constraint_violation", result = result_of { content = cut, model = reply.model }, text = cut, is_cut = true,
+      message = ("the model's answer is longer than the job's max_output_bytes (%d)"):format(job_context.max_output_bytes),
+    }
+  end
   if arguments.save_to then
     local written
     written, failure = job_context.workspace:write(arguments.save_to, reply.content)

@@ -1,9 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The step call_tool: a tool of the orchestrator's gateway is called, its answer kept.
---
--- Failures have the gateway's codes (gateway/init.lua): among them "tool_forbidden", a tool that no job may call;
--- "ext_net_required", one that reaches the outside where the job may not; "tool_denied", which the gateway refused with
--- status 403. A tool that ran and failed is a "step_failed" with its own words.
+-- The step call_tool: calls a tool of the orchestrator's gateway. Failures have the codes of gateway/init.lua; a tool that ran and failed
+-- is a "step_failed" with its own words.
 
 local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
@@ -20,8 +17,7 @@ local function for_model(answer)
   return { content = content, structured = structured, is_error = answer.is_error }
 end
 
---- The answer as a result, without what is longer than the limit.
----@return table result, boolean is_whole, boolean is_cut whether something of the text is left out
+--- The answer as a result, whether all of it has room in the limit, and whether something of the text is left out.
 local function result_of(answer, limit)
   local content, is_cut = excerpt.of(answer.content, limit)
   local result = { content = content, is_error = answer.is_error }
@@ -31,45 +27,40 @@ local function result_of(answer, limit)
   return result, true, is_cut
 end
 
-local function failed(code, message, result, is_cut)
-  return nil, { code = code, message = message, result = result, text = result.content, is_cut = is_cut }
-end
-
-local function error_of(tool, result)
-  local words = printable.line(result.content, LONGEST_MESSAGE)
-  return ("the tool %s failed: %s"):format(tool, words ~= "" and words or "it gives no reason")
-end
-
---- What is wrong with the arguments beyond their schema.
 local function check(arguments)
   if (arguments.timeout_seconds or 1) <= 0 then return "must be more than 0", "timeout_seconds" end
 end
 
 local slow = { slow_first_byte = true, slow_answer = true, slow_connect = true }
 
-local function call_failed(arguments, failure)
-  if not arguments.timeout_seconds or not slow[failure.code] then return failure end
-  local message = ("the tool %s did not answer within its timeout of %s s; it may still run")
-    :format(arguments.tool, arguments.timeout_seconds)
-  return { code = "timeout", message = message }
+--- What is wrong with an answer.
+local function mistake_of(tool, result, is_whole, limit)
+  if not is_whole then
+    return "constraint_violation", ("the answer of the tool %s is longer than the job's max_output_bytes (%d)"):format(tool, limit)
+  elseif result.is_error then
+    local words = printable.line(result.content, LONGEST_MESSAGE)
+    return "step_failed", ("the tool %s failed: %s"):format(tool, words ~= "" and words or "it gives no reason")
+  end
 end
 
 local function run(arguments, job_context)
-  local limit = job_context.max_output_bytes
-  local answer, failure = job_context.call_tool(arguments.tool, arguments.arguments or {},
-    { whole = arguments.timeout_seconds, idle = job_context.agent and AGENT_IDLE or nil })
-  if not answer then return nil, call_failed(arguments, failure) end
+  local tool, timeout, limit = arguments.tool, arguments.timeout_seconds, job_context.max_output_bytes
+  local answer, failure = job_context.call_tool(tool, arguments.arguments or {}, {
+    whole = timeout, idle = job_context.agent and AGENT_IDLE or nil,
+  })
+  if not answer and timeout and slow[failure.code] then
+    local message = "the tool %s did not answer within its timeout of %s s; it may still run"
+    return nil, { code = "timeout", message = message:format(tool, timeout) }
+  end
+  if not answer then return nil, failure end
   if job_context.agent then answer = for_model(answer) end
   local result, is_whole, is_cut = result_of(answer, limit)
-  if not is_whole and not job_context.agent then
-    local message = ("the answer of the tool %s is longer than the job's max_output_bytes (%d)"):format(arguments.tool, limit)
-    return failed("constraint_violation", message, result, is_cut)
-  end
-  if result.is_error then return failed("step_failed", error_of(arguments.tool, result), result, is_cut) end
-  return result, result.content, is_cut
+  local code, message = mistake_of(tool, result, is_whole or job_context.agent, limit)
+  if not code then return result, result.content, is_cut end
+  return nil, { code = code, message = message, result = result, text = result.content, is_cut = is_cut }
 end
 
---- What a model sees: where the tool failed in few words, they are in the failure's message already.
+--- Where the tool failed in few words, they are in the failure's message already.
 local function show(result)
   return result.is_error and #result.content <= LONGEST_MESSAGE and "" or result.content
 end

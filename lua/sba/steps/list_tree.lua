@@ -10,18 +10,12 @@ local DEEPEST <const> = 64 -- level that is listed; a level takes two of JSON, a
 local TRUNCATED <const> = ',"truncated":%s}'
 local marks <const> = { directory = "/\n", file = "\n", symlink = "\n" } -- behind a name that is shown
 
---- Texts of numbers of which there are few.
-local function texts_of(make)
-  return setmetatable({}, {
-    __index = function(known, number)
-      known[number] = make(number)
-      return known[number]
-    end,
-  })
-end
-local modes <const> = texts_of(function(mode) return (',"mode":"%04o"'):format(mode) end)
-local indents <const> = texts_of(function(depth) return ("  "):rep(depth) end)
-local ends <const> = texts_of(function(levels) return ("]}"):rep(levels) end)
+local modes <const> = setmetatable({}, { -- JSON of each, for there are few
+  __index = function(known, mode)
+    known[mode] = (',"mode":"%04o"'):format(mode)
+    return known[mode]
+  end,
+})
 
 --- A name as JSON has it in quotes, and as it is shown. One of plain characters is not looked at for secrets, unless `redacts`.
 local function clean(name, redacts)
@@ -42,10 +36,7 @@ local function texts(before, entry, after, indent, redacts)
     indent .. shown .. (marks[kind] or (" (%s)\n"):format(kind))
 end
 
---- The tree below a path as JSON, but for the end of its object; the limit that cut it, or the failure; the tree as lines.
----@return string|nil json
----@return "max_depth"|"max_entries"|"max_bytes"|native.failure|nil cut
----@return string? lines
+--- The tree below a path as JSON, the limit that cut it, and the tree as lines; or nil and the failure.
 local function tree(root, arguments, most_bytes, redacts)
   local most_depth, most_entries = arguments.max_depth or math.maxinteger, arguments.max_entries or math.maxinteger
   local walk <close>, failure = root:walk(arguments.path ~= "" and arguments.path or ".", {
@@ -58,9 +49,9 @@ local function tree(root, arguments, most_bytes, redacts)
   while entry do
     if depth == DEEPEST and entry.type == "directory" and most_depth > DEEPEST then cut = "max_depth" end
     local below = entered and depth + 1 or depth
-    local before = was_entered and depth == open and "" or ends[open - depth] .. ","
+    local before = was_entered and depth == open and "" or ("]}"):rep(open - depth) .. ","
     local after = entered and ',"children":[' or count > 0 and "}" or ""
-    local head, line = texts(before, entry, after, indents[depth], redacts)
+    local head, line = texts(before, entry, after, ("  "):rep(depth), redacts)
     bytes = bytes + #head
     if count > most_entries or count > 0 and bytes + 2 * below > most_bytes then
       cut = count > most_entries and "max_entries" or "max_bytes"
@@ -71,7 +62,7 @@ local function tree(root, arguments, most_bytes, redacts)
     entry, depth, entered = walk:next(entry)
   end
   if not entry and depth then return nil, depth end
-  heads[#heads + 1] = ends[open]:sub(1, -2) .. TRUNCATED:format(cut ~= nil)
+  heads[#heads + 1] = ("]}"):rep(open):sub(1, -2) .. TRUNCATED:format(cut ~= nil)
   return table.concat(heads), cut, table.concat(lines)
 end
 
@@ -85,9 +76,8 @@ local function run(arguments, job_context)
   result.truncated = cut ~= nil -- for the log
   if cut then words = words .. "[there is more; list a directory of it, or less deep with max_depth]\n" end
   if cut ~= "max_bytes" or job_context.agent then return result, words end
-  local message = ("the tree takes more than the job's max_output_bytes (%d); list a directory of it, or set max_depth or max_entries")
-    :format(bound)
-  return nil, { code = "constraint_violation", message = message, result = result, text = words }
+  local message = "the tree takes more than the job's max_output_bytes (%d); list a directory of it, or set max_depth or max_entries"
+  return nil, { code = "constraint_violation", message = message:format(bound), result = result, text = words }
 end
 
 local members = {

@@ -12,21 +12,12 @@ local function result_of(found)
   return { matches = json.verbatim("[" .. found.json .. "]"), files_searched = found.files_searched, truncated = found.limit ~= nil }
 end
 
----What was found as grep shows it, and a line that says what was not looked at.
+--- What was found as grep shows it, and lines that say what was not looked at.
 local function text_of(found)
-  local shown = found.count > 0 and found.shown or ("no match in %s\n"):format(counted(found.files_searched, "file"))
-  if found.limit then
-    local count = counted(found.count, "matching line")
-    shown = shown .. ("[stopped after %s; there are more: narrow pattern, path or include]\n"):format(count)
-  end
-  if found.files_unreadable > 0 then
-    shown = shown .. ("[%s could not be read]\n"):format(counted(found.files_unreadable, "file"))
-  end
-  return shown
-end
-
-local function fail(failure, found)
-  return nil, { code = failure.code, message = failure.message, result = found and result_of(found), text = found and text_of(found) }
+  local stopped, unreadable = "[stopped after %s; there are more: narrow pattern, path or include]\n", "[%s could not be read]\n"
+  return (found.count > 0 and found.shown or ("no match in %s\n"):format(counted(found.files_searched, "file")))
+    .. (found.limit and stopped:format(counted(found.count, "matching line")) or "")
+    .. (found.files_unreadable > 0 and unreadable:format(counted(found.files_unreadable, "file")) or "")
 end
 
 --- What is wrong with the arguments beyond their schema.
@@ -38,19 +29,19 @@ end
 
 local function run(arguments, job_context)
   local regex <close>, failure = search.compile(arguments.pattern, { ignore_case = arguments.ignore_case, include = arguments.include })
-  if not regex then return fail(failure) end
-  local found
+  if not regex then return nil, failure end
+  local bound, found = job_context.max_output_bytes
   found, failure = regex:files(job_context.workspace, arguments.path ~= "" and arguments.path or ".", {
     max_matches = arguments.max_matches or MAX_MATCHES,
-    max_bytes = job_context.max_output_bytes - 1, -- two brackets, and one comma less than matches
+    max_bytes = bound - 1, -- two brackets, and one comma less than matches
   })
-  if not found then return fail(failure, failure.found) end
-  if found.limit == "max_bytes" and not job_context.agent then
-    local message = ("the matches take more than the job's max_output_bytes (%d); narrow the pattern, path or include, or set max_matches")
-      :format(job_context.max_output_bytes)
-    return fail({ code = "constraint_violation", message = message }, found)
+  if found and (found.limit ~= "max_bytes" or job_context.agent) then return result_of(found), text_of(found) end
+  if found then
+    local message = "the matches take more than the job's max_output_bytes (%d); narrow the pattern, path or include, or set max_matches"
+    failure = { code = "constraint_violation", message = message:format(bound), found = found }
   end
-  return result_of(found), text_of(found)
+  found = failure.found
+  return nil, { code = failure.code, message = failure.message, result = found and result_of(found), text = found and text_of(found) }
 end
 
 return {
@@ -62,8 +53,7 @@ return {
       description = "Regular expression (PCRE2, UTF-8), matched against each line by itself; \\w, \\d, \\s and \\b know ASCII only.",
     },
     "path", {
-      type = "string", nul = false,
-      default = ".",
+      type = "string", nul = false, default = ".",
       description = "File or directory to search, with all below it but directories named .git. Links and binary files are passed over.",
     },
     "include", {

@@ -4,11 +4,7 @@
 local object = require "sba.util.schema_check".object
 local text = require "native.text"
 
-local function mode_of(octal)
-  return octal:match("^[0-7][0-7][0-7][0-7]?$") and tonumber(octal, 8)
-end
-
----The result of an append that an earlier run of this step made before it was killed; nil: it is still to be made.
+--- The result of an append that an earlier run of this step made before it was killed; nil: it is still to be made.
 local function appended_before(root, path, content, job_context)
   local there = root:read(path, { max_bytes = 0 })
   local size = there and there.size_bytes
@@ -27,9 +23,7 @@ local function run(arguments, job_context)
   if not written then
     local failure
     written, failure = root:write(path, content, {
-      mode = arguments.mode and mode_of(arguments.mode),
-      overwrite = arguments.overwrite,
-      append = arguments.append,
+      mode = arguments.mode and tonumber(arguments.mode, 8), overwrite = arguments.overwrite, append = arguments.append,
     })
     if not written then return nil, failure end
   end
@@ -39,9 +33,9 @@ local function run(arguments, job_context)
 end
 
 local function check(arguments)
-  local mode = arguments.mode and mode_of(arguments.mode)
-  if arguments.mode and not (mode and mode <= tonumber("777", 8)) then
-    return ("mode must be permission bits in octal, such as \"0644\", not above \"0777\", got %q"):format(arguments.mode:sub(1, 20)), "mode"
+  local mode = arguments.mode
+  if mode and not mode:find "^0?[0-7][0-7][0-7]$" then
+    return ("mode must be permission bits in octal, such as \"0644\", not above \"0777\", got %q"):format(mode:sub(1, 20)), "mode"
   end
   if arguments.encoding == "base64" then
     local content, failure = text.base64_decode(arguments.content)
