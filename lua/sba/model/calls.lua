@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The tool calls of a reply, from what servers and models really write: a server's own list; text of a model whose server does not know
--- its form; JSON of a model without tool calling, which is told the tools in words and has its reply bound to a schema where the server
--- can do that. Lenient here, strict later: whether arguments fit a tool's schema is for the caller to check.
+-- its form; JSON of a model without tool calling. Lenient here, strict later: whether arguments fit a tool's schema is for the caller to
+-- check.
 
 local json = require "sba.util.json"
 local lpeg = require "lpeg"
@@ -13,37 +13,36 @@ local words = require "sba.util.words"
 local calls = {}
 
 local P, S, R, C, Cc, Cg, Cp, Cs, Ct = lpeg.P, lpeg.S, lpeg.R, lpeg.C, lpeg.Cc, lpeg.Cg, lpeg.Cp, lpeg.Cs, lpeg.Ct
-local LONGEST_NAME <const>, LONGEST_CALLED <const> = 256, 64 -- bytes: to be shown; that servers take
+local LONGEST_NAME <const>, LONGEST_CALLED <const> = 256, 64 -- bytes: in messages; that servers take
 
 ---@class inference.call
 ---@field id string unique in the session
----@field name string as the tool is called, where it could be found out
----@field arguments table an object; empty where mistake says why
+---@field name string the tool's, if it is known which is meant
+---@field arguments table an object; empty where there is a mistake
 ---@field written? string the arguments as the model wrote them: JSON of an object
----@field called? string the tool's name as the model wrote it, where it is another
+---@field called? string the name as the model wrote it, where it is another
 ---@field mistake? string why the arguments cannot be read, one line for the model
 
 ---@class inference.raw_call
 ---@field id? string
 ---@field name any
 ---@field arguments any a table, or JSON as a string
----@field text? string JSON of the arguments as it came, where they are a table
+---@field text? string the JSON of a table of arguments, as it came
 ---@field thought? string
 
--- The forms in which models write ------------------------------------------------------------------------------------------
--- A pattern that has passed what opens its form does not fail: it goes on to the end of the form, or of the reply. So no part is read
--- again and again.
+-- The forms in which models write. A pattern that has passed what opens its form does not fail: it goes on to the end of the form, or of
+-- the reply. So no part is read again and again.
 
 local blank <const> = S " \t\n\v\f\r" ^ 0
 local name <const> = Cg(C((R("az", "AZ", "09") + S "_-.") ^ 1), "name")
 local string <const> = '"' * (P "\\" * 1 + (1 - P '"')) ^ 0 * P '"' ^ -1
 
---- JSON after what opens a call. What ends it may stand in its strings too.
+--- JSON after what opens a call; its strings may hold what ends it.
 local function json_call(opening, ending)
   return opening * blank * #S "{[" * Cg(C((string + (1 - ending)) ^ 0), "json") * (ending + -1)
 end
 
---- The value of an argument, without the line ends at its marks; and the mark at its end, "" where it is missing.
+--- The value of an argument, without the line ends at its marks; and the mark at its end, or "".
 local function value_up_to(ending)
   return P "\n" ^ -1 * C((1 - (P "\n" ^ -1 * ending)) ^ 0) * P "\n" ^ -1 * C(P(ending) + -1)
 end
@@ -80,15 +79,14 @@ local thinking_first <const> = (blank * "<think" * R("az", "AZ") ^ 0 * ">" * C((
 
 ---Keeps a model's thinking apart from what it says, where a server leaves both in one text.
 ---@param whole string the content of a reply
----@return string content what was said
----@return string thought marks and the blanks around them left out
+---@return string content, string thought
 function calls.thinking(whole)
   local thought, content = lpeg.match(thinking_first, whole)
   if not thought then return whole, "" end
   return content, text.trim(thought)
 end
 
--- JSON of models -----------------------------------------------------------------------------------------------------------
+-- JSON of models
 
 -- Line ends and tabs in strings are escaped, and a comma goes before the end of a list or an object: not JSON, but of one meaning.
 local escapes <const> = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
@@ -96,7 +94,6 @@ local spare_comma <const> = blank * (P "," / "") * #(blank * S "]}")
 local mended <const> = Cs(('"' * (P "\\" * 1 + S "\n\r\t" / escapes + (1 - P '"')) ^ 0 * P '"' ^ -1 * spare_comma ^ -1
   + (R("09", "az") + S "]}") * spare_comma + 1) ^ 0)
 
---- @return any value, table? failure
 local function decode(written)
   local value, failure = json.decode_repaired(written)
   if not failure then return value end
@@ -134,8 +131,7 @@ local function call_of(object, names)
   if type(called) == "table" then return call_of(called, names) end
   if not called then
     local key, value = next(object)
-    local is_call = key ~= nil and next(object, key) == nil and type(value) == "table" and words.has(names, key)
-    return is_call and { name = key, arguments = value } or nil
+    return names[key] and next(object, key) == nil and type(value) == "table" and { name = key, arguments = value } or nil
   end
   local thought = first_of(object, THOUGHT_KEYS)
   return {
@@ -152,7 +148,7 @@ local function add_calls(found, value, names)
   return found
 end
 
---- @return inference.raw_call[]? found at least one, string? mistake nil where it is JSON of something else
+--- The calls in a JSON text, at least one; or nil, and what is wrong with the JSON.
 local function calls_in(written, names)
   local value, failure = decode(written)
   local found = failure and {} or add_calls({}, value, names)
@@ -160,13 +156,13 @@ local function calls_in(written, names)
   return nil, failure and failure.message
 end
 
--- Calls in a text ----------------------------------------------------------------------------------------------------------
+-- Calls in a text
 
 local function names_of(tools)
   local names = {}
   for _, tool in ipairs(tools) do
-    names[#names + 1] = tool.name
-    table.move(tool.called or {}, 1, #(tool.called or {}), #names + 1, names)
+    names[tool.name] = true
+    for _, called in ipairs(tool.called or {}) do names[called] = true end
   end
   return names
 end
@@ -186,8 +182,7 @@ local function marked_arguments(members, called, tools)
   return arguments
 end
 
---- @param item table of found_in
---- @return inference.raw_call[]? found, string? mistake
+--- The calls of what found_in has found; or nil, and the mistake.
 local function calls_of(item, names, tools)
   if item.language then return nil end
   if not item.name then
@@ -199,17 +194,16 @@ local function calls_of(item, names, tools)
   return arguments and { { name = item.name, arguments = arguments } }, mistake
 end
 
---- Why these are not calls of tools that there are.
+--- Why these are no calls of known tools.
 local function mistake_in(found, names)
   for _, call in ipairs(found) do
     if type(call.name) ~= "string" then return "it names no tool" end
-    if not words.has(names, call.name) then return "there is no tool " .. words.quoted(call.name) end
+    if not names[call.name] then return "there is no tool " .. words.quoted(call.name) end
     if call.arguments == nil then return "it has no arguments" end
   end
 end
 
---- The calls at the end of a text, and where the first of them begins.
---- @return inference.raw_call[] found, integer|string? start or why what is there cannot be read
+--- The calls at the end of a text, and where the first of them begins, or why it cannot be read.
 local function calls_at_end(content, items, names, tools)
   local found, first, start = {}, #items + 1, #content + 1
   while first > 1 and lpeg.match(nothing, content:sub(items[first - 1].to, start - 1)) do
@@ -224,7 +218,7 @@ local function calls_at_end(content, items, names, tools)
   return found, #found > 0 and start or nil
 end
 
---- The same of JSON without marks, which is the whole text, or begins a line.
+--- The same of JSON without marks, which is the whole text or begins a line.
 local function bare_calls(content, names)
   local start = content:find("^%s*[{%[]") and 1 or content:find("\n{", 1, true)
   local found = start and calls_in(content:sub(start), names) or {}
@@ -239,14 +233,14 @@ local MARKS <const> = { -- at the start of a line, or anywhere
   "<|tool_call", "<｜tool", "<|python_tag|>", "to=functions.",
 }
 
---- Whether a text has one of the marks of a call in a form that is not known here.
+--- Whether a text has a mark of a call in a form that is not known here.
 local function has_mark(lines, names)
   for _, mark in ipairs(MARKS) do
     if lines:find(mark, 1, true) then return true end
   end
-  for _, name_of_tool in ipairs(names) do
+  for called in pairs(names) do
     for _, form in ipairs { "\n%s(", "\n[%s(", "\n<%s>" } do
-      if lines:find(form:format(name_of_tool), 1, true) then return true end
+      if lines:find(form:format(called), 1, true) then return true end
     end
   end
 end
@@ -261,8 +255,8 @@ local function suspicion(content, items, names)
   return has_mark("\n" .. content, names) and "it is not in a form that is known here" or nil
 end
 
----Finds the calls that a model with tool calling wrote as text all the same: at the end of its reply, in a usual form, by the names of
----tools there are. Elsewhere they are words about calls.
+---Finds the calls that a model with tool calling wrote as text all the same: at the end of its reply, in a usual form, of known tools.
+---Elsewhere they are words about calls.
 ---@param content string
 ---@param tools inference.tool[]
 ---@return inference.raw_call[]? found nil for prose, and where there is a mistake
@@ -283,7 +277,7 @@ end
 ---Reads the calls of a reply that was asked for as JSON.
 ---@param content string without thinking
 ---@param tools inference.tool[]
----@return inference.raw_call[]? found each may have a thought, string? mistake why there is none, one line for the model
+---@return inference.raw_call[]? found, string? mistake one line for the model
 function calls.read(content, tools)
   local names = names_of(tools)
   local found, mistake = calls_in(content, names)
@@ -298,14 +292,14 @@ function calls.read(content, tools)
   return nil, 'the reply names no tool; it must be {"thought": ..., "tool": ..., "arguments": {...}}'
 end
 
--- Names and ids ------------------------------------------------------------------------------------------------------------
+-- Names and ids
 
 local function plain(given) return (given:lower():gsub("[^%w]", "")) end
 
----The tool that is meant by a name.
+---The tool that is meant by a name, if there is one.
 ---@param given any
 ---@param tools inference.tool[]
----@return string? name nil where none is meant
+---@return string? name
 function calls.name(given, tools)
   if type(given) ~= "string" or #given > LONGEST_NAME then return nil end
   local bare = text.trim(given):gsub("^functions[.:]", ""):gsub("^default_api[.:]", ""):gsub("%(.*$", "")
@@ -319,13 +313,13 @@ function calls.name(given, tools)
   return other or words.near(bare, guessed)
 end
 
---- The arguments as they were written, where that is JSON that servers take back.
+--- The arguments as they came, where that is JSON that servers take back.
 local function written(given)
   local bytes = text.trim(type(given.arguments) == "string" and given.arguments or given.text or "")
   return bytes:sub(1, 1) == "{" and json.decode(bytes) and bytes or nil
 end
 
---- The id of a call, or a new one where it has none of its own.
+--- The id of a call; a new one where it has none of its own.
 local function unused_id(session, id)
   while type(id) ~= "string" or id == "" or session.ids[id] do
     session.calls = session.calls + 1
@@ -338,7 +332,7 @@ end
 ---Puts the calls of one reply into their final form.
 ---@param raw inference.raw_call[]
 ---@param tools inference.tool[]
----@param session { calls: integer, ids: table<string, boolean> } numbers the calls that have no id of their own
+---@param session { calls: integer, ids: table<string, boolean> } numbers the new ids
 ---@return inference.call[]
 function calls.normal(raw, tools, session)
   local list = json.array {}

@@ -30,7 +30,16 @@ local variables <const> = {
   { name = "SBA_API_EGRESS_URL", source = "api_egress" }, { name = "OPENAI_BASE_URL", source = "api_egress" },
 }
 
--- Which endpoints ------------------------------------------------------------------------------------------------------------
+---@class inference.options
+---@field environment table<string, string>
+---@field allowed_models string[] of the job; no other is ever named in a request
+---@field source? "worker"|"api_egress"|"orchestrator" of the job; orchestrator and nil: both
+---@field http native.http.client
+---@field on_wait? fun(failure: inference.failure, seconds: number, number: integer) before each wait
+---@field timeout? table<string, number> seconds, as of inference.endpoint
+---@field policy? table<string, any> as of retry.policy
+
+-- Which endpoint
 
 ---@class inference.candidate
 ---@field endpoint inference.endpoint
@@ -38,13 +47,15 @@ local variables <const> = {
 ---@field failure? native.failure why it cannot be used
 ---@field is_guess? boolean an address that nobody named, beside those that somebody did
 
---- The address without a slash at its end, whether it names the chat itself (its base is not completed then), and its query
---- with the question mark.
-local function base_of(address)
+--- An endpoint at an address, which may name the chat itself, and have a query.
+local function endpoint_at(address, name, options)
   local mark = address:find("?", 1, true) or #address + 1
-  local base, query = text.trim_end(address:sub(1, mark - 1), "/"), address:sub(mark)
+  local base = text.trim_end(address:sub(1, mark - 1), "/")
   local exact = base:sub(-#CHAT) == CHAT
-  return exact and base:sub(1, -#CHAT - 1) or base, exact, query
+  return {
+    name = name, base = exact and base:sub(1, -#CHAT - 1) or base, exact = exact, query = address:sub(mark), http = options.http,
+    timeout = setmetatable(options.timeout or {}, { __index = TIMEOUT }),
+  }
 end
 
 ---The endpoints of a job, in the order in which they are tried.
@@ -54,13 +65,10 @@ end
 function inference.candidates(options)
   local list, names, has, source = {}, {}, {}, options.source
   local function add(name, address, from)
-    local base, exact, query = base_of(address)
-    list[#list + 1] = { source = from, endpoint = {
-      name = name, base = base, exact = exact, query = query, http = options.http,
-      timeout = setmetatable(options.timeout or {}, { __index = TIMEOUT }),
-    } }
-    has[from], has[base] = true, true
-    if name == "OPENAI_BASE_URL" then list[#list].endpoint.key, list[#list].failure = secret.api_key() end
+    local one = { source = from, endpoint = endpoint_at(address, name, options) }
+    if name == "OPENAI_BASE_URL" then one.endpoint.key, one.failure = secret.api_key() end
+    list[#list + 1], has[from], has[one.endpoint.base] = one, true, true
+    return one
   end
   for _, variable in ipairs(variables) do
     local address = options.environment[variable.name] or ""
@@ -71,14 +79,11 @@ function inference.candidates(options)
   end
   local missing = #list == 0 and names or nil
   local only_egress = source == "api_egress" or has.api_egress and not has.worker
-  if not only_egress and not has[SIDECAR] then
-    add("the sidecar", SIDECAR, "worker")
-    list[#list].is_guess = not missing
-  end
+  if not only_egress and not has[SIDECAR] then add("the sidecar", SIDECAR, "worker").is_guess = not missing end
   return list, missing
 end
 
--- Which model ----------------------------------------------------------------------------------------------------------------
+-- Which model
 
 --- A model without a tag is its ":latest".
 local function tagged(name)
@@ -86,23 +91,20 @@ local function tagged(name)
   return last:find(":", 1, true) and name or name .. ":latest"
 end
 
----The allowed models in the order in which they are wanted.
----@param allowed string[]
----@param preferred? string INFERENCE_MODEL
----@return string[]
-function inference.wanted(allowed, preferred)
-  local list, others, first = {}, {}, preferred and tagged(preferred)
-  for _, name in ipairs(allowed) do
-    local into = tagged(name) == first and list or others
+--- The allowed models in the order in which they are wanted: that of INFERENCE_MODEL first.
+local function wanted_of(options)
+  local list, others, preferred = {}, {}, tagged(options.environment.INFERENCE_MODEL or "")
+  for _, name in ipairs(options.allowed_models) do
+    local into = tagged(name) == preferred and list or others
     into[#into + 1] = name
   end
   return table.move(others, 1, #others, #list + 1, list)
 end
 
----The first wanted model that is served.
+---The first wanted model that is served, as the job names it.
 ---@param served inference.served[]
 ---@param wanted string[]
----@return inference.served? as the job names it
+---@return inference.served?
 function inference.choose(served, wanted)
   local by_name = {}
   for i = #served, 1, -1 do by_name[tagged(served[i].name)] = served[i] end
@@ -132,59 +134,32 @@ local function names_of(served)
   return names
 end
 
--- Connecting -----------------------------------------------------------------------------------------------------------------
-
----@class inference.options
----@field environment table<string, string>
----@field allowed_models string[] of the job; no other is ever named in a request
----@field source? "worker"|"api_egress"|"orchestrator" of the job; orchestrator and nil: both
----@field http native.http.client
----@field on_wait? fun(failure: inference.failure, seconds: number, number: integer) before each wait
----@field timeout? { connect: number?, first: number?, idle: number?, probe: number? } seconds
----@field policy? table of retry.policy, fields to change
-
-local function new_policy(options)
-  local policy = retry.policy()
-  for name, value in pairs(options.policy or {}) do policy[name] = value end
-  return policy
-end
+-- Connecting
 
 local function connected(options, candidate, dialect, model, others)
   local description, failure = dialect.describe(candidate.endpoint, model)
   if not description then return nil, failure end
   return session.new {
-    dialect = dialect, endpoint = candidate.endpoint, model = model.name, others = others, policy = new_policy(options),
+    dialect = dialect, endpoint = candidate.endpoint, model = model.name, others = others, policy = retry.policy(options.policy),
     context_length = description.context_length, supports_tools = description.supports_tools, on_wait = options.on_wait,
   }
 end
 
-local function not_served(candidate, served, wanted)
-  local message = ("%s serves none of the allowed models (%s); it has %s"):format(
-    http.place(candidate.endpoint.base), words.list(wanted, "and"), words.list(names_of(served), "and"))
-  return wire.failure(candidate.endpoint, { code = "model_missing", message = message })
-end
+-- Statuses of an API Egress that lists no models: the first wanted one is taken, and the next where that turns out to be missing.
+local lists_none <const> = { [404] = true, [405] = true, [501] = true }
 
 local function try(options, candidate, wanted)
-  if candidate.failure then return nil, wire.failure(candidate.endpoint, candidate.failure) end
+  local endpoint = candidate.endpoint
+  if candidate.failure then return nil, wire.failure(endpoint, candidate.failure) end
   local dialect, served, failure = list_of(candidate)
-  if dialect then
-    local model = inference.choose(served, wanted)
-    if not model then return nil, not_served(candidate, served, wanted) end
-    return connected(options, candidate, dialect, model)
-  end
-  if candidate.source == "api_egress" and (failure.status == 404 or failure.status == 405 or failure.status == 501) then
-    -- It lists no models: the first wanted one is taken, and the next where that turns out to be missing.
+  if not dialect then
+    if candidate.source ~= "api_egress" or not lists_none[failure.status] then return nil, failure end
     return connected(options, candidate, openai, { name = wanted[1], entry = {} }, table.move(wanted, 2, #wanted, 1, {}))
   end
-  return nil, failure
-end
-
---- No model can be reached. missing: the variables of the job's source, where none of them is set.
-local function nothing_reached(tried, missing, transient)
-  local hint = missing and "the environment names no endpoint for models; set " .. words.list(missing, "or")
-  local message = #tried == 0 and hint
-    or "no model can be reached: " .. table.concat(tried, "; ") .. (hint and "; " .. hint or "")
-  return { code = "inference_unavailable", cause = "no_endpoint", message = message, transient = transient }
+  local model = inference.choose(served, wanted)
+  if model then return connected(options, candidate, dialect, model) end
+  return nil, wire.failure(endpoint, { code = "model_missing", message = ("%s serves none of the allowed models (%s); it has %s"):format(
+    http.place(endpoint.base), words.list(wanted, "and"), words.list(names_of(served), "and")) })
 end
 
 --- What the first endpoint gives from which something can be had.
@@ -198,7 +173,12 @@ local function from_first(options, attempt)
     tried[i] = ("%s: %s"):format(candidate.endpoint.name, failure.message)
     transient = transient or failure.transient and not candidate.is_guess
   end
-  return nil, nothing_reached(tried, missing, transient)
+  local parts = {}
+  if #tried > 0 then parts[1] = "no model can be reached: " .. table.concat(tried, "; ") end
+  if missing then parts[#parts + 1] = "the environment names no endpoint for models; set " .. words.list(missing, "or") end
+  return nil, {
+    code = "inference_unavailable", cause = "no_endpoint", message = table.concat(parts, "; "), transient = transient,
+  }
 end
 
 ---The models of the first endpoint that has any.
@@ -216,7 +196,7 @@ end
 ---@param options inference.options
 ---@return inference.session?, inference.failure? failure inference_unavailable, whose message says what was tried; timeout; cancelled
 function inference.connect(options)
-  local wanted, policy = inference.wanted(options.allowed_models, options.environment.INFERENCE_MODEL), new_policy(options)
+  local wanted, policy = wanted_of(options), retry.policy(options.policy)
   policy.tries = math.min(policy.tries, CONNECT_TRIES)
   return retry.run(policy, function()
     return from_first(options, function(candidate) return try(options, candidate, wanted) end)

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Ollama's own API. A dialect, as openai is one: list, describe, message, body, read.
+-- Ollama's own API.
 
 local json = require "sba.util.json"
 local json_place = require "sba.util.json_place"
@@ -8,32 +8,14 @@ local table_of = json.table_of
 local wire = require "sba.model.wire"
 local words = require "sba.util.words"
 
+---@type inference.dialect
 local ollama = { provider = "ollama", path = "/api/chat", accept = "application/x-ndjson" }
 
-local WINDOW <const> = 32768 -- tokens asked for, where the Modelfile says nothing and the model was trained for as many
-local UNKNOWN_WINDOW <const> = 8192 -- where it is not known what the model was trained for
+local WINDOW <const> = 32768 -- tokens asked for at most, where the Modelfile says nothing
+local UNKNOWN_WINDOW <const> = 8192 -- the same where it is not known what the model was trained for
 local KEEP_ALIVE <const> = "30m" -- a command may take long, and loading a model again takes minutes
 
----@class inference.served a model that an endpoint serves
----@field name string
----@field entry table what the list says about it
-
----The models of an endpoint.
----@param endpoint inference.endpoint
----@return inference.served[]?, inference.failure?
-function ollama.list(endpoint)
-  local answer, failure = wire.ask(endpoint, "/api/tags")
-  if not answer then return nil, failure end
-  if type(answer.models) ~= "table" then
-    return nil, wire.failure(endpoint, { code = "bad_answer", message = "sent no list of models" })
-  end
-  local served = {}
-  for _, entry in ipairs(answer.models) do
-    local name = type(entry) == "table" and (entry.model or entry.name)
-    if type(name) == "string" then served[#served + 1] = { name = name, entry = entry } end
-  end
-  return served
-end
+function ollama.list(endpoint) return wire.list(endpoint, "/api/tags", "models", { "model", "name" }) end
 
 local function trained_window(about)
   local info = table_of(about.model_info)
@@ -47,14 +29,7 @@ local function modelfile_window(about)
   end
 end
 
----@class inference.description what is known of a model before the first request
----@field context_length integer tokens
----@field supports_tools? boolean nil: not known
-
----What the server says about a model. One that does not answer is described by what is assumed of any.
----@param endpoint inference.endpoint
----@param served inference.served
----@return inference.description?, inference.failure?
+--- What the server says about a model; where it says nothing, what is assumed of any.
 function ollama.describe(endpoint, served)
   local about, failure = wire.ask(endpoint, "/api/show", json.encode { model = served.name })
   if not about and not failure.status then return nil, failure end
@@ -76,9 +51,6 @@ local function wire_calls(calls)
   return "[" .. table.concat(list, ",") .. "]"
 end
 
----A message as JSON.
----@param message inference.message
----@return string
 function ollama.message(message)
   local sent = { role = message.role, content = message.content or "", tool_name = message.tool_name, tool_call_id = message.tool_call_id }
   if message.thinking and message.thinking ~= "" then sent.thinking = message.thinking end
@@ -87,9 +59,6 @@ function ollama.message(message)
   return text:sub(1, -2) .. ',"tool_calls":' .. wire_calls(message.tool_calls) .. "}"
 end
 
----@param session inference.session
----@param ask inference.ask
----@return string[] parts of the JSON
 function ollama.body(session, ask)
   local fields = {
     model = session.model, stream = true, keep_alive = KEEP_ALIVE, truncate = false,
@@ -99,9 +68,8 @@ function ollama.body(session, ask)
   return wire.body(fields, ask, ask.schema and ',"format":' .. ask.schema)
 end
 
---- @param written string the line that they stand in
-local function add_calls(builder, calls, written)
-  local places = json_place.of(written)
+local function add_calls(builder, calls, line)
+  local places = json_place.of(line)
   for i, value in ipairs(table_of(calls)) do
     local call = table_of(value)
     local called = table_of(call["function"])
@@ -111,23 +79,18 @@ local function add_calls(builder, calls, written)
   end
 end
 
---- Adds what one line says, the last one included, for some models say all their calls there.
-local function add(builder, outcome, line, written)
-  if line.done == true then
-    outcome.is_over, outcome.done_reason = true, type(line.done_reason) == "string" and line.done_reason or "stop"
-    outcome.prompt_tokens, outcome.completion_tokens = wire.tokens(line.prompt_eval_count), wire.tokens(line.eval_count)
+--- Adds what one line says, the last one included: some models say all their calls there.
+local function add(builder, outcome, value, line)
+  if value.done == true then
+    outcome.is_over, outcome.done_reason = true, type(value.done_reason) == "string" and value.done_reason or "stop"
+    outcome.prompt_tokens, outcome.completion_tokens = wire.tokens(value.prompt_eval_count), wire.tokens(value.eval_count)
   end
-  local message = table_of(line.message)
+  local message = table_of(value.message)
   builder:add_content(message.content)
   builder:add_thinking(message.thinking)
-  add_calls(builder, message.tool_calls, written)
+  add_calls(builder, message.tool_calls, line)
 end
 
----Reads a reply to its end.
----@param endpoint inference.endpoint
----@param exchange native.http.exchange
----@param builder table of inference.reply
----@return inference.outcome?, inference.failure?
 function ollama.read(endpoint, exchange, builder)
   return wire.read(endpoint, wire.ndjson(function() return exchange:line() end), builder, function(...) add(builder, ...) end)
 end

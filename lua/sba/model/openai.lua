@@ -1,33 +1,23 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The OpenAI-compatible API: {base}/chat/completions. A dialect, as ollama is one: list, describe, message, body, read.
+-- The OpenAI-compatible API: {base}/chat/completions.
 
 local http = require "sba.util.http"
 local json = require "sba.util.json"
 local table_of = json.table_of
 local wire = require "sba.model.wire"
 
+---@type inference.dialect
 local openai = { provider = "openai", path = "/chat/completions", accept = "text/event-stream" }
 
 local WINDOW <const> = 32768 -- tokens, where nobody says; a server that has fewer refuses and says so
 
-local function models_of(answer)
-  local served = {}
-  for _, entry in ipairs(answer.data) do
-    if type(entry) == "table" and type(entry.id) == "string" then served[#served + 1] = { name = entry.id, entry = entry } end
-  end
-  return served
-end
-
----The models of an endpoint, whose base may lack the /v1 that it should end with.
----@param endpoint inference.endpoint its base gets the /v1 where only that answers
----@return inference.served[]?, inference.failure?
+--- The endpoint's base gets a /v1 where only that answers.
 function openai.list(endpoint)
   local base, first = endpoint.base, nil
   for _, suffix in ipairs(endpoint.exact and { "" } or { "", "/v1" }) do
     endpoint.base = base .. suffix
-    local answer, failure = wire.ask(endpoint, "/models")
-    if answer and json.is_array(answer.data) then return models_of(answer) end
-    if answer then failure = wire.failure(endpoint, { code = "bad_answer", message = "sent no list of models" }) end
+    local served, failure = wire.list(endpoint, "/models", "data", { "id" })
+    if served then return served end
     first = first or failure
     if base:find("/v1$") or failure.status ~= 404 and failure.cause ~= "bad_answer" then break end
   end
@@ -35,20 +25,16 @@ function openai.list(endpoint)
   return nil, first
 end
 
---- The window of a llama.cpp server, and whether its template has a place for tools, which it leaves out silently otherwise. It tells
---- both beside its /v1.
+--- The window of a llama.cpp server, and whether its template has a place for tools: it leaves them out silently otherwise.
 local function llama_properties(endpoint, entry)
   if entry.owned_by ~= "llamacpp" then return nil end
-  local root = setmetatable({ base = endpoint.base:gsub("/v1$", "") }, { __index = endpoint })
+  local root = setmetatable({ base = endpoint.base:gsub("/v1$", "") }, { __index = endpoint }) -- the path is beside /v1
   local answer = wire.ask(root, "/props") or {}
   local supports_tools = table_of(answer.chat_template_caps).supports_tools
   if type(supports_tools) ~= "boolean" then supports_tools = nil end
   return wire.tokens(table_of(answer.default_generation_settings).n_ctx), supports_tools
 end
 
----@param endpoint inference.endpoint
----@param served inference.served
----@return inference.description
 function openai.describe(endpoint, served)
   local entry = served.entry
   local running, supports_tools = llama_properties(endpoint, entry)
@@ -66,18 +52,12 @@ local function wire_calls(calls)
   return list
 end
 
----A message as JSON.
----@param message inference.message
----@return string
 function openai.message(message)
   local sent = { role = message.role, content = message.content or "", tool_call_id = message.tool_call_id }
   if message.tool_calls and #message.tool_calls > 0 then sent.tool_calls = wire_calls(message.tool_calls) end
   return json.encode(sent)
 end
 
----@param session inference.session
----@param ask inference.ask
----@return string[] parts of the JSON
 function openai.body(session, ask)
   local fields = {
     model = session.model, stream = true, stream_options = { include_usage = true }, temperature = ask.temperature,
@@ -90,11 +70,6 @@ end
 local function text_of(value)
   return type(value) == "string" and value ~= "" and value or nil
 end
-
----@class openai.calls of a stream, which come in fragments
----@field by_index table<integer, inference.raw_call>
----@field by_id table<string, inference.raw_call>
----@field last? inference.raw_call
 
 --- The call that a fragment belongs to. Some servers send every parallel call as index 0: another id with a name opens a new one.
 local function call_of(builder, calls, index, id, name)
@@ -144,11 +119,6 @@ local function texts_of(exchange)
   end
 end
 
----Reads a reply to its end.
----@param endpoint inference.endpoint
----@param exchange native.http.exchange
----@param builder table of inference.reply
----@return inference.outcome?, inference.failure?
 function openai.read(endpoint, exchange, builder)
   local calls = { by_index = {}, by_id = {} }
   return wire.read(endpoint, texts_of(exchange), builder, function(...) add(builder, calls, ...) end)

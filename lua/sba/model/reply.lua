@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Puts a reply together from what is streamed, and bounds it.
+-- Puts a reply together from what is streamed, bounds it, and stops one that has become one token, line or paragraph over and over.
 
 local calls = require "sba.model.calls"
 local json = require "sba.util.json"
-local repetition = require "sba.model.repetition"
+local text = require "native.text"
 local words = require "sba.util.words"
 
 local reply = {}
@@ -11,32 +11,77 @@ reply.__index = reply
 
 local LIMIT <const> = 4 * 1024 * 1024 -- bytes of content, thinking and arguments of one reply
 local MOST_CALLS <const> = 64 -- thousands are a model gone astray; each would want an answer in the conversation
-local LEAST_REPEATED <const> = 1024 -- bytes of content or thinking that one token or line fills
+local LEAST_REPEATED <const> = 1024 -- bytes of content or thinking that a repetition fills at least, for some texts do repeat themselves
 local LEAST_REPEATED_ARGUMENTS <const> = 16384 -- bytes of arguments, which may hold a file of lines that are all the same
+local LONGEST_PERIOD <const>, PERIODS <const> = 2048, 12 -- bytes of what is repeated, at most; times that it is there, at least
+local LONGEST_TOKEN <const>, TOKENS <const> = 32, 24 -- the same of a token at the end
+local PROBE <const> = 64 -- bytes whose last occurrence before the end shows the period
+local STEP <const> = 1024 -- bytes that come between two looks
 
 ---@class inference.reply a plain table: a journal can keep it, a replay give it back
 ---@field content string without thinking
 ---@field thinking string
 ---@field tool_calls inference.call[] a JSON array, at most 64; empty where the reply was cut for its length
 ---@field said? string the whole reply, where its calls came as text of a model without tool calling
----@field unreadable? string why no call could be read from a reply that had to be one, or looks like one: one line for the model
+---@field unreadable? string why no call could be read from what had to be one, or looks like one: one line for the model
 ---@field is_like_a_call? boolean an unreadable reply of a model with tool calling
 ---@field done_reason string "stop", "length", "tool_calls", "content_filter", "repetition" (stopped here), ...
 ---@field prompt_tokens? integer as the server counted
 ---@field completion_tokens? integer
----@field is_estimated? boolean the tokens are: the server did not say them
+---@field is_estimated? boolean the tokens: the server did not say them
 ---@field duration_ms integer of the request that was answered
 
----@param on_text? fun(piece: string) is given the content as it comes
+-- Repetitions --------------------------------------------------------------------------------------------------------------
+
+--- A text that is streamed. Only its last bytes are looked at, so a long one costs linear time.
+local function watched(least)
+  return { least = least, kept = least + PERIODS * LONGEST_PERIOD, tail = "", pending = {}, size = 0 }
+end
+
+local function tail_of(watch)
+  watch.tail = (watch.tail .. table.concat(watch.pending)):sub(-watch.kept)
+  watch.pending, watch.size = {}, 0
+  return watch.tail
+end
+
+local function is_periodic(tail, period, size)
+  if #tail < size then return false end
+  local last = tail:sub(-size)
+  return last:sub(1, -period - 1) == last:sub(period + 1)
+end
+
+--- Takes the next piece. Returns what the text repeats.
+local function repeated_with(watch, piece)
+  watch.pending[#watch.pending + 1], watch.size = piece, watch.size + #piece
+  if watch.size < STEP then return nil end
+  local tail = tail_of(watch)
+  local backwards = tail:sub(-(LONGEST_PERIOD + PROBE)):reverse()
+  local at = #tail > PROBE and text.find(backwards, backwards:sub(1, PROBE), 2)
+  local period = at and at - 1
+  return period and is_periodic(tail, period, watch.least + PERIODS * period) and tail:sub(-period) or nil
+end
+
+--- A text with one of what it repeats at its end.
+local function once(whole, repeated)
+  local period, last = #repeated, #whole
+  while last >= 2 * period and whole:sub(last - 2 * period + 1, last - period) == whole:sub(last - period + 1, last) do
+    last = last - period
+  end
+  return last == #whole and whole or text.cut(whole, last) .. " [...]"
+end
+
+-- The reply ----------------------------------------------------------------------------------------------------------------
+
+---@param on_text? fun(piece: string) gets the content as it comes
 function reply.new(on_text)
   return setmetatable({
-    on_text = on_text, said = {}, thoughts = {}, raw_calls = {}, size = 0, watched = repetition.new(LEAST_REPEATED),
+    on_text = on_text, said = {}, thoughts = {}, raw_calls = {}, size = 0, watch = watched(LEAST_REPEATED),
   }, reply)
 end
 
---- Takes a piece into account: of a text that is watched for repetitions, if there is one. The first failure counts.
-local function grow(self, size, watched, piece)
-  local repeated = watched and watched:add(piece)
+--- Counts a piece, and watches the text that it is of. The first failure stays.
+local function grow(self, size, watch, piece)
+  local repeated = watch and repeated_with(watch, piece)
   self.size = self.size + size
   self.failure = self.failure
     or repeated and { code = "repeats", message = "repeats one text over and over", repeated = repeated }
@@ -46,17 +91,17 @@ end
 --- Content and thinking are watched as one text: a reply is in the one or in the other when it repeats itself.
 local function add_text(self, list, piece)
   list[#list + 1] = piece
-  grow(self, #piece, self.watched, piece)
+  grow(self, #piece, self.watch, piece)
 end
 
----@param piece any text of the content; what is no string is passed over
+---@param piece any what is no string is passed over
 function reply:add_content(piece)
   if type(piece) ~= "string" or piece == "" then return end
   if self.on_text then self.on_text(piece) end
   add_text(self, self.said, piece)
 end
 
----@param piece any text of the thinking, likewise
+---@param piece any likewise
 function reply:add_thinking(piece)
   if type(piece) == "string" then add_text(self, self.thoughts, piece) end
 end
@@ -74,15 +119,18 @@ end
 ---@param call inference.raw_call
 ---@param fragment string
 function reply:add_arguments(call, fragment)
-  call.fragments, call.watched = call.fragments or {}, call.watched or repetition.new(LEAST_REPEATED_ARGUMENTS)
+  call.fragments, call.watch = call.fragments or {}, call.watch or watched(LEAST_REPEATED_ARGUMENTS)
   call.fragments[#call.fragments + 1] = fragment
-  grow(self, #fragment, call.watched, fragment)
+  grow(self, #fragment, call.watch, fragment)
 end
 
---- What was said, and what was thought.
-local function texts(self)
-  local content, thought = calls.thinking(table.concat(self.said))
-  return content, table.concat(self.thoughts) .. thought
+---@return string content, string thought all that came so far
+function reply:texts() return table.concat(self.said), table.concat(self.thoughts) end
+
+local function told_apart(self)
+  local said, thoughts = self:texts()
+  local content, thought = calls.thinking(said)
+  return content, thoughts .. thought
 end
 
 ---The reply of a stream that was stopped because it repeats one text over and over. Of that one is kept, so that the model is not led
@@ -90,32 +138,30 @@ end
 ---@param repeated string
 ---@return inference.reply
 function reply:stopped(repeated)
-  local content, thought = texts(self)
-  local why = ("it repeated %s over and over"):format(words.quoted(repeated))
+  local content, thought = told_apart(self)
   return {
-    content = repetition.without(content, repeated), thinking = repetition.without(thought, repeated),
-    tool_calls = json.array {}, done_reason = "repetition", unreadable = why,
+    content = once(content, repeated), thinking = once(thought, repeated), tool_calls = json.array {}, done_reason = "repetition",
+    unreadable = ("it repeated %s over and over"):format(words.quoted(repeated)),
   }
 end
 
----What was said and thought so far.
----@return string[]
-function reply:pieces() return { table.concat(self.said), table.concat(self.thoughts) } end
-
----What a stream that broke off repeated before, if it was one token.
+---The token that a stream repeated before it broke off: Ollama ends a reply, without a word, after 30 of them.
 ---@return string? repeated
 function reply:repeated_at_end()
-  return self.watched:at_end()
+  local tail = tail_of(self.watch)
+  for period = 1, LONGEST_TOKEN do
+    if is_periodic(tail, period, TOKENS * period) then return tail:sub(-period) end
+  end
 end
 
 ---The whole reply.
----@param outcome { done_reason: string, prompt_tokens?: integer, completion_tokens?: integer }
+---@param outcome inference.outcome
 ---@param tools? inference.tool[] that the request had
 ---@param as_text boolean whether calls were asked for as text
----@param session table see calls.normal
+---@param session table as of calls.normal
 ---@return inference.reply
 function reply:finish(outcome, tools, as_text, session)
-  local content, thought = texts(self)
+  local content, thought = told_apart(self)
   local result = {
     content = content, thinking = thought, tool_calls = json.array {},
     done_reason = outcome.done_reason, prompt_tokens = outcome.prompt_tokens, completion_tokens = outcome.completion_tokens,

@@ -13,11 +13,15 @@ local text = require "native.text"
 local tools_of = require "sba.model.tools"
 local wire = require "sba.model.wire"
 
+local MOST_UNREAD <const> = 2 -- replies with a call that nobody can read, after which calls are asked for as text
+-- Bytes that a token has at most, by what was seen of scripts that a model knows well; and the least share of the tools' estimate.
+local BYTES_OF_ASCII <const>, BYTES_OF_OTHER <const>, SHARE_OF_TOOLS <const> = 9, 25, 0.4
+
 ---@class inference.session
 ---@field model string as the job names it
 ---@field context_length integer tokens for prompt and reply; the caller keeps within it. It shrinks where the server has fewer
 ---@field supports_tools? boolean nil: not known yet; false: calls come as text, which makes no difference to the caller
----@field dialect table sba.model.ollama or .openai
+---@field dialect inference.dialect
 ---@field endpoint inference.endpoint
 ---@field policy retry.policy
 ---@field on_wait? fun(failure: inference.failure, seconds: number)
@@ -44,7 +48,7 @@ session.__index = session
 ---@class inference.tool
 ---@field name string of A-Za-z0-9_-, at most 64
 ---@field description string
----@field parameters table|string JSON Schema: a table, our own keywords and all, or JSON text
+---@field parameters table|string JSON Schema: a table with our own keywords, or JSON text
 ---@field called? string[] other names that models have for it
 ---@field exact? boolean a name that is only near to its own does not mean it
 
@@ -57,7 +61,7 @@ session.__index = session
 ---@field max_tokens? integer of the reply
 ---@field tool_choice? "required" the reply is to hold a call, where the server can see to it
 ---@field temperature? number nil: the server's own, or 0 where a schema binds the reply
----@field on_text? fun(piece: string) is given the content as it comes; after a broken stream it comes again from its beginning
+---@field on_text? fun(piece: string) gets the content as it comes; after a broken stream it comes again from its beginning
 
 ---@class inference.ask a request as a dialect writes it
 ---@field messages string[] JSON of each
@@ -74,6 +78,8 @@ function session.new(fields)
   fields.calls, fields.ids, fields.written = 0, {}, setmetatable({}, { __mode = "k" })
   return setmetatable(fields, session)
 end
+
+-- One exchange
 
 local function joined(message, more)
   local copy = {}
@@ -119,19 +125,18 @@ end
 
 --- Adds what a request used, where the server does not say it.
 local function estimate(into, ask, builder)
-  into.prompt_tokens, into.completion_tokens = text.tokens(ask.tools or ""), 0
+  local content, thought = builder:texts()
+  into.prompt_tokens, into.completion_tokens = text.tokens(ask.tools or ""), text.tokens(content) + text.tokens(thought)
   for _, message in ipairs(ask.messages) do into.prompt_tokens = into.prompt_tokens + text.tokens(message) end
-  for _, piece in ipairs(builder:pieces()) do into.completion_tokens = into.completion_tokens + text.tokens(piece) end
   return into
 end
 
 local function exchange_once(self, ask, request)
   local dialect, started, builder = self.dialect, interrupt.now(), reply.new(request.on_text)
   local function duration_ms() return math.floor((interrupt.now() - started) * 1000 + 0.5) end
-  local exchange <close>, failure = wire.post(self.endpoint, dialect.path, dialect.body(self, ask), dialect.accept)
+  local exchange <close>, failure = wire.send(self.endpoint, dialect.path, dialect.accept, dialect.body(self, ask))
   local outcome
   if exchange then outcome, failure = dialect.read(self.endpoint, exchange, builder) end
-  -- Ollama breaks a reply off, without a word, after a token came 30 times in a row.
   local repeated = failure and (failure.repeated or failure.cause == "cut_off" and builder:repeated_at_end())
   if failure and not repeated then
     -- A request that was ended by the job's time or a signal was not for nothing.
@@ -145,6 +150,8 @@ local function exchange_once(self, ask, request)
   if not result.prompt_tokens then estimate(result, ask, builder).is_estimated = true end
   return result
 end
+
+-- What the endpoint refuses, and what it does not say
 
 -- How the session adapts to a refusal. Each returns whether it changed anything.
 local remedies = {}
@@ -169,8 +176,8 @@ function remedies.model_missing(self)
   return other ~= nil
 end
 
---- Adapts to a refusal. Returns whether the request is now another one. What a server does not support is left out from then on, but for
---- the maximum of tokens, which gets another name.
+--- Returns whether the request is now another one. What a server does not support is left out from then on, but for the maximum of
+--- tokens, which gets another name.
 local function adapt(self, ask, failure)
   local cause = failure.cause
   if remedies[cause] then return remedies[cause](self, ask, failure) end
@@ -197,11 +204,6 @@ local function attempt(self, request)
   end
 end
 
-local MOST_UNREAD <const> = 2 -- replies with a call that nobody can read, after which calls are asked for as text
-
--- Bytes that a token has at most, by what was seen of scripts that a model knows well; and the least share of the tools' estimate.
-local BYTES_OF_ASCII <const>, BYTES_OF_OTHER <const>, SHARE_OF_TOOLS <const> = 9, 25, 0.4
-
 --- Whether the server left the tools out of the prompt: it counted far fewer tokens than these messages and tools take.
 local function tools_dropped(self, request, result)
   local tools = request.tools
@@ -222,7 +224,7 @@ end
 -- Refusals for which the tools may be the cause: some templates and gateways cannot do with them and say so in words of their own.
 local refusals <const> = { [400] = true, [422] = true, [500] = true, [501] = true }
 
---- The reply to a request; with its tools told as text, once, where the server leaves them out or refuses them in words that nobody knows.
+--- The reply to a request; with its tools told as text, once, where the server drops them or refuses them in words that nobody knows.
 local function answered(self, request)
   local before, has_tools = self.supports_tools, request.tools and self.supports_tools ~= false
   local result, failure = retry.run(self.policy, function() return attempt(self, request) end, self.on_wait)
@@ -236,7 +238,9 @@ local function answered(self, request)
   return result, failure
 end
 
---- Counts the replies with a call that nobody could read. From the second one on the tools are told as text.
+-- Replies
+
+--- Counts the replies with a call that nobody could read, after which the tools are told as text.
 local function count_unread(self, request, result)
   if not request.tools or self.supports_tools == false or not result.unreadable or result.done_reason == "repetition" then return end
   self.unread = self.unread + 1
@@ -262,10 +266,9 @@ local function clean(result, tools)
   return secret.clean(result, own_fields)
 end
 
----Asks the model. Its reply is without secrets, so that what is done is what is recorded.
----Transient failures are tried again, within the job's deadline. A context_cut is for the caller to answer with a shorter
----conversation: the prompt did not fit; session.context_length then is what is known of its window.
----Failures: inference_unavailable (with what it was in `cause`), context_cut, timeout, cancelled.
+---Asks the model, and tries again within the job's deadline. The reply is without secrets, so that what is done is what is recorded.
+---Failures: inference_unavailable (its `cause` is finer), timeout, cancelled, and context_cut: the prompt did not fit, context_length is what
+---is known of the window, and a shorter conversation is the caller's answer.
 ---@param request inference.request
 ---@return inference.reply?, inference.failure?
 function session:chat(request)

@@ -11,12 +11,18 @@ local tools = {}
 -- additionalProperties, items, anyOf. Others refuse more (OpenAI: anyOf at the top), fail at it (chat templates: an enum without a type) or
 -- leave it out silently (Ollama).
 local TOLD <const> = { "default", "minimum", "maximum", "pattern", "format" } -- in the description, for want of a keyword
+local TAKEN <const> = { "type", "description", "items", "enum", table.unpack(TOLD) }
 local DEEPEST <const> = 12 -- levels, for references may be circular
 local MOST_PARTS <const> = 1000 -- of one tool's schema, for circles may have many branches
 local LARGEST <const> = 64 * 1024 -- bytes of a gateway's schema; the arguments of a larger one are not told
 local LONGEST_THOUGHT <const> = 300 -- characters; a small model would think for ever
 
--- Schemas --------------------------------------------------------------------------------------------------------------------
+--- The JSON of each item, with commas between.
+local function each(list, write)
+  local parts = {}
+  for i, item in ipairs(list) do parts[i] = write(item) end
+  return table.concat(parts, ",")
+end
 
 --- The schema that a reference within the document names.
 local function resolve(reference, root)
@@ -46,7 +52,7 @@ local function flat(given, state, depth)
     if depth > DEEPEST or state.left < 0 then return end
     if part["$ref"] then add(resolve(part["$ref"], state.root), is_alternative) end
     for name, property in pairs(table_of(part.properties)) do result.properties[name] = result.properties[name] or property end
-    for _, name in ipairs { "type", "description", "items", "enum", table.unpack(TOLD) } do
+    for _, name in ipairs(TAKEN) do
       if result[name] == nil then result[name] = part[name] end
     end
     if part.const ~= nil then result.enum = { part.const } end
@@ -75,14 +81,13 @@ local function plain_type(wanted)
 end
 
 local function description_of(wanted)
-  local parts = {}
+  local parts, words = {}, type(wanted.description) == "string" and wanted.description or ""
   for _, name in ipairs(TOLD) do
     local value = wanted[name]
     if value ~= nil and type(value) ~= "table" and value ~= json.null then parts[#parts + 1] = name .. " " .. tostring(value) end
   end
-  local more = #parts > 0 and "(" .. table.concat(parts, ", ") .. ")" or nil
-  local text = type(wanted.description) == "string" and wanted.description ~= "" and wanted.description or nil
-  return text and more and text .. " " .. more or text or more
+  if #parts == 0 then return words end
+  return words .. (words ~= "" and " (" or "(") .. table.concat(parts, ", ") .. ")"
 end
 
 --- The names of properties: in the order that our own schemas have, else in byte order.
@@ -112,16 +117,15 @@ end
 function written(given, state, depth, is_closed)
   local wanted, required
   wanted, required, depth = flat(given, state, depth)
-  local members, kind, described = {}, plain_type(wanted), description_of(wanted)
+  local members, kind, description = {}, plain_type(wanted), description_of(wanted)
   if kind then members[1] = '"type":' .. json.encode(kind) end
-  if described then members[#members + 1] = '"description":' .. json.encode(described) end
+  if description ~= "" then members[#members + 1] = '"description":' .. json.encode(description) end
   if #table_of(wanted.enum) > 0 then members[#members + 1] = '"enum":' .. json.encode(wanted.enum) end
   if kind == "object" then members[#members + 1] = written_properties(wanted, required, state, depth, is_closed) end
   if wanted.items then members[#members + 1] = '"items":' .. written(wanted.items, state, depth) end
   if wanted.anyOf and not kind then
-    local branches = {}
-    for i, branch in ipairs(wanted.anyOf) do branches[i] = written(branch, state, depth) end
-    members[#members + 1] = '"anyOf":[' .. table.concat(branches, ",") .. "]"
+    local branches = each(wanted.anyOf, function(branch) return written(branch, state, depth) end)
+    members[#members + 1] = '"anyOf":[' .. branches .. "]"
   end
   return "{" .. table.concat(members, ",") .. "}"
 end
@@ -137,24 +141,25 @@ function tools.parameters(tool, is_closed)
   return written({ type = "object", allOf = { root } }, { root = root, is_own = is_own, left = MOST_PARTS }, 0, is_closed)
 end
 
--- The tools of a session are the same at every request.
-local encoded, bound <const> = setmetatable({}, { __mode = "k" }), setmetatable({}, { __mode = "k" })
-
----Tools as both formats want them, as JSON.
----@param list inference.tool[]
----@return string
-function tools.json(list)
-  if encoded[list] then return encoded[list] end
-  local parts = {}
-  for i, tool in ipairs(list) do
-    parts[i] = ('{"type":"function","function":{"name":%s,"description":%s,"parameters":%s}}'):format(
-      json.encode(tool.name), json.encode(tool.description or ""), tools.parameters(tool))
+--- A function that remembers what it made of a list: the tools of a session are the same at every request.
+local function remembering(make)
+  local made <const> = setmetatable({}, { __mode = "k" })
+  return function(list)
+    made[list] = made[list] or make(list)
+    return made[list]
   end
-  encoded[list] = "[" .. table.concat(parts, ",") .. "]"
-  return encoded[list]
 end
 
--- As text --------------------------------------------------------------------------------------------------------------------
+---Tools as both formats want them, as JSON.
+---@type fun(list: inference.tool[]): string
+tools.json = remembering(function(list)
+  return "[" .. each(list, function(tool)
+    return ('{"type":"function","function":{"name":%s,"description":%s,"parameters":%s}}'):format(
+      json.encode(tool.name), json.encode(tool.description or ""), tools.parameters(tool))
+  end) .. "]"
+end)
+
+-- Models without tool calling
 
 local INTRODUCTION <const> = [[
 
@@ -167,7 +172,7 @@ You work by calling tools, one in each reply. Every reply is one JSON object and
 The result of the call comes back as the next message. The arguments must fit the tool's JSON Schema. The tools:
 ]]
 
-local function described_in_words(list)
+local function in_words(list)
   local parts = { INTRODUCTION }
   for _, tool in ipairs(list) do
     parts[#parts + 1] = ("### %s\n\n%s\n\n%s\n"):format(tool.name, tool.description or "", tools.parameters(tool))
@@ -177,7 +182,8 @@ end
 
 local call_schema <const> = { order = { "thought", "tool" } }
 
-local function said(message)
+--- A reply, each of its calls as the JSON that was asked for.
+local function content_of(message)
   if message.said then return message.said end
   local parts, content = {}, message.content or ""
   for i, call in ipairs(message.tool_calls or {}) do
@@ -187,22 +193,18 @@ local function said(message)
   return #parts > 0 and table.concat(parts, "\n") or content
 end
 
-local function plain(message)
-  if message.role == "assistant" then return "assistant", said(message) end
-  if message.role == "tool" then return "user", ("Result of %s:\n%s"):format(message.tool_name or "the call", message.content or "") end
-  return message.role, message.content or ""
-end
-
----A conversation without tool calls: each call as the JSON that was asked for, each result as words of the user.
+---A conversation without tool calls: they are text, and their results words of the user.
 ---@param messages inference.message[]
 ---@param list inference.tool[]
 ---@return inference.message[]
 function tools.messages(messages, list)
-  local result = {}
-  if not messages[1] or messages[1].role ~= "system" then result[1] = { role = "system", content = described_in_words(list) } end
+  local result, first = {}, messages[1]
+  if not first or first.role ~= "system" then result[1] = { role = "system", content = in_words(list) } end
   for i, message in ipairs(messages) do
-    local role, content = plain(message)
-    if i == 1 and role == "system" then content = content .. "\n" .. described_in_words(list) end
+    local role, content = message.role, message.content or ""
+    if role == "assistant" then content = content_of(message) end
+    if role == "tool" then role, content = "user", ("Result of %s:\n%s"):format(message.tool_name or "the call", content) end
+    if role == "system" and i == 1 then content = content .. "\n" .. in_words(list) end
     result[#result + 1] = { role = role, content = content }
   end
   return result
@@ -213,15 +215,11 @@ local REPLY <const> = '{"type":"object","properties":{"thought":{"type":"string"
   .. '"arguments":%s},"required":["thought","tool","arguments"],"additionalProperties":false}'
 
 ---The JSON Schema that binds a reply, a branch for each tool: a small model that is bound by less writes the arguments of another.
----@param list inference.tool[]
----@return string
-function tools.schema(list)
-  if not bound[list] then
-    local parts = {}
-    for i, tool in ipairs(list) do parts[i] = REPLY:format(LONGEST_THOUGHT, json.encode(tool.name), tools.parameters(tool, true)) end
-    bound[list] = '{"anyOf":[' .. table.concat(parts, ",") .. "]}"
-  end
-  return bound[list]
-end
+---@type fun(list: inference.tool[]): string
+tools.schema = remembering(function(list)
+  return '{"anyOf":[' .. each(list, function(tool)
+    return REPLY:format(LONGEST_THOUGHT, json.encode(tool.name), tools.parameters(tool, true))
+  end) .. "]}"
+end)
 
 return tools

@@ -19,12 +19,30 @@ local wire = {}
 
 ---@class inference.failure: http.failure
 ---@field code "timeout"|"cancelled"|"context_cut"|"inference_unavailable"
----@field cause string finer: "connection_refused", "cut_off", "too_large", "bad_answer", one of the tables below, ...
+---@field cause string finer: a code of sba.util.http, a cause below, "cut_off", "too_large", "bad_answer", ...
 ---@field once? boolean tried once more at most
----@field context_length? integer of a context_cut: what the server says it has
----@field prompt_tokens? integer of a context_cut: what the server counted
+---@field context_length? integer of a context_cut, as the server says
+---@field prompt_tokens? integer of a context_cut, as the server counted
 ---@field repeated? string what a stream repeated until it was stopped
 ---@field used? { prompt_tokens: integer, completion_tokens: integer, duration_ms: integer } estimated, of a request that was given up
+
+---@class inference.served a model that an endpoint serves
+---@field name string
+---@field entry table what the list says about it
+
+---@class inference.dialect what a kind of server speaks
+---@field provider string
+---@field path string of the chat
+---@field accept string content type
+---@field list fun(endpoint: inference.endpoint): inference.served[]?, inference.failure?
+---@field describe fun(endpoint: inference.endpoint, served: inference.served): inference.description?, inference.failure?
+---@field message fun(message: inference.message): string a message as JSON
+---@field body fun(session: inference.session, ask: inference.ask): string[] parts of a request's JSON
+---@field read fun(endpoint: inference.endpoint, exchange: native.http.exchange, builder: table): inference.outcome?, inference.failure?
+
+---@class inference.description what is known of a model before the first request
+---@field context_length integer tokens
+---@field supports_tools? boolean nil: not known
 
 local MOST_TOKENS <const> = 1000000000
 local LARGEST <const> = 8 * 1024 * 1024 -- bytes of one JSON text; tiny values take some 40 times their size in memory
@@ -37,9 +55,10 @@ function wire.tokens(value)
   return count and count > 0 and count <= MOST_TOKENS and count or nil
 end
 
--- Failures ------------------------------------------------------------------------------------------------------------------
+-- Failures
 
-local own_codes = { timeout = true, cancelled = true, context_cut = true }
+local own_codes <const> = { timeout = true, cancelled = true, context_cut = true }
+local of_answers <const> = { bad_answer = true, too_large = true, cut_off = true } -- their messages name no server
 
 ---Makes an inference failure of one of native.http, of sba.util.http, or of the modules here.
 ---@param endpoint inference.endpoint
@@ -47,17 +66,15 @@ local own_codes = { timeout = true, cancelled = true, context_cut = true }
 ---@return inference.failure
 function wire.failure(endpoint, failure)
   if failure.cause then return failure end
-  local message, place = failure.message, http.place(endpoint.base)
-  if failure.code == "bad_answer" or failure.code == "too_large" or failure.code == "cut_off" then
-    if not message:find(place, 1, true) then message = ("%s: %s"):format(place, message) end
-  end
-  return http.failure(own_codes[failure.code] and failure.code or "inference_unavailable", message, {
-    cause = failure.code, transient = http.failure(failure.code, message).transient, repeated = failure.repeated,
-  })
+  local cause, message, place = failure.code, failure.message, http.place(endpoint.base)
+  if of_answers[cause] and not message:find(place, 1, true) then message = ("%s: %s"):format(place, message) end
+  local result = http.failure(cause, message, { cause = cause, repeated = failure.repeated })
+  if not own_codes[cause] then result.code = "inference_unavailable" end
+  return result
 end
 
 -- Causes, each with what servers say in lower case; the first that fits counts.
-local spellings = {
+local spellings <const> = {
   { "tools_unsupported", "does not support tools", "requires --enable-auto-tool-choice", "tools param requires --jinja" },
   -- Ollama; llama.cpp's server, now and before
   { "call_unparsed", "error parsing tool call", "does not match the expected", "failed to parse input at pos" },
@@ -73,7 +90,7 @@ local spellings = {
   { "schema_unsupported", "response_format", "json_schema", "grammar" },
 }
 
---- The cause that a server's words name, in lower case.
+--- The cause that a server's words, in lower case, name.
 local function cause_of(words)
   for _, spelling in ipairs(spellings) do
     for i = 2, #spelling do
@@ -84,17 +101,15 @@ end
 
 --- Turns a refusal into an inference failure.
 local function judged(failure)
-  local details, status = failure.details, failure.status
-  local cause = cause_of((failure.words .. " " .. tostring(details.code or "") .. " " .. tostring(details.type or "")):lower())
+  local details, status, words = failure.details, failure.status, failure.words
+  local cause = cause_of(("%s %s %s"):format(words, details.code, details.type):lower())
   failure.transient = not cause and (failure.transient or status == 409)
   failure.once = not cause and status == 500 or nil -- mostly a fault of the server that stays
   failure.cause = cause or status == 404 and "model_missing" or "refused"
   failure.code = own_codes[failure.cause] and failure.cause or "inference_unavailable"
-  failure.context_length = wire.tokens(details.n_ctx)
-    or wire.tokens(tonumber(failure.words:match "maximum context length is (%d+)"))
+  failure.context_length = wire.tokens(details.n_ctx) or wire.tokens(tonumber(words:match "maximum context length is (%d+)"))
   failure.prompt_tokens = wire.tokens(details.n_prompt_tokens)
-    or wire.tokens(tonumber(failure.words:match "has (%d+) input tokens"))
-    or wire.tokens(tonumber(failure.words:match "%((%d+) in the messages"))
+    or wire.tokens(tonumber(words:match "has (%d+) input tokens" or words:match "%((%d+) in the messages"))
   return failure
 end
 
@@ -107,15 +122,23 @@ function wire.refusal(endpoint, status, body)
   return judged(http.refused(http.place(endpoint.base), status, body))
 end
 
--- Requests ------------------------------------------------------------------------------------------------------------------
+-- Requests
 
---- Sends a request; returns the exchange if its status is 200.
-local function send(endpoint, path, body, accept, first_timeout)
-  local headers = { "Content-Type: application/json", "Accept: " .. accept }
-  if endpoint.key then headers[3] = "Authorization: Bearer " .. endpoint.key end
+---Sends a request: GET, or POST of a body. Returns the exchange if its status is 200.
+---@param endpoint inference.endpoint
+---@param path string
+---@param accept string content type
+---@param body? string|string[] parts
+---@param first_timeout? number seconds
+---@return native.http.exchange?, inference.failure?
+function wire.send(endpoint, path, accept, body, first_timeout)
+  local timeout = endpoint.timeout
   local exchange, status = http.send(endpoint.http, {
-    method = body and "POST" or "GET", url = endpoint.base .. path .. (endpoint.query or ""), body = body, headers = headers,
-    connect_timeout = endpoint.timeout.connect, first_timeout = first_timeout, idle_timeout = endpoint.timeout.idle,
+    method = body and "POST" or "GET", url = endpoint.base .. path .. (endpoint.query or ""), body = body,
+    headers = {
+      "Content-Type: application/json", "Accept: " .. accept, endpoint.key and "Authorization: Bearer " .. endpoint.key or nil,
+    },
+    connect_timeout = timeout.connect, first_timeout = first_timeout or timeout.first, idle_timeout = timeout.idle,
   })
   if not exchange then return nil, wire.failure(endpoint, status) end
   if status == 200 then return exchange end
@@ -142,20 +165,33 @@ end
 ---@param body? string
 ---@return table?, inference.failure?
 function wire.ask(endpoint, path, body)
-  local exchange <close>, failure = send(endpoint, path, body, "application/json", endpoint.timeout.probe)
+  local exchange <close>, failure = wire.send(endpoint, path, "application/json", body, endpoint.timeout.probe)
   if not exchange then return nil, failure end
   local bytes, unread = http.read(exchange)
   if not bytes then return nil, wire.failure(endpoint, unread) end
   return object_of(endpoint, bytes)
 end
 
----Posts a request whose answer is streamed.
+---The models that an endpoint lists.
 ---@param endpoint inference.endpoint
 ---@param path string
----@param body string[] parts
----@param accept string content type
----@return native.http.exchange?, inference.failure?
-function wire.post(endpoint, path, body, accept) return send(endpoint, path, body, accept, endpoint.timeout.first) end
+---@param member string of the answer
+---@param names string[] members of an entry that may hold the model's name
+---@return inference.served[]?, inference.failure?
+function wire.list(endpoint, path, member, names)
+  local answer, failure = wire.ask(endpoint, path)
+  if not answer then return nil, failure end
+  if not json.is_array(answer[member]) then
+    return nil, wire.failure(endpoint, { code = "bad_answer", message = "sent no list of models" })
+  end
+  local served = {}
+  for _, entry in ipairs(answer[member]) do
+    entry = json.table_of(entry)
+    local name = entry[names[1]] or entry[names[2]]
+    if type(name) == "string" then served[#served + 1] = { name = name, entry = entry } end
+  end
+  return served
+end
 
 ---The body of a request, in parts, so that a long conversation is not copied.
 ---@param fields table what is short
@@ -172,9 +208,8 @@ function wire.body(fields, ask, more)
   return parts
 end
 
--- Streams -------------------------------------------------------------------------------------------------------------------
--- A source of lines returns a line and whether it had its end; nil at the proper end of the body; nil and a failure. What is made of it
--- returns the next JSON text and whether it was cut off; nil at the end; nil and a failure.
+-- Streams: a source of lines returns a line and whether it had its end; nil at the proper end of the body; nil and a failure. What is
+-- made of it returns the next JSON text and whether it was cut off; nil at the end; nil and a failure.
 
 ---The JSON texts of NDJSON. Blank lines are passed over.
 ---@param lines fun(): string?, boolean|table?
@@ -188,8 +223,8 @@ function wire.ndjson(lines)
   end
 end
 
----The JSON texts of server-sent events, up to "[DONE]". A field "error", in which some servers tell of a failure, comes as
----{ error = ... }. The last event needs no blank line after it.
+---The JSON texts of server-sent events, up to "[DONE]"; the last one needs no blank line after it. A field "error", in which some servers
+---tell of a failure, comes as { error = ... }.
 ---@param lines fun(): string?, boolean|table?
 ---@return fun(): string?, boolean|table?
 function wire.events(lines)
