@@ -21,7 +21,7 @@ local LONGEST_NAME <const>, LONGEST_CALLED <const> = 256, 64 -- bytes: in messag
 ---@field arguments table an object; empty where there is a mistake
 ---@field written? string the arguments as the model wrote them: JSON of an object
 ---@field called? string the name as the model wrote it, where it is another
----@field mistake? string why the arguments cannot be read, one line for the model
+---@field mistake? string why the arguments cannot be read: one line for the model
 
 ---@class inference.raw_call
 ---@field id? string

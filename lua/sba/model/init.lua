@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Models: finds an endpoint, by the environment alone, that serves an allowed one, and connects to it. What is asked of a model, and
--- what it may do, is the caller's.
+-- Models: finds an endpoint, by the environment alone, that serves an allowed one, and connects to it.
 
 local http = require "sba.util.http"
 local ollama = require "sba.model.ollama"
@@ -19,12 +18,10 @@ local CONNECT_TRIES <const> = 3
 local MOST_NAMED <const>, LONGEST_NAME <const> = 10, 100 -- models in a message; bytes
 local TIMEOUT <const> = { connect = 10, first = 600, idle = 120, probe = 30 } -- seconds; a model may load for minutes
 local CHAT <const> = "/chat/completions"
--- Where a node's sidecar listens in the job's pod. It is the only address that is built in, and is tried last.
-local SIDECAR <const> = "http://localhost:11434"
+local SIDECAR <const> = "http://localhost:11434" -- of a node, in the job's pod: the only address that is built in
 
 -- What an endpoint of each source may speak, the first that answers.
 local dialects <const> = { worker = { ollama, openai }, api_egress = { openai } }
--- The variables that name endpoints, in the order in which these are tried.
 local variables <const> = {
   { name = "INFERENCE_PROXY_URL", source = "worker" }, { name = "OLLAMA_BASE_URL", source = "worker" },
   { name = "SBA_API_EGRESS_URL", source = "api_egress" }, { name = "OPENAI_BASE_URL", source = "api_egress" },
@@ -32,20 +29,12 @@ local variables <const> = {
 
 ---@class inference.options
 ---@field environment table<string, string>
----@field allowed_models string[] of the job; no other is ever named in a request
----@field source? "worker"|"api_egress"|"orchestrator" of the job; orchestrator and nil: both
+---@field allowed_models string[] no other is ever named in a request
+---@field source? "worker"|"api_egress"|"orchestrator" orchestrator and nil: both
 ---@field http native.http.client
----@field on_wait? fun(failure: inference.failure, seconds: number, number: integer) before each wait
+---@field on_wait? fun(failure: inference.failure, seconds: number) before each wait
 ---@field timeout? table<string, number> seconds, as of inference.endpoint
 ---@field policy? table<string, any> as of retry.policy
-
--- Which endpoint
-
----@class inference.candidate
----@field endpoint inference.endpoint
----@field source "worker"|"api_egress"
----@field failure? native.failure why it cannot be used
----@field is_guess? boolean an address that nobody named, beside those that somebody did
 
 --- An endpoint at an address, which may name the chat itself, and have a query.
 local function endpoint_at(address, name, options)
@@ -58,9 +47,9 @@ local function endpoint_at(address, name, options)
   }
 end
 
----The endpoints of a job, in the order in which they are tried.
+---The endpoints of a job, in the order in which they are tried. failure: why one cannot be used; is_guess: nobody named it, but others.
 ---@param options inference.options
----@return inference.candidate[] candidates
+---@return { endpoint: inference.endpoint, source: string, failure: native.failure?, is_guess: boolean? }[] candidates
 ---@return string[]? missing the source's variables if none of them is set
 function inference.candidates(options)
   local list, names, has, source = {}, {}, {}, options.source
@@ -83,15 +72,13 @@ function inference.candidates(options)
   return list, missing
 end
 
--- Which model
-
 --- A model without a tag is its ":latest".
 local function tagged(name)
   local last = name:match("^.*/(.*)$") or name
   return last:find(":", 1, true) and name or name .. ":latest"
 end
 
---- The allowed models in the order in which they are wanted: that of INFERENCE_MODEL first.
+--- The allowed models, that of INFERENCE_MODEL first.
 local function wanted_of(options)
   local list, others, preferred = {}, {}, tagged(options.environment.INFERENCE_MODEL or "")
   for _, name in ipairs(options.allowed_models) do
@@ -114,7 +101,7 @@ function inference.choose(served, wanted)
   end
 end
 
---- The models of an endpoint in the first dialect that it speaks: another one where there is no such path, or no JSON.
+--- The first dialect that an endpoint speaks, and its models. It speaks another where there is no such path, or no JSON.
 local function list_of(candidate)
   local first
   for _, dialect in ipairs(dialects[candidate.source]) do
@@ -133,8 +120,6 @@ local function names_of(served)
   if #served > MOST_NAMED then names[#names + 1] = ("%d more"):format(#served - MOST_NAMED) end
   return names
 end
-
--- Connecting
 
 local function connected(options, candidate, dialect, model, others)
   local description, failure = dialect.describe(candidate.endpoint, model)
@@ -162,7 +147,7 @@ local function try(options, candidate, wanted)
     http.place(endpoint.base), words.list(wanted, "and"), words.list(names_of(served), "and")) })
 end
 
---- What the first endpoint gives from which something can be had.
+--- What the first endpoint gives that gives anything.
 local function from_first(options, attempt)
   local candidates, missing = inference.candidates(options)
   local tried, transient = {}, false
@@ -183,7 +168,7 @@ end
 
 ---The models of the first endpoint that has any.
 ---@param options inference.options without allowed_models
----@return string[]? names, inference.failure? failure whose message says what was tried
+---@return string[]? names, inference.failure?
 function inference.served(options)
   return from_first(options, function(candidate)
     local _, served, failure = list_of(candidate)
@@ -192,9 +177,9 @@ function inference.served(options)
   end)
 end
 
----Finds the endpoint and the model of a job, and what is to be known of the model before the first request.
+---Finds the endpoint and the model of a job. Failures: inference_unavailable, whose message says what was tried; timeout; cancelled.
 ---@param options inference.options
----@return inference.session?, inference.failure? failure inference_unavailable, whose message says what was tried; timeout; cancelled
+---@return inference.session?, inference.failure?
 function inference.connect(options)
   local wanted, policy = wanted_of(options), retry.policy(options.policy)
   policy.tries = math.min(policy.tries, CONNECT_TRIES)

@@ -11,9 +11,9 @@ reply.__index = reply
 
 local LIMIT <const> = 4 * 1024 * 1024 -- bytes of content, thinking and arguments of one reply
 local MOST_CALLS <const> = 64 -- thousands are a model gone astray; each would want an answer in the conversation
-local LEAST_REPEATED <const> = 1024 -- bytes of content or thinking that a repetition fills at least, for some texts do repeat themselves
-local LEAST_REPEATED_ARGUMENTS <const> = 16384 -- bytes of arguments, which may hold a file of lines that are all the same
-local LONGEST_PERIOD <const>, PERIODS <const> = 2048, 12 -- bytes of what is repeated, at most; times that it is there, at least
+local LEAST_REPEATED <const> = 1024 -- bytes that a repetition fills, for some texts do repeat themselves
+local LEAST_REPEATED_ARGUMENTS <const> = 16384 -- the same in arguments, which may hold a file of lines that are all the same
+local LONGEST_PERIOD <const>, PERIODS <const> = 2048, 12 -- most bytes of what is repeated; times that it is there at least
 local LONGEST_TOKEN <const>, TOKENS <const> = 32, 24 -- the same of a token at the end
 local PROBE <const> = 64 -- bytes whose last occurrence before the end shows the period
 local STEP <const> = 1024 -- bytes that come between two looks
@@ -21,17 +21,15 @@ local STEP <const> = 1024 -- bytes that come between two looks
 ---@class inference.reply a plain table: a journal can keep it, a replay give it back
 ---@field content string without thinking
 ---@field thinking string
----@field tool_calls inference.call[] a JSON array, at most 64; empty where the reply was cut for its length
----@field said? string the whole reply, where its calls came as text of a model without tool calling
+---@field tool_calls inference.call[] a JSON array; empty where the reply was cut for its length
+---@field said? string all of it, where its calls came as text of a model without tool calling
 ---@field unreadable? string why no call could be read from what had to be one, or looks like one: one line for the model
----@field is_like_a_call? boolean an unreadable reply of a model with tool calling
+---@field is_like_a_call? boolean an unreadable one of a model with tool calling
 ---@field done_reason string "stop", "length", "tool_calls", "content_filter", "repetition" (stopped here), ...
 ---@field prompt_tokens? integer as the server counted
 ---@field completion_tokens? integer
 ---@field is_estimated? boolean the tokens: the server did not say them
 ---@field duration_ms integer of the request that was answered
-
--- Repetitions --------------------------------------------------------------------------------------------------------------
 
 --- A text that is streamed. Only its last bytes are looked at, so a long one costs linear time.
 local function watched(least)
@@ -69,8 +67,6 @@ local function once(whole, repeated)
   end
   return last == #whole and whole or text.cut(whole, last) .. " [...]"
 end
-
--- The reply ----------------------------------------------------------------------------------------------------------------
 
 ---@param on_text? fun(piece: string) gets the content as it comes
 function reply.new(on_text)
@@ -133,8 +129,8 @@ local function told_apart(self)
   return content, thoughts .. thought
 end
 
----The reply of a stream that was stopped because it repeats one text over and over. Of that one is kept, so that the model is not led
----on by its own words; calls are left out.
+---The reply of a stream that was stopped because it repeats one text over and over. One of these stays, so that the model is not led on
+---by its own words; no call does.
 ---@param repeated string
 ---@return inference.reply
 function reply:stopped(repeated)
@@ -145,7 +141,7 @@ function reply:stopped(repeated)
   }
 end
 
----The token that a stream repeated before it broke off: Ollama ends a reply, without a word, after 30 of them.
+---The token that a stream repeated before it broke off: Ollama does that, without a word, after 30 of them.
 ---@return string? repeated
 function reply:repeated_at_end()
   local tail = tail_of(self.watch)

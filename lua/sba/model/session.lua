@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Sends the requests of one conversation to one model, in the dialect of its endpoint. Transient failures are tried again; features
--- that the endpoint refuses are left out from then on.
+-- Sends the requests of one conversation to one model. Transient failures are tried again; features that the endpoint refuses are left
+-- out from then on.
 
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
@@ -19,28 +19,28 @@ local BYTES_OF_ASCII <const>, BYTES_OF_OTHER <const>, SHARE_OF_TOOLS <const> = 9
 
 ---@class inference.session
 ---@field model string as the job names it
----@field context_length integer tokens for prompt and reply; the caller keeps within it. It shrinks where the server has fewer
----@field supports_tools? boolean nil: not known yet; false: calls come as text, which makes no difference to the caller
+---@field context_length integer tokens for prompt and reply, within which the caller keeps; shrinks where the server has fewer
+---@field supports_tools? boolean nil: not known yet; false: calls come as text, which the caller need not know
 ---@field dialect inference.dialect
 ---@field endpoint inference.endpoint
 ---@field policy retry.policy
 ---@field on_wait? fun(failure: inference.failure, seconds: number)
----@field others? string[] further allowed models, where the endpoint does not list those that it serves
----@field num_ctx integer the window that is asked for, the same in every request
----@field refused table<string, true> features that the endpoint refused, by the failure's cause
----@field longest_reply? integer tokens that the model can say at once
+---@field others? string[] further allowed models, where the endpoint lists none
+---@field num_ctx integer the window that every request asks for
+---@field refused table<string, true> features, by the failure's cause
+---@field longest_reply? integer tokens
 ---@field unread integer replies with a call that nobody could read
----@field calls integer how many calls were given an id here
----@field ids table<string, boolean> those that were used
----@field written table<inference.message, string> messages that were sent, as JSON
+---@field calls integer that were given an id here
+---@field ids table<string, boolean> that were used
+---@field written table<inference.message, string> as JSON
 local session = {}
 session.__index = session
 
 ---@class inference.message never changed once it was sent
 ---@field role "system"|"user"|"assistant"|"tool"
 ---@field content string
----@field thinking? string of a reply, given back to servers that want it
----@field said? string of a reply: the whole of it, where its calls came as text
+---@field thinking? string of a reply
+---@field said? string of a reply: all of it, where its calls came as text
 ---@field tool_calls? inference.call[] of a reply
 ---@field tool_call_id? string of a result
 ---@field tool_name? string of a result
@@ -50,24 +50,24 @@ session.__index = session
 ---@field description string
 ---@field parameters table|string JSON Schema: a table with our own keywords, or JSON text
 ---@field called? string[] other names that models have for it
----@field exact? boolean a name that is only near to its own does not mean it
+---@field exact? boolean a name that is only near does not mean it
 
 ---@class inference.request
 ---@field messages inference.message[]
 ---@field tools? inference.tool[] at least one; the same table at every request: its text is made once
----@field accepted? inference.tool[] those that a reply may call, where they are more than it is shown
+---@field accepted? inference.tool[] that a reply may call, where they are more than it is shown
 ---@field json_schema? table the content is to be JSON that fits; not together with tools
----@field status? string what changes with every request; it becomes the end of the last message
+---@field status? string what changes with every request: the end of the last message
 ---@field max_tokens? integer of the reply
 ---@field tool_choice? "required" the reply is to hold a call, where the server can see to it
 ---@field temperature? number nil: the server's own, or 0 where a schema binds the reply
----@field on_text? fun(piece: string) gets the content as it comes; after a broken stream it comes again from its beginning
+---@field on_text? fun(piece: string) gets the content as it comes; after a broken stream again from its beginning
 
----@class inference.ask a request as a dialect writes it
----@field messages string[] JSON of each
----@field tools? string JSON
+---@class inference.ask a request as a dialect writes it: all texts are JSON
+---@field messages string[]
+---@field tools? string
 ---@field tool_choice? "required"
----@field schema? string JSON
+---@field schema? string
 ---@field max_tokens? integer
 ---@field temperature? number
 
@@ -79,8 +79,6 @@ function session.new(fields)
   return setmetatable(fields, session)
 end
 
--- One exchange
-
 local function joined(message, more)
   local copy = {}
   for name, value in pairs(message) do copy[name] = value end
@@ -88,8 +86,8 @@ local function joined(message, more)
   return copy
 end
 
---- The messages as they are sent. Many chat templates refuse two user messages in a row, and one after a tool's result: neighbours
---- become one message, and the status is part of the last.
+--- Many chat templates refuse two user messages in a row, and one after a tool's result: neighbours become one message, and the status
+--- is part of the last.
 local function alternating(messages, status)
   local result = {}
   for _, message in ipairs(messages) do
@@ -123,7 +121,6 @@ local function ask_of(self, request)
   return ask
 end
 
---- Adds what a request used, where the server does not say it.
 local function estimate(into, ask, builder)
   local content, thought = builder:texts()
   into.prompt_tokens, into.completion_tokens = text.tokens(ask.tools or ""), text.tokens(content) + text.tokens(thought)
@@ -139,7 +136,6 @@ local function exchange_once(self, ask, request)
   if exchange then outcome, failure = dialect.read(self.endpoint, exchange, builder) end
   local repeated = failure and (failure.repeated or failure.cause == "cut_off" and builder:repeated_at_end())
   if failure and not repeated then
-    -- A request that was ended by the job's time or a signal was not for nothing.
     local is_over = failure.code == "timeout" or failure.code == "cancelled"
     failure.used = is_over and estimate({ duration_ms = duration_ms() }, ask, builder) or nil
     return nil, failure
@@ -151,10 +147,7 @@ local function exchange_once(self, ask, request)
   return result
 end
 
--- What the endpoint refuses, and what it does not say
-
--- How the session adapts to a refusal. Each returns whether it changed anything.
-local remedies = {}
+local remedies = {} -- how the session adapts to a refusal; each returns whether it changed anything
 
 function remedies.tools_unsupported(self, ask)
   if not ask.tools then return false end
@@ -176,8 +169,7 @@ function remedies.model_missing(self)
   return other ~= nil
 end
 
---- Returns whether the request is now another one. What a server does not support is left out from then on, but for the maximum of
---- tokens, which gets another name.
+--- Returns whether the request is now another one. What is unsupported is left out, but for the maximum of tokens, which gets another name.
 local function adapt(self, ask, failure)
   local cause = failure.cause
   if remedies[cause] then return remedies[cause](self, ask, failure) end
@@ -204,7 +196,7 @@ local function attempt(self, request)
   end
 end
 
---- Whether the server left the tools out of the prompt: it counted far fewer tokens than these messages and tools take.
+--- Whether the server dropped the tools: it counted far fewer tokens than these messages and tools take.
 local function tools_dropped(self, request, result)
   local tools = request.tools
   if not tools or self.supports_tools ~= nil or result.is_estimated or not result.prompt_tokens then return false end
@@ -238,9 +230,7 @@ local function answered(self, request)
   return result, failure
 end
 
--- Replies
-
---- Counts the replies with a call that nobody could read, after which the tools are told as text.
+--- Counts replies with a call that nobody could read, after which the tools are told as text.
 local function count_unread(self, request, result)
   if not request.tools or self.supports_tools == false or not result.unreadable or result.done_reason == "repetition" then return end
   self.unread = self.unread + 1
@@ -249,8 +239,8 @@ end
 
 local own_fields <const> = { properties = { tool_calls = { enum = {} }, done_reason = { enum = {} } } }
 
---- A reply without secrets. The names of tools, and of their arguments, are ours. The text of a call that held a secret is not kept: JSON's
---- escapes can hide one in it.
+--- A reply without secrets. The names of tools and their arguments are ours. The text of a call that held a secret goes: JSON's escapes
+--- can hide one in it.
 local function clean(result, tools)
   if not secrets_are_known() then return result end
   local by_name = {}
@@ -267,14 +257,13 @@ local function clean(result, tools)
 end
 
 ---Asks the model, and tries again within the job's deadline. The reply is without secrets, so that what is done is what is recorded.
----Failures: inference_unavailable (its `cause` is finer), timeout, cancelled, and context_cut: the prompt did not fit, context_length is what
----is known of the window, and a shorter conversation is the caller's answer.
+---Failures: inference_unavailable, timeout, cancelled, and context_cut: the prompt did not fit. The caller then makes the conversation
+---shorter, within context_length.
 ---@param request inference.request
 ---@return inference.reply?, inference.failure?
 function session:chat(request)
   local result, failure = answered(self, request)
   if not result then
-    -- The window may turn out to be smaller than it was said to be, or than what was asked for.
     self.context_length = math.min(self.context_length, failure.context_length or math.huge)
     return nil, failure
   end

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Tools as models are shown them: as JSON, in keywords that every server takes; or in the system text, for models without tool calling,
--- whose replies are bound to a schema where the server can do that, and whose results go back as the user's words.
+-- Tools as models are shown them: as JSON; or in the system text, for models without tool calling, whose replies are bound to a schema
+-- where the server can do that, and whose results go back as the user's words.
 
 local json = require "sba.util.json"
 local table_of = json.table_of
@@ -43,8 +43,8 @@ local function alternatives(part)
   return list
 end
 
---- A schema with what it refers to and is made of in one: without $ref, allOf, const and a single alternative. At the top the alternatives'
---- properties are taken too, none of them required.
+--- A schema and what it is made of in one: without $ref, allOf, const and a single alternative. At the top all alternatives' properties are
+--- taken, none of them required.
 local function flat(given, state, depth)
   local result, required, is_top = { properties = {} }, {}, depth == 0
   local function add(part, is_alternative)
@@ -90,7 +90,7 @@ local function description_of(wanted)
   return words .. (words ~= "" and " (" or "(") .. table.concat(parts, ", ") .. ")"
 end
 
---- The names of properties: in the order that our own schemas have, else in byte order.
+--- The names of properties, in the order of our own schemas, else in byte order.
 local function names_of(wanted)
   if wanted.order then return wanted.order end
   local names = {}
@@ -101,7 +101,6 @@ end
 
 local written
 
---- The properties of an object, and which of them are required, as JSON of members.
 local function written_properties(wanted, required, state, depth, is_closed)
   local parts, needed = {}, json.array {}
   for _, name in ipairs(names_of(wanted)) do
@@ -113,7 +112,7 @@ local function written_properties(wanted, required, state, depth, is_closed)
     .. (is_closed and #parts > 0 and ',"additionalProperties":false' or "")
 end
 
---- A schema as JSON of these keywords. is_closed: an object has no other properties.
+--- is_closed: the schema says that there are no other properties.
 function written(given, state, depth, is_closed)
   local wanted, required
   wanted, required, depth = flat(given, state, depth)
@@ -132,7 +131,7 @@ end
 
 ---The parameters of a tool as JSON, in keywords that every server takes: an object always.
 ---@param tool inference.tool
----@param is_closed? boolean whether the schema says that there are no other ones
+---@param is_closed? boolean without others
 ---@return string
 function tools.parameters(tool, is_closed)
   local given = tool.parameters

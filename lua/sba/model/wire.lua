@@ -12,19 +12,19 @@ local wire = {}
 ---@field name string the variable that names it, or "the sidecar"
 ---@field base string URL without a slash at its end
 ---@field exact? boolean the base is not to be completed
----@field query? string what follows the path of every request, with its question mark
----@field key? string sent as a bearer token
+---@field query? string of every request, with its question mark
+---@field key? string a bearer token
 ---@field http native.http.client
 ---@field timeout { connect: number, first: number, idle: number, probe: number } seconds
 
 ---@class inference.failure: http.failure
 ---@field code "timeout"|"cancelled"|"context_cut"|"inference_unavailable"
----@field cause string finer: a code of sba.util.http, a cause below, "cut_off", "too_large", "bad_answer", ...
+---@field cause string finer: a code of sba.util.http, one of the spellings below, "too_large", "model_missing", ...
 ---@field once? boolean tried once more at most
 ---@field context_length? integer of a context_cut, as the server says
 ---@field prompt_tokens? integer of a context_cut, as the server counted
 ---@field repeated? string what a stream repeated until it was stopped
----@field used? { prompt_tokens: integer, completion_tokens: integer, duration_ms: integer } estimated, of a request that was given up
+---@field used? table estimated tokens and duration_ms, as of a reply, of a request that the job's time or a signal ended
 
 ---@class inference.served a model that an endpoint serves
 ---@field name string
@@ -36,8 +36,8 @@ local wire = {}
 ---@field accept string content type
 ---@field list fun(endpoint: inference.endpoint): inference.served[]?, inference.failure?
 ---@field describe fun(endpoint: inference.endpoint, served: inference.served): inference.description?, inference.failure?
----@field message fun(message: inference.message): string a message as JSON
----@field body fun(session: inference.session, ask: inference.ask): string[] parts of a request's JSON
+---@field message fun(message: inference.message): string as JSON
+---@field body fun(session: inference.session, ask: inference.ask): string[] parts of JSON
 ---@field read fun(endpoint: inference.endpoint, exchange: native.http.exchange, builder: table): inference.outcome?, inference.failure?
 
 ---@class inference.description what is known of a model before the first request
@@ -47,7 +47,7 @@ local wire = {}
 local MOST_TOKENS <const> = 1000000000
 local LARGEST <const> = 8 * 1024 * 1024 -- bytes of one JSON text; tiny values take some 40 times their size in memory
 
----A number of tokens that a server gives; nil where it is none, or less than one.
+---A number of tokens that a server gives, if it is one from 1.
 ---@param value any
 ---@return integer?
 function wire.tokens(value)
@@ -55,12 +55,10 @@ function wire.tokens(value)
   return count and count > 0 and count <= MOST_TOKENS and count or nil
 end
 
--- Failures
-
 local own_codes <const> = { timeout = true, cancelled = true, context_cut = true }
 local of_answers <const> = { bad_answer = true, too_large = true, cut_off = true } -- their messages name no server
 
----Makes an inference failure of one of native.http, of sba.util.http, or of the modules here.
+---Makes an inference failure of another one.
 ---@param endpoint inference.endpoint
 ---@param failure { code: string, message: string }
 ---@return inference.failure
@@ -90,7 +88,6 @@ local spellings <const> = {
   { "schema_unsupported", "response_format", "json_schema", "grammar" },
 }
 
---- The cause that a server's words, in lower case, name.
 local function cause_of(words)
   for _, spelling in ipairs(spellings) do
     for i = 2, #spelling do
@@ -99,7 +96,6 @@ local function cause_of(words)
   end
 end
 
---- Turns a refusal into an inference failure.
 local function judged(failure)
   local details, status, words = failure.details, failure.status, failure.words
   local cause = cause_of(("%s %s %s"):format(words, details.code, details.type):lower())
@@ -122,13 +118,11 @@ function wire.refusal(endpoint, status, body)
   return judged(http.refused(http.place(endpoint.base), status, body))
 end
 
--- Requests
-
----Sends a request: GET, or POST of a body. Returns the exchange if its status is 200.
+---GET, or POST of a body. Returns the exchange if its status is 200.
 ---@param endpoint inference.endpoint
 ---@param path string
 ---@param accept string content type
----@param body? string|string[] parts
+---@param body? string|string[]
 ---@param first_timeout? number seconds
 ---@return native.http.exchange?, inference.failure?
 function wire.send(endpoint, path, accept, body, first_timeout)
@@ -194,9 +188,9 @@ function wire.list(endpoint, path, member, names)
 end
 
 ---The body of a request, in parts, so that a long conversation is not copied.
----@param fields table what is short
+---@param fields table
 ---@param ask inference.ask
----@param more? string further members as JSON, with a comma before each
+---@param more? string members as JSON, with a comma before each
 ---@return string[]
 function wire.body(fields, ask, more)
   local parts = { json.encode(fields):sub(1, -2), ',"messages":[' }
@@ -208,12 +202,12 @@ function wire.body(fields, ask, more)
   return parts
 end
 
--- Streams: a source of lines returns a line and whether it had its end; nil at the proper end of the body; nil and a failure. What is
--- made of it returns the next JSON text and whether it was cut off; nil at the end; nil and a failure.
+---@alias inference.lines fun(): string?, boolean|table? a line and whether it had its end; nil at the end; or nil and a failure
+---@alias inference.texts fun(): string?, boolean|table? a JSON text and whether it was cut off; nil at the end; or nil and a failure
 
 ---The JSON texts of NDJSON. Blank lines are passed over.
----@param lines fun(): string?, boolean|table?
----@return fun(): string?, boolean|table?
+---@param lines inference.lines
+---@return inference.texts
 function wire.ndjson(lines)
   return function()
     local line, ended
@@ -223,10 +217,9 @@ function wire.ndjson(lines)
   end
 end
 
----The JSON texts of server-sent events, up to "[DONE]"; the last one needs no blank line after it. A field "error", in which some servers
----tell of a failure, comes as { error = ... }.
----@param lines fun(): string?, boolean|table?
----@return fun(): string?, boolean|table?
+---The JSON texts of server-sent events, up to "[DONE]". The field "error" of some servers comes as { error = ... }.
+---@param lines inference.lines
+---@return inference.texts
 function wire.events(lines)
   local next_event = http.events(lines)
   return function()
@@ -238,7 +231,7 @@ function wire.events(lines)
   end
 end
 
---- The failure of a stream that ends with an error, after the status 200.
+--- A stream ended with an error, after the status 200.
 local function broken(endpoint, value)
   local failure = wire.refusal(endpoint, 502, value)
   failure.status = nil
@@ -248,15 +241,15 @@ end
 
 ---@class inference.outcome
 ---@field done_reason? string nil: the reply is not whole
----@field is_over? boolean nothing more is to be read
+---@field is_over? boolean
 ---@field prompt_tokens? integer
 ---@field completion_tokens? integer
 
 ---Reads a reply to its end.
 ---@param endpoint inference.endpoint
----@param next_text fun(): string?, boolean|table?
+---@param next_text inference.texts
 ---@param builder table of inference.reply
----@param add fun(outcome: inference.outcome, value: table, text: string) gives the builder what a value, and its text, say
+---@param add fun(outcome: inference.outcome, value: table, text: string) takes a decoded value, and its text
 ---@return inference.outcome?, inference.failure?
 function wire.read(endpoint, next_text, builder, add)
   local outcome, has_begun = {}, false
@@ -266,7 +259,7 @@ function wire.read(endpoint, next_text, builder, add)
     local value, failure
     if text then value, failure = object_of(endpoint, text, is_cut) else failure = wire.failure(endpoint, is_cut) end
     if failure then
-      -- What is no JSON in the middle of a reply counts as cut off there: something between the server and the runner broke it.
+      -- In the middle of a reply something between the server and the runner broke the JSON.
       failure.transient = failure.transient or has_begun and failure.cause == "bad_answer"
       return nil, failure
     end
