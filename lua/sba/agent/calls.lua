@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What a model's call does: a step of the job, a change of the todo list, a look at what was left out, or the end. What goes wrong is an
--- answer to the model; only the job's time and a bug of ours end the job here. Arguments are taken as models write them: a few other
--- names, numbers and lists as text. Fields that a tool does not have are left out; for the rest the schema answers.
+-- answer to the model; only the job's time and a bug of ours end the job. Arguments are taken as models write them: a few other names,
+-- numbers and lists as text. Fields that a tool does not have are left out; for the rest the schema answers.
 
 local finish = require "sba.agent.finish"
 local json = require "sba.util.json"
@@ -16,7 +16,7 @@ local COMMAND <const> = "run_command"
 local MOST_MISTAKES <const> = 5 -- that one answer names
 local MOST_LEFT_OUT <const> = 8 -- fields, likewise
 
--- Arguments ----------------------------------------------------------------------------------------------------------------
+-- Arguments -----------------------------------------------
 
 -- Names that the tools of other agents have. Case, blanks, "_" and "-" do not count.
 local others <const> = {
@@ -33,7 +33,6 @@ local synonyms <const> = {
   cancelled = "dropped", skipped = "dropped",
 }
 
---- The tool's name for an argument, or the name itself.
 local function meant_by(name, schema)
   local plain = words.plain(name)
   for own in pairs(schema.properties) do
@@ -43,12 +42,12 @@ local function meant_by(name, schema)
   return other and schema.properties[other] and other or name
 end
 
---- The arguments by the names that the tool has for them. Two values for one are a mistake.
+--- The arguments by the names that the tool has for them; null is as if left out.
 local function renamed(given, schema)
   local result = {}
   for name, value in pairs(given) do
     local meant = meant_by(name, schema)
-    if value ~= json.null then -- which is as if left out
+    if value ~= json.null then
       if (result[meant] or value) ~= value then return nil, ("there are two values for %s; give one"):format(meant) end
       result[meant] = value
     end
@@ -58,8 +57,7 @@ end
 
 local ids <const> = { id = true, parent = true, step = true, criterion = true } -- texts that may be given as a number
 
---- A value that is written as text, as the type that a schema wants. Integers become text where they name something, and as variables of
---- the environment.
+--- A value of the type that a schema wants, where it is written as text. Integers become text where they name something, and in `env`.
 local function convert(value, schema)
   local kind = schema.type
   if schema.enum then
@@ -107,7 +105,7 @@ local function leave_out(given, tool)
     tool.name, words.list(table.move(names, 1, MOST_LEFT_OUT, 1, {}), "and"), form_of(tool))
 end
 
---- The arguments as the tool takes them, defaults filled in, and what was left out of them; or nil and the mistake.
+--- The arguments as the tool takes them and what was left out of them; or nil and the mistake.
 local function read_arguments(tool, written, step)
   if tool.kind == "gateway" then return json.copy(written) end
   local given, mistake = renamed(json.copy(written), tool.accepted)
@@ -126,9 +124,9 @@ local function read_arguments(tool, written, step)
   return not mistake and checked or nil, mistake or note
 end
 
--- Steps --------------------------------------------------------------------------------------------------------------------
+-- Steps ---------------------------------------------------
 
--- Steps whose success changes the workspace; a command may, whatever comes of it. After one, the same call may be tried again.
+-- Steps whose success changes the workspace; a command may, whatever comes of it.
 local changes <const> = { write_file = true, replace_in_file = true, apply_unified_diff = true }
 
 --- What may help after a step that failed; nil: the failure's own message says it.
@@ -137,19 +135,17 @@ local function advice(step, entry)
   local code, path = entry.error_code, step.arguments.path
   if code == "step_failed" then code = (entry.result or {}).exit_code end
   local help = (step.type == COMMAND and phrases.advice_on_commands or phrases.advice)[code]
-  -- The file that was looked for, in the command that would find it.
   local name = type(path) == "string" and ("/" .. path):match("/([%w._-]+)$")
   return help and name and help:gsub("NAME", name) or help
 end
 
---- A result as its step shows it, within the bytes and the tokens for it.
+--- A result as its step shows it, within the bytes and tokens for it.
 local function show(module, result, step, outputs)
   local text = module.show(result, step.arguments, outputs.limit)
   local fitting = #text <= outputs.limit and outputs:fitting(text) -- longer ones are cut as all answers are
   return fitting and module.show(result, step.arguments, fitting) or text
 end
 
---- What a model is told of a step.
 local function answer_of(entry, module, step, outputs)
   local result = entry.result
   local body = module.show and result and show(module, result, step, outputs) or entry.output
@@ -160,8 +156,7 @@ local function answer_of(entry, module, step, outputs)
   return body ~= "" and head .. "\n" .. body or head
 end
 
---- @param note? string on the call, for the model
-local function run_step(state, name, arguments, note)
+local function run_step(state, name, arguments)
   local module = state.run.catalogue.get(name)
   local index = state.run.record.count + 1
   local step = { id = "step-" .. index, type = name, arguments = arguments }
@@ -172,8 +167,7 @@ local function run_step(state, name, arguments, note)
   local recorded = state.run.recording and state.run.recording.entries[index]
   local answer = answer_of(entry, module, step, state.outputs)
   return {
-    text = ("[%s]\n%s%s"):format(step.id, note and ("(%s)\n"):format(note) or "", state.outputs:show(step.id, answer)),
-    answer = answer, step = step.id,
+    text = state.outputs:show(step.id, answer), answer = answer, step = step.id,
     duration_ms = recorded and recorded.entry.duration_ms or entry.duration_ms,
     changed = name == COMMAND or changes[name] and entry.status == "success",
   }
@@ -181,9 +175,7 @@ end
 
 local kinds = { finish = finish.called }
 
-function kinds.step(state, call, arguments, note)
-  return run_step(state, call.name, arguments, note)
-end
+function kinds.step(state, call, arguments) return run_step(state, call.name, arguments) end
 
 function kinds.gateway(state, call, arguments)
   return run_step(state, GATEWAY_STEP, { tool = state.tools[call.name].tool, arguments = arguments })
@@ -219,8 +211,8 @@ end
 
 ---@param state agent.state
 ---@param call inference.call
----@return { text: string, answer?: string, step?: string, changed?: boolean, arguments?: table, mistaken?: boolean }? answer text is what
----the model is shown; answer the same without the step's id and notes; arguments those that were run
+---@return { text: string, answer?: string, step?: string, changed?: boolean, arguments?: table, mistaken?: boolean }? answer text: as the
+---model is shown it; answer: of a step, in full; arguments: as they were run
 ---@return failure? failure the job's
 function calls.perform(state, call)
   local tool = state.tools[call.name]
@@ -231,13 +223,13 @@ function calls.perform(state, call)
   end
   local arguments, note = read_arguments(tool, call.arguments, state.run.catalogue.get(call.name))
   if not arguments then return mistaken(note) end
-  local answer, failure = kinds[tool.kind](state, call, arguments, note)
+  local answer, failure = kinds[tool.kind](state, call, arguments)
   state.run.context.tick()
-  if answer then
-    answer.arguments = arguments
-    if note and not answer.step then answer.text = ("(%s)\n%s"):format(note, answer.text) end
-  end
-  return answer, failure
+  if not answer then return nil, failure end
+  local head = answer.step and ("[%s]\n"):format(answer.step) or ""
+  answer.text = head .. (note and ("(%s)\n"):format(note) or "") .. answer.text
+  answer.arguments = arguments
+  return answer
 end
 
 return calls

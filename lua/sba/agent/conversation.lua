@@ -104,8 +104,9 @@ local function shorten(self, i, kept)
   return before - self.cost[new]
 end
 
---- Where the last exchange begins.
-local function last_exchange(messages)
+---@return integer number of the message with which the last exchange begins
+function conversation:last_exchange()
+  local messages = self.messages
   for i = #messages, 1, -1 do
     if messages[i].role == "assistant" then return i end
   end
@@ -114,7 +115,7 @@ end
 
 --- Shortens what is long in all exchanges but the last. Returns the tokens that are still too many.
 local function shorten_old(self, excess)
-  for i = KEPT + 1, last_exchange(self.messages) - 1 do
+  for i = KEPT + 1, self:last_exchange() - 1 do
     local message = self.messages[i]
     if excess <= 0 then break end
     if message.role ~= "user" and not message.shortened and #message.content > 2 * SHORT then excess = excess - shorten(self, i, SHORT) end
@@ -127,7 +128,7 @@ local function drop_exchanges(self, excess)
   local messages = self.messages
   local dropped = messages[KEPT + 1] and messages[KEPT + 1].dropped or 0
   local first, before = KEPT + (dropped > 0 and 2 or 1), dropped
-  while excess > 0 and first < last_exchange(messages) do
+  while excess > 0 and first < self:last_exchange() do
     repeat excess = excess - self:of(table.remove(messages, first)) until messages[first].role == "assistant"
     dropped = dropped + 1
   end
@@ -139,7 +140,7 @@ end
 --- Shortens the texts of the last exchange to equal shares of the room, the longest to what the others leave.
 local function shorten_last(self, budget)
   local messages, results, room = self.messages, {}, budget - self:total()
-  for i = last_exchange(messages), #messages do
+  for i = self:last_exchange(), #messages do
     if messages[i].role ~= "user" then results[#results + 1], room = i, room + self:of(messages[i]) end
   end
   table.sort(results, function(a, b) return self:of(messages[a]) < self:of(messages[b]) end)

@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Requests to models and their replies. What they use is counted for the result, and bounded by inference.max_requests and
--- inference.max_total_tokens. An agent's request holds as much of the conversation as fits into the model's context beside the reply. The
--- journal has each exchange: a replay holds each request against the recorded one and stops at the first difference; a resume takes the
--- journal as far as it goes.
+-- Requests to models and their replies. What they use is counted for the result and bounded by the job. An agent's request holds as much
+-- of the conversation as fits into the model's context beside the reply. The journal has each exchange: a replay stops at the first
+-- request that differs from it, a resume takes it as far as it goes.
 
 local inference = require "sba.model"
 local interrupt = require "native.interrupt"
@@ -14,17 +13,17 @@ local stuck = require "sba.agent.stuck"
 local exchange = {}
 exchange.__index = exchange
 
-local LAST_PART <const> = 5 -- a fifth
-local MOST_CUTS <const> = 5 -- times that a prompt is made smaller because its server refused it
+local SCARCE <const> = 5 -- a fifth is left
+local NOTHING <const> = { requests = 0, prompt_tokens = 0, completion_tokens = 0 }
+local MOST_CUTS <const> = 5 -- times that a prompt is shortened because its server refused it
 local SHORTER <const> = 7 / 8 -- of it, where the server does not say how many tokens it had
-local ROOMY <const> = 8192 -- tokens of a reply: as many are left to it where there is room
-local LONGEST_REPLY <const> = 32768 -- tokens; models and servers have bounds of their own
+local ROOMY <const> = 8192 -- tokens, left to a reply where there is room
+local LONGEST_REPLY <const> = 32768 -- tokens
 local LEAST_REPLY <const> = 256 -- tokens, for which a job goes on where its conversation can be shortened no more
 local SMALL_WINDOW <const> = 8192 -- tokens, below which a fifth is left to the reply, else a quarter at least
 
--- Any request --------------------------------------------------------------------------------------------------------------
+-- Any request ---------------------------------------------
 
----Finds a model.
 ---@param run run
 ---@param allowed_models string[]
 ---@return inference.session?
@@ -34,19 +33,16 @@ function exchange.connect(run, allowed_models)
   if not http then return nil, { code = "inference_unavailable", message = failure.message } end
   return inference.connect {
     environment = run.environment, http = http, allowed_models = allowed_models, source = run.job.inference.source,
-    on_wait = function(problem, seconds)
-      run.log:event("warning", "model.retry", { error = problem.message, seconds = seconds })
-    end,
+    on_wait = function(problem, seconds) run.log:event("warning", "model.retry", { error = problem.message, seconds = seconds }) end,
   }
 end
 
---- What the job bounds.
+--- What the job may bound; `most` is nil where it does not.
 local function bounds(run)
-  local wanted, used = run.job.inference or {}, run.record.inference or {}
+  local wanted, used = run.job.inference or {}, run.record.inference or NOTHING
   return {
-    { name = "requests", field = "max_requests", used = used.requests or 0, most = wanted.max_requests },
-    { name = "tokens", field = "max_total_tokens", most = wanted.max_total_tokens,
-      used = (used.prompt_tokens or 0) + (used.completion_tokens or 0) },
+    { name = "requests", field = "max_requests", most = wanted.max_requests, used = used.requests },
+    { name = "tokens", field = "max_total_tokens", most = wanted.max_total_tokens, used = used.prompt_tokens + used.completion_tokens },
   }
 end
 
@@ -65,18 +61,17 @@ function exchange.exceeded(run)
   end
 end
 
----What of the job's time, requests or tokens is nearly used up, in a word; nil: nothing is.
 ---@param run run
----@return string?
+---@return "time"|"requests"|"tokens"|nil what is nearly used up
 function exchange.scarce(run)
   local remaining = interrupt.remaining()
-  if remaining and remaining <= run.job.constraints.max_runtime_seconds / LAST_PART then return "time" end
+  if remaining and remaining <= run.job.constraints.max_runtime_seconds / SCARCE then return "time" end
   for _, bound in ipairs(bounds(run)) do
-    if bound.most and bound.most - bound.used <= math.max(1, bound.most / LAST_PART) then return bound.name end
+    if bound.most and bound.most - bound.used <= math.max(1, bound.most / SCARCE) then return bound.name end
   end
 end
 
----Sends a request. What it used is counted once its reply is taken, or at once where the job's time or a signal ended it.
+---What a request used is counted once its reply is taken, or at once where the job's time or a signal ended it.
 ---@param run run
 ---@param session inference.session
 ---@param request inference.request
@@ -102,25 +97,23 @@ function exchange.replied(run, model, reply)
   })
 end
 
--- An agent's request -------------------------------------------------------------------------------------------------------
+-- An agent's request --------------------------------------
 
----What is left to the reply while there is something to shorten.
 ---@param session { context_length: integer }
----@return integer tokens
+---@return integer tokens that are left to the reply, while there is something to shorten
 function exchange.reserve(session)
   local size = session.context_length
   return size < SMALL_WINDOW and size // 5 or math.min(ROOMY, size // 4)
 end
 
---- About half of the window, or what the prompt leaves of it. Part of that stays free, for the prompt's tokens are an estimate.
+--- About half of the window, or what the prompt leaves of it; less a part, for the prompt's tokens are an estimate.
 local function longest_reply(size, prompt_tokens)
   local room = size - prompt_tokens - prompt_tokens // 32
   return math.max(LEAST_REPLY, math.min(room, math.max(ROOMY, size // 2), LONGEST_REPLY))
 end
 
----What is left to the messages.
 ---@param state agent.state
----@return integer tokens
+---@return integer tokens that are left to the messages
 function exchange.room(state)
   return state.session.context_length - exchange.reserve(state.session) - state.conversation.tools - state.status_tokens
 end
@@ -133,7 +126,7 @@ local function too_large(state)
   }
 end
 
---- @param most? number tokens that the conversation is to have at most; fewer than it has: the server refused it
+--- @param most? number tokens of the conversation, of which the server refused more
 local function request(state, most)
   local talk, size = state.conversation, state.session.context_length
   local status = prompt.status(interrupt.remaining(), state.has_todo and state.run.todo.items, exchange.scarce(state.run))
@@ -185,15 +178,14 @@ function exchange.ask(state)
   return nil, too_large(state)
 end
 
--- Recordings ---------------------------------------------------------------------------------------------------------------
+-- Recordings ----------------------------------------------
 
 ---@param run run
 function exchange.new(run)
   return setmetatable({ past = run.recording or run.past, replay = run.recording ~= nil, run = run, number = 0 }, exchange)
 end
 
----Whether an earlier run ended after this exchange, and the next one went on.
----@return string? why it had ended
+---@return string? why an earlier run ended after this exchange, with which the next one went on
 function exchange:resumed()
   local why
   for _, one in ipairs(self.number > 0 and self.past.resumes or {}) do
@@ -214,7 +206,7 @@ local function first_difference(expected, actual)
   return number, (left or "the end"):sub(1, 200), (right or "the end"):sub(1, 200)
 end
 
---- Why a request is not the recorded one, or nil.
+--- How a request is not the recorded one.
 local function difference(number, recorded, fresh)
   for i = 1, recorded.messages and math.max(#recorded.messages, #fresh) or 0 do
     local was, is = recorded.messages[i] or {}, fresh[i] or {}
@@ -231,31 +223,25 @@ local function difference(number, recorded, fresh)
   end
 end
 
-local function from_recording(self, number, recorded, fresh)
-  local found = self.replay and difference(number, recorded, fresh)
-  if not found then return recorded.reply end
-  local version = (self.past.job or {}).version
-  version = version and " of version " .. version or ""
-  return nil, { code = "internal_error", message = ("the replay differs from the recording%s: %s"):format(version, found) }
+--- Why a replay cannot go on.
+local function mismatch(self, number, recorded, fresh)
+  if not recorded then return ("the recording ends after %d replies, but this run needs another"):format(self.number) end
+  local found, version = difference(number, recorded, fresh), (self.past.job or {}).version
+  return found and ("the replay differs from the recording%s: %s"):format(version and " of version " .. version or "", found)
 end
 
----Gives the reply to a request.
----@param fresh table[] the messages that are new since the last exchange
+---The reply to the next request.
+---@param fresh table[] the messages since the last exchange
 ---@param ask fun(): inference.reply?, failure? asks the model
 ---@return inference.reply?
 ---@return failure?
 function exchange:next(fresh, ask)
   local number = self.number + 1
-  local reply, failure
   local recorded = self.past.exchanges[number]
-  if recorded then
-    reply, failure = from_recording(self, number, recorded, fresh)
-  elseif self.replay then
-    local words = "the recording ends after %d replies, but this run needs another"
-    failure = { code = "internal_error", message = words:format(self.number) }
-  else
-    reply, failure = ask()
-  end
+  local problem = self.replay and mismatch(self, number, recorded, fresh)
+  if problem then return nil, { code = "internal_error", message = problem } end
+  local reply, failure = recorded and recorded.reply, nil
+  if not recorded then reply, failure = ask() end
   if not reply then return nil, failure end
   self.number = number
   if self.replay or not recorded then

@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What a model would otherwise have to find out first, told before the task: the system, the tools, the limits and two levels of the
--- workspace. Nothing is run for it.
+-- What a model would otherwise find out first: the system, the tools, the limits and two levels of the workspace. Nothing is run for it.
 
 local file = require "native.file"
 local identity = require "native.identity"
@@ -12,9 +11,7 @@ local prompt = require "sba.agent.prompt"
 local real_path = require "native.confine".real_path
 local redact = require "native.secret".redact
 
-local facts = {
-  MOST_SHOWN = 16 * 1024, -- bytes of one tool result
-}
+local facts = { MOST_SHOWN = 16 * 1024 } -- bytes of one tool result
 
 local MOST_LINES <const>, LEAST_LINES <const> = 60, 10 -- of the listing
 local TOKENS_PER_LINE <const> = 200 -- of the model's context
@@ -37,7 +34,7 @@ local PASSED_OVER <const> = {
 
 local function line_of(name) return printable.line(name, LONGEST_NAME) end
 
--- The listing ----------------------------------------------------------------------------------------------------------------
+-- The listing ---------------------------------------------
 
 --- Adds a line for an entry, and one for each of the first `share` entries of a directory.
 local function add_lines(lines, entry, indent, share)
@@ -53,8 +50,8 @@ local function add_lines(lines, entry, indent, share)
   for i = 1, first do add_lines(lines, list[i], "  ", 0) end
 end
 
---- Reads directories breadth first, so that a huge workspace costs no more than a large one. Each gets its `list`, and `more` if there is
---- more. Returns the root, and the AGENTS.md files below it.
+--- Reads directories breadth first, so that a huge workspace costs no more than a large one. Each gets a `list`, and `more` if that is not
+--- all. Returns the first one, and the AGENTS.md files below it.
 local function read(root)
   local queue, found, names, at = { { depth = 0 } }, {}, 0, 1
   while queue[at] and at <= MOST_DIRECTORIES and names < MOST_NAMES do
@@ -78,7 +75,7 @@ end
 ---@param root native.root
 ---@param room integer lines
 ---@return string[] lines
----@return string[] agents_md paths of AGENTS.md files below the root, as far as it was read
+---@return string[] agents_md paths of AGENTS.md files below the root
 function facts.survey(root, room)
   local top, found = read(root)
   local lines, entries, more, directories = {}, top.list, top.more, 0
@@ -90,7 +87,7 @@ function facts.survey(root, room)
   return lines, found
 end
 
--- The lines ------------------------------------------------------------------------------------------------------------------
+-- The lines -----------------------------------------------
 
 --- As git check-ref-format says, where it matters here.
 local function is_branch(name)
@@ -98,7 +95,7 @@ local function is_branch(name)
     and not name:find("..", 1, true) and not name:find("/.", 1, true) and name:sub(1, 1) ~= "."
 end
 
----The branch, by .git/HEAD. Nothing of a hostile .git is shown but a name that git would take for a branch.
+---The branch. Nothing of a hostile .git is shown but a name that git would take for a branch.
 ---@param root native.root
 ---@return string? nil: there is no .git
 function facts.branch(root)
@@ -143,31 +140,24 @@ local function deeper(paths)
   return ("Read before you work beside them: %s%s."):format(table.concat(list, ", "), more)
 end
 
----@class agent.facts.options
----@field workspace native.root
----@field artifacts boolean there is a directory for them
----@field constraints table the job's
----@field environment table<string, string> the commands'
----@field agents_md? boolean AGENTS.md files are named
----@field context_length integer of the model, in tokens
-
----@param options agent.facts.options
+---@param run { workspace: native.root, job: sba.job, environment: table<string, string>, artifacts?: native.root }
+---@param context_length integer of the model, in tokens
 ---@return string lines
-function facts.of(options)
-  local room = math.max(LEAST_LINES, math.min(MOST_LINES, options.context_length // TOKENS_PER_LINE))
-  local listing, agents_md = facts.survey(options.workspace, room)
-  local branch, constraints = facts.branch(options.workspace), options.constraints
+function facts.of(run, context_length)
+  local room = math.max(LEAST_LINES, math.min(MOST_LINES, context_length // TOKENS_PER_LINE))
+  local listing, agents_md = facts.survey(run.workspace, room)
+  local branch, constraints = facts.branch(run.workspace), run.job.constraints
   local lines = {
-    system(options.environment), tools(options.environment),
+    system(run.environment), tools(run.environment),
     constraints.ext_net_allowed and "Network: allowed." or "Network: not allowed; nothing can be downloaded.",
     ("Limits: %s for the job; you see at most %d bytes of a result, read_output gives the rest."):format(
       prompt.time(constraints.max_runtime_seconds), math.min(facts.MOST_SHOWN, constraints.max_output_bytes)),
-    options.artifacts and "Artifacts: files to hand over go below $CYNODE_ARTIFACTS_DIR, in commands and in the paths of the file tools."
+    run.artifacts and "Artifacts: files to hand over go below $CYNODE_ARTIFACTS_DIR, in commands and in the paths of the file tools."
       or "Artifacts: this job has no directory for them.",
   }
   lines[#lines + 1] = branch and "Git: " .. branch .. "."
-  lines[#lines + 1] = options.agents_md and deeper(agents_md) or nil
-  local path = printable.line(options.workspace:path(), LONGEST_PATH)
+  lines[#lines + 1] = prompt.wants_agents_md(run.job) and deeper(agents_md) or nil
+  local path = printable.line(run.workspace:path(), LONGEST_PATH)
   lines[#lines + 1] = ("The workspace is %s%s"):format(path, #listing > 0 and ":" or ", and empty.")
   return table.concat(table.move(listing, 1, #listing, #lines + 1, lines), "\n")
 end

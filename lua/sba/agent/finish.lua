@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- How an agent's job ends: by the model's `finish`, with evidence for each acceptance criterion that has no check, and where no check
--- fails. An answer in prose ends nothing, but three in a row are the end.
+-- How an agent's job ends: by the model's `finish`, with evidence for each acceptance criterion without a check, and where no check fails.
+-- An answer in prose ends nothing, but three in a row are the end.
 
 local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
@@ -13,10 +13,10 @@ local words = require "sba.util.words"
 
 local finish = {}
 
-local MOST_REFUSED <const> = 3 -- times that the model is told what is missing, that its answer misfits, and that a check fails
-local MOST_MISTAKES <const> = 5 -- of an answer that are told at once
+local MOST_REFUSED <const> = 3 -- times each that evidence lacks, the answer misfits and a check fails
+local MOST_MISTAKES <const> = 5 -- of an answer, told at once
 local MOST_PROSE <const> = 3 -- answers in prose in a row
-local LEAST_SHARES <const> = 4 -- of what is shown of a step; each failing check has one
+local LEAST_SHARES <const> = 4 -- of what is shown of a step: a failing check has one
 local LONGEST_REASON <const> = 1000 -- bytes of the model's answer in a message
 
 ---@class agent.ending
@@ -26,13 +26,13 @@ local LONGEST_REASON <const> = 1000 -- bytes of the model's answer in a message
 ---@field failed_checks integer times that it met a failing check
 ---@field asked_to_begin? boolean it came before any tool was called
 ---@field answer? string the last one
----@field acceptance? run.verdict[] as far as they are known
+---@field acceptance? run.verdict[]
 ---@field is_over? boolean the job ended well
 
 ---@return agent.ending
 function finish.new() return { prose = 0, refused = 0, misfits = 0, failed_checks = 0 } end
 
--- Evidence ------------------------------------------------------------------------------------------------------------------
+-- Evidence ------------------------------------------------
 
 local function normalised(criterion)
   return text.trim_end(criterion:lower():gsub("%s+", " "):gsub("^[%s%d.)]*", ""), " .")
@@ -69,13 +69,13 @@ end
 ---@class run.verdict an element of the result's acceptance
 ---@field criterion string
 ---@field met boolean|lightuserdata json.null: not checked
----@field evidence string names the step; empty where nothing was checked
+---@field evidence string names the step; or is empty
 ---@field verified_by "check"|"model"|lightuserdata
 
----Holds what the model says against the criteria. Those that have a check are the runner's to judge.
+---Holds what the model says against the criteria without a check.
 ---@param context sba.context
 ---@param entries { criterion: string, met: boolean, evidence: string }[]
----@param status_of table<string, string> of each step of this job, by its id
+---@param status_of table<string, string> of each step, by its id
 ---@return run.verdict[] list in the criteria's order; without what has no evidence
 ---@return string[] missing one line each
 ---@return string? unmet the first criterion that is said not to be met
@@ -96,17 +96,16 @@ function finish.judge(context, entries, status_of)
   return list, missing, unmet
 end
 
--- The end -------------------------------------------------------------------------------------------------------------------
+-- The end -------------------------------------------------
 
 local function gave_up(code, message) return nil, { code = code, gave_up = true, message = message } end
 
---- Counts one more reason why the job cannot end. Returns whether that was once too often.
 local function is_once_too_often(ending, what)
   ending[what] = ending[what] + 1
   return ending[what] > MOST_REFUSED
 end
 
---- A failing check as the model is shown it, with its output: without that it cannot be mended.
+--- A failing check and its output.
 local function report_of(state, checked, count)
   local module, result = state.run.catalogue.get(checked.entry.type), checked.entry.result
   local body = result and module.show(result) or ""
@@ -114,8 +113,7 @@ local function report_of(state, checked, count)
   return body ~= "" and head .. "\n" .. state.outputs:show(checked.id, body, math.max(LEAST_SHARES, count)) or head
 end
 
---- The criteria that the model judges are met, so that the runner's own checks decide. Those that fail are an answer to the model, or
---- once too often the job's failure.
+--- The criteria that the model judges are met, so the checks decide. Those that fail are an answer to the model, or the job's failure.
 local function check_all(state, list)
   local count = 0
   local failing, failure = state.run:perform_checks(list, function(checked)
@@ -133,7 +131,7 @@ local function check_all(state, list)
   return { text = "finished" }
 end
 
---- The answer as the result has it, or what is wrong with it: where the job has a schema, JSON that fits, given as text or as a value.
+--- The answer as the result has it, or nil and what is wrong with it. With a schema it is JSON that fits, given as text or as a value.
 local function read_answer(state, arguments)
   local schema = (state.run.job.inference or {}).answer_schema
   local value = arguments.answer
@@ -150,9 +148,8 @@ local function read_answer(state, arguments)
   return nil, phrases.answer_misfits:format(table.concat(lines, "; "))
 end
 
----The model called finish.
 ---@param state agent.state
----@param _ table the call
+---@param _ inference.call
 ---@param arguments { answer: any, status?: "done"|"failed", acceptance?: table[] }
 ---@return { text: string }? answer
 ---@return failure? failure the job's
@@ -185,15 +182,15 @@ function finish.called(state, _, arguments)
   return gave_up("acceptance_unmet", "the model ended the job without evidence: " .. why)
 end
 
----The model answered in prose: it is asked to go on or to call finish.
+---The model answered in prose.
 ---@param state agent.state
 ---@param content string
----@param as_text boolean the reply had to be a call as text, which the reply says: a replay has no session
----@return { text: string }? answer
----@return failure? failure the job's, after too many in a row
+---@param as_text boolean the reply had to be a call as text
+---@return string? words for the model
+---@return failure? failure the job's
 function finish.answered(state, content, as_text)
   state.ending.prose, state.ending.answer = state.ending.prose + 1, content
-  if state.ending.prose < MOST_PROSE then return { text = phrases.go_on:format(as_text and phrases.form_as_text or phrases.form) } end
+  if state.ending.prose < MOST_PROSE then return phrases.go_on:format(as_text and phrases.form_as_text or phrases.form) end
   return gave_up("agent_gave_up", "the model called no tool in three replies in a row; the last of them is the final answer")
 end
 
@@ -206,8 +203,8 @@ function finish.note(state, entry)
   if reach_out[entry.type] then state.unreached = entry.error_code == "ext_net_required" and entry or nil end
 end
 
----The job's failure as it is to be called. A step that fails for want of the outside is an answer to the model, who may find another way;
----the job failed for it if the model then gives up on a criterion or repeats itself.
+---The job's failure as it is to be called. After a step that failed for want of the outside the model may find another way; the job failed
+---for it if the model gives up on a criterion or repeats itself.
 ---@param state agent.state
 ---@param failure { code: string, message: string, gave_up?: boolean }
 ---@return failure

@@ -18,12 +18,12 @@ local tools = require "sba.agent.tools"
 
 local agent = {}
 
-local ROOMY <const> = 32768 -- tokens of context from which the model keeps a todo list even if the job begins with none
+local ROOMY <const> = 32768 -- tokens of context, from which the model may begin a todo list
 local LEAST_SHOWN <const> = 64 -- tokens of an answer
-local RECORDED_CONTEXT <const> = 32768 -- tokens, of a recording that does not say
+local RECORDED_CONTEXT <const> = 32768 -- tokens, where a recording does not say
 local GARBAGE <const> = 120 -- per cent of what is in use, at which memory is collected
 
----@class agent.state what the turns of a job share; set here, and elsewhere where it says so
+---@class agent.state what the turns of a job share; set here, or where it says so
 ---@field run run
 ---@field session inference.session in a replay, what the recording says of it
 ---@field tools table<string, agent.tool> all that are accepted, by name
@@ -35,8 +35,8 @@ local GARBAGE <const> = 120 -- per cent of what is in use, at which memory is co
 ---@field outputs table of sba.agent.outputs
 ---@field stuck table of sba.agent.stuck; begins anew at a resume
 ---@field ending agent.ending set by finish; begins anew at a resume
----@field unreached? table the entry of the last command or gateway call, if it failed for want of the outside; set by finish
----@field status_of table<string, string> of each step and check, by its id; set by calls and finish
+---@field unreached? table entry of the last command or gateway call, if it failed for want of the outside; set by finish
+---@field status_of table<string, string> of steps and checks, by id; set by calls and finish
 ---@field has_acted? boolean a tool did more than plan; set by calls
 ---@field without_call? boolean the last reply held no call
 ---@field status_tokens integer of the last request's end; set by exchange
@@ -46,10 +46,12 @@ local function agent_stuck(why, gave_up)
   return { code = "agent_stuck", message = "the model repeats itself without progress: " .. why, gave_up = gave_up }
 end
 
+local function tell(state, words) state.conversation:add { role = "user", content = words } end
+
 --- Tells the model what was wrong with its reply, or ends the job.
 local function nudge(state, is_over, why, words)
   if is_over then return agent_stuck(why) end
-  state.conversation:add { role = "user", content = words }
+  tell(state, words)
 end
 
 --- Whether a reply that had to be a call as text is not even a misspelled one.
@@ -75,8 +77,8 @@ local function without_calls(state, reply)
     return nudge(state, state.stuck:said_nothing(), "three replies in a row said nothing", phrases.empty)
   end
   state.stuck:was_read()
-  local answer, failure = finish.answered(state, reply.content, reply.unreadable ~= nil)
-  if answer then state.conversation:add { role = "user", content = answer.text } end
+  local words, failure = finish.answered(state, reply.content, reply.unreadable ~= nil)
+  if words then tell(state, words) end
   return failure
 end
 
@@ -84,7 +86,7 @@ local function answer(state, call, text, step)
   state.conversation:add { role = "tool", tool_call_id = call.id, tool_name = call.name, content = text, step = step }
 end
 
---- One call and its answer. Returns the job's failure, and whether the call had a mistake.
+--- Returns the job's failure, and whether the call had a mistake.
 local function answer_call(state, call)
   local result, failure = calls.perform(state, call)
   if not result then return failure end
@@ -97,22 +99,22 @@ local function answer_call(state, call)
 end
 
 local function with_calls(state, reply)
-  local mistaken = 0
+  local all_mistaken = true
   state.ending.prose = 0
   for _, call in ipairs(reply.tool_calls) do
     local failure, is_mistaken = answer_call(state, call)
     if failure then return failure end
-    mistaken = mistaken + (is_mistaken and 1 or 0)
+    all_mistaken = all_mistaken and is_mistaken
     if state.ending.is_over then return nil end
   end
-  if mistaken < #reply.tool_calls then
+  if not all_mistaken then
     state.stuck:was_read()
   elseif state.stuck:mistaken() then
     return agent_stuck "too many replies in a row had nothing but mistaken calls"
   end
 end
 
---- One exchange with the model and what follows from it; returns the job's failure.
+--- Returns the job's failure.
 local function turn(state)
   local talk = state.conversation
   local fresh = talk.fresh
@@ -130,17 +132,15 @@ end
 --- A run had ended after the last exchange, and the next one goes on with a clean slate. Each call must have an answer, also those after
 --- the one with which the job had ended.
 local function resume(state, why)
-  local messages = state.conversation.messages
-  local count = #messages
-  local at = count
-  while messages[at].role ~= "assistant" do at = at - 1 end
+  local messages, at = state.conversation.messages, state.conversation:last_exchange()
+  local answered = #messages - at
   for i, call in ipairs(messages[at].tool_calls or {}) do
-    if i > count - at then answer(state, call, phrases.not_done) end
+    if i > answered then answer(state, call, phrases.not_done) end
   end
   state.stuck, state.ending = stuck.new(), finish.new()
   local last, words = messages[#messages], phrases.resumed:format(why)
   if last.role == "assistant" then
-    state.conversation:add { role = "user", content = words }
+    tell(state, words)
   else
     last.content = last.content .. "\n\n" .. words
   end
@@ -155,22 +155,22 @@ local function next_turn(state)
   return not is_past and failure or nil
 end
 
---- Bytes and tokens of an answer that the model is shown: two must fit beside the system text and the task.
+--- Bytes and tokens of an answer that are shown: two must fit beside the system text and the task.
 local function shown_limits(state)
   local room = exchange.room(state) - state.conversation:total()
   return math.min(facts.MOST_SHOWN, state.run.job.constraints.max_output_bytes), math.max(LEAST_SHOWN, room // 3)
 end
 
 local function begin(run, session, gateway_tools, extras)
-  local list, by_name, accepted = tools.list(run.catalogue, gateway_tools, run.job, extras.has_todo)
+  local offered, by_name, accepted = tools.list(run.catalogue, gateway_tools, run.job, extras.has_todo)
   ---@type agent.state
   local state = {
-    run = run, session = session, tools = by_name, accepted = accepted, offered = list,
-    has_todo = extras.has_todo, conversation = conversation.new(tools.cost(list)), exchange = exchange.new(run), stuck = stuck.new(),
-    ending = finish.new(), status_of = {}, status_tokens = 0,
+    run = run, session = session, tools = by_name, accepted = accepted, offered = offered, has_todo = extras.has_todo,
+    conversation = conversation.new(tools.cost(offered)), exchange = exchange.new(run), stuck = stuck.new(), ending = finish.new(),
+    status_of = {}, status_tokens = 0,
   }
   state.conversation:add { role = "system", content = prompt.system(run.job, run.job.context, extras) }
-  state.conversation:add { role = "user", content = prompt.opening(run.job.context, extras) }
+  tell(state, prompt.opening(run.job.context, extras))
   state.outputs = outputs.new(run.result_directory, shown_limits(state))
   return state
 end
@@ -179,10 +179,7 @@ end
 local function extras_of(run, session, instructions, has_todo)
   local past = (run.recording or run.past).session or {}
   return {
-    facts = past.facts or facts.of {
-      workspace = run.workspace, artifacts = run.artifacts ~= nil, constraints = run.job.constraints, environment = run.environment,
-      agents_md = prompt.wants_agents_md(run.job), context_length = session.context_length,
-    },
+    facts = past.facts or facts.of(run, session.context_length),
     agents_md = past.facts and past.agents_md or not past.facts and prompt.agents_md_of(run, session.context_length) or nil,
     missing_skills = run.missing_skills, instructions = instructions, answer_schema = run.job.inference and run.job.inference.answer_schema,
     has_todo = has_todo,
@@ -191,6 +188,9 @@ end
 
 local function connect(run)
   if run.recording then return run.recording.session or { model = "recorded", context_length = RECORDED_CONTEXT } end
+  if not run.job.inference then
+    return nil, { code = "inference_unavailable", message = "the job asks for an agent, but has no inference.allowed_models" }
+  end
   return exchange.connect(run, run.job.inference.allowed_models)
 end
 
@@ -198,9 +198,6 @@ end
 ---@param run run
 ---@return failure? failure the job's
 function agent.run(run)
-  if not run.job.inference and not run.recording then
-    return { code = "inference_unavailable", message = "the job asks for an agent, but has no inference.allowed_models" }
-  end
   -- A turn makes large strings and few objects: going over them often costs little. The host's credit ends here.
   collectgarbage("incremental", GARBAGE)
   collectgarbage "step"

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the model is told. The blocks of the system text and of the first message never change during a job, so that a server can keep what
--- it made of them. What changes every turn, time left and the todo list, is the end of the last message.
+-- What the model is told. The system text and the first message never change during a job, so that a server can keep what it made of them.
+-- What changes every turn, time left and the todo list, is the end of the last message.
 
 local describe = require "sba.util.words".step
 local json = require "sba.util.json"
@@ -11,7 +11,7 @@ local words = require "sba.agent.words"
 local prompt = {}
 
 local AGENTS_MD <const> = "AGENTS.md"
-local MOST <const> = 32 * 1024 -- bytes of it: a third of a context of as many tokens, and ever less of a smaller one
+local MOST <const> = 32 * 1024 -- bytes of it: a third of a context of as many tokens, and less of a smaller one
 local LONGEST_CHARACTER <const> = 4 -- bytes
 
 local function joined(blocks)
@@ -64,7 +64,7 @@ end
 ---@field answer_schema? table
 ---@field agents_md? string by prompt.agents_md
 ---@field missing_skills? string[] ids of those that could not be fetched
----@field instructions? string the gateway's own words on how to use its tools
+---@field instructions? string the gateway's own words on its tools
 ---@field baseline? string instead of the built-in one, where the job gives none
 
 local function standing(job, context, extras)
@@ -99,8 +99,7 @@ function prompt.system(job, context, extras)
   return standing(job, context, extras or {}) .. "\n"
 end
 
----The first message of the user: the task, which is not in the system text because some templates leave that out once a tool's result is
----the last message.
+---The first message of the user. The task is not in the system text: some templates leave that out after a tool's result.
 ---@param context sba.context
 ---@param extras? sba.prompt.extras
 ---@return string
@@ -131,35 +130,26 @@ end
 ---@return boolean
 function prompt.wants_agents_md(job) return not job.context or job.context.agents_md ~= false end
 
---- Its beginning and its size; nil and why it cannot be shown, or nil if there is nothing to show.
-local function read_agents_md(root, most)
-  local found, failure = root:read(AGENTS_MD, { max_bytes = most + LONGEST_CHARACTER })
-  if not found then return nil, failure.code ~= "not_found" and failure.message or nil end
-  local content = text.cut(found.content, most)
-  if content:find("\0", 1, true) or not text.is_utf8(content) then return nil, AGENTS_MD .. " is not UTF-8 text" end
-  if text.trim(content) == "" then return nil end
-  return content, nil, found.size_bytes
-end
-
 ---What every prompt says of the AGENTS.md of a workspace.
 ---@param root native.root
 ---@param context_length integer of the model, in tokens
 ---@return string? words nil: there is none
 ---@return string? problem why it is not shown; the words say so
 function prompt.agents_md(root, context_length)
-  local content, problem, size = read_agents_md(root, math.min(MOST, context_length * context_length // MOST))
-  if problem then
-    problem = redact(problem)
-    return words.agents_md_left_out:format(problem), problem
-  end
-  if not content then return nil end
-  local cut = #content < size and words.agents_md_cut:format(#content, size) or ""
+  local most = math.min(MOST, context_length * context_length // MOST)
+  local found, failure = root:read(AGENTS_MD, { max_bytes = most + LONGEST_CHARACTER })
+  if not found and failure.code == "not_found" then return nil end
+  local content, problem = found and text.cut(found.content, most), failure and redact(failure.message)
+  if found and (content:find("\0", 1, true) or not text.is_utf8(content)) then problem = AGENTS_MD .. " is not UTF-8 text" end
+  if problem then return words.agents_md_left_out:format(problem), problem end
+  if text.trim(content) == "" then return nil end
+  local cut = #content < found.size_bytes and words.agents_md_cut:format(#content, found.size_bytes) or ""
   -- What follows its end is the job's again, so it cannot hold the mark of its end.
   local clean = redact(content, cut ~= "" and "end" or "none"):gsub("%[end of AGENTS", "(end of AGENTS")
   return words.agents_md:format(text.trim_end(clean), cut)
 end
 
----The same of a run's, where the job takes it. A problem is logged.
+---The same, where the job takes it. A problem is logged.
 ---@param run run
 ---@param context_length integer
 ---@return string?

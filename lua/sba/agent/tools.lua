@@ -2,6 +2,7 @@
 -- The tools of the model: the step types, the todo list, read_output, what the gateway offers, and finish. Not all that is taken is shown.
 
 local json = require "sba.util.json"
+local object = require "sba.util.schema_check".object
 local phrases = require "sba.agent.words"
 local rules = require "sba.gateway.rules"
 local text = require "native.text"
@@ -34,42 +35,36 @@ local function read_step(arguments)
   return arguments
 end
 
-local function object(order, required, properties)
-  return { type = "object", order = order, required = json.array(required), additionalProperties = false, properties = properties }
-end
+local line <const> = { type = "string", minLength = 1 }
+local number <const>, offset <const> = { type = "integer", minimum = 1 }, { type = "integer", minimum = 0 }
 
 local todo_add = {
   name = "todo_add", kind = "todo", called = { "add_todo", "create_todo", "add_task" }, description = phrases.todo_add,
-  parameters = object({ "title", "parent" }, { "title" }, {
-    title = { type = "string", minLength = 1 },
-    parent = { type = "string", description = "Id of the item that this is part of." },
-  }),
+  parameters = object { "title!", line, "parent", { type = "string", description = "Id of the item that this is part of." } },
 }
 
 local todo_update = {
   name = "todo_update", kind = "todo", called = { "update_todo" }, description = phrases.todo_update,
-  parameters = object({ "id", "status", "title", "position", "note" }, { "id" }, {
-    id = { type = "string" },
-    status = { type = "string", enum = json.array { "pending", "in_progress", "done", "dropped" } },
-    title = { type = "string", minLength = 1 },
-    position = { type = "integer", minimum = 1 },
-    note = { type = "string" },
-  }),
+  parameters = object {
+    "id!", { type = "string" },
+    "status", { type = "string", enum = json.array { "pending", "in_progress", "done", "dropped" } },
+    "title", line, "position", number, "note", { type = "string" },
+  },
 }
 
 local read_output = {
   name = "read_output", kind = "read_output", read = read_step, description = phrases.read_output,
-  parameters = object({ "step", "start_line", "end_line", "offset_bytes", "max_bytes" }, { "step" }, {
-    step = { type = "string", description = "For example step-3" },
-    start_line = { type = "integer", minimum = 1 }, end_line = { type = "integer", minimum = 1 },
-    offset_bytes = { type = "integer", minimum = 0 }, max_bytes = { type = "integer", minimum = 1 },
-  }),
+  parameters = object {
+    "step!", { type = "string", description = "For example step-3" },
+    "start_line", number, "end_line", number, "offset_bytes", offset, "max_bytes", number,
+  },
 }
 
---- A step type as a tool. Where it says which arguments, a model is shown these alone.
+--- Where a step type says which arguments, a model is shown these alone.
 local function step_tool(step)
   local own, schema = step.for_model or {}, step.arguments
-  local parameters = own.order and object(own.order, own.required or schema.required or {}, {}) or schema
+  local parameters = schema
+  if own.order then parameters = { type = "object", order = own.order, required = own.required or schema.required, properties = {} } end
   for _, name in ipairs(own.order or {}) do
     local full = schema.properties[name]
     parameters.properties[name] = { type = full.type, enum = full.enum, items = full.items, description = (own.descriptions or {})[name] }
@@ -88,35 +83,32 @@ end
 
 local answer <const> = { type = "string", description = phrases.answer }
 local status <const> = { type = "string", enum = json.array { "done", "failed" }, description = phrases.status }
-local evidence <const> = {
+local acceptance <const> = {
   type = "array", description = "One entry for each criterion without a check.",
-  items = object({ "criterion", "met", "evidence" }, { "criterion", "met", "evidence" }, {
-    criterion = { type = "string", description = "The criterion's text or number." },
-    met = { type = "boolean" },
-    evidence = { type = "string", description = "The id of the step that shows it, and what it shows." },
-  }),
+  items = object {
+    "criterion!", { type = "string", description = "The criterion's text or number." },
+    "met!", { type = "boolean" },
+    "evidence!", { type = "string", description = "The id of the step that shows it, and what it shows." },
+  },
 }
 
 --- Its answer may have to fit a schema, and criteria are named only where the model judges one.
 local function finish_for(job)
   local schema, context = job and (job.inference or {}).answer_schema, job and job.context
   local judges = not context or leaves_a_criterion_to_the_model(context)
+  local shown = { "answer!", schema or answer, "status", status }
+  if judges then shown[5], shown[6] = "acceptance", acceptance end
   return {
     name = "finish", kind = "finish", description = judges and phrases.finish_with_criteria or phrases.finish,
     called = { "done", "complete", "completed", "submit", "end", "final_answer", "task_complete", "attempt_completion", "finished" },
-    accepted = object({ "answer", "status", "acceptance" }, { "answer" }, {
-      answer = schema and {} or answer, status = status, acceptance = evidence,
-    }),
-    parameters = object({ "answer", "status", judges and "acceptance" or nil }, { "answer" }, {
-      answer = schema or answer, status = status, acceptance = judges and evidence or nil,
-    }),
+    accepted = object { "answer!", schema and {} or answer, "status", status, "acceptance", acceptance }, parameters = object(shown),
   }
 end
 
 ---@param catalogue { all: fun(): sba.step[] }
 ---@param gateway? agent.tool[]
 ---@param job? sba.job nil: any
----@param has_todo? boolean whether the todo list's are shown; default: yes
+---@param has_todo? boolean the todo list's are shown; default: yes
 ---@return agent.tool[] shown in their order
 ---@return table<string, agent.tool> by_name of all that are accepted
 ---@return agent.tool[] accepted
@@ -136,9 +128,8 @@ function tools.list(catalogue, gateway, job, has_todo)
   return list, by_name, accepted
 end
 
----What tools cost in every request, until the server has counted them.
 ---@param list agent.tool[]
----@return integer tokens
+---@return integer tokens of a request that they take, estimated
 function tools.cost(list) return math.ceil(text.tokens(tools_of.json(list)) * CHEAPER) end
 
 --- The gateway's tools that have room, in its order, named apart from our own. left_out gets the others' names.
@@ -160,11 +151,11 @@ local function choose(listed, own, taken, room, left_out)
   return chosen
 end
 
----The tools of the job's gateway: as the journal has them, so that the same replies mean the same calls; else as listed now, no more than
----there is room for. They stand at the beginning of every request, so they stay the same. A job can do without; the log says so.
+---The tools of the job's gateway: as the journal has them, so that the same replies mean the same calls; else as listed now, as many as
+---have room. They stay the same for the whole job, because they begin every request. A job can do without; the log says so.
 ---@param run run
 ---@param space integer tokens for tools and conversation
----@param has_todo boolean whether the todo list's tools are shown
+---@param has_todo boolean the todo list's tools are shown
 ---@return agent.tool[]
 ---@return string? instructions the gateway's own words on how to use them
 function tools.of_gateway(run, space, has_todo)

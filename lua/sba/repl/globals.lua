@@ -58,14 +58,10 @@ end
 ---@return string
 function globals.prompt(path)
   local read, root = globals.job(path), must(workspace.open(must(real_path ".")))
-  local wanted = prompt.wants_agents_md(read)
   local told = {
-    facts = facts.of {
-      workspace = root, artifacts = true, constraints = read.constraints, environment = environment, agents_md = wanted,
-      context_length = CONTEXT_LENGTH,
-    },
+    facts = facts.of({ workspace = root, job = read, environment = environment, artifacts = root }, CONTEXT_LENGTH),
     has_todo = true, answer_schema = (read.inference or {}).answer_schema,
-    agents_md = wanted and prompt.agents_md(root, CONTEXT_LENGTH) or nil,
+    agents_md = prompt.wants_agents_md(read) and prompt.agents_md(root, CONTEXT_LENGTH) or nil,
   }
   local list = todo.new()
   list:fill(read, words.step)

@@ -53,10 +53,8 @@ describe("what an agent is told of its workspace", function()
   end)
 
   local function facts_of(context_length)
-    return facts.of {
-      workspace = here.root, artifacts = true, constraints = { max_runtime_seconds = 90, max_output_bytes = 2048 }, environment = {},
-      agents_md = true, context_length = context_length,
-    }
+    local job = { constraints = { max_runtime_seconds = 90, max_output_bytes = 2048 } }
+    return facts.of({ workspace = here.root, job = job, environment = {}, artifacts = here.root }, context_length)
   end
 
   it("names deeper AGENTS.md files that are files", function()
@@ -111,11 +109,12 @@ describe("what an agent is told of its workspace", function()
 
   it("is put together without running anything", function()
     here:shell "mkdir bin && printf '#!/bin/sh\ntouch ../ran' > bin/cargo && chmod +x bin/cargo && touch bin/git"
-    local options = {
-      workspace = here.root, artifacts = true, constraints = { max_runtime_seconds = 90, max_output_bytes = 2048, ext_net_allowed = false },
-      environment = { PATH = "/nowhere:" .. here.path .. "/bin" }, agents_md = true, context_length = 32768,
+    local constraints = { max_runtime_seconds = 90, max_output_bytes = 2048, ext_net_allowed = false }
+    local run = {
+      workspace = here.root, job = { constraints = constraints }, environment = { PATH = "/nowhere:" .. here.path .. "/bin" },
+      artifacts = here.root,
     }
-    local text = facts.of(options)
+    local text = facts.of(run, 32768)
     for _, words in ipairs {
       "System: ", "Shell: /bin/sh", "Tools in PATH: cargo. Missing: bash git ", "Network: not allowed",
       "Limits: 90 seconds for the job; you see at most 2048 bytes of a result",
@@ -124,9 +123,8 @@ describe("what an agent is told of its workspace", function()
       assert.matches(words, text, 1, true)
     end
     assert.is_nil(text:find("Git:", 1, true))
-    options.artifacts, options.constraints.ext_net_allowed, options.workspace = false, true,
-      assert(workspace.open(here.path .. "/bin"))
-    text = facts.of(options)
+    run.artifacts, constraints.ext_net_allowed, run.workspace = nil, true, assert(workspace.open(here.path .. "/bin"))
+    text = facts.of(run, 32768)
     assert.matches("no directory for them", text, 1, true)
     assert.matches("Network: allowed", text, 1, true)
   end)
