@@ -85,7 +85,7 @@ function excerpt.last_lines(bytes, most)
   return list, count > most
 end
 
--- Base64, which models cannot read ----------------------------------------------------------------------------------------
+-- Base64, which models cannot read
 
 local LEAST <const> = 256 -- characters; shorter words may be names or keys
 local LINE <const>, LEAST_LINES <const> = 64, 4 -- characters of a line, and lines, of base64 that is broken into lines

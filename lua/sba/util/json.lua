@@ -40,12 +40,8 @@ function json.is_object(value)
   return mark == nil or mark and mark ~= array_mark and mark ~= long_number_mark
 end
 
----@param value any decoded
----@return boolean whether it is a number kept as its text, which cannot be calculated with
-function json.is_long_number(value) return type(value) == "table" and getmetatable(value) == long_number_mark end
-
 ---@param value any
----@return string kind "null", "boolean", "number", "long number", "string", "array" or "object"; else the Lua type
+---@return string kind "null", "boolean", "number", "long number" (kept as its text), "string", "array" or "object"; else the Lua type
 function json.kind(value)
   local kind = type(value)
   if kind ~= "table" then return kind == "userdata" and value == json.null and "null" or kind end
@@ -69,7 +65,7 @@ function json.copy(value)
   return result
 end
 
--- Reading ---------------------------------------------------------------------------------------------------------------
+-- Reading
 
 local function found(bytes, offset)
   local at = offset + 1
@@ -189,7 +185,7 @@ function json.decode_repaired(bytes)
   return json.decode(repaired, { size = #repaired })
 end
 
--- Writing ---------------------------------------------------------------------------------------------------------------
+-- Writing
 
 -- The order of keys of a schema, as cjson takes it (vendor/patches/lua-cjson/13-order.patch): the names in their order, the same as
 -- keys, the orders of members, and that of the elements.
@@ -229,9 +225,7 @@ function json.verbatim(known) return setmetatable({ known }, long_number_mark) e
 ---@param members table
 ---@param schema table as of encode
 ---@return string
-function json.continue(head, members, schema)
-  return (text.repair(codec.encode(members, order_of(schema), head)))
-end
+function json.continue(head, members, schema) return (text.repair(codec.encode(members, order_of(schema), head))) end
 
 ---@param compact string as json.encode writes it
 ---@return string for people: two spaces a level; arrays of plain values stay on one line

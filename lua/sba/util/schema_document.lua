@@ -108,7 +108,7 @@ function schema_document.print(wanted, definitions, nullable)
   return json.indented(json.encode(document, in_order)) .. "\n"
 end
 
--- Somebody else's -------------------------------------------------------------------------------------------------------
+-- Somebody else's
 
 local TYPES <const> = { string = true, integer = true, number = true, boolean = true, array = true, object = true, null = true }
 local BOUNDS <const> = { "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems" }

@@ -77,9 +77,7 @@ local function take_token(environment, token)
   warnings[#warnings + 1] = ("%s; %s"):format(problem, token.unused)
 end
 
-local function unescaped(text)
-  return (text:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))
-end
+local function unescaped(text) return (text:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end)) end
 
 --- User name and password of a URL; nil if it has none.
 local function user_info(url)
@@ -91,27 +89,21 @@ end
 local function take_password(url, variable)
   local found = user_info(url)
   if not found then return end
-  local user, password = found:match("^([^:]*):(.+)$")
-  if not password then
-    native.add(found)
-    native.add(unescaped(found))
-    return
+  local password = found:match("^[^:]*:(.+)$")
+  if password then
+    add(unescaped(password), "the password in " .. variable)
+    native.add(password)
   end
-  add(unescaped(password), "the password in " .. variable)
-  native.add(password)
-  -- Long enough even if the password alone is not; and what the header of Basic authentication encodes.
-  native.add(found)
-  native.add(unescaped(user) .. ":" .. unescaped(password))
+  native.add(found) -- long enough even if the password alone is not
+  native.add(unescaped(found)) -- what the header of Basic authentication encodes
 end
 
 --- The values of these headers are secrets.
 local function take_headers(value)
   for pair in value:gmatch("[^,]+") do
     local word = native_text.trim(pair:match("=(.*)") or "")
-    if #word >= native.SHORTEST then
-      native.add(word)
-      native.add(unescaped(word))
-    end
+    native.add(word)
+    native.add(unescaped(word))
   end
 end
 

@@ -36,8 +36,8 @@ function terminal:answer(answer) self.final_answer = answer end
 function terminal.tick() end
 
 function terminal:painted(kind, text)
-  if not self.colour or not colours[kind] then return text end
-  return ("\27[%sm%s\27[0m"):format(colours[kind], text)
+  local colour = self.colour and colours[kind]
+  return colour and ("\27[%sm%s\27[0m"):format(colour, text) or text
 end
 
 --- How many steps there will be is known of a direct job only.
@@ -84,9 +84,7 @@ function terminal:print(kind, line)
   self.write(self:painted(kind, line) .. "\n")
 end
 
-function terminal:message(kind, message)
-  self:print(kind, "  " .. printable.line(message, LONGEST_MESSAGE))
-end
+function terminal:message(kind, message) self:print(kind, "  " .. printable.line(message, LONGEST_MESSAGE)) end
 
 function terminal:text(text)
   for _, line in excerpt.lines(text) do self:print(nil, INDENT .. printable.line(line)) end

@@ -2,7 +2,6 @@
 -- Values, names, schemas and steps in words, for messages of one line.
 
 local json = require "sba.util.json"
-local lpeg = require "lpeg"
 local redact = require "native.secret".redact
 local text = require "native.text"
 
@@ -172,7 +171,7 @@ function words.near(name, names)
   return best or only_longer(name, names)
 end
 
--- Steps -----------------------------------------------------------------------------------------------------------------
+-- Steps
 
 local outcomes <const> = {
   { "success", "succeeded" }, { "failure", "failed" }, { "timeout", "timed out" }, { "interrupted", "interrupted" },
@@ -213,22 +212,14 @@ local function command_line(arguments)
   return table.concat(list, " ")
 end
 
-local name = lpeg.C((1 - lpeg.S "\t\r\n") ^ 1)
-local named = lpeg.C(lpeg.P "--- " + "+++ ") * name + "*** " * lpeg.R "AZ" * lpeg.R "az" ^ 1 * " File: " * lpeg.Cc "" * name
-local lines_with_names = lpeg.Ct((lpeg.Ct(named) ^ -1 * (1 - lpeg.P "\n") ^ 0 * "\n") ^ 0)
-
 --- The files that the beginning of a diff names: "src/a.c, src/b.c and 3 more".
 local function files_of(diff)
   local names, seen, old = {}, {}, nil
-  for _, line in ipairs(lpeg.match(lines_with_names, text.cut(diff, MOST_DIFF) .. "\n")) do
-    local mark, path = line[1], line[2]
-    if mark == "--- " then
-      old = path
-    else
-      path = path == "/dev/null" and old or path
-      if mark ~= "" and path:find("^[ab]/") then path = path:sub(3) end
-      if not seen[path] then names[#names + 1], seen[path] = path, true end
-    end
+  for mark, path in ("\n" .. text.cut(diff, MOST_DIFF)):gmatch "\n([-+*][-+*][-+*] )([^\t\r\n]+)" do
+    local new = mark == "+++ " and (path == "/dev/null" and old or path):gsub("^[ab]/", "")
+      or mark == "*** " and path:match "^%u%l+ File: (.+)$"
+    if new and not seen[new] then names[#names + 1], seen[new] = new, true end
+    if mark == "--- " then old = path end
   end
   local more = #names - MOST_FILES
   return table.concat(names, ", ", 1, math.min(#names, MOST_FILES)) .. (more > 0 and (" and %d more"):format(more) or "")
