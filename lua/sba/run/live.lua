@@ -3,7 +3,7 @@
 -- runner is killed.
 
 local interrupt = require "native.interrupt"
-local live_text = require "sba.util.live_text"
+local secret = require "sba.util.secret"
 local text = require "native.text"
 
 local live = {}
@@ -57,7 +57,7 @@ end
 function live:said(news, missing)
   local current = self.current
   if not current then return end
-  current.stream = current.stream or live_text.new()
+  current.stream = current.stream or secret.stream()
   current.size = current.size + #news + (missing or 0)
   hear(self, current.stream:add(news, missing))
 end

@@ -206,4 +206,46 @@ function secret.clean(value, schema) return native.is_known() and clean(value, s
 ---@type fun(text: string, cut?: "none"|"start"|"end"|"both"): string
 secret.redact = native.redact
 
+-- Text in pieces
+
+---@class secret.stream
+local stream = {}
+stream.__index = stream
+
+local MOST_HELD <const> = 64 * 1024 -- bytes; a longer secret is cut, and redacted on both sides
+local NOTE <const> = "\n[... %d bytes left out ...]\n"
+
+--- Gives out the first bytes of what is held. is_cut: they may end inside a secret. is_lost: an ending that looks like one is one.
+local function take(self, size, is_cut, is_lost)
+  local bytes = self.held:sub(1, size)
+  self.held = self.held:sub(size + 1)
+  local cut = self.is_cut and "start" or "none"
+  if is_lost then cut = self.is_cut and "both" or "end" end
+  if bytes ~= "" then self.is_cut = is_cut end
+  return (native_text.repair(native.redact(bytes, cut)))
+end
+
+---@param bytes string
+---@param missing? integer bytes that are left out before them
+---@return string shown what can be shown now
+function stream:add(bytes, missing)
+  local before = ""
+  if missing and missing > 0 then
+    before = take(self, #self.held, true, true) .. NOTE:format(missing)
+    self.is_cut = true
+  end
+  self.held = self.held .. bytes
+  local settled, is_cut = native.settled(self.held)
+  if #self.held - settled > MOST_HELD then return before .. take(self, #self.held, true, true) end
+  return before .. take(self, settled, is_cut)
+end
+
+---@return string shown what is still held
+function stream:finish() return take(self, #self.held, false) end
+
+---For foreign text that comes in pieces: UTF-8 without secrets before its end is there. The end of a piece is held back while it may be the
+---beginning of a secret or of a character.
+---@return secret.stream
+function secret.stream() return setmetatable({ held = "", is_cut = false }, stream) end
+
 return secret

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
-local live_text = require "sba.util.live_text"
-local secret = require "native.secret"
+local native = require "native.secret"
+local secret = require "sba.util.secret"
 
 -- A secret is never forgotten, and the tests of a file share a process.
-secret.add "correct-horse-battery"
+native.add "correct-horse-battery"
 
 local function shown(...)
-  local stream, parts = live_text.new(), {}
+  local stream, parts = secret.stream(), {}
   for _, piece in ipairs { ... } do
     parts[#parts + 1] = type(piece) == "table" and stream:add(piece[1], piece[2]) or stream:add(piece)
   end
