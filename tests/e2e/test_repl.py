@@ -179,6 +179,7 @@ class SessionTest(PromptCase):
         self.run_line(terminal, "step('write_file', { path = 'made', content = 'x' }).created", "true")
         self.assertEqual((self.workspace / "made").read_bytes(), b"x")
         self.run_line(terminal, "select(2, step('run_command', { command = 'false' })).error_code", '"step_failed"')
+        self.run_line(terminal, "#step('run_command', { shell = 'yes | head -c 300000' }).stdout", "300000")
 
 
 class TerminalTest(PromptCase):

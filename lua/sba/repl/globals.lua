@@ -98,7 +98,7 @@ function globals.step(type, arguments)
   run.context.tick = function() end
   local entry = entries.make(module, entries.limit(step, run.context), xpcall(module.run, failures.traced, step.arguments, run.context))
   run:disconnect()
-  entry = json.decode(entries.encode(entry, module), { depth = DEPTH, values = math.maxinteger })
+  entry = json.decode(entries.joined(entries.encode(entry, module)), { depth = DEPTH, values = math.maxinteger })
   if entry.status == "success" then return entry.result end
   return nil, entry
 end

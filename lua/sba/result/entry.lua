@@ -109,4 +109,13 @@ function entries.encode(entry, module)
   return parts
 end
 
+---@param parts string|(string|native.file.text)[] as entries.encode gives them
+---@return string entry the same as one text; of long texts in files, what is shown
+function entries.joined(parts)
+  if type(parts) == "string" then return parts end
+  local list = {}
+  for i, part in ipairs(parts) do list[i] = type(part) == "string" and part or json.encode(part.bytes or part.shown):sub(2, -2) end
+  return table.concat(list)
+end
+
 return entries

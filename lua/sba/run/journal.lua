@@ -159,20 +159,12 @@ local function follow_end(run, event)
   follow(run, event, is_check and "pending" or "dropped", is_check and ("%s: %s"):format(event.step.id, entry.error) or entry.error)
 end
 
---- The text of an entry that has long texts. Of files there is what is shown.
-local function join(parts)
-  local list = {}
-  for i, part in ipairs(parts) do list[i] = type(part) == "string" and part or json.encode(part.bytes or part.shown):sub(2, -2) end
-  return table.concat(list)
-end
-
 --- Adds entries to journal and result. Where the journal cannot be written, the result keeps their text.
 local function add(run, texts, status, check)
   local at, size = run.journal:steps_finished(texts)
   for _, entry in ipairs(texts) do
-    local is_string = type(entry) == "string"
-    if is_string then size = #entry end
-    run.record:add_step(at or is_string and entry or join(entry), at and size, status, check)
+    if type(entry) == "string" then size = #entry end
+    run.record:add_step(at or entries.joined(entry), at and size, status, check)
     at = at and at + size + #SEPARATOR
   end
 end
