@@ -63,12 +63,7 @@ end
 
 --- The general schema of a step, with the name and arguments of one type.
 local function step_schema(general, step)
-  local properties = {}
-  for name, property in pairs(general.properties) do properties[name] = property end
-  properties.type = { const = step.name, description = step.summary }
-  properties.arguments = step.arguments
-  local own = { properties = properties }
-  for keyword, value in pairs(general) do own[keyword] = own[keyword] or value end
+  local own = schema_check.with(general, { type = { const = step.name, description = step.summary }, arguments = step.arguments })
   if #(step.arguments.required or {}) > 0 then
     own.printed = { anyOf = json.array { { required = json.array { "arguments" } }, { required = json.array { "args" } } } }
   end

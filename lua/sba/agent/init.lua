@@ -176,7 +176,12 @@ local function begin(run, session, gateway_tools, extras)
 end
 
 --- What the model is told besides the job, as the journal has it: a replay elsewhere and a resumed run say the same.
-local function extras_of(run, session, instructions, has_todo)
+---@param run run
+---@param session { context_length: integer }
+---@param instructions? string the gateway's
+---@param has_todo boolean
+---@return table as prompt takes it
+function agent.extras(run, session, instructions, has_todo)
   local past = (run.recording or run.past).session or {}
   return {
     facts = past.facts or facts.of(run, session.context_length),
@@ -205,7 +210,7 @@ function agent.run(run)
   if not session then return failure end
   local has_todo = #run.todo.items > 0 or session.context_length >= ROOMY
   local gateway_tools, instructions = tools.of_gateway(run, session.context_length - exchange.reserve(session), has_todo)
-  local extras = extras_of(run, session, instructions, has_todo)
+  local extras = agent.extras(run, session, instructions, has_todo)
   run.context.words = phrases
   run.context.shell = process.find("bash", run.environment.PATH)
   run:emit("model.session", {

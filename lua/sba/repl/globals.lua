@@ -2,12 +2,12 @@
 -- The globals that --lua has besides Lua's own: job, prompt, step, help, and the modules as native and sba. They raise failures; the
 -- mistakes in a job stand on lines of their own.
 
+local agent = require "sba.agent"
 local bundle = require "native.bundle"
 local catalogue = require "sba.catalogue"
 local context = require "sba.job.context"
 local documentation = require "sba.repl.documentation"
 local entries = require "sba.result.entry"
-local facts = require "sba.agent.facts"
 local failures = require "sba.result.failure"
 local file = require "native.file"
 local job = require "sba.job"
@@ -27,6 +27,8 @@ local GRACE <const> = 2 -- seconds
 local MOST_OUTPUT <const> = 1024 * 1024 -- bytes, of a step that is tried
 local CONTEXT_LENGTH <const> = 32768 -- tokens, of a model that the prompt is for
 local DEPTH <const> = 200 -- levels of a step's result
+
+local silent <const> = { event = function() end } -- a log or journal of nothing
 
 local environment
 local has_run_a_step = false
@@ -57,16 +59,12 @@ end
 ---@param path string
 ---@return string
 function globals.prompt(path)
-  local read, root = globals.job(path), must(workspace.open(must(real_path ".")))
-  local told = {
-    facts = facts.of({ workspace = root, job = read, environment = environment, artifacts = root }, CONTEXT_LENGTH),
-    has_todo = true, answer_schema = (read.inference or {}).answer_schema,
-    agents_md = prompt.wants_agents_md(read) and prompt.agents_md(root, CONTEXT_LENGTH) or nil,
-  }
-  local list = todo.new()
+  local read, root, list = globals.job(path), must(workspace.open(must(real_path "."))), todo.new()
+  local run = { job = read, workspace = root, artifacts = root, environment = environment, past = {}, log = silent }
+  local extras = agent.extras(run, { context_length = CONTEXT_LENGTH }, nil, true)
   list:fill(read, words.step)
   return table.concat({
-    prompt.system(read, read.context, told), prompt.opening(read.context, told),
+    prompt.system(read, read.context, extras), prompt.opening(read.context, extras),
     prompt.status(read.constraints.max_runtime_seconds, list.items),
   }, "\n")
 end
@@ -92,7 +90,7 @@ function globals.step(type, arguments)
   local step, module = read.steps[1], catalogue.get(type)
   local run = state.of {
     job = read, steps = read.steps, environment = environment, record = record.new("prompt", "prompt"), past = { entries = {} },
-    log = { event = function() end }, journal = { event = function() end }, todo = todo.new(), workspace = must(workspace.open(".")),
+    log = silent, journal = silent, todo = todo.new(), workspace = must(workspace.open(".")),
   }
   run.context = run:step_context()
   run.context.tick = function() end

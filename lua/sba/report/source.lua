@@ -19,15 +19,8 @@ local LARGEST <const> = 512 * 1024 * 1024 -- bytes of a result or a journal: rea
 local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
 local PATCH <const> = "changes.patch" -- see sba.run.workspace_changes
 
-local function with(original, changes)
-  for name, value in pairs(original) do changes[name] = changes[name] or value end
-  return changes
-end
-
 -- A later version may know more failure codes.
-local readable <const> = with(result_schema, {
-  properties = with(result_schema.properties, { failure_code = { type = { "string", "null" } } }),
-})
+local readable <const> = schema_check.with(result_schema, { failure_code = { type = { "string", "null" } } })
 
 ---@class report.source
 ---@field result table a valid result

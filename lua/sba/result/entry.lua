@@ -6,6 +6,7 @@ local failures = require "sba.result.failure"
 local json = require "sba.util.json"
 local long_text = require "sba.util.files".long_text
 local result_schema = require "sba.result.result_schema"
+local schema_check = require "sba.util.schema_check"
 local secret = require "sba.util.secret"
 local text = require "native.text"
 
@@ -20,14 +21,8 @@ local schemas = setmetatable({}, { __mode = "k" })
 --- The entry's schema with a step type's result in it, so that every key has its order.
 local function schema_of(module)
   if not module then return entry_schema end
-  local own = schemas[module]
-  if not own then
-    own = { order = entry_schema.order, properties = {} }
-    for name, property in pairs(entry_schema.properties) do own.properties[name] = property end
-    own.properties.result = module.result
-    schemas[module] = own
-  end
-  return own
+  schemas[module] = schemas[module] or schema_check.with(entry_schema, { result = module.result })
+  return schemas[module]
 end
 
 --- What a step says comes from outside. Secrets are redacted before the text is shortened: a part of one would not be found.

@@ -273,6 +273,18 @@ function schema_check.check(value, wanted, errors, pointer)
   return visit({ errors = errors, base = pointer or "", path = {} }, 0, value, wanted), errors
 end
 
+---A copy of the schema of an object, of which some properties differ.
+---@param schema table
+---@param properties table<string, table>
+---@return table
+function schema_check.with(schema, properties)
+  local copy = {}
+  for keyword, value in pairs(schema) do copy[keyword] = value end
+  copy.properties = {}
+  for name, property in pairs(schema.properties) do copy.properties[name] = properties[name] or property end
+  return copy
+end
+
 ---@param members any[] names and their schemas by turns, in the order of writing; "name!" is required
 ---@param schema? table other keywords
 ---@return table schema of objects with these members and no others
