@@ -164,7 +164,7 @@ local function validate(path, environment)
   if not bytes then return exit.because(unread.message, exit.REFUSED) end
   local directory = path ~= "-" and (path:match("^.*/") or ".") or nil
   local read, failure = jobs.parse(bytes, strict_catalogue(bytes), environment, function(given)
-    return select(2, job_context.load(given, directory))
+    return job_context.load(given, directory)
   end)
   if not read then
     print_errors(name, bytes, failure)

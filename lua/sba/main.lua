@@ -74,12 +74,7 @@ local function load_context(run, given)
 end
 
 local function validate(run)
-  local context
-  local job, failure = jobs.parse(run.bytes, run.catalogue, run.environment, function(given)
-    local errors
-    context, errors = load_context(run, given)
-    return errors
-  end)
+  local job, failure = jobs.parse(run.bytes, run.catalogue, run.environment, function(given) return load_context(run, given) end)
   local ids = job or failure
   run.record.job_id, run.record.task_id = ids.job_id, ids.task_id
   run.log:identify(ids.job_id, ids.task_id)
@@ -91,10 +86,8 @@ local function validate(run)
   -- In an agent's job the given steps are suggestions; the model decides which steps there are.
   run.steps = job.execution_mode == "direct_steps" and job.steps or nil
   run.record.protocol_version = job.protocol_version
-  if not run.steps then context = context or require "sba.job.context".load() end
-  if context then
-    job.context, job.persona = context, secret.clean(job.persona, {})
-  end
+  if not run.steps and not job.context then job.context = require "sba.job.context".load() end
+  job.persona = secret.clean(job.persona, {})
   run:set_deadline(run.record.began + job.constraints.max_runtime_seconds) -- since its first byte was read
   run.bytes = nil
   return true

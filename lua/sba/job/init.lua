@@ -119,13 +119,15 @@ local function check_criteria(context, catalogue, errors)
   end
 end
 
---- The context's files, if what names them is well-formed.
-local function check_context(context, errors, load)
-  if context ~= nil and not json.is_object(context) then return end
+--- Loads the context, if what names its files is well-formed.
+local function load_context(value, errors, load)
+  if value.context ~= nil and not json.is_object(value.context) then return end
   for _, one in ipairs(errors) do
     if one.pointer:find("^/context") and not one.pointer:find("/check", 1, true) then return end
   end
-  for _, one in ipairs(load(context) or {}) do schema_check.refuse(errors, one.pointer, one.message) end
+  local loaded, mistakes = load(value.context)
+  for _, one in ipairs(mistakes or {}) do schema_check.refuse(errors, one.pointer, one.message) end
+  value.context = loaded
 end
 
 local function check_job(value, errors, catalogue, environment, load)
@@ -141,7 +143,7 @@ local function check_job(value, errors, catalogue, environment, load)
   end
   check_steps(value.steps, names, catalogue, errors)
   check_criteria(value.context, catalogue, errors)
-  if load then check_context(value.context, errors, load) end
+  if load then load_context(value, errors, load) end
   if errors.total == 0 then value.execution_mode = asked or mode_of_job(value) end
 end
 
@@ -170,7 +172,7 @@ end
 ---@param bytes string
 ---@param catalogue { names: (fun(): string[]), get: (fun(name: string): sba.step?) } the step types
 ---@param environment table<string, string>
----@param load? fun(context?: table): sba.schema.errors? reads the files of the context
+---@param load? fun(context?: table): sba.context?, sba.schema.errors? gives the job's context
 ---@return sba.job?, sba.job.failure?
 function job.parse(bytes, catalogue, environment, load)
   local value, broken = json.decode(bytes)

@@ -44,14 +44,9 @@ end
 ---@param path string
 ---@return sba.job
 function globals.job(path)
-  local loaded
-  local read = must(job.parse(must(file.read(path, job.LARGEST)), catalogue, {}, function(given)
-    local errors
-    loaded, errors = context.load(given, path:match("^.*/") or ".")
-    return errors
+  return must(job.parse(must(file.read(path, job.LARGEST)), catalogue, {}, function(given)
+    return context.load(given, path:match("^.*/") or ".")
   end))
-  read.context = loaded
-  return read
 end
 
 ---What a model is told at the beginning of a job whose workspace is the current directory: system text, task, and the end of every
