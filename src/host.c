@@ -18,7 +18,6 @@
 #include <sys/mman.h>
 
 enum { INSTRUCTIONS = 1000000 }; // about ten milliseconds, in which Lua may save what was done
-enum { COLLECTOR_PAUSE = 130 };  // per cent of the memory in use, at which a collection begins
 
 // Makes the bundle the second searcher, after preload. The other two find nothing, because path and cpath are empty;
 // they stay for `--lua`, where a script may set these.
@@ -169,7 +168,7 @@ static int prepare_and_run(lua_State *L)
     lua_pushstring(L, ending_inherited()->reason[0] ? "sba.run.ending" : "sba.main");
     lua_call(L, 1, 1);
     lua_gc(L, LUA_GCRESTART);
-    lua_gc(L, LUA_GCSETPAUSE, COLLECTOR_PAUSE);
+    lua_gc(L, LUA_GCGEN, 0, 0); // the job stays, and what a step makes is soon garbage
     lua_createtable(L, argc, 1);
     for (int i = 0; i < argc; i++) {
         lua_pushstring(L, argv[i]);
