@@ -86,7 +86,8 @@ class LimitedFiles(SandboxCase):
         self.assertIn("File too large", step["error"])
 
     def test_a_result_that_is_too_large_goes_to_stderr(self):
-        done = self.run_job(self.job(self.sh("echo one"), self.sh("sleep 1"),
+        seen = f"""until grep -qF '"output":"one' {self.result_path}; do sleep 0.05; done"""
+        done = self.run_job(self.job(self.sh("echo one"), self.sh(seen),
                                      self.sh("head -c 300000 /dev/zero | tr '\\0' x")),
                             wrapper=self.wrapper)
         self.assertEqual((done.exit, done.result_on_stderr["status"]), (3, "success"), done.stderr)
