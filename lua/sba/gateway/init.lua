@@ -2,8 +2,7 @@
 -- The orchestrator's tools: connects to the gateway that the environment names, lists the tools that a job may call, and calls them
 -- with the job's identifiers.
 --
--- Failures are those of mcp/transport.lua, with the codes "no_gateway", "invalid_token", "unknown_tool", "tool_forbidden" and
--- "ext_net_required" (rules.lua). A call that the gateway itself forbids (403) fails with "tool_denied".
+-- Failures are those of mcp/transport.lua and rules.lua, "no_gateway" (the environment names none), "invalid_token" and "unknown_tool".
 
 local http = require "sba.util.http"
 local json = require "sba.util.json"
@@ -25,7 +24,7 @@ local TRIES <const>, FIRST_WAIT <const> = 4, 0.25 -- of a request; seconds befor
 ---@field task_id string
 ---@field ext_net_allowed boolean
 ---@field token? string
----@field answer_timeout? number as mcp.options has it
+---@field answer_timeout? number as in mcp.options
 
 ---@class gateway.tool
 ---@field tool string its name
@@ -40,8 +39,8 @@ local TRIES <const>, FIRST_WAIT <const> = 4, 0.25 -- of a request; seconds befor
 ---@field dropped { name: string, reason: string }[] tools that cannot be used, of the last list
 ---@field instructions? string the server's own words on how to use its tools
 ---@field list fun(self: gateway.remote, limits: mcp.limits): mcp.tool[]?, mcp.failure?
----@field call fun(self: gateway.remote, name: string, arguments: table, limits: mcp.limits): any, mcp.failure?
----@field close fun(self: gateway.remote)
+---@field call fun(self: gateway.remote, name: string, arguments: table, limits: mcp.limits): any, mcp.failure? decoded
+---@field close fun(self: gateway.remote) ends the session, if there is one
 
 ---@class gateway
 ---@field remote gateway.remote
@@ -49,7 +48,6 @@ local TRIES <const>, FIRST_WAIT <const> = 4, 0.25 -- of a request; seconds befor
 local methods = {}
 methods.__index = methods
 
---- Tries again what failed for a transient cause.
 local function retried(attempt, may_repeat, limits)
   local policy = retry.policy { tries = TRIES, first = FIRST_WAIT, may_repeat = may_repeat, until_when = limits.until_when }
   return retry.run(policy, attempt)
@@ -66,7 +64,7 @@ local function is_unsent(failure)
   return unsent[failure.code] or failure.status == 429 and failure.retry_after ~= nil
 end
 
---- Connects to an MCP server, or to a gateway of the plain form: by its address, or where no MCP server is.
+--- Connects to a gateway of the plain form where the address names it, or no MCP server is there.
 local function reach(options, limits)
   local form = plain.at(options)
   if plain.is_named_by(options.url) then return form end
@@ -83,7 +81,7 @@ local function naming(variable, failure)
   return failure
 end
 
----Connects to the gateway. no_gateway: the environment names none, and no socket was opened.
+---Connects to the gateway.
 ---@param options gateway.options
 ---@param limits? mcp.limits
 ---@return gateway?, mcp.failure?
@@ -104,18 +102,18 @@ function gateway.connect(options, limits)
   if not remote then return nil, naming(variable, failure) end
   return setmetatable({
     remote = remote, variable = variable, instructions = secret.clean(remote.instructions), filled = {},
-    place = "the MCP gateway at " .. http.place(address), ext_net_allowed = options.ext_net_allowed == true,
-    ids = { task_id = options.task_id, job_id = options.job_id },
+    ext_net_allowed = options.ext_net_allowed == true, ids = { task_id = options.task_id, job_id = options.job_id },
   }, methods)
 end
 
---- A schema without the properties that the runner fills in, and the names of those. Nothing else is changed.
+--- A schema without the properties that the runner fills in, and the names of those.
 local function without_ids(schema, ids)
-  local result, filled, required = json.copy(schema), {}, json.array {}
+  local result, filled = json.copy(schema), {}
   for name in pairs(json.is_object(result.properties) and ids or {}) do
     if result.properties[name] ~= nil then filled[name], result.properties[name] = true, nil end
   end
   if not next(filled) or not json.is_array(result.required) then return result, filled end
+  local required = json.array {}
   for _, name in ipairs(result.required) do
     if not filled[name] then required[#required + 1] = name end
   end
@@ -140,7 +138,6 @@ local function clean_descriptions(schema)
   return schema
 end
 
---- Asks for the tools, and keeps those that may be called.
 local function read_list(self, limits)
   local listed, failure = retried(function() return self.remote:list(limits) end, is_quick, limits)
   if not listed then return nil, failure end
@@ -162,8 +159,7 @@ function methods:tools()
   return read_list(self, {})
 end
 
---- Which identifiers are filled in for a tool. One that is not in the list may be new: the list is read once more. The plain form
---- lists nothing: there the gateway decides.
+--- Which identifiers are filled in for a tool. For one that is not in the list it is read once more; in the plain form the gateway decides.
 local function filled_for(self, name, limits)
   local refusal = rules.refusal(name, self.ext_net_allowed)
   if refusal then return nil, refusal end
@@ -173,13 +169,11 @@ local function filled_for(self, name, limits)
   end
   local filled = self.filled[name] or self.remote.form == "plain" and self.ids
   if filled then return filled end
-  return nil, http.failure("unknown_tool", ("%s has no tool %s for this job"):format(self.place, http.shown(name)))
+  return nil, self.remote.peer:failure("unknown_tool", "has no tool %s for this job", http.shown(name))
 end
 
--- Failures after which it is unknown whether the call ran.
 local unknown_ends <const> = { cut_off = true, slow_first_byte = true, slow_answer = true }
--- The types of an answer's blocks are the protocol's, and hold no secrets.
-local answer_schema <const> = { properties = { parts = { items = { properties = { type = {} } } } } }
+local answer_schema <const> = { properties = { parts = { items = { properties = { type = {} } } } } } -- the protocol's names
 
 ---@class gateway.limits: mcp.limits of the call with all its tries
 ---@field repeatable? boolean the call may be made again even if it may have been carried out
@@ -187,7 +181,7 @@ local answer_schema <const> = { properties = { parts = { items = { properties = 
 ---Calls a tool, with the job's identifiers where it takes them. A call that was surely not carried out is tried again. The answer
 ---is without secrets.
 ---@param name string
----@param arguments table an object; one of its values may be an opened file, which is sent as base64 (see gateway.remote)
+---@param arguments table one value may be an opened file, which is sent as base64
 ---@param limits? gateway.limits
 ---@return gateway.answer?, mcp.failure?
 function methods:call(name, arguments, limits)
@@ -206,7 +200,6 @@ function methods:call(name, arguments, limits)
   return secret.clean(read(answer), answer_schema)
 end
 
----Ends the session with the gateway.
 function methods:close() self.remote:close() end
 
 return gateway

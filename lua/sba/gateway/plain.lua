@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A gateway without MCP: POST /v1/mcp/tools/call with {"tool_name", "arguments"}. It cannot list its tools. A node's proxy (mcp:call)
--- takes the same call in an envelope: a JSON object whose body is base64.
+-- A gateway without MCP: POST /v1/mcp/tools/call with {"tool_name", "arguments"}. It lists no tools. A node's proxy (mcp:call) takes the
+-- same call in an envelope: a JSON object whose body is base64.
 
 local http = require "sba.util.http"
 local json = require "sba.util.json"
@@ -16,7 +16,6 @@ local LARGEST_ENVELOPE <const> = 10 * 1024 * 1024 -- bytes of a request that a n
 local LARGEST_BODY <const> = (LARGEST_ENVELOPE - 1024) // 4 * 3 -- bytes before base64, with room for the envelope
 local LARGEST_FILE <const> = (LARGEST_BODY - 65536) // 4 * 3 -- bytes before base64, with room for other arguments
 
---- A request as the proxy takes it.
 local function wrap(body)
   if #body > LARGEST_BODY then
     return nil, http.failure("too_large", ("the call has %d bytes; the node's proxy accepts at most %d"):format(#body, LARGEST_BODY))
@@ -27,7 +26,7 @@ local function wrap(body)
   }
 end
 
---- The gateway's status and body in the proxy's answer; nil and what is wrong with the answer.
+--- The gateway's status and body in the proxy's answer; or nil and what is wrong with it.
 local function unwrap(bytes)
   local value, problem = json.decode(bytes)
   if not json.is_object(value) then return nil, problem and "that is not JSON: " .. problem.message or "that is not an object" end
@@ -38,7 +37,7 @@ local function unwrap(bytes)
   return body and status, body or "with a body_b64 that cannot be decoded"
 end
 
--- The tools that a sandbox may call, and their arguments.
+-- The tools that a sandbox may call: the orchestrator's catalogue.
 local function string(description) return { type = "string", description = description } end
 
 local properties_of <const> = {
@@ -91,7 +90,7 @@ local function ends_with(url, ending) return url:match("^[^?#]*"):sub(-#ending) 
 ---@return boolean
 function plain.is_named_by(url) return ends_with(url, PROXY) or ends_with(url, PATH) end
 
----A gateway at a URL, which gets the form's path where it does not name the form. Nothing is sent yet.
+---A gateway at a URL, which gets the form's path where it lacks it. Nothing is sent yet.
 ---@param options mcp.options
 ---@return gateway.remote
 function plain.at(options)
@@ -102,7 +101,7 @@ function plain.at(options)
   }, gateway)
 end
 
---- The gateway's status and body in a node's answer. The node's own 403 says that it does not know this sandbox.
+--- As post, of a node's answer. The node's own 403 says that it does not know this sandbox.
 local function opened(peer, status, answer)
   if status >= 300 then
     if status == 403 then answer.code = "unauthorized" end
@@ -147,11 +146,6 @@ end
 
 local codes = { [400] = "tool_refused", [403] = "tool_denied", [404] = "tool_refused", [422] = "tool_refused" }
 
----Calls a tool. A 2xx without a body is {}.
----@param name string
----@param arguments table
----@param limits mcp.limits
----@return any value decoded, mcp.failure?
 function gateway:call(name, arguments, limits)
   local status, body = post(self, name, arguments, self.peer:request(transport.CALL, limits))
   if not status then return nil, body end
@@ -159,14 +153,12 @@ function gateway:call(name, arguments, limits)
     body.code = codes[status] or body.code
     return nil, body
   end
-  if not body:find "%S" then return {} end
+  if not body:find "%S" then return {} end -- a 2xx that has nothing to say
   local value, problem = json.decode(body)
   if value ~= nil then return value end
   return nil, self.peer:failure("bad_answer", "sent what is not JSON: %s", http.shown(problem.message))
 end
 
----The tools that it should have, for it cannot list them.
----@return mcp.tool[]
 function gateway:list() return worker_tools end -- luacheck: ignore 212
 
 function gateway:close() end -- luacheck: ignore 212

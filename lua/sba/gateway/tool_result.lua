@@ -90,10 +90,10 @@ end
 
 local WRAPPERS <const> = { "artifact", "skill", "result", "data" }
 
----Finds a text in a tool's answer by the names that gateways give it.
+---Finds a text in a tool's answer by the names that gateways give it, the first first.
 ---@param value any
----@param names string[] the first that is there counts
----@param depth integer how many wrappers are looked into
+---@param names string[]
+---@param depth integer of wrappers that are looked into
 ---@return string? text, table? holder the object whose field it is
 function tool_result.find(value, names, depth)
   if not json.is_object(value) then return nil end

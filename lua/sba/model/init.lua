@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Models: finds an endpoint, by the environment alone, that serves an allowed one, and connects to it.
 
-local http = require "sba.util.http"
 local ollama = require "sba.model.ollama"
 local openai = require "sba.model.openai"
 local printable = require "sba.util.printable"
@@ -41,7 +40,7 @@ local function endpoint_at(address, name, options)
   local mark = address:find("?", 1, true) or #address + 1
   local base = text.trim_end(address:sub(1, mark - 1), "/")
   local exact = base:sub(-#CHAT) == CHAT
-  return {
+  return wire.endpoint {
     name = name, base = exact and base:sub(1, -#CHAT - 1) or base, exact = exact, query = address:sub(mark), http = options.http,
     timeout = setmetatable(options.timeout or {}, { __index = TIMEOUT }),
   }
@@ -135,7 +134,7 @@ local lists_none <const> = { [404] = true, [405] = true, [501] = true }
 
 local function try(options, candidate, wanted)
   local endpoint = candidate.endpoint
-  if candidate.failure then return nil, wire.failure(endpoint, candidate.failure) end
+  if candidate.failure then return nil, endpoint:failure(candidate.failure) end
   local dialect, served, failure = list_of(candidate)
   if not dialect then
     if candidate.source ~= "api_egress" or not lists_none[failure.status] then return nil, failure end
@@ -143,8 +142,8 @@ local function try(options, candidate, wanted)
   end
   local model = inference.choose(served, wanted)
   if model then return connected(options, candidate, dialect, model) end
-  return nil, wire.failure(endpoint, { code = "model_missing", message = ("%s serves none of the allowed models (%s); it has %s"):format(
-    http.place(endpoint.base), words.list(wanted, "and"), words.list(names_of(served), "and")) })
+  return nil, endpoint:failure { code = "model_missing", message = ("%s serves none of the allowed models (%s); it has %s"):format(
+    endpoint:place(), words.list(wanted, "and"), words.list(names_of(served), "and")) }
 end
 
 --- What the first endpoint gives that gives anything.

@@ -15,7 +15,7 @@ local WINDOW <const> = 32768 -- tokens asked for at most, where the Modelfile sa
 local UNKNOWN_WINDOW <const> = 8192 -- the same where it is not known what the model was trained for
 local KEEP_ALIVE <const> = "30m" -- a command may take long, and loading a model again takes minutes
 
-function ollama.list(endpoint) return wire.list(endpoint, "/api/tags", "models", { "model", "name" }) end
+function ollama.list(endpoint) return endpoint:list("/api/tags", "models", { "model", "name" }) end
 
 local function trained_window(about)
   local info = table_of(about.model_info)
@@ -31,7 +31,7 @@ end
 
 --- What the server says about a model; where it says nothing, what is assumed of any.
 function ollama.describe(endpoint, served)
-  local about, failure = wire.ask(endpoint, "/api/show", json.encode { model = served.name })
+  local about, failure = endpoint:ask("/api/show", json.encode { model = served.name })
   if not about and not failure.status then return nil, failure end
   about = about or {}
   local trained = trained_window(about)
@@ -92,7 +92,7 @@ local function add(builder, outcome, value, line)
 end
 
 function ollama.read(endpoint, exchange, builder)
-  return wire.read(endpoint, wire.ndjson(function() return exchange:line() end), builder, function(...) add(builder, ...) end)
+  return endpoint:read(wire.ndjson(function() return exchange:line() end), builder, function(...) add(builder, ...) end)
 end
 
 return ollama

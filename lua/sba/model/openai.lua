@@ -16,7 +16,7 @@ function openai.list(endpoint)
   local base, first = endpoint.base, nil
   for _, suffix in ipairs(endpoint.exact and { "" } or { "", "/v1" }) do
     endpoint.base = base .. suffix
-    local served, failure = wire.list(endpoint, "/models", "data", { "id" })
+    local served, failure = endpoint:list("/models", "data", { "id" })
     if served then return served end
     first = first or failure
     if base:find("/v1$") or failure.status ~= 404 and failure.cause ~= "bad_answer" then break end
@@ -29,7 +29,7 @@ end
 local function llama_properties(endpoint, entry)
   if entry.owned_by ~= "llamacpp" then return nil end
   local root = setmetatable({ base = endpoint.base:gsub("/v1$", "") }, { __index = endpoint }) -- the path is beside /v1
-  local answer = wire.ask(root, "/props") or {}
+  local answer = root:ask("/props") or {}
   local supports_tools = table_of(answer.chat_template_caps).supports_tools
   if type(supports_tools) ~= "boolean" then supports_tools = nil end
   return wire.tokens(table_of(answer.default_generation_settings).n_ctx), supports_tools
@@ -121,7 +121,7 @@ end
 
 function openai.read(endpoint, exchange, builder)
   local calls = { by_index = {}, by_id = {} }
-  return wire.read(endpoint, texts_of(exchange), builder, function(...) add(builder, calls, ...) end)
+  return endpoint:read(texts_of(exchange), builder, function(...) add(builder, calls, ...) end)
 end
 
 return openai

@@ -11,7 +11,6 @@ local secret = require "sba.util.secret"
 local secrets_are_known = require "native.secret".is_known
 local text = require "native.text"
 local tools_of = require "sba.model.tools"
-local wire = require "sba.model.wire"
 
 local MOST_UNREAD <const> = 2 -- replies with a call that nobody can read, after which calls are asked for as text
 -- Bytes that a token has at most, by what was seen of scripts that a model knows well; and the least share of the tools' estimate.
@@ -131,7 +130,7 @@ end
 local function exchange_once(self, ask, request)
   local dialect, started, builder = self.dialect, interrupt.now(), reply.new(request.on_text)
   local function duration_ms() return math.floor((interrupt.now() - started) * 1000 + 0.5) end
-  local exchange <close>, failure = wire.send(self.endpoint, dialect.path, dialect.accept, dialect.body(self, ask))
+  local exchange <close>, failure = self.endpoint:send(dialect.path, dialect.accept, dialect.body(self, ask))
   local outcome
   if exchange then outcome, failure = dialect.read(self.endpoint, exchange, builder) end
   local repeated = failure and (failure.repeated or failure.cause == "cut_off" and builder:repeated_at_end())

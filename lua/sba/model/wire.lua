@@ -16,6 +16,8 @@ local wire = {}
 ---@field key? string a bearer token
 ---@field http native.http.client
 ---@field timeout { connect: number, first: number, idle: number, probe: number } seconds
+local endpoint = {}
+endpoint.__index = endpoint
 
 ---@class inference.failure: http.failure
 ---@field code "timeout"|"cancelled"|"context_cut"|"inference_unavailable"
@@ -47,6 +49,10 @@ local wire = {}
 local MOST_TOKENS <const> = 1000000000
 local LARGEST <const> = 8 * 1024 * 1024 -- bytes of one JSON text; tiny values take some 40 times their size in memory
 
+---@param fields table
+---@return inference.endpoint
+function wire.endpoint(fields) return setmetatable(fields, endpoint) end
+
 ---A number of tokens that a server gives, if it is one from 1.
 ---@param value any
 ---@return integer?
@@ -58,13 +64,16 @@ end
 local own_codes <const> = { timeout = true, cancelled = true, context_cut = true }
 local of_answers <const> = { bad_answer = true, too_large = true, cut_off = true } -- their messages name no server
 
+---The endpoint as messages name it.
+---@return string
+function endpoint:place() return http.place(self.base) end
+
 ---Makes an inference failure of another one.
----@param endpoint inference.endpoint
 ---@param failure { code: string, message: string }
 ---@return inference.failure
-function wire.failure(endpoint, failure)
+function endpoint:failure(failure)
   if failure.cause then return failure end
-  local cause, message, place = failure.code, failure.message, http.place(endpoint.base)
+  local cause, message, place = failure.code, failure.message, self:place()
   if of_answers[cause] and not message:find(place, 1, true) then message = ("%s: %s"):format(place, message) end
   local result = http.failure(cause, message, { cause = cause, repeated = failure.repeated })
   if not own_codes[cause] then result.code = "inference_unavailable" end
@@ -110,37 +119,35 @@ local function judged(failure)
 end
 
 ---The failure that an error status means.
----@param endpoint inference.endpoint
 ---@param status integer
 ---@param body any decoded, or a string
 ---@return inference.failure
-function wire.refusal(endpoint, status, body)
-  return judged(http.refused(http.place(endpoint.base), status, body))
+function endpoint:refusal(status, body)
+  return judged(http.refused(self:place(), status, body))
 end
 
 ---GET, or POST of a body. Returns the exchange if its status is 200.
----@param endpoint inference.endpoint
 ---@param path string
 ---@param accept string content type
 ---@param body? string|string[]
 ---@param first_timeout? number seconds
 ---@return native.http.exchange?, inference.failure?
-function wire.send(endpoint, path, accept, body, first_timeout)
-  local timeout = endpoint.timeout
-  local exchange, status = http.send(endpoint.http, {
-    method = body and "POST" or "GET", url = endpoint.base .. path .. (endpoint.query or ""), body = body,
+function endpoint:send(path, accept, body, first_timeout)
+  local timeout = self.timeout
+  local exchange, status = http.send(self.http, {
+    method = body and "POST" or "GET", url = self.base .. path .. (self.query or ""), body = body,
     headers = {
-      "Content-Type: application/json", "Accept: " .. accept, endpoint.key and "Authorization: Bearer " .. endpoint.key or nil,
+      "Content-Type: application/json", "Accept: " .. accept, self.key and "Authorization: Bearer " .. self.key or nil,
     },
     connect_timeout = timeout.connect, first_timeout = first_timeout or timeout.first, idle_timeout = timeout.idle,
   })
-  if not exchange then return nil, wire.failure(endpoint, status) end
+  if not exchange then return nil, self:failure(status) end
   if status == 200 then return exchange end
-  return nil, judged(http.refusal(exchange, status, http.place(endpoint.base)))
+  return nil, judged(http.refusal(exchange, status, self:place()))
 end
 
 --- The object that a JSON text is. is_cut: the answer ended in it.
-local function object_of(endpoint, bytes, is_cut)
+local function object_of(self, bytes, is_cut)
   local value, problem
   if #bytes > LARGEST then
     problem = { code = "too_large", message = ("sent a line of more than %d bytes"):format(LARGEST) }
@@ -148,35 +155,33 @@ local function object_of(endpoint, bytes, is_cut)
     value, problem = json.decode_repaired(bytes)
     if json.is_object(value) then return value end
     problem = is_cut and { code = "cut_off", message = "the answer ended in the middle of a line" }
-      or http.not_json(http.place(endpoint.base), bytes, problem)
+      or http.not_json(self:place(), bytes, problem)
   end
-  return nil, wire.failure(endpoint, problem)
+  return nil, self:failure(problem)
 end
 
 ---Asks for one JSON object: GET, or POST of a body.
----@param endpoint inference.endpoint
 ---@param path string
 ---@param body? string
 ---@return table?, inference.failure?
-function wire.ask(endpoint, path, body)
-  local exchange <close>, failure = wire.send(endpoint, path, "application/json", body, endpoint.timeout.probe)
+function endpoint:ask(path, body)
+  local exchange <close>, failure = self:send(path, "application/json", body, self.timeout.probe)
   if not exchange then return nil, failure end
   local bytes, unread = http.read(exchange)
-  if not bytes then return nil, wire.failure(endpoint, unread) end
-  return object_of(endpoint, bytes)
+  if not bytes then return nil, self:failure(unread) end
+  return object_of(self, bytes)
 end
 
 ---The models that an endpoint lists.
----@param endpoint inference.endpoint
 ---@param path string
 ---@param member string of the answer
 ---@param names string[] members of an entry that may hold the model's name
 ---@return inference.served[]?, inference.failure?
-function wire.list(endpoint, path, member, names)
-  local answer, failure = wire.ask(endpoint, path)
+function endpoint:list(path, member, names)
+  local answer, failure = self:ask(path)
   if not answer then return nil, failure end
   if not json.is_array(answer[member]) then
-    return nil, wire.failure(endpoint, { code = "bad_answer", message = "sent no list of models" })
+    return nil, self:failure { code = "bad_answer", message = "sent no list of models" }
   end
   local served = {}
   for _, entry in ipairs(answer[member]) do
@@ -232,10 +237,10 @@ function wire.events(lines)
 end
 
 --- A stream ended with an error, after the status 200.
-local function broken(endpoint, value)
-  local failure = wire.refusal(endpoint, 502, value)
+local function broken(self, value)
+  local failure = self:refusal(502, value)
   failure.status = nil
-  failure.message = ("%s broke off its reply: %s"):format(http.place(endpoint.base), http.shown(failure.words))
+  failure.message = ("%s broke off its reply: %s"):format(self:place(), http.shown(failure.words))
   return failure
 end
 
@@ -246,30 +251,29 @@ end
 ---@field completion_tokens? integer
 
 ---Reads a reply to its end.
----@param endpoint inference.endpoint
 ---@param next_text inference.texts
 ---@param builder table of inference.reply
 ---@param add fun(outcome: inference.outcome, value: table, text: string) takes a decoded value, and its text
 ---@return inference.outcome?, inference.failure?
-function wire.read(endpoint, next_text, builder, add)
+function endpoint:read(next_text, builder, add)
   local outcome, has_begun = {}, false
   while not outcome.is_over do
     local text, is_cut = next_text()
     if not text and not is_cut then break end
     local value, failure
-    if text then value, failure = object_of(endpoint, text, is_cut) else failure = wire.failure(endpoint, is_cut) end
+    if text then value, failure = object_of(self, text, is_cut) else failure = self:failure(is_cut) end
     if failure then
       -- In the middle of a reply something between the server and the runner broke the JSON.
       failure.transient = failure.transient or has_begun and failure.cause == "bad_answer"
       return nil, failure
     end
-    if value.error and value.error ~= json.null then return nil, broken(endpoint, value) end
+    if value.error and value.error ~= json.null then return nil, broken(self, value) end
     add(outcome, value, text)
-    if builder.failure then return nil, wire.failure(endpoint, builder.failure) end
+    if builder.failure then return nil, self:failure(builder.failure) end
     has_begun = true
   end
   if outcome.done_reason then return outcome end
-  return nil, wire.failure(endpoint, interrupt.reason() or { code = "cut_off", message = "the reply was cut off" })
+  return nil, self:failure(interrupt.reason() or { code = "cut_off", message = "the reply was cut off" })
 end
 
 return wire

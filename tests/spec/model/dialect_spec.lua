@@ -6,7 +6,7 @@ local ollama = require "sba.model.ollama"
 local reply = require "sba.model.reply"
 local wire = require "sba.model.wire"
 
-local endpoint = { name = "OLLAMA_BASE_URL", base = "http://host" }
+local endpoint = wire.endpoint { name = "OLLAMA_BASE_URL", base = "http://host" }
 local tools = { { name = "read_file", parameters = { type = "object" } } }
 
 --- An answer of these lines.
@@ -89,8 +89,8 @@ describe("a reader", function()
 
   it("of refusals stumbles over nothing", function()
     each_odd({ error = { message = "m", type = "t", code = "c", n_ctx = 7 }, detail = "d" }, function(body)
-      holds(nil, wire.refusal(endpoint, 400, body))
-      holds(nil, wire.refusal(endpoint, 500, json.encode(body), "x"))
+      holds(nil, endpoint:refusal(400, body))
+      holds(nil, endpoint:refusal(500, json.encode(body), "x"))
     end)
   end)
 
@@ -123,13 +123,9 @@ describe("a reader", function()
 end)
 
 describe("a list or a description", function()
-  --- Answers every request of a dialect with the same object.
-  local function with_answers(value, use)
-    local ask = wire.ask
-    wire.ask = function() return value end -- luacheck: ignore
-    local ok, problem = pcall(use)
-    wire.ask = ask -- luacheck: ignore
-    assert(ok, problem)
+  --- An endpoint that answers every request with the same object.
+  local function endpoint_with(value, base)
+    return wire.endpoint { base = base, ask = function() return value end }
   end
 
   it("of anything stumbles over nothing", function()
@@ -140,16 +136,14 @@ describe("a list or a description", function()
     tags.capabilities, tags.default_generation_settings = json.array { "tools" }, { n_ctx = 7 }
     each_odd(tags, function(value)
       if type(value) ~= "table" or json.is_array(value) then return end
-      with_answers(value, function()
-        for _, dialect in ipairs { ollama, openai } do
-          local served, failure = dialect.list { base = "http://host/v1" }
-          assert.is_true(served ~= nil or type(failure.message) == "string")
-          for _, one in ipairs(served or {}) do
-            local description = dialect.describe({ base = "http://host" }, one)
-            assert.equal("integer", math.type(description.context_length))
-          end
+      for _, dialect in ipairs { ollama, openai } do
+        local served, failure = dialect.list(endpoint_with(value, "http://host/v1"))
+        assert.is_true(served ~= nil or type(failure.message) == "string")
+        for _, one in ipairs(served or {}) do
+          local description = dialect.describe(endpoint_with(value, "http://host"), one)
+          assert.equal("integer", math.type(description.context_length))
         end
-      end)
+      end
     end)
   end)
 end)

@@ -13,12 +13,12 @@ local function source(lines)
   end
 end
 
-local target <const> = { base = "http://host" }
+local target <const> = wire.endpoint { base = "http://host" }
 
 --- The values that a reader makes of lines, and its failure but for the missing end of a reply.
 local function all(form, lines)
   local values = {}
-  local _, failure = wire.read(target, form(source(lines)), {}, function(_, value) values[#values + 1] = value end)
+  local _, failure = target:read(form(source(lines)), {}, function(_, value) values[#values + 1] = value end)
   return values, failure.message ~= "http://host: the reply was cut off" and failure or nil
 end
 
@@ -84,7 +84,7 @@ describe("wire.events", function()
   end)
 end)
 
-describe("wire.refusal", function()
+describe("a refusal", function()
   it("finds the words of an error in every form, and its cause", function()
     for _, case in ipairs {
       { 400, { error = "registry.ollama.ai/library/m:1 does not support tools" }, "tools_unsupported", "does not support tools" },
@@ -100,7 +100,7 @@ describe("wire.refusal", function()
       { 403, "", "refused", "an empty answer" }, { 507, "full", "refused", "full" },
       { 500, { error = { code = 1 } }, "refused", '{"error":{"code":1}}' },
     } do
-      local failure = wire.refusal(target, case[1], case[2])
+      local failure = target:refusal(case[1], case[2])
       assert.equal(case[3], failure.cause)
       assert.is_truthy(failure.message:find(case[4], 1, true), failure.message)
       assert.equal(case[3] == "context_cut" and "context_cut" or "inference_unavailable", failure.code)
@@ -108,11 +108,11 @@ describe("wire.refusal", function()
   end)
 
   it("learns the window", function()
-    assert.equal(2048, wire.refusal(target, 400, { message = "maximum context length is 2048 tokens" }).context_length)
-    assert.equal(4096, wire.refusal(target, 400, { error = { type = "exceed_context_size_error", n_ctx = 4096 } }).context_length)
+    assert.equal(2048, target:refusal(400, { message = "maximum context length is 2048 tokens" }).context_length)
+    assert.equal(4096, target:refusal(400, { error = { type = "exceed_context_size_error", n_ctx = 4096 } }).context_length)
   end)
 
   it("cuts a long answer, between characters", function()
-    assert.is_true(#wire.refusal(target, 400, ("ü"):rep(10000)).message < 400)
+    assert.is_true(#target:refusal(400, ("ü"):rep(10000)).message < 400)
   end)
 end)

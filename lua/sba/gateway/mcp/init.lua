@@ -40,11 +40,11 @@ local function by_versions(peer, list)
     http.shown(json.encode(list)))
 end
 
--- JSON-RPC errors that only a modern server gives; and answers that cannot be read, or never come.
+-- JSON-RPC errors that only a modern server gives; what comes of servers that do not know the question.
 local of_modern <const> = { [-32020] = true, [-32021] = true }
 local no_answer <const> = { bad_answer = true, request_lost = true, slow_first_byte = true, slow_answer = true }
 
---- The era that a refusal of server/discover shows; nil and the failure where it shows none.
+--- The era that a refusal of server/discover shows, if any.
 local function by_refusal(peer, failure)
   local status, rpc = failure.status, failure.rpc
   if status == 401 or status == 403 or failure.code == "redirected" or rpc and of_modern[rpc.code] then return nil, failure end
@@ -54,7 +54,7 @@ local function by_refusal(peer, failure)
   return nil, failure
 end
 
---- The era, and what server/discover says. Any answer but that of a modern server counts as legacy: initialize then tells.
+--- The era, and what server/discover says. Any answer but a modern server's counts as legacy: initialize then tells.
 local function discover(peer, limits)
   local silence = interrupt.now() + SILENCE
   local result, failure = modern.request(peer, "server/discover", {}, { until_when = math.min(limits.until_when or silence, silence) })
@@ -64,7 +64,7 @@ local function discover(peer, limits)
   return era, problem or result
 end
 
--- Statuses of initialize where something other than an MCP server of these revisions is.
+-- Statuses of initialize where no MCP server is.
 local foreign <const> = { [400] = true, [404] = true, [405] = true, [415] = true, [501] = true }
 
 local function open_legacy(peer, limits)
@@ -77,7 +77,7 @@ local function open_legacy(peer, limits)
   return nil, problem
 end
 
---- What a server says of itself: the result of server/discover or initialize.
+--- The era, and what the server says of itself: the result of server/discover or initialize.
 local function open(peer, limits)
   local era, result = discover(peer, limits)
   if era == "modern" then return era, result end
@@ -88,7 +88,7 @@ local function open(peer, limits)
   return opened and era, opened or failure
 end
 
----Connects to a server. A failure with code not_mcp: something else is there.
+---Connects to a server. not_mcp: something else is there.
 ---@param options mcp.options
 ---@param limits mcp.limits
 ---@return gateway.remote?, mcp.failure?
@@ -125,7 +125,7 @@ local function pages(self, limits)
   return found
 end
 
---- Why a tool cannot be used; nil if it can.
+--- Why a tool cannot be used.
 local function unusable(self, tool, seen)
   if type(tool) ~= "table" or type(tool.name) ~= "string" or tool.name == "" then return "it has no name" end
   if seen[tool.name] then return "its name is there twice" end
@@ -138,9 +138,6 @@ local function unusable(self, tool, seen)
   return reason
 end
 
----Asks for the server's tools. self.dropped says which cannot be used, and why.
----@param limits mcp.limits
----@return mcp.tool[]?, mcp.failure?
 function server:list(limits)
   self.wanted, self.dropped = {}, {}
   if not self.has_tools then return {} end
@@ -159,12 +156,6 @@ function server:list(limits)
   return tools
 end
 
----Calls a tool.
----@param name string
----@param arguments table
----@param limits mcp.limits
----@param is_again? boolean
----@return table? result as the server sent it, mcp.failure?
 function server:call(name, arguments, limits, is_again)
   local wanted = self.wanted and self.wanted[name]
   local result, failure = request(self, transport.CALL, { name = name, arguments = arguments }, limits,
@@ -176,7 +167,6 @@ function server:call(name, arguments, limits, is_again)
   return nil, failure
 end
 
----Ends the session, if there is one.
 function server:close()
   if self.era == "legacy" then legacy.close(self.peer) end
 end

@@ -83,8 +83,6 @@ local function listen(peer)
   return setmetatable({}, { __close = function() peer.http:tick(before) end })
 end
 
--- Requests
-
 local gave_up <const> = { timeout = true, cancelled = true, slow_answer = true, slow_first_byte = true }
 
 --- Cancels a request that is no longer waited for, past the job's deadline too.
@@ -99,7 +97,7 @@ local function lost(peer, request, why, ...)
     request.method, why:format(...))
 end
 
---- Opens a broken stream again behind its last event, after the wait, and reads it.
+--- Reads on in a broken stream behind its last event, after the wait.
 local function reopen(peer, request, wait, on_request)
   local left = request.until_when and request.until_when - interrupt.now() or wait
   local slept, failure = interrupt.sleep(math.max(0, math.min(wait, left)))
@@ -151,7 +149,7 @@ end
 
 local function is_session(name) return name:find("^[\x21-\x7E]+$") ~= nil end
 
----Opens a session: initialize, and the notification after it.
+---Opens a session.
 ---@param peer mcp.peer
 ---@param limits mcp.limits
 ---@return table? result of initialize, mcp.failure?

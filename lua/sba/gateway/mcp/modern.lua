@@ -31,7 +31,7 @@ local function problem_of(schema, path, seen)
   end
 end
 
---- Adds the headers of a schema and of what it holds to those found. Returns why its tool is invalid.
+--- Adds the headers of a schema to those found. Returns why its tool is invalid.
 local function visit(schema, path, found, seen)
   local problem
   if schema[MARK] ~= nil then
@@ -59,7 +59,7 @@ function modern.wanted(schema)
   return not problem and found or nil, problem
 end
 
----Encodes a value for a header.
+---A value as a header holds it.
 ---@param value string
 ---@return string
 function modern.encoded(value)
@@ -107,7 +107,7 @@ end
 ---@return boolean
 function modern.speaks(list) return json.is_array(list) and words.has(list, VERSION) end
 
---- Sends a request; once more if the server refused the version although it supports it.
+--- Asks once more if the server refused the version although it supports it.
 local function ask_again(peer, method, params, limits, headers)
   local result, failure = ask(peer, method, params, limits, headers)
   local rpc = failure and failure.rpc
@@ -131,12 +131,7 @@ local function declined(peer, result)
   return { inputResponses = responses, requestState = result.requestState ~= json.null and result.requestState or nil }
 end
 
----@param peer mcp.peer
----@param method string
----@param params table
----@param limits mcp.limits
----@param headers? string[]
----@return table? result, mcp.failure?
+---Sends a request, as legacy.request; headers: more of them.
 function modern.request(peer, method, params, limits, headers)
   local sent = params
   for _ = 1, MOST_ROUNDS do

@@ -84,7 +84,7 @@ function peer:failure(code, words, ...)
   return http.failure(code, self:place() .. " " .. words:format(...))
 end
 
---- The body of a message: its JSON; or, if an argument is an opened file, the JSON before it, the file, and the JSON after it.
+--- A message's JSON; or, if an argument is an opened file, the JSON before it, the file, and the JSON after it.
 local function body_of(message)
   local arguments = message.arguments or message.params and message.params.arguments
   for name, value in pairs(arguments or {}) do
@@ -125,8 +125,6 @@ function peer:send(request, message, headers, options)
   return exchange, status
 end
 
--- Refusals
-
 local function of_rpc(self, error, status)
   local words, code = type(error.message) == "string" and error.message or json.encode(error), math.tointeger(error.code)
   local failure = self:failure("tool_refused", "answered with the error%s: %s", code and (" %d"):format(code) or "",
@@ -165,8 +163,6 @@ function peer:refusal(exchange, status)
   return self:refused(http.refusal(exchange, status, self:place()))
 end
 
--- Answers
-
 ---Whether an answer is a stream of events.
 ---@param exchange native.http.exchange
 ---@return boolean
@@ -182,7 +178,7 @@ local function decoded(self, bytes)
   return nil, http.not_json(self:place(), bytes, problem)
 end
 
---- The messages of an answer, some at a time: nil at the end, with a failure where it is not the proper one.
+--- The messages of an answer, some at a time: nil at the end; or nil and a failure.
 local function of_json(self, exchange)
   local is_read = false
   return function()
