@@ -41,22 +41,16 @@ function ollama.describe(endpoint, served)
   return description
 end
 
---- The calls of a message as JSON, their arguments as the model wrote them.
-local function wire_calls(calls)
-  local list = {}
-  for i, call in ipairs(calls) do
-    list[i] = ('{"id":%s,"function":{"index":%d,"name":%s,"arguments":%s}}'):format(
-      json.encode(call.id), i - 1, json.encode(call.called or call.name), call.written or json.encode(call.arguments))
-  end
-  return "[" .. table.concat(list, ",") .. "]"
-end
-
 function ollama.message(message)
   local sent = { role = message.role, content = message.content or "", tool_name = message.tool_name, tool_call_id = message.tool_call_id }
   if message.thinking and message.thinking ~= "" then sent.thinking = message.thinking end
-  local text = json.encode(sent)
-  if not message.tool_calls or #message.tool_calls == 0 then return text end
-  return text:sub(1, -2) .. ',"tool_calls":' .. wire_calls(message.tool_calls) .. "}"
+  for i, call in ipairs(message.tool_calls or {}) do
+    sent.tool_calls = sent.tool_calls or {}
+    sent.tool_calls[i] = { id = call.id, ["function"] = {
+      index = i - 1, name = call.called or call.name, arguments = call.written and json.verbatim(call.written) or call.arguments,
+    } }
+  end
+  return json.encode(sent)
 end
 
 function ollama.body(session, ask)
@@ -64,8 +58,9 @@ function ollama.body(session, ask)
     model = session.model, stream = true, keep_alive = KEEP_ALIVE, truncate = false,
     options = { num_ctx = session.num_ctx, num_predict = ask.max_tokens, temperature = ask.temperature },
   }
+  if ask.schema then fields.format = json.verbatim(ask.schema) end
   if ask.schema and not session.refused.think_unsupported then fields.think = false end
-  return wire.body(fields, ask, ask.schema and ',"format":' .. ask.schema)
+  return wire.body(fields, ask)
 end
 
 local function add_calls(builder, calls, line)

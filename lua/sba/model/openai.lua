@@ -42,19 +42,14 @@ function openai.describe(endpoint, served)
   return { context_length = window or WINDOW, supports_tools = supports_tools }
 end
 
-local function wire_calls(calls)
-  local list = json.array {}
-  for i, call in ipairs(calls) do
-    list[i] = { id = call.id, type = "function", ["function"] = {
+function openai.message(message)
+  local sent = { role = message.role, content = message.content or "", tool_call_id = message.tool_call_id }
+  for i, call in ipairs(message.tool_calls or {}) do
+    sent.tool_calls = sent.tool_calls or {}
+    sent.tool_calls[i] = { id = call.id, type = "function", ["function"] = {
       name = call.called or call.name, arguments = call.written or json.encode(call.arguments),
     } }
   end
-  return list
-end
-
-function openai.message(message)
-  local sent = { role = message.role, content = message.content or "", tool_call_id = message.tool_call_id }
-  if message.tool_calls and #message.tool_calls > 0 then sent.tool_calls = wire_calls(message.tool_calls) end
   return json.encode(sent)
 end
 
@@ -63,8 +58,10 @@ function openai.body(session, ask)
     model = session.model, stream = true, stream_options = { include_usage = true }, temperature = ask.temperature,
     [session.refused.max_tokens_unsupported and "max_completion_tokens" or "max_tokens"] = ask.max_tokens, tool_choice = ask.tool_choice,
   }
-  return wire.body(fields, ask, ask.schema
-    and (',"response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":%s}}'):format(ask.schema))
+  if ask.schema then
+    fields.response_format = { type = "json_schema", json_schema = { name = "reply", schema = json.verbatim(ask.schema) } }
+  end
+  return wire.body(fields, ask)
 end
 
 local function text_of(value)

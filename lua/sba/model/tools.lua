@@ -179,15 +179,17 @@ local function in_words(list)
   return table.concat(parts, "\n")
 end
 
-local call_schema <const> = { order = { "thought", "tool" } }
+local call_schema <const> = { order = { "thought", "tool", "arguments" } }
 
 --- A reply, each of its calls as the JSON that was asked for.
 local function content_of(message)
   if message.said then return message.said end
   local parts, content = {}, message.content or ""
   for i, call in ipairs(message.tool_calls or {}) do
-    local head = json.encode({ thought = i == 1 and content or "", tool = call.called or call.name }, call_schema)
-    parts[i] = ('%s,"arguments":%s}'):format(head:sub(1, -2), call.written or json.encode(call.arguments))
+    parts[i] = json.encode({
+      thought = i == 1 and content or "", tool = call.called or call.name,
+      arguments = call.written and json.verbatim(call.written) or call.arguments,
+    }, call_schema)
   end
   return #parts > 0 and table.concat(parts, "\n") or content
 end

@@ -193,17 +193,17 @@ function endpoint:list(path, member, names)
 end
 
 ---The body of a request, in parts, so that a long conversation is not copied.
----@param fields table
+---@param fields table all but messages and tools
 ---@param ask inference.ask
----@param more? string members as JSON, with a comma before each
 ---@return string[]
-function wire.body(fields, ask, more)
+function wire.body(fields, ask)
+  fields.tools = ask.tools and json.verbatim(ask.tools)
   local parts = { json.encode(fields):sub(1, -2), ',"messages":[' }
   for i, message in ipairs(ask.messages) do
     if i > 1 then parts[#parts + 1] = "," end
     parts[#parts + 1] = message
   end
-  parts[#parts + 1] = "]" .. (ask.tools and ',"tools":' .. ask.tools or "") .. (more or "") .. "}"
+  parts[#parts + 1] = "]}"
   return parts
 end
 
