@@ -39,9 +39,8 @@ function accept.keep(run)
   }, run.journal and run.lock and run.lock:descriptor() or -1)
 end
 
---- Logs a failure that does not end the job.
 local function warn(run, event, failure, advice)
-  run.log:event("warning", event, { code = failure.code, error = secret.redact(failure.message) .. "; " .. advice })
+  run:warn(event, secret.redact(failure.message) .. "; " .. advice, { code = failure.code })
 end
 
 --- Ends the job before it has begun.
@@ -57,8 +56,7 @@ local function read_past(run, path)
   interrupt.hold(false) -- what earlier runs did is read whole, also where a signal comes meanwhile
   if failure then refuse("schema_validation", "cannot resume: " .. failure.message) end
   if not past then
-    run.log:event("warning", "journal.missing", { error = secret.redact(path) .. " holds no job to resume; starting anew" })
-    return
+    return run:warn("journal.missing", secret.redact(path) .. " holds no job to resume; starting anew")
   end
   if not run.lock then refuse("environment_invalid", "cannot resume: the journal cannot be written") end
   run.past = past

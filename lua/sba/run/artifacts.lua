@@ -18,7 +18,7 @@ local NAME <const> = "$CYNODE_ARTIFACTS_DIR"
 local IN_BRACES <const> = "${CYNODE_ARTIFACTS_DIR}"
 local STICKY <const> = tonumber("1000", 8)
 
-local function warn(run, fields) run.log:event("warning", "artifacts.failed", fields) end
+local function warn(run, message, fields) run:warn("artifacts.failed", message, fields) end
 
 --- The permission bits that artifacts get: who may write the directory above may delete them too. So a node that gave the job directory
 --- to another user can remove all of it.
@@ -49,7 +49,7 @@ end
 function artifacts.open(run)
   local path, failure = make(run)
   if path then run.artifacts, failure = workspace.open(path) end
-  if failure then return warn(run, { code = failure.code, error = failure.message .. "; the job has no artifacts" }) end
+  if failure then return warn(run, failure.message .. "; the job has no artifacts", { code = failure.code }) end
   run.artifacts_shared = not run.temporary_artifacts and shared_bits(path) or 0
 end
 
@@ -87,9 +87,8 @@ local function log_unread(run, files)
   if not first then return end
   local words = first.problem and "cannot read %d artifacts, so they have no sha256; the first: %s"
     or "the time was up before all artifacts were read; %d have no sha256, starting with %s"
-  warn(run, {
+  warn(run, words:format(count, redact(first.problem or first.path)), {
     count = count, path = redact(first.path), code = first.problem and "not_read",
-    error = words:format(count, redact(first.problem or first.path)),
   })
 end
 
@@ -126,7 +125,7 @@ local function find(run)
       if mode ~= entry.mode then run.artifacts:chmod(walk:path(), mode) end
       if not entered and not closed then
         closed = redact(walk:path())
-        warn(run, { path = closed, error = ("cannot read the directory %s in the artifacts; its files are not listed"):format(closed) })
+        warn(run, ("cannot read the directory %s in the artifacts; its files are not listed"):format(closed), { path = closed })
       end
     end
   end
@@ -142,9 +141,9 @@ function artifacts.list(run, seconds)
   interrupt.rearm(seconds + LISTING)
   local files, problem = find(run)
   if problem == true or problem and problem.code == "timeout" then
-    warn(run, { error = ("only %d artifacts are listed: there are more than %d, or the time was up"):format(#files, MOST) })
+    warn(run, ("only %d artifacts are listed: there are more than %d, or the time was up"):format(#files, MOST))
   elseif problem then
-    warn(run, { code = problem.code, error = problem.message })
+    warn(run, problem.message, { code = problem.code })
   end
   if #files == 0 then return end
   interrupt.rearm(math.max(0, till - interrupt.now()))
@@ -170,10 +169,10 @@ function artifacts.close(run)
   if not path then return end
   run.temporary_artifacts = nil
   if run.upload_failed then
-    return warn(run, { path = path, error = "some artifacts were not uploaded; all are kept in " .. path })
+    return warn(run, "some artifacts were not uploaded; all are kept in " .. path, { path = path })
   end
   local ok, failure = file.remove_directory(path)
-  if not ok then warn(run, { code = failure.code, error = failure.message }) end
+  if not ok then warn(run, failure.message, { code = failure.code }) end
 end
 
 return artifacts

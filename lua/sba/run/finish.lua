@@ -21,11 +21,8 @@ local function end_processes(run)
   local grace = run.deadline and math.min(GRACE, run.deadline + OVERRUN - interrupt.now()) or GRACE
   local _, left, first = process.finish(math.max(0, grace))
   if left == 0 then return end
-  run.log:event("warning", "processes.left", {
-    count = left, pid = first,
-    error = ("%d child processes are still alive, including process %d: they belong to another user or hang in the kernel")
-      :format(left, first),
-  })
+  local words = "%d child processes are still alive, including process %d: they belong to another user or hang in the kernel"
+  run:warn("processes.left", words:format(left, first), { count = left, pid = first })
 end
 
 local function reading_seconds(run)
@@ -51,8 +48,7 @@ local function write_shorter(run, problem)
     run.parts = run.record:parts(run.fields)
     local how = file.replace(run.settings.result, run.parts)
     if how then
-      local why = ("steps of more than %d bytes are left out of the result: %s"):format(most, redact(problem.message))
-      run.log:event("warning", "result.shortened", { error = why })
+      run:warn("result.shortened", ("steps of more than %d bytes are left out of the result: %s"):format(most, redact(problem.message)))
       return how
     end
   end
@@ -75,8 +71,7 @@ local function write_parts(run, parts)
     file.write(STDERR, { "cynode-sba: the result follows here: ", redact(problem.message), "\n" }, TIMEOUT)
     file.write(STDERR, parts, TIMEOUT)
   elseif how == "in_place" then
-    local why = redact(path) .. " was written in place, which is not atomic: no file beside it can take its place"
-    run.log:event("warning", "result.in_place", { error = why })
+    run:warn("result.in_place", redact(path) .. " was written in place, which is not atomic: no file beside it can take its place")
   end
   return how and true or false
 end

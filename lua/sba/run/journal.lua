@@ -180,9 +180,9 @@ local function log_truncated(run, event)
   if not (result.truncated or result.stdout_truncated or result.stderr_truncated) then return end
   local kept, limit = kept_bytes(result, entry), entries.limit(step, run.context)
   local of = result.size_bytes and (" of %d"):format(result.size_bytes) or ""
-  run.log:event("warning", "step.output_truncated", {
+  local words = "step %d (%s, %s): the output was cut to %d bytes%s (limit: %d)"
+  run:warn("step.output_truncated", words:format(event.index, step.id, step.type, kept, of, limit), {
     step = event.index, id = step.id, kept_bytes = kept, limit_bytes = limit, size_bytes = result.size_bytes,
-    error = ("step %d (%s, %s): the output was cut to %d bytes%s (limit: %d)"):format(event.index, step.id, step.type, kept, of, limit),
   })
 end
 
@@ -238,10 +238,10 @@ end
 tell["step.interrupted"] = function(run, event)
   local index, step, since = event.index, event.step, event.step.at
   run.journal:event("step.interrupted", { index = index - 1, id = step.id, type = step.type, since = since, output = step.output })
-  run.log:event("warning", "step.interrupted", {
+  local began, how = since and " at " .. since or "", run.steps and "it runs again" or "the model is told"
+  local message = ("step %d (%s, %s), which began%s, was interrupted; %s"):format(index, step.id, step.type, began, how)
+  run:warn("step.interrupted", message, {
     step = index, id = step.id, type = step.type, since = since,
-    error = ("step %d (%s, %s), which began%s, was interrupted; %s"):format(index, step.id, step.type, since and " at " .. since or "",
-      run.steps and "it runs again" or "the model is told"),
     output_tail = step.output and text.tail(step.output, run.log.view.TAIL),
   })
 end

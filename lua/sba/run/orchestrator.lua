@@ -68,9 +68,8 @@ local function log_end(run, report, code, failure, tries, seconds)
     return "delivered"
   end
   local outcome = failure.status and not failure.transient and "refused" or "undeliverable"
-  run.log:event("warning", "report.failed", {
+  run:warn("report.failed", ("the report %s was not delivered: %s"):format(report, failure.message), {
     report = report, outcome = outcome, status = failure.status, tries = tries,
-    error = ("the report %s was not delivered: %s"):format(report, failure.message),
   })
   return outcome
 end
@@ -96,8 +95,7 @@ function orchestrator.report_start(run)
   beginning.tries, beginning.left, beginning.failure = beginning.tries + 1, beginning.left - took, failure
   if code or not failure.transient or beginning.left <= 0 then return close_beginning(run, code) end
   if beginning.tries == 1 then
-    local message = failure.message .. "; it tries again before later steps"
-    run.log:event("warning", "report.retry", { report = "in_progress", error = message })
+    run:warn("report.retry", failure.message .. "; it tries again before later steps", { report = "in_progress" })
   end
 end
 
@@ -107,7 +105,7 @@ local function deliver(run, body)
     tries = number
     return send(run, body, until_when)
   end, function(problem, wait)
-    run.log:event("warning", "report.retry", { report = "completed", error = problem.message, seconds = wait })
+    run:warn("report.retry", problem.message, { report = "completed", seconds = wait })
   end)
   return code, failure, tries
 end
@@ -119,8 +117,8 @@ end
 function orchestrator.report_end(run, result)
   if run.past.reported then return end
   if not result then
-    return run.log:event("warning", "report.failed", {
-      report = "completed", outcome = "undeliverable", tries = 0, error = "the end is not reported because the result was not written",
+    return run:warn("report.failed", "the end is not reported because the result was not written", {
+      report = "completed", outcome = "undeliverable", tries = 0,
     })
   end
   if run.beginning then close_beginning(run) end
@@ -168,8 +166,7 @@ local function fetch_all(run, ids)
       found[#found + 1], room = skill, room - #skill.text
     else
       missing[#missing + 1] = id
-      local why = ("cannot fetch the skill %s: %s"):format(id, failure.message)
-      run.log:event("warning", "skill.missing", { skill_id = id, code = failure.code, error = why })
+      run:warn("skill.missing", ("cannot fetch the skill %s: %s"):format(id, failure.message), { skill_id = id, code = failure.code })
       if http.is_down(failure) then gateway = nil end
     end
   end
@@ -248,9 +245,8 @@ end
 local function log_failed(run, failure, path, count)
   local what = count and ("%d artifacts were not uploaded and stay on disk"):format(count)
     or ("the artifact %s was not uploaded and stays on disk"):format(path)
-  run.log:event("warning", "artifact.failed", {
+  run:warn("artifact.failed", ("%s: %s"):format(what, failure.message), {
     path = path, count = count, code = failure.code, tries = count and 0 or failure.tries or 1,
-    error = ("%s: %s"):format(what, failure.message),
   })
 end
 

@@ -145,6 +145,16 @@ function methods:perform(step) return on_demand.step().run(self, step) end
 ---See steps.check_all.
 function methods:perform_checks(...) return on_demand.step().check_all(self, ...) end
 
+---Logs a warning.
+---@param event string
+---@param message string
+---@param fields? table others of the event
+function methods:warn(event, message, fields)
+  fields = fields or {}
+  fields.error = message
+  self.log:event("warning", event, fields)
+end
+
 ---@param at number as interrupt.now
 function methods:set_deadline(at)
   self.deadline = at

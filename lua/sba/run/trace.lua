@@ -159,7 +159,7 @@ end
 function trace.new(run)
   local environment = run.environment
   local given, exporter, problem = parse(environment.TRACEPARENT) or {}, exporter_of(environment)
-  if problem then run.log:event("warning", "trace.failed", { error = problem }) end
+  if problem then run:warn("trace.failed", problem) end
   if given.sampled == false then exporter = nil end
   if not exporter and not given.value then return nil end
   local random <close> = assert(io.open("/dev/urandom", "rb"))
@@ -207,7 +207,7 @@ function trace:export(spent)
   local done, failure = retry.within(math.max(0, seconds), function(until_when)
     return orchestrator.post(run, "the trace collector", exporter.url, body, until_when, exporter.headers)
   end)
-  if not done then run.log:event("warning", "trace.failed", { error = "the trace was not delivered: " .. failure.message }) end
+  if not done then run:warn("trace.failed", "the trace was not delivered: " .. failure.message) end
 end
 
 return trace

@@ -74,7 +74,7 @@ function undo.recover(run)
   if found.committed then return end
   local words = done and "the files that it was changing are as they were before" or failure.message
   run.past.undone, run.past.left = words, failure and { index = found.index, message = words }
-  run.log:event("warning", done and "step.undone" or "step.not_undone", { step = found.index, error = words })
+  run:warn(done and "step.undone" or "step.not_undone", words, { step = found.index })
 end
 
 --- Removes a killed run's temporary files.
@@ -99,7 +99,7 @@ function undo.sweep(run)
   for _, root in ipairs { run.workspace, run.artifacts } do
     local removed, failure = sweep(root, past.job.started_wall // 1000, keep)
     if failure or removed > 0 then
-      run.log:event("warning", "workspace.swept", { removed = removed, error = failure and failure.message })
+      run:warn("workspace.swept", failure and failure.message, { removed = removed })
     end
   end
 end

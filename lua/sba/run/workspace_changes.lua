@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the job did to the workspace: `workspace_changes` of the result, and changes.patch among the artifacts, a git-style diff that makes
--- the final tree from the first.
+-- What the job did to the workspace: `workspace_changes` of the result, and changes.patch among the artifacts, a git-style diff.
 
 local array = require "sba.util.json".array
 local interrupt = require "native.interrupt"
@@ -20,16 +19,16 @@ local PATCH <const> = "changes.patch"
 local actions <const> = { "created", "modified", "deleted", "mode_changed", "type_changed" }
 
 local function warn(run, failure, what)
-  run.log:event("warning", "changes.failed", { code = failure.code, error = what .. ": " .. secret.redact(failure.message) })
+  run:warn("changes.failed", what .. ": " .. secret.redact(failure.message), { code = failure.code })
 end
 
---- The artifacts as a path of the workspace, where they lie in it: they are handed over apart.
+--- The artifacts as a path of the workspace, if they lie in it.
 local function artifacts_directory(run)
   local root, path = real_path(run.workspace:path()), run.artifacts and real_path(run.artifacts:path())
   return root and path and path:sub(1, #root + 1) == root .. "/" and path:sub(#root + 2) or nil
 end
 
----Remembers what the workspace is. Raises the job's failure when its time is up.
+---Remembers what the workspace is. Raises a failure when the job's time is up.
 ---@param run run
 function workspace_changes.begin(run)
   local failure
@@ -41,7 +40,7 @@ function workspace_changes.begin(run)
   warn(run, failure, "the workspace's changes cannot be reported")
 end
 
---- A name as git quotes it; and where a directory's name ends in a blank, because git cannot tell where such a name ends.
+--- A name as git quotes it, also if a directory's name ends in a blank: git cannot tell where that ends.
 local function quoted(prefix, path)
   local name = prefix .. path
   if not name:find '[%c"\\\128-\255]' and not name:find(" /", 1, true) then return name end
@@ -53,7 +52,7 @@ local function git_mode(side)
   return side.mode & 64 ~= 0 and "100755" or "100644"
 end
 
---- What is there now; nil and why it cannot be in the patch.
+--- Nil and why: it cannot be in the patch.
 local function content_after(run, change)
   if change.after.size_bytes > LARGEST_FILE then return nil, "too_large" end
   if change.after.type == "symlink" then
@@ -70,7 +69,7 @@ local function content_before(run, change)
   return run.snapshot:content(change.original), "unreadable"
 end
 
---- One section of the patch; before or after may be nil.
+--- before or after may be nil.
 local function section(path, before, after, old, new)
   local parts = { ("diff --git %s %s\n"):format(quoted("a/", path), quoted("b/", path)) }
   if not before then parts[2] = ("new file mode %s\n"):format(git_mode(after)) end
@@ -80,8 +79,7 @@ local function section(path, before, after, old, new)
   end
   local hunks = unified_diff.hunks(old, new)
   if hunks ~= "" then
-    -- A name with a blank ends at a tab.
-    local tab = path:find(" ", 1, true) and "\t" or ""
+    local tab = path:find(" ", 1, true) and "\t" or "" -- a name with a blank ends at one
     parts[#parts + 1] = ("--- %s%s\n"):format(before and quoted("a/", path) or "/dev/null", before and tab or "")
     parts[#parts + 1] = ("+++ %s%s\n"):format(after and quoted("b/", path) or "/dev/null", after and tab or "")
     parts[#parts + 1] = hunks
@@ -89,7 +87,7 @@ local function section(path, before, after, old, new)
   return #parts > 1 and table.concat(parts) or ""
 end
 
---- A change as the patch has it; nil and why it has not.
+--- The section of a change; nil and why there is none.
 local function patch_of(run, change)
   local before, after, path = change.before, change.after, change.path
   if change.action == "unreadable" or change.blocked then return nil, change.blocked and "blocked" or "unreadable" end
@@ -113,7 +111,6 @@ local function entry_of(change, left_out)
   }
 end
 
---- Writes changes.patch, if there is anything in it.
 local function write_patch(run, sections)
   if #sections == 0 or not run.artifacts then return nil end
   local written, failure = run.artifacts:write(PATCH, table.concat(sections), {})
@@ -121,7 +118,6 @@ local function write_patch(run, sections)
   warn(run, failure, "changes.patch cannot be written")
 end
 
---- The section of each change; and of the others why there is none.
 local function sections_of(run, changes)
   local parts, left_out, size = {}, {}, 0
   for i, change in ipairs(changes) do
@@ -132,12 +128,11 @@ local function sections_of(run, changes)
   return parts, left_out
 end
 
---- Calls a function with each directory above a path.
 local function each_above(path, call)
   for slash in path:gmatch "()/" do call(path:sub(1, slash - 1)) end
 end
 
---- Leaves out of the patch what lies below or above a path that it leaves out: whether there was any.
+--- Leaves out what lies below or above a path that is left out. Returns whether there was any.
 local function leave_out_neighbours(changes, left_out)
   local out, over, found = {}, {}, false
   for i in pairs(left_out) do
@@ -152,7 +147,7 @@ local function leave_out_neighbours(changes, left_out)
   return found
 end
 
---- The list, and the sections of the patch: deletions first, which make room.
+--- The list, and the sections of the patch. Deletions come first, they make room.
 local function report_of(run, changes)
   local report, deletions, others = { counts = {}, files = array {}, truncated = #changes > MOST_LISTED }, {}, {}
   for _, action in ipairs(actions) do report.counts[action] = 0 end
