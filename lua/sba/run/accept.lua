@@ -13,7 +13,6 @@ local interrupt = require "native.interrupt"
 local journal = require "sba.run.journal"
 local json = require "sba.util.json"
 local live = require "sba.run.live"
-local real_path = require "native.confine".real_path
 local secret = require "sba.util.secret"
 local text = require "native.text"
 local todo = require "sba.run.todo"
@@ -21,12 +20,9 @@ local workspace = require "native.workspace"
 
 local accept = {}
 
-local JOURNAL <const> = "journal.jsonl"
+local JOURNAL <const>, TODO <const> = "journal.jsonl", "todo.json"
 local ROOM <const> = 64 * 1024 -- bytes
 local LARGEST_RESULT <const> = 64 * 1024 * 1024 -- bytes
-
---- With a slash at its end.
-local function directory_of(path) return path:match "^.*/" or "./" end
 
 ---What ending.lua is told.
 ---@param run run
@@ -46,9 +42,10 @@ end
 --- Ends the job before it has begun.
 local function refuse(code, message) error { code = code, message = message } end
 
---- Reads the journal of an earlier run. If there is none, the job starts from the beginning. If that run succeeded (past.result), only its
---- result is written again.
-local function read_past(run, path)
+--- Reads the journal of an earlier run. Without one the job starts from the beginning. If that run succeeded (past.result), only its result
+--- is written again.
+local function read_past(run)
+  local path = run.result_directory .. JOURNAL
   local past, failure = run.on_demand.past().resume(path, {
     job_sha256 = run.job_sha256, steps = run.steps, checks = run.on_demand.step().checks(run.job.context),
     catalogue = run.catalogue,
@@ -104,19 +101,15 @@ local function write_job(run)
   })
 end
 
+--- Opens the workspace and confines commands to it. Returns whether what could not be kept apart can be helped.
 local function open_workspace(run)
-  local opened, failure = workspace.open(run.settings.workspace)
-  if not opened then
+  local failure, state, can_be_helped
+  run.workspace, failure = workspace.open(run.settings.workspace)
+  if not run.workspace then
     local words = "cannot use the workspace: %s; mount it, or name another directory with --workspace"
     refuse("environment_invalid", words:format(failure.message))
   end
-  run.workspace = opened
-end
-
---- Confines commands from here on. Returns whether what could not be kept apart can be helped.
-local function confine(run)
-  run.job_directory = run.result_directory and real_path(run.result_directory)
-  local state, failure, can_be_helped = confinement.begin(run)
+  state, failure, can_be_helped = confinement.begin(run)
   if not state then error(failure) end
   if state.partial or state.writes == "none" then run.lock:guard() end
   run.record.confinement = state
@@ -160,11 +153,10 @@ local function open_checkpoint(run)
 end
 
 --- The files of the runner are no part of the workspace, wherever they lie.
-local function own_files(run, directory)
-  if run.settings.job ~= "-" then file.own(run.settings.job) end
+local function own_files(settings, directory)
+  if settings.job ~= "-" then file.own(settings.job) end
   if not directory then return end
-  file.own(run.settings.result)
-  for _, name in ipairs { JOURNAL, "todo.json" } do file.own(directory .. name) end
+  for _, path in ipairs { settings.result, directory .. JOURNAL, directory .. TODO } do file.own(path) end
 end
 
 ---Locks the journal before anything is written. Raises `locked` where another runner works in its directory.
@@ -172,9 +164,9 @@ end
 ---@param create? boolean a job that is refused leaves none
 ---@return true
 function accept.lock(run, create)
-  if run.lock or run.settings.result == "-" then return true end
+  if run.lock or not run.result_directory then return true end
   local failure
-  run.lock, failure = journal.lock(directory_of(run.settings.result) .. JOURNAL, create == true)
+  run.lock, failure = journal.lock(run.result_directory .. JOURNAL, create == true)
   if not failure then return true end
   if failure.code == "locked" then error(failure) end
   if run.lock then
@@ -186,12 +178,10 @@ function accept.lock(run, create)
 end
 
 local function open_files(run)
-  local path, settings = run.settings.result, run.settings
-  local directory = path ~= "-" and directory_of(path) or nil
-  run.result_directory = directory
-  own_files(run, directory)
+  local settings, directory = run.settings, run.result_directory
+  own_files(settings, directory)
   accept.lock(run, true)
-  if settings.resume then read_past(run, directory .. JOURNAL) end
+  if settings.resume then read_past(run) end
   if settings.replay then read_recording(run) end -- it may be the journal, which is cut off next
   -- The old journal goes before the first result is written: no kill in between can make a resumed run take it for this one's.
   begin_journal(run)
@@ -205,7 +195,7 @@ local function open_files(run)
   if run.steps and run.past.job then run.on_demand.step().take_over(run) end
   open_checkpoint(run)
   if directory then
-    run.todo:keep(directory .. "todo.json", function(failure) warn(run, "todo.failed", failure, "the list is in the result only") end)
+    run.todo:keep(directory .. TODO, function(failure) warn(run, "todo.failed", failure, "the list is in the result only") end)
   end
 end
 
@@ -219,10 +209,7 @@ function accept.accept(run)
   artifacts.open(run) -- after the first result: it makes directories, and may not hide that the result's directory is missing
   run.accepted = true
   accept.keep(run)
-  local ok, more = pcall(function()
-    open_workspace(run)
-    return confine(run)
-  end)
+  local ok, more = pcall(open_workspace, run)
   if not run.past.job then write_job(run) end
   if not ok then error(more) end
   log_accepted(run, more)

@@ -165,6 +165,7 @@ function confinement.begin(run)
   local mode = run.settings.confine
   local abi = mode ~= "off" and confine.abi() or 0
   local kernel, partial = gaps_of(abi), array {}
+  run.job_directory = run.result_directory and confine.real_path(run.result_directory)
   if abi == 0 and mode == "require" then
     return refused "this kernel has no Landlock or the container forbids it; allow the landlock system calls, or set SBA_CONFINE=auto"
   end

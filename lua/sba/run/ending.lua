@@ -50,7 +50,7 @@ end
 
 --- An agent's todo items are in their file, which commands can write to.
 local function todo_items(run)
-  local directory = run.settings.result ~= "-" and (run.settings.result:match "^.*/" or "./")
+  local directory = run.result_directory
   local bytes = directory and not run.steps and file.read(directory .. "todo.json", LARGEST_LIST)
   local list = bytes and json.decode_own(bytes)
   local mistakes = list and select(2, schema_check.check(list, list_schema, { total = 0, limit = 1 }))

@@ -9,6 +9,7 @@
 ---@field catalogue table the step types
 ---@field record record
 ---@field log log
+---@field result_directory? string with a slash at its end; nil: the result goes to stdout
 ---@field status_url? string where status reports go
 ---@field trace? run.trace
 ---@field bytes? string the job file, until it is validated
@@ -20,8 +21,6 @@
 ---@field failure? failure of the job; set by finish where the end itself fails
 ---Set by accept:
 ---@field accepted? boolean the first result is written
----@field result_directory? string with a slash at its end; nil: the result goes to stdout
----@field job_directory? string the same without links, for messages about confinement
 ---@field past past empty without --resume
 ---@field recording? past with --replay
 ---@field lock? native.file.log the journal's file, or memory
@@ -31,6 +30,7 @@
 ---@field checkpoint? checkpoint of the interim results
 ---@field workspace? native.root
 ---@field context? sba.job_context
+---@field job_directory? string result_directory without links; set by confinement
 ---Set by artifacts:
 ---@field artifacts? native.root their directory
 ---@field artifacts_shared? integer permission bits that they get
@@ -211,9 +211,10 @@ function state.of(fields) return setmetatable(fields, methods) end
 ---@param environment table<string, string>
 ---@return run
 function state.new(settings, environment)
-  local job_id, task_id = environment.CYNODE_JOB_ID or "", environment.CYNODE_TASK_ID or ""
+  local job_id, task_id, result = environment.CYNODE_JOB_ID or "", environment.CYNODE_TASK_ID or "", settings.result
   local run = state.of {
     settings = settings, environment = environment, record = record.new(job_id, task_id),
+    result_directory = result ~= "-" and (result:match "^.*/" or "./") or nil,
     past = { size = 0, entries = {}, begun = {}, planned = {}, exchanges = {}, resumes = {}, asked = {} }, -- as past.new gives
     log = log.new {
       format = settings.log_format, environment = environment, follow = settings.follow, terminal = on_demand.terminal,
