@@ -1,52 +1,51 @@
 ---@meta
 -- SPDX-License-Identifier: Apache-2.0
--- What the author of a step type meets: LuaLS definitions of the table that a file in sba/steps returns, of what its `run` is given
--- and of what it returns. Never loaded; tests hold it to the catalogue and to what `run` really gets.
+-- For authors of step types: LuaLS definitions of the table that a file in sba/steps returns, of what its `run` is given and of what it
+-- returns. Never loaded; tests hold it to the catalogue and to what `run` really gets.
 
 ---@class sba.step
 ---@field name string the file's name without .lua: lower-case letters, digits and _
 ---@field summary string one sentence, for people and for the model
 ---@field arguments table JSON Schema of an object; what it refuses never reaches run
 ---@field result? table JSON Schema of what run returns
----@field check? fun(arguments: table): string?, string? what the schema cannot say: one line, and the argument it is about
----@field show? fun(result: table, arguments: table, limit: integer): string a result as a model reads it, default: its text. Of what is longer
----than limit (bytes) the model is shown the beginning and the end
+---@field check? fun(arguments: table): string?, string? a mistake that the schema cannot say, in one line, and its argument
+---@field show? fun(result: table, arguments: table, limit: integer): string a result as a model reads it, default: its text. Past limit
+---(bytes) the model is shown the beginning and the end
 ---@field for_model? false|sba.step.for_model false: not offered to models; nil: as summary and arguments say
----@field ticks? boolean true: run calls tick several times a second while it waits, so that the result file follows the job meanwhile
----@field brief? boolean true: run takes milliseconds. Where neither is set, the result file is brought up to date before run
----@field redacts? boolean true: what run returns, but for its message, holds no secrets, so that nobody looks for them again
----@field run fun(arguments: table, job_context: sba.job_context): table?, string|sba.step_failure|nil, boolean? the result and its text, or nil
----and the failure; and whether something is missing from the text
+---@field ticks? boolean run calls tick several times a second while it waits, so that the result file follows the job
+---@field brief? boolean run takes milliseconds. Where neither is set, the result file is brought up to date before run
+---@field redacts? boolean what run returns, but for its message, holds no secrets
+---@field run fun(arguments: table, job_context: sba.job_context): table?, string|sba.step_failure|nil, boolean? the result and its text, or
+---nil and the failure; and whether something is missing from the text
 
----What a model is shown instead of summary and arguments, and what it may write besides. Every argument is taken from it.
+---What a model is shown instead of summary and arguments. Every argument is taken from it.
 ---@class sba.step.for_model
 ---@field summary? string
----@field order? string[] the arguments that it is shown; default: all
----@field required? string[] of these; default: those of arguments
+---@field order? string[] arguments, default: all
+---@field required? string[] of these, default: those of arguments
 ---@field descriptions? table<string, string> of these
----@field hidden? boolean true: taken, and not shown
+---@field hidden? boolean taken, but not shown
 ---@field called? string[] other names that models have for the tool
----@field read? fun(arguments: table): table?, string? makes what a model may write an argument of the step, or says the mistake in one
----line; before arguments are checked
+---@field read? fun(arguments: table): table?, string? converts what a model may write, or says the mistake in one line; before the check
 
----What `run` is given beside its arguments, which are those of the job with the schema's defaults filled in.
+---What `run` is given beside the step's arguments, which have the schema's defaults filled in.
 ---@class sba.job_context
----@field workspace native.root every path goes through it, and none leaves it
----@field place fun(path: string): native.root?, string|native.failure, string? for paths that may name an artifact too: the root that the
----path is in (workspace, or artifacts directory), the path in it, and what goes before that path in a result; or nil and the failure
+---@field workspace native.root no path leaves it
+---@field place fun(path: string): native.root?, string|native.failure, string? for paths that may name an artifact too: workspace or
+---artifacts directory, the path in it, and its prefix in a result; or nil and the failure
 ---@field max_output_bytes integer a direct step whose result is larger fails with constraint_violation
 ---@field environment string[] "NAME=value": what a command gets
 ---@field shell? string the shell of a model's commands; nil: /bin/sh
 ---@field agent boolean a model asked for the step: cut and say so, rather than fail
 ---@field ask fun(request: table): table?, sba.step_failure? asks the job's model, see steps/ask_model.lua
----@field call_tool fun(tool: string, arguments: table, limits?: { whole: number?, idle: number? }): table?, sba.step_failure? asks the gateway, see steps/call_tool.lua
----@field commit fun(transaction: native.transaction, root?: native.root): true?, native.failure? commits it so that --resume undoes it
----if the runner dies; root: whose files it changes, default: the workspace
+---@field call_tool fun(tool: string, arguments: table, limits?: { whole: number?, idle: number? }): table?, sba.step_failure? asks the
+---gateway. limits: seconds for connecting and the call with all its tries; without progress
+---@field commit fun(transaction: sba.transaction): true?, native.failure? commits it so that --resume undoes it if the runner dies
 ---@field size_before_append fun(size?: integer): integer? journals the size of a file (nil: absent) before the step appends to it; gives
 ---that size, or the one from before an earlier run of this step that was killed
 ---@field tick fun(news?: string, missing?: integer) call it from time to time while you wait or work for long: logs and reports go out. news:
 --- bytes that the step says meanwhile; missing: how many before them are left out
----@field follow? boolean the log is to have everything that a step says, and nothing left out
+---@field follow? boolean the log is to have everything that a step says
 
 ---What `run` returns after nil. native.failure is one.
 ---@class sba.step_failure

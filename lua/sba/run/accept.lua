@@ -52,9 +52,7 @@ local function read_past(run)
   })
   interrupt.hold(false) -- what earlier runs did is read whole, also where a signal comes meanwhile
   if failure then refuse("schema_validation", "cannot resume: " .. failure.message) end
-  if not past then
-    return run:warn("journal.missing", secret.redact(path) .. " holds no job to resume; starting anew")
-  end
+  if not past then return run:warn("journal.missing", secret.redact(path) .. " holds no job to resume; starting anew") end
   if not run.lock then refuse("environment_invalid", "cannot resume: the journal cannot be written") end
   run.past = past
   run.record:continue(past.job.started_wall)

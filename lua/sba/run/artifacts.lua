@@ -168,9 +168,7 @@ function artifacts.close(run)
   local path = run.temporary_artifacts
   if not path then return end
   run.temporary_artifacts = nil
-  if run.upload_failed then
-    return warn(run, "some artifacts were not uploaded; all are kept in " .. path, { path = path })
-  end
+  if run.upload_failed then return warn(run, "some artifacts were not uploaded; all are kept in " .. path, { path = path }) end
   local ok, failure = file.remove_directory(path)
   if not ok then warn(run, failure.message, { code = failure.code }) end
 end

@@ -22,16 +22,10 @@ local function connect_for(run, model)
   return exchange.connect(run, model and { model } or wanted.allowed_models)
 end
 
---- With the skills, which are fetched once.
-local function context_of(run)
-  local context = run.job.context or NO_CONTEXT
-  if #context.skill_ids > 0 and not run.missing_skills then orchestrator.fetch_skills(run) end
-  return context
-end
-
 local function messages_of(run, session, request)
   local status = prompt.status(interrupt.remaining(), run.todo.items, exchange.scarce(run))
-  local context = context_of(run)
+  local context = run.job.context or NO_CONTEXT
+  if #context.skill_ids > 0 and not run.missing_skills then orchestrator.fetch_skills(run) end
   local more = { agents_md = prompt.agents_md_of(run, session.context_length), missing_skills = run.missing_skills }
   local system = prompt.question(run.job, context, more, request.system, status)
   local messages = { { role = "system", content = redact(system) }, { role = "user", content = redact(request.prompt) } }

@@ -141,9 +141,7 @@ local function set_rules(run, writable, hidden, gaps)
   return confine.set_rules(writable, {})
 end
 
-local function refused(why)
-  return nil, { code = "environment_invalid", message = "SBA_CONFINE=require, but " .. why }
-end
+local function refused(why) return nil, { code = "environment_invalid", message = "SBA_CONFINE=require, but " .. why } end
 
 --- How commands could write result and journal, and whether that is for want of a newer kernel.
 local function evidence_gap(writable, job_directory, abi)

@@ -136,9 +136,7 @@ local function leave_outside(run)
   run:disconnect()
 end
 
-local function status_of(run)
-  return run.written and failures.exit_status(code_of(run.fields)) or exit.UNWRITABLE
-end
+local function status_of(run) return run.written and failures.exit_status(code_of(run.fields)) or exit.UNWRITABLE end
 
 --- A stream counts as written before it is, so that nothing adds a second result to it.
 local function write_result(run)

@@ -51,9 +51,7 @@ function orchestrator.post(run, who, to, body, until_when, headers)
   return code
 end
 
-local function send(run, body, until_when)
-  return orchestrator.post(run, "the status server", run.status_url, body, until_when)
-end
+local function send(run, body, until_when) return orchestrator.post(run, "the status server", run.status_url, body, until_when) end
 
 local function body_of(run, what)
   return json.encode({ status = what, job_id = run.record.job_id, task_id = run.record.task_id }, body_schema)

@@ -150,9 +150,7 @@ apply["step.finished"] = function(self, event, size, at)
   self.entries[index] = { part = part, size = length, entry = entry }
 end
 
-apply["model.session"] = function(self, event)
-  self.session, event.tools = event, event.tools or {}
-end
+apply["model.session"] = function(self, event) self.session, event.tools = event, event.tools or {} end
 
 apply["model.exchange"] = function(self, event)
   secret.clean(event, schemas["model.exchange"])

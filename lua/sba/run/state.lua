@@ -98,45 +98,40 @@ local function children_environment(self)
   return list
 end
 
---- A step that runs again appends to the file as it was before the first time.
-local function size_before_append(self, size)
-  local index, known = self.record.count + 1, self.past.append
-  if known and known.index == index then return known.size end
-  self:emit("step.append", { index = index - 1, size = size })
-  return size
-end
-
-local function call_tool(self, tool, arguments, limits)
-  limits = { until_when = limits and limits.whole and interrupt.now() + limits.whole, idle = limits and limits.idle }
-  local gateway, failure = self:connect(false, limits)
-  if not gateway then return nil, failure end
-  return gateway:call(tool, arguments, limits)
-end
-
-local function tick(self, news, missing)
-  if news then self.live:said(news, missing) end
-  self.live:tick()
-  self.log.view:tick()
-  self.todo.checkpoint:tick()
-  self.checkpoint:tick()
-end
-
 ---@return sba.job_context
 function methods:step_context()
   local ask
-  return {
+  local context = {
     workspace = self.workspace, environment = children_environment(self), agent = not self.steps, follow = self.log.follow or nil,
     max_output_bytes = self.job.constraints.max_output_bytes,
-    place = function(path) return artifacts.place(self, path) end,
-    ask = function(question)
-      ask = ask or on_demand.ask()(self)
-      return ask(question)
-    end,
-    call_tool = function(...) return call_tool(self, ...) end,
-    commit = function(change) return on_demand.undo().commit(self, change) end,
-    size_before_append = function(size) return size_before_append(self, size) end,
-    tick = function(news, missing) tick(self, news, missing) end,
   }
+  function context.place(path) return artifacts.place(self, path) end
+  function context.commit(change) return on_demand.undo().commit(self, change) end
+  function context.ask(question)
+    ask = ask or on_demand.ask()(self)
+    return ask(question)
+  end
+  function context.call_tool(tool, arguments, limits)
+    limits = { until_when = limits and limits.whole and interrupt.now() + limits.whole, idle = limits and limits.idle }
+    local gateway, failure = self:connect(false, limits)
+    if not gateway then return nil, failure end
+    return gateway:call(tool, arguments, limits)
+  end
+  -- A step that runs again appends to the file as it was before the first time.
+  function context.size_before_append(size)
+    local index, known = self.record.count + 1, self.past.append
+    if known and known.index == index then return known.size end
+    self:emit("step.append", { index = index - 1, size = size })
+    return size
+  end
+  function context.tick(news, missing)
+    if news then self.live:said(news, missing) end
+    self.live:tick()
+    self.log.view:tick()
+    self.todo.checkpoint:tick()
+    self.checkpoint:tick()
+  end
+  return context
 end
 
 ---See steps.run.

@@ -56,22 +56,15 @@ local function judge(run, step, entry, failure)
   if entry.error_code == "step_failed" and step.type == "run_command" then judge_command(run, step, entry, failure) end
 end
 
---- The paths of a step's error are those in the workspace: whether that itself cannot be entered.
-local function closed_workspace(run)
-  local _, problem = run.workspace:stat "."
-  return problem and problem.code == "permission_denied"
-    and ("the workspace %s cannot be entered: Permission denied"):format(secret.redact(run.workspace:path()))
-end
-
---- Says what a step was denied.
-local function explain_denial(run, step, entry)
-  local reason
-  if step.type ~= "run_command" then
-    reason = entry.error_code == "permission_denied" and closed_workspace(run)
-  elseif entry.error_code == "step_failed" then
-    reason = confinement.explain(run, entry.output or "")
+--- What a step was denied: a file step the workspace itself, as the paths of its error are those in it; a command what it may not write.
+local function denied(run, step, entry)
+  if step.type == "run_command" then
+    return entry.error_code == "step_failed" and confinement.explain(run, entry.output or "")
+  elseif entry.error_code == "permission_denied" then
+    local _, problem = run.workspace:stat "."
+    return problem and problem.code == "permission_denied"
+      and ("the workspace %s cannot be entered: Permission denied"):format(secret.redact(run.workspace:path()))
   end
-  if reason then entry.error = entry.error .. "; " .. reason end
 end
 
 local function execute(run, index, step, module)
@@ -80,8 +73,8 @@ local function execute(run, index, step, module)
   local entry, failure = entries.make(module, limit, xpcall(module.run, failures.traced, step.arguments, run.context))
   if failure then
     judge(run, step, entry, failure)
-    explain_denial(run, step, entry)
-    local left = run.past.left
+    local left, reason = run.past.left, denied(run, step, entry)
+    if reason then entry.error = entry.error .. "; " .. reason end
     if left and left.index == index then
       entry.error = ("%s; an earlier run was ended during this step: %s"):format(entry.error, left.message)
     end

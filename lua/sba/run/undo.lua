@@ -17,9 +17,7 @@ local function written(name)
   return (name:gsub("[\x80-\xff]", function(byte) return ("%%%02X"):format(byte:byte()) end))
 end
 
-local function read(name)
-  return (name:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))
-end
+local function read(name) return (name:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end)) end
 
 local function with_names(list, convert)
   local copies = array {}
@@ -98,9 +96,7 @@ function undo.sweep(run)
   for name in pairs(past.planned) do keep[read(name)] = true end
   for _, root in ipairs { run.workspace, run.artifacts } do
     local removed, failure = sweep(root, past.job.started_wall // 1000, keep)
-    if failure or removed > 0 then
-      run:warn("workspace.swept", failure and failure.message, { removed = removed })
-    end
+    if failure or removed > 0 then run:warn("workspace.swept", failure and failure.message, { removed = removed }) end
   end
 end
 
