@@ -187,14 +187,22 @@ function about.validate(settings, environment)
   return status
 end
 
+--- How a shell is told what may follow an option: one of its values, a file, or anything.
+local function follows(option, one_of, file_name, anything)
+  if option.values then return one_of:format(table.concat(option.values, " ")) end
+  return option.takes_file and file_name or option.value and anything or ""
+end
+
 local completions = {}
 
 function completions.bash()
   local names, cases = {}, {}
   for i, option in ipairs(cli.options) do
-    local values = option.values and '-W "' .. table.concat(option.values, " ") .. '"' or option.takes_file and "-f"
+    local values = follows(option, '-W "%s"', "-f")
     names[i] = "--" .. option.name
-    if values then cases[#cases + 1] = ('        --%s) COMPREPLY=($(compgen %s -- "$2")); return ;;\n'):format(option.name, values) end
+    if values ~= "" then
+      cases[#cases + 1] = ('        --%s) COMPREPLY=($(compgen %s -- "$2")); return ;;\n'):format(option.name, values)
+    end
   end
   return ([[
 # bash completion of cynode-sba
@@ -210,9 +218,8 @@ end
 function completions.fish()
   local lines = { "# fish completion of cynode-sba\n", "complete -c cynode-sba -F\n" }
   for _, option in ipairs(cli.options) do
-    local what = option.values and (" -x -a '%s'"):format(table.concat(option.values, " "))
-      or option.takes_file and " -r -F" or option.value and " -x" or ""
-    lines[#lines + 1] = ("complete -c cynode-sba -l %s%s -d '%s'\n"):format(option.name, what, (option.summary:gsub("'", "\\'")))
+    local what, summary = follows(option, " -x -a '%s'", " -r -F", " -x"), option.summary:gsub("'", "\\'")
+    lines[#lines + 1] = ("complete -c cynode-sba -l %s%s -d '%s'\n"):format(option.name, what, summary)
   end
   return table.concat(lines)
 end
@@ -220,8 +227,7 @@ end
 function completions.zsh()
   local lines = {}
   for i, option in ipairs(cli.options) do
-    local what = option.values and (":value:(%s)"):format(table.concat(option.values, " "))
-      or option.takes_file and ":file:_files" or option.value and ":value:" or ""
+    local what = follows(option, ":value:(%s)", ":file:_files", ":value:")
     local summary = option.summary:gsub("'", "'\\''"):gsub("[%[%]:]", "\\%0")
     lines[i] = ("    '%s--%s[%s]%s' \\\n"):format(option.is_list and not option.is_mode and "*" or "", option.name, summary, what)
   end

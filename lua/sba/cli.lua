@@ -79,11 +79,10 @@ end
 --- Takes the values of an option at argv[i]: of a mode those that follow it, else the next argument, whatever it looks like. Returns the
 --- index of the last argument used.
 local function take_values(given, argv, i, option, value)
-  local name, values, next_value = option.name, { value }, argv[i + 1]
-  while next_value and (#values == 0 or option.is_mode and option.is_list)
-    and (not option.is_mode or next_value == "-" or next_value:sub(1, 1) ~= "-") do
+  local name, values, most = option.name, { value }, option.is_mode and option.is_list and math.huge or 1
+  while #values < most and argv[i + 1] and not (option.is_mode and argv[i + 1]:find "^%-.") do
     i = i + 1
-    values[#values + 1], next_value = next_value, argv[i + 1]
+    values[#values + 1] = argv[i]
   end
   if values[1] == "" or not values[1] and option.value:sub(1, 1) ~= "[" then
     return nil, ("--%s requires a value: --%s %s"):format(name, name, option.value)
@@ -94,8 +93,11 @@ local function take_values(given, argv, i, option, value)
   end
   if option.is_mode then
     given.values = values
+  elseif option.is_list then
+    given[name] = given[name] or {}
+    table.insert(given[name], values[1])
   else
-    given[name] = option.is_list and table.move(values, 1, 1, #(given[name] or {}) + 1, given[name] or {}) or values[1]
+    given[name] = values[1]
   end
   return i
 end
