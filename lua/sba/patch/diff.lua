@@ -24,7 +24,8 @@ local blank = P "\r" ^ -1 * newline
 local blanks = (S " \t" ^ 0 * blank) ^ 0 -- lines
 local names = "--- " * rest * "+++ "
 local signature = P "--" * P " " ^ -1 * P "\r" ^ -1 * (newline * -S " +-@\\" + -1) -- of a mail
-local binary = (P "GIT binary patch" + "Binary files " * (1 - (newline + " differ" * line_end)) ^ 1 * " differ") * line_end
+local binary = P "GIT binary patch" * P "\r" ^ 0 * line_end
+  + "Binary files " * (1 - (newline + " differ" * line_end)) ^ 1 * " differ" * line_end
 local separator = P "diff " + "Index: " + "====" + "From " + "commit " + "Only in " + "```" + "Property changes on" + "*** End Patch"
   + binary + names + signature + -1
 local marked = S " +" + P "-" - names - signature

@@ -205,12 +205,12 @@ local function clear_up(root, changes)
 end
 
 --- Makes a call that neither the deadline nor a signal interrupts.
-local function whole(call, ...)
+local function whole(call, root, changes)
   local held = interrupt.hold(true)
-  local results = table.pack(pcall(call, ...))
+  local ok, result, failure = pcall(call, root, changes)
   interrupt.hold(held)
-  if not results[1] then error(results[2], 0) end
-  return table.unpack(results, 2, results.n)
+  if not ok then error(result, 0) end
+  return result, failure
 end
 
 local function make_all(root, changes)

@@ -65,7 +65,6 @@ return {
   },
   for_model = {
     hidden = true, -- replace_in_file and write_file go wrong less often
-    summary = "Change files by a unified diff: all of it, or nothing.",
     order = { "diff" },
     called = { "apply_patch", "apply_diff", "patch", "git_apply" },
   },

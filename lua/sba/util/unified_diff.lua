@@ -61,12 +61,7 @@ local function find_same(old, new, head, tail, same)
   end
 end
 
----@class unified_diff.edit
----@field mark " "|"-"|"+"
----@field line string
-
---- Every line of both texts in order, removed before added.
----@return unified_diff.edit[]
+--- Every line of both texts with its mark, " ", "-" or "+", in order, removed before added.
 local function edits_of(old, new)
   local head, tail = common_ends(old, new)
   local same, edits, j = {}, {}, 1
