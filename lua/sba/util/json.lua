@@ -23,10 +23,9 @@ local array_mark <const>, long_number_mark <const> = cjson.array_mt, cjson.long_
 local codec = cjson.new()
 codec.encode_max_depth(WRITTEN_DEPTH)
 
----Marks a table as an array.
 ---@generic T: table
 ---@param list T
----@return T
+---@return T list marked as an array
 function json.array(list) return setmetatable(list, array_mark) end
 
 ---@param value any decoded
@@ -54,10 +53,9 @@ end
 ---@return table an empty one in place of what is none
 function json.table_of(value) return type(value) == "table" and value or {} end
 
----A copy of a decoded value, with its marks.
 ---@generic T
----@param value T
----@return T
+---@param value T decoded
+---@return T copy with its marks
 function json.copy(value)
   if type(value) ~= "table" then return value end
   local result = setmetatable({}, getmetatable(value))
@@ -77,11 +75,10 @@ local function found(bytes, offset)
   return "'" .. bytes:match("^" .. utf8.charpattern, at) .. "'" -- bounded: one character
 end
 
----Line and column (in characters) of a place, from 1.
 ---@param bytes string
 ---@param offset integer from 0
----@param known? { offset: integer, line: integer, column: integer } of an earlier place, to count on from
----@return integer line, integer column
+---@param known? { offset: integer, line: integer, column: integer } an earlier place, to count on from
+---@return integer line, integer column in characters; from 1
 function json.place(bytes, offset, known)
   if not known or known.offset > offset then known = { offset = 0, line = 1, column = 1 } end
   local lines, characters = text.distance(bytes, known.offset, offset)
@@ -169,13 +166,11 @@ function json.decode(bytes, limits)
   return nil, failure_at(bytes, read_message(bytes, value, depth, most))
 end
 
----Decodes JSON that the runner has written: a result, or a line of a journal.
----@param bytes string
+---@param bytes string that the runner has written: a result, or a line of a journal
 ---@return any value, sba.json.failure? failure as of decode
 function json.decode_own(bytes) return json.decode(bytes, { size = #bytes, depth = OWN_DEPTH, values = OWN_VALUES }) end
 
----Decodes JSON of a server or a model, of any size. Bytes that are not UTF-8 become U+FFFD.
----@param bytes string
+---@param bytes string of a server or a model, of any size; what is not UTF-8 becomes U+FFFD
 ---@return any value, sba.json.failure? failure as of decode
 function json.decode_repaired(bytes)
   local value, failure = json.decode(bytes, { size = #bytes })

@@ -20,13 +20,11 @@ local MAX_TOKEN <const> = 256 -- bytes
 
 local none <const> = {}
 
----@class sba.schema.error
----@field pointer string RFC 6901
----@field message string one line
+---@class sba.schema.error: { pointer: string, message: string } a pointer of RFC 6901, and one line
 
 ---@class sba.schema.errors list of at most 100
----@field total integer how many were found
----@field limit? integer how many are looked for; default 1,000
+---@field total integer that were found
+---@field limit? integer that are looked for; default 1,000
 
 ---@param errors sba.schema.errors
 ---@return boolean
@@ -261,9 +259,9 @@ function visit(walk, depth, value, wanted)
   return wanted.type == "integer" and math.tointeger(value) or value
 end
 
----Checks a decoded value and puts it into its final form, in place: names for aliases, integers for whole floats, defaults for
----what is absent, nothing for null. A value with mistakes may be changed in part.
----@param value any
+---Checks a value and puts it into its final form, in place: names for aliases, integers for whole floats, defaults for what is absent,
+---nothing for null. One with mistakes may be changed in part.
+---@param value any decoded
 ---@param wanted table a schema
 ---@param errors? sba.schema.errors to add to
 ---@param pointer? string of the value, default ""

@@ -26,10 +26,9 @@ local otlp_variables <const> = { "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPO
 
 local function is_own_url(name) return own_urls[name] or name:find("^ORCHESTRATOR_") ~= nil end
 
----The first of several variables that is set and not empty.
 ---@param environment table<string, string>
 ---@param names string[]
----@return string? value, string? name
+---@return string? value, string? name the first that is set and not empty
 function secret.first_set(environment, names)
   for _, name in ipairs(names) do
     local value = environment[name]
@@ -107,8 +106,8 @@ local function take_headers(value)
   end
 end
 
----Takes the secrets of the environment, once, before anything is logged. Token and key leave the table; they and the runner's own URLs
----leave the process's environment too, which children could read in /proc. Blanks around those URLs go.
+---Takes the secrets, once, before anything is logged. Token and key leave the table; they and the runner's own URLs leave the process's
+---environment too, which children could read in /proc. Blanks around those URLs go.
 ---@param environment table<string, string>
 ---@return string[] warnings for the log, one sentence each
 function secret.take(environment)
@@ -194,8 +193,7 @@ local function clean(value, schema)
   return value
 end
 
----Redacts a value from outside, tables in place. Where a schema describes an object, its keys, enumerations and ids are ours and stay;
----elsewhere keys are redacted too.
+---Redacts a value from outside, tables in place. Of an object that a schema describes, keys, enumerations and ids are ours and stay.
 ---@generic T
 ---@param value T
 ---@param schema? table

@@ -21,9 +21,9 @@ local names <const> = { success = "ok", failure = "FAILED", timeout = "TIMEOUT",
 local colours <const> = { success = "32", failure = "31", timeout = "31", skipped = "2", warning = "33", error = "31" }
 
 ---@param write fun(bytes: string)
----@param columns? integer of the terminal; nil: no terminal
+---@param columns? integer nil: no terminal
 ---@param environment table<string, string>
----@param follow? boolean all output is shown
+---@param follow? boolean show all output
 function terminal.new(write, columns, environment, follow)
   local has_colours = columns and (environment.TERM or "dumb") ~= "dumb" and (environment.NO_COLOR or "") == ""
   return setmetatable({ write = write, follow = follow, rest = "", colour = has_colours, marks = columns and signs or names }, terminal)

@@ -159,8 +159,7 @@ end
 
 ---@param name string that is not among names
 ---@param names any[] what is not a string is ignored
----@return string? one that is the same but for case and underscores, or at most two letters away, or the only one that begins with it and
----goes on after an underscore (timeout, timeout_seconds)
+---@return string? near the same but for case and underscores, at most two letters away, or the only one that begins so (timeout_seconds)
 function words.near(name, names)
   if #name > 64 then return nil end
   local plain, best, best_distance = words.plain(name), nil, math.min(2, #name // 2) + 1
