@@ -53,7 +53,7 @@ function artifacts.open(run)
   run.artifacts_shared = not run.temporary_artifacts and shared_bits(path) or 0
 end
 
---- What follows the name in a path that begins with it, without slashes.
+--- What follows a path's first part, if that is the name.
 local function below(path, name)
   local rest = path:sub(1, #name) == name and path:sub(#name + 1)
   return rest and (rest == "" or rest:sub(1, 1) == "/") and rest:match "^/*(.*)$" or nil
@@ -154,9 +154,8 @@ function artifacts.list(run, seconds)
   run.record.artifacts = files
 end
 
----Whether there may be artifacts.
 ---@param run run
----@return boolean
+---@return boolean there may be some
 function artifacts.any(run)
   local entries = not run.artifacts and {} or listing(run.artifacts, ".", 1)
   return not entries or #entries > 0

@@ -36,15 +36,9 @@ local function messages_of(run, session, request)
   return messages
 end
 
----@class run.question
----@field prompt string
----@field system? string instructions of the step
----@field model? string one of the allowed
----@field json_schema? table
----@field earlier? { answer: string, mistake: string } that cannot be used
-
 ---@param run run
----@return fun(question: run.question): table?, table? reply with `model`; or a failure
+---@return fun(question: { prompt: string, system?: string, model?: string, json_schema?: table, earlier?: table }): table?, table? asks;
+---system: instructions of the step; earlier: an answer that cannot be used, and the mistake in it. The reply has `model`
 return function(run)
   local sessions = {}
   return function(request)

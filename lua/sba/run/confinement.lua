@@ -18,12 +18,6 @@ local STEPS_WITHOUT_COMMANDS <const> = {
 }
 local MOST_READ <const> = 8 * 1024 -- bytes of a command's output, from its end
 
----@class confinement the result's `confinement`
----@field writes "landlock"|"none"
----@field abi? integer version of the kernel's Landlock
----@field writable? string[] where commands may write, without links
----@field partial? string[] what could not be kept apart, and why
-
 --- The first of the directories that is the path or holds it.
 local function holder(directories, path)
   for _, directory in ipairs(directories) do
@@ -156,7 +150,7 @@ end
 
 ---Confines every command from now on.
 ---@param run run
----@return confinement?
+---@return table? confinement as the result has it
 ---@return native.failure? failure with SBA_CONFINE=require: the kernel cannot, or commands could write result and journal
 ---@return boolean? can_be_helped whoever starts the runner can change what is `partial`
 function confinement.begin(run)

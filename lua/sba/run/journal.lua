@@ -169,16 +169,11 @@ local function add(run, texts, status, check)
   end
 end
 
---- The bytes of an output that was cut.
-local function kept_bytes(result, entry)
-  if result.stdout then return #result.stdout + #result.stderr end
-  return #(result.content or entry.output or "")
-end
-
 local function log_truncated(run, event)
   local entry, step, result = event.entry, event.step, event.entry.result or none
   if not (result.truncated or result.stdout_truncated or result.stderr_truncated) then return end
-  local kept, limit = kept_bytes(result, entry), entries.limit(step, run.context)
+  local kept = result.stdout and #result.stdout + #result.stderr or #(result.content or entry.output or "")
+  local limit = entries.limit(step, run.context)
   local of = result.size_bytes and (" of %d"):format(result.size_bytes) or ""
   local words = "step %d (%s, %s): the output was cut to %d bytes%s (limit: %d)"
   run:warn("step.output_truncated", words:format(event.index, step.id, step.type, kept, of, limit), {

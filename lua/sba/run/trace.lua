@@ -24,7 +24,7 @@ local INTERNAL <const>, CLIENT <const>, OK <const>, ERROR <const> = 1, 3, 1, 2 -
 --- Nil if a header cannot carry it.
 local function of_header(value) return value and value:find "^[\x20-\x7E]+$" and value or nil end
 
---- The parts of a traceparent.
+--- Reads a traceparent.
 local function parse(value)
   local trace_id, parent, flags = (value or ""):match "^00%-([%da-f]+)%-([%da-f]+)%-([%da-f][%da-f])$"
   if not trace_id or #trace_id ~= 32 or #parent ~= 16 or trace_id:find "^0+$" or parent:find "^0+$" then return nil end
@@ -179,8 +179,10 @@ local function close_all(self)
   local failed = type(fields.failure_code) == "string" and fields.failure_code or nil
   close(self, "request", "the request failed", {})
   close(self, "step", "the step was cut off", {})
-  if not run.steps then describe(self.job, { agent = "cynode-sba", operation = "invoke_agent" }) end
-  if not run.steps then self.job.name = "invoke_agent cynode-sba" end
+  if not run.steps then
+    describe(self.job, { agent = "cynode-sba", operation = "invoke_agent" })
+    self.job.name = "invoke_agent cynode-sba"
+  end
   close(self, "job", failed and ("%s: %s"):format(failed, fields.failure_message), {
     job_id = run.record.job_id, task_id = run.record.task_id, job_status = fields.status, error_code = failed,
   })
