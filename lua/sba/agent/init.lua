@@ -21,7 +21,6 @@ local agent = {}
 local ROOMY <const> = 32768 -- tokens of context, from which the model may begin a todo list
 local LEAST_SHOWN <const> = 64 -- tokens of an answer
 local RECORDED_CONTEXT <const> = 32768 -- tokens, where a recording does not say
-local GARBAGE <const> = 120 -- per cent of what is in use, at which memory is collected
 
 ---@class agent.state what the turns of a job share; set here, or where it says so
 ---@field run run
@@ -203,9 +202,6 @@ end
 ---@param run run
 ---@return failure? failure the job's
 function agent.run(run)
-  -- A turn makes large strings and few objects: going over them often costs little. The host's credit ends here.
-  collectgarbage("incremental", GARBAGE)
-  collectgarbage "step"
   local session, failure = connect(run)
   if not session then return failure end
   local has_todo = #run.todo.items > 0 or session.context_length >= ROOMY
