@@ -11,7 +11,6 @@ local record = {}
 record.__index = record
 
 local INTERRUPTED <const> = "the runner was ended before the job was over; the result has the work done so far"
-local PROTOCOL_VERSION <const> = "1.0"
 
 ---@class failure
 ---@field code string
@@ -21,8 +20,8 @@ local PROTOCOL_VERSION <const> = "1.0"
 ---@field steps (string|integer)[] the entries as parts of a text: of each the offset and size of its span in the journal, or its JSON
 ---@field count integer entries
 ---@field from? native.file.log the journal
----@field succeeded integer steps that did, checks left out
----@field outcomes table<string, integer> how many steps have each status, checks among them
+---@field succeeded integer steps, without checks
+---@field outcomes table<string, integer> steps by status, with checks
 ---@field artifacts table[]
 ---@field running? fun(): table? the step that runs, for the result of a job that is not over
 ---@field todo? { summary: fun(self): table }
@@ -32,7 +31,7 @@ local PROTOCOL_VERSION <const> = "1.0"
 ---@return record
 function record.new(job_id, task_id)
   return setmetatable({
-    protocol_version = PROTOCOL_VERSION, job_id = job_id, task_id = task_id,
+    protocol_version = "1.0", job_id = job_id, task_id = task_id,
     began = interrupt.now(), started_wall = interrupt.wall(),
     steps = {}, count = 0, succeeded = 0, outcomes = {}, artifacts = json.array {}, confinement = { writes = "none" },
   }, record)
@@ -123,7 +122,8 @@ local function status_of(failure)
   return failure.code == "timeout" and "timeout" or "failure"
 end
 
-function record:duration_ms(now)
+--- now: as interrupt.wall. The monotonic clock counts nothing of an earlier run.
+local function duration_ms(self, now)
   if self.continued then return math.max(0, now - self.started_wall) end
   return math.floor((interrupt.now() - self.began) * 1000 + 0.5)
 end
@@ -141,7 +141,7 @@ function record:fields(failure)
   return {
     protocol_version = self.protocol_version, job_id = self.job_id, task_id = self.task_id, status = status_of(failure),
     started_at = interrupt.timestamp(self.started_wall), finished_at = interrupt.timestamp(now),
-    duration_ms = self:duration_ms(now), artifacts = self.artifacts,
+    duration_ms = duration_ms(self, now), artifacts = self.artifacts,
     todo = self.todo and self.todo:summary() or { total = 0, done = 0, items = json.array {} },
     resource_usage = process.usage(),
     final_answer = self.final_answer, inference_used = self.inference ~= nil and self.inference.requests > 0,

@@ -4,20 +4,15 @@
 local json = require "sba.util.json"
 local object = require "sba.util.schema_check".object
 
-local function is(kind)
-  return function(description) return { type = kind, description = description } end
-end
-
-local text, flag = is "string", is "boolean"
+local function text(description) return { type = "string", description = description } end
+local function flag(description) return { type = "boolean", description = description } end
 local function count(description) return { type = "integer", minimum = 0, description = description } end
 local function list(items, description) return { type = "array", items = items, description = description } end
 
 local time = { type = "string", printed = { format = "date-time" }, description = "RFC 3339 in UTC with milliseconds." }
 local text_or_null = { type = { "string", "null" } }
-local check = {
-  type = "integer", minimum = 1,
-  description = "The step is the runner's own check of this acceptance criterion, counted from 1; else absent.",
-}
+local check = count "The step is the runner's own check of this acceptance criterion, counted from 1; else absent."
+check.minimum = 1
 
 local step = object {
   "index!", count "Place in the job's steps, from 0.",
@@ -36,11 +31,7 @@ local step = object {
 }
 
 local running_step = object({
-  "index!", count(),
-  "id!", text(),
-  "type!", text(),
-  "check", check,
-  "started_at!", time,
+  "index!", count(), "id!", text(), "type!", text(), "check", check, "started_at!", time,
   "output", text "The last of what it had printed by then, at most 4 KiB.",
   "output_truncated", flag "True where there was more before it; else absent.",
 }, { description = "The step that ran when this was written; only in the result of a job that is not over." })
@@ -56,19 +47,12 @@ local artifact = object {
 }
 
 local todo_item = object {
-  "id!", text(),
-  "title!", text(),
-  "source!", { enum = { "requirement", "acceptance_criterion", "step", "agent" } },
-  "parent!", text_or_null,
-  "status!", { enum = { "pending", "in_progress", "done", "dropped" } },
-  "note!", text_or_null,
+  "id!", text(), "title!", text(), "source!", { enum = { "requirement", "acceptance_criterion", "step", "agent" } },
+  "parent!", text_or_null, "status!", { enum = { "pending", "in_progress", "done", "dropped" } }, "note!", text_or_null,
 }
 
 local inference = object {
-  "model!", text(),
-  "requests!", count(),
-  "prompt_tokens!", count(),
-  "completion_tokens!", count(),
+  "model!", text(), "requests!", count(), "prompt_tokens!", count(), "completion_tokens!", count(),
   "duration_ms!", count "Of all requests together.",
 }
 
@@ -90,10 +74,8 @@ local confinement = object({
 }, { description = "What the kernel kept commands from." })
 
 local changed_file = object {
-  "path!", text(),
-  "action!", { enum = { "created", "modified", "deleted", "mode_changed", "type_changed", "unreadable" } },
-  "size_bytes_before", count(),
-  "size_bytes", count(),
+  "path!", text(), "action!", { enum = { "created", "modified", "deleted", "mode_changed", "type_changed", "unreadable" } },
+  "size_bytes_before", count(), "size_bytes", count(),
   "left_out", {
     enum = { "binary", "too_large", "original_not_kept", "patch_too_large", "unreadable", "blocked", "no_time" },
     description = "Why the patch does not have this change.",
@@ -111,26 +93,17 @@ local workspace_changes = object({
 }, { description = "What the job did to the files of the workspace; where it was asked for." })
 
 return object({
-  "protocol_version!", text(),
-  "job_id!", text(),
-  "task_id!", text(),
+  "protocol_version!", text(), "job_id!", text(), "task_id!", text(),
   "status!", { enum = { "success", "failure", "timeout" } },
-  "started_at!", time,
-  "finished_at!", time,
-  "duration_ms!", count(),
-  "steps!", list(step),
-  "running_step", running_step,
-  "artifacts!", list(artifact),
+  "started_at!", time, "finished_at!", time, "duration_ms!", count(),
+  "steps!", list(step), "running_step", running_step, "artifacts!", list(artifact),
   "todo!", object { "total!", count(), "done!", count(), "items!", list(todo_item) },
   "resource_usage!", object({ "cpu_time_ms!", count(), "max_rss_bytes!", count() }, {
     description = "Of the runner and every process of the job that was waited for.",
   }),
   "final_answer", text "What the model said at the end.",
-  "inference_used!", flag(),
-  "inference", inference,
-  "acceptance", list(criterion),
-  "confinement!", confinement,
-  "workspace_changes", workspace_changes,
+  "inference_used!", flag(), "inference", inference,
+  "acceptance", list(criterion), "confinement!", confinement, "workspace_changes", workspace_changes,
   "failure_code!", {
     enum = {
       json.null, "schema_validation", "ext_net_required", "step_failed", "timeout", "constraint_violation", "cancelled", "interrupted",
