@@ -17,9 +17,9 @@ local repl = {}
 
 local stdout, stderr = io.stdout, io.stderr
 
---- A signal or the deadline raises a table, which people need no traceback for.
+--- The message handler of a script. A failure of the world, or a signal, needs no traceback.
 local function traced(problem)
-  if type(problem) == "table" and problem.message then return problem end
+  if type(problem) == "table" and problem.message then return problem.message end
   return debug.traceback(tostring(problem), 2)
 end
 
@@ -39,7 +39,7 @@ local function run_script(arguments)
   local first = arguments[1] == "-e" and 3 or 2
   _G.arg = { [0] = arguments[1] or "-", table.unpack(arguments, first) }
   local ok, problem = xpcall(chunk, traced, table.unpack(arguments, first))
-  return ok and exit.OK or exit.because(type(problem) == "table" and problem.message or problem, exit.FAILED)
+  return ok and exit.OK or exit.because(problem, exit.FAILED)
 end
 
 -- The globals of what is typed: Lua's own, and those that it sets. So `type = 1` breaks nothing but what is typed.
@@ -55,7 +55,7 @@ end
 
 local function shown(...) return show.values(table.pack(...), file.terminal_columns(1) or 80) end
 
---- The message handler of what is run. Ctrl-C is over with it. A failure of the world is no mistake in the code, and needs no traceback.
+--- The same of what is typed. Ctrl-C is over with it.
 local function explain(problem)
   local traceback = debug.traceback("", 2):gsub("\n\t%[C%]: in function 'xpcall'.*", "") -- without the frames of the prompt itself
   if interrupt.clear() then return "interrupted" .. traceback end
@@ -92,7 +92,7 @@ function repl.compile(source, environment)
   return chunk, message, unfinished or not chunk and wants_more(message)
 end
 
---- Reads a line: edited where the terminal can, plain where not. nil at the end, or nil and a failure.
+--- A line: edited where the terminal can, plain where not. nil at the end, or nil and a failure.
 local function read_line(prompt)
   stdout:flush()
   local line, failure = line_editor.read(prompt, complete)
@@ -103,7 +103,7 @@ local function read_line(prompt)
   return line, not line and message and (interrupt.reason() or { code = "io_error", message = message }) or nil
 end
 
---- Reads lines until they are a chunk, or cannot become one: then it is false. Nil where the session ends.
+--- Reads lines until they are a chunk, or false: they cannot become one. Nil where the session ends.
 ---@return function|false|nil
 local function read_chunk()
   local source
@@ -138,8 +138,7 @@ local function run_prompt()
   return exit.signalled() or exit.OK
 end
 
----Runs `FILE ARG...`, `-e CODE ARG...`, `-` (stdin), or what stands on stdin where there is no argument: a person at a terminal gets
----the prompt. Becomes first whom --user names.
+---Runs `FILE ARG...`, `-e CODE ARG...`, or stdin (`-` or no argument; the prompt where that is a terminal), as whom --user names.
 ---@param settings cli.settings
 ---@param environment table<string, string>
 ---@return integer status 0; 1 after an error; 2 where it could not begin; os.exit's own

@@ -21,7 +21,7 @@ local schemas = setmetatable({}, { __mode = "k" })
 --- The entry's schema with a step type's result in it, so that every key has its order.
 local function schema_of(module)
   if not module then return entry_schema end
-  schemas[module] = schemas[module] or schema_check.with(entry_schema, { result = module.result })
+  if not schemas[module] then schemas[module] = schema_check.with(entry_schema, { result = module.result }) end
   return schemas[module]
 end
 
