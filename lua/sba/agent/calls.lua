@@ -162,7 +162,7 @@ local function run_step(state, name, arguments)
   local step = { id = "step-" .. index, type = name, arguments = arguments }
   local entry, failure, ends_job = state.run:perform(step)
   if not entry or ends_job then return nil, failure end
-  state.status_of[step.id], state.has_acted = entry.status, true
+  state.has_acted = true
   finish.note(state, entry)
   local recorded = state.run.recording and state.run.recording.entries[index]
   local answer = answer_of(entry, module, step, state.outputs)

@@ -46,17 +46,13 @@ local function bounds(run)
   }
 end
 
----Why no further request may be sent; nil where one may.
 ---@param run run
----@return failure?
+---@return failure? failure why no further request may be sent
 function exchange.exceeded(run)
   for _, bound in ipairs(bounds(run)) do
     if bound.most and bound.used >= bound.most then
-      return {
-        code = "constraint_violation",
-        message = ("the job's inference.%s is reached: %d of %d %s are used, and another request is needed"):format(
-          bound.field, bound.used, bound.most, bound.name),
-      }
+      local message = "the job's inference.%s is reached: %d of %d %s are used, and another request is needed"
+      return { code = "constraint_violation", message = message:format(bound.field, bound.used, bound.most, bound.name) }
     end
   end
 end
@@ -119,27 +115,24 @@ function exchange.room(state)
 end
 
 local function too_large(state)
-  return {
-    code = "agent_stuck",
-    message = ("the job's text and the last exchange do not fit into the model's context of %d tokens; use a model with a larger one")
-      :format(state.session.context_length),
-  }
+  local message = "the job's text and the last exchange do not fit into the model's context of %d tokens; use a model with a larger one"
+  return { code = "agent_stuck", message = message:format(state.session.context_length) }
 end
 
 --- @param most? number tokens of the conversation, of which the server refused more
 local function request(state, most)
-  local talk, size = state.conversation, state.session.context_length
-  local status = prompt.status(interrupt.remaining(), state.has_todo and state.run.todo.items, exchange.scarce(state.run))
+  local talk, run, session = state.conversation, state.run, state.session
+  local status = prompt.status(interrupt.remaining(), state.has_todo and run.todo.items, exchange.scarce(run))
   state.status_tokens = talk:text(status)
   local room = exchange.room(state)
   local before, after = talk:fit(math.min(room, most or room))
-  if after < before then state.run:emit("model.compacted", { tokens_before = before, tokens_after = after }) end
-  local most_room = math.max(room, room + exchange.reserve(state.session) - LEAST_REPLY)
+  if after < before then run:emit("model.compacted", { tokens_before = before, tokens_after = after }) end
+  local most_room = math.max(room, room + exchange.reserve(session) - LEAST_REPLY)
   if after > most_room or most and after == before then return nil, too_large(state) end
   return {
     messages = talk.messages, status = status, tools = state.offered, accepted = state.accepted,
     tool_choice = state.without_call and "required" or nil, temperature = state.stuck:temperature(),
-    max_tokens = longest_reply(size, after + talk.tools + state.status_tokens),
+    max_tokens = longest_reply(session.context_length, after + talk.tools + state.status_tokens),
   }
 end
 
@@ -206,15 +199,14 @@ local function first_difference(expected, actual)
   return number, (left or "the end"):sub(1, 200), (right or "the end"):sub(1, 200)
 end
 
+local function kind_of(message) return message.role and "one of " .. message.role or "none" end
+
 --- How a request is not the recorded one.
 local function difference(number, recorded, fresh)
   for i = 1, recorded.messages and math.max(#recorded.messages, #fresh) or 0 do
     local was, is = recorded.messages[i] or {}, fresh[i] or {}
     local where = ("exchange %d, message %d"):format(number, i)
-    if was.role ~= is.role then
-      return ("%s: the recording has %s, this run has %s"):format(
-        where, was.role and "one of " .. was.role or "none", is.role and "one of " .. is.role or "none")
-    end
+    if was.role ~= is.role then return ("%s: the recording has %s, this run has %s"):format(where, kind_of(was), kind_of(is)) end
     local a, b = was.content or "", is.content or ""
     if a ~= b then a, b = stuck.without_times(a), stuck.without_times(b) end
     if a ~= b then

@@ -117,7 +117,7 @@ end
 local function check_all(state, list)
   local count = 0
   local failing, failure = state.run:perform_checks(list, function(checked)
-    count, state.status_of[checked.id] = count + 1, checked.entry.status
+    count = count + 1
     finish.note(state, checked.entry)
   end)
   if not failing then return nil, failure end
@@ -196,10 +196,11 @@ end
 
 local reach_out <const> = { run_command = true, call_tool = true }
 
----Notes whether the last command or call to the gateway failed for want of the outside.
+---Notes how a step or check ended: its status, and whether the last command or call to the gateway failed for want of the outside.
 ---@param state agent.state
----@param entry { id: string, type: string, error?: string, error_code?: string }
+---@param entry { id: string, type: string, status: string, error?: string, error_code?: string }
 function finish.note(state, entry)
+  state.status_of[entry.id] = entry.status
   if reach_out[entry.type] then state.unreached = entry.error_code == "ext_net_required" and entry or nil end
 end
 

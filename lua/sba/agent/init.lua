@@ -35,7 +35,7 @@ local RECORDED_CONTEXT <const> = 32768 -- tokens, where a recording does not say
 ---@field stuck table of sba.agent.stuck; begins anew at a resume
 ---@field ending agent.ending set by finish; begins anew at a resume
 ---@field unreached? table entry of the last command or gateway call, if it failed for want of the outside; set by finish
----@field status_of table<string, string> of steps and checks, by id; set by calls and finish
+---@field status_of table<string, string> of steps and checks, by id; set by finish
 ---@field has_acted? boolean a tool did more than plan; set by calls
 ---@field without_call? boolean the last reply held no call
 ---@field status_tokens integer of the last request's end; set by exchange
@@ -168,8 +168,8 @@ local function begin(run, session, gateway_tools, extras)
     conversation = conversation.new(tools.cost(offered)), exchange = exchange.new(run), stuck = stuck.new(), ending = finish.new(),
     status_of = {}, status_tokens = 0,
   }
-  state.conversation:add { role = "system", content = prompt.system(run.job, run.job.context, extras) }
-  tell(state, prompt.opening(run.job.context, extras))
+  state.conversation:add { role = "system", content = prompt.system(run.job, extras) }
+  tell(state, prompt.opening(run.job, extras))
   state.outputs = outputs.new(run.result_directory, shown_limits(state))
   return state
 end
@@ -184,7 +184,7 @@ function agent.extras(run, session, instructions, has_todo)
   local past = (run.recording or run.past).session or {}
   return {
     facts = past.facts or facts.of(run, session.context_length),
-    agents_md = past.facts and past.agents_md or not past.facts and prompt.agents_md_of(run, session.context_length) or nil,
+    agents_md = past.facts and past.agents_md or not past.facts and prompt.agents_md(run, session.context_length) or nil,
     missing_skills = run.missing_skills, instructions = instructions, answer_schema = run.job.inference and run.job.inference.answer_schema,
     has_todo = has_todo,
   }

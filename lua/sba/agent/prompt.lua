@@ -13,6 +13,7 @@ local prompt = {}
 local AGENTS_MD <const> = "AGENTS.md"
 local MOST <const> = 32 * 1024 -- bytes of it: a third of a context of as many tokens, and less of a smaller one
 local LONGEST_CHARACTER <const> = 4 -- bytes
+local NO_CONTEXT <const> = { requirements = {}, acceptance_criteria = {}, checks = {}, skills = {} }
 
 local function joined(blocks)
   local there = {}
@@ -42,8 +43,8 @@ local function criteria(context)
 end
 
 --- A node may give the persona with the context.
-local function persona(job, context)
-  local given = job.persona or {}
+local function persona(job)
+  local given, context = job.persona or {}, job.context or NO_CONTEXT
   return joined { given.title or context.persona_title or "", given.description or context.persona_description or "" }
 end
 
@@ -67,9 +68,10 @@ end
 ---@field instructions? string the gateway's own words on its tools
 ---@field baseline? string instead of the built-in one, where the job gives none
 
-local function standing(job, context, extras)
+local function standing(job, extras)
+  local context = job.context or NO_CONTEXT
   return joined {
-    block("Persona", persona(job, context)),
+    block("Persona", persona(job)),
     block("Baseline", context.baseline_context or extras.baseline or words.baseline),
     block("How to work", extras.facts and joined { words.work, extras.has_todo and words.todo or "" }),
     block("Facts", extras.facts),
@@ -77,7 +79,8 @@ local function standing(job, context, extras)
   }
 end
 
-local function task(context, extras)
+local function task(job, extras)
+  local context = job.context or NO_CONTEXT
   local preferences = context.preferences and next(context.preferences) and json.encode(context.preferences)
   return joined {
     block("Task", context.task_context),
@@ -92,72 +95,56 @@ end
 
 ---The system text of an agent.
 ---@param job sba.job
----@param context sba.context
----@param extras? sba.prompt.extras
+---@param extras sba.prompt.extras
 ---@return string
-function prompt.system(job, context, extras)
-  return standing(job, context, extras or {}) .. "\n"
-end
+function prompt.system(job, extras) return standing(job, extras) .. "\n" end
 
 ---The first message of the user. The task is not in the system text: some templates leave that out after a tool's result.
----@param context sba.context
----@param extras? sba.prompt.extras
+---@param job sba.job
+---@param extras sba.prompt.extras
 ---@return string
-function prompt.opening(context, extras)
-  extras = extras or {}
+function prompt.opening(job, extras)
   return joined {
-    task(context, extras), #context.acceptance_criteria > 0 and words.begin_with_criteria or words.begin,
+    task(job, extras), #job.context.acceptance_criteria > 0 and words.begin_with_criteria or words.begin,
     extras.answer_schema and words.answer_in_json:format(json.encode(extras.answer_schema)) or "",
   }
 end
 
 ---The system text of a single question.
 ---@param job sba.job
----@param context sba.context
 ---@param extras sba.prompt.extras
 ---@param instructions? string the step's own
 ---@param status string
 ---@return string
-function prompt.question(job, context, extras, instructions, status)
+function prompt.question(job, extras, instructions, status)
   extras.baseline = words.question
-  return joined {
-    standing(job, context, extras), task(context, extras), block("Instructions", instructions),
-    block("Status", status) .. "\n",
-  }
+  return joined { standing(job, extras), task(job, extras), block("Instructions", instructions), block("Status", status) .. "\n" }
 end
 
 ---@param job sba.job
 ---@return boolean
 function prompt.wants_agents_md(job) return not job.context or job.context.agents_md ~= false end
 
----What every prompt says of the AGENTS.md of a workspace.
----@param root native.root
+---What every prompt says of the AGENTS.md of a workspace, where the job takes it. The log says why it cannot be shown.
+---@param run { workspace: native.root, job: sba.job, log: table }
 ---@param context_length integer of the model, in tokens
----@return string? words nil: there is none
----@return string? problem why it is not shown; the words say so
-function prompt.agents_md(root, context_length)
+---@return string? nil: there is none
+function prompt.agents_md(run, context_length)
+  if not prompt.wants_agents_md(run.job) then return nil end
   local most = math.min(MOST, context_length * context_length // MOST)
-  local found, failure = root:read(AGENTS_MD, { max_bytes = most + LONGEST_CHARACTER })
+  local found, failure = run.workspace:read(AGENTS_MD, { max_bytes = most + LONGEST_CHARACTER })
   if not found and failure.code == "not_found" then return nil end
   local content, problem = found and text.cut(found.content, most), failure and redact(failure.message)
   if found and (content:find("\0", 1, true) or not text.is_utf8(content)) then problem = AGENTS_MD .. " is not UTF-8 text" end
-  if problem then return words.agents_md_left_out:format(problem), problem end
+  if problem then
+    run.log:event("warning", "agents_md.left_out", { error = problem })
+    return words.agents_md_left_out:format(problem)
+  end
   if text.trim(content) == "" then return nil end
   local cut = #content < found.size_bytes and words.agents_md_cut:format(#content, found.size_bytes) or ""
   -- What follows its end is the job's again, so it cannot hold the mark of its end.
   local clean = redact(content, cut ~= "" and "end" or "none"):gsub("%[end of AGENTS", "(end of AGENTS")
   return words.agents_md:format(text.trim_end(clean), cut)
-end
-
----The same, where the job takes it. A problem is logged.
----@param run run
----@param context_length integer
----@return string?
-function prompt.agents_md_of(run, context_length)
-  if not prompt.wants_agents_md(run.job) then return nil end
-  local shown, problem = prompt.agents_md(run.workspace, context_length)
-  if problem then run.log:event("warning", "agents_md.left_out", { error = problem }) end
-  return shown
 end
 
 local marks = { pending = "[ ]", in_progress = "[>]", done = "[x]", dropped = "[-]" }

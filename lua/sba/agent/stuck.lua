@@ -41,7 +41,11 @@ local time <const> = date * S "T " * clock * (P "Z" + P " " ^ -1 * offset) ^ -1
   + three * ", " * digit ^ 1 * " " * three * " " * year * " " * clock * " " * zone -- date -R
 local decimal <const> = digit ^ 1 * ("." * digit ^ 0) ^ -1
 local in_units <const> = blank ^ -1 * ("second" * P "s" ^ -1 + S "mun" ^ -1 * "s") * -alphanumeric
-local without_times <const> = lpeg.Cs((time / "<time>" + decimal / "<duration>" * in_units + digit ^ 1 + letter ^ 1 + 1) ^ 0)
+
+--- A text in which names stand for what a pattern finds; other numbers and words are passed over whole.
+local function replaced(pattern) return lpeg.Cs((pattern + digit ^ 1 + letter ^ 1 + 1) ^ 0) end
+
+local without_times <const> = replaced(time / "<time>" + decimal / "<duration>" * in_units)
 
 local LEAST_HEX <const> = 7 -- digits of a short commit id
 local LEAST_DECIMAL <const> = 9 -- digits of seconds since 1970, and of what counts faster
@@ -51,8 +55,7 @@ local id <const> = "0x" * hex ^ 1 + uuid + hexadecimal + exactly(digit, LEAST_DE
 local word <const> = -B(alphanumeric) * ((time + date + clock) / "<time>" + id / "<id>") * -alphanumeric
 local process <const> = (P "pid" + "PID" + "process") * S " =:#" ^ -2 * digit ^ 1
 local temporary <const> = "/tmp/" * (1 - (blank + S "/\"':,;()")) ^ 1
-local without_ids <const> = lpeg.Cs((word + process / "<process>" + temporary / "<temporary>" + decimal * in_units / "<duration>"
-  + digit ^ 1 + letter ^ 1 + 1) ^ 0)
+local without_ids <const> = replaced(word + process / "<process>" + temporary / "<temporary>" + decimal * in_units / "<duration>")
 
 ---@param words string
 ---@return string words without times and durations

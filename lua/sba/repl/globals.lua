@@ -59,7 +59,7 @@ function globals.prompt(path)
   local extras = agent.extras(run, { context_length = CONTEXT_LENGTH }, nil, true)
   list:fill(read, words.step)
   return table.concat({
-    prompt.system(read, read.context, extras), prompt.opening(read.context, extras),
+    prompt.system(read, extras), prompt.opening(read, extras),
     prompt.status(read.constraints.max_runtime_seconds, list.items),
   }, "\n")
 end

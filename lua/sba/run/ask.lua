@@ -9,8 +9,6 @@ local prompt = require "sba.agent.prompt"
 local redact = require "native.secret".redact
 local words = require "sba.util.words"
 
-local NO_CONTEXT <const> = { requirements = {}, acceptance_criteria = {}, checks = {}, skill_ids = {}, skills = {} }
-
 local function connect_for(run, model)
   local wanted = run.job.inference
   if not wanted then
@@ -23,11 +21,10 @@ local function connect_for(run, model)
 end
 
 local function messages_of(run, session, request)
-  local status = prompt.status(interrupt.remaining(), run.todo.items, exchange.scarce(run))
-  local context = run.job.context or NO_CONTEXT
-  if #context.skill_ids > 0 and not run.missing_skills then orchestrator.fetch_skills(run) end
-  local more = { agents_md = prompt.agents_md_of(run, session.context_length), missing_skills = run.missing_skills }
-  local system = prompt.question(run.job, context, more, request.system, status)
+  local status, context = prompt.status(interrupt.remaining(), run.todo.items, exchange.scarce(run)), run.job.context
+  if context and #context.skill_ids > 0 and not run.missing_skills then orchestrator.fetch_skills(run) end -- once
+  local more = { agents_md = prompt.agents_md(run, session.context_length), missing_skills = run.missing_skills }
+  local system = prompt.question(run.job, more, request.system, status)
   local messages = { { role = "system", content = redact(system) }, { role = "user", content = redact(request.prompt) } }
   if request.earlier then
     messages[3] = { role = "assistant", content = request.earlier.answer }

@@ -6,7 +6,7 @@ local UNMET <const> = { code = "acceptance_unmet", message = "not met", gave_up 
 
 --- What the failure is called after steps: { type, error_code }, in order.
 local function called(steps, failure)
-  local state = {}
+  local state = { status_of = {} }
   for i, step in ipairs(steps) do
     finish.note(state, { id = "step-" .. i, type = step[1], error = step[2] and "it wanted x", error_code = step[2] })
   end

@@ -14,33 +14,33 @@ local full = context {
   skills = { { name = "S", text = "SKILL" } },
 }
 
-local function both(job, given, more)
-  return prompt.system(job, given, more) .. "\n" .. prompt.opening(given, more)
+local function both(job)
+  return prompt.system(job, {}) .. "\n" .. prompt.opening(job, {})
 end
 
 describe("the prompt", function()
   it("holds every block, in the contract's order", function()
-    local text, from = both({ persona = { title = "TITLE", description = "DESC" } }, full), 1
+    local text, from = both { persona = { title = "TITLE", description = "DESC" }, context = full }, 1
     for _, word in ipairs { "TITLE", "DESC", "BASE", "PROJ", "TASK", "REQ", "CRIT", "PREF", "ADD", "SKILL" } do
       from = assert(text:find(word, from, true), word .. " is missing or out of order")
     end
   end)
 
   it("tells the task to the model as the user's words, for templates that leave out the system text", function()
-    assert.is_nil(prompt.system({}, full):find("TASK", 1, true))
-    assert.matches("TASK", prompt.opening(full), 1, true)
-    assert.matches("BASE.*TASK.*SKILL", prompt.question({}, full, {}, nil, "STATUS"))
+    assert.is_nil(prompt.system({ context = full }, {}):find("TASK", 1, true))
+    assert.matches("TASK", prompt.opening({ context = full }, {}), 1, true)
+    assert.matches("BASE.*TASK.*SKILL", prompt.question({ context = full }, {}, nil, "STATUS"))
   end)
 
   it("is the same every time", function()
-    local first = both({}, full)
-    for _ = 1, 20 do assert.equal(first, both({}, full)) end
+    local first = both { context = full }
+    for _ = 1, 20 do assert.equal(first, both { context = full }) end
     assert.matches('{"a":2,"b":1,"style":"PREF"}', first, 1, true)
   end)
 
   it("has a baseline of its own where none is given", function()
-    assert.matches("sandbox", prompt.system({}, context {}))
-    assert.is_nil(prompt.system({}, full):find("sandbox", 1, true))
+    assert.matches("sandbox", prompt.system({ context = context {} }, {}))
+    assert.is_nil(prompt.system({ context = full }, {}):find("sandbox", 1, true))
   end)
 
   it("ends with time left and the todo list", function()
