@@ -105,9 +105,7 @@ end
 
 --- The JSON texts of an answer. One that is no stream is a single text.
 local function texts_of(exchange)
-  if (exchange:header "Content-Type" or ""):lower():find("text/event-stream", 1, true) then
-    return wire.events(function() return exchange:line() end)
-  end
+  if http.is_stream(exchange) then return wire.events(function() return exchange:line() end) end
   local whole, failure = http.read(exchange)
   return function()
     local text = whole

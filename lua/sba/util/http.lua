@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The runner's own HTTP requests: their URLs, sending, redirects, answers within limits, and what failed. sba.util.retry decides whether
--- and when to try again.
+-- The runner's own HTTP requests: URLs, redirects, answers within limits, and what failed. sba.util.retry tries again.
 
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
@@ -14,7 +13,7 @@ local text = require "native.text"
 local http = {}
 
 local LARGEST_ANSWER <const> = 32 * 1024 * 1024 -- bytes of a body on the wire
-local LARGEST_ERROR <const> = 64 * 1024 -- bytes that are read of the body of an error
+local LARGEST_ERROR <const> = 64 * 1024 -- bytes of the body of an error
 local LONGEST_WORDS <const> = 300 -- bytes of a server's own words in a message
 local MOST_REDIRECTS <const> = 3
 local SHORTEST_TRY <const> = 0.05 -- seconds
@@ -57,7 +56,7 @@ function http.place(url)
   return parts.scheme .. "://" .. printable.line(parts.address)
 end
 
----The URL that a Location names, if it is one and has the same origin; otherwise nil.
+---The URL that a Location names, if it has the same origin.
 ---@param url string
 ---@param location string
 ---@return string?
@@ -72,7 +71,7 @@ end
 ---@class http.failure
 ---@field code string of native.http; "redirected", "refused" (an error status), "bad_answer"; or a finer one of the caller
 ---@field message string one line for people, without secrets
----@field transient boolean whether the same request may succeed later
+---@field transient boolean the same request may succeed later
 ---@field status? integer
 ---@field retry_after? number seconds, as the server asks
 ---@field words? string of the server
@@ -97,7 +96,7 @@ function http.failure(code, message, more)
   return failure
 end
 
----Whether other requests to the same server would most likely fail as well.
+---Whether other requests to the server would most likely fail as well.
 ---@param failure http.failure
 ---@return boolean
 function http.is_down(failure)
@@ -111,7 +110,7 @@ local function either(environment, name)
   return value ~= "" and value or nil
 end
 
----A client with the proxies and the trusted authorities that the environment names.
+---A client with the environment's proxies and trusted authorities.
 ---@param environment table<string, string>
 ---@return native.http.client?, native.failure?
 function http.client(environment)
@@ -124,7 +123,7 @@ function http.client(environment)
   return client, failure
 end
 
----A server's own words as a message has them: on one line, and cut.
+---A server's own words for a message: on one line, and cut.
 ---@param words string
 ---@return string
 function http.shown(words) return printable.line(text.trim(words), LONGEST_WORDS) end
@@ -194,6 +193,13 @@ local function add_line(event, data, line)
   end
 end
 
+---Whether an answer is a stream of events.
+---@param exchange native.http.exchange
+---@return boolean
+function http.is_stream(exchange)
+  return (exchange:header "Content-Type" or ""):lower():find("text/event-stream", 1, true) ~= nil
+end
+
 ---@class http.event
 ---@field data string empty if only other fields are set
 ---@field name? string
@@ -202,9 +208,9 @@ end
 ---@field error? string in which some servers of models tell of a failure
 ---@field is_cut? boolean the stream ended before the event's blank line
 
----Reads server-sent events one by one: an event, nil at the end, or nil and a failure.
+---Reads server-sent events one by one.
 ---@param next_line fun(): string?, boolean|table? a line, and whether it had its end; nil at the end; or nil and a failure
----@return fun(): http.event?, table?
+---@return fun(): http.event?, table? nil at the end; or nil and a failure
 function http.events(next_line)
   local is_first = true
   return function()
@@ -226,7 +232,7 @@ function http.events(next_line)
   end
 end
 
---- What came instead of an answer: a proxy in between mostly sends an HTML page.
+--- What came instead of an answer, mostly of a proxy in between.
 local function other_than_json(body)
   return not body:find "%S" and "an empty answer" or body:find "^%s*<" and "an HTML page" or nil
 end
@@ -277,7 +283,7 @@ function http.refusal(exchange, status, who)
   return failure
 end
 
----The failure of an answer that is not the JSON it should be.
+---The failure of an answer that should be JSON.
 ---@param who string
 ---@param bytes string
 ---@param problem? sba.json.failure

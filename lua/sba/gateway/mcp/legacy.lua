@@ -64,7 +64,7 @@ local function open_standalone(peer)
   local exchange, status = peer:send(request, nil, header_lines(peer), { is_polled = true })
   peer.standalone = {}
   if not exchange then return nil end
-  if status >= 300 or not transport.is_stream(exchange) then return exchange:close() end
+  if status >= 300 or not http.is_stream(exchange) then return exchange:close() end
   peer.standalone.exchange, peer.standalone.thread = exchange, coroutine.create(function()
     peer:read(yielding(exchange), request, function(message) answer(peer, message) end)
   end)
@@ -105,7 +105,7 @@ local function reopen(peer, request, wait, on_request)
   local exchange <close>, status = peer:send(request, nil, header_lines(peer, "Last-Event-ID: " .. request.last_id))
   if not exchange then return nil, status end
   if status >= 500 then return nil, peer:refusal(exchange, status) end
-  if status < 300 and transport.is_stream(exchange) then return peer:read(exchange, request, on_request) end
+  if status < 300 and http.is_stream(exchange) then return peer:read(exchange, request, on_request) end
   return nil, lost(peer, request, "its stream broke, and status %d was the answer to the request to resume it", status)
 end
 

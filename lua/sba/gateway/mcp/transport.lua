@@ -163,13 +163,6 @@ function peer:refusal(exchange, status)
   return self:refused(http.refusal(exchange, status, self:place()))
 end
 
----Whether an answer is a stream of events.
----@param exchange native.http.exchange
----@return boolean
-function transport.is_stream(exchange)
-  return (exchange:header "Content-Type" or ""):lower():find("^%s*text/event%-stream") ~= nil
-end
-
 --- The messages of a text: one, or in revision 2025-03-26 a list.
 local function decoded(self, bytes)
   local value, problem = json.decode(bytes)
@@ -230,7 +223,7 @@ end
 ---@param on_request? fun(message: table) gets what the server asks
 ---@return table? result, mcp.failure? failure nil without a result: the stream ended before it came
 function peer:read(exchange, request, on_request)
-  local next_messages = (transport.is_stream(exchange) and of_events or of_json)(self, exchange, request)
+  local next_messages = (http.is_stream(exchange) and of_events or of_json)(self, exchange, request)
   while true do
     local messages, failure = next_messages()
     if not messages then return nil, failure end
