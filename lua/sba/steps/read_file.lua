@@ -47,10 +47,10 @@ local function long(arguments, read, root, path, most, bound)
   local content, is_utf8 = long_text.new {
     file = file, offset = offset, size = size + #tail - #last.content, cut = cut_of(arguments, truncated),
   }
-  if not content or not is_utf8 or #content > bound or #content <= MOST_TEXT then return file:close() end
+  if not content or not is_utf8 or content.length > bound or content.length <= MOST_TEXT then return file:close() end
   local head = secret.redact(read.content:sub(1, half), offset > 0 and "both" or "end")
   tail = secret.redact(tail, truncated and "both" or "start")
-  content.shown = excerpt.join(text.repair(head), text.repair(tail), #content, MOST_TEXT)
+  content.shown = excerpt.join(text.repair(head), text.repair(tail), content.length, MOST_TEXT)
   return content, "utf-8", truncated
 end
 

@@ -25,19 +25,15 @@ end
 ---@class long_text: native.file.text of a step's result, which native.file writes into the journal a piece at a time
 ---@field shown string head and tail
 ---@field length integer bytes
----@operator len: integer
-local long_text = {}
-long_text.__index = long_text
+local long_text = {} -- also the metatable, by which such a text is known
 files.long_text = long_text
 
 ---@param range native.file.text of a file, which is read once to measure it
 ---@return long_text|nil text, boolean|native.failure is_utf8
 function long_text.new(range)
-  local length, is_utf8 = file.append_text(range)
-  range.length = length
-  return length and setmetatable(range, long_text), is_utf8
+  local is_utf8
+  range.length, is_utf8 = file.append_text(range)
+  return range.length and setmetatable(range, long_text), is_utf8
 end
-
-function long_text:__len() return self.length end
 
 return files
