@@ -205,7 +205,7 @@ return function(directory, arguments, commit)
   local entries, more = caught(apply_diff, directory, arguments.diff, arguments, commit)
   if entries or more.code ~= "invalid_patch" and more.code ~= "patch_mismatch" then return entries, more end
   if text.find("\n" .. arguments.diff, "\n<<<<<<< SEARCH", 1) then
-    return fail("invalid_patch", "SEARCH/REPLACE blocks are not a diff; make each of them a call of replace_in_file")
+    return nil, { code = "invalid_patch", message = "SEARCH/REPLACE blocks are not a diff; make each of them a call of replace_in_file" }
   end
   for _, diff in ipairs(diffs.with_blanks(arguments.diff)) do
     local other

@@ -238,7 +238,7 @@ end
 
 local function undo_whole(root, changes, what)
   local lost = whole(undo_all, root, changes)
-  if lost then return fail("incomplete", "%s could not be undone completely; %s", what, lost) end
+  if lost then return nil, { code = "incomplete", message = ("%s could not be undone completely; %s"):format(what, lost) } end
   return true
 end
 

@@ -1,10 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Failures of the world, returned, or raised inside a room whose door catches them.
+-- Failures of the world, raised inside a room whose door catches them.
 
----@overload fun(code: string, message: string, ...: any): nil, native.failure the message is a format
-local fail = setmetatable({}, {
-  __call = function(_, code, message, ...) return nil, { code = code, message = message:format(...) } end,
-})
+local fail = {}
 
 ---@param code string
 ---@param message string a format
