@@ -15,10 +15,10 @@ local function kills_in(path) return (file.read(path, MOST_COUNTED) or ""):match
 local function find()
   for line in (file.read("/proc/self/cgroup", LARGEST) or ""):gmatch "[^\n]+" do
     local controllers, path = line:match "^%d+:([^:]*):(.*)"
-    local names = controllers == "" and { "/sys/fs/cgroup", "/memory.events" }
-      or ("," .. controllers .. ","):find(",memory,", 1, true) and { "/sys/fs/cgroup/memory", "/memory.oom_control" }
-    for _, place in ipairs(names and { path, "" } or {}) do
-      if kills_in(names[1] .. place .. names[2]) then return names[1] .. place .. names[2] end
+    local form = controllers == "" and "/sys/fs/cgroup%s/memory.events"
+      or ("," .. controllers .. ","):find(",memory,", 1, true) and "/sys/fs/cgroup/memory%s/memory.oom_control"
+    for _, place in ipairs(form and { path, "" } or {}) do
+      if kills_in(form:format(place)) then return form:format(place) end
     end
   end
   return false

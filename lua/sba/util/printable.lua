@@ -12,20 +12,14 @@ local function acts(code)
     or (code >= 0xe0000 and code <= 0xe007f)
 end
 
-local function name_of(character)
-  local code = utf8.codepoint(character)
-  if not acts(code) then return nil end
-  return code < 0x100 and ("\\x%02x"):format(code) or ("\\u{%x}"):format(code)
-end
-
 ---Line ends and tabs stay.
 ---@param utf8_text string
 ---@param form string of a name, for string.format: "<%s>"
 ---@return string
 function printable.replace(utf8_text, form)
   local function named(character)
-    local name = name_of(character)
-    return name and form:format(name)
+    local code = utf8.codepoint(character)
+    return acts(code) and form:format((code < 0x100 and "\\x%02x" or "\\u{%x}"):format(code)) or nil
   end
   -- ASCII that acts, then all else: most text is plain, and calls nothing.
   return (utf8_text:gsub("[\0-\8\11-\31\127]", named):gsub("[\xc2-\xf4][\x80-\xbf]+", named))
