@@ -82,7 +82,6 @@ local function schema_of_job()
   return schema_document.print(whole, definitions, true)
 end
 
---- One document: each step type with its arguments and its result.
 local function schema_of_steps()
   local properties, order = {}, {}
   for i, step in ipairs(catalogue.all()) do

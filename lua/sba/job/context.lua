@@ -86,7 +86,7 @@ local function entries(markdown)
   return list
 end
 
---- The texts of a list, or of what stands alone; of context/NAME.md where there is none.
+--- The texts of a list, or of what stands alone; else those of context/NAME.md.
 function loader:list(name, given)
   local list, pointer = json.array {}, "/context/" .. name
   if not given then
@@ -134,7 +134,6 @@ function loader:skill(pointer, value, name)
   return { name = first_text(value, { "name", "title", "id" }) or name, text = self:text(pointer, body) }
 end
 
---- One skill, a list of them, or skills by name.
 function loader:skills(given)
   local list, names, pointer = {}, {}, "/context/skills"
   if type(given) == "string" then return given ~= "" and { self:skill(pointer, given) } or {} end

@@ -20,7 +20,6 @@ local MOST_ROWS <const> = 2000
 local LONGEST_DIFF <const> = 1024 * 1024 -- bytes
 local TIMEOUT <const> = 3600 -- seconds that a reader of stdout may take
 
---- A view of each item, as many as there is room for.
 local function rows_of(items, view)
   local rows = {}
   for i = 1, math.min(#items, MOST_ROWS) do rows[i] = view(items[i]) end
@@ -106,7 +105,6 @@ local function artifacts(result)
     end))
 end
 
---- What kept commands from writing elsewhere.
 local function confined(confinement)
   if confinement.writes == "none" then return "Commands were not confined." end
   local where = "Commands could write below " .. table.concat(confinement.writable or {}, ", ") .. "."

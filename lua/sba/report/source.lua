@@ -113,7 +113,6 @@ local function add_running(result, journal, is_running)
   }
 end
 
----Reads a result and what belongs to it.
 ---@param path string of the result; "-" is stdin, which has no files next to it
 ---@param job_path string another place where the job may be
 ---@return report.source?, string? message one line

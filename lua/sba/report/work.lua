@@ -66,7 +66,7 @@ local LONGEST_CALL <const> = 120 -- bytes
 
 local function share(room, count) return math.max(room.least, math.min(room.most, room.all // math.max(1, count))) end
 
---- The names of an object's members that are texts, numbers or true, in order.
+--- The names of the members that are texts, numbers or true, in order.
 local function plain_names(object)
   local names = {}
   for name, value in pairs(object) do
