@@ -64,10 +64,8 @@ describe("a long text", function()
 
   it("may be in a replay", function()
     local function message(content) return { { role = "tool", content = content } } end
-    local talk = exchange.new {
-      journal = {}, recording = { exchanges = { { messages = message(many "1" .. " s\nx"), reply = {} } }, resumes = {} },
-    }
-    local _, failure = talk:next(message(many "1" .. " x\nx"), error)
+    local recording = { exchanges = { { messages = message(many "1" .. " s\nx"), reply = {} } }, resumes = {} }
+    local _, failure = exchange.next({ run = { recording = recording }, number = 0 }, message(many "1" .. " x\nx"))
     assert.is_truthy(failure.message:find('line 1: the recording has "<duration> s", this run has "111', 1, true))
   end)
 end)

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What a model's call does: a step of the job, a change of the todo list, a look at what was left out, or the end. What goes wrong is an
--- answer to the model; only the job's time and a bug of ours end the job. Arguments are taken as models write them: a few other names,
--- numbers and lists as text. Fields that a tool does not have are left out; for the rest the schema answers.
+-- What a model's call does: a step of the job, a change of the todo list, a look at what was left out, or the end. A mistake is answered,
+-- not the end. Arguments are taken as models write them: a few other names, numbers and lists as text. Fields that a tool does not have
+-- are left out; for the rest the schema answers.
 
 local finish = require "sba.agent.finish"
 local json = require "sba.util.json"

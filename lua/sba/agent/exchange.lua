@@ -11,7 +11,6 @@ local prompt = require "sba.agent.prompt"
 local stuck = require "sba.agent.stuck"
 
 local exchange = {}
-exchange.__index = exchange
 
 local SCARCE <const> = 5 -- a fifth is left
 local NOTHING <const> = { requests = 0, prompt_tokens = 0, completion_tokens = 0 }
@@ -143,11 +142,8 @@ local function learn(state, count)
   state.as_text = as_text
 end
 
----Asks the model. Where its server says that the prompt did not fit, it is asked again with a shorter conversation.
----@param state agent.state
----@return inference.reply?
----@return failure?
-function exchange.ask(state)
+--- Asks the model. Where its server says that the prompt did not fit, it is asked again with a shorter conversation.
+local function ask(state)
   local run, session, most = state.run, state.session, nil
   local exceeded = exchange.exceeded(run)
   if exceeded then return nil, exceeded end
@@ -173,16 +169,12 @@ end
 
 -- Recordings ----------------------------------------------
 
----@param run run
-function exchange.new(run)
-  return setmetatable({ past = run.recording or run.past, replay = run.recording ~= nil, run = run, number = 0 }, exchange)
-end
-
----@return string? why an earlier run ended after this exchange, with which the next one went on
-function exchange:resumed()
+---@param state agent.state
+---@return string? why an earlier run ended after the last exchange, with which the next one went on
+function exchange.resumed(state)
   local why
-  for _, one in ipairs(self.number > 0 and self.past.resumes or {}) do
-    if one.after == self.number then why = one.why end
+  for _, one in ipairs(state.number > 0 and (state.run.recording or state.run.past).resumes or {}) do
+    if one.after == state.number then why = one.why end
   end
   return why
 end
@@ -216,28 +208,27 @@ local function difference(number, recorded, fresh)
 end
 
 --- Why a replay cannot go on.
-local function mismatch(self, number, recorded, fresh)
-  if not recorded then return ("the recording ends after %d replies, but this run needs another"):format(self.number) end
-  local found, version = difference(number, recorded, fresh), (self.past.job or {}).version
+local function mismatch(recording, number, recorded, fresh)
+  if not recorded then return ("the recording ends after %d replies, but this run needs another"):format(number - 1) end
+  local found, version = difference(number, recorded, fresh), (recording.job or {}).version
   return found and ("the replay differs from the recording%s: %s"):format(version and " of version " .. version or "", found)
 end
 
----The reply to the next request.
+---@param state agent.state
 ---@param fresh table[] the messages since the last exchange
----@param ask fun(): inference.reply?, failure? asks the model
 ---@return inference.reply?
 ---@return failure?
-function exchange:next(fresh, ask)
-  local number = self.number + 1
-  local recorded = self.past.exchanges[number]
-  local problem = self.replay and mismatch(self, number, recorded, fresh)
+function exchange.next(state, fresh)
+  local run, number = state.run, state.number + 1
+  local recorded = (run.recording or run.past).exchanges[number]
+  local problem = run.recording and mismatch(run.recording, number, recorded, fresh)
   if problem then return nil, { code = "internal_error", message = problem } end
   local reply, failure = recorded and recorded.reply, nil
-  if not recorded then reply, failure = ask() end
+  if not recorded then reply, failure = ask(state) end
   if not reply then return nil, failure end
-  self.number = number
-  if self.replay or not recorded then
-    self.run:emit("model.exchange", { number = number, messages = json.array(fresh), reply = reply })
+  state.number = number
+  if run.recording or not recorded then
+    run:emit("model.exchange", { number = number, messages = json.array(fresh), reply = reply })
   end
   return reply
 end

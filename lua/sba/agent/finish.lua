@@ -187,7 +187,7 @@ end
 ---@param content string
 ---@param as_text boolean the reply had to be a call as text
 ---@return string? words for the model
----@return failure? failure the job's
+---@return failure?
 function finish.answered(state, content, as_text)
   state.ending.prose, state.ending.answer = state.ending.prose + 1, content
   if state.ending.prose < MOST_PROSE then return phrases.go_on:format(as_text and phrases.form_as_text or phrases.form) end
@@ -204,8 +204,8 @@ function finish.note(state, entry)
   if reach_out[entry.type] then state.unreached = entry.error_code == "ext_net_required" and entry or nil end
 end
 
----The job's failure as it is to be called. After a step that failed for want of the outside the model may find another way; the job failed
----for it if the model gives up on a criterion or repeats itself.
+---The job's failure as it is to be called. A model may find another way than a step that failed for want of the outside; if it gives up or
+---repeats itself instead, the job failed for that.
 ---@param state agent.state
 ---@param failure { code: string, message: string, gave_up?: boolean }
 ---@return failure

@@ -30,7 +30,7 @@ local RECORDED_CONTEXT <const> = 32768 -- tokens, where a recording does not say
 ---@field offered agent.tool[] those that the model is shown
 ---@field has_todo boolean the model keeps the todo list
 ---@field conversation agent.conversation
----@field exchange table of sba.agent.exchange
+---@field number integer exchanges so far; set by exchange
 ---@field outputs table of sba.agent.outputs
 ---@field stuck table of sba.agent.stuck; begins anew at a resume
 ---@field ending agent.ending set by finish; begins anew at a resume
@@ -118,7 +118,7 @@ local function turn(state)
   local talk = state.conversation
   local fresh = talk.fresh
   talk.fresh = {}
-  local reply, failure = state.exchange:next(fresh, function() return exchange.ask(state) end)
+  local reply, failure = exchange.next(state, fresh)
   if not reply then return failure end
   exchange.replied(state.run, state.session.model, reply)
   table.insert(talk.messages, {
@@ -147,10 +147,10 @@ end
 
 --- What had ended an earlier run ends this one no more.
 local function next_turn(state)
-  local why, number = state.exchange:resumed(), state.exchange.number
+  local why, number = exchange.resumed(state), state.number
   if why then resume(state, why) end
   local failure = interrupt.reason() or turn(state)
-  local is_past = failure and not interrupt.reason() and state.exchange.number > number and state.exchange:resumed()
+  local is_past = failure and not interrupt.reason() and state.number > number and exchange.resumed(state)
   return not is_past and failure or nil
 end
 
@@ -165,7 +165,7 @@ local function begin(run, session, gateway_tools, extras)
   ---@type agent.state
   local state = {
     run = run, session = session, tools = by_name, accepted = accepted, offered = offered, has_todo = extras.has_todo,
-    conversation = conversation.new(tools.cost(offered)), exchange = exchange.new(run), stuck = stuck.new(), ending = finish.new(),
+    conversation = conversation.new(tools.cost(offered)), stuck = stuck.new(), ending = finish.new(), number = 0,
     status_of = {}, status_tokens = 0,
   }
   state.conversation:add { role = "system", content = prompt.system(run.job, extras) }
@@ -179,7 +179,7 @@ end
 ---@param session { context_length: integer }
 ---@param instructions? string the gateway's
 ---@param has_todo boolean
----@return table as prompt takes it
+---@return sba.prompt.extras
 function agent.extras(run, session, instructions, has_todo)
   local past = (run.recording or run.past).session or {}
   return {

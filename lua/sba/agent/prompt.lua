@@ -60,13 +60,13 @@ local function skills(context, missing)
 end
 
 ---@class sba.prompt.extras what a prompt says besides the job
----@field facts? string about the sandbox, for one who works in it
+---@field facts? string about the sandbox
 ---@field has_todo? boolean the model keeps the todo list
 ---@field answer_schema? table
 ---@field agents_md? string by prompt.agents_md
----@field missing_skills? string[] ids of those that could not be fetched
----@field instructions? string the gateway's own words on its tools
----@field baseline? string instead of the built-in one, where the job gives none
+---@field missing_skills? string[] ids
+---@field instructions? string of the gateway, on its tools
+---@field baseline? string where the job gives none
 
 local function standing(job, extras)
   local context = job.context or NO_CONTEXT

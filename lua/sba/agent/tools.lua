@@ -16,15 +16,10 @@ local MOST_TOOLS <const> = 128 -- that servers of models take
 local SHARE <const> = 1 / 3 -- of what our own tools leave is for the gateway's; the rest is for the conversation
 local MOST_REASONS <const> = 5 -- that the log gives
 
----@class agent.tool
----@field name string
----@field description string
----@field parameters table|string JSON Schema; of a gateway's tool as JSON, to be passed on as it is
+---@class agent.tool: inference.tool
 ---@field kind "step"|"todo"|"read_output"|"gateway"|"finish"
 ---@field accepted? table the schema of what it takes, where that is more than is shown
----@field called? string[] other names that models have for it
 ---@field read? fun(arguments: table): table?, string? makes what a model may write what the tool takes, or says the mistake
----@field exact? boolean a name that is only near to its own does not mean it
 ---@field tool? string the gateway's own name of it
 
 --- "3", "step 3" and "[step-3]" are step-3; "[check-3]" is check-3.
