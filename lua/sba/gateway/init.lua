@@ -35,9 +35,9 @@ local TRIES <const>, FIRST_WAIT <const> = 4, 0.25 -- of a request; seconds befor
 ---@field form "mcp"|"plain"
 ---@field era? "legacy"|"modern" of MCP
 ---@field peer mcp.peer
----@field largest_file? integer bytes of a file that a call can hold, as a string in base64; nil: files are streamed
+---@field largest_file? integer bytes of a file that a call can hold, in base64; nil: files are streamed
 ---@field dropped { name: string, reason: string }[] tools that cannot be used, of the last list
----@field instructions? string the server's own words on how to use its tools
+---@field instructions? string on how to use its tools
 ---@field list fun(self: gateway.remote, limits: mcp.limits): mcp.tool[]?, mcp.failure?
 ---@field call fun(self: gateway.remote, name: string, arguments: table, limits: mcp.limits): any, mcp.failure? decoded
 ---@field close fun(self: gateway.remote) ends the session, if there is one
@@ -56,7 +56,7 @@ end
 local slow <const> = { slow_connect = true, slow_first_byte = true, slow_answer = true }
 local unsent <const> = { connection_refused = true, network_unreachable = true, name_not_resolved = true, proxy_failed = true }
 
---- For requests that change nothing at the gateway. One whose timeout ran out would most likely time out again.
+--- For requests that change nothing there. One whose timeout ran out would most likely time out again.
 local function is_quick(failure) return not slow[failure.code] end
 
 --- For calls: only those that were surely not carried out.
@@ -176,7 +176,7 @@ local unknown_ends <const> = { cut_off = true, slow_first_byte = true, slow_answ
 local answer_schema <const> = { properties = { parts = { items = { properties = { type = {} } } } } } -- the protocol's names
 
 ---@class gateway.limits: mcp.limits of the call with all its tries
----@field repeatable? boolean the call may be made again even if it may have been carried out
+---@field repeatable? boolean it may be made again even if it may have been carried out
 
 ---Calls a tool, with the job's identifiers where it takes them. A call that was surely not carried out is tried again. The answer
 ---is without secrets.

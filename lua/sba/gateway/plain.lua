@@ -131,10 +131,10 @@ local function post(self, name, arguments, request)
   return status, answer
 end
 
--- Statuses of a gateway of this form for a call without a tool. Something else answers 404 or 405.
+-- Statuses of this form for a call without a tool. Something else answers 404 or 405.
 local understood = { [200] = true, [400] = true, [403] = true, [422] = true, [501] = true }
 
----Whether the gateway is there; nil and a failure where that is unknown. Calls a tool without a name, which does nothing.
+---Whether the gateway is there: calls a tool without a name, which does nothing. Nil and a failure: unknown.
 ---@param limits mcp.limits
 ---@return boolean?, mcp.failure?
 function gateway:probe(limits)

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The tool calls of a reply, from what servers and models really write: a server's own list; text of a model whose server does not know
--- its form; JSON of a model without tool calling. Lenient here, strict later: whether arguments fit a tool's schema is for the caller to
--- check.
+-- its form; JSON of a model without tool calling. Whether arguments fit a tool's schema is for the caller to check.
 
 local json = require "sba.util.json"
 local lpeg = require "lpeg"
@@ -18,10 +17,10 @@ local LONGEST_NAME <const>, LONGEST_CALLED <const> = 256, 64 -- bytes: in messag
 ---@class inference.call
 ---@field id string unique in the session
 ---@field name string the tool's, if it is known which is meant
----@field arguments table an object; empty where there is a mistake
+---@field arguments table empty where there is a mistake
 ---@field written? string the arguments as the model wrote them: JSON of an object
 ---@field called? string the name as the model wrote it, where it is another
----@field mistake? string why the arguments cannot be read: one line for the model
+---@field mistake? string why the arguments cannot be read, for the model
 
 ---@class inference.raw_call
 ---@field id? string
@@ -30,8 +29,8 @@ local LONGEST_NAME <const>, LONGEST_CALLED <const> = 256, 64 -- bytes: in messag
 ---@field text? string the JSON of a table of arguments, as it came
 ---@field thought? string
 
--- The forms in which models write. A pattern that has passed what opens its form does not fail: it goes on to the end of the form, or of
--- the reply. So no part is read again and again.
+-- The forms in which models write. What has passed the opening of its form cannot fail: it goes on to the end of the form, or of the reply.
+-- So nothing is read again and again.
 
 local blank <const> = S " \t\n\v\f\r" ^ 0
 local name <const> = Cg(C((R("az", "AZ", "09") + S "_-.") ^ 1), "name")
@@ -88,7 +87,7 @@ end
 
 -- JSON of models
 
--- Line ends and tabs in strings are escaped, and a comma goes before the end of a list or an object: not JSON, but of one meaning.
+-- Not JSON, but of one meaning: line ends and tabs in strings, and a comma before the end of a list or an object.
 local escapes <const> = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
 local spare_comma <const> = blank * (P "," / "") * #(blank * S "]}")
 local mended <const> = Cs(('"' * (P "\\" * 1 + S "\n\r\t" / escapes + (1 - P '"')) ^ 0 * P '"' ^ -1 * spare_comma ^ -1
@@ -182,7 +181,7 @@ local function marked_arguments(members, called, tools)
   return arguments
 end
 
---- The calls of what found_in has found; or nil, and the mistake.
+--- The calls of an item of found_in; or nil, and the mistake.
 local function calls_of(item, names, tools)
   if item.language then return nil end
   if not item.name then
@@ -255,12 +254,12 @@ local function suspicion(content, items, names)
   return has_mark("\n" .. content, names) and "it is not in a form that is known here" or nil
 end
 
----Finds the calls that a model with tool calling wrote as text all the same: at the end of its reply, in a usual form, of known tools.
----Elsewhere they are words about calls.
+---Finds the calls that a model with tool calling wrote as text all the same: in a usual form at the end of its reply. Elsewhere they are
+---words about calls.
 ---@param content string
 ---@param tools inference.tool[]
 ---@return inference.raw_call[]? found nil for prose, and where there is a mistake
----@return string? more what was said before them; or the mistake, one line for the model
+---@return string? more what was said before them; or the mistake, for the model
 function calls.find(content, tools)
   local names, items = names_of(tools), lpeg.match(found_in, content)
   local found, start = calls_at_end(content, items, names, tools)
@@ -277,14 +276,14 @@ end
 ---Reads the calls of a reply that was asked for as JSON.
 ---@param content string without thinking
 ---@param tools inference.tool[]
----@return inference.raw_call[]? found, string? mistake one line for the model
+---@return inference.raw_call[]? found, string? mistake for the model
 function calls.read(content, tools)
   local names = names_of(tools)
   local found, mistake = calls_in(content, names)
   if found then return found end
   found = calls_at_end(content, lpeg.match(found_in, content), names, tools)
   if #found > 0 then return found end
-  -- Words around an object: it goes from the first brace that begins a call to the last one.
+  -- Words around an object, which goes from the first brace that begins a call to the last one.
   local from, back = content:find('{%s*"'), content:reverse():find("}", 1, true)
   found = from and back and calls_in(content:sub(from, #content - back + 1), names)
   if found then return found end

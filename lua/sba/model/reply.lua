@@ -10,7 +10,7 @@ local reply = {}
 reply.__index = reply
 
 local LIMIT <const> = 4 * 1024 * 1024 -- bytes of content, thinking and arguments of one reply
-local MOST_CALLS <const> = 64 -- thousands are a model gone astray; each would want an answer in the conversation
+local MOST_CALLS <const> = 64 -- each wants an answer in the conversation; a model gone astray writes thousands
 local LEAST_REPEATED <const> = 1024 -- bytes that a repetition fills, for some texts do repeat themselves
 local LEAST_REPEATED_ARGUMENTS <const> = 16384 -- the same in arguments, which may hold a file of lines that are all the same
 local LONGEST_PERIOD <const>, PERIODS <const> = 2048, 12 -- most bytes of what is repeated; times that it is there at least
@@ -23,9 +23,9 @@ local STEP <const> = 1024 -- bytes that come between two looks
 ---@field thinking string
 ---@field tool_calls inference.call[] a JSON array; empty where the reply was cut for its length
 ---@field said? string all of it, where its calls came as text of a model without tool calling
----@field unreadable? string why no call could be read from what had to be one, or looks like one: one line for the model
+---@field unreadable? string why no call could be read from what had to be one, or looks like one; for the model
 ---@field is_like_a_call? boolean an unreadable one of a model with tool calling
----@field done_reason string "stop", "length", "tool_calls", "content_filter", "repetition" (stopped here), ...
+---@field done_reason string "stop", "length", "tool_calls", "content_filter", "repetition" (ours), ...
 ---@field prompt_tokens? integer as the server counted
 ---@field completion_tokens? integer
 ---@field is_estimated? boolean the tokens: the server did not say them
@@ -84,7 +84,7 @@ local function grow(self, size, watch, piece)
     or self.size > LIMIT and { code = "too_large", message = ("sent a reply of more than %d bytes"):format(LIMIT) } or nil
 end
 
---- Content and thinking are watched as one text: a reply is in the one or in the other when it repeats itself.
+--- Content and thinking are watched as one text: what repeats itself is in the one or in the other.
 local function add_text(self, list, piece)
   list[#list + 1] = piece
   grow(self, #piece, self.watch, piece)
@@ -111,7 +111,6 @@ function reply:add_call(call)
   return call
 end
 
----Adds to the arguments of a call, which come in fragments.
 ---@param call inference.raw_call
 ---@param fragment string
 function reply:add_arguments(call, fragment)
@@ -129,8 +128,8 @@ local function told_apart(self)
   return content, thoughts .. thought
 end
 
----The reply of a stream that was stopped because it repeats one text over and over. One of these stays, so that the model is not led on
----by its own words; no call does.
+---The reply of a stream that was stopped for repeating one text. One of these stays, so that the model is not led on by its own words; no
+---call does.
 ---@param repeated string
 ---@return inference.reply
 function reply:stopped(repeated)

@@ -13,12 +13,12 @@ local text = require "native.text"
 local tools_of = require "sba.model.tools"
 
 local MOST_UNREAD <const> = 2 -- replies with a call that nobody can read, after which calls are asked for as text
--- Bytes that a token has at most, by what was seen of scripts that a model knows well; and the least share of the tools' estimate.
+-- Most bytes of a token, as seen in scripts that a model knows well; and the least share of the tools' estimate.
 local BYTES_OF_ASCII <const>, BYTES_OF_OTHER <const>, SHARE_OF_TOOLS <const> = 9, 25, 0.4
 
 ---@class inference.session
 ---@field model string as the job names it
----@field context_length integer tokens for prompt and reply, within which the caller keeps; shrinks where the server has fewer
+---@field context_length integer tokens for prompt and reply, for the caller to keep; shrinks where the server has fewer
 ---@field supports_tools? boolean nil: not known yet; false: calls come as text, which the caller need not know
 ---@field dialect inference.dialect
 ---@field endpoint inference.endpoint
@@ -55,12 +55,12 @@ session.__index = session
 ---@field messages inference.message[]
 ---@field tools? inference.tool[] at least one; the same table at every request: its text is made once
 ---@field accepted? inference.tool[] that a reply may call, where they are more than it is shown
----@field json_schema? table the content is to be JSON that fits; not together with tools
+---@field json_schema? table of the content; not together with tools
 ---@field status? string what changes with every request: the end of the last message
 ---@field max_tokens? integer of the reply
----@field tool_choice? "required" the reply is to hold a call, where the server can see to it
----@field temperature? number nil: the server's own, or 0 where a schema binds the reply
----@field on_text? fun(piece: string) gets the content as it comes; after a broken stream again from its beginning
+---@field tool_choice? "required" the reply is to hold a call
+---@field temperature? number nil: the server's own, or 0 with a schema
+---@field on_text? fun(piece: string) gets the content as it comes; after a broken stream all of it again
 
 ---@class inference.ask a request as a dialect writes it: all texts are JSON
 ---@field messages string[]
@@ -177,7 +177,7 @@ local function adapt(self, ask, failure)
   return true
 end
 
---- A server that could not parse its model's tool call did answer: the model is told, as of any reply that cannot be read.
+--- A server that could not parse its model's call did answer: the model is told, as of any reply that cannot be read.
 local function unparsed(failure)
   return {
     content = "", thinking = "", tool_calls = json.array {}, done_reason = "stop", duration_ms = 0,
@@ -212,10 +212,10 @@ local function tools_dropped(self, request, result)
   return result.prompt_tokens < least
 end
 
--- Refusals for which the tools may be the cause: some templates and gateways cannot do with them and say so in words of their own.
+-- Refusals that the tools may cause: some templates and gateways cannot do with them and say so in words of their own.
 local refusals <const> = { [400] = true, [422] = true, [500] = true, [501] = true }
 
---- The reply to a request; with its tools told as text, once, where the server drops them or refuses them in words that nobody knows.
+--- The reply to a request; with the tools told as text, once, where the server drops them or may refuse them.
 local function answered(self, request)
   local before, has_tools = self.supports_tools, request.tools and self.supports_tools ~= false
   local result, failure = retry.run(self.policy, function() return attempt(self, request) end, self.on_wait)
@@ -238,8 +238,8 @@ end
 
 local own_fields <const> = { properties = { tool_calls = { enum = {} }, done_reason = { enum = {} } } }
 
---- A reply without secrets. The names of tools and their arguments are ours. The text of a call that held a secret goes: JSON's escapes
---- can hide one in it.
+--- A reply without secrets. The names of tools and their arguments are ours. The text of a call that held a secret goes: escapes can hide
+--- one in it.
 local function clean(result, tools)
   if not secrets_are_known() then return result end
   local by_name = {}
@@ -256,8 +256,7 @@ local function clean(result, tools)
 end
 
 ---Asks the model, and tries again within the job's deadline. The reply is without secrets, so that what is done is what is recorded.
----Failures: inference_unavailable, timeout, cancelled, and context_cut: the prompt did not fit. The caller then makes the conversation
----shorter, within context_length.
+---Failures: inference_unavailable, timeout, cancelled; context_cut: the conversation must become shorter, within context_length.
 ---@param request inference.request
 ---@return inference.reply?, inference.failure?
 function session:chat(request)

@@ -7,9 +7,9 @@ local table_of = json.table_of
 
 local tools = {}
 
--- What every server takes of a tool's parameters is written here, in this order: type, description, enum, properties, required,
--- additionalProperties, items, anyOf. Others refuse more (OpenAI: anyOf at the top), fail at it (chat templates: an enum without a type) or
--- leave it out silently (Ollama).
+-- Written is what every server takes of a tool's parameters: type, description, enum, properties, required, additionalProperties,
+-- items, anyOf, in this order. Some refuse more (OpenAI: anyOf at the top), fail at it (chat templates: an enum without a type) or drop
+-- it (Ollama).
 local TOLD <const> = { "default", "minimum", "maximum", "pattern", "format" } -- in the description, for want of a keyword
 local TAKEN <const> = { "type", "description", "items", "enum", table.unpack(TOLD) }
 local DEEPEST <const> = 12 -- levels, for references may be circular
@@ -43,8 +43,8 @@ local function alternatives(part)
   return list
 end
 
---- A schema and what it is made of in one: without $ref, allOf, const and a single alternative. At the top all alternatives' properties are
---- taken, none of them required.
+--- A schema in one piece: without $ref, allOf, const and a single alternative. At the top all alternatives' properties are taken, none of
+--- them required.
 local function flat(given, state, depth)
   local result, required, is_top = { properties = {} }, {}, depth == 0
   local function add(part, is_alternative)
@@ -140,7 +140,7 @@ function tools.parameters(tool, is_closed)
   return written({ type = "object", allOf = { root } }, { root = root, is_own = is_own, left = MOST_PARTS }, 0, is_closed)
 end
 
---- A function that remembers what it made of a list: the tools of a session are the same at every request.
+--- Makes something of a list once: the tools of a session are the same at every request.
 local function remembering(make)
   local made <const> = setmetatable({}, { __mode = "k" })
   return function(list)
@@ -215,7 +215,7 @@ end
 local REPLY <const> = '{"type":"object","properties":{"thought":{"type":"string","maxLength":%d},"tool":{"type":"string","enum":[%s]},'
   .. '"arguments":%s},"required":["thought","tool","arguments"],"additionalProperties":false}'
 
----The JSON Schema that binds a reply, a branch for each tool: a small model that is bound by less writes the arguments of another.
+---The JSON Schema of a reply, a branch for each tool: bound by less, a small model writes the arguments of another.
 ---@type fun(list: inference.tool[]): string
 tools.schema = remembering(function(list)
   return '{"anyOf":[' .. each(list, function(tool)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Requests to an endpoint for models, and the JSON in its answers: one object, a line each (Ollama's NDJSON), or server-sent events.
--- The failures are those of sba.util.http, with a code that a job may have and a finer cause.
+-- Failures are those of sba.util.http, with a code that a job may have and a finer cause.
 
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
@@ -26,7 +26,7 @@ endpoint.__index = endpoint
 ---@field context_length? integer of a context_cut, as the server says
 ---@field prompt_tokens? integer of a context_cut, as the server counted
 ---@field repeated? string what a stream repeated until it was stopped
----@field used? table estimated tokens and duration_ms, as of a reply, of a request that the job's time or a signal ended
+---@field used? table estimated tokens and duration_ms of a request that the job's time or a signal ended
 
 ---@class inference.served a model that an endpoint serves
 ---@field name string
@@ -207,7 +207,7 @@ function wire.body(fields, ask)
   return parts
 end
 
----@alias inference.lines fun(): string?, boolean|table? a line and whether it had its end; nil at the end; or nil and a failure
+---@alias inference.lines fun(): string?, boolean|table? as of http.events
 ---@alias inference.texts fun(): string?, boolean|table? a JSON text and whether it was cut off; nil at the end; or nil and a failure
 
 ---The JSON texts of NDJSON. Blank lines are passed over.

@@ -12,7 +12,7 @@ local transport = require "sba.gateway.mcp.transport"
 
 local mcp = {}
 
-local SILENCE <const> = 5 -- seconds after which initialize is tried: the first SDKs never answer what they do not know
+local SILENCE <const> = 5 -- seconds until initialize is tried: the first SDKs never answer what they do not know
 local MOST_PAGES <const>, MOST_TOOLS <const> = 100, 1000
 local LONGEST_INSTRUCTIONS <const> = 4096 -- bytes
 
@@ -40,7 +40,7 @@ local function by_versions(peer, list)
     http.shown(json.encode(list)))
 end
 
--- JSON-RPC errors that only a modern server gives; what comes of servers that do not know the question.
+-- JSON-RPC errors of modern servers only; what comes of servers that do not know the question.
 local of_modern <const> = { [-32020] = true, [-32021] = true }
 local no_answer <const> = { bad_answer = true, request_lost = true, slow_first_byte = true, slow_answer = true }
 

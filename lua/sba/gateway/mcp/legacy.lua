@@ -37,7 +37,7 @@ local function answer(peer, message)
   return tell(peer, { id = message.id, error = { code = -32601, message = "Method not found" } })
 end
 
--- The server's standalone stream: many ask there what a call needs to know, and wait; what they ask while it is not open is lost.
+-- The server's standalone stream: many ask there what a call needs, and wait; what they ask while it is not open is lost.
 
 --- Its lines, in a coroutine that yields where there is none yet.
 local function yielding(exchange)
@@ -71,7 +71,7 @@ local function open_standalone(peer)
   return peer.standalone.thread
 end
 
---- Answers what the server asks there while a call is waited for. Returns a value to be closed.
+--- Answers what the server asks there during a call. Returns a value to be closed.
 local function listen(peer)
   local thread, before = peer.standalone and peer.standalone.thread, nil
   if not peer.standalone or thread and coroutine.status(thread) == "dead" then thread = open_standalone(peer) end
@@ -173,7 +173,7 @@ function legacy.open(peer, limits)
   return accepted and result, failed
 end
 
----Sends a request in the open session; once more in a new one if the server has lost it.
+---Sends a request; once more in a new session if the server has lost this one.
 ---@param peer mcp.peer
 ---@param method string
 ---@param params table

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- MCP without a handshake: revision 2026-07-28. Every request describes itself, in headers too; so do arguments that a tool's schema
--- marks with `x-mcp-header`.
+-- MCP without a handshake: revision 2026-07-28. Every request describes itself, in headers too; arguments that a tool's schema marks with
+-- `x-mcp-header` are sent as headers too.
 
 local http = require "sba.util.http"
 local json = require "sba.util.json"
@@ -68,7 +68,7 @@ function modern.encoded(value)
   return "=?base64?" .. text.base64_encode(value) .. "?="
 end
 
---- A header line. curl leaves out a line that ends with a colon, so that of an empty value ends with a semicolon.
+--- A header line. That of an empty value ends with a semicolon: curl leaves out one that ends with a colon.
 local function line_of(name, value)
   return value == "" and name .. ";" or name .. ": " .. modern.encoded(value)
 end

@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Streamable HTTP: a JSON-RPC message goes out by POST; messages come back as one JSON text or as a stream of events. A peer is a
--- server, and what is known of it.
+-- Streamable HTTP: a JSON-RPC message goes out by POST; messages come back as one JSON text or as a stream of events.
 --
 -- Failures are those of sba.util.http, with these codes of its own: "unauthorized" (401), "tool_denied" (403 to a call), "refused"
 -- (another 4xx), "redirected", "gateway_failed" (429, 5xx), "tool_refused" (a JSON-RPC error), "tool_unavailable" (501),
@@ -26,14 +25,14 @@ local LAST_CONNECT <const>, LAST_ANSWER <const> = 0.5, 0.25 -- seconds, after th
 ---@class mcp.failure: http.failure
 ---@field rpc? { code: integer?, message: string, data: any } the JSON-RPC error
 
----@class mcp.peer
+---@class mcp.peer a server, and what is known of it
 ---@field url string
 ---@field http native.http.client
 ---@field ids integer the last id that was used
 ---@field offered? string the session that the last answer named
 ---@field session? string (legacy)
 ---@field version? string negotiated (legacy)
----@field standalone? { exchange: native.http.exchange?, thread: thread? } the server's own stream; no thread: it has none (legacy)
+---@field standalone? { exchange: native.http.exchange?, thread: thread? } its own stream; no thread: it has none (legacy)
 local peer = {}
 peer.__index = peer
 
@@ -84,7 +83,7 @@ function peer:failure(code, words, ...)
   return http.failure(code, self:place() .. " " .. words:format(...))
 end
 
---- A message's JSON; or, if an argument is an opened file, the JSON before it, the file, and the JSON after it.
+--- A message's JSON; with a file as an argument the JSON before it, the file, and the JSON after it.
 local function body_of(message)
   local arguments = message.arguments or message.params and message.params.arguments
   for name, value in pairs(arguments or {}) do
