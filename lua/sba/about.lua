@@ -4,7 +4,7 @@
 local bundle = require "native.bundle"
 local catalogue = require "sba.catalogue"
 local cli = require "sba.cli"
-local exit = require "sba.util.exit"
+local exit = require "sba.result.failure".exit
 local file = require "native.file"
 local jobs = require "sba.job"
 local job_context = require "sba.job.context"

@@ -94,7 +94,7 @@ local function failure_codes()
 end
 
 local function exit_statuses()
-  local exit, found = require "sba.util.exit", { ["130"] = true, ["143"] = true }
+  local exit, found = require "sba.result.failure".exit, { ["130"] = true, ["143"] = true }
   for _, status in pairs(exit) do
     if math.type(status) == "integer" then found[tostring(status)] = true end
   end

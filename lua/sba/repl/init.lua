@@ -3,7 +3,7 @@
 
 local bundle = require "native.bundle"
 local completion = require "sba.repl.complete"
-local exit = require "sba.util.exit"
+local exit = require "sba.result.failure".exit
 local file = require "native.file"
 local globals = require "sba.repl.globals"
 local identity = require "native.identity"

@@ -2,7 +2,7 @@
 -- --report: one HTML page about a result, and the journal and job next to it. Its lists are made here: changed files, acceptance criteria,
 -- todo list, artifacts, and what the job used.
 
-local exit = require "sba.util.exit"
+local exit = require "sba.result.failure".exit
 local file = require "native.file"
 local html = require "sba.report.html"
 local outcome = require "sba.report.outcome"

@@ -1,10 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- From what a step or Lua itself said to the job's failure, and to the exit status.
 
-local exit = require "sba.util.exit"
+local interrupt = require "native.interrupt"
 local redact = require "native.secret".redact
 
 local failures = {}
+
+local exit = { OK = 0, FAILED = 1, REFUSED = 2, UNWRITABLE = 3, TIMEOUT = 124 }
+failures.exit = exit
 
 -- Codes of steps that are the job's too; every other one is step_failed.
 local kept <const> = {
@@ -46,6 +49,21 @@ function failures.caught(problem, in_step)
   if type(problem) ~= "table" or not problem.code then problem = failures.traced(problem) end
   if problem.code == "out_of_memory" and not in_step then problem.code = "internal_error" end
   return problem
+end
+
+---@return integer? status 128 and the signal's number; nil where no signal came
+function exit.signalled()
+  local name = interrupt.signal()
+  return name and (name == "SIGINT" and 130 or 143)
+end
+
+---Says on stderr why the program ends.
+---@param message string
+---@param status integer
+---@return integer status that, or the signal's
+function exit.because(message, status)
+  io.stderr:write("cynode-sba: ", redact(message), "\n")
+  return exit.signalled() or status
 end
 
 ---@param code? string the job's failure code

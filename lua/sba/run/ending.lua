@@ -2,7 +2,7 @@
 -- The end of a job that could not end by itself (native.ending): this is the program again, and all that it knows is the journal.
 
 local ending = require "native.ending"
-local exit = require "sba.util.exit"
+local exit = require "sba.result.failure".exit
 local file = require "native.file"
 local finish = require "sba.run.finish"
 local identity = require "native.identity"

@@ -3,7 +3,7 @@
 
 local artifacts = require "sba.run.artifacts"
 local ending = require "native.ending"
-local exit = require "sba.util.exit"
+local exit = require "sba.result.failure".exit
 local failures = require "sba.result.failure"
 local file = require "native.file"
 local interrupt = require "native.interrupt"
