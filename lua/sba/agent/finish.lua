@@ -6,7 +6,6 @@ local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
 local phrases = require "sba.agent.words"
 local printable = require "sba.util.printable"
-local schema_check = require "sba.util.schema_check"
 local schema_document = require "sba.util.schema_document"
 local text = require "native.text"
 local words = require "sba.util.words"
@@ -14,7 +13,6 @@ local words = require "sba.util.words"
 local finish = {}
 
 local MOST_REFUSED <const> = 3 -- times each that evidence lacks, the answer misfits and a check fails
-local MOST_MISTAKES <const> = 5 -- of an answer, told at once
 local MOST_PROSE <const> = 3 -- answers in prose in a row
 local LEAST_SHARES <const> = 4 -- of what is shown of a step: a failing check has one
 local LONGEST_REASON <const> = 1000 -- bytes of the model's answer in a message
@@ -136,16 +134,11 @@ local function read_answer(state, arguments)
   local schema = (state.run.job.inference or {}).answer_schema
   local value = arguments.answer
   if not schema or arguments.status == "failed" then return type(value) == "string" and value or json.encode(value) end
-  local function mistakes(one)
-    return select(2, schema_check.check(json.copy(one), schema_document.read(schema), { total = 0, limit = MOST_MISTAKES }))
-  end
   local decoded, failure = json.decode(type(value) == "string" and value or "")
-  local errors = mistakes(value)
-  if errors.total > 0 and not failure then value, errors = decoded, mistakes(decoded) end
-  if errors.total == 0 then return json.encode(value) end
-  local lines = {}
-  for i, one in ipairs(errors) do lines[i] = schema_check.line(one, "answer") end
-  return nil, phrases.answer_misfits:format(table.concat(lines, "; "))
+  local misfit = schema_document.misfit(value, schema)
+  if misfit and not failure then value, misfit = decoded, schema_document.misfit(decoded, schema) end
+  if not misfit then return json.encode(value) end
+  return nil, phrases.answer_misfits:format(misfit)
 end
 
 ---@param state agent.state

@@ -2,11 +2,9 @@
 -- The step ask_model: one question to a model of the job, its answer kept, and saved where that is wanted.
 
 local json = require "sba.util.json"
-local schema_check = require "sba.util.schema_check"
+local object = require "sba.util.schema_check".object
 local schema_document = require "sba.util.schema_document"
 local text = require "native.text"
-
-local MOST_MISTAKES <const> = 5 -- of an answer
 
 local function result_of(reply, value)
   return {
@@ -26,11 +24,9 @@ local function value_of(reply, schema)
   if not schema then return nil end
   local value, broken = json.decode(reply.content)
   if broken then return nil, "is not JSON: " .. broken.message, true end
-  local _, errors = schema_check.check(json.copy(value), schema_document.read(schema), { total = 0, limit = MOST_MISTAKES })
-  if errors.total == 0 then return value end
-  local lines = {}
-  for i, mistake in ipairs(errors) do lines[i] = schema_check.line(mistake, "answer") end
-  return nil, "does not fit json_schema: " .. table.concat(lines, "; "), true
+  local misfit = schema_document.misfit(value, schema)
+  if not misfit then return value end
+  return nil, "does not fit json_schema: " .. misfit, true
 end
 
 local function ask_again(job_context, question, first, mistake)
@@ -77,14 +73,14 @@ return {
   name = "ask_model",
   summary = "Ask a model of the job one question.",
   for_model = false, -- it would be asking itself
-  arguments = schema_check.object {
+  arguments = object {
     "prompt!", { type = "string", minLength = 1, description = "What the model is asked." },
     "system", { type = "string", description = "Instructions that follow the job's context." },
     "model", { type = "string", minLength = 1, description = "One of inference.allowed_models; default: the first that is served." },
     "json_schema", { type = "object", description = "The answer must be JSON that fits this JSON Schema." },
     "save_to", { type = "string", minLength = 1, nul = false, description = "File of the workspace that the answer is written to." },
   },
-  result = schema_check.object {
+  result = object {
     "content", { type = "string", description = "The answer; where json_schema was given, it is in json instead." },
     "json", { description = "The answer as a value." },
     "model!", { type = "string" },

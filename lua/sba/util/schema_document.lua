@@ -2,6 +2,7 @@
 -- Schemas as standard documents (draft 2020-12): ours, whose own keywords are said in standard ones, and somebody else's.
 
 local json = require "sba.util.json"
+local schema_check = require "sba.util.schema_check"
 
 local schema_document = {}
 
@@ -112,6 +113,9 @@ end
 
 local TYPES <const> = { string = true, integer = true, number = true, boolean = true, array = true, object = true, null = true }
 local BOUNDS <const> = { "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems" }
+local MOST_MISTAKES <const> = 5 -- of an answer
+
+local read
 
 local function is_scalar(value) return value ~= nil and type(value) ~= "table" end
 
@@ -131,30 +135,38 @@ end
 local function properties_of(schema)
   if not json.is_object(schema.properties) then return nil end
   local properties = {}
-  for name, property in pairs(schema.properties) do properties[name] = schema_document.read(property) end
+  for name, property in pairs(schema.properties) do properties[name] = read(property) end
   return properties
 end
 
 --- What other members may be: the keyword means something else beside patternProperties.
 local function others_of(schema)
   if schema.patternProperties ~= nil then return nil end
-  if json.is_object(schema.additionalProperties) then return schema_document.read(schema.additionalProperties) end
+  if json.is_object(schema.additionalProperties) then return read(schema.additionalProperties) end
   return schema.additionalProperties ~= false
 end
 
----A foreign schema as schema_check takes it: what cannot be checked, or has no meaning, is left out. So no value that fits is refused.
----@param schema any of a decoded JSON document
----@return table
-function schema_document.read(schema)
+--- The schema as schema_check takes it: what cannot be checked, or has no meaning, is left out. So no value that fits is refused.
+function read(schema)
   if not json.is_object(schema) then return {} end
   local known = {
     type = is_type(schema.type) and schema.type or list_of(schema.type, is_type), enum = list_of(schema.enum, is_scalar),
     required = list_of(schema.required, is_string), properties = properties_of(schema), additionalProperties = others_of(schema),
   }
   if is_scalar(schema.const) then known.const = schema.const end
-  if json.is_object(schema.items) and schema.prefixItems == nil then known.items = schema_document.read(schema.items) end
+  if json.is_object(schema.items) and schema.prefixItems == nil then known.items = read(schema.items) end
   for _, name in ipairs(BOUNDS) do known[name] = type(schema[name]) == "number" and schema[name] or nil end
   return known
+end
+
+---@param answer any a model's, decoded
+---@param schema any somebody else's, decoded
+---@return string? mistakes the first ones; nil: it fits
+function schema_document.misfit(answer, schema)
+  local _, errors = schema_check.check(json.copy(answer), read(schema), { total = 0, limit = MOST_MISTAKES })
+  local lines = {}
+  for i, one in ipairs(errors) do lines[i] = schema_check.line(one, "answer") end
+  return errors.total > 0 and table.concat(lines, "; ") or nil
 end
 
 return schema_document
