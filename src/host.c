@@ -38,20 +38,32 @@ static void seal_loader(lua_State *L)
     lua_pop(L, 2);
 }
 
-// Memory of the state: most blocks are small and short-lived. Each size up to LARGEST has a list of free ones, cut from
-// maps, which stay; the last has a rest. The first map is what an empty job needs, and the kernel fills it at once.
+// Memory of the state: most blocks are short-lived. There are classes of sizes up to LARGEST, 16 bytes apart up to
+// SMALL, then four a doubling. Each has a list of free blocks, cut from maps, which stay; the last has a rest. The
+// first map is what an empty job needs, and the kernel fills it at once.
 #ifdef NDEBUG
-enum { LARGEST = 2048 };
+enum { LARGEST = 32 << 10 };
 #else
 enum { LARGEST = 0 }; // the sanitizers watch the blocks of malloc
 #endif
-enum { STEP = 16, FIRST_MAP = 640 << 10, NEXT_MAP = 64 << 10 };
-static void **free_blocks[LARGEST / STEP + 1]; // each begins with the next
+enum { STEP = 16, SMALL = 2048, SMALL_CLASSES = SMALL / STEP + 1, FIRST_MAP = 640 << 10, NEXT_MAP = 128 << 10 };
+static void **free_blocks[SMALL_CLASSES + 16]; // each begins with the next
 static char *rest, *rest_end;
 
 static size_t class_of(size_t size)
 {
-    return (size + STEP - 1) / STEP;
+    if (size <= SMALL)
+        return (size + STEP - 1) / STEP;
+    unsigned doubling = (unsigned)__builtin_clzl(SMALL) - (unsigned)__builtin_clzl(size - 1);
+    return SMALL_CLASSES + doubling * 4 + ((size - 1) >> (9 + doubling)) % 4;
+}
+
+static size_t size_of(size_t class)
+{
+    if (class < SMALL_CLASSES)
+        return class * STEP;
+    class -= SMALL_CLASSES;
+    return (SMALL + SMALL / 4 * (class % 4 + 1)) << class / 4;
 }
 
 static void *take(size_t size)
@@ -64,16 +76,16 @@ static void *take(size_t size)
         free_blocks[class] = *block;
         return block;
     }
-    if ((size_t)(rest_end - rest) < class * STEP) {
-        int flags = MAP_PRIVATE | MAP_ANONYMOUS | (rest ? 0 : MAP_POPULATE);
+    if ((size_t)(rest_end - rest) < size_of(class)) {
+        int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;
         char *map = mmap(NULL, map_size, PROT_READ | PROT_WRITE, flags, -1, 0);
         if (map == MAP_FAILED)
             return NULL;
         rest = map;
         rest_end = map + map_size;
     }
-    rest += class * STEP;
-    return rest - class * STEP;
+    rest += size_of(class);
+    return rest - size_of(class);
 }
 
 static void give(void **block, size_t size)
@@ -168,7 +180,6 @@ static int prepare_and_run(lua_State *L)
     lua_pushstring(L, ending_inherited()->reason[0] ? "sba.run.ending" : "sba.main");
     lua_call(L, 1, 1);
     lua_gc(L, LUA_GCRESTART);
-    lua_gc(L, LUA_GCGEN, 0, 0); // the job stays, and what a step makes is soon garbage
     lua_createtable(L, argc, 1);
     for (int i = 0; i < argc; i++) {
         lua_pushstring(L, argv[i]);

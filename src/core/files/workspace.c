@@ -198,15 +198,10 @@ int workspace_open_file(const struct workspace *workspace, const char *path, str
 
 int workspace_open_directory(const struct workspace *workspace, const char *path, struct error *error)
 {
-    int fd;
-    if (strcmp(path, ".") == 0) {
-        fd = fcntl(workspace->fd, F_DUPFD_CLOEXEC, 0); // most commands run here: no need to resolve it
-    } else {
-        cleanup_free char *relative = workspace_relative(workspace, path, error);
-        if (!relative)
-            return -1;
-        fd = workspace_resolve(workspace, relative, O_PATH | O_DIRECTORY);
-    }
+    cleanup_free char *relative = workspace_relative(workspace, path, error);
+    if (!relative)
+        return -1;
+    int fd = workspace_resolve(workspace, relative, O_PATH | O_DIRECTORY);
     return fd < 0 ? workspace_fail(error, errno, "open the directory", path) : fd;
 }
 

@@ -79,6 +79,7 @@ int workspace_read(const struct workspace *workspace, const char *path, const st
         text_sha256_init(&sha256);
         result->size = 0;
     }
+    uint64_t seen = 0;
     while (options->digest || !range.is_over) {
         ssize_t count = read(fd, chunk, sizeof chunk);
         if (interrupt_check(error) < 0)
@@ -97,6 +98,9 @@ int workspace_read(const struct workspace *workspace, const char *path, const st
         }
         if (take(&range, chunk, chunk + count, content, &result->truncated) < 0)
             return error_system(error, ENOMEM, "cannot read %s", path);
+        seen += (uint64_t)count;
+        if (count < (ssize_t)sizeof chunk && seen == (uint64_t)status.st_size)
+            break; // a regular file ends where a read comes short
     }
     if (options->digest)
         text_sha256_final(&sha256, result->sha256);

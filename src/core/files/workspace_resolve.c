@@ -197,6 +197,8 @@ static int open_by_walk(int root, const char *path, int flags)
 
 int workspace_resolve(const struct workspace *workspace, const char *relative, int flags)
 {
+    if (flags == (O_PATH | O_DIRECTORY) && strcmp(relative, ".") == 0) // that of most files and commands
+        return (int)syscall(SYS_fcntl, workspace->fd, F_DUPFD_CLOEXEC, 0);
     if (have_openat2(workspace->fd)) {
         int fd = open_beneath(workspace->fd, relative, flags);
         if (fd >= 0 || errno != EAGAIN)
