@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Prepares a valid job: opens its directories and its journal, and writes a first result that says `interrupted`. If any of this fails,
--- no step runs.
+-- Prepares a valid job, up to a first result that says `interrupted`. If any of this fails, no step runs.
 
 local artifacts = require "sba.run.artifacts"
 local bundle = require "native.bundle"
@@ -39,16 +38,13 @@ local function warn(run, event, failure, advice)
   run:warn(event, secret.redact(failure.message) .. "; " .. advice, { code = failure.code })
 end
 
---- Ends the job before it has begun.
 local function refuse(code, message) error { code = code, message = message } end
 
---- Reads the journal of an earlier run. Without one the job starts from the beginning. If that run succeeded (past.result), only its result
---- is written again.
+--- Reads the journal of an earlier run. If that run succeeded (past.result), only its result is written again.
 local function read_past(run)
   local path = run.result_directory .. JOURNAL
   local past, failure = run.on_demand.past().resume(path, {
-    job_sha256 = run.job_sha256, steps = run.steps, checks = run.on_demand.step().checks(run.job.context),
-    catalogue = run.catalogue,
+    job_sha256 = run.job_sha256, steps = run.steps, checks = run.on_demand.step().checks(run.job.context), catalogue = run.catalogue,
   })
   interrupt.hold(false) -- what earlier runs did is read whole, also where a signal comes meanwhile
   if failure then refuse("schema_validation", "cannot resume: " .. failure.message) end
@@ -66,7 +62,7 @@ local function read_recording(run)
   if not run.recording then refuse("schema_validation", "cannot replay: " .. failure.message) end
 end
 
---- Tells what the step during which an earlier run was ended had said, by the latest result. There is one at most.
+--- What an interrupted step had said stands in the latest result. There is one such step at most.
 local function tell_interrupted(run)
   local index, step = next(run.past.begun)
   if not index then return end
@@ -93,19 +89,18 @@ local function write_job(run)
   for i, step in ipairs(run.steps or {}) do steps[i] = { id = step.id, type = step.type } end
   run:emit("job", {
     job_sha256 = run.job_sha256, protocol_version = job.protocol_version, job_id = job.job_id, task_id = job.task_id,
-    started_wall = run.record.started_wall, version = bundle.version,
-    steps = steps, criteria = run.record.acceptance and job.context.acceptance_criteria, todo = run.todo.items,
-    confinement = run.record.confinement,
+    started_wall = run.record.started_wall, version = bundle.version, steps = steps,
+    criteria = run.record.acceptance and job.context.acceptance_criteria, todo = run.todo.items, confinement = run.record.confinement,
   })
 end
 
---- Opens the workspace and confines commands to it. Returns whether what could not be kept apart can be helped.
+--- Opens the workspace and confines commands to it. Returns can_be_helped, see confinement.begin.
 local function open_workspace(run)
   local failure, state, can_be_helped
   run.workspace, failure = workspace.open(run.settings.workspace)
   if not run.workspace then
-    local words = "cannot use the workspace: %s; mount it, or name another directory with --workspace"
-    refuse("environment_invalid", words:format(failure.message))
+    local advice = "; mount it, or name another directory with --workspace"
+    refuse("environment_invalid", "cannot use the workspace: " .. failure.message .. advice)
   end
   state, failure, can_be_helped = confinement.begin(run)
   if not state then error(failure) end
@@ -115,16 +110,16 @@ local function open_workspace(run)
 end
 
 local function log_accepted(run, can_be_helped)
-  local confined, job = run.record.confinement, run.job
+  local job, partial = run.job, run.record.confinement.partial
   run.log:event("info", "job.accepted", {
     steps = run.steps and #run.steps, max_runtime_seconds = job.constraints.max_runtime_seconds, mode = job.execution_mode,
-    confinement = confined,
+    confinement = run.record.confinement,
   })
-  local partial, level = confined.partial, can_be_helped and "warning" or "info"
-  if partial then run.log:event(level, "confinement.partial", { partial = partial, error = table.concat(partial, "; ") }) end
+  if not partial then return end
+  local level = can_be_helped and "warning" or "info"
+  run.log:event(level, "confinement.partial", { partial = partial, error = table.concat(partial, "; ") })
 end
 
---- The todo list, and the criteria: until one is checked, the result says that it is not.
 local function open_todo(run)
   run.todo = todo.new()
   run.todo:fill(run.job, describe)
@@ -133,8 +128,7 @@ local function open_todo(run)
   if #criteria > 0 then run.record:expect(criteria) end
 end
 
---- Begins to write interim results, and keeps room for the next: one that is a little larger, or else one without large outputs. If the
---- first cannot be written, the last could not be either, so nothing runs.
+--- Writes the first interim result, and keeps room for the next: one that is a little larger, or else one without large outputs.
 local function open_checkpoint(run)
   local path, problem, warned = run.settings.result, nil, false
   run.checkpoint = checkpoint.new(function()
@@ -157,7 +151,7 @@ local function own_files(settings, directory)
   for _, path in ipairs { settings.result, directory .. JOURNAL, directory .. TODO } do file.own(path) end
 end
 
----Locks the journal before anything is written. Raises `locked` where another runner works in its directory.
+---Locks the journal. Raises `locked` where another runner works in its directory.
 ---@param run run
 ---@param create? boolean a job that is refused leaves none
 ---@return true

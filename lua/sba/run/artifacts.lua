@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The artifacts directory of a run: made when the job is accepted, listed at its end.
+-- The artifacts directory of a run.
 
 local array = require "sba.util.json".array
 local file = require "native.file"
@@ -20,8 +20,7 @@ local STICKY <const> = tonumber("1000", 8)
 
 local function warn(run, message, fields) run:warn("artifacts.failed", message, fields) end
 
---- The permission bits that artifacts get: who may write the directory above may delete them too. So a node that gave the job directory
---- to another user can remove all of it.
+--- Permission bits for artifacts: who may write the directory above may delete them too, such as a node that gave it to another user.
 local function shared_bits(path)
   local above <close> = workspace.open(path .. "/..")
   local status = above and above:stat "."
@@ -44,7 +43,7 @@ local function make(run)
   return ok and path, failure
 end
 
----Makes and opens the artifacts directory. If that fails, the log says so and the job has no artifacts.
+---If it fails, the log says so and the job has no artifacts.
 ---@param run run
 function artifacts.open(run)
   local path, failure = make(run)
@@ -53,14 +52,12 @@ function artifacts.open(run)
   run.artifacts_shared = not run.temporary_artifacts and shared_bits(path) or 0
 end
 
---- What follows a path's first part, if that is the name.
 local function below(path, name)
   local rest = path:sub(1, #name) == name and path:sub(#name + 1)
   return rest and (rest == "" or rest:sub(1, 1) == "/") and rest:match "^/*(.*)$" or nil
 end
 
----Where the path of a step leads: into the artifacts directory if it begins with $CYNODE_ARTIFACTS_DIR or with the directory's own path,
----else into the workspace.
+---Finds where a step's path leads: into the artifacts directory if it begins with its variable or its path, else into the workspace.
 ---@param run run
 ---@param path string
 ---@return native.root|nil root
@@ -78,7 +75,6 @@ function artifacts.place(run, path)
   return run.workspace, path, ""
 end
 
---- Logs how many files have no sha256, and why.
 local function log_unread(run, files)
   local count, first = 0, nil
   for _, artifact in ipairs(files) do
@@ -92,7 +88,7 @@ local function log_unread(run, files)
   })
 end
 
---- Hashes files, the smallest first, while there is time. What has gone is left out.
+--- Hashes files, the smallest first. What has gone is left out.
 local function digest(root, files)
   local there = array {}
   table.sort(files, function(a, b) return a.size_bytes < b.size_bytes end)
@@ -110,7 +106,7 @@ local function digest(root, files)
   return there
 end
 
---- The files, and a failure, or true: there are more. Directories become shared; one that cannot be read is logged.
+--- Returns the files, and a failure, or true: there are more. Directories get the shared bits.
 local function find(run)
   local files, closed = {}, nil
   local walk <close>, failure = run.artifacts:walk "."
@@ -132,7 +128,6 @@ local function find(run)
   return files, failure
 end
 
----Lists the artifacts in the record.
 ---@param run run
 ---@param seconds number for hashing them
 function artifacts.list(run, seconds)
@@ -161,7 +156,7 @@ function artifacts.any(run)
   return not entries or #entries > 0
 end
 
----Removes a temporary artifacts directory. If an upload failed, it stays, and the log names it.
+---Removes a temporary artifacts directory, unless an upload failed.
 ---@param run run
 function artifacts.close(run)
   local path = run.temporary_artifacts

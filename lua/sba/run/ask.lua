@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Asks a model one question, for a step. It is told the job's context too.
+-- Asks a model one question, for a step.
 
 local exchange = require "sba.agent.exchange"
 local interrupt = require "native.interrupt"

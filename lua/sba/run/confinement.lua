@@ -18,14 +18,13 @@ local STEPS_WITHOUT_COMMANDS <const> = {
 }
 local MOST_READ <const> = 8 * 1024 -- bytes of a command's output, from its end
 
---- The first of the directories that is the path or holds it.
 local function holder(directories, path)
   for _, directory in ipairs(directories) do
     if directory == "/" or path == directory or path:sub(1, #directory + 1) == directory .. "/" then return directory end
   end
 end
 
---- What lies beside the way from a directory down to the job directory, without links; nil: too much, or not to be read.
+--- What lies beside the way from top down to the job directory, without links; nil: too much, or not to be read.
 local function beside(top, job_directory)
   local list, place = {}, top
   for name in job_directory:sub(#top + 1):gmatch "[^/]+" do
@@ -41,8 +40,8 @@ local function beside(top, job_directory)
   return list
 end
 
---- The directories that commands may write, without links and each once, and these with what else they may write: of a HOME or TMPDIR
---- above the job directory, which no job asks for, only what lies beside the way to it.
+--- The directories that commands may write, and these with the other paths: of a HOME or TMPDIR above the job directory, which no job
+--- asks for, only what lies beside the way to it.
 local function writable_places(run, gaps)
   local found, others, seen, environment, job_directory = array {}, {}, {}, run.environment, run.job_directory
   local function add(path, variable)
@@ -50,15 +49,12 @@ local function writable_places(run, gaps)
     if not place or seen[place] or variable and place == "/" then return end
     seen[place] = true
     if not variable or not job_directory or words.has(SHARED, place) or not holder({ place }, job_directory) then
-      found[#found + 1] = place
-      return
+      return table.insert(found, place)
     end
     local entries = beside(place, job_directory)
-    if not entries then
-      gaps[#gaps + 1] = ("commands can write nothing in %s (%s), which holds the job directory %s and too many entries to tell apart; "
-        .. "keep the job directory elsewhere"):format(place, variable, job_directory)
-    end
-    table.move(entries or {}, 1, #(entries or {}), #others + 1, others)
+    if entries then return table.move(entries, 1, #entries, #others + 1, others) end
+    gaps[#gaps + 1] = ("commands can write nothing in %s (%s), which holds the job directory %s and too many entries to tell apart; "
+      .. "keep the job directory elsewhere"):format(place, variable, job_directory)
   end
   add(run.workspace:path())
   add(run.artifacts and run.artifacts:path())
@@ -86,7 +82,6 @@ local function gaps_of(abi)
   return gaps
 end
 
---- The secret files that can be hidden; a gap says why another cannot.
 local function hidden_files(writable, gaps)
   local list = {}
   for _, file in ipairs(secret.files()) do
@@ -101,7 +96,7 @@ local function hidden_files(writable, gaps)
   return list
 end
 
----Explains why a command could not write: it named a path with "Permission denied" where its user may write, but commands may not.
+---Explains a command's "Permission denied" at a path that its user may write, but commands may not.
 ---@param run run
 ---@param output string of the command
 ---@return string?
@@ -126,7 +121,6 @@ local function may_run_commands(run)
   return not run.steps or run.record.acceptance ~= nil
 end
 
---- Sets the rules; if they cannot hide files, without these.
 local function set_rules(run, writable, hidden, gaps)
   if not may_run_commands(run) then return true end
   local ok, failure = confine.set_rules(writable, hidden)
@@ -137,7 +131,7 @@ end
 
 local function refused(why) return nil, { code = "environment_invalid", message = "SBA_CONFINE=require, but " .. why } end
 
---- How commands could write result and journal, and whether that is for want of a newer kernel.
+--- How commands could write result and journal, and whether a newer kernel would keep them from it.
 local function evidence_gap(writable, job_directory, abi)
   local parent = job_directory and holder(writable, job_directory)
   if parent then
@@ -152,7 +146,7 @@ end
 ---@param run run
 ---@return table? confinement as the result has it
 ---@return native.failure? failure with SBA_CONFINE=require: the kernel cannot, or commands could write result and journal
----@return boolean? can_be_helped whoever starts the runner can change what is `partial`
+---@return boolean? can_be_helped by whoever starts the runner
 function confinement.begin(run)
   local mode = run.settings.confine
   local abi = mode ~= "off" and confine.abi() or 0
