@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The end of a job that could not end by itself (native.ending): this is the program again, and all that it knows is the journal.
+-- The end of a job that could not end by itself (native.ending): the program again, which knows only the journal.
 
 local ending = require "native.ending"
 local exit = require "sba.result.failure".exit
@@ -19,11 +19,11 @@ local workspace = require "native.workspace"
 
 local LARGEST_LIST <const> = 16 << 20 -- bytes
 local GRACE <const> = 1 -- seconds from SIGTERM to SIGKILL; none past the deadline
-local AGO <const> = 1.2 -- seconds since the deadline, as far as `finish` is told: it has some for artifacts
+local AGO <const> = 1.2 -- seconds since the deadline, as `finish` is told, which then has some for artifacts
 
 local CANCELLED <const> = { "cancelled", "the job was cancelled by a signal, and the runner hung: its watchdog ended it" }
 
--- The job's failure code, its message, and the error code of the step that ran.
+-- The job's failure code and message, and the error code of the step that ran.
 local ends <const> = {
   timeout = { "timeout", "the job's time was up, and the runner hung: its watchdog ended it" },
   SIGTERM = CANCELLED, SIGINT = CANCELLED,
@@ -35,7 +35,7 @@ local list_schema <const> = {
 }
 local statuses <const> = { timeout = exit.TIMEOUT, SIGTERM = 143, SIGINT = 130 }
 
---- The lines of the journal as excerpt.lines gives them, read one at a time.
+--- As excerpt.lines, but one line at a time: memory may be short.
 local function lines_of(book)
   local handle = assert(io.open("/proc/self/fd/" .. book:descriptor()))
   local after = 1
@@ -48,7 +48,7 @@ local function lines_of(book)
   end
 end
 
---- An agent's todo items are in their file, which commands can write to.
+--- An agent's items are in todo.json, which commands can write to.
 local function todo_items(run)
   local directory = run.result_directory
   local bytes = directory and not run.steps and file.read(directory .. "todo.json", LARGEST_LIST)
@@ -57,7 +57,7 @@ local function todo_items(run)
   return mistakes and #mistakes == 0 and list.items or run.past.job.todo or {}
 end
 
---- The steps that have not finished get their end in the result only: they run when the job is resumed.
+--- Steps that have not finished end in the result only: a resumed job runs them.
 local function take_over_steps(run)
   local steps, failure = run.on_demand.step(), run.failure
   steps.take_over(run)

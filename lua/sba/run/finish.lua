@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The end of every job, part by part. Whatever one part raises, the others still run.
+-- The end of every job, in parts. Whatever one raises, the others still run.
 
 local artifacts = require "sba.run.artifacts"
 local ending = require "native.ending"
@@ -13,7 +13,7 @@ local redact = require "native.secret".redact
 local STDOUT <const>, STDERR <const> = 1, 2
 local TIMEOUT <const> = 30 -- seconds without progress until a reader of a stream counts as gone
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
-local OVERRUN <const> = 2.5 -- seconds past the deadline within which everything must be dead: the grace ends by then
+local OVERRUN <const> = 2.5 -- seconds past the deadline, when the grace ends
 local SHORTER <const> = { 65536, 1024 } -- bytes of a step's entry that a full disk still takes
 local READING <const> = 2.2 -- seconds past the deadline, or after a signal, until which artifacts are read
 
@@ -41,8 +41,7 @@ local function upload_artifacts(run)
   if may_upload then run.on_demand.orchestrator().upload(run) end
 end
 
---- Writes the result without its largest entries: the disk is full.
-local function write_shorter(run, problem)
+local function write_without_largest(run, problem)
   for _, most in ipairs(SHORTER) do
     run.record:shorten(most)
     run.parts = run.record:parts(run.fields)
@@ -55,13 +54,13 @@ local function write_shorter(run, problem)
   return nil, problem
 end
 
---- Writes the result to where it belongs, or else to stderr. Returns whether it stands.
+--- Writes the result to where it belongs, or else to stderr.
 local function write_parts(run, parts)
   local path = run.settings.result
   local how, problem
   if path ~= "-" then
     how, problem = file.replace(path, parts)
-    if not how and problem.code == "no_space" then how, problem = write_shorter(run, problem) end
+    if not how and problem.code == "no_space" then how, problem = write_without_largest(run, problem) end
   else
     local all, taken, size = file.write(STDOUT, parts, TIMEOUT)
     how, problem = all, { message = ("stdout took only %d of the result's %d bytes"):format(taken, size) }
@@ -76,7 +75,6 @@ local function write_parts(run, parts)
   return how and true or false
 end
 
---- The result's failure code; nil for null.
 local function code_of(fields) return type(fields.failure_code) == "string" and fields.failure_code or nil end
 
 local function log_outcome(run)
@@ -111,12 +109,10 @@ local function skip_rest(run)
   if run.accepted and run.steps and (#run.steps > 0 or run.record.acceptance) then run.on_demand.step().skip_rest(run) end
 end
 
---- Undoes the changes of a step whose entry was not written.
 local function revert(run)
   if run.kept then run.on_demand.step().revert(run) end
 end
 
---- Where commands can write to the journal, its entries count only if none did.
 local function check_journal(run)
   if not run.lock or run.lock:is_unchanged() then return end
   run.record:forget()
@@ -138,7 +134,7 @@ end
 
 local function status_of(run) return run.written and failures.exit_status(code_of(run.fields)) or exit.UNWRITABLE end
 
---- A stream counts as written before it is, so that nothing adds a second result to it.
+--- A stream counts as written before it is: nothing may add a second result to it.
 local function write_result(run)
   local earlier = run.past.result
   run.fields = earlier or run.record:fields(run.failure)
@@ -150,7 +146,7 @@ local function write_result(run)
   ending.written(status_of(run))
 end
 
---- Writes the steps done so far before the slower parts of the end, if there are any: processes to end, something to compare or hash.
+--- Writes the steps done so far if slower parts follow: processes to end, something to compare or hash.
 local function flush_checkpoint(run)
   if run.live then run.live:finish() end
   if not run.checkpoint or not run.checkpoint.dirty then return end
