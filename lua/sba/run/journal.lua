@@ -1,22 +1,21 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What happens is told once, by run:emit. journal.jsonl, next to the result, has it before it takes effect, one line for each event,
--- appended in one write; past.lua reads it. Then the todo list, what is live, the result, the status reporter and the log hear of it,
--- with the terminal and the trace behind the log. The journal's events:
+-- run:emit tells what happens: first to journal.jsonl, one line and one write for each event, then to the todo list, the result, the log
+-- and others that look on. The journal's events:
 --
 --   job               first line: which job
 --   job.resumed       another run continues it
---   skills            agent: what the orchestrator gave of context.skill_ids
---   model.session     agent: which model works, with which tools of the gateway
+--   skills            agent: those of context.skill_ids
+--   model.session     agent: the model, and the gateway's tools
 --   model.exchange    agent: what was new in the request, and the reply
---   model.compacted   agent: the conversation was shortened to fit the model's context
+--   model.compacted   agent: the conversation was shortened
 --   step.started      before the step does anything; of agents and checks with the arguments
---   step.changes      before the step changes several files at once: how to undo it
+--   step.changes      before the step changes several files: how to undo it
 --   step.append       before the step appends to a file: the file's size; absent: no such file
---   step.finished     the step's whole entry of the result
+--   step.finished     the step's entry of the result
 --   step.interrupted  the runner was ended during the step; what it had said
 --   job.finished      the result's other fields
 --   job.reported      the report of the end arrived or was refused
---   journal.failed    last line: later events could not be written, so the job cannot be resumed
+--   journal.failed    last line: later events could not be written
 
 local describe = require "sba.util.words".step
 local entries = require "sba.result.entry"
@@ -38,10 +37,10 @@ local fields_schema = {
   order = { "index", "id", "type", "check", "job_sha256", "protocol_version", "job_id", "task_id", "started_wall" },
 }
 
----Opens and locks a journal, which stays as it is until journal.begin: one runner works in a job directory.
+---Opens and locks a journal, which stays as it is until journal.begin.
 ---@param path string
 ---@param create boolean
----@return native.file.log?, native.failure? failure not_locked: with the log, which others may open too
+---@return native.file.log?, native.failure? failure not_locked: beside the log
 function journal.lock(path, create)
   local log, failure = file.append(path, create)
   if not log then return nil, failure end
@@ -51,9 +50,9 @@ function journal.lock(path, create)
   return nil, { code = "locked", message = ("another runner works in this job directory: %s is locked"):format(path) }
 end
 
----@param log? native.file.log nil: this journal writes nothing
----@param size integer bytes of it that stay; a torn line does not
----@param failed fun(failure: native.failure) called once: it cannot be written
+---@param log? native.file.log nil: nothing is written
+---@param size integer bytes of it that stay
+---@param failed fun(failure: native.failure) called once
 ---@return journal
 function journal.begin(log, size, failed)
   local self = setmetatable({ failed = failed, log = log, size = size }, journal)
@@ -66,7 +65,7 @@ function journal.begin(log, size, failed)
   return self
 end
 
---- Marks the journal as incomplete, so that --resume refuses it. Cutting off the torn line makes room for that, or else cutting off all.
+--- Marks the journal as incomplete, so that --resume refuses it. Cutting off the torn line, or else all, makes room for that.
 local function end_early(self, failure)
   local log = self.log
   self.log = nil
@@ -81,9 +80,12 @@ local function append_long(log, parts)
   local offset
   for _, part in ipairs(parts) do
     local done, failure
-    local is_string = type(part) == "string"
-    if is_string then done, failure = log:append({ part }, true) else done, failure = file.append_text(part, log) end
-    if not is_string and part.file then part.file:close() end
+    if type(part) == "string" then
+      done, failure = log:append({ part }, true)
+    else
+      done, failure = file.append_text(part, log)
+      if part.file then part.file:close() end
+    end
     if not done then return nil, failure end
     offset = offset or done
   end
@@ -96,9 +98,9 @@ end
 ---@return integer? offset
 function journal:append(parts, is_long)
   if not self.log then return nil end
-  local offset, more = (is_long and append_long or self.log.append)(self.log, parts)
-  if not offset then return end_early(self, more) end
-  self.size = more
+  local offset, size = (is_long and append_long or self.log.append)(self.log, parts)
+  if not offset then return end_early(self, size) end
+  self.size = size
   return offset
 end
 
@@ -107,8 +109,8 @@ function journal:event(event, fields)
   self:append { json.continue('{"event":"' .. event .. '","at":"' .. interrupt.timestamp() .. '"', fields, fields_schema) }
 end
 
----@param texts string[]|(string|native.file.text)[][] of entries, or the parts of the only one, as entry.encode gives them
----@return integer? offset of the first entry; nil: they are not written
+---@param texts string[]|(string|native.file.text)[][] entries as entry.encode gives them; one in parts comes alone
+---@return integer? offset of the first; nil: they are not written
 ---@return integer? size of all, with what is between them
 function journal:steps_finished(texts)
   local line, is_long = { journal.ENTRY_PREFIX }, type(texts[1]) == "table"
@@ -125,15 +127,15 @@ end
 ---@field index integer from 1
 ---@field step { id: string, type: string, arguments: table, check?: integer }
 ---@field arguments? table for the journal
----@field before? "interrupted"|"failed" how the step had ended in an earlier run
+---@field before? "interrupted"|"failed" in an earlier run
 ---@field entry? table
----@field text? string|(string|native.file.text)[] the entry's, see entry.encode
----@field what? string describes the step in the log
+---@field text? string|(string|native.file.text)[] of the entry
+---@field what? string for the log
 ---@field ends_job? boolean
 
 local none <const> = {}
 
---- The fields of the log. Only of a direct job it is known how many steps there are; checks are none of them.
+--- The fields of the log. Only of a direct job it is known how many steps there are.
 local function fields_of(run, event)
   local step, entry = event.step, event.entry or none
   event.what = event.what or describe(step)
@@ -144,7 +146,6 @@ local function fields_of(run, event)
   }
 end
 
---- Sets the todo item of a step, or of the criterion that it checks. A model's steps have none.
 local function follow(run, event, status, note)
   local check, todo = event.step.check, run.todo
   local item = todo and (check and todo.criteria[check] or run.steps and todo.steps[event.index])
@@ -159,7 +160,7 @@ local function follow_end(run, event)
   follow(run, event, is_check and "pending" or "dropped", is_check and ("%s: %s"):format(event.step.id, entry.error) or entry.error)
 end
 
---- Adds entries to journal and result. Where the journal cannot be written, the result keeps their text.
+--- Adds entries to journal and result, or else to the result alone.
 local function add(run, texts, status, check)
   local at, size = run.journal:steps_finished(texts)
   for _, entry in ipairs(texts) do
@@ -175,8 +176,8 @@ local function log_truncated(run, event)
   local kept = result.stdout and #result.stdout + #result.stderr or #(result.content or entry.output or "")
   local limit = entries.limit(step, run.context)
   local of = result.size_bytes and (" of %d"):format(result.size_bytes) or ""
-  local words = "step %d (%s, %s): the output was cut to %d bytes%s (limit: %d)"
-  run:warn("step.output_truncated", words:format(event.index, step.id, step.type, kept, of, limit), {
+  local message = "step %d (%s, %s): the output was cut to %d bytes%s (limit: %d)"
+  run:warn("step.output_truncated", message:format(event.index, step.id, step.type, kept, of, limit), {
     step = event.index, id = step.id, kept_bytes = kept, limit_bytes = limit, size_bytes = result.size_bytes,
   })
 end
@@ -211,7 +212,7 @@ tell["step.finished"] = function(run, event)
   run.log:event(not is_good and (run.steps or event.ends_job) and "error" or "info", "step.finished", fields)
 end
 
---- At an end by exec: of the step that ran.
+--- At an end by exec.
 tell["step.kept"] = function(run, event)
   add(run, { event.text }, event.entry.status, event.step.check)
   follow_end(run, event)
@@ -223,7 +224,7 @@ tell["step.taken_over"] = function(run, event)
   follow_end(run, event)
 end
 
---- There may be very many, and the time is up: they share one write and one line of the log.
+--- There may be very many: they share one write and one line of the log.
 tell["steps.skipped"] = function(run, event)
   add(run, event.texts, "skipped")
   for index = event.first, event.last do run.todo:set(run.todo.steps[index], "dropped") end
@@ -242,7 +243,7 @@ tell["step.interrupted"] = function(run, event)
 end
 
 ---@param run run
----@param name string if `tell` does not have it, only the journal hears of it
+---@param name string what `tell` lacks goes to the journal alone
 ---@param event table a run.step_event, or the fields of the journal's line
 function journal.emit(run, name, event)
   if tell[name] then return tell[name](run, event) end

@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What runs now, a step or a question to a model: since when, and what it has said so far. The log tells it meanwhile; the result, if the
--- runner is killed.
+-- The step, or the question to a model, that runs now. The log tells what it says; the result too, if the runner is killed.
 
 local interrupt = require "native.interrupt"
 local secret = require "sba.util.secret"
@@ -10,17 +9,18 @@ local live = {}
 live.__index = live
 
 local BEAT <const> = 30 -- seconds between two events that say that it still runs
-local SOON <const> = 0.2 -- seconds until the result names a step, most of which take less time, or has new output
-local LATER_RESULTS <const> = 1 -- seconds by which the duration in the result of a killed job may be too small
+local SOON <const> = 0.2 -- seconds until the result names a step (most take less time) or has new output
+local LATER_RESULTS <const> = 1 -- seconds: the duration in the result of a killed job may be that much too small
 local IN_RESULT <const> = 4096 -- bytes of output
 
 ---@class live
----@field current? table what runs: kind, fields, began, wall, kept, size, ...
+---@field current? table what runs
 
----@param options { log: log, changed: fun(), now?: fun(): number } changed: the result is out of date
+---@param fields { log: log, changed: fun(), now?: fun(): number } changed: the result is out of date
 ---@return live
-function live.new(options)
-  return setmetatable({ log = options.log, changed = options.changed, now = options.now or interrupt.now }, live)
+function live.new(fields)
+  fields.now = fields.now or interrupt.now
+  return setmetatable(fields, live)
 end
 
 local function begin(self, kind, fields, limit)
@@ -31,11 +31,11 @@ local function begin(self, kind, fields, limit)
   }
 end
 
----@param fields fun(): table of the log's events about it: step, id, type, check
+---@param fields fun(): table of the log's events about it
 ---@param limit integer bytes of its output that are kept
 function live:step(fields, limit) begin(self, "step", fields, limit) end
 
----A model is asked. Within a step this is a part of the step.
+---Within a step this is a part of the step.
 ---@param model string
 function live:model(model)
   if not self.current then begin(self, "model", function() return { model = model } end) end
@@ -51,9 +51,8 @@ local function hear(self, shown)
   current.next_result = math.min(current.next_result, self.now() + SOON)
 end
 
----What runs has said something.
----@param news string bytes
----@param missing? integer bytes before them that are left out
+---@param news string
+---@param missing? integer bytes before it that are left out
 function live:said(news, missing)
   local current = self.current
   if not current then return end
@@ -69,7 +68,7 @@ local function beat(self, current, now)
   self.log:event("info", current.kind .. ".running", fields)
 end
 
----Call it now and then while something runs.
+---To be called now and then.
 function live:tick()
   local current = self.current
   if not current then return end
@@ -81,8 +80,7 @@ function live:tick()
   end
 end
 
----The step that runs, as the result of an interrupted job names it.
----@return { index: integer, id: string, type: string, check?: integer, started_at: string, output?: string, output_truncated?: boolean }?
+---@return table? running_step of the result
 function live:running_step()
   local current = self.current
   if not current or current.kind ~= "step" then return nil end
@@ -93,7 +91,6 @@ function live:running_step()
   }
 end
 
----What ran is over.
 function live:finish()
   local current = self.current
   if not current then return end
