@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What passes between a job and the orchestrator: the reports of its start and its end, and by tools of the gateway the skills that it
--- names (before the first prompt) and its artifacts (after its processes have ended, before its result is written). If any of this fails,
--- the job goes on.
+-- What passes between a job and the orchestrator: reports of its start and its end, and by the gateway its skills (before the first prompt)
+-- and its artifacts (after its processes have ended). If any of this fails, the job goes on.
 
 local find = require "sba.gateway.tool_result".find
 local http = require "sba.util.http"
@@ -12,17 +11,18 @@ local text = require "native.text"
 
 local orchestrator = {}
 
-local START <const>, TRY <const> = 3, 2 -- seconds for the report of the start, and for one try
-local END <const>, END_AFTER_SIGNAL <const> = 30, 5 -- seconds for the report of the end
-local CONNECT <const>, ANSWER <const>, REST <const> = 5, 10, 1 -- seconds to connect, for an answer, for the rest of its body
-local LARGEST_ANSWER <const> = 64 * 1024 -- bytes; the body is not used
-local GET <const>, GETTING <const> = "skills.get", 20 -- seconds for one
-local LARGEST_SKILL <const>, LARGEST_SUM <const> = 256 * 1024, 1024 * 1024 -- bytes: they are part of every prompt
-local PUT <const>, PUT_LIMITS <const> = "artifact.put", { idle = 60, repeatable = true } -- seconds from the last chunk that was sent
-local LARGEST_FILE <const> = 256 * 1024 * 1024 -- bytes, unless the gateway's form has a limit
-local LONGEST_REF <const> = 4096 -- bytes
-local UPLOADS <const>, OVERRUN <const> = 120, 2.5 -- seconds at most, and past the deadline: enough for small files
-local AFTER_SIGNAL <const>, LATEST <const> = 2.5, 4.5 -- seconds for the uploads, and from the signal to their end
+-- Seconds and bytes.
+local START <const>, TRY <const> = 3, 2 -- the report of the start, and one try
+local END <const>, END_AFTER_SIGNAL <const> = 30, 5 -- the report of the end
+local CONNECT <const>, ANSWER <const>, REST <const> = 5, 10, 1 -- to connect, for an answer, for the rest of its body
+local LARGEST_ANSWER <const> = 64 * 1024 -- the body is not used
+local GET <const>, GETTING <const> = "skills.get", 20
+local LARGEST_SKILL <const>, LARGEST_SUM <const> = 256 * 1024, 1024 * 1024 -- they are part of every prompt
+local PUT <const>, PUT_LIMITS <const> = "artifact.put", { idle = 60, repeatable = true } -- from the last chunk that was sent
+local LARGEST_FILE <const> = 256 * 1024 * 1024 -- unless the gateway's form has a limit
+local LONGEST_REF <const> = 4096
+local UPLOADS <const>, OVERRUN <const> = 120, 2.5 -- at most, and past the deadline: enough for small files
+local AFTER_SIGNAL <const>, LATEST <const> = 2.5, 4.5 -- for the uploads, and from the signal to their end
 
 -- Names that gateways use. SURE is searched at every level before LIKELY.
 local TEXTS <const>, NAMES <const> = { "content", "text", "body", "markdown", "instructions" }, { "name", "title" }
@@ -59,7 +59,7 @@ end
 
 local function milliseconds(seconds) return math.floor(seconds * 1000 + 0.5) end
 
---- Logs how a report ended: delivered (a 2xx), refused (another try would not change the answer) or undeliverable.
+--- refused: another try would not change the answer.
 local function log_end(run, report, code, failure, tries, seconds)
   if code then
     run.log:event("info", "report.sent", { report = report, status = code, tries = tries, duration_ms = milliseconds(seconds) })
@@ -78,8 +78,7 @@ local function close_beginning(run, code)
   log_end(run, "in_progress", code, beginning.failure, beginning.tries, START - beginning.left)
 end
 
----Reports that the job is in progress: at its start and, while run.beginning is set, before each later step. The deadline moves: reports
----do not use the job's time.
+---Called again before later steps while run.beginning is set. The deadline moves: reports do not use the job's time.
 ---@param run run with a status_url
 function orchestrator.report_start(run)
   if interrupt.reason() then return end
@@ -108,12 +107,11 @@ local function deliver(run, body)
   return code, failure, tries
 end
 
----Reports how the job ended. The first signal leaves it 5 s; the next one ends it. A resumed run does not repeat a report that arrived or
----was refused.
+---The first signal leaves it 5 s; the next one ends it.
 ---@param run run with a status_url
 ---@param result native.file.parts|false false: it could not be written
 function orchestrator.report_end(run, result)
-  if run.past.reported then return end
+  if run.past.reported then return end -- or refused
   if not result then
     return run:warn("report.failed", "the end is not reported because the result was not written", {
       report = "completed", outcome = "undeliverable", tries = 0,
@@ -132,8 +130,8 @@ end
 
 local function tool_failed(code, answer) return http.failure(code, "the gateway says: " .. http.shown(answer.content)) end
 
---- The text and the name of a skill: fields of the structured answer or of its JSON, or the text itself.
-local function read(answer)
+--- Text and name: fields of the structured answer or of its JSON, or the answer's text.
+local function read_skill(answer)
   local value = answer.structured
   if value == nil then value = json.decode(answer.content) end
   local words, holder = find(value, TEXTS, 1)
@@ -142,18 +140,17 @@ local function read(answer)
   return words:find "%S" and words or nil
 end
 
---- One skill, whose text may have `room` bytes.
-local function fetch(gateway, id, room)
+local function fetch(gateway, id, most_bytes)
   local answer, failure = gateway:call(GET, { skill_id = id }, { until_when = interrupt.now() + GETTING, repeatable = true })
   if not answer then return nil, failure end
   if answer.is_error then return nil, tool_failed("skill_refused", answer) end
-  local words, name = read(answer)
+  local words, name = read_skill(answer)
   if not words then return nil, { code = "bad_answer", message = "the gateway's answer holds no text of a skill" } end
-  if #words > room then return nil, { code = "too_large", message = ("its text has more than %d bytes"):format(room) } end
+  if #words > most_bytes then return nil, { code = "too_large", message = ("its text has more than %d bytes"):format(most_bytes) } end
   return { id = id, name = name or id, text = words }
 end
 
---- After a failure of the gateway itself the other skills are not tried: a job waits for a dead gateway once.
+--- A job waits for a dead gateway once.
 local function fetch_all(run, ids)
   local found, missing, room = json.array {}, json.array {}, LARGEST_SUM
   local gateway, failure = run:connect()
@@ -171,8 +168,7 @@ local function fetch_all(run, ids)
   return { found = found, missing = missing }
 end
 
----Adds the skills that a job names to its context. The journal keeps them, so that a resumed run or a replay has the same prompt. A replay
----never fetches.
+---Adds the skills that a job names to its context. A resumed run or a replay has those of the journal.
 ---@param run run
 function orchestrator.fetch_skills(run)
   local context = run.job.context
@@ -192,24 +188,23 @@ local function in_links(parts)
   end
 end
 
---- The reference in a text, which may be JSON or a single word.
+--- In JSON, or a single word.
 local function in_text(content)
   local value = json.decode(content)
   if type(value) == "table" then return in_structure(value) end
   return type(value) == "string" and value or content:match "^%s*(%S+)%s*$"
 end
 
----The reference to an artifact: a field of the structured answer, a resource link, or the text.
 ---@param answer gateway.answer
----@return string?
+---@return string? ref
 function orchestrator.reference(answer)
   local ref = in_structure(answer.structured) or in_links(answer.parts)
   if not ref and type(answer.structured) ~= "table" then ref = in_text(answer.content) end
   return ref and #ref <= LONGEST_REF and ref or nil
 end
 
---- The content of a file: opened, to be read while it is sent, or in base64 where the gateway's form has a limit. If it has changed since
---- it was listed, it never arrives whole.
+--- The opened file, which is read while it is sent, or base64 where the gateway's form has a limit. A file that changed since it was
+--- listed never arrives whole.
 local function content_of(run, artifact, limit)
   if not artifact.sha256 then return nil, { code = "not_read", message = "it was not read" } end
   if artifact.size_bytes > (limit or LARGEST_FILE) then
@@ -239,7 +234,7 @@ local function put(run, gateway, artifact)
   return answer, failure
 end
 
---- Logs that an artifact was not uploaded, or `count` from it on were not tried.
+--- count: so many from this one on were not tried.
 local function log_failed(run, failure, path, count)
   local what = count and ("%d artifacts were not uploaded and stay on disk"):format(count)
     or ("the artifact %s was not uploaded and stays on disk"):format(path)
@@ -248,7 +243,6 @@ local function log_failed(run, failure, path, count)
   })
 end
 
---- Returns whether all were uploaded. After a failure of the gateway itself the others are not tried.
 local function upload_all(run)
   local list, all = run.record.artifacts, true
   local gateway, down = run:connect(true)
@@ -277,7 +271,7 @@ local function upload_seconds(run)
   return math.max(0, math.min(run.deadline + OVERRUN - now, most))
 end
 
----Uploads the artifacts of the record and sets their `ref`. What is not uploaded stays on disk.
+---Uploads the artifacts of the record and sets their `ref`.
 ---@param run run
 function orchestrator.upload(run)
   run.checkpoint:write() -- the steps are on disk before the slow upload
