@@ -1,24 +1,23 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The state of a run: the one table that main, accept, the steps and finish share. A spec holds what modules use against the list of its
--- fields.
+-- The state of a run, which main, accept, the steps and finish share. A spec holds what they use against this list.
 
 ---@class run
 ---Set by main:
 ---@field settings table the command line's and the environment's
----@field environment table<string, string> the runner's, without its own secrets
+---@field environment table<string, string> without the runner's secrets
 ---@field catalogue table the step types
 ---@field record record
 ---@field log log
 ---@field result_directory? string with a slash at its end; nil: the result goes to stdout
----@field status_url? string where status reports go
+---@field status_url? string
 ---@field trace? run.trace
 ---@field bytes? string the job file, until it is validated
----@field errors? string[] the mistakes of an invalid job, for the log
----@field job? table the valid job
+---@field errors? string[] of an invalid job
+---@field job? table
 ---@field job_sha256? string of the job file
----@field steps? table[] of a direct job; nil: an agent's job
+---@field steps? table[] nil: an agent's job
 ---@field deadline? number monotonic seconds
----@field failure? failure of the job; set by finish where the end itself fails
+---@field failure? failure also set by finish, where the end itself fails
 ---Set by accept:
 ---@field accepted? boolean the first result is written
 ---@field past past empty without --resume
@@ -32,23 +31,25 @@
 ---@field context? sba.job_context
 ---@field job_directory? string result_directory without links; set by confinement
 ---Set by artifacts:
----@field artifacts? native.root their directory
----@field artifacts_shared? integer permission bits that they get
----@field temporary_artifacts? string their directory, where it is removed at the end
+---@field artifacts? native.root
+---@field artifacts_shared? integer permission bits
+---@field temporary_artifacts? string their directory, which is removed at the end
+---Set by finish:
+---@field fields? table the final result
+---@field parts? native.file.parts of it
+---@field written? boolean
+---Set by orchestrator:
+---@field missing_skills? string[] ids
+---@field beginning? { left: number, tries: integer, failure?: table } the report of the start, until it is over
+---@field upload_failed? boolean
 ---Set by others:
 ---@field emit fun(run: run, name: string, event: table) see journal.lua
 ---@field on_demand table<string, fun(): table> see below
----@field http? native.http.client set by run:client
----@field gateway? gateway set by run:connect
----@field unreachable? mcp.failure why there is no gateway; set by run:connect
+---@field http? native.http.client
+---@field gateway? gateway
+---@field unreachable? mcp.failure why there is no gateway
 ---@field snapshot? native.snapshot the workspace before the first step; set by workspace_changes
----@field missing_skills? string[] ids; set by orchestrator
----@field beginning? { left: number, tries: integer, failure?: table } the report of the start, until it is over; set by orchestrator
----@field upload_failed? boolean an artifact was not uploaded; set by orchestrator
 ---@field kept? sba.transaction of the running step; set by undo
----@field fields? table the final result; set by finish
----@field parts? native.file.parts the same as it is written; set by finish
----@field written? boolean set by finish
 
 local artifacts = require "sba.run.artifacts"
 local ending = require "native.ending"
@@ -61,7 +62,7 @@ local secret = require "sba.util.secret"
 
 local state = {}
 
--- Modules that only some jobs need: to load all takes longer than an empty job. Everything else is required at the top of a file.
+-- Modules that only some jobs need: to load all takes longer than an empty job.
 local on_demand = {
   agent = function() return require "sba.agent" end,
   ask = function() return require "sba.run.ask" end,
@@ -79,12 +80,11 @@ local on_demand = {
 local methods = { emit = journal.emit, on_demand = on_demand }
 methods.__index = methods
 
--- What a model's commands get besides: nothing waits for a person.
+-- For a model's commands: nothing waits for a person.
 local unattended <const> = {
   PAGER = "cat", GIT_PAGER = "cat", GIT_EDITOR = "true", CI = "1", DEBIAN_FRONTEND = "noninteractive", PIP_PROGRESS_BAR = "off",
 }
 
---- The environment of commands: the runner's without its passwords, and the artifacts directory.
 local function children_environment(self)
   local list, environment = {}, secret.for_commands(self.environment)
   for name, value in pairs(not self.steps and unattended or {}) do
@@ -134,16 +134,13 @@ function methods:step_context()
   return context
 end
 
----See steps.run.
 function methods:perform(step) return on_demand.step().run(self, step) end
 
----See steps.check_all.
 function methods:perform_checks(...) return on_demand.step().check_all(self, ...) end
 
----Logs a warning.
 ---@param event string
 ---@param message string
----@param fields? table others of the event
+---@param fields? table
 function methods:warn(event, message, fields)
   fields = fields or {}
   fields.error = message
@@ -157,7 +154,6 @@ function methods:set_deadline(at)
   ending.deadline(at)
 end
 
----The one HTTP client: requests to the same origin share a connection. A job that needs none opens no socket.
 ---@return native.http.client?, native.failure?
 function methods:client()
   if self.http then return self.http end
@@ -170,11 +166,9 @@ function methods:client()
   return http
 end
 
----Whether the environment names one.
 function methods:has_gateway() return rules.address(self.environment) ~= nil end
 
----The gateway of a valid job. It is connected to once; a failure is remembered.
----@param again? boolean try again after a failure
+---@param again? boolean also after a failure, which is remembered
 ---@param limits? mcp.limits
 ---@return gateway?, mcp.failure?
 function methods:connect(again, limits)
@@ -192,7 +186,6 @@ function methods:connect(again, limits)
   return self.gateway, failure
 end
 
----Ends the session with the gateway.
 function methods:disconnect()
   if self.gateway then self.gateway:close() end
   self.gateway = nil
@@ -201,7 +194,6 @@ end
 ---@return run
 function state.of(fields) return setmetatable(fields, methods) end
 
----The run of a program that was just started.
 ---@param settings table
 ---@param environment table<string, string>
 ---@return run
