@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The events of a journal (journal.lua lists them), folded one at a time. --resume goes on with the fold of the journal that it finds;
--- --replay, --report and the end by exec (ending.lua) read journals by the same code.
+-- Folds the events of a journal (journal.lua lists them), for --resume, --replay, --report and the end by exec (ending.lua).
 
 local file = require "native.file"
 local journal = require "sba.run.journal"
@@ -13,29 +12,28 @@ local secret = require "sba.util.secret"
 ---@class past
 ---@field size integer bytes of the lines that were folded
 ---@field job? table the first event
----@field entries table<integer, { part: integer|string, size?: integer, entry: table }> finished steps, by index from 1; part and size:
----see record:add_step
----@field begun table<integer, table> the step.started of steps that have not ended; accept sets `output`, what one had said
----@field started? table<integer, table> the step.started of all steps, for a report; `turn`: after how many exchanges
+---@field entries { part: integer|string, size?: integer, entry: table }[] of finished steps; part, size: see record:add_step
+---@field begun table<integer, table> the step.started of steps that have not ended; accept sets `output`
+---@field started? table<integer, table> every step.started, for a report; `turn`: after how many exchanges
 ---@field changes? { index: integer, plan: table, committed?: boolean } of the last step; committed: it succeeded
----@field append? { index: integer, size?: integer } the step that last began to append to a file, and the file's size before
+---@field append? { index: integer, size?: integer } of the last step that began to append; size: the file's before
 ---@field planned table<string, true> the temporary names in all plans, as the journal has them
----@field undone? string what came of undoing the changes, for the model; set by undo
----@field left? { index: integer, message: string } what could not be undone, for the step that runs again; set by undo
+---@field undone? string what came of undoing, for the model; set by undo
+---@field left? { index: integer, message: string } what could not be undone; set by undo
 ---@field result? table of a job that is over, without steps
 ---@field failed? integer the step that had failed and runs again
----@field resumes { after: integer, why: string }[] why a run ended, and after how many exchanges the next one went on
+---@field resumes { after: integer, why: string }[] why a run ended, and after how many exchanges
 ---@field exchanges { at?: string, messages?: table[], reply: table }[]
 ---@field asked table[] the results of all ask_model steps, of those too that run again
 ---@field session? { model: string, context_length: integer, tools: agent.tool[], instructions?: string, facts?: string,
 --- agents_md?: string } tools: the gateway's
 ---@field skills? { found: table[], missing: string[] }
----@field reported? boolean the orchestrator has the result
----@field last? string when the last event was that says so
+---@field reported? boolean
+---@field last? string time of the last event that has one
 local past = {}
 past.__index = past
 
-local LIMIT <const> = 1 << 40 -- bytes; what one run could write, another must be able to read
+local LIMIT <const> = 1 << 40 -- bytes: any journal that a run could write
 local LONGEST_HEAD <const> = 4096 -- bytes of a line, within which index, check and status stand
 local LAST_TIME <const> = 253402300799999 -- milliseconds since 1970: the end of the year 9999
 
@@ -87,18 +85,16 @@ local schemas = {
   }, { "found", "missing" }),
 }
 
----@return past of no events
+---@return past
 function past.new()
   return setmetatable({ size = 0, entries = {}, begun = {}, planned = {}, exchanges = {}, resumes = {}, asked = {} }, past)
 end
 
---- What is wrong with a value, in one line.
 local function mistake_in(value, wanted)
   local errors = wanted and select(2, schema_check.check(value, wanted, { total = 0, limit = 1 })) or {}
   return errors[1] and schema_check.line(errors[1], "line")
 end
 
---- The steps from one on run again.
 local function forget_from(self, index)
   for i = #self.entries, index, -1 do self.entries[i] = nil end
 end
@@ -130,7 +126,7 @@ end
 
 apply["step.append"] = function(self, event) self.append = { index = event.index + 1, size = event.size } end
 
---- The span of an event's entry in the journal; its text where something follows it in its line.
+--- The entry's span in the journal, or its text where something follows it in its line.
 local function part_of(event, size, at)
   for name in pairs(event) do
     if name ~= "event" and name ~= "entry" then return json.encode(event.entry, entry_schema) end
@@ -163,14 +159,13 @@ apply["job.reported"] = function(self) self.reported = true end
 apply["job.finished"] = function(self, event) self.result = event.result end
 for _, name in ipairs { "model.compacted", "step.interrupted", "journal.failed" } do apply[name] = function() end end
 
---- Whether a step of a direct job is where it says: one of the job's, or after them the check of a criterion.
+--- A step of a direct job, or after them the check of a criterion.
 local function is_of_job(about, rules)
   local step = rules.steps[about.index + 1]
   if step then return about.type == step.type and about.id == step.id and not about.check end
   return about.type == "run_command" and about.check == rules.checks[about.index + 1 - #rules.steps]
 end
 
---- Why a step cannot be the next one. A model decides itself which steps there are.
 local function misplaced(self, about, rules)
   if about.index ~= #self.entries then return "the step is not the next one" end
   return rules.steps and not is_of_job(about, rules) and "the job has no such step" or nil
@@ -214,7 +209,7 @@ end
 
 refusals["journal.failed"] = function(self) return not self.result and "what was done then could not be written" end
 
---- A finished step, without decoding its line: memory may be short, and a report reads the result besides.
+--- Does not decode the line: memory may be short, and a report reads the result besides.
 local function brief(text)
   if text:sub(1, #journal.ENTRY_PREFIX) ~= journal.ENTRY_PREFIX then return nil end
   local head = text:sub(#journal.ENTRY_PREFIX + 1, LONGEST_HEAD)
@@ -223,7 +218,6 @@ local function brief(text)
   return { event = "step.finished", entry = { index = tonumber(index), status = status, check = tonumber(check) } }
 end
 
---- Why no event of that name can come now.
 local function untimely(self, event)
   if not self.job and event.event ~= "job" then return "the journal does not begin with its job" end
   local follows = not self.result or event.event == "job.reported" or event.event == "journal.failed"
@@ -231,7 +225,7 @@ local function untimely(self, event)
   return not follows and "the job was over"
 end
 
---- Returns why it cannot fold the line.
+--- Returns why the line cannot be folded.
 local function fold_line(self, text, rules, at)
   local short = rules.brief and brief(text)
   local event, failure = short, nil
@@ -259,19 +253,18 @@ local function fold_line(self, text, rules, at)
 end
 
 ---@class past.rules
----@field strict? boolean the run goes on with the journal: each event must be able to stand where it stands
----@field script? boolean people write it: blank lines, and a last line without its end
+---@field strict? boolean each event must be able to stand where it stands
+---@field script? boolean people wrote it: blank lines, and a last line without its end
 ---@field brief? boolean of finished steps only index, status and check are wanted
 ---@field job_sha256? string of the job that it must belong to
 ---@field steps? table[] of a direct job
----@field checks? integer[] the criteria that have one
+---@field checks? integer[] criteria that have one
 ---@field catalogue? table the step types
 
----Folds lines, as far as they can be.
 ---@param rules past.rules
 ---@param ... any an iterator as excerpt.lines gives
 ---@return string? problem why the rest is left out
----@return boolean? is_torn the last line has no end: the runner was killed while it wrote it
+---@return boolean? is_torn only the last line has no end
 function past:fold(rules, ...)
   local number = 0
   for after, text, is_whole, at in ... do
@@ -285,7 +278,7 @@ end
 
 local function invalid(...) return nil, { code = "invalid_journal", message = ("the %s %s, %s%s"):format(...) } end
 
---- The steps of a direct job that succeeded stay. Checks run again, for what they check may have changed.
+--- Checks run again: what they check may have changed.
 local function keep_successes(self, steps)
   for index, old in ipairs(self.entries) do
     if index > #steps or old.entry.status ~= "success" then
@@ -295,10 +288,9 @@ local function keep_successes(self, steps)
   end
 end
 
----Reads what an earlier run left. A torn last line does not count.
----@param path string
+---@param path string of what an earlier run left
 ---@param rules past.rules
----@return past?, native.failure? failure nil without failure: there is nothing to go on from
+---@return past?, native.failure? both nil: there is nothing to go on from
 function past.resume(path, rules)
   local bytes, failure = file.read(path, LIMIT)
   if not bytes then return nil, failure.code ~= "not_found" and failure or nil end
@@ -316,8 +308,7 @@ function past.resume(path, rules)
   return self
 end
 
----Reads a recorded conversation from a journal, or a script of one: lines of model.exchange, each with a reply at least.
----@param path string
+---@param path string of a journal, or of a script: lines of model.exchange, each with a reply at least
 ---@param job_sha256 string
 ---@return past?, native.failure?
 function past.recording(path, job_sha256)

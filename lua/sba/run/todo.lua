@@ -29,7 +29,7 @@ local function add(self, title, source, parent)
   return item
 end
 
----@param items? table[] of another list
+---@param items? table[]
 ---@return todo
 function todo.new(items)
   local self = setmetatable({
@@ -56,7 +56,7 @@ end
 
 ---Keeps the list in a file from now on.
 ---@param path string
----@param failed fun(failure: native.failure) called once, when it cannot be written; the job goes on
+---@param failed fun(failure: native.failure) called once, when it cannot be written
 function todo:keep(path, failed)
   self.checkpoint = checkpoint.new(function()
     local ok, failure = file.replace(path, { json.encode({ items = self.items }, todo_schema), "\n" }, { durable = false })
@@ -80,8 +80,7 @@ function todo:set(item, status, note)
   self.checkpoint:changed()
 end
 
----Closes what is open at the end of a job that went to its end. A successful agent's job has met its requirements; those of a direct job
----nobody has checked, nor the criteria without a check.
+---Closes what is open after a job that went to its end: an agent has met the requirements; in a direct job nobody has checked them.
 ---@param is_agents boolean
 function todo:close(is_agents)
   for _, item in ipairs(self.items) do
@@ -100,7 +99,7 @@ local function find(self, id)
   end
 end
 
---- The item with a title, but for case and blanks around it.
+--- But for case and blanks around it.
 local function find_title(self, title)
   title = text.trim(shortened(title)):lower()
   for _, item in ipairs(self.items) do
@@ -112,7 +111,7 @@ end
 ---@return boolean
 function todo:has(id) return find(self, id) ~= nil end
 
----Adds an item of the agent's own, unless there is one with that title.
+---Adds an agent's item, unless there is one with that title.
 ---@param title string
 ---@param parent? string id of an item
 ---@return table? item, string? mistake, boolean? is_old
@@ -123,7 +122,6 @@ function todo:add(title, parent)
   return changed(self, add(self, title, "agent", parent))
 end
 
----Changes an item as the agent wants it.
 ---@param change { id: string, status?: string, title?: string, position?: integer, note?: string }
 ---@return table? item, string? mistake
 function todo:update(change)
@@ -144,7 +142,6 @@ function todo:update(change)
   return changed(self, item)
 end
 
----The list as the result has it.
 ---@return { total: integer, done: integer, items: table[] }
 function todo:summary()
   local done = 0

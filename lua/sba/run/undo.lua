@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Changes of several files that a kill cannot leave half done: the journal gets the plan before the first file changes, the originals stay
--- until it has the end of the step, and in between --resume restores them.
+-- Changes of several files that a kill cannot leave half done: the journal gets the plan before them, the originals stay until it has the
+-- end of the step, and in between --resume restores them.
 
 local array = require "sba.util.json".array
 local redact = require "native.secret".redact
@@ -10,7 +10,7 @@ local undo = {}
 
 local NEEDED <const> = { remove = "aside", directory = "old_mode", put = "other", mode = "old_mode" } -- to undo it
 
---- Encodes a name, which may have bytes that JSON cannot hold.
+--- JSON cannot hold every byte of a name.
 local function written(name)
   name = name:gsub("%%", "%%25")
   if utf8.len(name) then return name end
@@ -28,7 +28,7 @@ local function with_names(list, convert)
   return copies
 end
 
---- The changes of a plan that can be undone. Those that make room for others come first.
+--- Those that can be undone. What makes room for others comes first.
 local function changes_of(plan)
   local list, others = {}, {}
   for _, change in ipairs(with_names(plan.changes, read)) do
@@ -38,7 +38,6 @@ local function changes_of(plan)
   return table.move(others, 1, #others, #list + 1, list)
 end
 
---- Whether the journal keeps every name as it is.
 local function can_be_kept(list)
   for _, change in ipairs(list) do
     if redact(change.path) ~= change.path then return false end
@@ -62,7 +61,7 @@ function undo.commit(run, change)
   return done, failure
 end
 
----Restores what a killed run was changing; removes the originals where its step had ended.
+---Restores what a killed run was changing, or removes the originals where its step had succeeded.
 ---@param run run
 function undo.recover(run)
   local found = run.past.changes
@@ -75,7 +74,6 @@ function undo.recover(run)
   run:warn(done and "step.undone" or "step.not_undone", words, { step = found.index })
 end
 
---- Removes a killed run's temporary files.
 local function sweep(root, since, keep)
   local walk <close>, failure = root:walk "."
   local removed = 0
@@ -87,7 +85,7 @@ local function sweep(root, since, keep)
   return removed, failure
 end
 
----Removes what a killed step left, but for originals that are still needed.
+---Removes the temporary files of a killed run, but for originals that are still needed.
 ---@param run run
 function undo.sweep(run)
   local past = run.past
