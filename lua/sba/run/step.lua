@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Runs steps: those of a direct job one after the other, a model's one at a time, and the checks of acceptance criteria. What an earlier
--- run had of a step is looked for here alone.
+-- Runs steps: a direct job's, a model's, and the checks of criteria. What an earlier run had of a step is looked for here alone.
 
 local confinement = require "sba.run.confinement"
 local entries = require "sba.result.entry"
@@ -17,13 +16,12 @@ local steps = {}
 local GATEWAY_STEP <const> = "call_tool" -- what a call to a tool of the gateway is among the job's steps
 local MOST_SHOWN <const> = 64 * 1024 -- bytes of a check's arguments that the journal has
 
---- Whether a step's failure ends a model's job too, and not only its call: the job's time is up, or the runner has a bug.
+--- A model's job too: its time is up, or the runner has a bug.
 local function ends_job(failure)
   if not failure then return false end
   return failure.code == "internal_error" or (failure.code == "timeout" or failure.code == "cancelled") and interrupt.reason() ~= nil
 end
 
---- A step's failure as the job's, whose message names the step.
 local function failure_of(step, index, failure)
   local message = ("step %d (%s, %s): %s"):format(index, step.id, step.type, failure.message)
   return { code = failure.code, message = message, traceback = failure.traceback }
@@ -46,8 +44,7 @@ local function judge_command(run, step, entry, failure)
   require_network(entry, failure, ("%s; it wanted %s, and %s: %s"):format(entry.error, what, why, wanted.line))
 end
 
---- Whether a step failed for lack of the external network, which has a failure code of its own. With ext_net_allowed only a policy's
---- denial counts. The gateway denies a network tool, or answers about ext_net.
+--- A step that failed for lack of the external network has a failure code of its own. With ext_net_allowed only a policy's denial counts.
 local function judge(run, step, entry, failure)
   local tool = entry.error_code == "tool_denied" and step.arguments.tool
   if tool and (rules.is_outside(tool) or entry.error:find("ext_net", 1, true)) then
@@ -56,7 +53,7 @@ local function judge(run, step, entry, failure)
   if entry.error_code == "step_failed" and step.type == "run_command" then judge_command(run, step, entry, failure) end
 end
 
---- What a step was denied: a file step the workspace itself, as the paths of its error are those in it; a command what it may not write.
+--- For a file step the workspace itself: the paths of its error are those in it.
 local function denied(run, step, entry)
   if step.type == "run_command" then
     return entry.error_code == "step_failed" and confinement.explain(run, entry.output or "")
@@ -73,8 +70,8 @@ local function execute(run, index, step, module)
   local entry, failure = entries.make(module, limit, xpcall(module.run, failures.traced, step.arguments, run.context))
   if failure then
     judge(run, step, entry, failure)
-    local left, reason = run.past.left, denied(run, step, entry)
-    if reason then entry.error = entry.error .. "; " .. reason end
+    local left, denial = run.past.left, denied(run, step, entry)
+    if denial then entry.error = entry.error .. "; " .. denial end
     if left and left.index == index then
       entry.error = ("%s; an earlier run was ended during this step: %s"):format(entry.error, left.message)
     end
@@ -86,7 +83,7 @@ local function execute(run, index, step, module)
   return entry, failure
 end
 
---- The entry as JSON. If its result cannot be encoded, it has an error instead.
+--- If the result cannot be encoded, the entry has an error instead.
 local function encode(entry, module, failure)
   local ok, text = xpcall(entries.encode, failures.traced, entry, module)
   if ok then return text, failure end
@@ -97,7 +94,7 @@ local function encode(entry, module, failure)
   return entries.encode(entry), failure
 end
 
----Undoes the changes of a step that failed after them, for example for lack of memory.
+---Undoes the changes of a step that failed after them.
 ---@param run run
 function steps.revert(run)
   local kept = run.kept
@@ -108,7 +105,6 @@ function steps.revert(run)
   if not ok then run.log:event("error", "step.not_undone", { error = failure.message }) end
 end
 
----Ends the steps of a direct job that were not reached.
 ---@param run run
 function steps.skip_rest(run)
   local first, at, texts = run.record.count + 1, interrupt.timestamp(), {}
@@ -121,7 +117,7 @@ function steps.skip_rest(run)
   if #texts > 0 then run:emit("steps.skipped", { first = first, last = #run.job.steps, texts = texts }) end
 end
 
----Ends a step with an entry that its run did not make.
+---Ends a step that did not run.
 ---@param run run
 ---@param event run.step_event
 ---@param entry table
@@ -135,7 +131,7 @@ function steps.keep(run, event, entry, name)
   return entry
 end
 
---- A model's step that was cut off does not run again: the model sees what it may have done.
+--- A model's step does not run again: the model sees what it may have done.
 local function interrupted(run, event, begun)
   local phrases = run.context.words
   run.past.begun[event.index] = nil
@@ -145,7 +141,6 @@ local function interrupted(run, event, begun)
   })
 end
 
---- In a replay the recording says what came of a call to the gateway.
 local function replayed(run, event)
   local old = run.recording.entries[event.index]
   if not old then
@@ -170,8 +165,7 @@ end
 
 ---Runs the next step, unless an earlier run or a recording has it.
 ---@param run run
----@param step { id: string, type: string, arguments: table, check?: integer, shown?: table } check: the criterion's number; shown: its
----arguments for the journal
+---@param step { id: string, type: string, arguments: table, check?: integer, shown?: table } shown: a check's arguments for the journal
 ---@return table? entry nil: the job must end before the step
 ---@return failure? failure of the step in this run, or of the job
 ---@return boolean? ends_job
@@ -198,7 +192,7 @@ function steps.run(run, step)
   return perform(run, event)
 end
 
----Runs the steps of a direct job that are left, until one fails.
+---Runs the steps of a direct job until one fails.
 ---@param run run
 ---@return failure? of the job
 function steps.run_rest(run)
@@ -206,14 +200,12 @@ function steps.run_rest(run)
     local step = run.job.steps[index]
     local entry, failure = steps.run(run, step)
     if not entry then return failure end
-    run.job.steps[index] = { id = step.id } -- its arguments may be megabytes, and are not needed again
-    -- The end of the job writes everything.
-    if index < #run.job.steps or run.record.acceptance then run.context.tick() end
+    run.job.steps[index] = { id = step.id } -- its arguments may be megabytes
+    if index < #run.job.steps or run.record.acceptance then run.context.tick() end -- after the last the job's end writes everything
     if failure then return failure_of(step, index, failure) end
   end
 end
 
---- The id of a check, changed where a step of the job has it.
 local function free_id(run, id)
   for _, step in ipairs(run.steps or {}) do
     if step.id == id then return free_id(run, id .. "-1") end
@@ -221,9 +213,8 @@ local function free_id(run, id)
   return id
 end
 
----The numbers of the criteria that have a check, in their order.
 ---@param context? sba.context
----@return integer[]
+---@return integer[] numbers of the criteria that have a check
 function steps.checks(context)
   local numbers = {}
   for number in ipairs(context and context.acceptance_criteria or {}) do
@@ -238,7 +229,7 @@ end
 ---@field entry table of the step
 ---@field code? string the failure code that the step would give a direct job
 
---- Runs the check of a criterion as a step of its own; nil and the job's failure where its time is up or the runner failed.
+--- A step of its own; nil and the job's failure where its time is up or the runner failed.
 local function check(run, number)
   local context, index, arguments = run.context, run.record.count + 1, run.job.context.checks[number]
   local encoded = json.encode(arguments)
@@ -271,7 +262,7 @@ end
 
 ---Runs all checks: whether a criterion is met is its check's word alone.
 ---@param run run
----@param verdicts run.verdict[] of all criteria; those that have a check are replaced
+---@param verdicts run.verdict[] those that have a check are replaced
 ---@param note? fun(checked: run.checked)
 ---@return run.checked[]? failing
 ---@return failure? failure of the job, also where checks fail
@@ -287,10 +278,10 @@ function steps.check_all(run, verdicts, note)
   return failing, failing[1] and unmet(failing)
 end
 
--- Failures of a check that say more than that the criterion is not met: what the job may not do kept it from an answer.
+-- What the job may not do kept the check from an answer.
 local own_codes <const> = { constraint_violation = true, ext_net_required = true }
 
----Runs the checks of a direct job.
+---Runs a direct job's checks.
 ---@param run run
 ---@return failure? of the job
 function steps.decide(run)

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The job as a trace: events of the log become spans, which a collector gets at the end of the job (OTLP over HTTP, as JSON:
--- https://opentelemetry.io/docs/specs/otlp). Commands and requests get the context (W3C Trace Context, Baggage). Variables are those of
--- the OpenTelemetry SDKs, attributes of models those of its conventions for generative AI. A trace of the environment goes on.
+-- The job as a trace: events of the log become spans, which a collector gets at the end (https://opentelemetry.io/docs/specs/otlp, JSON
+-- over HTTP; names are OpenTelemetry's). Commands and requests get the context (W3C Trace Context, Baggage).
 
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
@@ -21,11 +20,9 @@ local PROTOCOL <const>, TIMEOUT <const> = "http/json", 10000 -- milliseconds, un
 local BOTH <const>, AFTER_SIGNAL <const> = 30, 5 -- seconds for the last report and the trace together
 local INTERNAL <const>, CLIENT <const>, OK <const>, ERROR <const> = 1, 3, 1, 2 -- kinds of spans, and how they end
 
---- Nil if a header cannot carry it.
 local function of_header(value) return value and value:find "^[\x20-\x7E]+$" and value or nil end
 
---- Reads a traceparent.
-local function parse(value)
+local function parse_traceparent(value)
   local trace_id, parent, flags = (value or ""):match "^00%-([%da-f]+)%-([%da-f]+)%-([%da-f][%da-f])$"
   if not trace_id or #trace_id ~= 32 or #parent ~= 16 or trace_id:find "^0+$" or parent:find "^0+$" then return nil end
   return { value = value, trace_id = trace_id, parent = parent, sampled = tonumber(flags, 16) & 1 == 1 }
@@ -41,7 +38,7 @@ local function pairs_of(list)
   return found
 end
 
---- The collector that the environment names; nil, and why if it is a mistake.
+--- nil, and why if it is a mistake.
 local function exporter_of(environment)
   local function either(name) -- the variable for traces, or the one for all signals
     return secret.first_set(environment, { "OTEL_EXPORTER_OTLP_TRACES_" .. name, "OTEL_EXPORTER_OTLP_" .. name })
@@ -80,12 +77,10 @@ local names <const> = {
   job_status = "cynode.job.status", tool = "gen_ai.tool.name", agent = "gen_ai.agent.name", operation = "gen_ai.operation.name",
 }
 
---- Sets what an event says of a span.
 local function describe(span, fields)
   for field, name in pairs(span and names or {}) do span.attributes[name] = fields[field] or span.attributes[name] end
 end
 
---- Begins a span, some milliseconds ago. Past MOST_SPANS there is none.
 local function open(self, slot, name, kind, operation, fields, ago_ms)
   local count, parent = #self.spans + 1, self.step or self.job
   if count > MOST_SPANS then return end
@@ -144,7 +139,6 @@ for _, event in ipairs { "report.sent", "report.failed", "artifact.uploaded", "a
   end
 end
 
---- Hears of every event; warnings belong to the innermost span.
 local function hear(self, level, event, fields)
   local span = self.request or self.step or self.job
   if on[event] then
@@ -155,10 +149,10 @@ local function hear(self, level, event, fields)
 end
 
 ---@param run run
----@return run.trace? nil: the environment neither names a collector nor began a trace
+---@return run.trace? nil: no collector, and no trace to go on with
 function trace.new(run)
   local environment = run.environment
-  local given, exporter, problem = parse(environment.TRACEPARENT) or {}, exporter_of(environment)
+  local given, exporter, problem = parse_traceparent(environment.TRACEPARENT) or {}, exporter_of(environment)
   if problem then run:warn("trace.failed", problem) end
   if given.sampled == false then exporter = nil end
   if not exporter and not given.value then return nil end
@@ -198,7 +192,6 @@ local function body_of(self)
   return json.encode { resourceSpans = json.array { whole } }
 end
 
----Sends the trace, at the very end of the job.
 ---@param spent number seconds that the last report took
 function trace:export(spent)
   local run, exporter = self.run, self.exporter

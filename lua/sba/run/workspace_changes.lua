@@ -22,13 +22,13 @@ local function warn(run, failure, what)
   run:warn("changes.failed", what .. ": " .. secret.redact(failure.message), { code = failure.code })
 end
 
---- The artifacts as a path of the workspace, if they lie in it.
+--- As a path of the workspace, if they lie in it.
 local function artifacts_directory(run)
   local root, path = real_path(run.workspace:path()), run.artifacts and real_path(run.artifacts:path())
   return root and path and path:sub(1, #root + 1) == root .. "/" and path:sub(#root + 2) or nil
 end
 
----Remembers what the workspace is. Raises a failure when the job's time is up.
+---Raises a failure when the job's time is up.
 ---@param run run
 function workspace_changes.begin(run)
   local failure
@@ -40,7 +40,7 @@ function workspace_changes.begin(run)
   warn(run, failure, "the workspace's changes cannot be reported")
 end
 
---- A name as git quotes it, also if a directory's name ends in a blank: git cannot tell where that ends.
+--- As git does, and where a directory's name ends in a blank: git cannot tell where that ends.
 local function quoted(prefix, path)
   local name = prefix .. path
   if not name:find '[%c"\\\128-\255]' and not name:find(" /", 1, true) then return name end
@@ -52,7 +52,6 @@ local function git_mode(side)
   return side.mode & 64 ~= 0 and "100755" or "100644"
 end
 
---- Nil and why: it cannot be in the patch.
 local function content_after(run, change)
   if change.after.size_bytes > LARGEST_FILE then return nil, "too_large" end
   if change.after.type == "symlink" then
@@ -69,7 +68,6 @@ local function content_before(run, change)
   return run.snapshot:content(change.original), "unreadable"
 end
 
---- before or after may be nil.
 local function section(path, before, after, old, new)
   local parts = { ("diff --git %s %s\n"):format(quoted("a/", path), quoted("b/", path)) }
   if not before then parts[2] = ("new file mode %s\n"):format(git_mode(after)) end
@@ -87,8 +85,7 @@ local function section(path, before, after, old, new)
   return #parts > 1 and table.concat(parts) or ""
 end
 
---- The section of a change; nil and why there is none.
-local function patch_of(run, change)
+local function section_or_reason(run, change)
   local before, after, path = change.before, change.after, change.path
   if change.action == "unreadable" or change.blocked then return nil, change.blocked and "blocked" or "unreadable" end
   if change.action == "mode_changed" then return section(path, before, after, "", "") end
@@ -122,7 +119,7 @@ local function sections_of(run, changes)
   local parts, left_out, size = {}, {}, 0
   for i, change in ipairs(changes) do
     if interrupt.reason() then left_out[i] = "no_time" elseif size >= LARGEST_PATCH then left_out[i] = "patch_too_large" end
-    if not left_out[i] then parts[i], left_out[i] = patch_of(run, change) end
+    if not left_out[i] then parts[i], left_out[i] = section_or_reason(run, change) end
     if parts[i] then left_out[i], size = nil, size + #parts[i] end
   end
   return parts, left_out
@@ -132,7 +129,7 @@ local function each_above(path, call)
   for slash in path:gmatch "()/" do call(path:sub(1, slash - 1)) end
 end
 
---- Leaves out what lies below or above a path that is left out. Returns whether there was any.
+--- Leaves out what lies below or above a path that is left out.
 local function leave_out_neighbours(changes, left_out)
   local out, over, found = {}, {}, false
   for i in pairs(left_out) do
@@ -147,7 +144,7 @@ local function leave_out_neighbours(changes, left_out)
   return found
 end
 
---- The list, and the sections of the patch. Deletions come first, they make room.
+--- The list, and the sections of the patch: deletions come first, they make room.
 local function report_of(run, changes)
   local report, deletions, others = { counts = {}, files = array {}, truncated = #changes > MOST_LISTED }, {}, {}
   for _, action in ipairs(actions) do report.counts[action] = 0 end
@@ -162,9 +159,8 @@ local function report_of(run, changes)
   return report, table.move(others, 1, #others, #deletions + 1, deletions)
 end
 
----Compares the workspace with what it was.
 ---@param run run
----@param seconds number that it may take
+---@param seconds number
 function workspace_changes.finish(run, seconds)
   local snapshot <close> = run.snapshot
   interrupt.rearm(seconds)
