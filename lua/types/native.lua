@@ -65,6 +65,7 @@
 ---@field timeout? number
 ---@field output_limit integer of stdout and stderr together
 ---@field end_at_limit? boolean past the limit end the command; default: read on, and keep no more
+---@field spool? string where long texts are kept: a directory, in a file without a name; "": in memory, but not in ours
 ---@field apart? boolean in a Landlock domain of its own, out of reach of commands that ran before
 ---Called every 0.1 s with what was printed since, and how many bytes before that are left out. An error in it ends the command.
 ---@field tick? fun(news?: string, missing?: integer)
@@ -74,8 +75,8 @@
 ---@field ended "exit"|"timeout"|"deadline"|"cancelled"|"output_limit" timeout: its own
 ---@field exit_code? integer
 ---@field signal? integer if a signal ended it
----@field stdout string UTF-8, repaired
----@field stderr string UTF-8, repaired
+---@field stdout string|native.process.text UTF-8, repaired
+---@field stderr string|native.process.text UTF-8, repaired
 ---@field stdout_truncated boolean
 ---@field stderr_truncated boolean
 ---@field output? string UTF-8; both as they came, up to the limit or 1 MiB; nil if only one printed and is whole
@@ -84,6 +85,10 @@
 ---@field duration_ms integer
 ---@field cpu_time_ms integer with the children it waited for
 ---@field max_rss_bytes integer at least the runner's own
+
+---@class native.process.text in a file
+---@field file native.file.log
+---@field size integer
 
 ---@class native.process runs commands, and ends what they leave
 ---Runs a command to its end. At its timeout, the deadline, a cancel or the output limit its tree gets SIGTERM and, 2 s later, SIGKILL.
@@ -253,7 +258,7 @@
 
 ---@class native.file.text bytes, or a range of a file, as far as it goes
 ---@field bytes? string
----@field file? native.opened
+---@field file? native.opened|native.file.log
 ---@field offset? integer
 ---@field size? integer
 ---@field cut? "none"|"start"|"end"|"both" as secret.redact takes it

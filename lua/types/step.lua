@@ -45,6 +45,7 @@
 ---that size, or the one from before an earlier run of this step that was killed
 ---@field tick fun(news?: string, missing?: integer) call it from time to time while you wait or work for long: logs and reports go out. news:
 --- bytes that the step says meanwhile; missing: how many before them are left out
+---@field spool? string the directory for long outputs, as process.run takes it
 ---@field follow? boolean the log is to have everything that a step says
 
 ---What `run` returns after nil. native.failure is one.

@@ -88,9 +88,9 @@ struct bind_opened {
 };
 const struct bind_opened *bind_check_opened(lua_State *L, int index);
 
-// An open native.file.log.
+// Pushes a closed native.file.log.
 struct file_log;
-struct file_log *bind_check_log(lua_State *L, int index);
+struct file_log *bind_new_log(lua_State *L);
 
 // Part i of the list, which keeps it alive: a string, or two integers, offset and size of a span of the log in its
 // field `from`. Returns how many elements it has.

@@ -42,7 +42,7 @@ static int f_read(lua_State *L)
     return 2;
 }
 
-struct file_log *bind_check_log(lua_State *L, int index)
+static struct file_log *check_log(lua_State *L, int index)
 {
     struct file_log *log = luaL_checkudata(L, index, LOG_TYPE);
     luaL_argcheck(L, log->fd >= 0, index, "the log is closed");
@@ -70,7 +70,7 @@ lua_Integer bind_check_part(lua_State *L, int list, lua_Integer i, struct file_p
     part->offset = integer_at(L, list, i);
     part->size = (size_t)integer_at(L, list, i + 1);
     lua_getfield(L, list, "from");
-    part->fd = bind_check_log(L, -1)->fd;
+    part->fd = check_log(L, -1)->fd;
     lua_pop(L, 1);
     return 2;
 }
@@ -118,37 +118,37 @@ static int f_keep_room(lua_State *L)
 static int log_lock(lua_State *L)
 {
     struct error error = {0};
-    return bind_outcome(L, file_log_lock(bind_check_log(L, 1), &error), &error);
+    return bind_outcome(L, file_log_lock(check_log(L, 1), &error), &error);
 }
 
 static int log_cut(lua_State *L)
 {
     struct error error = {0};
-    return bind_outcome(L, file_log_cut(bind_check_log(L, 1), (int64_t)bind_check_size(L, 2), &error), &error);
+    return bind_outcome(L, file_log_cut(check_log(L, 1), (int64_t)bind_check_size(L, 2), &error), &error);
 }
 
 static int log_guard(lua_State *L)
 {
     struct error error = {0};
-    return bind_outcome(L, file_log_guard(bind_check_log(L, 1), &error), &error);
+    return bind_outcome(L, file_log_guard(check_log(L, 1), &error), &error);
 }
 
 static int log_is_unchanged(lua_State *L)
 {
-    lua_pushboolean(L, file_log_is_unchanged(bind_check_log(L, 1)));
+    lua_pushboolean(L, file_log_is_unchanged(check_log(L, 1)));
     return 1;
 }
 
 static int log_descriptor(lua_State *L)
 {
-    lua_pushinteger(L, bind_check_log(L, 1)->fd);
+    lua_pushinteger(L, check_log(L, 1)->fd);
     return 1;
 }
 
 static int log_read(lua_State *L)
 {
     const int64_t offset = (int64_t)bind_check_size(L, 2);
-    const struct file_part span = {.fd = bind_check_log(L, 1)->fd, .offset = offset, .size = bind_check_size(L, 3)};
+    const struct file_part span = {.fd = check_log(L, 1)->fd, .offset = offset, .size = bind_check_size(L, 3)};
     struct file_parts all = {&span, 1, 0};
     struct error error = {0};
     luaL_Buffer bytes;
@@ -160,7 +160,7 @@ static int log_read(lua_State *L)
 
 static int log_append(lua_State *L)
 {
-    struct file_log *log = bind_check_log(L, 1);
+    struct file_log *log = check_log(L, 1);
     bool goes_on = lua_toboolean(L, 3);
     struct file_parts parts = push_parts(L, 2);
     if (!goes_on)
@@ -183,14 +183,15 @@ static int f_append_text(lua_State *L)
     bool is_utf8;
     struct error error = {0};
     struct long_text text = {.fd = -1};
-    struct file_log *log = lua_isnoneornil(L, 2) ? NULL : bind_check_log(L, 2);
+    struct file_log *log = lua_isnoneornil(L, 2) ? NULL : check_log(L, 2);
     luaL_checktype(L, 1, LUA_TTABLE);
     text.bytes = bind_option_string(L, 1, "bytes", &text.size);
     lua_getfield(L, 1, "cut");
     text.cuts = (unsigned)luaL_checkoption(L, -1, "none", cuts);
     if (!text.bytes) {
         lua_getfield(L, 1, "file");
-        text.fd = bind_check_opened(L, -1)->fd;
+        const struct file_log *file = luaL_testudata(L, -1, LOG_TYPE);
+        text.fd = file ? file->fd : bind_check_opened(L, -1)->fd;
         text.offset = (size_t)bind_option_integer(L, 1, "offset", 0, 0);
         text.size = (size_t)bind_option_integer(L, 1, "size", 0, 0);
     }
@@ -202,7 +203,7 @@ static int f_append_text(lua_State *L)
     return 2;
 }
 
-static struct file_log *new_log(lua_State *L)
+struct file_log *bind_new_log(lua_State *L)
 {
     struct file_log *log = bind_new_handle(L, LOG_TYPE, sizeof *log, 0);
     log->fd = -1;
@@ -222,7 +223,7 @@ static int f_append(lua_State *L)
 {
     const char *path = check_path(L, 1);
     bool create = lua_isnoneornil(L, 2) || lua_toboolean(L, 2);
-    struct file_log *log = new_log(L);
+    struct file_log *log = bind_new_log(L);
     struct error error = {0};
     return file_log_open(log, path, create, &error) < 0 ? bind_fail(L, &error) : 1;
 }
@@ -230,13 +231,13 @@ static int f_append(lua_State *L)
 static int f_adopt(lua_State *L)
 {
     int fd = (int)luaL_checkinteger(L, 1);
-    new_log(L)->fd = fd;
+    bind_new_log(L)->fd = fd;
     return 1;
 }
 
 static int f_memory(lua_State *L)
 {
-    struct file_log *log = new_log(L);
+    struct file_log *log = bind_new_log(L);
     struct error error = {0};
     return file_log_open_memory(log, &error) < 0 ? bind_fail(L, &error) : 1;
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // native.process: runs commands, and ends the processes that they leave.
 #include "core/process/process.h"
-#include "core/process/process_children.h"
 
 #include "bind/bind.h"
+#include "core/base/cleanup.h"
+#include "core/files/file_log.h"
 #include "core/process/process_children.h"
 #include "core/process/process_spawn.h"
 
@@ -21,6 +22,7 @@ static struct process_outcome *new_outcome(lua_State *L)
     static const char type[] = "native.process.outcome";
     bind_new_type(L, type, NULL, free_outcome);
     struct process_outcome *outcome = bind_new_handle(L, type, sizeof *outcome, 0);
+    outcome->texts[PROCESS_STDOUT].spool.fd = outcome->texts[PROCESS_STDERR].spool.fd = -1;
     lua_toclose(L, -1);
     return outcome;
 }
@@ -69,6 +71,20 @@ static void set_buffer(lua_State *L, const char *name, struct buffer *buffer)
     lua_setfield(L, -2, name);
 }
 
+// A string; or a file, which is a log that is read, and its size.
+static void set_text(lua_State *L, const char *name, struct process_text *text)
+{
+    if (text->spool.fd >= 0) {
+        lua_createtable(L, 0, 2);
+        bind_new_log(L)->fd = steal_fd(&text->spool.fd);
+        lua_setfield(L, -2, "file");
+        bind_set_integer(L, "size", (lua_Integer)text->spool.size);
+    } else {
+        bind_push_bytes(L, &text->text);
+    }
+    lua_setfield(L, -2, name);
+}
+
 static void push_outcome(lua_State *L, struct process_outcome *outcome)
 {
     static const char *const endings[] = {
@@ -81,8 +97,8 @@ static void push_outcome(lua_State *L, struct process_outcome *outcome)
         bind_set_integer(L, "exit_code", outcome->exit_code);
     if (outcome->signal)
         bind_set_integer(L, "signal", outcome->signal);
-    set_buffer(L, "stdout", &outcome->texts[PROCESS_STDOUT].text);
-    set_buffer(L, "stderr", &outcome->texts[PROCESS_STDERR].text);
+    set_text(L, "stdout", &outcome->texts[PROCESS_STDOUT]);
+    set_text(L, "stderr", &outcome->texts[PROCESS_STDERR]);
     bind_set_boolean(L, "stdout_truncated", outcome->texts[PROCESS_STDOUT].truncated);
     bind_set_boolean(L, "stderr_truncated", outcome->texts[PROCESS_STDERR].truncated);
     if (outcome->output.size)
@@ -116,7 +132,7 @@ static int64_t check_timeout(lua_State *L)
 static void check_options(lua_State *L, struct process_options *options, struct ticker *ticker)
 {
     static const char *const names[] = {"argv",         "env",  "directory",  "stdin", "timeout", "output_limit",
-                                        "end_at_limit", "tick", "whole_news", "apart", NULL};
+                                        "end_at_limit", "tick", "whole_news", "apart", "spool",   NULL};
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_settop(L, 1);
     bind_check_options(L, 1, names);
@@ -129,6 +145,8 @@ static void check_options(lua_State *L, struct process_options *options, struct 
     options->timeout = check_timeout(L);
     lua_getfield(L, 1, "stdin");
     options->input = bind_option_string(L, 1, "stdin", &options->input_size);
+    lua_getfield(L, 1, "spool");
+    options->spool = bind_option_string(L, 1, "spool", NULL);
     lua_getfield(L, 1, "directory");
     options->directory = bind_check_opened(L, -1)->fd;
     options->tick = check_tick(L, ticker) ? call_tick : NULL;

@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
+local native_file = require "native.file"
 local process = require "native.process"
 local workspace = require "native.workspace"
 
@@ -22,6 +23,15 @@ describe("native.process", function()
     for _, name in ipairs { "duration_ms", "cpu_time_ms", "max_rss_bytes" } do assert.equal("integer", math.type(outcome[name])) end
   end)
 
+  it("gives what is long as a file", function()
+    for _, spool in ipairs { "/tmp", "" } do
+      local outcome = assert(run({ "sh", "-c", "yes | head -c 3000000; echo err >&2" }, { output_limit = 2999999, spool = spool }))
+      local file <close> = outcome.stdout.file
+      assert.same({ 2999999, "y\ny", "" }, { outcome.stdout.size, file:read(2999996, 3), outcome.stderr })
+      assert.equal(2999999, native_file.append_text(outcome.stdout))
+    end
+  end)
+
   it("finds a program where a command would, without running it", function()
     assert.equal("/bin/sh", process.find("sh", "/nowhere::/bin:/usr/bin"))
     assert.matches("/sh$", process.find "sh")
@@ -38,6 +48,7 @@ describe("native.process", function()
     assert.has_error(function() run({ "true" }, { tick = 1 }) end)
     assert.has_error(function() run({ "true" }, { timeout = 0 }) end)
     assert.has_error(function() run({ "true" }, { unknown = 1 }) end)
+    assert.has_error(function() run({ "true" }, { spool = true }) end)
     assert.has_error(function() run({ "true" }, { end_at_limit = "wait" }) end)
   end)
 

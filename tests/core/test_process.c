@@ -4,11 +4,13 @@
 
 #include "check.h"
 #include "core/base/interrupt.h"
+#include "core/text/secret.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -138,6 +140,78 @@ static void counts_what_is_missing(void **state)
     free(bytes);
 }
 
+static void read_text(struct process_text *text)
+{
+    if (text->spool.fd >= 0)
+        assert_int_equal(spool_read(&text->spool, 0, (size_t)text->spool.size, &text->text), 0);
+}
+
+// Runs the script with a spool, and checks that each stream is as without one. Returns how many are in a spool.
+static int check_spooled(struct process_options options, const char *spool)
+{
+    struct process_outcome whole = run(&options);
+    options.spool = spool;
+    struct process_outcome outcome = run(&options);
+    int count = 0;
+    for (int i = 0; i < PROCESS_STREAMS; i++) {
+        count += outcome.texts[i].spool.fd >= 0;
+        read_text(&outcome.texts[i]);
+        check_bytes(&outcome.texts[i].text, whole.texts[i].text.data, whole.texts[i].text.size);
+        assert_int_equal(outcome.texts[i].truncated, whole.texts[i].truncated);
+    }
+    process_outcome_free(&outcome);
+    process_outcome_free(&whole);
+    return count;
+}
+
+// Secrets, as they are and as wrapped base64, characters that are cut and what is no UTF-8, wherever pieces may end.
+static struct buffer text_with_borders(size_t size)
+{
+    static const char *const parts[] = {"s3cr3t-of-23-characters",
+                                        "czNjcjN0LW9mLTIz\nLWNoYXJhY3RlcnM=",
+                                        "czN\n",
+                                        "\342\202\254",
+                                        "\377",
+                                        "\n\n",
+                                        "s3cr3t-of",
+                                        "\360\237"};
+    struct buffer text = {0};
+    for (unsigned random = 1; text.size < size;) {
+        random = random * 1103515245 + 12345;
+        const char *part = parts[(random >> 16) % 8];
+        bool is_near = text.size % (1 << 20) < 2000 || text.size % (1 << 20) > (1 << 20) - 2000;
+        assert_int_equal(buffer_append(&text, is_near ? part : "0123456789 plain", is_near ? strlen(part) : 16), 0);
+    }
+    text.size = size;
+    return text;
+}
+
+static void keeps_long_texts_in_files(void **state)
+{
+    const struct rlimit full = {(1 << 20) + 5000, RLIM_INFINITY}, free = {RLIM_INFINITY, RLIM_INFINITY};
+    struct buffer text = text_with_borders((2 << 20) + 2000);
+    assert_int_equal(secret_add("s3cr3t-of-23-characters", 23), 1);
+    struct process_options options = options_for_script("cat");
+    options.input = text.data;
+    options.input_size = text.size;
+    for (size_t limit = 2 << 20; limit < (2 << 20) + 40; limit += 7) {
+        options.output_limit = limit;
+        assert_int_equal(check_spooled(options, directory), 1);
+    }
+    options = options_for_script("tee /dev/stderr");
+    options.input = text.data;
+    options.input_size = text.size;
+    options.output_limit = SIZE_MAX;
+    assert_int_equal(check_spooled(options, directory), 2);
+    assert_int_equal(check_spooled(options, ""), 2);
+    assert_int_equal(check_spooled(options, "/nowhere"), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &full);
+    assert_int_equal(check_spooled(options, directory), 0);
+    setrlimit(RLIMIT_FSIZE, &free);
+    buffer_free(&text);
+}
+
 struct heard {
     struct buffer text;
     uint64_t missing;
@@ -248,6 +322,7 @@ int main(void)
         cmocka_unit_test(cuts_at_its_limit_between_characters),
         cmocka_unit_test(keeps_the_order_of_both),
         cmocka_unit_test(counts_what_is_missing),
+        cmocka_unit_test(keeps_long_texts_in_files),
         cmocka_unit_test(tells_what_is_printed_while_it_runs),
         cmocka_unit_test(tells_all_or_the_end),
         cmocka_unit_test(spares_what_earlier_commands_left),

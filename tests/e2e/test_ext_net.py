@@ -30,9 +30,9 @@ class Jobs(sba.SandboxCase):
         self.put("Makefile", f"data:\n\tcurl -sSo data https://{NOWHERE}/x\n")
         self.put("setup", f"#!/bin/sh\nset -e\necho fetching\ngit clone https://{NOWHERE}/a.git\necho done\n", 0o755)
         for arguments in ({"command": "make"}, {"command": "./setup"}, {"shell": f"wget -nv -O- https://{NOWHERE}/a | tar xz"},
-                          {"shell": f"curl -fsSL https://{NOWHERE}/a 2>&1 || exit 1"}):
+                          {"shell": f"curl -fsSL https://{NOWHERE}/a 2>&1 || exit 1"}, {"shell": f"yes | head -c 2000000 >&2; curl -sS https://{NOWHERE}"}):
             with self.subTest(arguments):
-                self.assert_ends(self.run_steps(self.step("run_command", **arguments)), "ext_net_required", NOWHERE)
+                self.assert_ends(self.run_job(self.job(self.step("run_command", **arguments), max_output_bytes=1 << 22)), "ext_net_required", NOWHERE)
 
     def test_tests_that_print_such_words(self):
         self.put("test_offline.py", "import sys, unittest\n\n\nclass Offline(unittest.TestCase):\n"

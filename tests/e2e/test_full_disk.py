@@ -55,13 +55,16 @@ class FullDisk(AgentCase):
         self.assertEqual((lines[0], lines[-1]), ("job", "journal.failed"))
 
     def test_a_result_that_is_larger_than_the_room(self):
-        """The largest outputs are left out, and the result says so."""
-        done = self.run_job(self.job(self.sh("echo one"), self.fill, self.sh("head -c 200000 /dev/zero | tr '\\0' x"), max_output_bytes=1 << 20))
-        self.assert_end(done, 0)
-        first, _, last = done.steps
-        self.assertEqual((first["output"], last["exit_code"], last["output_truncated"]), ("one\n", 0, True))
-        self.assertRegex(last["output"], r"^\[no space is left on the disk of the result: \d+ bytes of this step are left out\]$")
-        self.assertEqual(len(done.events("result.shortened")), 1)
+        """The largest outputs are left out, and the result says so. One that is in a file meanwhile goes on in memory."""
+        for size in (200000, 3000000):
+            (self.disk / "filler").unlink(missing_ok=True)
+            done = self.run_job(self.job(self.sh("echo one"), self.fill, self.sh(f"head -c {size} /dev/zero | tr '\\0' x"), max_output_bytes=1 << 22))
+            self.assert_end(done, 0)
+            first, _, last = done.steps
+            self.assertEqual((first["output"], last["exit_code"], last["output_truncated"]), ("one\n", 0, True))
+            self.assertRegex(last["output"], r"^\[no space is left on the disk of the result: \d+ bytes of this step are left out\]$")
+            self.assertGreater(int(last["output"].split()[10]), size)
+            self.assertEqual(len(done.events("result.shortened")), 1)
 
     def test_where_room_comes_back_the_result_is_written_but_nobody_goes_on(self):
         """Steps were done that the journal does not know of: --resume would do them again."""

@@ -127,20 +127,22 @@ class ManySteps(sba.SandboxCase):
         self.assertLess(done.result["resource_usage"]["max_rss_bytes"], 12 << 20)
 
     def test_nor_with_the_size_of_a_text(self):
-        """A file goes into the journal as it is read; what a command printed is in memory twice at most."""
+        """A file goes into the journal as it is read; what a command printed is in a file until then, without a name."""
         text = "\u20ac \"quoted\"\tx\n" * (4 << 20)
         self.put("large", text.encode())
-        job = self.job(self.step("read_file", path="large"), max_output_bytes=1 << 30)
-        on_stdout = sba.run("--stdin", "--workspace", str(self.workspace), stdin=json.dumps(job).encode())
-        for outcome in (self.run_job(job).result, json.loads(on_stdout.stdout)):
-            result = outcome["steps"][0]["result"]
-            self.assertTrue(result["content"] == text, outcome["failure_message"])
-            self.assertEqual((result["encoding"], result["sha256"]), ("utf-8", hashlib.sha256(text.encode()).hexdigest()))
-            self.assertTrue(outcome["steps"][0]["output_truncated"])
-            self.assertLess(outcome["resource_usage"]["max_rss_bytes"], 12 << 20)
-        done = self.run_steps(self.step("run_command", argv=["head", "-c", "32000000", "large"]), max_output_bytes=1 << 30)
-        self.assertTrue(done.steps[0]["result"]["stdout"] == text.encode()[:32000000].decode(), done.message)
-        self.assertLess(done.result["resource_usage"]["max_rss_bytes"], 80 << 20)
+        half = text[:len(text) // 2]
+        printing = self.sh(f"head -c {len(half.encode())} large; head -c {len(half.encode())} large >&2")
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        for step, wanted in ((self.step("read_file", path="large"), {"content": text, "encoding": "utf-8", "sha256": digest}),
+                             (printing, {"stdout": half, "stderr": half, "exit_code": 0})):
+            job = self.job(step, max_output_bytes=1 << 30)
+            on_stdout = sba.run("--stdin", "--workspace", str(self.workspace), stdin=json.dumps(job).encode())
+            for outcome in (self.run_job(job).result, json.loads(on_stdout.stdout)):
+                entry = outcome["steps"][0]
+                for name, value in wanted.items():
+                    self.assertTrue(entry["result"][name] == value, (name, outcome["failure_message"]))
+                self.assertTrue(entry["output_truncated"] and entry["output"].startswith(text[:400000]) and entry["output"].endswith(text[-400000:]))
+                self.assertLess(outcome["resource_usage"]["max_rss_bytes"], 12 << 20)
 
     def test_a_journal_that_a_command_changed(self):
         """It is said, and nothing of it is believed. Below /tmp the commands may write to it."""

@@ -69,6 +69,12 @@ class FormTest(SandboxCase):
         self.assertEqual(len(steps[1]["output"]), 1 << 20)
         self.assertTrue(1000000 < len(steps[2]["output"]) <= 1 << 20, len(steps[2]["output"]))
 
+    def test_the_log_says_how_much_of_a_long_text_is_kept(self):
+        self.put("large", b"x" * 3000000)
+        done = self.run_job(self.job(self.step("read_file", path="large", max_bytes=2000000), self.sh("cat large", max_output_bytes=2000000),
+                                     max_output_bytes=1 << 22))
+        self.assertEqual([event["kept_bytes"] for event in done.events("step.output_truncated")], [2000000, 2000000])
+
     def test_the_todo_list_follows_the_steps(self):
         job = self.job(self.sh("true"), self.sh("false"),
                        self.sh("true"),

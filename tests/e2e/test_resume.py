@@ -3,6 +3,7 @@
 refused."""
 import fcntl
 import json
+import os
 import shutil
 import signal
 import unittest
@@ -288,6 +289,7 @@ class InterruptedTest(SandboxCase):
         sba.wait_for(lambda: self.said().endswith("the end\n"), "the end of the output")
         step = self.kill(process).result["running_step"]
         self.assertEqual((len(step["output"]), step["output_truncated"]), (4096, True))
+        self.assertEqual([name for name in os.listdir(self.job_directory) if "sba" in name], [])
 
     def test_a_step_that_is_over_leaves_nothing(self):
         outcome = self.run_steps(shell("echo said; sleep 0.5; echo more"), shell("sleep 0.3; exit 1"))

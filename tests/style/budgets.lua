@@ -8,8 +8,8 @@ local root = arg[1] or arg[0]:match("^(.*)/tests/style/") or "."
 
 -- Room, lines, kilobytes (of 1,000 bytes), patterns of the paths that belong to it.
 local budgets = {
-  { "src", 13470, 498, "src/" },
-  { "src/bind", 2680, 90, "src/bind/" },
+  { "src", 13520, 502, "src/" },
+  { "src/bind", 2700, 91, "src/bind/" },
   {
     "processes, confinement, ending", 2490, 90,
     "src/core/process/", "src/core/base/terminal_mode", "src/core/base/ending", "src/core/base/threads",
@@ -24,7 +24,7 @@ local budgets = {
   { "lua/sba/gateway", 1460, 67, "lua/sba/gateway/" },
   { "lua/sba/report, repl", 1600, 74, "lua/sba/report/", "lua/sba/repl/" },
   { "lua/sba/patch, steps", 2790, 131, "lua/sba/patch/", "lua/sba/steps/" },
-  { "tests", 24800, 1228, "tests/" },
+  { "tests", 24900, 1233, "tests/" },
 }
 
 local endings = { c = true, h = true, lua = true, py = true }

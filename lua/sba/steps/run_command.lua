@@ -3,6 +3,7 @@
 
 local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
+local long_text = require "sba.util.files".long_text
 local object = require "sba.util.schema_check".object
 local oom_kills = require "sba.util.oom_kills"
 local process = require "native.process"
@@ -13,6 +14,7 @@ local workspace = require "native.workspace"
 
 local DEFAULT_PATH <const> = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 local MOST_TEXT <const> = 1024 * 1024 -- bytes of both streams as they came
+local SHOWN_BESIDE <const> = 64 * 1024 -- of a stream that is not the step's plain text
 local MODELS_SECONDS <const> = 120 -- for a model's command that names no time; words.lua says so too
 local LONGEST_NAME <const> = 100 -- bytes of a command in a message
 local SIGNALS <const> = { -- by their numbers
@@ -159,6 +161,7 @@ end
 local function text_of(outcome, limit)
   local head, tail = outcome.output, outcome.output_tail
   if not head then head = outcome.stdout ~= "" and outcome.stdout or outcome.stderr end
+  if type(head) == "table" then return head.shown, true end
   if not tail then return head, outcome.stdout_truncated or outcome.stderr_truncated end
   return excerpt.join(head, tail, #head + outcome.output_missing + #tail, math.min(limit, MOST_TEXT)), true
 end
@@ -173,9 +176,11 @@ local function run(arguments, job_context)
     stdin = arguments.stdin, timeout = arguments.timeout_seconds,
     output_limit = limit, apart = job_context.apart,
     end_at_limit = limit == job_context.max_output_bytes and not job_context.agent,
-    tick = job_context.tick, whole_news = job_context.follow,
+    tick = job_context.tick, whole_news = job_context.follow, spool = job_context.spool,
   }
   if not outcome then return nil, failure end
+  local shown = outcome.output and SHOWN_BESIDE or MOST_TEXT
+  outcome.stdout, outcome.stderr = long_text.of_output(outcome.stdout, shown), long_text.of_output(outcome.stderr, shown)
   if outcome.signal then outcome.signal = SIGNALS[outcome.signal] or "signal " .. outcome.signal end
   local code, message = failure_of(arguments, job_context, outcome)
   local output, is_cut = text_of(outcome, limit)

@@ -1,9 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What is directly in a directory; and texts of results that stay in their file.
 
+local excerpt = require "sba.util.excerpt"
 local file = require "native.file"
 
 local files = {}
+
+local LONGEST_STRING <const> = 1024 * 1024 -- bytes of an output
 
 ---@param root native.root
 ---@param path string
@@ -25,7 +28,9 @@ end
 ---@class long_text: native.file.text of a step's result, which native.file writes into the journal a piece at a time
 ---@field shown string head and tail
 ---@field length integer bytes
+---@operator len: integer
 local long_text = {} -- also the metatable, by which such a text is known
+long_text.__index = long_text
 files.long_text = long_text
 
 ---@param range native.file.text of a file, which is read once to measure it
@@ -35,5 +40,21 @@ function long_text.new(range)
   range.length, is_utf8 = file.append_text(range)
   return range.length and setmetatable(range, long_text), is_utf8
 end
+
+---@param output string|native.process.text
+---@param most integer bytes of what is shown
+---@return string|long_text
+function long_text.of_output(output, most)
+  if type(output) == "string" then return output end
+  local source, size, half = output.file, output.size, most // 2
+  if size <= LONGEST_STRING then return assert(source:read(0, size)) end
+  output.shown = excerpt.join(assert(source:read(0, half)), assert(source:read(size - half, half)), size, most)
+  output.length = size
+  return setmetatable(output, long_text)
+end
+
+--- Its length and its end can be had as those of a string.
+function long_text:__len() return self.length end
+function long_text:sub(from) return self.shown:sub(from) end
 
 return files

@@ -52,7 +52,8 @@ size_t file_parts_size(const struct file_parts *parts)
     return size;
 }
 
-int file_write_all(int fd, const char *bytes, size_t size, struct error *error)
+// Writes all bytes where the descriptor stands, also past the deadline: in one call where the kernel takes them so.
+static int write_all(int fd, const char *bytes, size_t size, struct error *error)
 {
     for (ssize_t done; size; bytes += done, size -= (size_t)done) {
         const struct iovec all = {.iov_base = (void *)bytes, .iov_len = size};
@@ -70,7 +71,7 @@ int file_write_parts(int fd, const struct file_parts *parts, struct text_sha256 
     static char block[FILE_BLOCK]; // larger than some stacks; only the main thread is here
     ssize_t size;
     while ((size = file_parts_next(&left, block, sizeof block, error)) > 0) {
-        if (file_write_all(fd, block, (size_t)size, error) < 0)
+        if (write_all(fd, block, (size_t)size, error) < 0)
             return -1;
         if (digest)
             text_sha256_update(digest, block, (size_t)size);
@@ -250,6 +251,6 @@ int file_keep_room(const char *path, size_t size, struct error *error)
     size = size < LARGEST_ROOM ? size : LARGEST_ROOM;
     int outcome = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size);
     if (outcome < 0 && (errno == EOPNOTSUPP || errno == ENOSYS))
-        return file_write_all(fd, zeros, size, error);
+        return write_all(fd, zeros, size, error);
     return outcome < 0 ? error_system(error, errno, "cannot keep room for %s", path) : 0;
 }

@@ -36,12 +36,8 @@ ssize_t file_parts_next(struct file_parts *parts, char *to, size_t room, struct 
 // Bytes of all parts.
 size_t file_parts_size(const struct file_parts *parts);
 
-// Writes all bytes where the descriptor stands, also past the deadline and after a cancel: in one call where the kernel
-// takes them so.
-int file_write_all(int fd, const char *bytes, size_t size, struct error *error);
-
-// Writes all parts likewise, and adds them to the digest (NULL: none). After an error some of them may have been
-// written.
+// Writes all parts where the descriptor stands, also past the deadline and after a cancel, and adds them to the digest
+// (NULL: none). After an error some of them may have been written.
 int file_write_parts(int fd, const struct file_parts *parts, struct text_sha256 *digest, struct error *error);
 
 // Replaces the file at path by the parts, one after the other, with the permissions mode. A temporary file beside it

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps what a workspace was, see snapshot.h. snapshot_compare.c compares.
 #include "core/base/cleanup.h"
-#include "core/files/file_replace.h"
 #include "core/files/snapshot_internal.h"
 #include "core/files/workspace_read.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,8 +84,7 @@ int snapshot_next(struct snapshot *snapshot, struct workspace_tree *tree, bool r
 
 static int store(struct snapshot *snapshot, const char *bytes, size_t size, struct error *error)
 {
-    snapshot->stored += size;
-    return file_write_all(snapshot->store, bytes, size, error);
+    return spool_append(&snapshot->store, bytes, size) < 0 ? error_system(error, errno, "cannot keep a file") : 0;
 }
 
 static int store_link(struct snapshot *snapshot, const struct workspace_tree *tree, struct snapshot_item *item,
@@ -95,7 +92,7 @@ static int store_link(struct snapshot *snapshot, const struct workspace_tree *tr
 {
     cleanup_free char *target = workspace_tree_target(tree);
     item->size = target ? strlen(target) : 0;
-    item->content = snapshot->stored;
+    item->content = snapshot->store.size;
     return store(snapshot, target, item->size, error);
 }
 
@@ -106,7 +103,7 @@ static int store_file(struct snapshot *snapshot, const struct workspace_tree *tr
 {
     static char block[128 << 10];
     struct stat status;
-    uint64_t begun = snapshot->stored, left = item->size;
+    uint64_t begun = snapshot->store.size, left = item->size;
     if (left > snapshot->most_bytes - begun)
         return 0;
     cleanup_fd int fd = left ? workspace_tree_open_file(tree, &status) : -1;
@@ -159,30 +156,14 @@ static int fill(struct snapshot *snapshot, struct workspace_tree *tree, struct e
     return more;
 }
 
-static int open_store(const char *directory, struct error *error)
-{
-    int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0)
-        return fd;
-    cleanup_free char *name = NULL;
-    if (asprintf(&name, "%s/.sba-XXXXXX", directory) < 0)
-        return snapshot_out_of_memory(error);
-    fd = mkostemp(name, O_CLOEXEC);
-    if (fd < 0)
-        return error_system(error, errno, "cannot create a file in %s", directory);
-    unlink(name);
-    return fd;
-}
-
 // 0, or -1: the caller frees the snapshot.
 static int begin(struct snapshot *snapshot, const struct workspace *workspace, const struct snapshot_options *options,
                  struct error *error)
 {
     snapshot->workspace = workspace;
     snapshot->most_bytes = options->most_bytes;
-    snapshot->store = open_store(options->directory, error);
-    if (snapshot->store < 0)
-        return -1;
+    if (spool_open(&snapshot->store, options->directory) < 0)
+        return error_system(error, errno, "cannot create a file in %s", options->directory);
     snapshot->left_out = options->left_out ? strdup(options->left_out) : NULL;
     if (options->left_out && !snapshot->left_out)
         return snapshot_out_of_memory(error);
@@ -210,7 +191,7 @@ void snapshot_free(struct snapshot *snapshot)
 {
     if (!snapshot)
         return;
-    cleanup_close(&snapshot->store);
+    cleanup_close(&snapshot->store.fd);
     ignore_free(&snapshot->ignore);
     buffer_free(&snapshot->paths);
     free(snapshot->left_out);
@@ -221,26 +202,12 @@ void snapshot_free(struct snapshot *snapshot)
     free(snapshot);
 }
 
-int snapshot_read_stored(const struct snapshot *snapshot, const struct snapshot_item *item, struct buffer *content,
-                         struct error *error)
-{
-    if (buffer_reserve(content, item->size) < 0)
-        return snapshot_out_of_memory(error);
-    for (size_t have = 0; have < item->size;) {
-        ssize_t size =
-            pread(snapshot->store, content->data + content->size, item->size - have, (off_t)(item->content + have));
-        if (size <= 0)
-            return error_system(error, size < 0 ? errno : EIO, "cannot read what %s was",
-                                snapshot_path(snapshot, item));
-        have += (size_t)size;
-        content->size += (size_t)size;
-    }
-    return 0;
-}
-
 int snapshot_content(const struct snapshot *snapshot, size_t original, struct buffer *content, struct error *error)
 {
     if (original < 1 || original > snapshot->count || snapshot->items[original - 1].content == SNAPSHOT_NOT_KEPT)
         return error_set(error, "not_found", 0, "the content was not kept");
-    return snapshot_read_stored(snapshot, &snapshot->items[original - 1], content, error);
+    const struct snapshot_item *item = &snapshot->items[original - 1];
+    if (spool_read(&snapshot->store, item->content, item->size, content) < 0)
+        return error_system(error, errno, "cannot read what %s was", snapshot_path(snapshot, item));
+    return 0;
 }

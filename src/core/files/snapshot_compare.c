@@ -22,7 +22,7 @@ static int same_as_stored(const struct snapshot *snapshot, const struct snapshot
     char now[4096], then[sizeof now];
     for (uint64_t at = 0; at < item->size;) {
         ssize_t size = read(fd, now, sizeof now);
-        if (size <= 0 || pread(snapshot->store, then, (size_t)size, (off_t)(item->content + at)) != size ||
+        if (size <= 0 || pread(snapshot->store.fd, then, (size_t)size, (off_t)(item->content + at)) != size ||
             memcmp(now, then, (size_t)size) != 0)
             return false;
         at += (uint64_t)size;
@@ -39,9 +39,7 @@ static bool same_content(const struct snapshot *snapshot, const struct workspace
     if (S_ISLNK(after->mode)) {
         cleanup_free char *target = workspace_tree_target(tree);
         cleanup_buffer struct buffer old = {0};
-        struct error error = {0};
-        bool read = snapshot_read_stored(snapshot, before, &old, &error) == 0;
-        error_clear(&error);
+        bool read = spool_read(&snapshot->store, before->content, before->size, &old) == 0;
         return read && target && strlen(target) == old.size && memcmp(target, old.data ? old.data : "", old.size) == 0;
     }
     struct stat status;

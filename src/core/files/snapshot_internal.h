@@ -3,6 +3,7 @@
 #ifndef SBA_CORE_SNAPSHOT_INTERNAL_H
 #define SBA_CORE_SNAPSHOT_INTERNAL_H
 
+#include "core/base/spool.h"
 #include "core/files/ignore.h"
 #include "core/files/snapshot.h"
 #include "core/files/workspace_tree.h"
@@ -29,8 +30,7 @@ struct snapshot {
     struct buffer paths;         // NUL-terminated
     struct snapshot_item *items; // in the order of the walk
     size_t count;
-    int store;
-    uint64_t stored; // bytes in it
+    struct spool store;
     struct snapshot_change *changes;
     size_t change_count;
 };
@@ -50,9 +50,5 @@ struct workspace_tree *snapshot_open_tree(const struct workspace *workspace, str
 // The next entry of the walk below the workspace: 1, 0 at the end, -1. reads: also reads .gitignore files.
 int snapshot_next(struct snapshot *snapshot, struct workspace_tree *tree, bool reads,
                   struct workspace_tree_entry *entry, enum snapshot_kind *kind, struct error *error);
-
-// Appends the kept content of an item. 0 or -1.
-int snapshot_read_stored(const struct snapshot *snapshot, const struct snapshot_item *item, struct buffer *content,
-                         struct error *error);
 
 #endif

@@ -6,7 +6,6 @@
 #include "core/base/ending.h"
 #include "core/base/interrupt.h"
 #include "core/process/process_children.h"
-#include "core/process/process_output.h"
 #include "core/process/process_spawn.h"
 #include "core/process/process_tree.h"
 
@@ -236,8 +235,8 @@ static int fill_outcome(struct run *run, struct process_outcome *outcome, struct
         .cpu_time = children_cpu_time(&child->usage),
         .max_rss = (uint64_t)child->usage.ru_maxrss * CHILDREN_RSS_UNIT,
     };
-    if (output_show(&run->output, &outcome->output, &outcome->tail, &outcome->missing) == 0 &&
-        output_take(&run->output, outcome->texts) == 0)
+    if (output_take(&run->output, outcome->texts) == 0 &&
+        output_show(&run->output, &outcome->output, &outcome->tail, &outcome->missing) == 0)
         return 0;
     process_outcome_free(outcome);
     return error_set(error, "out_of_memory", 0, "out of memory for the output of %s", run->options->argv[0]);
@@ -256,7 +255,9 @@ int process_run(const struct process_options *options, struct process_outcome *o
     __attribute__((cleanup(release))) struct run run = {
         .options = options, .ends = {-1, -1}, .input = -1, .started = clock_now()};
     run.output.limit = options->output_limit;
-    run.output.streams[PROCESS_STDOUT].fd = run.output.streams[PROCESS_STDERR].fd = -1;
+    run.output.spool = options->spool;
+    for (int i = 0; i < PROCESS_STREAMS; i++)
+        run.output.streams[i].fd = run.output.streams[i].text.spool.fd = -1;
     run.next_tick = run.started; // the first tick comes as soon as the command runs
     if (children_watch(error) < 0)
         return -1;
@@ -276,8 +277,10 @@ int process_run(const struct process_options *options, struct process_outcome *o
 
 void process_outcome_free(struct process_outcome *outcome)
 {
-    for (int i = 0; i < PROCESS_STREAMS; i++)
+    for (int i = 0; i < PROCESS_STREAMS; i++) {
+        cleanup_close(&outcome->texts[i].spool.fd);
         buffer_free(&outcome->texts[i].text);
+    }
     buffer_free(&outcome->output);
     buffer_free(&outcome->tail);
 }

@@ -37,6 +37,7 @@ struct process_options {
     size_t input_size;
     int64_t timeout;     // INT64_MAX: none
     size_t output_limit; // of stdout and stderr together
+    const char *spool;   // where long texts go, as spool_open takes it; NULL: all stay in memory
     bool apart;          // out of reach of other commands: in a Landlock domain of its own, where there is Landlock
     bool end_at_limit;   // past the limit end the command; else read on, and keep no more
     // If not NULL, called once the command runs, then about every 0.1 s; false ends the command. It gets what both

@@ -16,7 +16,7 @@
 enum {
     PIPE_USUAL = 64 << 10,
     PIPE_WIDE = 256 << 10,
-    LAST_LEAST = OUTPUT_SHOWN / 2, // bytes that stay of those past the limit
+    LAST_LEAST = OUTPUT_SHOWN / 2, // bytes that stay of the last ones
 };
 
 static size_t least(size_t a, size_t b)
@@ -33,19 +33,55 @@ static void widen(struct output_stream *stream, ssize_t got)
     fcntl(stream->fd, F_SETPIPE_SZ, PIPE_WIDE);
 }
 
-static int keep_first(struct output *output, int which, const char *bytes, size_t size)
+static size_t size_of(const struct process_text *text)
 {
-    if (size > 0 && which != (int)(output->turn_count & 1)) {
-        size_t *turns = array_grow(output->turns, output->turn_count, sizeof *turns);
-        if (!turns)
-            return -1;
-        output->turns = turns;
-        turns[output->turn_count++] = output->kept.size;
-    }
-    if (buffer_append(&output->kept, bytes, size) < 0)
+    return text->spool.fd >= 0 ? (size_t)text->spool.size : text->text.size;
+}
+
+// Appends to a text, and may empty the bytes. When the disk of its spool is full, it goes on in memory.
+static int add(struct process_text *text, struct buffer *clean)
+{
+    struct spool *spool = &text->spool;
+    if (spool->fd >= 0 && spool_append(spool, clean->data, clean->size) == 0)
+        return 0;
+    if (spool->fd >= 0 && spool_read(spool, 0, (size_t)spool->size, &text->text) < 0)
         return -1;
-    output->streams[which].kept += size;
+    cleanup_close(&spool->fd);
+    if (text->text.size > 0)
+        return buffer_append(&text->text, clean->data, clean->size);
+    text->text = *clean;
+    *clean = (struct buffer){0};
     return 0;
+}
+
+// Moves to a stream's text what no secret or character that is cut can begin in. Base64 may be wrapped, so the ends of
+// lines at the end are left.
+static int settle(struct output_stream *stream)
+{
+    cleanup_buffer struct buffer clean = {0};
+    struct buffer *raw = &stream->raw;
+    size_t size = raw->size;
+    for (int i = 0; i < SECRET_BLANKS_MAX && size > 0 && raw->data[size - 1] == '\n'; i++)
+        size--;
+    bool unused;
+    int found = secret_redact_copy(raw->data, &size, 0, &unused, &clean);
+    if (found < 0 || (!found && buffer_append(&clean, raw->data, size) < 0) || text_repair_all(&clean) < 0 ||
+        add(&stream->text, &clean) < 0)
+        return -1;
+    raw->size -= size;
+    memmove(raw->data, raw->data + size, raw->size);
+    return 0;
+}
+
+static int keep_text(struct output *output, struct output_stream *stream, const char *bytes, size_t size)
+{
+    if (buffer_append(&stream->raw, bytes, size) < 0)
+        return -1;
+    if (!output->spool || stream->raw.size < OUTPUT_SHOWN)
+        return 0;
+    if (size_of(&stream->text) == 0 && stream->text.spool.fd < 0)
+        spool_open(&stream->text.spool, output->spool); // without one, it stays in memory
+    return settle(stream);
 }
 
 static int keep_last(struct output *output, const char *bytes, size_t size)
@@ -59,16 +95,17 @@ static int keep_last(struct output *output, const char *bytes, size_t size)
     return buffer_append(last, bytes, size);
 }
 
-static void keep(struct output *output, int which, const char *bytes, size_t size)
+static void keep(struct output *output, struct output_stream *stream, const char *bytes, size_t size)
 {
-    size_t fits = least(size, output->limit - output->kept.size);
-    output->streams[which].printed += size;
+    size_t fits = output->total < output->limit ? least(size, output->limit - (size_t)output->total) : 0;
+    stream->printed += size;
+    stream->text.truncated |= fits < size;
     output->total += size;
-    if (keep_first(output, which, bytes, fits) == 0 && keep_last(output, bytes + fits, size - fits) == 0)
+    if (keep_text(output, stream, bytes, fits) == 0 && keep_last(output, bytes, size) == 0 &&
+        buffer_append(&output->head, bytes, least(fits, OUTPUT_SHOWN - output->head.size)) == 0)
         return;
     output->starved = true;
-    output->limit = output->kept.size;
-    output->last.size = 0;
+    output->limit = output->last.size = 0;
 }
 
 void output_read(struct output *output, int which)
@@ -77,7 +114,7 @@ void output_read(struct output *output, int which)
     struct output_stream *stream = &output->streams[which];
     ssize_t got = read(stream->fd, bytes, sizeof bytes);
     if (got > 0) {
-        keep(output, which, bytes, (size_t)got);
+        keep(output, stream, bytes, (size_t)got);
         widen(stream, got);
     } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
         cleanup_close(&stream->fd);
@@ -102,35 +139,14 @@ void output_drain(struct output *output, int milliseconds)
         cleanup_close(&streams[i].fd);
 }
 
-// The number of the first byte that is still there, from this one on.
-static uint64_t first_there(const struct output *output, uint64_t from)
-{
-    uint64_t last = output->total - output->last.size;
-    return from < output->kept.size || from > last ? from : last;
-}
-
-// Appends the bytes printed between these numbers, as far as they are still there.
-static int copy(const struct output *output, uint64_t from, uint64_t to, struct buffer *into)
-{
-    const struct buffer *kept = &output->kept, *last = &output->last;
-    if (from < kept->size) {
-        size_t end = to < kept->size ? (size_t)to : kept->size;
-        if (buffer_append(into, kept->data + from, end - (size_t)from) < 0)
-            return -1;
-        from = end;
-    }
-    from = first_there(output, from);
-    if (from >= to)
-        return 0;
-    return buffer_append(into, last->data + (from - (output->total - last->size)), (size_t)(to - from));
-}
-
 uint64_t output_news(struct output *output, bool whole, struct buffer *news)
 {
-    uint64_t seen = output->seen, size = output->total - seen;
-    uint64_t from = first_there(output, whole || size <= OUTPUT_NEWS ? seen : output->total - OUTPUT_NEWS);
+    uint64_t seen = output->seen, size = output->total - seen, there = output->total - output->last.size;
+    uint64_t from = whole || size <= OUTPUT_NEWS ? seen : output->total - OUTPUT_NEWS;
+    from = from < there ? there : from;
     output->seen = output->total;
-    return copy(output, from, output->total, news) < 0 ? size : from - seen;
+    const char *first = output->last.data + (from - there);
+    return buffer_append(news, first, (size_t)(output->total - from)) < 0 ? size : from - seen;
 }
 
 int output_show(const struct output *output, struct buffer *head, struct buffer *tail, uint64_t *missing)
@@ -144,68 +160,54 @@ int output_show(const struct output *output, struct buffer *head, struct buffer 
         (!output->streams[PROCESS_STDOUT].printed || !output->streams[PROCESS_STDERR].printed))
         return 0;
     if (total <= most)
-        return copy(output, 0, total, head) < 0 ? -1 : secret_redact(head, 0);
-    if (copy(output, 0, half ? half : most, head) < 0 || copy(output, total - half, total, tail) < 0)
+        return buffer_append(head, output->head.data, output->head.size) < 0 ? -1 : secret_redact(head, 0);
+    const struct buffer *last = &output->last;
+    if (buffer_append(head, output->head.data, half ? half : most) < 0 ||
+        buffer_append(tail, last->data + last->size - half, half) < 0)
         return -1;
     *missing = total - text_whole(head->data, head->size) - tail->size;
     return secret_redact(head, SECRET_CUT_END) < 0 ? -1 : secret_redact(tail, SECRET_CUT_START);
 }
 
-// Parts the streams: stdout stays in its place.
-static int part(struct output *output, struct process_text texts[PROCESS_STREAMS])
+static int cut(struct process_text *text, size_t limit)
 {
-    struct buffer *kept = &output->kept;
-    size_t from = 0, stays = 0;
-    for (size_t i = 0; i <= output->turn_count; i++) {
-        size_t to = i < output->turn_count ? output->turns[i] : kept->size;
-        if (i & 1) {
-            if (buffer_append(&texts[PROCESS_STDERR].text, kept->data + from, to - from) < 0)
-                return -1;
-        } else {
-            if (from > stays)
-                memmove(kept->data + stays, kept->data + from, to - from);
-            stays += to - from;
-        }
-        from = to;
-    }
-    texts[PROCESS_STDOUT].text = *kept;
-    texts[PROCESS_STDOUT].text.size = stays;
-    *kept = (struct buffer){0};
-    return 0;
-}
-
-static void cut(struct process_text *text, size_t limit)
-{
-    if (text->text.size <= limit)
-        return;
-    text->text.size = text_cut(text->text.data, text->text.size, limit);
+    char end[4];
+    if (size_of(text) <= limit)
+        return 0;
     text->truncated = true;
+    text->text.size = text_cut(text->text.data, text->text.size, limit);
+    if (text->spool.fd >= 0 && pread(text->spool.fd, end, sizeof end, (off_t)(limit - 3)) != sizeof end)
+        return -1;
+    text->spool.size = text->spool.fd < 0 ? 0 : limit - 3 + text_cut(end, sizeof end, 3);
+    return 0;
 }
 
 // U+FFFD takes more room than the byte that it replaces. A stream that takes less than half of the limit stays whole.
 int output_take(struct output *output, struct process_text texts[PROCESS_STREAMS])
 {
-    struct buffer *out = &texts[PROCESS_STDOUT].text, *err = &texts[PROCESS_STDERR].text;
-    if (output->starved || part(output, texts) < 0)
-        return -1;
+    int failed = output->starved;
     for (int i = 0; i < PROCESS_STREAMS; i++) {
-        texts[i].truncated = output->streams[i].printed > output->streams[i].kept;
-        if (secret_redact(&texts[i].text, texts[i].truncated ? SECRET_CUT_END : 0) < 0)
-            return -1;
+        struct output_stream *stream = &output->streams[i];
+        failed = failed || secret_redact(&stream->raw, stream->text.truncated ? SECRET_CUT_END : 0) < 0 ||
+                 add(&stream->text, &stream->raw) < 0;
+        texts[i] = stream->text;
+        stream->text = (struct process_text){.spool.fd = -1};
     }
+    struct process_text *out = &texts[PROCESS_STDOUT], *err = &texts[PROCESS_STDERR];
     size_t limit = output->limit, half = limit / 2;
-    if (out->size + err->size > limit) {
-        cut(&texts[PROCESS_STDERR], out->size <= half ? limit - out->size : half);
-        cut(&texts[PROCESS_STDOUT], limit - err->size);
-    }
-    return 0;
+    if (!failed && size_of(out) + size_of(err) > limit)
+        failed = cut(err, size_of(out) <= half ? limit - size_of(out) : half) < 0 || cut(out, limit - size_of(err)) < 0;
+    return failed ? -1 : 0;
 }
 
 void output_free(struct output *output)
 {
-    for (int i = 0; i < PROCESS_STREAMS; i++)
-        cleanup_close(&output->streams[i].fd);
-    buffer_free(&output->kept);
+    for (struct output_stream *stream = output->streams; stream < output->streams + PROCESS_STREAMS; stream++) {
+        cleanup_close(&stream->fd);
+        cleanup_close(&stream->text.spool.fd);
+        buffer_free(&stream->text.text);
+        buffer_free(&stream->raw);
+    }
+    buffer_free(&output->head);
     buffer_free(&output->last);
-    free(output->turns);
 }

@@ -3,7 +3,7 @@
 #ifndef SBA_CORE_PROCESS_OUTPUT_H
 #define SBA_CORE_PROCESS_OUTPUT_H
 
-#include "core/base/buffer.h"
+#include "core/base/spool.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,27 +16,29 @@ enum {
 
 enum { PROCESS_STDOUT, PROCESS_STDERR, PROCESS_STREAMS };
 
+// What is kept of a stream: UTF-8, repaired, without secrets.
+struct process_text {
+    struct buffer text; // all of it, unless there is a spool
+    struct spool spool; // fd -1: there is none
+    bool truncated;
+};
+
 struct output_stream {
     int fd; // reading end, non-blocking, owned; -1: at its end or closed
     uint64_t printed;
-    size_t kept;
-    bool widened; // the pipe was made larger
+    bool widened;             // the pipe was made larger
+    struct process_text text; // what is kept
+    struct buffer raw;        // goes on with it, and was not looked into for secrets
 };
 
 struct output {
     struct output_stream streams[PROCESS_STREAMS];
     size_t limit;       // bytes kept of both streams together
-    struct buffer kept; // both as they came, up to the limit
-    size_t *turns;      // where in it the other stream goes on; stdout is first
-    size_t turn_count;
-    struct buffer last;   // the end of what came after that
+    const char *spool;  // where their texts go when they become long, as spool_open takes it; NULL: they stay in memory
+    struct buffer head; // both as they came, up to the limit and OUTPUT_SHOWN
+    struct buffer last; // the last bytes
     uint64_t total, seen; // bytes printed; bytes that output_news has passed
     bool starved;         // memory ran out
-};
-
-struct process_text {
-    struct buffer text; // UTF-8, repaired
-    bool truncated;
 };
 
 // Reads what a stream's pipe holds now; closes it at its end.
@@ -54,8 +56,8 @@ uint64_t output_news(struct output *output, bool whole, struct buffer *news);
 // printed, and all of it is kept. Secrets are redacted. -1: memory is out, now or when it was read.
 int output_show(const struct output *output, struct buffer *head, struct buffer *tail, uint64_t *missing);
 
-// Takes what is kept of each stream, with secrets redacted, as UTF-8: ill-formed bytes become U+FFFD, a character cut
-// by the limit is dropped, and both together stay within the limit. -1: memory is out.
+// Takes what is kept of each stream. A character cut by the limit is dropped, and both together stay within the limit.
+// -1: memory is out; both can be freed all the same.
 int output_take(struct output *output, struct process_text texts[PROCESS_STREAMS]);
 
 // Closes the pipes and frees all memory.
