@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What a model's call does: a step of the job, a change of the todo list, a look at what was left out, or the end. A mistake is answered,
--- not the end. Arguments are taken as models write them: a few other names, numbers and lists as text. Fields that a tool does not have
--- are left out; for the rest the schema answers.
+-- What a model's call does. Arguments are taken as models write them: other names, numbers and lists as text. Fields that a tool does
+-- not have are left out; other mistakes are answered.
 
 local finish = require "sba.agent.finish"
 local json = require "sba.util.json"
@@ -11,7 +10,7 @@ local words = require "sba.util.words"
 
 local calls = {}
 
-local GATEWAY_STEP <const> = "call_tool" -- what a call to the gateway is among the job's steps
+local GATEWAY_STEP <const> = "call_tool"
 local COMMAND <const> = "run_command"
 local MOST_MISTAKES <const> = 5 -- that one answer names
 local MOST_LEFT_OUT <const> = 8 -- fields, likewise
@@ -42,7 +41,7 @@ local function meant_by(name, schema)
   return other and schema.properties[other] and other or name
 end
 
---- The arguments by the names that the tool has for them; null is as if left out.
+--- By the tool's own names; null is as if left out.
 local function renamed(given, schema)
   local result = {}
   for name, value in pairs(given) do
@@ -57,7 +56,7 @@ end
 
 local ids <const> = { id = true, parent = true, step = true, criterion = true } -- texts that may be given as a number
 
---- A value of the type that a schema wants, where it is written as text. Integers become text where they name something, and in `env`.
+--- Text becomes the schema's type; integers become text where they name something, and in `env`.
 local function convert(value, schema)
   local kind = schema.type
   if schema.enum then
@@ -93,8 +92,7 @@ local function form_of(tool)
   return ("%s {%s}"):format(tool.name, table.concat(names, ", "))
 end
 
---- Leaves out what the tool does not have; says what.
-local function leave_out(given, tool)
+local function remove_unknown(given, tool)
   local names = {}
   for name in pairs(given) do
     if not tool.accepted.properties[name] then given[name], names[#names + 1] = nil, words.quoted(name) end
@@ -105,14 +103,14 @@ local function leave_out(given, tool)
     tool.name, words.list(table.move(names, 1, MOST_LEFT_OUT, 1, {}), "and"), form_of(tool))
 end
 
---- The arguments as the tool takes them and what was left out of them; or nil and the mistake.
+--- The arguments and a note on what was left out; or nil and the mistake.
 local function read_arguments(tool, written, step)
   if tool.kind == "gateway" then return json.copy(written) end
   local given, mistake = renamed(json.copy(written), tool.accepted)
   given = given and convert(given, tool.accepted)
   if given and tool.read then given, mistake = tool.read(given) end
   if not given then return nil, mistake end
-  local note = leave_out(given, tool)
+  local note = remove_unknown(given, tool)
   local checked, errors = schema_check.check(given, tool.accepted, { total = 0, limit = MOST_MISTAKES })
   if errors.total > 0 then
     local lines = {}
@@ -126,10 +124,10 @@ end
 
 -- Steps ---------------------------------------------------
 
--- Steps whose success changes the workspace; a command may, whatever comes of it.
+-- On success; a command may change the workspace even if it fails.
 local changes <const> = { write_file = true, replace_in_file = true, apply_unified_diff = true }
 
---- What may help after a step that failed; nil: the failure's own message says it.
+--- nil: the failure's own message is enough.
 local function advice(step, entry)
   if step.type == GATEWAY_STEP then return nil end
   local code, path = entry.error_code, step.arguments.path
@@ -139,10 +137,9 @@ local function advice(step, entry)
   return help and name and help:gsub("NAME", name) or help
 end
 
---- A result as its step shows it, within the bytes and tokens for it.
 local function show(module, result, step, outputs)
   local text = module.show(result, step.arguments, outputs.limit)
-  local fitting = #text <= outputs.limit and outputs:fitting(text) -- longer ones are cut as all answers are
+  local fitting = #text <= outputs.limit and outputs:fitting(text) -- longer ones are cut later
   return fitting and module.show(result, step.arguments, fitting) or text
 end
 
@@ -211,8 +208,8 @@ end
 
 ---@param state agent.state
 ---@param call inference.call
----@return { text: string, answer?: string, step?: string, changed?: boolean, arguments?: table, mistaken?: boolean }? answer text: as the
----model is shown it; answer: of a step, in full; arguments: as they were run
+---@return { text: string, answer?: string, step?: string, changed?: boolean, arguments?: table, mistaken?: boolean }? answer text: for
+---the model; answer: a step's in full; arguments: as run
 ---@return failure? failure the job's
 function calls.perform(state, call)
   local tool = state.tools[call.name]

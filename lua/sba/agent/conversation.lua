@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The messages with the model: what they cost in tokens, an estimate until the server has counted a prompt, and how they fit into its
--- context. Old tool results and long replies are shortened, then whole exchanges (a reply and what follows it) are left out, oldest first,
--- then the last exchange is shortened. The system text and the task always stay; arguments of calls are never shortened.
+-- The messages with the model, their tokens (estimated until the server has counted a prompt), and how they fit into its context: old
+-- texts are shortened, then whole exchanges (a reply and what follows it) are left out, oldest first, then the last exchange is shortened.
+-- The system text, the task and arguments of calls stay.
 
 local json = require "sba.util.json"
 local phrases = require "sba.agent.words"
@@ -9,22 +9,22 @@ local text = require "native.text"
 
 ---@class agent.conversation
 ---@field messages table[] the system text, the task, ...; `step` names the step of a result
----@field fresh table[] the messages since the last exchange, in full: a replay compares them
----@field tools integer tokens of the tools
----@field scale number tokens that one of the estimate has turned out to cost
+---@field fresh table[] those since the last exchange, in full: a replay compares them
+---@field tools integer tokens
+---@field scale number real tokens per estimated one
 ---@field cost table<table, integer> tokens by message
----@field is_counted table<table, true> those in a prompt that the server has counted
+---@field is_counted table<table, true> by the server
 local conversation = {}
 conversation.__index = conversation
 
 local MESSAGE <const> = 8 -- tokens of a message's role and marks
 local LEAST <const> = 0.1 -- of the estimate; a smaller count leaves out what the server had cached
-local MOST <const> = 3 -- times the estimate that a token may cost
+local MOST <const> = 3 -- of `scale`
 local LEAST_LEARNED <const> = 64 -- tokens of new messages
 local KEPT <const> = 2 -- messages: system text and task
-local LOW_WATER <const> = 0.7 -- of the budget is left full, so that not every turn changes what a server cached
+local LOW_WATER <const> = 0.7 -- of the budget stays full, so that not every turn changes what a server cached
 local SHORT <const>, SHORTEST <const> = 400, 80 -- bytes that stay of an old text, and of one in the last exchange
-local MARK_TOKENS <const> = 40 -- of the line that says so, and of its message
+local MARK_TOKENS <const> = 40 -- of the line that says so
 
 ---@param tools integer tokens of the tools, estimated
 ---@param messages? table[]
@@ -36,7 +36,6 @@ function conversation.new(tools, messages)
   }, conversation)
 end
 
----@param message table
 function conversation:add(message)
   table.insert(self.messages, message)
   table.insert(self.fresh, message)
@@ -50,14 +49,13 @@ local function estimate(message)
   return MESSAGE + text.tokens(table.concat(pieces, "\n"))
 end
 
----@param message table
 ---@return integer tokens
 function conversation:of(message)
   self.cost[message] = self.cost[message] or math.ceil(estimate(message) * self.scale)
   return self.cost[message]
 end
 
----@return integer tokens of all messages
+---@return integer tokens
 function conversation:total()
   local total = 0
   for _, message in ipairs(self.messages) do total = total + self:of(message) end
@@ -65,13 +63,13 @@ function conversation:total()
 end
 
 ---@param utf8 string
----@return integer tokens of it at the end of a message
+---@return integer tokens
 function conversation:text(utf8) return math.ceil(text.tokens(utf8) * self.scale) end
 
----The server has counted a prompt: its new messages, and the first time its tools, cost what the others leave of the count.
+---The server has counted a prompt: new messages, and the first time the tools, cost what the others leave of the count.
 ---@param status integer tokens of what was sent besides messages and tools
 ---@param count? integer tokens; nil: it does not say
----@param is_other_form? boolean the tools are told in another form than before, whose price is to be learned
+---@param is_other_form? boolean the tools were told in another form than before
 function conversation:learn(status, count, is_other_form)
   local total = self:total()
   if not count or count < LEAST * total then return end
@@ -91,7 +89,7 @@ function conversation:learn(status, count, is_other_form)
   self.tools = math.max(0, count - status - self:total())
 end
 
---- Replaces a message by a copy with a shorter text, without thoughts, at the same price a token. Returns the tokens that this saves.
+--- Replaces a message by a shorter copy, without thoughts. Returns the tokens that this saves.
 local function shorten(self, i, kept)
   local old, new = self.messages[i], {}
   for name, value in pairs(old) do new[name] = value end
@@ -104,7 +102,7 @@ local function shorten(self, i, kept)
   return before - self.cost[new]
 end
 
----@return integer number of the message with which the last exchange begins
+---@return integer number of its first message
 function conversation:last_exchange()
   local messages = self.messages
   for i = #messages, 1, -1 do
@@ -113,7 +111,7 @@ function conversation:last_exchange()
   return #messages
 end
 
---- Shortens what is long in all exchanges but the last. Returns the tokens that are still too many.
+--- Returns the tokens that are still too many.
 local function shorten_old(self, excess)
   for i = KEPT + 1, self:last_exchange() - 1 do
     local message = self.messages[i]
@@ -123,7 +121,7 @@ local function shorten_old(self, excess)
   return excess
 end
 
---- Puts a message in the place of whole exchanges after the task, which says how many there were.
+--- One message, which says how many there were, takes the place of exchanges after the task.
 local function drop_exchanges(self, excess)
   local messages = self.messages
   local dropped = messages[KEPT + 1] and messages[KEPT + 1].dropped or 0
@@ -137,7 +135,7 @@ local function drop_exchanges(self, excess)
   messages[KEPT + 1] = { role = "user", dropped = dropped, content = phrases.dropped:format(dropped) }
 end
 
---- Shortens the texts of the last exchange to equal shares of the room, the longest to what the others leave.
+--- To equal shares of the room, the longest to what the others leave.
 local function shorten_last(self, budget)
   local messages, results, room = self.messages, {}, budget - self:total()
   for i = self:last_exchange(), #messages do
@@ -152,10 +150,10 @@ local function shorten_last(self, budget)
   end
 end
 
----Makes the messages fit, as far as that can be. Shorter messages are new tables.
+---Makes the messages fit as far as possible. Shorter messages are new tables.
 ---@param budget integer tokens
----@return integer before tokens that they had
----@return integer after
+---@return integer before tokens
+---@return integer after tokens
 function conversation:fit(budget)
   local before = self:total()
   if before <= budget then return before, before end

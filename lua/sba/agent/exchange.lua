@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Requests to models and their replies. What they use is counted for the result and bounded by the job. An agent's request holds as much
--- of the conversation as fits into the model's context beside the reply. The journal has each exchange: a replay stops at the first
--- request that differs from it, a resume takes it as far as it goes.
+-- Requests to models and their replies, counted for the result and bounded by the job. The journal has each exchange of an agent: a
+-- replay stops at the first request that differs from it, a resume takes it as far as it goes.
 
 local inference = require "sba.model"
 local interrupt = require "native.interrupt"
@@ -15,11 +14,11 @@ local exchange = {}
 local SCARCE <const> = 5 -- a fifth is left
 local NOTHING <const> = { requests = 0, prompt_tokens = 0, completion_tokens = 0 }
 local MOST_CUTS <const> = 5 -- times that a prompt is shortened because its server refused it
-local SHORTER <const> = 7 / 8 -- of it, where the server does not say how many tokens it had
-local ROOMY <const> = 8192 -- tokens, left to a reply where there is room
+local SHORTER <const> = 7 / 8 -- of it, where the server gives no count
+local ROOMY <const> = 8192 -- tokens of a reply where there is room
 local LONGEST_REPLY <const> = 32768 -- tokens
-local LEAST_REPLY <const> = 256 -- tokens, for which a job goes on where its conversation can be shortened no more
-local SMALL_WINDOW <const> = 8192 -- tokens, below which a fifth is left to the reply, else a quarter at least
+local LEAST_REPLY <const> = 256 -- tokens, where the conversation cannot be shortened further
+local SMALL_WINDOW <const> = 8192 -- tokens
 
 -- Any request ---------------------------------------------
 
@@ -36,7 +35,7 @@ function exchange.connect(run, allowed_models)
   }
 end
 
---- What the job may bound; `most` is nil where it does not.
+--- `most` is nil where the job has no bound.
 local function bounds(run)
   local wanted, used = run.job.inference or {}, run.record.inference or NOTHING
   return {
@@ -66,7 +65,7 @@ function exchange.scarce(run)
   end
 end
 
----What a request used is counted once its reply is taken, or at once where the job's time or a signal ended it.
+---What it used is counted by replied, or at once where the job's time or a signal ended it.
 ---@param run run
 ---@param session inference.session
 ---@param request inference.request
@@ -80,7 +79,6 @@ function exchange.send(run, session, request)
   return reply, failure
 end
 
----Counts a reply, and logs it.
 ---@param run run
 ---@param model string
 ---@param reply inference.reply
@@ -95,20 +93,20 @@ end
 -- An agent's request --------------------------------------
 
 ---@param session { context_length: integer }
----@return integer tokens that are left to the reply, while there is something to shorten
+---@return integer tokens for the reply, while there is something to shorten
 function exchange.reserve(session)
   local size = session.context_length
   return size < SMALL_WINDOW and size // 5 or math.min(ROOMY, size // 4)
 end
 
---- About half of the window, or what the prompt leaves of it; less a part, for the prompt's tokens are an estimate.
+--- About half of the window, or what the prompt leaves, less a part: its tokens are an estimate.
 local function longest_reply(size, prompt_tokens)
   local room = size - prompt_tokens - prompt_tokens // 32
   return math.max(LEAST_REPLY, math.min(room, math.max(ROOMY, size // 2), LONGEST_REPLY))
 end
 
 ---@param state agent.state
----@return integer tokens that are left to the messages
+---@return integer tokens for the messages
 function exchange.room(state)
   return state.session.context_length - exchange.reserve(state.session) - state.conversation.tools - state.status_tokens
 end
@@ -118,7 +116,7 @@ local function too_large(state)
   return { code = "agent_stuck", message = message:format(state.session.context_length) }
 end
 
---- @param most? number tokens of the conversation, of which the server refused more
+--- most: tokens of the conversation; the server refused more.
 local function request(state, most)
   local talk, run, session = state.conversation, state.run, state.session
   local status = prompt.status(interrupt.remaining(), state.has_todo and run.todo.items, exchange.scarce(run))
@@ -142,7 +140,7 @@ local function learn(state, count)
   state.as_text = as_text
 end
 
---- Asks the model. Where its server says that the prompt did not fit, it is asked again with a shorter conversation.
+--- Where the server says that the prompt did not fit, it is asked again with a shorter conversation.
 local function ask(state)
   local run, session, most = state.run, state.session, nil
   local exceeded = exchange.exceeded(run)
@@ -170,7 +168,7 @@ end
 -- Recordings ----------------------------------------------
 
 ---@param state agent.state
----@return string? why an earlier run ended after the last exchange, with which the next one went on
+---@return string? why an earlier run ended after the last exchange
 function exchange.resumed(state)
   local why
   for _, one in ipairs(state.number > 0 and (state.run.recording or state.run.past).resumes or {}) do
@@ -179,7 +177,7 @@ function exchange.resumed(state)
   return why
 end
 
---- The number of the first line in which two texts differ, and these lines.
+--- The line's number, and both lines.
 local function first_difference(expected, actual)
   local next_line, at_left, at_right, left, right = lines(""), 1, 1
   local number = 0
@@ -193,7 +191,6 @@ end
 
 local function kind_of(message) return message.role and "one of " .. message.role or "none" end
 
---- How a request is not the recorded one.
 local function difference(number, recorded, fresh)
   for i = 1, recorded.messages and math.max(#recorded.messages, #fresh) or 0 do
     local was, is = recorded.messages[i] or {}, fresh[i] or {}
@@ -207,7 +204,6 @@ local function difference(number, recorded, fresh)
   end
 end
 
---- Why a replay cannot go on.
 local function mismatch(recording, number, recorded, fresh)
   if not recorded then return ("the recording ends after %d replies, but this run needs another"):format(number - 1) end
   local found, version = difference(number, recorded, fresh), (recording.job or {}).version

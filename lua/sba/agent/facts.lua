@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What a model would otherwise find out first: the system, the tools, the limits and two levels of the workspace. Nothing is run for it.
+-- What a model would otherwise find out first: system, tools, limits, two levels of the workspace. Nothing is run for it.
 
 local file = require "native.file"
 local identity = require "native.identity"
@@ -16,8 +16,8 @@ local facts = { MOST_SHOWN = 16 * 1024 } -- bytes of one tool result
 local MOST_LINES <const>, LEAST_LINES <const> = 60, 10 -- of the listing
 local TOKENS_PER_LINE <const> = 200 -- of the model's context
 local MOST_NAMES <const>, MOST_OF_ONE <const> = 4000, 500 -- read of the workspace, and of a directory in it
-local MOST_DIRECTORIES <const>, DEEPEST <const> = 128, 8 -- that are read; levels
-local MOST_AGENTS_MD <const>, LONGEST_AGENTS_MD <const> = 10, 240 -- files that are named; bytes of a path
+local MOST_DIRECTORIES <const>, DEEPEST <const> = 128, 8
+local MOST_AGENTS_MD <const>, LONGEST_AGENTS_MD <const> = 10, 240 -- files; bytes of a path
 local LONGEST_NAME <const>, LONGEST_PATH <const>, LONGEST_BRANCH <const> = 80, 1000, 200 -- bytes
 local LARGEST_OS_RELEASE <const>, LARGEST_HEAD <const> = 16 * 1024, 4096 -- bytes
 
@@ -27,7 +27,7 @@ local USUAL_TOOLS <const> = {
   "perl", "php", "rg", "jq", "curl", "patch",
 }
 
--- Made by tools; nobody edits what is in them.
+-- Made by tools.
 local PASSED_OVER <const> = {
   [".git"] = true, [".hg"] = true, [".svn"] = true, [".venv"] = true, [".tox"] = true, ["__pycache__"] = true, ["node_modules"] = true,
 }
@@ -36,7 +36,7 @@ local function line_of(name) return printable.line(name, LONGEST_NAME) end
 
 -- The listing ---------------------------------------------
 
---- Adds a line for an entry, and one for each of the first `share` entries of a directory.
+--- share: entries of a directory that get a line.
 local function add_lines(lines, entry, indent, share)
   local name, list = indent .. line_of(entry.name), entry.list or {}
   local first = math.min(#list, share)
@@ -50,8 +50,8 @@ local function add_lines(lines, entry, indent, share)
   for i = 1, first do add_lines(lines, list[i], "  ", 0) end
 end
 
---- Reads directories breadth first, so that a huge workspace costs no more than a large one. Each gets a `list`, and `more` if that is not
---- all. Returns the first one, and the AGENTS.md files below it.
+--- Breadth first, within bounds. Each directory gets a `list`, and `more` if that is not all. Returns the first one, and the AGENTS.md
+--- files below it.
 local function read(root)
   local queue, found, names, at = { { depth = 0 } }, {}, 0, 1
   while queue[at] and at <= MOST_DIRECTORIES and names < MOST_NAMES do
@@ -71,11 +71,10 @@ local function read(root)
   return queue[1], found
 end
 
----Two levels of the workspace.
 ---@param root native.root
 ---@param room integer lines
----@return string[] lines
----@return string[] agents_md paths of AGENTS.md files below the root
+---@return string[] lines two levels of the workspace
+---@return string[] agents_md paths below the root
 function facts.survey(root, room)
   local top, found = read(root)
   local lines, entries, more, directories = {}, top.list, top.more, 0
@@ -95,7 +94,7 @@ local function is_branch(name)
     and not name:find("..", 1, true) and not name:find("/.", 1, true) and name:sub(1, 1) ~= "."
 end
 
----The branch. Nothing of a hostile .git is shown but a name that git would take for a branch.
+---Nothing of a hostile .git is shown but a name that git would take for a branch.
 ---@param root native.root
 ---@return string? nil: there is no .git
 function facts.branch(root)
@@ -115,9 +114,8 @@ local function distribution()
 end
 
 local function system(environment)
-  local kernel, shell = identity.system(), real_path "/bin/sh"
-  if shell then shell = shell == "/bin/sh" and shell or ("/bin/sh (%s)"):format(line_of(shell)) end
-  local bash = process.find("bash", environment.PATH)
+  local kernel, shell, bash = identity.system(), real_path "/bin/sh", process.find("bash", environment.PATH)
+  if shell and shell ~= "/bin/sh" then shell = ("/bin/sh (%s)"):format(line_of(shell)) end
   return ("System: %s%s %s, %s. Shell: %s"):format(
     distribution(), kernel.name, line_of(kernel.release), kernel.machine, bash and line_of(bash) or shell or "none")
 end
@@ -141,7 +139,7 @@ local function deeper(paths)
 end
 
 ---@param run { workspace: native.root, job: sba.job, environment: table<string, string>, artifacts?: native.root }
----@param context_length integer of the model, in tokens
+---@param context_length integer tokens
 ---@return string lines
 function facts.of(run, context_length)
   local room = math.max(LEAST_LINES, math.min(MOST_LINES, context_length // TOKENS_PER_LINE))

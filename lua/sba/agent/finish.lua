@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- How an agent's job ends: by the model's `finish`, with evidence for each acceptance criterion without a check, and where no check fails.
--- An answer in prose ends nothing, but three in a row are the end.
+-- How an agent's job ends: by the model's `finish`, with evidence for each criterion without a check, where no check fails; or by three
+-- answers in prose in a row.
 
 local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
@@ -12,17 +12,17 @@ local words = require "sba.util.words"
 
 local finish = {}
 
-local MOST_REFUSED <const> = 3 -- times each that evidence lacks, the answer misfits and a check fails
-local MOST_PROSE <const> = 3 -- answers in prose in a row
+local MOST_REFUSED <const> = 3 -- times each: no evidence, a misfit, a failing check
+local MOST_PROSE <const> = 3
 local LEAST_SHARES <const> = 4 -- of what is shown of a step: a failing check has one
-local LONGEST_REASON <const> = 1000 -- bytes of the model's answer in a message
+local LONGEST_REASON <const> = 1000 -- bytes
 
 ---@class agent.ending
----@field prose integer answers in prose in a row
----@field refused integer times that a finish lacked evidence
----@field misfits integer times that its answer did not fit the job's schema
----@field failed_checks integer times that it met a failing check
----@field asked_to_begin? boolean it came before any tool was called
+---@field prose integer answers in a row
+---@field refused integer times that evidence was missing
+---@field misfits integer answers that did not fit the job's schema
+---@field failed_checks integer times that a check failed
+---@field asked_to_begin? boolean
 ---@field answer? string the last one
 ---@field acceptance? run.verdict[]
 ---@field is_over? boolean the job ended well
@@ -36,7 +36,7 @@ local function normalised(criterion)
   return text.trim_end(criterion:lower():gsub("%s+", " "):gsub("^[%s%d.)]*", ""), " .")
 end
 
---- The entry for a criterion: by its text, or by its number.
+--- By text, or by number.
 local function find(entries, criterion, number)
   local wanted = normalised(criterion)
   for _, entry in ipairs(entries) do
@@ -45,7 +45,7 @@ local function find(entries, criterion, number)
   end
 end
 
---- The ids of steps that a text names; "step 3" counts as "step-3".
+--- "step 3" counts as "step-3".
 local function named_steps(evidence)
   local ids, lower = {}, evidence:lower()
   for number in lower:gmatch("step[%s_-]*(%d+)") do ids[#ids + 1] = "step-" .. number end
@@ -67,15 +67,15 @@ end
 ---@class run.verdict an element of the result's acceptance
 ---@field criterion string
 ---@field met boolean|lightuserdata json.null: not checked
----@field evidence string names the step; or is empty
+---@field evidence string names the step, or ""
 ---@field verified_by "check"|"model"|lightuserdata
 
----Holds what the model says against the criteria without a check.
+---What the model says of the criteria without a check.
 ---@param context sba.context
 ---@param entries { criterion: string, met: boolean, evidence: string }[]
----@param status_of table<string, string> of each step, by its id
----@return run.verdict[] list in the criteria's order; without what has no evidence
----@return string[] missing one line each
+---@param status_of table<string, string> by step id
+---@return run.verdict[] list in the criteria's order
+---@return string[] missing evidence, a line each
 ---@return string? unmet the first criterion that is said not to be met
 function finish.judge(context, entries, status_of)
   local list, missing, unmet = json.array {}, {}, nil
@@ -103,7 +103,6 @@ local function is_once_too_often(ending, what)
   return ending[what] > MOST_REFUSED
 end
 
---- A failing check and its output.
 local function report_of(state, checked, count)
   local module, result = state.run.catalogue.get(checked.entry.type), checked.entry.result
   local body = result and module.show(result) or ""
@@ -111,7 +110,7 @@ local function report_of(state, checked, count)
   return body ~= "" and head .. "\n" .. state.outputs:show(checked.id, body, math.max(LEAST_SHARES, count)) or head
 end
 
---- The criteria that the model judges are met, so the checks decide. Those that fail are an answer to the model, or the job's failure.
+--- The checks that fail are an answer to the model, or the job's failure.
 local function check_all(state, list)
   local count = 0
   local failing, failure = state.run:perform_checks(list, function(checked)
@@ -129,7 +128,7 @@ local function check_all(state, list)
   return { text = "finished" }
 end
 
---- The answer as the result has it, or nil and what is wrong with it. With a schema it is JSON that fits, given as text or as a value.
+--- The answer as the result has it, or nil and what is wrong. With a schema it is JSON that fits, given as text or as a value.
 local function read_answer(state, arguments)
   local schema = (state.run.job.inference or {}).answer_schema
   local value = arguments.answer
@@ -145,7 +144,7 @@ end
 ---@param _ inference.call
 ---@param arguments { answer: any, status?: "done"|"failed", acceptance?: table[] }
 ---@return { text: string }? answer
----@return failure? failure the job's
+---@return failure? failure
 function finish.called(state, _, arguments)
   local ending = state.ending
   local list, missing, unmet = finish.judge(state.run.job.context, arguments.acceptance or {}, state.status_of)
@@ -154,13 +153,12 @@ function finish.called(state, _, arguments)
   for i, item in ipairs(list) do
     if item.met == true then state.run.todo:set(state.run.todo.criteria[i], "done", json.null) end
   end
-  if arguments.status == "failed" or unmet then
-    ending.acceptance = list
-    if arguments.status == "failed" then
-      return gave_up("agent_gave_up", "the model gave up: " .. printable.line((excerpt.of(ending.answer, LONGEST_REASON))))
-    end
-    return gave_up("acceptance_unmet", ("the model says that a criterion is not met: %s"):format(unmet))
+  local has_failed = arguments.status == "failed"
+  if has_failed or unmet then ending.acceptance = list end
+  if has_failed then
+    return gave_up("agent_gave_up", "the model gave up: " .. printable.line((excerpt.of(ending.answer, LONGEST_REASON))))
   end
+  if unmet then return gave_up("acceptance_unmet", "the model says that a criterion is not met: " .. unmet) end
   if not state.has_acted and not ending.asked_to_begin then
     ending.asked_to_begin = true
     return { text = phrases.nothing_done }
@@ -175,9 +173,8 @@ function finish.called(state, _, arguments)
   return gave_up("acceptance_unmet", "the model ended the job without evidence: " .. why)
 end
 
----The model answered in prose.
 ---@param state agent.state
----@param content string
+---@param content string prose
 ---@param as_text boolean the reply had to be a call as text
 ---@return string? words for the model
 ---@return failure?
@@ -189,7 +186,7 @@ end
 
 local reach_out <const> = { run_command = true, call_tool = true }
 
----Notes how a step or check ended: its status, and whether the last command or call to the gateway failed for want of the outside.
+---Notes a step's or check's status, and whether the last command or gateway call failed for want of the network.
 ---@param state agent.state
 ---@param entry { id: string, type: string, status: string, error?: string, error_code?: string }
 function finish.note(state, entry)
@@ -197,8 +194,7 @@ function finish.note(state, entry)
   if reach_out[entry.type] then state.unreached = entry.error_code == "ext_net_required" and entry or nil end
 end
 
----The job's failure as it is to be called. A model may find another way than a step that failed for want of the outside; if it gives up or
----repeats itself instead, the job failed for that.
+---A model that gives up or repeats itself after a step that failed for want of the network failed for that.
 ---@param state agent.state
 ---@param failure { code: string, message: string, gave_up?: boolean }
 ---@return failure

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The agent: a model calls tools in the workspace until it says with evidence that the job is done, or cannot.
--- A turn: exchange sends the conversation, calls does what the reply says; stuck notices circles, finish judges the end.
+-- The agent: a model calls tools until it says with evidence that the job is done, or cannot. A turn: exchange sends the conversation,
+-- calls does what the reply says; stuck notices circles, finish judges the end.
 
 local calls = require "sba.agent.calls"
 local conversation = require "sba.agent.conversation"
@@ -22,7 +22,7 @@ local ROOMY <const> = 32768 -- tokens of context, from which the model may begin
 local LEAST_SHOWN <const> = 64 -- tokens of an answer
 local RECORDED_CONTEXT <const> = 32768 -- tokens, where a recording does not say
 
----@class agent.state what the turns of a job share; set here, or where it says so
+---@class agent.state what the turns of a job share
 ---@field run run
 ---@field session inference.session in a replay, what the recording says of it
 ---@field tools table<string, agent.tool> all that are accepted, by name
@@ -31,15 +31,15 @@ local RECORDED_CONTEXT <const> = 32768 -- tokens, where a recording does not say
 ---@field has_todo boolean the model keeps the todo list
 ---@field conversation agent.conversation
 ---@field number integer exchanges so far; set by exchange
----@field outputs table of sba.agent.outputs
----@field stuck table of sba.agent.stuck; begins anew at a resume
----@field ending agent.ending set by finish; begins anew at a resume
----@field unreached? table entry of the last command or gateway call, if it failed for want of the outside; set by finish
+---@field outputs table sba.agent.outputs
+---@field stuck table sba.agent.stuck; new at a resume
+---@field ending agent.ending set by finish; new at a resume
+---@field unreached? table entry of the last command or gateway call, if it lacked the network; set by finish
 ---@field status_of table<string, string> of steps and checks, by id; set by finish
----@field has_acted? boolean a tool did more than plan; set by calls
+---@field has_acted? boolean a step was run; set by calls
 ---@field without_call? boolean the last reply held no call
 ---@field status_tokens integer of the last request's end; set by exchange
----@field as_text? boolean the tools were told as text in the last request; set by exchange
+---@field as_text? boolean the last request told the tools as text; set by exchange
 
 local function agent_stuck(why, gave_up)
   return { code = "agent_stuck", message = "the model repeats itself without progress: " .. why, gave_up = gave_up }
@@ -47,18 +47,15 @@ end
 
 local function tell(state, words) state.conversation:add { role = "user", content = words } end
 
---- Tells the model what was wrong with its reply, or ends the job.
-local function nudge(state, is_over, why, words)
+local function nudge_or_end(state, is_over, why, words)
   if is_over then return agent_stuck(why) end
   tell(state, words)
 end
 
 --- Whether a reply that had to be a call as text is not even a misspelled one.
-local function is_prose(content)
-  return content and content:find "%S" and not content:find '{%s*["\']'
-end
+local function is_prose(content) return content and content:find "%S" and not content:find '{%s*["\']' end
 
---- What the model is told of a reply that cannot be read, or nil; and why it was stopped.
+--- What the model is told of a reply that cannot be read, or nil; why it was stopped.
 local function mistake_in(state, reply)
   local unreadable = reply.unreadable
   if reply.done_reason == "repetition" then
@@ -71,9 +68,9 @@ end
 
 local function without_calls(state, reply)
   local mistake, why = mistake_in(state, reply)
-  if mistake then return nudge(state, state.stuck:could_not_read(), "three replies in a row could not be read" .. why, mistake) end
+  if mistake then return nudge_or_end(state, state.stuck:could_not_read(), "three replies in a row could not be read" .. why, mistake) end
   if not (reply.content or ""):find "%S" then
-    return nudge(state, state.stuck:said_nothing(), "three replies in a row said nothing", phrases.empty)
+    return nudge_or_end(state, state.stuck:said_nothing(), "three replies in a row said nothing", phrases.empty)
   end
   state.stuck:was_read()
   local words, failure = finish.answered(state, reply.content, reply.unreadable ~= nil)
@@ -113,7 +110,6 @@ local function with_calls(state, reply)
   end
 end
 
---- Returns the job's failure.
 local function turn(state)
   local talk = state.conversation
   local fresh = talk.fresh
@@ -128,8 +124,7 @@ local function turn(state)
   return (state.without_call and without_calls or with_calls)(state, reply)
 end
 
---- A run had ended after the last exchange, and the next one goes on with a clean slate. Each call must have an answer, also those after
---- the one with which the job had ended.
+--- Counters begin anew. Each call must have an answer, also those after the one with which the job had ended.
 local function resume(state, why)
   local messages, at = state.conversation.messages, state.conversation:last_exchange()
   local answered = #messages - at
@@ -154,7 +149,7 @@ local function next_turn(state)
   return not is_past and failure or nil
 end
 
---- Bytes and tokens of an answer that are shown: two must fit beside the system text and the task.
+--- Bytes and tokens of an answer: two must fit beside the system text and the task.
 local function shown_limits(state)
   local room = exchange.room(state) - state.conversation:total()
   return math.min(facts.MOST_SHOWN, state.run.job.constraints.max_output_bytes), math.max(LEAST_SHOWN, room // 3)
@@ -174,7 +169,7 @@ local function begin(run, session, gateway_tools, extras)
   return state
 end
 
---- What the model is told besides the job, as the journal has it: a replay elsewhere and a resumed run say the same.
+---What the model is told besides the job. A replay and a resumed run take it from the journal.
 ---@param run run
 ---@param session { context_length: integer }
 ---@param instructions? string the gateway's
@@ -198,9 +193,8 @@ local function connect(run)
   return exchange.connect(run, run.job.inference.allowed_models)
 end
 
----Works until the job is over.
 ---@param run run
----@return failure? failure the job's
+---@return failure?
 function agent.run(run)
   local session, failure = connect(run)
   if not session then return failure end

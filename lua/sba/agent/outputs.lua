@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What tools answered: the model is shown head and tail, and read_output gives the rest. The whole is kept in outputs/ next to the result,
--- or in memory where there is no such directory.
+-- What tools answered: the model is shown head and tail, read_output gives the rest. The whole is in outputs/ next to the result, or in
+-- memory.
 
 local excerpt = require "sba.util.excerpt"
 local file = require "native.file"
@@ -15,7 +15,7 @@ local MOST_KEPT <const> = 256 * 1024 * 1024 -- bytes on disk
 local MOST_IN_MEMORY <const> = 16 * 1024 * 1024
 local LEAST_KEPT <const> = 400 -- bytes; a shorter answer is never shortened
 
----@param directory? string where outputs/ is made; nil: they are kept in memory
+---@param directory? string where outputs/ is made; nil: in memory
 ---@param limit integer bytes of one answer that the model is shown
 ---@param tokens? integer of it; default: any number
 function outputs.new(directory, limit, tokens)
@@ -28,7 +28,7 @@ function outputs.new(directory, limit, tokens)
   return self
 end
 
---- Returns what is known of the answer: what was left out of it begins at `offset` and, where it is cut at lines, at `line`.
+--- What was left out begins at `offset` and, where it is cut at lines, at `line`.
 local function keep(self, id, whole)
   if self.size + #whole > self.most then return nil end
   if self.directory and not file.replace(self.path .. id, { whole }, { durable = false }) then return nil end
@@ -37,20 +37,19 @@ local function keep(self, id, whole)
   return self.kept[id]
 end
 
----How many bytes of a text are the tokens that may be shown, as if it were of one kind.
 ---@param part string
----@param count? integer texts that share them; default: 1
----@return integer? bytes nil: all of it may be shown
+---@param count? integer texts that share the tokens; default: 1
+---@return integer? bytes that may be shown, about; nil: all
 function outputs:fitting(part, count)
   local most = self.tokens // (count or 1)
   local tokens = #part > most and text.tokens(part) or 0 -- a token has a byte at least
   return tokens > most and math.max(1, #part * most // tokens) or nil
 end
 
----What the model is shown of an answer. One that is shown whole is kept too: it may be shortened later.
+---What the model is shown of an answer. A whole one is kept too: it may be shortened later.
 ---@param id string of the step
 ---@param whole string UTF-8, without secrets
----@param count? integer answers that are shown together; default: 1
+---@param count? integer answers shown together; default: 1
 ---@return string
 function outputs:show(id, whole, count)
   local limit = self.limit // (count or 1)
@@ -111,7 +110,7 @@ local function read_lines(self, id, first, last)
   return ("[lines %d to %d of %d%s]\n%s"):format(first, to, total, more, part)
 end
 
----A part of a kept answer: what was left out, unless the arguments say which.
+---By default, what was left out.
 ---@param arguments { step: string, start_line?: integer, end_line?: integer, offset_bytes?: integer, max_bytes?: integer }
 ---@return string? part
 ---@return string? mistake

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the model is told. The system text and the first message never change during a job, so that a server can keep what it made of them.
--- What changes every turn, time left and the todo list, is the end of the last message.
+-- What the model is told. The system text and the first message never change during a job, so that a server can cache them. What changes
+-- every turn, time left and the todo list, is the end of the last message.
 
 local describe = require "sba.util.words".step
 local json = require "sba.util.json"
@@ -23,9 +23,7 @@ local function joined(blocks)
   return table.concat(there, "\n\n")
 end
 
-local function block(title, body)
-  return body and body ~= "" and ("## %s\n\n%s"):format(title, body) or ""
-end
+local function block(title, body) return body and body ~= "" and ("## %s\n\n%s"):format(title, body) or "" end
 
 local function bullets(list)
   local lines = {}
@@ -61,11 +59,11 @@ end
 
 ---@class sba.prompt.extras what a prompt says besides the job
 ---@field facts? string about the sandbox
----@field has_todo? boolean the model keeps the todo list
+---@field has_todo? boolean
 ---@field answer_schema? table
 ---@field agents_md? string by prompt.agents_md
 ---@field missing_skills? string[] ids
----@field instructions? string of the gateway, on its tools
+---@field instructions? string the gateway's
 ---@field baseline? string where the job gives none
 
 local function standing(job, extras)
@@ -93,13 +91,12 @@ local function task(job, extras)
   }
 end
 
----The system text of an agent.
 ---@param job sba.job
 ---@param extras sba.prompt.extras
 ---@return string
 function prompt.system(job, extras) return standing(job, extras) .. "\n" end
 
----The first message of the user. The task is not in the system text: some templates leave that out after a tool's result.
+---The first message. The task is not in the system text: some templates leave that out after a tool's result.
 ---@param job sba.job
 ---@param extras sba.prompt.extras
 ---@return string
@@ -113,7 +110,7 @@ end
 ---The system text of a single question.
 ---@param job sba.job
 ---@param extras sba.prompt.extras
----@param instructions? string the step's own
+---@param instructions? string the step's
 ---@param status string
 ---@return string
 function prompt.question(job, extras, instructions, status)
@@ -125,10 +122,10 @@ end
 ---@return boolean
 function prompt.wants_agents_md(job) return not job.context or job.context.agents_md ~= false end
 
----What every prompt says of the AGENTS.md of a workspace, where the job takes it. The log says why it cannot be shown.
+---The log says why it cannot be shown.
 ---@param run { workspace: native.root, job: sba.job, log: table }
----@param context_length integer of the model, in tokens
----@return string? nil: there is none
+---@param context_length integer tokens
+---@return string? nil: there is none, or the job wants none
 function prompt.agents_md(run, context_length)
   if not prompt.wants_agents_md(run.job) then return nil end
   local most = math.min(MOST, context_length * context_length // MOST)
@@ -165,9 +162,8 @@ function prompt.time(seconds)
   return seconds < 120 and ("%d seconds"):format(seconds // 1) or ("%d minutes"):format(seconds // 60)
 end
 
----What changes every turn.
 ---@param remaining? number seconds to the job's deadline
----@param items? table[] of the todo list; nil: the model has none
+---@param items? table[] of the todo list; nil: there is none
 ---@param scarce? string what is nearly used up
 ---@return string
 function prompt.status(remaining, items, scarce)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Notices that a model goes round in circles: the same call with the same result, replies that cannot be read or say nothing. One
--- warning, then the end. Until then the temperature rises: what repeats itself is often the likeliest reply.
+-- Notices that a model goes in circles: the same call with the same result, replies that cannot be read or say nothing. One warning, then
+-- the end. Until then the temperature rises: what repeats itself is often the likeliest reply.
 
 local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
@@ -42,7 +42,7 @@ local time <const> = date * S "T " * clock * (P "Z" + P " " ^ -1 * offset) ^ -1
 local decimal <const> = digit ^ 1 * ("." * digit ^ 0) ^ -1
 local in_units <const> = blank ^ -1 * ("second" * P "s" ^ -1 + S "mun" ^ -1 * "s") * -alphanumeric
 
---- A text in which names stand for what a pattern finds; other numbers and words are passed over whole.
+--- Other numbers and words are passed over whole.
 local function replaced(pattern) return lpeg.Cs((pattern + digit ^ 1 + letter ^ 1 + 1) ^ 0) end
 
 local without_times <const> = replaced(time / "<time>" + decimal / "<duration>" * in_units)
@@ -67,13 +67,13 @@ function stuck.new()
   return setmetatable({ recent = {}, since = 1, repeated = 0, unreadable = 0, silent = 0, mistakes = 0 }, stuck)
 end
 
---- An answer without what differs from run to run. Few calls are made twice; only the answers of those are read.
+-- Few calls are made twice; only the answers of those are read.
 local function compared(entry)
   entry.compared = entry.compared or lpeg.match(without_ids, entry.answer)
   return entry.compared
 end
 
---- How often a call is among the recent ones, and what those since the last change count.
+--- How often a call is among the recent ones, and the weight of those since the last change.
 local function count(self, entry)
   local known, times = 0, 0
   for i, one in ipairs(self.recent) do
@@ -84,11 +84,10 @@ local function count(self, entry)
   return known, times
 end
 
----A call was answered.
 ---@param name string
 ---@param arguments table
 ---@param answer string as the model sees it
----@param about { changed?: boolean, duration_ms?: integer } changed: perhaps the workspace, so that earlier calls may be made again
+---@param about { changed?: boolean, duration_ms?: integer } changed: the workspace, perhaps: earlier calls may be made again
 ---@return "warn"|"end"|nil
 function stuck:answered(name, arguments, answer, about)
   local entry = { call = name .. "\n" .. json.encode(arguments), answer = excerpt.of(answer, COMPARED) }
@@ -110,8 +109,8 @@ function stuck:was_read()
   self.unreadable, self.silent, self.mistakes = 0, 0, 0
 end
 
----Each call of a reply was mistaken. The model is told; many in a row count as replies that could not be read.
----@return boolean over
+---Each call of a reply was mistaken; many such replies in a row count as unreadable.
+---@return boolean is_over
 function stuck:mistaken()
   self.mistakes = self.mistakes + 1
   if self.mistakes > MOST_MISTAKES then return self:could_not_read() end
@@ -124,15 +123,13 @@ local function once_more(self, kind, other)
   return self[kind] >= MOST_IN_A_ROW
 end
 
----A reply could not be read.
----@return boolean over that was once too often
+---@return boolean is_over
 function stuck:could_not_read() return once_more(self, "unreadable", "silent") end
 
----A reply held neither text nor a call.
----@return boolean over
+---@return boolean is_over
 function stuck:said_nothing() return once_more(self, "silent", "unreadable") end
 
----@return number? of the next request; nil: the usual one
+---@return number? nil: the usual one
 function stuck:temperature()
   return TEMPERATURES[math.min(math.max(self.repeated, self.unreadable, self.silent), #TEMPERATURES)]
 end

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tools of the model: the step types, the todo list, read_output, what the gateway offers, and finish. Not all that is taken is shown.
+-- The model's tools. Not all that is accepted is shown.
 
 local json = require "sba.util.json"
 local object = require "sba.util.schema_check".object
@@ -11,16 +11,16 @@ local tools_of = require "sba.model.tools"
 local tools = {}
 
 local FIRST <const> = "run_command" -- what models know best
-local CHEAPER <const> = 4 / 5 -- than other code: schemas are prose, and names that come again and again
+local CHEAPER <const> = 4 / 5 -- than other code: schemas are prose and repeated names
 local MOST_TOOLS <const> = 128 -- that servers of models take
-local SHARE <const> = 1 / 3 -- of what our own tools leave is for the gateway's; the rest is for the conversation
-local MOST_REASONS <const> = 5 -- that the log gives
+local SHARE <const> = 1 / 3 -- of what our own tools leave is for the gateway's
+local MOST_REASONS <const> = 5 -- in the log
 
 ---@class agent.tool: inference.tool
 ---@field kind "step"|"todo"|"read_output"|"gateway"|"finish"
----@field accepted? table the schema of what it takes, where that is more than is shown
----@field read? fun(arguments: table): table?, string? makes what a model may write what the tool takes, or says the mistake
----@field tool? string the gateway's own name of it
+---@field accepted? table schema, where it takes more than is shown
+---@field read? fun(arguments: table): table?, string? converts what a model may write, or says the mistake
+---@field tool? string the gateway's name of it
 
 --- "3", "step 3" and "[step-3]" are step-3; "[check-3]" is check-3.
 local function read_step(arguments)
@@ -55,7 +55,7 @@ local read_output = {
   },
 }
 
---- Where a step type says which arguments, a model is shown these alone.
+--- A model is shown only the arguments that the step type names for it, if it names any.
 local function step_tool(step)
   local own, schema = step.for_model or {}, step.arguments
   local parameters = schema
@@ -87,7 +87,7 @@ local acceptance <const> = {
   },
 }
 
---- Its answer may have to fit a schema, and criteria are named only where the model judges one.
+--- Criteria are shown only where the model judges one.
 local function finish_for(job)
   local schema, context = job and (job.inference or {}).answer_schema, job and job.context
   local judges = not context or leaves_a_criterion_to_the_model(context)
@@ -103,9 +103,9 @@ end
 ---@param catalogue { all: fun(): sba.step[] }
 ---@param gateway? agent.tool[]
 ---@param job? sba.job nil: any
----@param has_todo? boolean the todo list's are shown; default: yes
----@return agent.tool[] shown in their order
----@return table<string, agent.tool> by_name of all that are accepted
+---@param has_todo? boolean default: true
+---@return agent.tool[] shown
+---@return table<string, agent.tool> by_name all that are accepted
 ---@return agent.tool[] accepted
 function tools.list(catalogue, gateway, job, has_todo)
   local list, accepted, by_name = {}, {}, {}
@@ -124,10 +124,10 @@ function tools.list(catalogue, gateway, job, has_todo)
 end
 
 ---@param list agent.tool[]
----@return integer tokens of a request that they take, estimated
+---@return integer tokens estimated
 function tools.cost(list) return math.ceil(text.tokens(tools_of.json(list)) * CHEAPER) end
 
---- The gateway's tools that have room, in its order, named apart from our own. left_out gets the others' names.
+--- The gateway's tools that have room, named apart from our own. The others are added to left_out.
 local function choose(listed, own, taken, room, left_out)
   local chosen, free = {}, MOST_TOOLS - #own
   for _, tool in ipairs(listed) do
@@ -146,13 +146,13 @@ local function choose(listed, own, taken, room, left_out)
   return chosen
 end
 
----The tools of the job's gateway: as the journal has them, so that the same replies mean the same calls; else as listed now, as many as
----have room. They stay the same for the whole job, because they begin every request. A job can do without; the log says so.
+---The gateway's tools as the journal has them, so that the same replies mean the same calls; else as many of those listed now as have
+---room, the same for the whole job. A job can do without; the log says so.
 ---@param run run
 ---@param space integer tokens for tools and conversation
----@param has_todo boolean the todo list's tools are shown
+---@param has_todo boolean
 ---@return agent.tool[]
----@return string? instructions the gateway's own words on how to use them
+---@return string? instructions
 function tools.of_gateway(run, space, has_todo)
   local past = run.recording or run.past
   if past.session then return past.session.tools, past.session.instructions end
@@ -164,8 +164,7 @@ function tools.of_gateway(run, space, has_todo)
     run.log:event("warning", "gateway.failed", { code = failure.code, error = failure.message .. "; the job goes on without its tools" })
     return {}
   end
-  local own, taken = tools.list(run.catalogue, nil, run.job, has_todo)
-  local left_out = {}
+  local left_out, own, taken = {}, tools.list(run.catalogue, nil, run.job, has_todo)
   for i, tool in ipairs(gateway.remote.dropped) do left_out[i] = tool.name .. ": " .. tool.reason end
   local chosen = choose(listed, own, taken, (space - tools.cost(own)) * SHARE, left_out)
   run.log:event(#left_out > 0 and "warning" or "info", "gateway.tools", {

@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The globals that --lua has besides Lua's own: job, prompt, step, help, and the modules as native and sba. They raise failures; the
--- mistakes in a job stand on lines of their own.
+-- The globals of --lua besides Lua's own: job, prompt, step, help, and the modules as native and sba. They raise failures.
 
 local agent = require "sba.agent"
 local bundle = require "native.bundle"
@@ -24,23 +23,21 @@ local workspace = require "native.workspace"
 local globals = {}
 
 local GRACE <const> = 2 -- seconds
-local MOST_OUTPUT <const> = 1024 * 1024 -- bytes, of a step that is tried
-local CONTEXT_LENGTH <const> = 32768 -- tokens, of a model that the prompt is for
+local MOST_OUTPUT <const> = 1024 * 1024 -- bytes
+local CONTEXT_LENGTH <const> = 32768 -- tokens
 local DEPTH <const> = 200 -- levels of a step's result
 
-local silent <const> = { event = function() end } -- a log or journal of nothing
+local silent <const> = { event = function() end } -- a log or journal
 
 local environment
 local has_run_a_step = false
 
---- The value; else raises the failure.
 local function must(value, failure)
   if value ~= nil then return value end
   local lines = failure.lines
   error(lines and { code = failure.code, message = "not valid:\n  " .. table.concat(lines, "\n  ") } or failure)
 end
 
----A job, checked, with its context.
 ---@param path string
 ---@return sba.job
 function globals.job(path)
@@ -49,8 +46,7 @@ function globals.job(path)
   end))
 end
 
----What a model is told at the beginning of a job whose workspace is the current directory: system text, task, and the end of every
----request.
+---System text, task, and the end of every request, of a job whose workspace is the current directory.
 ---@param path string
 ---@return string
 function globals.prompt(path)
@@ -64,7 +60,7 @@ function globals.prompt(path)
   }, "\n")
 end
 
---- A job of that step alone: checked, aliases resolved, defaults filled.
+--- Checked, aliases resolved, defaults filled.
 local function job_of_step(type, arguments)
   local model = json.table_of(arguments).model
   return must(job.parse(json.encode {
@@ -96,10 +92,10 @@ function globals.step(type, arguments)
   return nil, entry
 end
 
----@type table<table, table<string, true>> the names of the fields of each namespace
+---@type table<table, table<string, true>> names of fields
 globals.namespaces = setmetatable({}, { __mode = "k" })
 
---- A table of the modules below a prefix, each loaded when it is first asked for, and of what the module of that name offers.
+--- The modules below a prefix, each loaded when first asked for, and what the module of that name offers.
 local function namespace(prefix)
   local modules, fields, is_directory, own = bundle.list "", {}, {}, {}
   for name in pairs(package.preload) do modules[#modules + 1] = name end
@@ -154,7 +150,7 @@ local function help_on_all()
   io.write("\nModules: ", table.concat(modules, ", "), "\n")
 end
 
----Prints what there is; or what a step type takes, or a module or native type offers.
+---Prints what there is; or what a step type takes, a module or native type offers.
 ---@param name? string "list_tree", "native.file", "sba.util.retry"
 function globals.help(name)
   local step = name and catalogue.get(name)

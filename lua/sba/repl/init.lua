@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- --lua: runs scripts, or a prompt that reads a chunk, runs it, prints its values or its error, and repeats until Ctrl-D.
+-- --lua: runs a script, or a prompt until Ctrl-D.
 
 local bundle = require "native.bundle"
 local completion = require "sba.repl.complete"
@@ -17,7 +17,7 @@ local repl = {}
 
 local stdout, stderr = io.stdout, io.stderr
 
---- The message handler of a script. A failure of the world, or a signal, needs no traceback.
+--- A failure of the world, or a signal, needs no traceback.
 local function traced(problem)
   if type(problem) == "table" and problem.message then return problem.message end
   return debug.traceback(tostring(problem), 2)
@@ -32,7 +32,6 @@ local function load_script(name, code)
   return loadfile(name ~= "-" and name or nil, "t")
 end
 
---- Returns the exit status.
 local function run_script(arguments)
   local chunk, message = load_script(arguments[1], arguments[2])
   if not chunk then return exit.because(message, exit.FAILED) end
@@ -42,7 +41,7 @@ local function run_script(arguments)
   return ok and exit.OK or exit.because(problem, exit.FAILED)
 end
 
--- The globals of what is typed: Lua's own, and those that it sets. So `type = 1` breaks nothing but what is typed.
+-- The globals of what is typed: `type = 1` breaks nothing else.
 local typed = setmetatable({}, { __index = _G })
 typed._G = typed
 
@@ -55,7 +54,7 @@ end
 
 local function shown(...) return show.values(table.pack(...), file.terminal_columns(1) or 80) end
 
---- The same of what is typed. Ctrl-C is over with it.
+--- Of what is typed. Ctrl-C is over with it.
 local function explain(problem)
   local traceback = debug.traceback("", 2):gsub("\n\t%[C%]: in function 'xpcall'.*", "") -- without the frames of the prompt itself
   if interrupt.clear() then return "interrupted" .. traceback end
@@ -81,7 +80,7 @@ local function wants_more(message) return message:sub(-5) == "<eof>" end
 
 ---@param source string one line or more
 ---@param environment? table its globals; default: _G
----@return function? chunk, string? message why not, boolean? unfinished more lines could make it whole
+---@return function? chunk, string? message, boolean? unfinished more lines could make it whole
 function repl.compile(source, environment)
   source = source .. "\n" -- or a string that lacks its end quote could go on
   environment = environment or _G
@@ -92,7 +91,7 @@ function repl.compile(source, environment)
   return chunk, message, unfinished or not chunk and wants_more(message)
 end
 
---- A line: edited where the terminal can, plain where not. nil at the end, or nil and a failure.
+--- Edited where the terminal can. nil at the end, or nil and a failure.
 local function read_line(prompt)
   stdout:flush()
   local line, failure = line_editor.read(prompt, complete)
@@ -103,8 +102,7 @@ local function read_line(prompt)
   return line, not line and message and (interrupt.reason() or { code = "io_error", message = message }) or nil
 end
 
---- Reads lines until they are a chunk, or false: they cannot become one. Nil where the session ends.
----@return function|false|nil
+--- false: the lines cannot become a chunk; nil: the session ends.
 local function read_chunk()
   local source
   while true do
@@ -124,7 +122,6 @@ local function read_chunk()
   end
 end
 
---- Returns the exit status.
 local function run_prompt()
   interrupt.begin_session()
   stdout:write(("cynode-sba %s, %s; help() says what is at hand, Ctrl-D ends\n"):format(bundle.version, _VERSION))

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Values as a person reads them: nested, in the order of their keys, within bounds, and harmless to a terminal.
---
--- Tables marked as JSON arrays stand in brackets, others in braces; JSON's null is null. Nothing of a value is run but __tostring.
+-- Values as a person reads them: nested, sorted, within bounds, harmless to a terminal. JSON arrays stand in brackets. Nothing of a value
+-- is run but __tostring.
 
 local json = require "sba.util.json"
 local printable = require "sba.util.printable"
@@ -21,7 +20,7 @@ local function before(a, b)
   return tostring(a) < tostring(b)
 end
 
---- The keys of a table: those of its list, then the others in order.
+--- Those of the list, then the others in order.
 local function keys_of(value)
   local keys, others, length = {}, {}, rawlen(value)
   for i = 1, length do keys[i] = i end
@@ -47,7 +46,7 @@ local function entries_of(state, value, depth)
   return entries
 end
 
---- A table on one line where it fits, else with a line for each entry.
+--- On one line where it fits, else a line for each entry.
 local function render_table(state, value, depth)
   if state.open[value] then return "<the same again>" end
   local open, close = "{", "}"
