@@ -1,8 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The orchestrator's tools: connects to the gateway that the environment names, lists the tools that a job may call, and calls them
--- with the job's identifiers.
---
--- Failures are those of mcp/transport.lua and rules.lua, "no_gateway" (the environment names none), "invalid_token" and "unknown_tool".
+-- The tools of the gateway that the environment names: lists those that a job may call, and calls them with the job's identifiers.
+-- Failures are those of mcp/transport.lua and rules.lua, "no_gateway", "invalid_token" and "unknown_tool".
 
 local http = require "sba.util.http"
 local json = require "sba.util.json"
@@ -29,22 +27,22 @@ local TRIES <const>, FIRST_WAIT <const> = 4, 0.25 -- of a request; seconds befor
 ---@class gateway.tool
 ---@field tool string its name
 ---@field description string
----@field parameters table JSON Schema, as listed, less task_id and job_id
+---@field parameters table JSON Schema without task_id and job_id
 
 ---@class gateway.remote an MCP server, or a gateway of the plain form
 ---@field form "mcp"|"plain"
 ---@field era? "legacy"|"modern" of MCP
 ---@field peer mcp.peer
----@field largest_file? integer bytes of a file that a call can hold, in base64; nil: files are streamed
----@field dropped { name: string, reason: string }[] tools that cannot be used, of the last list
----@field instructions? string on how to use its tools
+---@field largest_file? integer bytes of a file in a call; nil: files are streamed
+---@field dropped { name: string, reason: string }[] unusable tools of the last list
+---@field instructions? string
 ---@field list fun(self: gateway.remote, limits: mcp.limits): mcp.tool[]?, mcp.failure?
 ---@field call fun(self: gateway.remote, name: string, arguments: table, limits: mcp.limits): any, mcp.failure? decoded
----@field close fun(self: gateway.remote) ends the session, if there is one
+---@field close fun(self: gateway.remote)
 
 ---@class gateway
 ---@field remote gateway.remote
----@field instructions? string the remote's, without secrets
+---@field instructions? string without secrets
 local methods = {}
 methods.__index = methods
 
@@ -56,15 +54,15 @@ end
 local slow <const> = { slow_connect = true, slow_first_byte = true, slow_answer = true }
 local unsent <const> = { connection_refused = true, network_unreachable = true, name_not_resolved = true, proxy_failed = true }
 
---- For requests that change nothing there. One whose timeout ran out would most likely time out again.
+-- For requests that change nothing there. After a timeout the next would most likely time out too.
 local function is_quick(failure) return not slow[failure.code] end
 
---- For calls: only those that were surely not carried out.
+-- For calls: only those that were surely not carried out.
 local function is_unsent(failure)
   return unsent[failure.code] or failure.status == 429 and failure.retry_after ~= nil
 end
 
---- Connects to a gateway of the plain form where the address names it, or no MCP server is there.
+-- The plain form where the address names it, or no MCP server is there.
 local function reach(options, limits)
   local form = plain.at(options)
   if plain.is_named_by(options.url) then return form end
@@ -75,13 +73,11 @@ local function reach(options, limits)
   return nil, unknown or http.failure("not_mcp", failure.message .. "; it does not accept POST /v1/mcp/tools/call either")
 end
 
---- A failure that is about the address names the variable that holds it.
 local function naming(variable, failure)
   if failure.code == "invalid_url" then failure.message = variable .. ": " .. failure.message end
   return failure
 end
 
----Connects to the gateway.
 ---@param options gateway.options
 ---@param limits? mcp.limits
 ---@return gateway?, mcp.failure?
@@ -106,7 +102,7 @@ function gateway.connect(options, limits)
   }, methods)
 end
 
---- A schema without the properties that the runner fills in, and the names of those.
+-- Returns the schema without the properties that the runner fills in, and their names.
 local function without_ids(schema, ids)
   local result, filled = json.copy(schema), {}
   for name in pairs(json.is_object(result.properties) and ids or {}) do
@@ -126,7 +122,7 @@ local function description_of(tool)
   return type(words) == "string" and words or ""
 end
 
---- Redacts what people wrote about a schema's parts; nothing else of it is text.
+-- Nothing else of a schema is text.
 local function clean_descriptions(schema)
   for name, item in pairs(schema) do
     if type(item) == "table" then
@@ -152,14 +148,14 @@ local function read_list(self, limits)
   return self.listed
 end
 
----The tools that the model may be shown. The gateway is asked once.
+---Asks the gateway once.
 ---@return gateway.tool[]?, mcp.failure?
 function methods:tools()
   if self.listed then return self.listed end
   return read_list(self, {})
 end
 
---- Which identifiers are filled in for a tool. For one that is not in the list it is read once more; in the plain form the gateway decides.
+-- The list is read once more for a tool that is not in it; in the plain form the gateway decides.
 local function filled_for(self, name, limits)
   local refusal = rules.refusal(name, self.ext_net_allowed)
   if refusal then return nil, refusal end
@@ -175,13 +171,12 @@ end
 local unknown_ends <const> = { cut_off = true, slow_first_byte = true, slow_answer = true }
 local answer_schema <const> = { properties = { parts = { items = { properties = { type = {} } } } } } -- the protocol's names
 
----@class gateway.limits: mcp.limits of the call with all its tries
----@field repeatable? boolean it may be made again even if it may have been carried out
+---@class gateway.limits: mcp.limits of all tries
+---@field repeatable? boolean tried again even if it may have been carried out
 
----Calls a tool, with the job's identifiers where it takes them. A call that was surely not carried out is tried again. The answer
----is without secrets.
+---Adds the job's identifiers where the tool takes them. The answer is without secrets.
 ---@param name string
----@param arguments table one value may be an opened file, which is sent as base64
+---@param arguments table one value may be an opened file, sent as base64
 ---@param limits? gateway.limits
 ---@return gateway.answer?, mcp.failure?
 function methods:call(name, arguments, limits)

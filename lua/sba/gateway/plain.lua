@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A gateway without MCP: POST /v1/mcp/tools/call with {"tool_name", "arguments"}. It lists no tools. A node's proxy (mcp:call) takes the
--- same call in an envelope: a JSON object whose body is base64.
+-- A gateway without MCP: POST /v1/mcp/tools/call with {"tool_name", "arguments"}; it lists no tools. A node's proxy (mcp:call) takes the
+-- call in a JSON envelope whose body is base64.
 
 local http = require "sba.util.http"
 local json = require "sba.util.json"
@@ -26,7 +26,7 @@ local function wrap(body)
   }
 end
 
---- The gateway's status and body in the proxy's answer; or nil and what is wrong with it.
+-- Returns the gateway's status and body; or nil and what is wrong.
 local function unwrap(bytes)
   local value, problem = json.decode(bytes)
   if not json.is_object(value) then return nil, problem and "that is not JSON: " .. problem.message or "that is not an object" end
@@ -55,7 +55,7 @@ local properties_of <const> = {
   topic = string "A tool's name or another topic.",
 }
 
---- A tool; "!" marks the arguments that it must be given.
+-- "!" marks required arguments.
 local function tool(name, arguments, description)
   local properties, required = {}, json.array {}
   for argument, mark in arguments:gmatch "([%w_]+)(!?)" do
@@ -85,12 +85,11 @@ gateway.__index = gateway
 
 local function ends_with(url, ending) return url:match("^[^?#]*"):sub(-#ending) == ending end
 
----Whether a URL names the form itself.
 ---@param url string
 ---@return boolean
 function plain.is_named_by(url) return ends_with(url, PROXY) or ends_with(url, PATH) end
 
----A gateway at a URL, which gets the form's path where it lacks it. Nothing is sent yet.
+---Nothing is sent yet.
 ---@param options mcp.options
 ---@return gateway.remote
 function plain.at(options)
@@ -101,7 +100,7 @@ function plain.at(options)
   }, gateway)
 end
 
---- As post, of a node's answer. The node's own 403 says that it does not know this sandbox.
+-- Returns as post does. The node's own 403: it does not know this sandbox.
 local function opened(peer, status, answer)
   if status >= 300 then
     if status == 403 then answer.code = "unauthorized" end
@@ -113,7 +112,7 @@ local function opened(peer, status, answer)
   return inner, body
 end
 
---- Posts a call. Returns the status, and the body of a 2xx or the failure; or nil and a failure.
+-- Returns the status, and the body of a 2xx or the failure; or nil and a failure.
 local function post(self, name, arguments, request)
   local message, failure = { tool_name = name, arguments = arguments }, nil
   if self.enveloped then message, failure = wrap(json.encode(message)) end
@@ -131,12 +130,13 @@ local function post(self, name, arguments, request)
   return status, answer
 end
 
--- Statuses of this form for a call without a tool. Something else answers 404 or 405.
+-- Statuses for a call without a tool. Something else answers 404 or 405.
 local understood = { [200] = true, [400] = true, [403] = true, [422] = true, [501] = true }
 
----Whether the gateway is there: calls a tool without a name, which does nothing. Nil and a failure: unknown.
+---Calls a tool without a name, which does nothing.
 ---@param limits mcp.limits
----@return boolean?, mcp.failure?
+---@return boolean? is_there nil: unknown
+---@return mcp.failure?
 function gateway:probe(limits)
   local status, answer = post(self, "", {}, self.peer:request("the probe", limits))
   if not status or status == 401 or (status >= 500 and status ~= 501) then return nil, answer end

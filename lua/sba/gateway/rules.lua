@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The gateway that the environment names, which of its tools a job may call, whatever it lists, and their names for models.
+-- The gateway that the environment names, the tools that a job may call, whatever it lists, and their names for models.
 
 local first_set = require "sba.util.secret".first_set
 local text = require "native.text"
@@ -7,7 +7,7 @@ local text = require "native.text"
 local rules = {}
 
 local VARIABLES <const> = { "SBA_MCP_GATEWAY_URL", "MCP_GATEWAY_PROXY_URL", "MCP_GATEWAY_URL" }
--- Of the orchestrator, without the path of its tools.
+-- Without the path.
 local BASES <const> = { "ORCHESTRATOR_MCP_TOOLS_BASE_URL", "ORCHESTRATOR_MCP_GATEWAY_BASE_URL", "ORCHESTRATOR_URL" }
 local PATH <const> = "/v1/mcp/tools/call"
 
@@ -16,7 +16,6 @@ local never = { ["db."] = true, ["node."] = true, ["sandbox."] = true,
   ["skills.create"] = true, ["skills.update"] = true, ["skills.delete"] = true }
 local outside = { ["web."] = true, ["api.call"] = true }
 
----The gateway that the environment names.
 ---@param environment table<string, string>
 ---@return string? url, string? variable that holds it
 function rules.address(environment)
@@ -33,7 +32,6 @@ local function is_of(names, tool)
   return names[name] or names[name:match("^[^.]*%.")] or false
 end
 
----Whether a tool reaches the network outside.
 ---@param tool string as the gateway names it
 ---@return boolean
 function rules.is_outside(tool) return is_of(outside, tool) end
@@ -54,10 +52,9 @@ end
 
 local LONGEST <const> = 64 -- characters
 
----The name of a tool for models: letters, digits, _ and -, with a number where that is taken.
 ---@param tool string
 ---@param taken table<string, any> names in use
----@return string
+---@return string name for models: letters, digits, _ and -
 function rules.mapped(tool, taken)
   local base = tool:gsub("[\xC2-\xF4][\x80-\xBF]+", "_"):gsub("[^%w_-]", "_"):sub(1, LONGEST)
   local name, number = base, 1

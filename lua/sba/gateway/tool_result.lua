@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A tool's result as text for the model: texts as they are, everything else named in a line.
+-- A tool's result for the model: texts as they are, everything else named in a line.
 
 local excerpt = require "sba.util.excerpt"
 local http = require "sba.util.http"
@@ -47,12 +47,11 @@ end
 
 ---@class gateway.answer
 ---@field content string for the model
----@field structured any as the server sent it; nil if there is none, or it says the same as the text
+---@field structured any the server's; nil if it says the same as the text
 ---@field is_error boolean the tool ran and failed
----@field parts table[] the content's blocks, raw
+---@field parts table[] raw blocks
 
---- Whether a structured value is nothing but the content: the JSON of its text; or its text, texts or blocks in a member, as servers
---- wrap them: {"result": ...}.
+-- Whether a structured value only repeats the content: the JSON of its text; or its text, texts or blocks in a member: {"result": ...}.
 local function repeats(structured, texts, parts)
   local name, inner = next(json.is_object(structured) and structured or {})
   if name == nil or next(structured, name) ~= nil then inner = nil end
@@ -90,11 +89,10 @@ end
 
 local WRAPPERS <const> = { "artifact", "skill", "result", "data" }
 
----Finds a text in a tool's answer by the names that gateways give it, the first first.
 ---@param value any
----@param names string[]
+---@param names string[] of the text, the first first
 ---@param depth integer of wrappers that are looked into
----@return string? text, table? holder the object whose field it is
+---@return string? text, table? holder
 function tool_result.find(value, names, depth)
   if not json.is_object(value) then return nil end
   for _, name in ipairs(names) do
@@ -109,7 +107,7 @@ end
 
 local of_error <const> = { error = true, jsonrpc = true, id = true }
 
---- The words of an answer that is nothing but an error.
+-- Nil unless the answer is nothing but an error.
 local function error_words(value)
   local given = json.is_object(value) and value.error
   if type(given) ~= "string" and not json.is_object(given) then return nil end
@@ -119,8 +117,7 @@ local function error_words(value)
   return (http.words(value))
 end
 
----The answer of the plain form: any JSON, or a result in MCP's form.
----@param value any decoded
+---@param value any decoded: any JSON, or a result in MCP's form
 ---@return gateway.answer
 function tool_result.of_plain(value)
   if type(value) == "table" and json.is_array(value.content) then return tool_result.of_mcp(value) end

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tool calls of a reply, from what servers and models really write: a server's own list; text of a model whose server does not know
--- its form; JSON of a model without tool calling. Whether arguments fit a tool's schema is for the caller to check.
+-- The tool calls of a reply: a server's own list, text in a form that the server does not know, or JSON of a model without tool calling.
+-- The caller checks arguments against a tool's schema.
 
 local json = require "sba.util.json"
 local lpeg = require "lpeg"
@@ -16,32 +16,31 @@ local LONGEST_NAME <const>, LONGEST_CALLED <const> = 256, 64 -- bytes: in messag
 
 ---@class inference.call
 ---@field id string unique in the session
----@field name string the tool's, if it is known which is meant
----@field arguments table empty where there is a mistake
----@field written? string the arguments as the model wrote them: JSON of an object
----@field called? string the name as the model wrote it, where it is another
----@field mistake? string why the arguments cannot be read, for the model
+---@field name string the tool's, if known
+---@field arguments table empty after a mistake
+---@field written? string the model's own JSON of the arguments
+---@field called? string the model's own name, if it differs
+---@field mistake? string for the model: why the arguments cannot be read
 
 ---@class inference.raw_call
 ---@field id? string
 ---@field name any
 ---@field arguments any a table, or JSON as a string
----@field text? string the JSON of a table of arguments, as it came
+---@field text? string arguments that are a table, as they came
 ---@field thought? string
 
--- The forms in which models write. What has passed the opening of its form cannot fail: it goes on to the end of the form, or of the reply.
--- So nothing is read again and again.
+-- After its opening no form can fail: it goes on to its end, or the reply's. So nothing is read again and again.
 
 local blank <const> = S " \t\n\v\f\r" ^ 0
 local name <const> = Cg(C((R("az", "AZ", "09") + S "_-.") ^ 1), "name")
 local string <const> = '"' * (P "\\" * 1 + (1 - P '"')) ^ 0 * P '"' ^ -1
 
---- JSON after what opens a call; its strings may hold what ends it.
+-- The JSON's strings may hold the ending.
 local function json_call(opening, ending)
   return opening * blank * #S "{[" * Cg(C((string + (1 - ending)) ^ 0), "json") * (ending + -1)
 end
 
---- The value of an argument, without the line ends at its marks; and the mark at its end, or "".
+-- Captures the value, without the line ends at its marks, and the mark at its end, or "".
 local function value_up_to(ending)
   return P "\n" ^ -1 * C((1 - (P "\n" ^ -1 * ending)) ^ 0) * P "\n" ^ -1 * C(P(ending) + -1)
 end
@@ -69,23 +68,21 @@ local forms <const> =
       * Cg(Ct((key_of_glm * value_up_to "</arg_value>") ^ 0), "members"))
 local found_in <const> = Ct((Ct(Cg(Cp(), "from") * forms * Cg(Cp(), "to")) + 1) ^ 0)
 
--- What may stand between calls and after the last one.
+-- Between calls and after the last one.
 local nothing <const> = (S " \t\n\v\f\r;," + P "</tool_call>" + "<tool_call>" + "</function_calls>" + "<function_calls>" + "<|eom_id|>"
   + "<|eot_id|>" + "<|im_end|>" + "</s>") ^ 0 * -1
 local thought_end <const> = "</think" * R("az", "AZ") ^ 0 * ">" * blank
 local thinking_first <const> = (blank * "<think" * R("az", "AZ") ^ 0 * ">" * C((1 - thought_end) ^ 0) * (thought_end + -1)
   + C((1 - (thought_end + "<think")) ^ 0) * thought_end) * C(P(1) ^ 0) -- or the template itself opened it
 
----Keeps a model's thinking apart from what it says, where a server leaves both in one text.
----@param whole string the content of a reply
+---Splits a text in which a server left a model's thinking.
+---@param whole string
 ---@return string content, string thought
 function calls.thinking(whole)
   local thought, content = lpeg.match(thinking_first, whole)
   if not thought then return whole, "" end
   return content, text.trim(thought)
 end
-
--- JSON of models
 
 -- Not JSON, but of one meaning: line ends and tabs in strings, and a comma before the end of a list or an object.
 local escapes <const> = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
@@ -100,9 +97,8 @@ local function decode(written)
   return again, still and failure
 end
 
----Arguments as an object.
 ---@param given any
----@return table? arguments, string? mistake
+---@return table? arguments an object, string? mistake
 function calls.arguments(given)
   local value, failure = given, nil
   if type(given) == "string" then value, failure = decode(given:find "%S" and given or "{}") end
@@ -124,7 +120,7 @@ local NAME_KEYS <const> = { "tool", "name", "action", "tool_name", "function_nam
 local ARGUMENT_KEYS <const> = { "arguments", "parameters", "args", "input", "action_input", "tool_input" }
 local THOUGHT_KEYS <const> = { "thought", "thoughts", "reasoning", "reason", "explanation" }
 
---- The call that an object says. In {"read_file": {"path": "a"}} the only key is the tool's name.
+-- In {"read_file": {"path": "a"}} the only key is the tool's name.
 local function call_of(object, names)
   local called = first_of(object, NAME_KEYS)
   if type(called) == "table" then return call_of(called, names) end
@@ -147,7 +143,7 @@ local function add_calls(found, value, names)
   return found
 end
 
---- The calls in a JSON text, at least one; or nil, and what is wrong with the JSON.
+-- At least one call; or nil, and what is wrong with the JSON.
 local function calls_in(written, names)
   local value, failure = decode(written)
   local found = failure and {} or add_calls({}, value, names)
@@ -166,7 +162,7 @@ local function names_of(tools)
   return names
 end
 
---- Arguments between marks: name, value, and the mark at its end. A value that is to be no text is JSON.
+-- members: name, value and end mark in turn. A value is JSON unless the schema says string.
 local function marked_arguments(members, called, tools)
   local arguments, properties = {}, {}
   for _, tool in ipairs(tools) do
@@ -181,7 +177,6 @@ local function marked_arguments(members, called, tools)
   return arguments
 end
 
---- The calls of an item of found_in; or nil, and the mistake.
 local function calls_of(item, names, tools)
   if item.language then return nil end
   if not item.name then
@@ -193,7 +188,6 @@ local function calls_of(item, names, tools)
   return arguments and { { name = item.name, arguments = arguments } }, mistake
 end
 
---- Why these are no calls of known tools.
 local function mistake_in(found, names)
   for _, call in ipairs(found) do
     if type(call.name) ~= "string" then return "it names no tool" end
@@ -202,7 +196,7 @@ local function mistake_in(found, names)
   end
 end
 
---- The calls at the end of a text, and where the first of them begins, or why it cannot be read.
+-- Returns the calls, and where the first begins, or its mistake.
 local function calls_at_end(content, items, names, tools)
   local found, first, start = {}, #items + 1, #content + 1
   while first > 1 and lpeg.match(nothing, content:sub(items[first - 1].to, start - 1)) do
@@ -217,7 +211,7 @@ local function calls_at_end(content, items, names, tools)
   return found, #found > 0 and start or nil
 end
 
---- The same of JSON without marks, which is the whole text or begins a line.
+-- The same of unmarked JSON: the whole text, or from the start of a line.
 local function bare_calls(content, names)
   local start = content:find("^%s*[{%[]") and 1 or content:find("\n{", 1, true)
   local found = start and calls_in(content:sub(start), names) or {}
@@ -232,7 +226,6 @@ local MARKS <const> = { -- at the start of a line, or anywhere
   "<|tool_call", "<｜tool", "<|python_tag|>", "to=functions.",
 }
 
---- Whether a text has a mark of a call in a form that is not known here.
 local function has_mark(lines, names)
   for _, mark in ipairs(MARKS) do
     if lines:find(mark, 1, true) then return true end
@@ -244,7 +237,7 @@ local function has_mark(lines, names)
   end
 end
 
---- Why a text that looks like a call is none; nil for prose.
+-- Why a text that looks like a call is none; nil for prose.
 local function suspicion(content, items, names)
   local last = items[#items] or {}
   local found = calls_in(last.json or content:match "^%s*(%b{})" or "", names) or {} -- bounded: by MOST_READ
@@ -254,12 +247,11 @@ local function suspicion(content, items, names)
   return has_mark("\n" .. content, names) and "it is not in a form that is known here" or nil
 end
 
----Finds the calls that a model with tool calling wrote as text all the same: in a usual form at the end of its reply. Elsewhere they are
----words about calls.
+---Finds calls that a model with tool calling wrote as text at the end of its reply. Elsewhere they are words about calls.
 ---@param content string
 ---@param tools inference.tool[]
----@return inference.raw_call[]? found nil for prose, and where there is a mistake
----@return string? more what was said before them; or the mistake, for the model
+---@return inference.raw_call[]? found nil for prose or a mistake
+---@return string? more the words before them; or the mistake, for the model
 function calls.find(content, tools)
   local names, items = names_of(tools), lpeg.match(found_in, content)
   local found, start = calls_at_end(content, items, names, tools)
@@ -273,7 +265,7 @@ function calls.find(content, tools)
     .. '<tool_call>{"name": "%s", "arguments": {...}}</tool_call>'):format(why, tools[1].name) or nil
 end
 
----Reads the calls of a reply that was asked for as JSON.
+---Reads a reply that was asked for as JSON.
 ---@param content string without thinking
 ---@param tools inference.tool[]
 ---@return inference.raw_call[]? found, string? mistake for the model
@@ -295,10 +287,9 @@ end
 
 local function plain(given) return (given:lower():gsub("[^%w]", "")) end
 
----The tool that is meant by a name, if there is one.
 ---@param given any
 ---@param tools inference.tool[]
----@return string? name
+---@return string? name of the tool that is meant
 function calls.name(given, tools)
   if type(given) ~= "string" or #given > LONGEST_NAME then return nil end
   local bare = text.trim(given):gsub("^functions[.:]", ""):gsub("^default_api[.:]", ""):gsub("%(.*$", "")
@@ -312,13 +303,12 @@ function calls.name(given, tools)
   return other or words.near(bare, guessed)
 end
 
---- The arguments as they came, where that is JSON that servers take back.
+-- The arguments as they came, if servers take them back.
 local function written(given)
   local bytes = text.trim(type(given.arguments) == "string" and given.arguments or given.text or "")
   return bytes:sub(1, 1) == "{" and json.decode(bytes) and bytes or nil
 end
 
---- The id of a call; a new one where it has none of its own.
 local function unused_id(session, id)
   while type(id) ~= "string" or id == "" or session.ids[id] do
     session.calls = session.calls + 1
@@ -328,7 +318,6 @@ local function unused_id(session, id)
   return id
 end
 
----Puts the calls of one reply into their final form.
 ---@param raw inference.raw_call[]
 ---@param tools inference.tool[]
 ---@param session { calls: integer, ids: table<string, boolean> } numbers the new ids

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Models: finds an endpoint, by the environment alone, that serves an allowed one, and connects to it.
+-- Connects to an allowed model at an endpoint that the environment names.
 
 local ollama = require "sba.model.ollama"
 local openai = require "sba.model.openai"
@@ -19,7 +19,7 @@ local TIMEOUT <const> = { connect = 10, first = 600, idle = 120, probe = 30 } --
 local CHAT <const> = "/chat/completions"
 local SIDECAR <const> = "http://localhost:11434" -- of a node, in the job's pod: the only address that is built in
 
--- What an endpoint of each source may speak, the first that answers.
+-- By source, in the order in which they are tried.
 local dialects <const> = { worker = { ollama, openai }, api_egress = { openai } }
 local variables <const> = {
   { name = "INFERENCE_PROXY_URL", source = "worker" }, { name = "OLLAMA_BASE_URL", source = "worker" },
@@ -31,11 +31,11 @@ local variables <const> = {
 ---@field allowed_models string[] no other is ever named in a request
 ---@field source? "worker"|"api_egress"|"orchestrator" orchestrator and nil: both
 ---@field http native.http.client
----@field on_wait? fun(failure: inference.failure, seconds: number) before each wait
----@field timeout? table<string, number> seconds, as of inference.endpoint
+---@field on_wait? fun(failure: inference.failure, seconds: number)
+---@field timeout? table<string, number> as of inference.endpoint
 ---@field policy? table<string, any> as of retry.policy
 
---- An endpoint at an address, which may name the chat itself, and have a query.
+-- The address may name the chat itself, and have a query.
 local function endpoint_at(address, name, options)
   local mark = address:find("?", 1, true) or #address + 1
   local base = text.trim_end(address:sub(1, mark - 1), "/")
@@ -46,10 +46,10 @@ local function endpoint_at(address, name, options)
   }
 end
 
----The endpoints of a job, in the order in which they are tried. failure: why one cannot be used; is_guess: nobody named it, but others.
+---Lists endpoints in the order in which they are tried. is_guess: nobody named it, but others.
 ---@param options inference.options
----@return { endpoint: inference.endpoint, source: string, failure: native.failure?, is_guess: boolean? }[] candidates
----@return string[]? missing the source's variables if none of them is set
+---@return { endpoint: inference.endpoint, source: string, failure: native.failure?, is_guess: boolean? }[]
+---@return string[]? missing the source's variables if none is set
 function inference.candidates(options)
   local list, names, has, source = {}, {}, {}, options.source
   local function add(name, address, from)
@@ -71,13 +71,11 @@ function inference.candidates(options)
   return list, missing
 end
 
---- A model without a tag is its ":latest".
 local function tagged(name)
   local last = name:match("^.*/(.*)$") or name
   return last:find(":", 1, true) and name or name .. ":latest"
 end
 
---- The allowed models, that of INFERENCE_MODEL first.
 local function wanted_of(options)
   local list, others, preferred = {}, {}, tagged(options.environment.INFERENCE_MODEL or "")
   for _, name in ipairs(options.allowed_models) do
@@ -87,10 +85,9 @@ local function wanted_of(options)
   return table.move(others, 1, #others, #list + 1, list)
 end
 
----The first wanted model that is served, as the job names it.
 ---@param served inference.served[]
----@param wanted string[]
----@return inference.served?
+---@param wanted string[] the first that is served wins
+---@return inference.served? model as the job names it
 function inference.choose(served, wanted)
   local by_name = {}
   for i = #served, 1, -1 do by_name[tagged(served[i].name)] = served[i] end
@@ -100,7 +97,7 @@ function inference.choose(served, wanted)
   end
 end
 
---- The first dialect that an endpoint speaks, and its models. It speaks another where there is no such path, or no JSON.
+-- Tries the next dialect where there is no such path, or no JSON.
 local function list_of(candidate)
   local first
   for _, dialect in ipairs(dialects[candidate.source]) do
@@ -129,7 +126,7 @@ local function connected(options, candidate, dialect, model, others)
   }
 end
 
--- Statuses of an API Egress that lists no models: the first wanted one is taken, and the next where that turns out to be missing.
+-- Statuses of an API Egress that lists no models: the wanted ones are tried in turn.
 local lists_none <const> = { [404] = true, [405] = true, [501] = true }
 
 local function try(options, candidate, wanted)
@@ -146,7 +143,6 @@ local function try(options, candidate, wanted)
     endpoint:place(), words.list(wanted, "and"), words.list(names_of(served), "and")) }
 end
 
---- What the first endpoint gives that gives anything.
 local function from_first(options, attempt)
   local candidates, missing = inference.candidates(options)
   local tried, transient = {}, false
@@ -165,7 +161,7 @@ local function from_first(options, attempt)
   }
 end
 
----The models of the first endpoint that has any.
+---Lists the models of the first endpoint that has any.
 ---@param options inference.options without allowed_models
 ---@return string[]? names, inference.failure?
 function inference.served(options)
@@ -176,7 +172,7 @@ function inference.served(options)
   end)
 end
 
----Finds the endpoint and the model of a job. Failures: inference_unavailable, whose message says what was tried; timeout; cancelled.
+---Failures: inference_unavailable, whose message says what was tried; timeout; cancelled.
 ---@param options inference.options
 ---@return inference.session?, inference.failure?
 function inference.connect(options)

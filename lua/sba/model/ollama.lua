@@ -11,8 +11,8 @@ local words = require "sba.util.words"
 ---@type inference.dialect
 local ollama = { provider = "ollama", path = "/api/chat", accept = "application/x-ndjson" }
 
-local WINDOW <const> = 32768 -- tokens asked for at most, where the Modelfile says nothing
-local UNKNOWN_WINDOW <const> = 8192 -- the same where it is not known what the model was trained for
+local WINDOW <const> = 32768 -- tokens asked for at most, unless the Modelfile sets it
+local UNKNOWN_WINDOW <const> = 8192 -- the same if the trained length is not known
 local KEEP_ALIVE <const> = "30m" -- a command may take long, and loading a model again takes minutes
 
 function ollama.list(endpoint) return endpoint:list("/api/tags", "models", { "model", "name" }) end
@@ -29,7 +29,6 @@ local function modelfile_window(about)
   end
 end
 
---- What the server says about a model; where it says nothing, what is assumed of any.
 function ollama.describe(endpoint, served)
   local about, failure = endpoint:ask("/api/show", json.encode { model = served.name })
   if not about and not failure.status then return nil, failure end
@@ -74,7 +73,7 @@ local function add_calls(builder, calls, line)
   end
 end
 
---- Adds what one line says, the last one included: some models say all their calls there.
+-- The last line counts too: some models say all their calls there.
 local function add(builder, outcome, value, line)
   if value.done == true then
     outcome.is_over, outcome.done_reason = true, type(value.done_reason) == "string" and value.done_reason or "stop"

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The OpenAI-compatible API: {base}/chat/completions.
+-- The OpenAI-compatible API.
 
 local http = require "sba.util.http"
 local json = require "sba.util.json"
@@ -11,7 +11,7 @@ local openai = { provider = "openai", path = "/chat/completions", accept = "text
 
 local WINDOW <const> = 32768 -- tokens, where nobody says; a server that has fewer refuses and says so
 
---- The endpoint's base gets a /v1 where only that answers.
+-- The endpoint's base gets a /v1 where only that answers.
 function openai.list(endpoint)
   local base, first = endpoint.base, nil
   for _, suffix in ipairs(endpoint.exact and { "" } or { "", "/v1" }) do
@@ -25,7 +25,7 @@ function openai.list(endpoint)
   return nil, first
 end
 
---- The window of a llama.cpp server, and whether its template has a place for tools: it leaves them out silently otherwise.
+-- Also asks whether the template has a place for tools: llama.cpp silently leaves them out otherwise.
 local function llama_properties(endpoint, entry)
   if entry.owned_by ~= "llamacpp" then return nil end
   local root = setmetatable({ base = endpoint.base:gsub("/v1$", "") }, { __index = endpoint }) -- the path is beside /v1
@@ -68,7 +68,7 @@ local function text_of(value)
   return type(value) == "string" and value ~= "" and value or nil
 end
 
---- The call that a fragment belongs to. Some servers send every parallel call as index 0: another id with a name opens a new one.
+-- Some servers send every parallel call as index 0: another id with a name opens a new one.
 local function call_of(builder, calls, index, id, name)
   local call
   if index then call = calls.by_index[index] elseif id then call = calls.by_id[id] else call = calls.last end
@@ -90,7 +90,7 @@ local function add_fragment(builder, calls, fragment)
   if type(arguments) == "string" then builder:add_arguments(call, arguments) end
 end
 
---- Adds what one chunk, or a whole answer, says.
+-- value: one chunk, or a whole answer.
 local function add(builder, calls, outcome, value)
   local usage, choice = table_of(value.usage), table_of(table_of(value.choices)[1])
   outcome.prompt_tokens = wire.tokens(usage.prompt_tokens) or outcome.prompt_tokens
@@ -103,7 +103,6 @@ local function add(builder, calls, outcome, value)
   builder:add_thinking(text_of(message.reasoning_content) or message.reasoning)
 end
 
---- The JSON texts of an answer. One that is no stream is a single text.
 local function texts_of(exchange)
   if http.is_stream(exchange) then return wire.events(function() return exchange:line() end) end
   local whole, failure = http.read(exchange)

@@ -9,29 +9,29 @@ local words = require "sba.util.words"
 local reply = {}
 reply.__index = reply
 
-local LIMIT <const> = 4 * 1024 * 1024 -- bytes of content, thinking and arguments of one reply
+local LIMIT <const> = 4 * 1024 * 1024 -- bytes of content, thinking and arguments
 local MOST_CALLS <const> = 64 -- each wants an answer in the conversation; a model gone astray writes thousands
 local LEAST_REPEATED <const> = 1024 -- bytes that a repetition fills, for some texts do repeat themselves
-local LEAST_REPEATED_ARGUMENTS <const> = 16384 -- the same in arguments, which may hold a file of lines that are all the same
-local LONGEST_PERIOD <const>, PERIODS <const> = 2048, 12 -- most bytes of what is repeated; times that it is there at least
+local LEAST_REPEATED_ARGUMENTS <const> = 16384 -- the same: a file may have many equal lines
+local LONGEST_PERIOD <const>, PERIODS <const> = 2048, 12 -- most bytes of what is repeated; least times that it is there
 local LONGEST_TOKEN <const>, TOKENS <const> = 32, 24 -- the same of a token at the end
 local PROBE <const> = 64 -- bytes whose last occurrence before the end shows the period
-local STEP <const> = 1024 -- bytes that come between two looks
+local STEP <const> = 1024 -- bytes between two looks
 
----@class inference.reply a plain table: a journal can keep it, a replay give it back
+---@class inference.reply plain, for journal and replay
 ---@field content string without thinking
 ---@field thinking string
----@field tool_calls inference.call[] a JSON array; empty where the reply was cut for its length
----@field said? string all of it, where its calls came as text of a model without tool calling
----@field unreadable? string why no call could be read from what had to be one, or looks like one; for the model
----@field is_like_a_call? boolean an unreadable one of a model with tool calling
+---@field tool_calls inference.call[] a JSON array; empty after "length"
+---@field said? string a whole reply with calls as text
+---@field unreadable? string for the model: why no call could be read where one was due or seems meant
+---@field is_like_a_call? boolean unreadable, of a model with tool calling
 ---@field done_reason string "stop", "length", "tool_calls", "content_filter", "repetition" (ours), ...
----@field prompt_tokens? integer as the server counted
+---@field prompt_tokens? integer
 ---@field completion_tokens? integer
----@field is_estimated? boolean the tokens: the server did not say them
+---@field is_estimated? boolean the server did not count the tokens
 ---@field duration_ms integer of the request that was answered
 
---- A text that is streamed. Only its last bytes are looked at, so a long one costs linear time.
+-- Only the last bytes are looked at, so a long text costs linear time.
 local function watched(least)
   return { least = least, kept = least + PERIODS * LONGEST_PERIOD, tail = "", pending = {}, size = 0 }
 end
@@ -48,7 +48,7 @@ local function is_periodic(tail, period, size)
   return last:sub(1, -period - 1) == last:sub(period + 1)
 end
 
---- Takes the next piece. Returns what the text repeats.
+-- Returns what the text repeats.
 local function repeated_with(watch, piece)
   watch.pending[#watch.pending + 1], watch.size = piece, watch.size + #piece
   if watch.size < STEP then return nil end
@@ -59,7 +59,6 @@ local function repeated_with(watch, piece)
   return period and is_periodic(tail, period, watch.least + PERIODS * period) and tail:sub(-period) or nil
 end
 
---- A text with one of what it repeats at its end.
 local function once(whole, repeated)
   local period, last = #repeated, #whole
   while last >= 2 * period and whole:sub(last - 2 * period + 1, last - period) == whole:sub(last - period + 1, last) do
@@ -68,14 +67,14 @@ local function once(whole, repeated)
   return last == #whole and whole or text.cut(whole, last) .. " [...]"
 end
 
----@param on_text? fun(piece: string) gets the content as it comes
+---@param on_text? fun(piece: string)
 function reply.new(on_text)
   return setmetatable({
     on_text = on_text, said = {}, thoughts = {}, raw_calls = {}, size = 0, watch = watched(LEAST_REPEATED),
   }, reply)
 end
 
---- Counts a piece, and watches the text that it is of. The first failure stays.
+-- The first failure stays.
 local function grow(self, size, watch, piece)
   local repeated = watch and repeated_with(watch, piece)
   self.size = self.size + size
@@ -84,20 +83,20 @@ local function grow(self, size, watch, piece)
     or self.size > LIMIT and { code = "too_large", message = ("sent a reply of more than %d bytes"):format(LIMIT) } or nil
 end
 
---- Content and thinking are watched as one text: what repeats itself is in the one or in the other.
+-- Content and thinking are watched as one text: a repetition is in one of them.
 local function add_text(self, list, piece)
   list[#list + 1] = piece
   grow(self, #piece, self.watch, piece)
 end
 
----@param piece any what is no string is passed over
+---@param piece any ignored unless a string
 function reply:add_content(piece)
   if type(piece) ~= "string" or piece == "" then return end
   if self.on_text then self.on_text(piece) end
   add_text(self, self.said, piece)
 end
 
----@param piece any likewise
+---@param piece any ignored unless a string
 function reply:add_thinking(piece)
   if type(piece) == "string" then add_text(self, self.thoughts, piece) end
 end
@@ -119,7 +118,7 @@ function reply:add_arguments(call, fragment)
   grow(self, #fragment, call.watch, fragment)
 end
 
----@return string content, string thought all that came so far
+---@return string content, string thought so far
 function reply:texts() return table.concat(self.said), table.concat(self.thoughts) end
 
 local function told_apart(self)
@@ -128,8 +127,7 @@ local function told_apart(self)
   return content, thoughts .. thought
 end
 
----The reply of a stream that was stopped for repeating one text. One of these stays, so that the model is not led on by its own words; no
----call does.
+---Ends a stream that repeats one text. One copy stays, so that the model is not led on by its own words; no call does.
 ---@param repeated string
 ---@return inference.reply
 function reply:stopped(repeated)
@@ -140,8 +138,8 @@ function reply:stopped(repeated)
   }
 end
 
----The token that a stream repeated before it broke off: Ollama does that, without a word, after 30 of them.
----@return string? repeated
+---Ollama silently breaks off a stream after 30 equal tokens.
+---@return string? repeated token
 function reply:repeated_at_end()
   local tail = tail_of(self.watch)
   for period = 1, LONGEST_TOKEN do
@@ -149,9 +147,8 @@ function reply:repeated_at_end()
   end
 end
 
----The whole reply.
 ---@param outcome inference.outcome
----@param tools? inference.tool[] that the request had
+---@param tools? inference.tool[]
 ---@param as_text boolean whether calls were asked for as text
 ---@param session table as of calls.normal
 ---@return inference.reply

@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Sends the requests of one conversation to one model. Transient failures are tried again; features that the endpoint refuses are left
--- out from then on.
+-- One conversation with one model: tries transient failures again, and leaves out features once the endpoint refused them.
 
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
@@ -12,25 +11,25 @@ local secrets_are_known = require "native.secret".is_known
 local text = require "native.text"
 local tools_of = require "sba.model.tools"
 
-local MOST_UNREAD <const> = 2 -- replies with a call that nobody can read, after which calls are asked for as text
--- Most bytes of a token, as seen in scripts that a model knows well; and the least share of the tools' estimate.
+local MOST_UNREAD <const> = 2 -- unreadable calls, after which calls are asked for as text
+-- Most bytes of a token, in scripts that a model knows well; and the least share of the tools' estimate.
 local BYTES_OF_ASCII <const>, BYTES_OF_OTHER <const>, SHARE_OF_TOOLS <const> = 9, 25, 0.4
 
 ---@class inference.session
 ---@field model string as the job names it
----@field context_length integer tokens for prompt and reply, for the caller to keep; shrinks where the server has fewer
----@field supports_tools? boolean nil: not known yet; false: calls come as text, which the caller need not know
+---@field context_length integer tokens for prompt and reply; the caller keeps it; shrinks if the server has fewer
+---@field supports_tools? boolean nil: not known yet; false: calls come as text
 ---@field dialect inference.dialect
 ---@field endpoint inference.endpoint
 ---@field policy retry.policy
 ---@field on_wait? fun(failure: inference.failure, seconds: number)
----@field others? string[] further allowed models, where the endpoint lists none
----@field num_ctx integer the window that every request asks for
----@field refused table<string, true> features, by the failure's cause
+---@field others? string[] further allowed models, if the endpoint lists none
+---@field num_ctx integer window of every request
+---@field refused table<string, true> by cause
 ---@field longest_reply? integer tokens
----@field unread integer replies with a call that nobody could read
----@field calls integer that were given an id here
----@field ids table<string, boolean> that were used
+---@field unread integer replies with an unreadable call
+---@field calls integer ids given here
+---@field ids table<string, boolean> used
 ---@field written table<inference.message, string> as JSON
 local session = {}
 session.__index = session
@@ -38,31 +37,31 @@ session.__index = session
 ---@class inference.message never changed once it was sent
 ---@field role "system"|"user"|"assistant"|"tool"
 ---@field content string
----@field thinking? string of a reply
----@field said? string of a reply: all of it, where its calls came as text
----@field tool_calls? inference.call[] of a reply
+---@field thinking? string
+---@field said? string a whole reply with calls as text
+---@field tool_calls? inference.call[]
 ---@field tool_call_id? string of a result
 ---@field tool_name? string of a result
 
 ---@class inference.tool
 ---@field name string of A-Za-z0-9_-, at most 64
 ---@field description string
----@field parameters table|string JSON Schema: a table with our own keywords, or JSON text
----@field called? string[] other names that models have for it
----@field exact? boolean a name that is only near does not mean it
+---@field parameters table|string JSON Schema: with our own keywords, or JSON text
+---@field called? string[] models' other names
+---@field exact? boolean a near name does not mean it
 
 ---@class inference.request
 ---@field messages inference.message[]
----@field tools? inference.tool[] at least one; the same table at every request: its text is made once
----@field accepted? inference.tool[] that a reply may call, where they are more than it is shown
----@field json_schema? table of the content; not together with tools
----@field status? string what changes with every request: the end of the last message
----@field max_tokens? integer of the reply
----@field tool_choice? "required" the reply is to hold a call
+---@field tools? inference.tool[] not empty; the same table each time: its text is made once
+---@field accepted? inference.tool[] default: tools
+---@field json_schema? table of the content; not with tools
+---@field status? string appended to the last message
+---@field max_tokens? integer
+---@field tool_choice? "required"
 ---@field temperature? number nil: the server's own, or 0 with a schema
----@field on_text? fun(piece: string) gets the content as it comes; after a broken stream all of it again
+---@field on_text? fun(piece: string) the content as it comes; after a broken stream all of it again
 
----@class inference.ask a request as a dialect writes it: all texts are JSON
+---@class inference.ask all texts are JSON
 ---@field messages string[]
 ---@field tools? string
 ---@field tool_choice? "required"
@@ -85,8 +84,7 @@ local function joined(message, more)
   return copy
 end
 
---- Many chat templates refuse two user messages in a row, and one after a tool's result: neighbours become one message, and the status
---- is part of the last.
+-- Many chat templates refuse two user messages in a row, and one after a tool's result.
 local function alternating(messages, status)
   local result = {}
   for _, message in ipairs(messages) do
@@ -146,7 +144,7 @@ local function exchange_once(self, ask, request)
   return result
 end
 
-local remedies = {} -- how the session adapts to a refusal; each returns whether it changed anything
+local remedies = {} -- by cause; each returns whether it changed anything
 
 function remedies.tools_unsupported(self, ask)
   if not ask.tools then return false end
@@ -154,21 +152,19 @@ function remedies.tools_unsupported(self, ask)
   return true
 end
 
---- A model whose replies are shorter than its window would let them be.
 function remedies.max_tokens_too_large(self, ask, failure)
   local most = tonumber(failure.words:match "at most (%d+)" or failure.words:match "> (%d+)")
   self.longest_reply = math.tointeger(most) or (ask.max_tokens or 0) // 2
   return self.longest_reply > 0 and self.longest_reply < (ask.max_tokens or 0)
 end
 
---- An endpoint that lists no models: another of the allowed ones may be there.
 function remedies.model_missing(self)
   local other = self.others and table.remove(self.others, 1)
   self.model = other or self.model
   return other ~= nil
 end
 
---- Returns whether the request is now another one. What is unsupported is left out, but for the maximum of tokens, which gets another name.
+-- Returns whether the request is now another one.
 local function adapt(self, ask, failure)
   local cause = failure.cause
   if remedies[cause] then return remedies[cause](self, ask, failure) end
@@ -177,7 +173,7 @@ local function adapt(self, ask, failure)
   return true
 end
 
---- A server that could not parse its model's call did answer: the model is told, as of any reply that cannot be read.
+-- A server that could not parse a call did answer: the model is told.
 local function unparsed(failure)
   return {
     content = "", thinking = "", tool_calls = json.array {}, done_reason = "stop", duration_ms = 0,
@@ -195,7 +191,7 @@ local function attempt(self, request)
   end
 end
 
---- Whether the server dropped the tools: it counted far fewer tokens than these messages and tools take.
+-- Whether the server counted far fewer tokens than these messages and tools take.
 local function tools_dropped(self, request, result)
   local tools = request.tools
   if not tools or self.supports_tools ~= nil or result.is_estimated or not result.prompt_tokens then return false end
@@ -212,10 +208,10 @@ local function tools_dropped(self, request, result)
   return result.prompt_tokens < least
 end
 
--- Refusals that the tools may cause: some templates and gateways cannot do with them and say so in words of their own.
+-- Some templates and gateways refuse tools in words of their own.
 local refusals <const> = { [400] = true, [422] = true, [500] = true, [501] = true }
 
---- The reply to a request; with the tools told as text, once, where the server drops them or may refuse them.
+-- Tries once with the tools as text if the server drops or may refuse them.
 local function answered(self, request)
   local before, has_tools = self.supports_tools, request.tools and self.supports_tools ~= false
   local result, failure = retry.run(self.policy, function() return attempt(self, request) end, self.on_wait)
@@ -229,7 +225,6 @@ local function answered(self, request)
   return result, failure
 end
 
---- Counts replies with a call that nobody could read, after which the tools are told as text.
 local function count_unread(self, request, result)
   if not request.tools or self.supports_tools == false or not result.unreadable or result.done_reason == "repetition" then return end
   self.unread = self.unread + 1
@@ -238,8 +233,7 @@ end
 
 local own_fields <const> = { properties = { tool_calls = { enum = {} }, done_reason = { enum = {} } } }
 
---- A reply without secrets. The names of tools and their arguments are ours. The text of a call that held a secret goes: escapes can hide
---- one in it.
+-- The names of tools and their arguments are ours. The text of a call that held a secret goes: escapes can hide one in it.
 local function clean(result, tools)
   if not secrets_are_known() then return result end
   local by_name = {}
@@ -255,8 +249,8 @@ local function clean(result, tools)
   return secret.clean(result, own_fields)
 end
 
----Asks the model, and tries again within the job's deadline. The reply is without secrets, so that what is done is what is recorded.
----Failures: inference_unavailable, timeout, cancelled; context_cut: the conversation must become shorter, within context_length.
+---Asks the model, within the job's deadline. The reply is without secrets, so that what is done is what is recorded.
+---Failures: inference_unavailable, timeout, cancelled; context_cut: shorten the conversation to context_length.
 ---@param request inference.request
 ---@return inference.reply?, inference.failure?
 function session:chat(request)

@@ -1,30 +1,27 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Tools as models are shown them: as JSON; or in the system text, for models without tool calling, whose replies are bound to a schema
--- where the server can do that, and whose results go back as the user's words.
+-- Tools as models see them: as JSON; or, without tool calling, in the system text, with replies bound to a schema where the server can,
+-- and results as the user's words.
 
 local json = require "sba.util.json"
 local table_of = json.table_of
 
 local tools = {}
 
--- Written is what every server takes of a tool's parameters: type, description, enum, properties, required, additionalProperties,
--- items, anyOf, in this order. Some refuse more (OpenAI: anyOf at the top), fail at it (chat templates: an enum without a type) or drop
--- it (Ollama).
-local TOLD <const> = { "default", "minimum", "maximum", "pattern", "format" } -- in the description, for want of a keyword
+-- Every server takes type, description, enum, properties, required, additionalProperties, items, anyOf, in this order. Some refuse more
+-- (OpenAI: anyOf at the top), fail at it (chat templates: an enum without a type) or drop it (Ollama).
+local TOLD <const> = { "default", "minimum", "maximum", "pattern", "format" } -- in the description
 local TAKEN <const> = { "type", "description", "items", "enum", table.unpack(TOLD) }
 local DEEPEST <const> = 12 -- levels, for references may be circular
 local MOST_PARTS <const> = 1000 -- of one tool's schema, for circles may have many branches
-local LARGEST <const> = 64 * 1024 -- bytes of a gateway's schema; the arguments of a larger one are not told
+local LARGEST <const> = 64 * 1024 -- bytes of a gateway's schema; a larger one is left out
 local LONGEST_THOUGHT <const> = 300 -- characters; a small model would think for ever
 
---- The JSON of each item, with commas between.
 local function each(list, write)
   local parts = {}
   for i, item in ipairs(list) do parts[i] = write(item) end
   return table.concat(parts, ",")
 end
 
---- The schema that a reference within the document names.
 local function resolve(reference, root)
   local place = type(reference) == "string" and reference:match "^#(/.*)$"
   local found = place and root or nil
@@ -34,7 +31,6 @@ local function resolve(reference, root)
   return found
 end
 
---- The alternatives that are not null.
 local function alternatives(part)
   local list = {}
   for _, branch in ipairs(table_of(part.anyOf or part.oneOf)) do
@@ -43,8 +39,7 @@ local function alternatives(part)
   return list
 end
 
---- A schema in one piece: without $ref, allOf, const and a single alternative. At the top all alternatives' properties are taken, none of
---- them required.
+-- Resolves $ref, allOf, const and a single alternative. At the top all alternatives' properties are taken, none of them required.
 local function flat(given, state, depth)
   local result, required, is_top = { properties = {} }, {}, depth == 0
   local function add(part, is_alternative)
@@ -90,7 +85,7 @@ local function description_of(wanted)
   return words .. (words ~= "" and " (" or "(") .. table.concat(parts, ", ") .. ")"
 end
 
---- The names of properties, in the order of our own schemas, else in byte order.
+-- In the order of our own schemas, else in byte order.
 local function names_of(wanted)
   if wanted.order then return wanted.order end
   local names = {}
@@ -112,7 +107,6 @@ local function written_properties(wanted, required, state, depth, is_closed)
     .. (is_closed and #parts > 0 and ',"additionalProperties":false' or "")
 end
 
---- is_closed: the schema says that there are no other properties.
 function written(given, state, depth, is_closed)
   local wanted, required
   wanted, required, depth = flat(given, state, depth)
@@ -129,10 +123,9 @@ function written(given, state, depth, is_closed)
   return "{" .. table.concat(members, ",") .. "}"
 end
 
----The parameters of a tool as JSON, in keywords that every server takes: an object always.
 ---@param tool inference.tool
----@param is_closed? boolean without others
----@return string
+---@param is_closed? boolean with additionalProperties false
+---@return string json of an object
 function tools.parameters(tool, is_closed)
   local given = tool.parameters
   local is_own = type(given) ~= "string"
@@ -140,7 +133,7 @@ function tools.parameters(tool, is_closed)
   return written({ type = "object", allOf = { root } }, { root = root, is_own = is_own, left = MOST_PARTS }, 0, is_closed)
 end
 
---- Makes something of a list once: the tools of a session are the same at every request.
+-- The tools of a session are the same at every request.
 local function remembering(make)
   local made <const> = setmetatable({}, { __mode = "k" })
   return function(list)
@@ -149,7 +142,6 @@ local function remembering(make)
   end
 end
 
----Tools as both formats want them, as JSON.
 ---@type fun(list: inference.tool[]): string
 tools.json = remembering(function(list)
   return "[" .. each(list, function(tool)
@@ -181,7 +173,6 @@ end
 
 local call_schema <const> = { order = { "thought", "tool", "arguments" } }
 
---- A reply, each of its calls as the JSON that was asked for.
 local function content_of(message)
   if message.said then return message.said end
   local parts, content = {}, message.content or ""
@@ -194,7 +185,7 @@ local function content_of(message)
   return #parts > 0 and table.concat(parts, "\n") or content
 end
 
----A conversation without tool calls: they are text, and their results words of the user.
+---Turns tool calls into text, and their results into words of the user.
 ---@param messages inference.message[]
 ---@param list inference.tool[]
 ---@return inference.message[]
@@ -211,11 +202,10 @@ function tools.messages(messages, list)
   return result
 end
 
--- A reply that calls a tool, its keys in the order in which the model writes.
 local REPLY <const> = '{"type":"object","properties":{"thought":{"type":"string","maxLength":%d},"tool":{"type":"string","enum":[%s]},'
   .. '"arguments":%s},"required":["thought","tool","arguments"],"additionalProperties":false}'
 
----The JSON Schema of a reply, a branch for each tool: bound by less, a small model writes the arguments of another.
+---The JSON Schema of a reply, a branch for each tool: otherwise a small model writes the arguments of another.
 ---@type fun(list: inference.tool[]): string
 tools.schema = remembering(function(list)
   return '{"anyOf":[' .. each(list, function(tool)

@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Requests to an endpoint for models, and the JSON in its answers: one object, a line each (Ollama's NDJSON), or server-sent events.
--- Failures are those of sba.util.http, with a code that a job may have and a finer cause.
+-- Requests to an endpoint for models, and the JSON in its answers: one object, NDJSON (Ollama), or server-sent events.
 
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
@@ -10,10 +9,10 @@ local wire = {}
 
 ---@class inference.endpoint
 ---@field name string the variable that names it, or "the sidecar"
----@field base string URL without a slash at its end
----@field exact? boolean the base is not to be completed
----@field query? string of every request, with its question mark
----@field key? string a bearer token
+---@field base string URL without a final slash
+---@field exact? boolean nothing is added to the base
+---@field query? string with its question mark
+---@field key? string bearer token
 ---@field http native.http.client
 ---@field timeout { connect: number, first: number, idle: number, probe: number } seconds
 local endpoint = {}
@@ -21,28 +20,28 @@ endpoint.__index = endpoint
 
 ---@class inference.failure: http.failure
 ---@field code "timeout"|"cancelled"|"context_cut"|"inference_unavailable"
----@field cause string finer: a code of sba.util.http, one of the spellings below, "too_large", "model_missing", ...
+---@field cause string a code of sba.util.http, one of the spellings below, "too_large", "model_missing", ...
 ---@field once? boolean tried once more at most
----@field context_length? integer of a context_cut, as the server says
----@field prompt_tokens? integer of a context_cut, as the server counted
----@field repeated? string what a stream repeated until it was stopped
----@field used? table estimated tokens and duration_ms of a request that the job's time or a signal ended
+---@field context_length? integer of a context_cut
+---@field prompt_tokens? integer of a context_cut
+---@field repeated? string why a stream was stopped
+---@field used? table estimated tokens and duration_ms after a timeout or signal
 
----@class inference.served a model that an endpoint serves
+---@class inference.served
 ---@field name string
----@field entry table what the list says about it
+---@field entry table of the list
 
----@class inference.dialect what a kind of server speaks
+---@class inference.dialect
 ---@field provider string
 ---@field path string of the chat
----@field accept string content type
+---@field accept string
 ---@field list fun(endpoint: inference.endpoint): inference.served[]?, inference.failure?
 ---@field describe fun(endpoint: inference.endpoint, served: inference.served): inference.description?, inference.failure?
 ---@field message fun(message: inference.message): string as JSON
 ---@field body fun(session: inference.session, ask: inference.ask): string[] parts of JSON
 ---@field read fun(endpoint: inference.endpoint, exchange: native.http.exchange, builder: table): inference.outcome?, inference.failure?
 
----@class inference.description what is known of a model before the first request
+---@class inference.description
 ---@field context_length integer tokens
 ---@field supports_tools? boolean nil: not known
 
@@ -53,7 +52,7 @@ local LARGEST <const> = 8 * 1024 * 1024 -- bytes of one JSON text; tiny values t
 ---@return inference.endpoint
 function wire.endpoint(fields) return setmetatable(fields, endpoint) end
 
----A number of tokens that a server gives, if it is one from 1.
+---A server's number of tokens, if it is one from 1.
 ---@param value any
 ---@return integer?
 function wire.tokens(value)
@@ -64,11 +63,9 @@ end
 local own_codes <const> = { timeout = true, cancelled = true, context_cut = true }
 local of_answers <const> = { bad_answer = true, too_large = true, cut_off = true } -- their messages name no server
 
----The endpoint as messages name it.
 ---@return string
 function endpoint:place() return http.place(self.base) end
 
----Makes an inference failure of another one.
 ---@param failure { code: string, message: string }
 ---@return inference.failure
 function endpoint:failure(failure)
@@ -80,7 +77,7 @@ function endpoint:failure(failure)
   return result
 end
 
--- Causes, each with what servers say in lower case; the first that fits counts.
+-- Causes, and what servers say, in lower case; the first that fits counts.
 local spellings <const> = {
   { "tools_unsupported", "does not support tools", "requires --enable-auto-tool-choice", "tools param requires --jinja" },
   -- Ollama; llama.cpp's server, now and before
@@ -118,7 +115,6 @@ local function judged(failure)
   return failure
 end
 
----The failure that an error status means.
 ---@param status integer
 ---@param body any decoded, or a string
 ---@return inference.failure
@@ -128,7 +124,7 @@ end
 
 ---GET, or POST of a body. Returns the exchange if its status is 200.
 ---@param path string
----@param accept string content type
+---@param accept string
 ---@param body? string|string[]
 ---@param first_timeout? number seconds
 ---@return native.http.exchange?, inference.failure?
@@ -146,7 +142,7 @@ function endpoint:send(path, accept, body, first_timeout)
   return nil, judged(http.refusal(exchange, status, self:place()))
 end
 
---- The object that a JSON text is. is_cut: the answer ended in it.
+-- is_cut: the answer ended in the text.
 local function object_of(self, bytes, is_cut)
   local value, problem
   if #bytes > LARGEST then
@@ -160,7 +156,7 @@ local function object_of(self, bytes, is_cut)
   return nil, self:failure(problem)
 end
 
----Asks for one JSON object: GET, or POST of a body.
+---GET, or POST of a body, for one JSON object.
 ---@param path string
 ---@param body? string
 ---@return table?, inference.failure?
@@ -172,10 +168,9 @@ function endpoint:ask(path, body)
   return object_of(self, bytes)
 end
 
----The models that an endpoint lists.
 ---@param path string
 ---@param member string of the answer
----@param names string[] members of an entry that may hold the model's name
+---@param names string[] the two members of an entry that may hold its name
 ---@return inference.served[]?, inference.failure?
 function endpoint:list(path, member, names)
   local answer, failure = self:ask(path)
@@ -192,7 +187,7 @@ function endpoint:list(path, member, names)
   return served
 end
 
----The body of a request, in parts, so that a long conversation is not copied.
+---A request's body in parts, so that a long conversation is not copied.
 ---@param fields table all but messages and tools
 ---@param ask inference.ask
 ---@return string[]
@@ -210,7 +205,6 @@ end
 ---@alias inference.lines fun(): string?, boolean|table? as of http.events
 ---@alias inference.texts fun(): string?, boolean|table? a JSON text and whether it was cut off; nil at the end; or nil and a failure
 
----The JSON texts of NDJSON. Blank lines are passed over.
 ---@param lines inference.lines
 ---@return inference.texts
 function wire.ndjson(lines)
@@ -222,7 +216,7 @@ function wire.ndjson(lines)
   end
 end
 
----The JSON texts of server-sent events, up to "[DONE]". The field "error" of some servers comes as { error = ... }.
+---The JSON texts up to "[DONE]". The field "error" of some servers comes as { error = ... }.
 ---@param lines inference.lines
 ---@return inference.texts
 function wire.events(lines)
@@ -236,7 +230,7 @@ function wire.events(lines)
   end
 end
 
---- A stream ended with an error, after the status 200.
+-- An error in a stream, after the status 200.
 local function broken(self, value)
   local failure = self:refusal(502, value)
   failure.status = nil
@@ -250,10 +244,9 @@ end
 ---@field prompt_tokens? integer
 ---@field completion_tokens? integer
 
----Reads a reply to its end.
 ---@param next_text inference.texts
----@param builder table of inference.reply
----@param add fun(outcome: inference.outcome, value: table, text: string) takes a decoded value, and its text
+---@param builder table of sba.model.reply
+---@param add fun(outcome: inference.outcome, value: table, text: string) value: of the text
 ---@return inference.outcome?, inference.failure?
 function endpoint:read(next_text, builder, add)
   local outcome, has_begun = {}, false

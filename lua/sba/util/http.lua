@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The runner's own HTTP requests: URLs, redirects, answers within limits, and what failed. sba.util.retry tries again.
+-- The runner's own HTTP requests: URLs, redirects, bounded answers, failures.
 
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
@@ -28,16 +28,15 @@ local host <const> = "[" * (1 - P "]") ^ 0 * "]" + (1 - P ":") ^ 0
 local host_and_port <const> = C(host) * (":" * C(digit ^ 1)) ^ -1 * P ":" ^ -1 * -1
 local PORTS <const> = { http = "80", https = "443" }
 
----Decodes percent-encoded bytes.
----@param given string
+---@param given string percent-encoded
 ---@return string
 function http.unescaped(given)
   return (given:gsub("%%(%x%x)", function(digits) return string.char(tonumber(digits, 16)) end))
 end
 
----What two URLs share if a token for one may be sent to the other; nil where it is not a URL.
+---A token for one URL may be sent to another of the same origin.
 ---@param url string
----@return string?
+---@return string? origin
 function http.origin(url)
   local parts = lpeg.match(parts_of, url)
   if not parts then return nil end
@@ -46,7 +45,7 @@ function http.origin(url)
   return ("%s://%s:%s"):format(parts.scheme, name or parts.address, port or PORTS[parts.scheme] or "")
 end
 
----A server as messages name it: its URL without user name, path and query.
+---A URL for messages: without user name, path and query.
 ---@param url string
 ---@return string
 function http.place(url)
@@ -56,10 +55,9 @@ function http.place(url)
   return parts.scheme .. "://" .. printable.line(parts.address)
 end
 
----The URL that a Location names, if it has the same origin.
 ---@param url string
 ---@param location string
----@return string?
+---@return string? url if it has the same origin
 function http.redirected(url, location)
   if location:find "[%c ]" then return nil end
   local from, to = lpeg.match(parts_of, url), lpeg.match(parts_of, location)
@@ -69,16 +67,16 @@ function http.redirected(url, location)
 end
 
 ---@class http.failure
----@field code string of native.http; "redirected", "refused" (an error status), "bad_answer"; or a finer one of the caller
----@field message string one line for people, without secrets
+---@field code string of native.http; "redirected", "refused" (an error status), "bad_answer"; or the caller's
+---@field message string one line, without secrets
 ---@field transient boolean the same request may succeed later
 ---@field status? integer
----@field retry_after? number seconds, as the server asks
+---@field retry_after? number seconds
 ---@field words? string of the server
----@field details? table the error object in the answer, or an empty one
+---@field details? table the answer's error object, or an empty one
 ---@field value? any the answer's JSON
 
--- Failures without an answer: those that a later try may not meet, and those that it would meet too.
+-- Failures without an answer.
 local transient <const> = {
   connection_refused = true, connection_failed = true, network_unreachable = true, name_not_resolved = true, proxy_failed = true,
   slow_connect = true, slow_first_byte = true, slow_answer = true, cut_off = true,
@@ -87,7 +85,7 @@ local lasting <const> = { permission_denied = true, tls_failed = true, timeout =
 
 ---@param code string
 ---@param message string may hold secrets, for curl quotes URLs
----@param more? table other fields; becomes the failure
+---@param more? table becomes the failure
 ---@return http.failure
 function http.failure(code, message, more)
   local failure = more or {}
@@ -96,7 +94,7 @@ function http.failure(code, message, more)
   return failure
 end
 
----Whether other requests to the server would most likely fail as well.
+---Whether other requests to the server would probably fail too.
 ---@param failure http.failure
 ---@return boolean
 function http.is_down(failure)
@@ -104,14 +102,13 @@ function http.is_down(failure)
   return lasting[code] or transient[code] and code ~= "cut_off" or failure.status == 401
 end
 
---- Lower-case names come first, as in other programs.
+-- Lower-case names come first, as in other programs.
 local function either(environment, name)
   local value = environment[name:lower()] or environment[name]
   return value ~= "" and value or nil
 end
 
----A client with the environment's proxies and trusted authorities.
----@param environment table<string, string>
+---@param environment table<string, string> names proxies and trusted authorities
 ---@return native.http.client?, native.failure?
 function http.client(environment)
   local client, failure = native.client {
@@ -123,7 +120,7 @@ function http.client(environment)
   return client, failure
 end
 
----A server's own words for a message: on one line, and cut.
+---A server's own words as one short line.
 ---@param words string
 ---@return string
 function http.shown(words) return printable.line(text.trim(words), LONGEST_WORDS) end
@@ -131,13 +128,12 @@ function http.shown(words) return printable.line(text.trim(words), LONGEST_WORDS
 local function no_headers() return {} end
 local propagated = no_headers
 
----Sets the headers that every request carries besides its own.
----@param headers? fun(): string[] nil: none any more
+---@param headers? fun(): string[] that every request carries too; nil: none any more
 function http.propagate(headers) propagated = headers or no_headers end
 
----Sends a request and waits for the status. Redirects that keep method and body (307, 308) are followed within the origin.
+---Waits for the status. Redirects that keep method and body (307, 308) are followed within the origin.
 ---@param client native.http.client
----@param request native.http.request is changed: its url becomes the one that answered
+---@param request native.http.request its url becomes the one that answered
 ---@param until_when? number on the monotonic clock
 ---@return native.http.exchange?
 ---@return integer|http.failure status
@@ -162,9 +158,8 @@ function http.send(client, request, until_when)
   return nil, http.failure("redirected", http.place(request.url) .. " redirects in a loop")
 end
 
----Reads a body to its end, or to the limit.
 ---@param exchange native.http.exchange
----@param limit? integer bytes; a little more may be returned
+---@param limit? integer bytes of the body; a little more may be returned
 ---@return string?, http.failure?
 function http.read(exchange, limit)
   local chunks, size = {}, 0
@@ -177,7 +172,7 @@ function http.read(exchange, limit)
   return table.concat(chunks)
 end
 
---- Adds a line of a stream to an event. Comments and unknown fields are ignored.
+-- Comments and unknown fields are ignored.
 local function add_line(event, data, line)
   local field, value = line:match("^([^:]*):? ?(.*)$")
   if field == "data" then
@@ -193,7 +188,6 @@ local function add_line(event, data, line)
   end
 end
 
----Whether an answer is a stream of events.
 ---@param exchange native.http.exchange
 ---@return boolean
 function http.is_stream(exchange)
@@ -205,10 +199,10 @@ end
 ---@field name? string
 ---@field id? string
 ---@field retry? integer milliseconds
----@field error? string in which some servers of models tell of a failure
+---@field error? string of some servers of models
 ---@field is_cut? boolean the stream ended before the event's blank line
 
----Reads server-sent events one by one.
+---Reads server-sent events.
 ---@param next_line fun(): string?, boolean|table? a line, and whether it had its end; nil at the end; or nil and a failure
 ---@return fun(): http.event?, table? nil at the end; or nil and a failure
 function http.events(next_line)
@@ -232,13 +226,12 @@ function http.events(next_line)
   end
 end
 
---- What came instead of an answer, mostly of a proxy in between.
+-- Mostly of a proxy in between.
 local function other_than_json(body)
   return not body:find "%S" and "an empty answer" or body:find "^%s*<" and "an HTML page" or nil
 end
 
----What the body of an error says, in whatever form it comes.
----@param body any decoded, or a string
+---@param body any of an error: decoded, or a string
 ---@return string words, table details the error object, or an empty one
 function http.words(body)
   if type(body) == "string" then
@@ -253,7 +246,6 @@ function http.words(body)
   return type(words) == "string" and words or json.encode(body), details
 end
 
----The failure that an error status means.
 ---@param who string the server, as messages name it
 ---@param status integer
 ---@param body any decoded, or a string
@@ -268,7 +260,7 @@ function http.refused(who, status, body, retry_after)
   })
 end
 
----The same of an answer, which is closed.
+---Closes the answer.
 ---@param exchange native.http.exchange
 ---@param status integer
 ---@param who string
@@ -283,9 +275,8 @@ function http.refusal(exchange, status, who)
   return failure
 end
 
----The failure of an answer that should be JSON.
 ---@param who string
----@param bytes string
+---@param bytes string that should be JSON
 ---@param problem? sba.json.failure
 ---@return http.failure
 function http.not_json(who, bytes, problem)

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The one way to try again what failed for a transient cause: waits grow, are jittered, follow Retry-After, and never pass the deadline.
+-- The one way to try again after transient failures: waits grow, are jittered, follow Retry-After, and never pass the deadline.
 
 local interrupt = require "native.interrupt"
 local text = require "native.text"
@@ -8,14 +8,14 @@ local utc = require "sba.util.words".utc
 local retry = {}
 
 ---@class retry.policy
----@field tries number the first one included
+---@field tries number including the first
 ---@field first number seconds of the first wait; each further one is twice as long
 ---@field longest number seconds of a wait of our own
 ---@field longest_asked number seconds that a server may ask for
----@field may_repeat? fun(failure: table): boolean which transient failures are tried again; default: all
+---@field may_repeat? fun(failure: table): boolean of transient failures; default: all
 ---@field until_when? number on the monotonic clock; default: the job's deadline
 
----@param changes? table<string, any> fields that differ from the usual
+---@param changes? table<string, any>
 ---@return retry.policy
 function retry.policy(changes)
   local policy = { tries = 8, first = 1, longest = 30, longest_asked = 300 }
@@ -26,9 +26,9 @@ end
 local LONGEST_ASKED <const> = 100 -- bytes of a Retry-After that are read
 local MONTHS <const> = "JanFebMarAprMayJunJulAugSepOctNovDec"
 
----What a Retry-After header asks for, as seconds or as a date: "Sun, 06 Nov 1994 08:49:37 GMT".
+---Reads a Retry-After header: seconds, or a date as "Sun, 06 Nov 1994 08:49:37 GMT".
 ---@param value? string
----@param now? integer milliseconds of the wall clock; default: now
+---@param now? integer milliseconds of the wall clock
 ---@return number? seconds from now, never negative
 function retry.after(value, now)
   value = text.trim(value or "")
@@ -41,10 +41,10 @@ function retry.after(value, now)
   return math.max(0, utc(year, at // 3 + 1, day, hour, minute, second) - (now or interrupt.wall()) / 1000)
 end
 
----The wait after a try. Chance is a small enough part of it that each of our own waits is longer than the one before.
+---The jitter is small enough that each of our own waits is longer than the one before.
 ---@param policy retry.policy
 ---@param number integer of the try, from 1
----@param asked? number seconds, of Retry-After
+---@param asked? number seconds of Retry-After
 ---@return number seconds
 function retry.wait(policy, number, asked)
   local own = math.min(policy.first * 2.0 ^ (number - 1) * (0.75 + math.random() / 2), policy.longest)
@@ -57,13 +57,12 @@ local function may_try_again(policy, number, failure)
     and (not policy.may_repeat or policy.may_repeat(failure))
 end
 
----Does something until it succeeds, fails for good, or was tried often enough. What fails with `transient` set is tried again; with
----`once` set once more at most; after the seconds of its `retry_after`.
+---Tries again failures with `transient`, those with `once` one more time at most, after the seconds of `retry_after`.
 ---@generic T
 ---@param policy retry.policy
 ---@param attempt fun(number: integer): T?, table?
----@param on_wait? fun(failure: table, seconds: number, number: integer) before each wait
----@return T?, table? failure with the number of tries
+---@param on_wait? fun(failure: table, seconds: number, number: integer)
+---@return T?, table? failure with `tries`
 function retry.run(policy, attempt, on_wait)
   local number = 1
   while true do
