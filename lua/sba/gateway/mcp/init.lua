@@ -19,10 +19,10 @@ local LONGEST_INSTRUCTIONS <const> = 4096 -- bytes
 ---@class mcp.options
 ---@field url string
 ---@field http native.http.client
----@field token? string goes to the URL's origin only
----@field answer_timeout? number seconds for an answer to anything but a call
+---@field token? string for the URL's origin only
+---@field answer_timeout? number seconds; not of calls
 
----@class mcp.tool as the server lists it
+---@class mcp.tool
 ---@field name string
 ---@field description? string
 ---@field inputSchema table
@@ -30,7 +30,6 @@ local LONGEST_INSTRUCTIONS <const> = 4096 -- bytes
 local server = { form = "mcp" } -- a gateway.remote
 server.__index = server
 
---- The era of a server that names its versions.
 local function by_versions(peer, list)
   if modern.speaks(list) then return "modern" end
   for _, version in ipairs(list) do
@@ -40,11 +39,9 @@ local function by_versions(peer, list)
     http.shown(json.encode(list)))
 end
 
--- JSON-RPC errors of modern servers only; what comes of servers that do not know the question.
-local of_modern <const> = { [-32020] = true, [-32021] = true }
+local of_modern <const> = { [-32020] = true, [-32021] = true } -- JSON-RPC errors of modern servers only
 local no_answer <const> = { bad_answer = true, request_lost = true, slow_first_byte = true, slow_answer = true }
 
---- The era that a refusal of server/discover shows, if any.
 local function by_refusal(peer, failure)
   local status, rpc = failure.status, failure.rpc
   if status == 401 or status == 403 or failure.code == "redirected" or rpc and of_modern[rpc.code] then return nil, failure end
@@ -54,7 +51,7 @@ local function by_refusal(peer, failure)
   return nil, failure
 end
 
---- The era, and what server/discover says. Any answer but a modern server's counts as legacy: initialize then tells.
+-- Any answer but a modern server's counts as legacy: initialize then tells.
 local function discover(peer, limits)
   local silence = interrupt.now() + SILENCE
   local result, failure = modern.request(peer, "server/discover", {}, { until_when = math.min(limits.until_when or silence, silence) })
@@ -64,7 +61,7 @@ local function discover(peer, limits)
   return era, problem or result
 end
 
--- Statuses of initialize where no MCP server is.
+-- Statuses of initialize without an MCP server.
 local foreign <const> = { [400] = true, [404] = true, [405] = true, [415] = true, [501] = true }
 
 local function open_legacy(peer, limits)
@@ -77,7 +74,7 @@ local function open_legacy(peer, limits)
   return nil, problem
 end
 
---- The era, and what the server says of itself: the result of server/discover or initialize.
+-- Returns the era, and the result of server/discover or initialize.
 local function open(peer, limits)
   local era, result = discover(peer, limits)
   if era == "modern" then return era, result end
@@ -88,7 +85,6 @@ local function open(peer, limits)
   return opened and era, opened or failure
 end
 
----Connects to a server. not_mcp: something else is there.
 ---@param options mcp.options
 ---@param limits mcp.limits
 ---@return gateway.remote?, mcp.failure?
@@ -110,7 +106,6 @@ local function request(self, method, params, limits, headers)
   return (self.era == "modern" and modern or legacy).request(self.peer, method, params, limits, headers)
 end
 
---- All pages of tools/list in one list.
 local function pages(self, limits)
   local found, seen, cursor = {}, {}, nil
   for _ = 1, MOST_PAGES do
@@ -125,7 +120,6 @@ local function pages(self, limits)
   return found
 end
 
---- Why a tool cannot be used.
 local function unusable(self, tool, seen)
   if type(tool) ~= "table" or type(tool.name) ~= "string" or tool.name == "" then return "it has no name" end
   if seen[tool.name] then return "its name is there twice" end

@@ -6,14 +6,14 @@ local interrupt = require "native.interrupt"
 local retry = require "sba.util.retry"
 local transport = require "sba.gateway.mcp.transport"
 
-local NEWEST <const> = "2025-11-25" -- is offered
+local NEWEST <const> = "2025-11-25"
 
 local legacy = {
   versions = { ["2024-11-05"] = true, ["2025-03-26"] = true, ["2025-06-18"] = true, ["2025-11-25"] = true },
 }
 
 local MOST_FAILED_RESUMES <const> = 5 -- in a row, without a new event
-local LINES_AT_A_TIME <const> = 256 -- of the standalone stream: the call is waited for meanwhile
+local LINES_AT_A_TIME <const> = 256 -- of the standalone stream, then of the call
 
 local function header_lines(peer, first)
   local lines = { first }
@@ -22,7 +22,7 @@ local function header_lines(peer, first)
   return lines
 end
 
---- Sends a message that has no answer, or nothing but the method of HTTP.
+-- Sends a message that has no answer, or only HTTP's method.
 local function tell(peer, message, options)
   if message then message.jsonrpc = "2.0" end
   local exchange <close>, status = peer:send(peer:request("a message", {}), message, header_lines(peer), options)
@@ -31,7 +31,6 @@ local function tell(peer, message, options)
   return true
 end
 
---- Answers a request of the server, while its stream stays open.
 local function answer(peer, message)
   if message.method == "ping" then return tell(peer, { id = message.id, result = {} }) end
   return tell(peer, { id = message.id, error = { code = -32601, message = "Method not found" } })
@@ -39,7 +38,7 @@ end
 
 -- The server's standalone stream: many ask there what a call needs, and wait; what they ask while it is not open is lost.
 
---- Its lines, in a coroutine that yields where there is none yet.
+-- Yields where there is no line yet.
 local function yielding(exchange)
   local count = 0
   local function line()
@@ -71,7 +70,7 @@ local function open_standalone(peer)
   return peer.standalone.thread
 end
 
---- Answers what the server asks there during a call. Returns a value to be closed.
+-- Answers the standalone stream until the returned value is closed.
 local function listen(peer)
   local thread, before = peer.standalone and peer.standalone.thread, nil
   if not peer.standalone or thread and coroutine.status(thread) == "dead" then thread = open_standalone(peer) end
@@ -85,7 +84,7 @@ end
 
 local gave_up <const> = { timeout = true, cancelled = true, slow_answer = true, slow_first_byte = true }
 
---- Cancels a request that is no longer waited for, past the job's deadline too.
+-- Works past the job's deadline too.
 local function cancel(peer, request, failure)
   if not gave_up[failure.code] or request.method == "initialize" then return end
   local params = { requestId = request.id, reason = failure.code }
@@ -97,7 +96,7 @@ local function lost(peer, request, why, ...)
     request.method, why:format(...))
 end
 
---- Reads on in a broken stream behind its last event, after the wait.
+-- Reads on in a broken stream behind its last event.
 local function reopen(peer, request, wait, on_request)
   local left = request.until_when and request.until_when - interrupt.now() or wait
   local slept, failure = interrupt.sleep(math.max(0, math.min(wait, left)))
@@ -111,7 +110,6 @@ end
 
 local resumable <const> = { cut_off = true, connection_failed = true, connection_refused = true, gateway_failed = true }
 
---- Resumes a broken stream until the result is there.
 local function resume(peer, request, failure, on_request)
   local policy, failed, result = retry.policy(), 0, nil
   while not result and (not failure or resumable[failure.code]) do
@@ -124,14 +122,14 @@ local function resume(peer, request, failure, on_request)
   return result, failure
 end
 
---- Whether the server has lost the session: mostly 404; some say it with another status.
+-- Mostly 404; some servers use another status.
 local function is_session_lost(peer, request, failure)
   if not peer.session or request.method == "initialize" then return false end
   local status = failure.status
   return status == 404 or (status == 400 or status == 401) and failure.words:lower():find("session", 1, true) ~= nil
 end
 
---- Sends a request and waits for its answer. Returns result, failure, and the session that the answer names.
+-- Returns result, failure, and the session that the answer names.
 local function ask(peer, method, params, limits)
   local request <const> = peer:request(method, limits)
   local _ <close> = method == transport.CALL and listen(peer) or nil
@@ -149,7 +147,6 @@ end
 
 local function is_session(name) return name:find("^[\x21-\x7E]+$") ~= nil end
 
----Opens a session.
 ---@param peer mcp.peer
 ---@param limits mcp.limits
 ---@return table? result of initialize, mcp.failure?
@@ -173,7 +170,7 @@ function legacy.open(peer, limits)
   return accepted and result, failed
 end
 
----Sends a request; once more in a new session if the server has lost this one.
+---Asks once more, in a new session, if the server has lost this one.
 ---@param peer mcp.peer
 ---@param method string
 ---@param params table
@@ -187,7 +184,7 @@ function legacy.request(peer, method, params, limits)
   return ask(peer, method, params, limits)
 end
 
----Ends the session. Failures are ignored.
+---Ignores failures.
 ---@param peer mcp.peer
 function legacy.close(peer)
   close_standalone(peer)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- MCP without a handshake: revision 2026-07-28. Every request describes itself, in headers too; arguments that a tool's schema marks with
--- `x-mcp-header` are sent as headers too.
+-- MCP without a handshake: revision 2026-07-28. Every request describes itself, in headers too; arguments marked with `x-mcp-header` in a
+-- tool's schema become headers too.
 
 local http = require "sba.util.http"
 local json = require "sba.util.json"
@@ -16,11 +16,11 @@ local modern = { UNSUPPORTED_VERSION = -32022, HEADER_MISMATCH = -32020 }
 
 ---@class mcp.header
 ---@field name string
----@field path string[] names of properties, from the arguments down
+---@field path string[] properties, from the arguments down
 
 local primitive <const> = { string = true, integer = true, boolean = true }
 
---- Why a mark makes its tool invalid. path: of the argument; nil where none may be marked.
+-- Why a mark makes its tool invalid. path: of the argument; nil where none may be marked.
 local function problem_of(schema, path, seen)
   local name = schema[MARK]
   if not path or #path == 0 or not primitive[schema.type] then
@@ -31,7 +31,7 @@ local function problem_of(schema, path, seen)
   end
 end
 
---- Adds the headers of a schema to those found. Returns why its tool is invalid.
+-- Adds a schema's headers to those found. Returns why its tool is invalid.
 local function visit(schema, path, found, seen)
   local problem
   if schema[MARK] ~= nil then
@@ -50,30 +50,27 @@ local function visit(schema, path, found, seen)
   return problem or nil
 end
 
----The headers that a tool's schema names, or why the tool must not be used.
 ---@param schema table inputSchema
----@return mcp.header[]?, string? reason
+---@return mcp.header[]?, string? reason why the tool must not be used
 function modern.wanted(schema)
   local found = {}
   local problem = visit(schema, {}, found, {})
   return not problem and found or nil, problem
 end
 
----A value as a header holds it.
 ---@param value string
----@return string
+---@return string header_value
 function modern.encoded(value)
   local plain = not value:find("[^\x20-\x7E]") and not value:find("^ ") and not value:find(" $")
   if plain and not (value:find("^=%?base64%?") and value:find("%?=$")) then return value end
   return "=?base64?" .. text.base64_encode(value) .. "?="
 end
 
---- A header line. That of an empty value ends with a semicolon: curl leaves out one that ends with a colon.
+-- A line of an empty value ends with a semicolon: curl leaves out one that ends with a colon.
 local function line_of(name, value)
   return value == "" and name .. ";" or name .. ": " .. modern.encoded(value)
 end
 
----The header lines of a call.
 ---@param wanted mcp.header[]
 ---@param arguments table
 ---@return string[]
@@ -90,7 +87,7 @@ function modern.lines(wanted, arguments)
   return lines
 end
 
---- Sends a request once. Closing the exchange early is what cancels it.
+-- Closing the exchange early is what cancels a request.
 local function ask(peer, method, params, limits, more)
   params._meta = {
     [KEY .. "protocolVersion"] = VERSION, [KEY .. "clientCapabilities"] = {}, [KEY .. "clientInfo"] = transport.CLIENT,
@@ -102,12 +99,11 @@ local function ask(peer, method, params, limits, more)
   return nil, failure or peer:failure("request_lost", "broke off its answer")
 end
 
----Whether a server's list of versions holds ours.
----@param list any
+---@param list any of versions
 ---@return boolean
 function modern.speaks(list) return json.is_array(list) and words.has(list, VERSION) end
 
---- Asks once more if the server refused the version although it supports it.
+-- Asks once more if the server refuses the version although it supports it.
 local function ask_again(peer, method, params, limits, headers)
   local result, failure = ask(peer, method, params, limits, headers)
   local rpc = failure and failure.rpc
@@ -117,7 +113,7 @@ local function ask_again(peer, method, params, limits, headers)
   return nil, failure
 end
 
---- What a tool's question is answered with; nil and a failure if it cannot be declined.
+-- Returns the parameters that decline a tool's questions; nil and a failure if one cannot be declined.
 local function declined(peer, result)
   local responses = type(result.inputRequests) == "table" and {} or nil
   for key, request in pairs(responses and result.inputRequests or {}) do

@@ -1,10 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Streamable HTTP: a JSON-RPC message goes out by POST; messages come back as one JSON text or as a stream of events.
---
--- Failures are those of sba.util.http, with these codes of its own: "unauthorized" (401), "tool_denied" (403 to a call), "refused"
--- (another 4xx), "redirected", "gateway_failed" (429, 5xx), "tool_refused" (a JSON-RPC error), "tool_unavailable" (501),
--- "session_lost", "bad_session" (its name fits no header), "request_lost" (it was sent, and may have run), "not_mcp",
--- "unsupported_version", "input_required" (the tool asks what nobody here can answer), "bad_answer", "slow_answer".
+-- Failures are those of sba.util.http, and: "unauthorized" (401), "tool_denied" (403 to a call), "refused" (another 4xx), "redirected",
+-- "gateway_failed" (429, 5xx), "tool_refused" (a JSON-RPC error), "tool_unavailable" (501), "session_lost", "bad_session" (fits no
+-- header), "request_lost" (may have run), "not_mcp", "unsupported_version", "input_required", "bad_answer", "slow_answer".
 
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
@@ -12,27 +10,25 @@ local json = require "sba.util.json"
 local version = require "native.bundle".version
 
 local transport = {
-  CLIENT = { name = "cynode-sba", version = version }, -- what servers are told about this program
+  CLIENT = { name = "cynode-sba", version = version },
   CALL = "tools/call",
 }
 
-local NO_LIMIT <const> = 1e8 -- seconds
-local CONNECT <const> = 10 -- seconds
-local ANSWER <const> = 20 -- seconds for an answer to anything but a call
-local STANDALONE <const> = 1 -- seconds until a standalone stream must have begun
-local LAST_CONNECT <const>, LAST_ANSWER <const> = 0.5, 0.25 -- seconds, after the deadline
+-- Seconds: ANSWER for all but calls, STANDALONE until that stream has begun, LAST_* after the deadline.
+local NO_LIMIT <const>, CONNECT <const>, ANSWER <const>, STANDALONE <const> = 1e8, 10, 20, 1
+local LAST_CONNECT <const>, LAST_ANSWER <const> = 0.5, 0.25
 
 ---@class mcp.failure: http.failure
 ---@field rpc? { code: integer?, message: string, data: any } the JSON-RPC error
 
----@class mcp.peer a server, and what is known of it
+---@class mcp.peer a server
 ---@field url string
 ---@field http native.http.client
----@field ids integer the last id that was used
----@field offered? string the session that the last answer named
----@field session? string (legacy)
----@field version? string negotiated (legacy)
----@field standalone? { exchange: native.http.exchange?, thread: thread? } its own stream; no thread: it has none (legacy)
+---@field ids integer the last one used
+---@field offered? string session that the last answer named
+---@field session? string legacy only, as the next two
+---@field version? string
+---@field standalone? { exchange: native.http.exchange?, thread: thread? } its own stream; no thread: it has none
 local peer = {}
 peer.__index = peer
 
@@ -40,18 +36,16 @@ peer.__index = peer
 ---@field until_when? number on the monotonic clock; nil: the job's deadline
 ---@field idle? number seconds of a call without progress; nil: no limit
 
----@class mcp.request
+---@class mcp.request: mcp.limits
 ---@field id integer
 ---@field method string of JSON-RPC
----@field until_when? number on the monotonic clock
----@field idle? number
----@field progressed number on the monotonic clock: when the server last reported progress
+---@field progressed number monotonic time of the last progress
 ---@field session? string that its answer names
 ---@field last_id? string of its stream's events
----@field retry? integer milliseconds from the end of the stream to the next try
+---@field retry? integer milliseconds until a broken stream is resumed
 
 ---@param options mcp.options
----@param url? string default: that of the options
+---@param url? string default: the options'
 ---@return mcp.peer
 function transport.peer(options, url)
   return setmetatable({
@@ -59,7 +53,7 @@ function transport.peer(options, url)
   }, peer)
 end
 
----A request to be sent. All but calls must be answered soon.
+---All but calls must be answered soon.
 ---@param method string
 ---@param limits mcp.limits
 ---@return mcp.request
@@ -70,20 +64,18 @@ function peer:request(method, limits)
   return { id = self.ids, method = method, until_when = until_when, idle = limits.idle, progressed = now }
 end
 
----The server, as messages name it.
 ---@return string
 function peer:place() return "the MCP gateway at " .. http.place(self.url) end
 
----A failure whose message begins with the server's place.
 ---@param code string
----@param words string as of string.format
+---@param words string a format, after the server's place
 ---@param ... any
 ---@return mcp.failure
 function peer:failure(code, words, ...)
   return http.failure(code, self:place() .. " " .. words:format(...))
 end
 
---- A message's JSON; with a file as an argument the JSON before it, the file, and the JSON after it.
+-- A message's JSON; with a file as an argument: the JSON before it, the file, the JSON after it.
 local function body_of(message)
   local arguments = message.arguments or message.params and message.params.arguments
   for name, value in pairs(arguments or {}) do
@@ -98,11 +90,10 @@ local function body_of(message)
   return json.encode(message)
 end
 
----Sends a message, or asks for a stream (message nil).
 ---@param request mcp.request whose limits apply
----@param message? table
+---@param message? table nil: asks for a stream
 ---@param headers string[]
----@param options? { method: string?, ignore_interrupt: boolean?, is_polled: boolean? } is_polled: lines are not waited for
+---@param options? { method: string?, ignore_interrupt: boolean?, is_polled: boolean? } is_polled: does not wait for lines
 ---@return native.http.exchange?, integer|mcp.failure status
 function peer:send(request, message, headers, options)
   local lines = { "Accept: " .. (message and "application/json, " or "") .. "text/event-stream" }
@@ -135,8 +126,7 @@ end
 
 local codes <const> = { [401] = "unauthorized", [429] = "gateway_failed", [501] = "tool_unavailable" }
 
----What a refusal means here, with its JSON-RPC error if there is one.
----@param failure http.failure
+---@param failure http.failure becomes this room's, of the JSON-RPC error if there is one
 ---@return mcp.failure
 function peer:refused(failure)
   local status, value = failure.status, failure.value
@@ -154,7 +144,7 @@ function peer:refused(failure)
   return failure
 end
 
----The same of an answer, which is closed.
+---Closes the answer.
 ---@param exchange native.http.exchange
 ---@param status integer
 ---@return mcp.failure
@@ -162,7 +152,7 @@ function peer:refusal(exchange, status)
   return self:refused(http.refusal(exchange, status, self:place()))
 end
 
---- The messages of a text: one, or in revision 2025-03-26 a list.
+-- One message, or in revision 2025-03-26 a list.
 local function decoded(self, bytes)
   local value, problem = json.decode(bytes)
   if json.is_object(value) then return { value } end
@@ -170,7 +160,7 @@ local function decoded(self, bytes)
   return nil, http.not_json(self:place(), bytes, problem)
 end
 
---- The messages of an answer, some at a time: nil at the end; or nil and a failure.
+-- These two return iterators over lists of messages: nil at the end; or nil and a failure.
 local function of_json(self, exchange)
   local is_read = false
   return function()
@@ -200,13 +190,12 @@ end
 
 local function is_given(id) return id ~= nil and id ~= json.null end
 
---- Whether a message is the answer to a request. An error may come without an id.
+-- An error may come without an id.
 local function is_answer(message, id)
   if json.is_object(message.error) then return message.id == id or not is_given(message.id) end
   return message.id == id and json.is_object(message.result)
 end
 
---- Takes a request or a notification of the server.
 local function take(request, message, on_request)
   local params = message.params
   if is_given(message.id) then
@@ -216,11 +205,10 @@ local function take(request, message, on_request)
   end
 end
 
----Reads an answer with status 2xx.
----@param exchange native.http.exchange
+---@param exchange native.http.exchange with status 2xx
 ---@param request mcp.request
----@param on_request? fun(message: table) gets what the server asks
----@return table? result, mcp.failure? failure nil without a result: the stream ended before it came
+---@param on_request? fun(message: table)
+---@return table? result, mcp.failure? failure nil without a result: the stream ended early
 function peer:read(exchange, request, on_request)
   local next_messages = (http.is_stream(exchange) and of_events or of_json)(self, exchange, request)
   while true do
@@ -237,7 +225,7 @@ function peer:read(exchange, request, on_request)
   end
 end
 
----Sends a request and reads its answer, as read does.
+---Sends a request and returns as read does.
 ---@param request mcp.request
 ---@param params table of JSON-RPC
 ---@param headers string[]
