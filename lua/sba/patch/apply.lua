@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Applies a diff to the files of a workspace: all of it, or none.
 --
--- Several parts for one file apply one after the other. As in git, a copy takes the content from before the diff, and a rename may go to a
--- path that another file leaves later: files can be swapped. Only a part of mode 120000 changes a link; nothing goes through one.
+-- As in git, a copy takes the content from before the diff, and a rename may go to a path that another file leaves later: files can be
+-- swapped. Only a part of mode 120000 changes a link; nothing goes through one.
 
 local diffs = require "sba.patch.diff"
 local explain = require "sba.patch.explain"
@@ -20,7 +20,7 @@ local LINK <const> = 40960 -- 0120000
 
 local function type_of(mode) return mode == LINK and "symlink" or "file" end
 
---- The permission bits of a file that gets a mode of git's, which only tells whether the file may be run.
+--- A mode of git's only tells whether the file may be run.
 local function permissions(mode, before)
   if not mode or mode == LINK then return before end
   local runs = mode & 64 ~= 0 -- 0100
@@ -39,8 +39,7 @@ local newline = lpeg.P "\n"
 local line = (1 - newline) ^ 0 * (newline + -1)
 local old_side = lpeg.Cs((-lpeg.P(-1) * (newline + (lpeg.S " -" / "") * line + (lpeg.S "+\\" * line) / "")) ^ 0)
 
---- Says why a hunk cannot be applied.
-local function refuse(patch, file, bytes, problem)
+local function refuse_hunk(patch, file, bytes, problem)
   if not problem.hunk then error(problem, 0) end
   local at_line = patch.diff:match("^[^\r\n]*", problem.header)
   local hunk = ("hunk %d of %d %s"):format(problem.hunk, file.hunks, printable.quoted(at_line, LONGEST_HEADER))
@@ -58,8 +57,8 @@ local function refuse(patch, file, bytes, problem)
   raise(problem.code, "%s does not fit: %s", hunk, why)
 end
 
---- One hunk that only adds, at line 0, means that the file is new or empty. Git writes the same for lines inserted at the top without
---- context (-U0), but then its header names the content that was there.
+--- One hunk that only adds, at line 0, means that the file is new or empty. Git writes the same for lines inserted at the top with -U0,
+--- but then its header names the content that was there.
 local function check_absence(patch, file, bytes)
   if not file.is_new or bytes == "" then return end
   if patch.hunks:apply(file.first, 1, "") == bytes then
@@ -69,21 +68,18 @@ local function check_absence(patch, file, bytes)
   end
 end
 
---- What a part of the diff makes of an entry.
----@return sba.overlay.entry, native.edit.report
 local function changed(patch, file, before)
   local bytes, report = before.bytes, { hunks = 0, added = 0, removed = 0, offset = 0, fuzz = 0, tolerated = {} }
   if file.hunks > 0 then
     check_absence(patch, file, bytes)
     bytes, report = patch.hunks:apply(file.first, file.hunks, bytes)
-    if not bytes then refuse(patch, file, before.bytes, report) end
+    if not bytes then refuse_hunk(patch, file, before.bytes, report) end
   end
   if before.type == "symlink" and file.action ~= "deleted" then check_target(patch.overlay.directory, file.new, bytes) end
   return { type = before.type, bytes = bytes, mode = permissions(file.new_mode, before.mode) }, report
 end
 
---- The entry, which must be of the type that the diff means.
-local function of_type(file, entry)
+local function check_type(file, entry)
   if not file.old_mode and not file.new_mode and file.hunks == 0 then return entry end
   local old = type_of(file.old_mode or file.action ~= "created" and file.new_mode)
   if file.new_mode and file.old_mode and type_of(file.new_mode) ~= old then
@@ -95,9 +91,9 @@ local function of_type(file, entry)
   return entry
 end
 
---- Changes an entry and puts it at the new path. put: overlay.put or overlay.create.
+-- put: overlay.put or overlay.create
 local function change_into(patch, file, put, before)
-  local entry, report = changed(patch, file, of_type(file, before))
+  local entry, report = changed(patch, file, check_type(file, before))
   put(patch.overlay, file.new, entry)
   return report
 end
@@ -116,7 +112,7 @@ function actions.created(patch, file)
 end
 
 function actions.deleted(patch, file)
-  local entry, report = changed(patch, file, of_type(file, patch.overlay:get(file.new)))
+  local entry, report = changed(patch, file, check_type(file, patch.overlay:get(file.new)))
   if file.is_begin then
     report.removed = text.count_lines(entry.bytes)
   elseif entry.bytes ~= "" then
@@ -167,7 +163,7 @@ local function locate(patch, file)
   if file.new ~= file.old then files:use(file.new) end
 end
 
---- Calls a function for a part of the diff. Its failure becomes one line that begins with the file.
+--- A failure becomes one line that begins with the file.
 local function about(file, run, patch)
   local report, problem = caught(run, patch, file)
   if not problem then return report end
@@ -177,7 +173,6 @@ local function about(file, run, patch)
   error({ code = problem.code, message = printable.line(message) }, 0)
 end
 
---- What the result says of a part.
 local function entry_of(file, report)
   for name in pairs(file.tolerated) do report.tolerated[name] = true end
   report.path, report.old_path, report.action = file.new, file.action == "renamed" and file.old or nil, file.action
@@ -185,7 +180,6 @@ local function entry_of(file, report)
   return report
 end
 
---- Applies a diff as it is written, all of it or nothing.
 local function apply_diff(directory, diff, arguments, commit)
   local files <close> = overlay.new(directory, not arguments.dry_run)
   local patch, entries = check(diffs.parse(diff)), {}
@@ -198,9 +192,9 @@ end
 
 ---@param directory native.root
 ---@param arguments { diff: string, strip?: integer, dry_run?: boolean }
----@param commit? fun(change: sba.transaction): true?, native.failure? as overlay:commit takes it
----@return table[]? entries one for each part of the diff: path, old_path, action, recounted and the fields of native.edit.report
----@return native.failure|table<string, true> tolerated of the whole diff; or the failure
+---@param commit? fun(change: sba.transaction): true?, native.failure? as of overlay:commit
+---@return table[]? entries of each part: path, old_path, action, recounted and the fields of native.edit.report
+---@return native.failure|table<string, true> tolerated in the whole diff; or the failure
 return function(directory, arguments, commit)
   local entries, more = caught(apply_diff, directory, arguments.diff, arguments, commit)
   if entries or more.code ~= "invalid_patch" and more.code ~= "patch_mismatch" then return entries, more end

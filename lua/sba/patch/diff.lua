@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Reads unified diffs, git's extensions included, and the form of "*** Begin Patch" that models are taught. Lines of hunks are read by
--- native.edit; what is between is read here, by patterns that pass over each line once. Code fences and words around the diff, and hunks
--- without line numbers are taken too: `tolerated` says so.
+-- Reads unified diffs, git's extensions included, and the form of "*** Begin Patch" that models are taught. native.edit reads the lines of
+-- hunks, this module what is between, by patterns that pass over each line once.
 
 local edit = require "native.edit"
 local fail = require "sba.util.fail"
@@ -46,7 +45,7 @@ local special = P "diff --git " + bare_git + names + begin + "```" + "From " + "
 local boring = ((blank + #separator * line) - special) ^ 0 * Cp()
 local words = (line - special - separator - blank) ^ 1 * Cp()
 
--- The lines of a hunk by their look; blank lines at its end are left out. In the form of "*** Begin Patch" nothing else can look so.
+-- The lines of a hunk by their look, without blank lines at its end. In "*** Begin Patch" nothing else can look so.
 local by_look = (blank ^ 0 * (marked + "\\ ") * rest) ^ 0 * Cp()
 local begin_look = (blank ^ 0 * (S " +-" + "\\ ") * rest) ^ 0 * Cp()
 local goes_on = blank ^ 0 * marked
@@ -65,24 +64,24 @@ local numbered = "@@ -" * range * " +" * range * " @@" * rest * Cp()
 local bare = (P "@@" * (#line_end + " ") * rest - "@@ " * S "+-" * R "09") ^ 1 * Cp()
 
 ---@class sba.patch.file a part of a diff
----@field old_path? string unquoted, nothing stripped; nil: /dev/null, or only from and to are said
+---@field old_path? string unquoted, not stripped; nil: /dev/null, or only from and to are said
 ---@field new_path? string
----@field from? string of a rename or copy, without a prefix; then to is there too
+---@field from? string of a rename or copy, without a prefix
 ---@field to? string
 ---@field old? string path in the workspace, set by apply
 ---@field new? string the same; only what is renamed or copied has two
 ---@field action "created"|"modified"|"deleted"|"renamed"|"copied"|"mode_changed"
----@field is_plain? boolean it has no lines of git's but "---" and "+++"
----@field is_begin? boolean it is of "*** Begin Patch"
+---@field is_plain? boolean only "---" and "+++" stand before its hunks
+---@field is_begin? boolean of "*** Begin Patch"
 ---@field prefix? boolean whether both names of its "diff --git" line begin with a directory that belongs to no name; nil: not said
 ---@field is_new? boolean its one hunk says that the file is new or empty
----@field not_empty? boolean its "index" line says that the old content is not
+---@field not_empty? boolean the old content, by the "index" line
 ---@field old_mode? integer as git writes it: 0100644 (octal), 0120000 a link
 ---@field new_mode? integer
 ---@field first integer number of its first hunk in the diff
 ---@field hunks integer
----@field removes? boolean some hunk has old lines
----@field adds? boolean some hunk has new lines
+---@field removes? boolean some hunk does
+---@field adds? boolean the same
 ---@field recounted? integer hunks whose @@ line had wrong counts
 ---@field tolerated table<string, true> as far as the diff alone shows it
 
@@ -98,14 +97,13 @@ local function is_at(reader, pattern) return lpeg.match(pattern, reader.diff, re
 
 local function starts(reader, with) return reader.diff:sub(reader.at, reader.at + #with - 1) == with end
 
---- Moves to where a pattern leads. False: it does not match.
 local function reach(reader, pattern)
   local at = is_at(reader, pattern)
   reader.at = at or reader.at
   return at ~= nil
 end
 
---- Moves past the next line. Returns it without its end.
+--- The next line without its end.
 local function take(reader)
   local at, stop = reader.at, reader.diff:find("\n", reader.at, true) or #reader.diff + 1
   reader.at = stop + 1
@@ -119,7 +117,7 @@ local function new_file(reader, fields)
   return fields
 end
 
---- Notes the hunks that hunks:read has read. False: there are none.
+--- Takes what hunks:read returned. False: there are no hunks.
 local function note_hunks(reader, file, after, count, _, removes, adds, is_new)
   if not after and count then error(count, 0) end
   if not after or count == 0 then return false end
@@ -153,7 +151,7 @@ local function read_hunk(reader, file)
   if not note_hunks(reader, file, after, count, last, removes, adds, is_new) then read_by_look(reader, file) end
 end
 
---- Passes the blank lines and words below the last hunk of a file. Lines that may be a part of a hunk are refused: a change would be lost.
+--- Passes blank lines and words below a file's last hunk. Lines that may be a part of a hunk are refused: a change would be lost.
 local function pass_tail(reader)
   local after = is_at(reader, tail)
   if is_at(reader, blank_lines) < after then reader.tolerated.prose = true end
@@ -179,7 +177,6 @@ local function read_hunks(reader, file)
   pass_tail(reader)
 end
 
---- Reads a file: the lines before its hunks (of a plain diff: two), and the hunks.
 local function read_file(reader, fields)
   local file, seen = new_file(reader, fields), {}
   repeat
@@ -197,7 +194,7 @@ local function read_file(reader, fields)
   return file
 end
 
---- The name between an offset and the end of the next line. Moves past it.
+--- The name from an offset to the end of the next line.
 local function take_name(reader, from)
   local at = reader.at
   local name = header.name(text.trim(take(reader):sub(from - at + 1)))
@@ -315,8 +312,8 @@ end
 local add_blank = P "" / " " * line
 local all, some = with_blanks(add_blank), with_blanks(" " * rest + add_blank)
 
----The diff with a blank before each context line: a model that leaves out one leaves out all, and what looks like one is indentation.
----Second, the diff with a blank before each context line that has none. Neither, if each line of each hunk has its mark.
+---The diff with a blank before each context line (a model that leaves out one leaves out all: what looks like one is indentation), and
+---with a blank before each that has none. Neither, if each line of each hunk has its mark.
 ---@param bytes string
 ---@return string[]
 function diff.with_blanks(bytes)

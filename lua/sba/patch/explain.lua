@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What is said of an edit: what was overlooked in it, or why its lines do not stand in the file. The lines that resemble them most are
--- found by votes: each word that both have is one for the line where they would begin.
+-- What was overlooked in an edit, or why its lines do not stand in the file. The lines that resemble them most are found by votes: each
+-- word that both have is one for the line where they would begin.
 
 local lines = require "sba.util.excerpt".lines
 local printable = require "sba.util.printable"
@@ -41,7 +41,6 @@ local function words_of(old)
   return words, total
 end
 
---- The line where the text would begin with most of its words in place.
 local function best_start(bytes, old)
   local words, total = words_of(old)
   local votes, voted, number, best = {}, {}, 0, nil
@@ -68,8 +67,8 @@ end
 ---@param bytes string the file
 ---@param wanted_text string
 ---@param name string of the text, for people
----@param hint? integer the line where it should begin: looked at where no line resembles it
----@return string? what how the first line that differs does so; nil: none does, or nothing resembles the text
+---@param hint? integer line to compare with where none resembles the text
+---@return string? what the first line that differs, as words; nil: none does, or nothing resembles the text
 ---@return string? numbered the lines of the file; nil: nothing resembles the text
 function explain.difference(bytes, wanted_text, name, hint)
   bytes = bytes:sub(1, MOST_BYTES)

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Reads what a diff says of a file before its hunks (names, dates, modes, git's lines), and finds the file of the workspace that it means.
+-- Reads what a diff says of a file before its hunks, and finds the file of the workspace that it means.
 
 local lpeg = require "lpeg"
 local raise = require "sba.util.fail".raise
@@ -22,7 +22,6 @@ local quoted = P '"' * Cs((escape + (1 - S '"\\')) ^ 1) * '"' * Cp()
 
 local function usable(name) return name and name ~= "" and #name <= LONGEST and not name:find("\0", 1, true) and name or nil end
 
----A name that is quoted, or all of the text.
 ---@param written string
 ---@return string? name nil: it cannot be one
 function header.name(written)
@@ -34,7 +33,7 @@ end
 local DATE <const> = "()[ \t]+(%d%d%d%d%-%d%d%-%d%d) %d%d:%d%d:(%d%d)%.?%d* ?[+-]?%d?%d?:?%d?%d?$"
 local epoch <const> = { ["1970-01-01"] = true, ["1969-12-31"] = true } -- in any zone
 
---- The name after "--- " or "+++ ", which ends at a date or a tab; and whether the date is that of a file that is not there: the epoch.
+--- The name after "--- " or "+++ ", which ends at a date or a tab; and whether the date is the epoch, as of a file that is not there.
 local function dated(written)
   if written:sub(1, 1) == '"' then return usable((lpeg.match(quoted, written))), false end
   local tail = math.max(1, #written - LONGEST_DATE)
@@ -72,7 +71,7 @@ local function both_names(file, written)
   if old ~= NULL and new ~= NULL and same_below(old, new) then file.prefix = old ~= new end
 end
 
---- Reads "--- a/x" or "+++ b/x". Below "diff --git" it must be the name that stands there.
+--- Below "diff --git" it must be the name that stands there.
 local function name_of_side(side, plain_side, absent)
   return function(file, written)
     local name, is_epoch = dated(written)
@@ -141,7 +140,7 @@ function header.read(file, line)
   return lines_of_git[beginning](file, line:sub(#beginning + 1))
 end
 
----Makes one sense of all lines of a header.
+---Checks that all lines of a header make one sense.
 ---@param file sba.patch.file
 ---@return string? mistake
 function header.settle(file)
@@ -179,12 +178,11 @@ end
 
 local function first_directory(name) return name:match("^([^/]*)/") end
 
---- Whether the names differ in the first directory only.
 local function is_prefixed_pair(old, new)
   return old and new and first_directory(old) ~= first_directory(new) and strip(old, 1) and strip(old, 1) == strip(new, 1)
 end
 
----The first directories that do not belong to the names in a diff: a, b, and those that its pairs of names show.
+---First directories that belong to no name: a, b, and those that pairs of names show.
 ---@param files sba.patch.file[]
 ---@return table<string, true>
 function header.prefixes(files)
@@ -222,8 +220,8 @@ local function stripped(name, count)
 end
 
 ---@param file sba.patch.file
----@param count? integer as the step's argument says; nil: found out
----@param prefixes table<string, true> of this diff
+---@param count? integer the step's argument
+---@param prefixes table<string, true>
 ---@param exists fun(path: string): boolean
 ---@return string old, string new the same where the diff names one file
 function header.resolve(file, count, prefixes, exists)

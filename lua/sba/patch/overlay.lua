@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The files of a workspace as they will be after the changes made so far, until all changes are committed at once. Raises failures.
+-- The files of a workspace as they will be once the changes made so far are committed. Raises failures.
 
 local fail = require "sba.util.fail"
 local transaction = require "sba.patch.transaction"
@@ -99,7 +99,7 @@ function overlay:exists(path)
 end
 
 ---@param path string
----@return boolean whether something is there now or was before the changes
+---@return boolean something is there now or was before the changes
 function overlay:known(path)
   return self.current[path] ~= nil or self.transaction:look(path) ~= false
 end

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Changes several files of a directory: all of them or none.
 --
--- What is staged waits in temporary files beside its place. A commit sets aside what is there, and moves the new files into place; if any
--- part fails, everything is put back. The plan says before what is under which name: by it the change can be undone after a crash. Names
--- decide: what others wrote to the files in between is lost. A link at the end of a path is not followed. A path is changed once.
+-- New files wait beside their places. A commit sets aside what is there, and moves them into place; if any part fails, everything is put
+-- back. The plan says before what is under which name, so that the change can be undone after a crash. Names decide: what others wrote
+-- in between is lost. A link at the end of a path is not followed. A path is changed once.
 
 local fail = require "sba.util.fail"
 local interrupt = require "native.interrupt"
@@ -34,9 +34,9 @@ function transaction.new(root) return setmetatable({ root = root, changes = {}, 
 
 local absent <const> = { not_found = true, not_a_directory = true }
 
----What is at a path before the change. The file system is asked once. Raises failures.
+---What root:stat finds at a path before the change; it is asked once. Raises failures.
 ---@param path string
----@return table|false there as root:stat gives it
+---@return table|false
 function transaction:look(path)
   if self.seen[path] == nil then
     local stat, failure = self.root:stat(path)
@@ -56,14 +56,13 @@ local function add_staged(self, path, staged, failure)
   return add(self, { kind = "put", path = path, other = staged, kept = #(staged:match "^.*/" or "") })
 end
 
----Stages a regular file: the disk may be found full here.
 ---@param path string as root:relative gives it, here and below
 ---@param content string
 ---@param mode? integer permission bits; default: 0644 less the umask
 ---@return true|nil, native.failure?
 function transaction:write(path, content, mode) return add_staged(self, path, self.root:stage(path, content, mode)) end
 
----Stages a symbolic link. A target that would leave the workspace is path_escape.
+---Errors: path_escape, where the target is outside.
 ---@param path string
 ---@param target string
 ---@return true|nil, native.failure?
@@ -74,13 +73,12 @@ function transaction:symlink(path, target) return add_staged(self, path, self.ro
 ---@return true
 function transaction:remove(path) return add(self, { kind = "remove", path = path }) end
 
----Stages new permission bits of a regular file.
 ---@param path string
----@param mode integer
+---@param mode integer permission bits of a regular file
 ---@return true
 function transaction:chmod(path, mode) return add(self, { kind = "mode", path = path, mode = mode }) end
 
---- A file replaces a directory, with the directories that the removals below it leave empty.
+--- A file replaces a directory and those that the removals below it leave empty.
 local function plan_directories(self, top)
   local going = { [top] = true }
   for _, change in ipairs(self.changes) do
@@ -112,7 +110,7 @@ local function plan_change(self, change, puts)
   if change.kind == "mode" then change.old_mode = there.mode else change.aside = aside_of(puts, change.path) end
 end
 
-local order <const> = { remove = 1, directory = 2, put = 3, mode = 4 } -- in which changes are made
+local order <const> = { remove = 1, directory = 2, put = 3, mode = 4 }
 
 local function is_before(a, b)
   if a.kind ~= b.kind then return order[a.kind] < order[b.kind] end
@@ -183,7 +181,7 @@ end
 
 function undo.mode(root, change) return root:chmod(change.path, change.old_mode) end
 
---- Undoes changes, or the part of them that was made. Returns what could not be put back, as words.
+--- Undoes changes as far as they were made. Returns what could not be put back, as words.
 local function undo_all(root, changes)
   local lost = {}
   for i = #changes, 1, -1 do
@@ -195,7 +193,6 @@ local function undo_all(root, changes)
   return #lost > 0 and "could not be put back: " .. table.concat(lost, "; ") or nil
 end
 
---- Removes what was set aside by a commit, and the directories that are empty now.
 local function clear_up(root, changes)
   for _, change in ipairs(changes) do
     if change.aside then root:remove(change.aside, "file") end
@@ -204,8 +201,7 @@ local function clear_up(root, changes)
   end
 end
 
---- Makes a call that neither the deadline nor a signal interrupts.
-local function whole(call, root, changes)
+local function uninterrupted(call, root, changes)
   local held = interrupt.hold(true)
   local ok, result, failure = pcall(call, root, changes)
   interrupt.hold(held)
@@ -226,18 +222,18 @@ local function make_or_undo(root, changes)
   return nil, failure
 end
 
----Makes everything staged real or, when any part fails, nothing. What was there before stays set aside until close.
+---All or nothing. What was there before stays set aside until close.
 ---@return true|nil, native.failure?
 function transaction:commit()
   local done, failure = nil, interrupt.reason()
   if not failure then done, failure = self:plan() end
-  if done then done, failure = whole(make_or_undo, self.root, self.changes) end
+  if done then done, failure = uninterrupted(make_or_undo, self.root, self.changes) end
   if done then self.state = "done" else self:close() end
   return done, failure
 end
 
 local function undo_whole(root, changes, what)
-  local lost = whole(undo_all, root, changes)
+  local lost = uninterrupted(undo_all, root, changes)
   if lost then return nil, { code = "incomplete", message = ("%s could not be undone completely; %s"):format(what, lost) } end
   return true
 end
@@ -263,11 +259,11 @@ end
 
 transaction.__close, transaction.__gc = transaction.close, transaction.close
 
----Undoes the changes of a run that was killed or, where it had made all of them, removes what it had set aside. Can be done again.
+---Undoes the changes of a run that was killed or, where it made all, removes what it set aside. Can be done again. Errors: incomplete.
 ---@param root native.root
 ---@param changes sba.change[]
 ---@param made boolean
----@return true|nil, native.failure? failure incomplete
+---@return true|nil, native.failure?
 function transaction.recover(root, changes, made)
   if not made then return undo_whole(root, changes, "a change that was cut off") end
   clear_up(root, changes)

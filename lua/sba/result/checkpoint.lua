@@ -7,7 +7,7 @@ local checkpoint = {}
 checkpoint.__index = checkpoint
 
 local INTERVAL <const> = 0.2 -- seconds from one write to the next
-local COST_FACTOR <const> = 19 -- a write that took t seconds is not repeated within 19 t: a large result takes a twentieth of the time
+local COST_FACTOR <const> = 19 -- the pause after a write, by its duration: writing takes a twentieth of the time
 
 ---@class checkpoint
 ---@field dirty boolean something changed since the last write
@@ -31,17 +31,16 @@ end
 
 function checkpoint:changed() self.dirty = true end
 
----Writes a change when its time has come. To be called now and then.
+---Writes a change when its time has come.
 function checkpoint:tick()
   if self.dirty and interrupt.now() >= self.not_before then self:write() end
 end
 
----Writes a change without waiting for 200 ms to pass: what begins now may take long without a tick.
+---Does not wait for INTERVAL: what begins now may take long without a tick.
 function checkpoint:hurry()
   if self.dirty and interrupt.now() >= self.affordable then self:write() end
 end
 
----Writes a change now.
 function checkpoint:flush()
   if self.dirty then self:write() end
 end

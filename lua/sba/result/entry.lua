@@ -18,14 +18,14 @@ local LONG <const> = 256 * 1024 -- bytes of a text that is encoded apart
 local entry_schema = result_schema.properties.steps.items
 local schemas = setmetatable({}, { __mode = "k" })
 
---- The entry's schema with a step type's result in it, so that every key has its order.
+--- With the step type's result in it, so that every key has its order.
 local function schema_of(module)
   if not module then return entry_schema end
   if not schemas[module] then schemas[module] = schema_check.with(entry_schema, { result = module.result }) end
   return schemas[module]
 end
 
---- What a step says comes from outside. Secrets are redacted before the text is shortened: a part of one would not be found.
+--- Secrets are redacted before the text is shortened: a part of one would not be found.
 local function fill(entry, module, limit, result, words, is_cut)
   if not (module and module.redacts) then
     result, words = secret.clean(result, module and module.result), words and secret.redact(words)
@@ -45,11 +45,11 @@ end
 ---@param ok boolean
 ---@param result any
 ---@param more any the text, or the failure
----@param is_cut? boolean something is missing from the text
+---@param is_cut? boolean the text is not whole
 ---@return table entry, failure? failure the job's
 function entries.make(module, limit, ok, result, more, is_cut)
   if ok and result ~= nil then
-    -- With room for what comes later: a table that grows member by member is made anew four times.
+    -- With room for what comes later: one that grows member by member is made anew four times.
     local entry = {
       index = nil, id = nil, type = nil, status = "success", started_at = nil, duration_ms = nil, exit_code = nil, output = nil,
       output_truncated = nil, result = nil,
@@ -69,16 +69,15 @@ function entries.make(module, limit, ok, result, more, is_cut)
   return entry, failure
 end
 
----The bytes that the plain text of a step may have.
 ---@param step { arguments: table }
 ---@param context { max_output_bytes: integer }
----@return integer
+---@return integer most bytes of the plain text
 function entries.limit(step, context)
   local arguments = step.arguments
   return math.min(context.max_output_bytes, arguments.max_output_bytes or arguments.max_bytes or math.maxinteger)
 end
 
----The entry as JSON; in parts, if there are long texts in its result. In their place it first holds bytes that no JSON holds.
+---The entry as JSON, in parts if its result has long texts. Meanwhile bytes that no JSON holds stand for them.
 ---@param entry table
 ---@param module? table of the step's type
 ---@return string|(string|native.file.text)[]
@@ -105,7 +104,7 @@ function entries.encode(entry, module)
 end
 
 ---@param parts string|(string|native.file.text)[] as entries.encode gives them
----@return string entry the same as one text; of long texts in files, what is shown
+---@return string entry with what is shown of long texts in files
 function entries.joined(parts)
   if type(parts) == "string" then return parts end
   local list = {}

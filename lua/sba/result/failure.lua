@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- From what a step or Lua itself said to the job's failure, and to the exit status.
+-- From what a step or Lua said to the job's failure and the exit status.
 
 local interrupt = require "native.interrupt"
 local redact = require "native.secret".redact
@@ -21,7 +21,6 @@ local exits <const> = {
 
 local NO_MEMORY <const> = "not enough memory" -- as our bindings say it; where Lua itself gets none, the program begins anew (ending.lua)
 
----The job's failure for a step's.
 ---@param code string
 ---@param message string
 ---@return failure
@@ -29,7 +28,7 @@ function failures.of_step(code, message)
   return { code = kept[code] and code or "step_failed", message = message }
 end
 
----Message handler for xpcall: a failure that was raised (an interrupt) passes through, anything else is a bug of ours.
+---Message handler for xpcall: a failure that was raised passes through, anything else is a bug of ours.
 ---@param problem any
 ---@return failure
 function failures.traced(problem)
@@ -51,7 +50,7 @@ function failures.caught(problem, in_step)
   return problem
 end
 
----@return integer? status 128 and the signal's number; nil where no signal came
+---@return integer? status nil: no signal came
 function exit.signalled()
   local name = interrupt.signal()
   return name and (name == "SIGINT" and 130 or 143)

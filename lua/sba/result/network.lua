@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Whether a command failed because it could not reach the network outside: a name that does not resolve, a network that cannot be
--- reached, a proxy that refuses. The runner sees only how the command ended and what it printed, so this is a guess from a few phrases:
--- those of libc, curl and proxies, which most tools pass on. A phrase counts in the last lines of stderr (of stdout where the command
--- sends stderr there), unless the line names a loopback host, or a test report follows.
+-- Whether a command failed because it could not reach the network outside: a guess from how it ended and from phrases of libc, curl and
+-- proxies, which most tools pass on. A phrase counts in the last lines of stderr (of stdout where the command sends stderr there), unless
+-- the line names a loopback host, or a test report follows.
 
 local lines_of = require "sba.util.excerpt".lines
 local printable = require "sba.util.printable"
@@ -44,7 +43,6 @@ local before_host <const> = {
   "connect to host ", "Failed to connect to ", "Can't connect to ", "host='",
 }
 
---- The first host that a text names.
 local function host_in(words)
   for _, before in ipairs(before_host) do
     local _, last = words:find(before, 1, true)
@@ -74,7 +72,7 @@ local function holds_report(words)
   return false
 end
 
---- The last line with a phrase, and the host that it names. One without a host or a proxy says less than one before it.
+--- The last line with a phrase; one without a host or a proxy says less than one before it.
 local function find(stream, has_proxy)
   local tail, found = stream:sub(-LOOKED_AT), nil
   for after, line in lines_of(tail) do
@@ -102,7 +100,6 @@ local function was_given_proxy(arguments, environment)
   return false
 end
 
---- The program that a command ran last, by its name.
 local function last_program(words)
   local program
   for part in words:gmatch "[^;&|\n]+" do
@@ -126,7 +123,7 @@ local function find_silent(result, words, has_proxy)
   end
 end
 
---- Whether a URL, of the line or else of the command, is read by a proxy: an https:// one is not.
+--- Whether a proxy reads the URL of the line or else of the command: an https:// one it does not.
 local function is_plain(line, words)
   local text_with_url = line:find("://", 1, true) and line or words
   return text_with_url:find("http://", 1, true) ~= nil and not text_with_url:find("https://", 1, true)
@@ -136,8 +133,7 @@ end
 ---@param result table of run_command
 ---@param arguments table of its step
 ---@param environment string[] "NAME=value"
----@return { host?: string, line: string, policy: boolean }? wanted nil if it failed for another reason, or nobody can tell; line: the
----tool's own words; policy: a proxy forbade it
+---@return { host?: string, line: string, policy: boolean }? wanted line: the tool's words; policy: a proxy forbade it
 function network.wanted(result, arguments, environment)
   if not result.exit_code or result.exit_code == 0 or holds_report(result.stdout:sub(-LOOKED_AT)) then return nil end
   local words, has_proxy = words_of(arguments), was_given_proxy(arguments, environment)

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What has come of a job so far, and its result as parts of a text. The entries of its steps are in the journal; the record knows where.
+-- What has come of a job so far, and its result as parts of a text: the entries of steps are spans of the journal.
 
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
@@ -17,13 +17,13 @@ local INTERRUPTED <const> = "the runner was ended before the job was over; the r
 ---@field message string
 
 ---@class record
----@field steps (string|integer)[] the entries as parts of a text: of each the offset and size of its span in the journal, or its JSON
+---@field steps (string|integer)[] of each entry the offset and size of its span in the journal, or its JSON
 ---@field count integer entries
 ---@field from? native.file.log the journal
 ---@field succeeded integer steps, without checks
 ---@field outcomes table<string, integer> steps by status, with checks
 ---@field artifacts table[]
----@field running? fun(): table? the step that runs, for the result of a job that is not over
+---@field running? fun(): table? the step that runs
 ---@field todo? { summary: fun(self): table }
 
 ---@param job_id string
@@ -37,23 +37,20 @@ function record.new(job_id, task_id)
   }, record)
 end
 
----Sets when the job's time began to count.
----@param at number as interrupt.now
+---@param at number when the job's time began, as interrupt.now
 function record:start(at)
   self.began, self.started_wall = at, interrupt.wall() - math.floor((interrupt.now() - at) * 1000 + 0.5)
 end
 
----The run continues a job that another run began.
----@param started_wall integer as interrupt.wall
+---@param started_wall integer when another run began the job, as interrupt.wall
 function record:continue(started_wall)
   self.started_wall, self.continued = started_wall, true
 end
 
----Adds a step's entry.
 ---@param part integer|string the offset of its span in the journal, or its JSON
 ---@param size? integer of the span
 ---@param status string
----@param check? integer the criterion that it checks: then it is none of the job's own
+---@param check? integer the criterion that it checks
 function record:add_step(part, size, status, check)
   local steps = self.steps
   if self.count > 0 then steps[#steps + 1] = "," end
@@ -73,7 +70,6 @@ function record:expect(criteria)
   end
 end
 
----Adds what a request to a model used.
 ---@param model string
 ---@param used { prompt_tokens?: integer, completion_tokens?: integer, duration_ms?: integer }
 function record:count_request(model, used)
@@ -101,11 +97,11 @@ local function replace(self, most, change)
   self.steps = steps
 end
 
----Keeps the entries in memory: the journal is lost.
+---For a journal that is lost.
 function record:load() replace(self, 0, function(entry) return entry end) end
 
----Leaves what a step gave out of entries over so many bytes, and says so there. For a disk that is full.
----@param most integer
+---Leaves outputs out of large entries: the disk is full.
+---@param most integer bytes of an entry
 function record:shorten(most)
   replace(self, most, function(text)
     local entry = json.decode_own(text)
@@ -122,18 +118,18 @@ local function status_of(failure)
   return failure.code == "timeout" and "timeout" or "failure"
 end
 
---- now: as interrupt.wall. The monotonic clock counts nothing of an earlier run.
+--- The monotonic clock counts nothing of an earlier run.
 local function duration_ms(self, now)
   if self.continued then return math.max(0, now - self.started_wall) end
   return math.floor((interrupt.now() - self.began) * 1000 + 0.5)
 end
 
---- A failure's message as one line that a terminal shows as it is: it may quote a server's names.
+--- One line for terminals: it may quote a server's names.
 local function line_of(failure)
   return failure and printable.replace((failure.message:gsub("[\r\n\t]+", " ")), "%s") or json.null
 end
 
----Every field of the result but `steps`, as of now.
+---All of the result but `steps`.
 ---@param failure? failure
 ---@return table
 function record:fields(failure)
@@ -150,8 +146,7 @@ function record:fields(failure)
   }
 end
 
----The result.
----@param fields table as record:fields gives
+---@param fields table of record:fields
 ---@return native.file.parts
 function record:parts(fields)
   local head, tail = {}, {}
@@ -166,7 +161,7 @@ function record:parts(fields)
   return parts
 end
 
----The result of a job that is not over: it stays if the runner is killed.
+---The result that stays if the runner is killed.
 ---@return native.file.parts
 function record:interim()
   local message, running = INTERRUPTED, self.running and self.running()

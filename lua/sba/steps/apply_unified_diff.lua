@@ -22,7 +22,7 @@ local function line_of(entry, words)
   return printable.line(notes[1] and ("%s (%s)"):format(line, table.concat(notes, ", ")) or line)
 end
 
---- Puts the names of what was overlooked into the result, or an entry of it. Returns them as words.
+--- The result's, or an entry's, as a list of names. Returns them as words.
 local function name_tolerated(result)
   local names, words = explain.names(result.tolerated)
   result.tolerated = names and json.array(names)

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The step ask_model: one question to a model of the job, its answer kept, and saved where that is wanted.
+-- The step ask_model: one question to a model of the job.
 
 local json = require "sba.util.json"
 local object = require "sba.util.schema_check".object
@@ -17,7 +17,7 @@ local function unusable(reply, why)
   return nil, { code = "step_failed", message = "the model's answer " .. why, result = result_of(reply), text = reply.content }
 end
 
---- The answer as a value that fits the schema, if there is one; or why it cannot be used, and whether another one may do.
+--- The answer as the schema has it, if there is one; or why it cannot be used, and whether another may do.
 local function value_of(reply, schema)
   if reply.done_reason == "length" then return nil, "was cut off because it was too long" end
   if reply.done_reason == "repetition" then return nil, "was stopped: " .. reply.unreadable end

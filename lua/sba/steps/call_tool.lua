@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step call_tool: calls a tool of the orchestrator's gateway. Failures have the codes of gateway/init.lua; a tool that ran and failed
--- is a "step_failed" with its own words.
+-- is step_failed.
 
 local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
@@ -8,16 +8,16 @@ local object = require "sba.util.schema_check".object
 local printable = require "sba.util.printable"
 
 local LONGEST_MESSAGE <const> = 500 -- bytes of the tool's words in a failure's message
-local AGENT_IDLE <const> = 120 -- seconds without progress that a model's call may take; a model cannot choose
+local AGENT_IDLE <const> = 120 -- seconds without progress of a model's call, which cannot choose
 
---- The answer without base64 in its text, which is kept as the value where there is none.
+--- Base64 in the text is left out; where there is no value, the text is kept as one.
 local function for_model(answer)
   local content, structured = excerpt.without_base64(answer.content), answer.structured
   if structured == nil and content ~= answer.content then structured = answer.content end
   return { content = content, structured = structured, is_error = answer.is_error }
 end
 
---- The answer as a result, whether all of it has room in the limit, and whether something of the text is left out.
+--- The result, whether all of the answer is within the limit, and whether the text is cut.
 local function result_of(answer, limit)
   local content, is_cut = excerpt.of(answer.content, limit)
   local result = { content = content, is_error = answer.is_error }
@@ -33,7 +33,6 @@ end
 
 local slow = { slow_first_byte = true, slow_answer = true, slow_connect = true }
 
---- What is wrong with an answer.
 local function mistake_of(tool, result, is_whole, limit)
   if not is_whole then
     return "constraint_violation", ("the answer of the tool %s is longer than the job's max_output_bytes (%d)"):format(tool, limit)

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The step list_tree: what is below a directory of the workspace, nested.
+-- The step list_tree: what is below a directory of the workspace.
 
 local json = require "sba.util.json"
 local object = require "sba.util.schema_check".object
@@ -10,21 +10,21 @@ local DEEPEST <const> = 64 -- level that is listed; a level takes two of JSON, a
 local TRUNCATED <const> = ',"truncated":%s}'
 local marks <const> = { directory = "/\n", file = "\n", symlink = "\n" } -- behind a name that is shown
 
-local modes <const> = setmetatable({}, { -- JSON of each, for there are few
+local modes <const> = setmetatable({}, { -- JSON of each
   __index = function(known, mode)
     known[mode] = (',"mode":"%04o"'):format(mode)
     return known[mode]
   end,
 })
 
---- A name as JSON has it in quotes, and as it is shown. One of plain characters is not looked at for secrets, unless `redacts`.
+--- A name as in JSON, without quotes, and as it is shown. One of plain characters is searched for secrets only if `redacts`.
 local function clean(name, redacts)
   if not redacts and not name:find "[^%w._/-]" then return name, name end
   name = secret.redact((text.repair(name)))
   return json.encode(name):sub(2, -2), (name:gsub("%c", "?"))
 end
 
---- The JSON of an entry, with what goes before and after it, and its line.
+--- The JSON of an entry, between `before` and `after`, and its line.
 local function texts(before, entry, after, indent, redacts)
   local kind, target, name, shown = entry.type, entry.target, clean(entry.name, redacts)
   if target then
@@ -36,7 +36,7 @@ local function texts(before, entry, after, indent, redacts)
     indent .. shown .. (marks[kind] or (" (%s)\n"):format(kind))
 end
 
---- The tree below a path as JSON, the limit that cut it, and the tree as lines; or nil and the failure.
+--- The tree as JSON, the limit that cut it, and the tree as lines; or nil and the failure.
 local function tree(root, arguments, most_bytes, redacts)
   local most_depth, most_entries = arguments.max_depth or math.maxinteger, arguments.max_entries or math.maxinteger
   local walk <close>, failure = root:walk(arguments.path ~= "" and arguments.path or ".", {

@@ -9,7 +9,7 @@ local text = require "native.text"
 
 local LONGEST_LINE <const> = 2000 -- bytes of a line that a model is shown
 local HEADER_ROOM <const> = 400 -- bytes
-local MOST_TEXT <const> = 1024 * 1024 -- bytes of plain text, and of content that is read into memory
+local MOST_TEXT <const> = 1024 * 1024 -- bytes of plain text, and of content in memory
 
 -- The longest beginning of cut content that ends with a whole character.
 local function without_half_character(content)
@@ -24,7 +24,7 @@ local function cut_of(arguments, truncated)
   return at_start and (at_end and "both" or "start") or at_end and "end" or "none"
 end
 
----What is returned of the bytes read, and how: at most bound bytes of content.
+--- At most bound bytes of content, its encoding, and whether the range holds more.
 local function encoded(arguments, read, bound)
   local bytes = secret.redact(read.content, cut_of(arguments, read.truncated))
   local content = read.truncated and without_half_character(bytes) or bytes
@@ -33,9 +33,7 @@ local function encoded(arguments, read, bound)
   return text.base64_encode(bytes:sub(1, most)), "base64", read.truncated or #bytes > most
 end
 
---- A range that stays in its file, of which the beginning was read; nil unless it is UTF-8 and within the bound.
----@param most integer bytes of the range
----@return long_text? content, string? encoding, boolean? truncated
+--- The same of a range that stays in its file, most bytes of it; nil unless it is UTF-8 and within the bound. read: its beginning.
 local function long(arguments, read, root, path, most, bound)
   local offset, half = arguments.offset_bytes or 0, MOST_TEXT // 2
   local size = math.min(most, read.size_bytes - offset)
@@ -62,8 +60,7 @@ local function run(arguments, job_context)
   local may_stay = most > MOST_TEXT and not (arguments.start_line or arguments.end_line or job_context.agent)
   local options = {
     offset_bytes = arguments.offset_bytes, start_line = arguments.start_line, end_line = arguments.end_line,
-    max_bytes = may_stay and MOST_TEXT or most,
-    digest = true,
+    max_bytes = may_stay and MOST_TEXT or most, digest = true,
   }
   local content, encoding, truncated
   local read, failure = root:read(path, options)
@@ -81,13 +78,11 @@ local function run(arguments, job_context)
   local is_long = type(content) == "table"
   local shown = is_long and content.shown or encoding == "utf-8" and content or ("%d bytes that are not UTF-8\n"):format(read.size_bytes)
   if not truncated or own and own <= bound or job_context.agent then return result, shown, truncated or is_long end
-  local message = ("%s is larger than the job's max_output_bytes (%d); set max_bytes, lines or an offset")
-    :format(result.path, bound)
-  return nil, { code = "constraint_violation", message = message, result = result, text = shown, is_cut = true }
+  local message = "%s is larger than the job's max_output_bytes (%d); set max_bytes, lines or an offset"
+  return nil, { code = "constraint_violation", message = message:format(result.path, bound), result = result, text = shown, is_cut = true }
 end
 
---- The content with the numbers of its lines, as many as there is room for.
----@return string text, integer last the number of the last line
+--- Lines with their numbers, as many as there is room for, and the last number.
 local function numbered(content, first, room)
   local shown, number, size = {}, first - 1, 0
   for _, line in excerpt.lines(content) do
@@ -101,18 +96,17 @@ local function numbered(content, first, room)
   return table.concat(shown), number
 end
 
---- A part of a file by bytes, of which nobody knows the lines.
 local function shown_bytes(result, offset, limit)
   local part = text.cut(result.content, math.max(0, limit - HEADER_ROOM))
   return ("%s, bytes %d to %d of %d\n%s"):format(result.path, offset, offset + #part, result.size_bytes, part)
 end
 
---- What a model sees: numbered lines, and which they are.
+--- What a model sees.
 local function show(result, arguments, limit)
   local content, total, first = result.content, result.total_lines, arguments.start_line or 1
   if result.encoding ~= "utf-8" then
-    return ("%s is not text, but %d bytes of something else; run_command can look into it, for example with file or xxd"):format(
-      result.path, result.size_bytes)
+    return ("%s is not text, but %d bytes of something else; run_command can look into it, for example with file or xxd")
+      :format(result.path, result.size_bytes)
   end
   if arguments.offset_bytes then return shown_bytes(result, arguments.offset_bytes, limit) end
   if total == 0 then return result.path .. " is empty" end

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The step replace_in_file: replaces a text in a file of the workspace where it stands exactly so many times, atomically. A text that is
--- to be there once is also taken as a hunk of a diff without line numbers: then blanks, line ends and indentation may differ.
+-- The step replace_in_file: replaces a text where it stands exactly so many times. One that is to be there once is also taken as a hunk
+-- of a diff without line numbers: then blanks, line ends and indentation may differ.
 
 local edit = require "native.edit"
 local explain = require "sba.patch.explain"
@@ -13,7 +13,7 @@ local transaction = require "sba.patch.transaction"
 local check, raise = fail.check, fail.raise
 local MOST_BYTES <const> = 64 << 20 -- of the file
 local MOST_NEW <const> = 64 << 20 -- bytes that all places get together
-local MOST_TOLERATED <const> = 4 << 20 -- bytes of a file; a larger one must match exactly
+local MOST_TOLERATED <const> = 4 << 20 -- bytes; a larger file must match exactly
 local MOST_PLACES <const> = 100000 -- counted, if fewer are expected
 local MOST_NUMBERS <const> = 20 -- line numbers in a message
 local MOST_LINKS <const> = 40 -- as the kernel
@@ -84,7 +84,6 @@ local function replaced_exactly(bytes, path, arguments, found)
   return table.concat(parts), tolerated
 end
 
---- The lines of a text, each with a mark.
 local function marked(part, mark)
   if part ~= "" and part:sub(-1) ~= "\n" then part = part .. "\n" end
   return part == "" and "" or mark .. part:sub(1, -2):gsub("\n", "\n" .. mark) .. "\n"
@@ -99,9 +98,8 @@ local function replaced_loosely(bytes, path, arguments)
     report.tolerated.line_ends = report.tolerated.line_ends or report.line_ends ~= nil or nil
     return content, report.tolerated
   elseif report.code == "patch_ambiguous" then
-    raise("text_ambiguous",
-      "old_text is in %s but for blanks or indentation, at lines %d and %d; add lines around it so that only one place fits", path,
-      report.line, report.other)
+    raise("text_ambiguous", "old_text is in %s but for blanks or indentation, at lines %d and %d; add lines around it so that only one " ..
+      "place fits", path, report.line, report.other)
   elseif report.code == "patch_mismatch" and report.line == 0 then
     raise("text_not_found", "old_text is not in %s as it is: %s", path, report.message)
   elseif report.hunk then
@@ -119,7 +117,7 @@ local function replaced(bytes, path, arguments)
   return replaced_loosely(bytes, path, arguments)
 end
 
---- What the file is to hold, and how old_text differs from what it holds.
+--- What the file is to hold, and what was tolerated.
 local function changed(read, failure, path, arguments)
   local creates = arguments.old_text == ""
   if creates and (read and read.size_bytes == 0 or not read and failure.code == "not_found") then return arguments.new_text, {} end
@@ -139,8 +137,8 @@ local function behind_links(directory, path)
   return path
 end
 
---- Puts the content in place. --resume undoes it if the runner dies before the step has ended, so that no edit is made twice; a
---- transaction that job_context committed is the run's to close.
+--- --resume undoes it if the runner dies before the step has ended, so that no edit is made twice. What job_context commits is the run's
+--- to close.
 local function put(job_context, root, path, content, mode)
   local change = transaction.new(root)
   local done, failure = change:write(path, content, mode)
@@ -166,8 +164,7 @@ local function run(arguments, job_context)
   return result, ("%s %s%s\n"):format(what, result.path, words and (" (%s)"):format(words) or "")
 end
 
---- What is wrong with the arguments beyond their schema.
-local function mistake_of(arguments)
+local function check_arguments(arguments)
   local old, count = arguments.old_text, arguments.expected_count
   if old ~= "" and old == arguments.new_text then return "new_text is the same as old_text: nothing would change", "new_text" end
   if old == "" and count and count > 1 then return "expected_count must be 1 where old_text is empty", "expected_count" end
@@ -209,7 +206,7 @@ return {
     },
     "sha256!", { type = "string", description = "Of the whole file, in hex." },
   },
-  check = mistake_of,
+  check = check_arguments,
   brief = true,
   run = function(arguments, job_context) return fail.caught(run, arguments, job_context) end,
 }

@@ -2,10 +2,10 @@
 -- The step run_command: one command, run to its end in the workspace.
 
 local excerpt = require "sba.util.excerpt"
+local file = require "native.file"
 local json = require "sba.util.json"
 local long_text = require "sba.util.files".long_text
 local object = require "sba.util.schema_check".object
-local oom_kills = require "sba.util.oom_kills"
 local process = require "native.process"
 local redact = require "native.secret".redact
 local text = require "native.text"
@@ -28,23 +28,20 @@ local function argv_of(arguments, shell)
   return words.command(arguments)
 end
 
---- The command as messages name it.
 local function named(arguments)
   local line = redact(arguments.shell or table.concat(argv_of(arguments), " ")):gsub("%c+", " ")
   if #line > LONGEST_NAME then line = text.cut(line, LONGEST_NAME) .. "..." end
   return ("the command `%s`"):format(line)
 end
 
-local function name_of(variable)
-  return variable:match("^([^=]*)")
-end
+local function name_of(variable) return variable:match "^[^=]*" end
 
--- The job's environment with a PATH, for the steps that add nothing to it: inherited -> list.
+-- The environment of steps that add nothing to it, by the job's.
 local with_path = setmetatable({}, { __mode = "k" })
 
 local proxies <const> = { http_proxy = true, https_proxy = true, no_proxy = true, all_proxy = true }
 
---- The names, in lower case, of the proxy variables that the node set.
+-- In lower case.
 local function proxies_of(inherited)
   local set = {}
   for _, variable in ipairs(inherited) do
@@ -54,8 +51,8 @@ local function proxies_of(inherited)
   return set
 end
 
---- The environment of the job's commands with the step's own variables in it, and a PATH. A step cannot replace the proxies that
---- the node set, in upper or lower case.
+--- The job's environment, the step's own variables, and a PATH. A step cannot replace the proxies that the node set, in upper or lower
+--- case.
 local function merged(inherited, own)
   local list, has_path, kept = {}, own.PATH ~= nil, proxies_of(inherited)
   for _, variable in ipairs(inherited) do
@@ -98,12 +95,34 @@ local by_ending = {
   cancelled = function(_, command) return "cancelled", "the job was cancelled while " .. command .. " ran" end,
 }
 
-local known_kills -- before the command
+local LARGEST_CGROUP <const> = 64 * 1024 -- bytes of /proc/self/cgroup
+local MOST_COUNTED <const> = 4096 -- bytes of a file that counts
 
---- Whether the kernel killed a process because memory ran out, while a command ran that failed by itself.
-local function ran_out_of_memory(outcome)
-  return outcome.ended == "exit" and outcome.exit_code ~= 0 and oom_kills() > known_kills
+local function kills_in(path) return (file.read(path, MOST_COUNTED) or ""):match "\noom_kill (%d+)" end
+
+--- Lines of /proc/self/cgroup are `NUMBER:CONTROLLERS:PATH`, for cgroup v2 `0::PATH`. A container may see its cgroup as the root where
+--- the line has the host's path. False: nothing counts.
+local function find_counter()
+  for line in (file.read("/proc/self/cgroup", LARGEST_CGROUP) or ""):gmatch "[^\n]+" do
+    local controllers, path = line:match "^%d+:([^:]*):(.*)"
+    local form = controllers == "" and "/sys/fs/cgroup%s/memory.events"
+      or ("," .. controllers .. ","):find(",memory,", 1, true) and "/sys/fs/cgroup/memory%s/memory.oom_control"
+    for _, place in ipairs(form and { path, "" } or {}) do
+      if kills_in(form:format(place)) then return form:format(place) end
+    end
+  end
+  return false
 end
+
+local counter -- as find_counter returns it
+
+--- How many processes of the runner's cgroup the kernel killed because memory ran out.
+local function oom_kills()
+  if counter == nil then counter = find_counter() end
+  return counter and tonumber(kills_in(counter)) or 0
+end
+
+local known_kills -- before the command
 
 local function how_it_ended(outcome)
   if outcome.exit_code then return ("ended with exit code %d"):format(outcome.exit_code) end
@@ -122,7 +141,7 @@ local function failure_of(arguments, job_context, outcome)
   end
   if outcome.exit_code == 0 then return nil end
   local how = how_it_ended(outcome)
-  if ran_out_of_memory(outcome) then
+  if outcome.ended == "exit" and oom_kills() > known_kills then
     return "out_of_memory", ("%s %s: memory ran out, and the kernel killed a process; let it use less, or give the container more")
       :format(command, how)
   end
@@ -147,7 +166,7 @@ local function result_of(outcome)
   return result
 end
 
---- The directory to run in: of the workspace where the path leads into it, else any that the user can enter.
+--- Outside the workspace, any directory that the user can enter.
 local function directory_of(root, path)
   if not path or path == "" then path = "." end
   local directory, failure = root:directory(path)
@@ -188,7 +207,7 @@ local function run(arguments, job_context)
   return result_of(outcome), output, is_cut
 end
 
---- What a model sees: one stream after the other, for in which order two pipes are read is different every time.
+--- What a model sees. The order in which two pipes are read differs from run to run.
 local function show(result)
   if result.stderr == "" then return result.stdout end
   if result.stdout == "" then return result.stderr end
@@ -202,9 +221,7 @@ local ONLY_CD <const> = "^%s*cd%f[%s\0][^;&|\n]*$"
 local OPERATORS <const> = { "|", "||", "&", "&&", ";", "<", ">", ">>", "2>&1" }
 local SPECIAL <const> = "[%s|&;<>()$`\\\"'*?#~={}!%[%]]" -- what the shell does not take as it is
 
-local function mistake(why)
-  return nil, why .. "; " .. RIGHT_FORM
-end
+local function mistake(why) return nil, why .. "; " .. RIGHT_FORM end
 
 --- The words of a list, or of a text that is one in JSON; nil where it is neither.
 local function list_of(value)
@@ -242,9 +259,7 @@ local function read_line(arguments, line, more)
   return read_list(arguments, table.move(more, 1, #more, #list + 1, list))
 end
 
---- The one of command, shell and argv that is given. Beside a command, shell may say that there is to be one, or which.
----@return any given nil: none or too many
----@return string? why
+--- The one of command, shell and argv that is given, or nil and why. Beside a command, shell may say that there is to be one, or which.
 local function the_command(arguments)
   local command, shell, argv = arguments.command, arguments.shell, arguments.argv
   local is_which = type(shell) == "boolean" or shell == command or command and type(shell) == "string" and shell:find("^[%w/._-]*sh$")
@@ -273,7 +288,6 @@ local function read_command(arguments)
   return arguments
 end
 
--- The kernel takes these as C strings.
 local c_string <const> = { type = "string", nul = false }
 
 local function list(description, least)

@@ -12,7 +12,6 @@ local function result_of(found)
   return { matches = json.verbatim("[" .. found.json .. "]"), files_searched = found.files_searched, truncated = found.limit ~= nil }
 end
 
---- What was found as grep shows it, and lines that say what was not looked at.
 local function text_of(found)
   local stopped, unreadable = "[stopped after %s; there are more: narrow pattern, path or include]\n", "[%s could not be read]\n"
   return (found.count > 0 and found.shown or ("no match in %s\n"):format(counted(found.files_searched, "file")))
@@ -20,7 +19,6 @@ local function text_of(found)
     .. (found.files_unreadable > 0 and unreadable:format(counted(found.files_unreadable, "file")) or "")
 end
 
---- What is wrong with the arguments beyond their schema.
 local function check(arguments)
   local regex <close>, failure = search.compile(arguments.pattern, { include = arguments.include })
   if not regex and failure.code == "out_of_memory" then error "not enough memory" end -- no mistake of the arguments

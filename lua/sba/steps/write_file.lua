@@ -4,7 +4,7 @@
 local object = require "sba.util.schema_check".object
 local text = require "native.text"
 
---- The result of an append that an earlier run of this step made before it was killed; nil: it is still to be made.
+--- The result of an append that this step made before the runner was killed; nil: it did not.
 local function appended_before(root, path, content, job_context)
   local there = root:read(path, { max_bytes = 0 })
   local size = there and there.size_bytes
