@@ -171,6 +171,10 @@ class SandboxCase(unittest.TestCase):
         """A step that runs a script."""
         return SandboxCase.step("run_command", shell=script, **more)
 
+    def until_result_has(self, text):
+        """A script that waits until the result file holds the text."""
+        return f"until grep -qF '{text}' {self.result_path}; do sleep 0.05; done"
+
     def arguments(self):
         return ["--job", str(self.job_directory / "job.json"), "--result", str(self.result_path),
                 "--workspace", str(self.workspace)]

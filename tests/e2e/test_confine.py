@@ -61,8 +61,8 @@ class JobDirectory(ConfinedCase):
         self.assertEqual(done.result["confinement"], {"writes": "none"})
 
     def test_what_an_earlier_step_left_cannot_either(self):
-        late = f"(sleep 0.3; echo x > {self.job_directory}/other; echo tried > tried) >/dev/null 2>&1 &"
-        done = self.run_steps(self.sh(late), self.sh("sleep 1; cat tried"))
+        late = f"(until test -e next; do sleep 0.05; done; echo x > {self.job_directory}/other; echo tried > tried) >/dev/null 2>&1 &"
+        done = self.run_steps(self.sh(late), self.sh("touch next; until test -s tried; do sleep 0.05; done; cat tried"))
         self.assertEqual(done.steps[1]["output"], "tried\n")
         self.assertFalse((self.job_directory / "other").exists())
 
@@ -300,7 +300,7 @@ class Signals(ConfinedCase):
         done = self.run_job(self.job(
             self.sh("sleep 300 >/dev/null 2>&1 & echo $! > pid"),
             self.sh("sleep 300 & kill $!; wait $!; test $? -eq 143"),
-            self.sh('kill "$(cat pid)" && sleep 0.2 && ! kill -0 "$(cat pid)"')))
+            self.sh('kill "$(cat pid)" && while kill -0 "$(cat pid)" 2>/dev/null; do sleep 0.05; done')))
         self.assert_end(done, 0)
 
     def test_a_command_that_ends_the_launcher_ends_nothing_else(self):

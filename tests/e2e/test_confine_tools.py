@@ -61,7 +61,9 @@ for directory in (".", "/tmp", "/dev/shm", "/var/tmp"):
     with tempfile.NamedTemporaryFile(dir=directory) as file: file.write(b"x")
 os.memfd_create("m"); os.mkfifo("pipe"); print("all made")
 END"""),
-    "standard streams": ("tee", "echo a > /dev/stdout; echo b > /dev/stderr; echo c | tee /dev/fd/1 >/dev/null; sleep 0.1; echo d > /proc/self/fd/1"),
+    "standard streams": ("tee", """
+        echo a > /dev/stdout; echo b > /dev/stderr; echo c | tee /dev/fd/1 >/dev/null
+        until grep -q '"output":"[^"]*b' "$RESULT"; do sleep 0.05; done; echo d > /proc/self/fd/1"""),
 }
 
 
@@ -82,7 +84,8 @@ class Tools(ConfinedCase):
         self.workspace.mkdir()
         self.give(self.workspace)
         done = self.run_job(self.job(self.step("run_command", argv=["/bin/bash", "-ec", script]), max_runtime_seconds=300),
-                            env={**ENVIRONMENT, "GOCACHE": self.cache, "CGO_ENABLED": "0", "SBA_CONFINE": mode}, timeout=400)
+                            env={**ENVIRONMENT, "GOCACHE": self.cache, "CGO_ENABLED": "0", "SBA_CONFINE": mode,
+                                 "RESULT": str(self.result_path)}, timeout=400)
         step = done.steps[0]
         self.assertEqual(done.result["confinement"]["writes"], "landlock" if mode == "auto" else "none")
         return step["result"].get("exit_code"), step.get("output", "").splitlines()[-1:], step.get("output")

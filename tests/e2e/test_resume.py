@@ -30,7 +30,8 @@ class ResumeTest(SandboxCase):
 
     def kill_in_the_middle(self):
         """Runs a job that is killed in its second step; gives the job."""
-        job = self.job(*self.counted("one"), shell(f"sleep 0.5; {KILL_ONCE}; echo two | tee -a count"), *self.counted("three"))
+        seen = self.until_result_has('"output":"one')
+        job = self.job(*self.counted("one"), shell(f"{seen}; {KILL_ONCE}; echo two | tee -a count"), *self.counted("three"))
         outcome = self.run_and_kill(job)
         self.assertEqual(outcome.exit, -9)
         self.assertEqual(outcome.code, "interrupted")

@@ -10,9 +10,9 @@ local unified_diff = require "sba.util.unified_diff"
 
 local workspace_changes = {}
 
-local MOST_KEPT <const> = 256 * 1024 * 1024 -- bytes of files as they were at the beginning
-local LARGEST_FILE <const> = 16 * 1024 * 1024 -- bytes; larger ones are in the list, not in the patch
-local LARGEST_PATCH <const> = 32 * 1024 * 1024 -- bytes
+local MIB <const> = 1024 * 1024
+local MOST_KEPT <const> = 256 * MIB -- of files as they were at the beginning
+local LARGEST_FILE <const>, LARGEST_PATCH <const> = 16 * MIB, 32 * MIB -- a larger file is in the list alone
 local MOST_LISTED <const> = 10000 -- files
 local PATCH <const> = "changes.patch"
 
@@ -53,6 +53,7 @@ local function git_mode(side)
 end
 
 local function content_after(run, change)
+  if not change.after then return "" end
   if change.after.size_bytes > LARGEST_FILE then return nil, "too_large" end
   if change.after.type == "symlink" then
     local status = run.workspace:stat(change.path)
@@ -63,23 +64,27 @@ local function content_after(run, change)
 end
 
 local function content_before(run, change)
+  if not change.before then return "" end
   if change.before.size_bytes > LARGEST_FILE then return nil, "too_large" end
   if not change.original then return nil, "original_not_kept" end
   return run.snapshot:content(change.original), "unreadable"
 end
 
 local function section(path, before, after, old, new)
-  local parts = { ("diff --git %s %s\n"):format(quoted("a/", path), quoted("b/", path)) }
-  if not before then parts[2] = ("new file mode %s\n"):format(git_mode(after)) end
-  if not after then parts[2] = ("deleted file mode %s\n"):format(git_mode(before)) end
-  if before and after and git_mode(before) ~= git_mode(after) then
-    parts[2] = ("old mode %s\nnew mode %s\n"):format(git_mode(before), git_mode(after))
+  local from, to = quoted("a/", path), quoted("b/", path)
+  local old_mode, new_mode = before and git_mode(before), after and git_mode(after)
+  local parts = { ("diff --git %s %s\n"):format(from, to) }
+  if not old_mode then
+    parts[2] = ("new file mode %s\n"):format(new_mode)
+  elseif not new_mode then
+    parts[2] = ("deleted file mode %s\n"):format(old_mode)
+  elseif old_mode ~= new_mode then
+    parts[2] = ("old mode %s\nnew mode %s\n"):format(old_mode, new_mode)
   end
   local hunks = unified_diff.hunks(old, new)
   if hunks ~= "" then
     local tab = path:find(" ", 1, true) and "\t" or "" -- a name with a blank ends at one
-    parts[#parts + 1] = ("--- %s%s\n"):format(before and quoted("a/", path) or "/dev/null", before and tab or "")
-    parts[#parts + 1] = ("+++ %s%s\n"):format(after and quoted("b/", path) or "/dev/null", after and tab or "")
+    parts[#parts + 1] = ("--- %s\n+++ %s\n"):format(before and from .. tab or "/dev/null", after and to .. tab or "/dev/null")
     parts[#parts + 1] = hunks
   end
   return #parts > 1 and table.concat(parts) or ""
@@ -89,11 +94,9 @@ local function section_or_reason(run, change)
   local before, after, path = change.before, change.after, change.path
   if change.action == "unreadable" or change.blocked then return nil, change.blocked and "blocked" or "unreadable" end
   if change.action == "mode_changed" then return section(path, before, after, "", "") end
-  local old, unkept = "", nil
-  if before then old, unkept = content_before(run, change) end
+  local old, unkept = content_before(run, change)
   if not old then return nil, unkept end
-  local new, unread = "", nil
-  if after then new, unread = content_after(run, change) end
+  local new, unread = content_after(run, change)
   if not new then return nil, unread end
   if old:find("\0", 1, true) or new:find("\0", 1, true) then return nil, "binary" end
   if change.action ~= "type_changed" then return section(path, before, after, old, new) end
