@@ -23,10 +23,9 @@ local secret = require "sba.util.secret"
 ---@field result? table of a job that is over, without steps
 ---@field failed? integer the step that had failed and runs again
 ---@field resumes { after: integer, why: string }[] why a run ended, and after how many exchanges
----@field exchanges { at?: string, messages?: table[], reply: table }[]
+---@field exchanges table[] every model.exchange, see schemas
 ---@field asked table[] the results of all ask_model steps, of those too that run again
----@field session? { model: string, context_length: integer, tools: agent.tool[], instructions?: string, facts?: string,
---- agents_md?: string } tools: the gateway's
+---@field session? table the last model.session
 ---@field skills? { found: table[], missing: string[] }
 ---@field reported? boolean
 ---@field last? string time of the last event that has one
@@ -34,8 +33,8 @@ local past = {}
 past.__index = past
 
 local LIMIT <const> = 1 << 40 -- bytes: any journal that a run could write
-local LONGEST_HEAD <const> = 4096 -- bytes of a line, within which index, check and status stand
-local LAST_TIME <const> = 253402300799999 -- milliseconds since 1970: the end of the year 9999
+local LONGEST_HEAD <const> = 4096 -- bytes of a line that hold index, check and status
+local LAST_TIME <const> = 253402300799999 -- milliseconds since 1970, in 9999
 
 local words <const>, count <const>, truth <const> = { type = "string" }, { type = "integer", minimum = 0 }, { type = "boolean" }
 local bits <const> = { type = "integer", minimum = 0, maximum = 4095 }
@@ -99,7 +98,7 @@ local function forget_from(self, index)
   for i = #self.entries, index, -1 do self.entries[i] = nil end
 end
 
-local apply = {} -- what each event changes
+local apply = {} -- by event
 
 function apply.job(self, event) self.job = event end
 
@@ -137,7 +136,7 @@ end
 apply["step.finished"] = function(self, event, size, at)
   local entry = event.entry
   local index = entry.index + 1
-  if entry.status ~= "skipped" then -- which has ended nothing: what an earlier run had begun of it is still to be undone
+  if entry.status ~= "skipped" then -- what an earlier run had begun of a skipped step is still to be undone
     self.begun[index], self.append = nil, nil
     if self.changes and entry.status == "success" then self.changes.committed = true else self.changes = nil end
   end
@@ -159,7 +158,7 @@ apply["job.reported"] = function(self) self.reported = true end
 apply["job.finished"] = function(self, event) self.result = event.result end
 for _, name in ipairs { "model.compacted", "step.interrupted", "journal.failed" } do apply[name] = function() end end
 
---- A step of a direct job, or after them the check of a criterion.
+--- After the steps of a direct job come the checks.
 local function is_of_job(about, rules)
   local step = rules.steps[about.index + 1]
   if step then return about.type == step.type and about.id == step.id and not about.check end
@@ -171,7 +170,7 @@ local function misplaced(self, about, rules)
   return rules.steps and not is_of_job(about, rules) and "the job has no such step" or nil
 end
 
-local refusals = { ["step.started"] = misplaced } -- why an event cannot stand where it stands
+local refusals = { ["step.started"] = misplaced } -- why an event cannot stand there
 
 function refusals.job(self, event)
   return self.job and "a second job begins" or not event.started_wall and "it does not say when the job began"
@@ -209,7 +208,7 @@ end
 
 refusals["journal.failed"] = function(self) return not self.result and "what was done then could not be written" end
 
---- Does not decode the line: memory may be short, and a report reads the result besides.
+--- Decodes nothing: memory may be short, and a report reads the result besides.
 local function brief(text)
   if text:sub(1, #journal.ENTRY_PREFIX) ~= journal.ENTRY_PREFIX then return nil end
   local head = text:sub(#journal.ENTRY_PREFIX + 1, LONGEST_HEAD)
@@ -225,11 +224,11 @@ local function untimely(self, event)
   return not follows and "the job was over"
 end
 
---- Returns why the line cannot be folded.
+--- Returns why it cannot.
 local function fold_line(self, text, rules, at)
   local short = rules.brief and brief(text)
   local event, failure = short, nil
-  if not short then event, failure = json.decode_own(text) end
+  if not event then event, failure = json.decode_own(text) end
   if failure then return failure.message end
   if type(event) ~= "table" or rules.strict and not apply[event.event] then return "it is not an event of a journal" end
   local name = event.event
@@ -239,10 +238,10 @@ local function fold_line(self, text, rules, at)
   local reason = rules.strict and untimely(self, event) or not short and mistake_in(event, schemas[name])
   if reason then return reason end
   self.last = event.at or self.last
-  local about = name == "step.started" and event or name == "step.finished" and event.entry
-  if about and self.goes_back then
-    if about.index < #self.entries then
-      forget_from(self, about.index + 1)
+  local step = name == "step.started" and event or name == "step.finished" and event.entry
+  if step and self.goes_back then
+    if step.index < #self.entries then
+      forget_from(self, step.index + 1)
       self.begun = {}
     end
     self.goes_back = nil

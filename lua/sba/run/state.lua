@@ -40,11 +40,11 @@
 ---@field written? boolean
 ---Set by orchestrator:
 ---@field missing_skills? string[] ids
----@field beginning? { left: number, tries: integer, failure?: table } the report of the start, until it is over
+---@field beginning? table the report of the start, until it is over
 ---@field upload_failed? boolean
 ---Set by others:
 ---@field emit fun(run: run, name: string, event: table) see journal.lua
----@field on_demand table<string, fun(): table> see below
+---@field on_demand table see below
 ---@field http? native.http.client
 ---@field gateway? gateway
 ---@field unreachable? mcp.failure why there is no gateway
@@ -87,13 +87,9 @@ local unattended <const> = {
 
 local function children_environment(self)
   local list, environment = {}, secret.for_commands(self.environment)
-  for name, value in pairs(not self.steps and unattended or {}) do
-    if not environment[name] then list[#list + 1] = name .. "=" .. value end
-  end
-  for name, value in pairs(environment) do
-    if name ~= "CYNODE_ARTIFACTS_DIR" then list[#list + 1] = name .. "=" .. value end
-  end
-  if self.artifacts then list[#list + 1] = "CYNODE_ARTIFACTS_DIR=" .. self.artifacts:path() end
+  for name, value in pairs(not self.steps and unattended or {}) do environment[name] = environment[name] or value end
+  environment.CYNODE_ARTIFACTS_DIR = self.artifacts and self.artifacts:path()
+  for name, value in pairs(environment) do list[#list + 1] = name .. "=" .. value end
   table.sort(list)
   return list
 end
