@@ -23,20 +23,22 @@ local JOURNAL <const>, TODO <const> = "journal.jsonl", "todo.json"
 local ROOM <const> = 64 * 1024 -- bytes
 local LARGEST_RESULT <const> = 64 * 1024 * 1024 -- bytes
 
----What ending.lua is told.
+---What the end by exec is told.
 ---@param run run
 function accept.keep(run)
-  local url, settings = run.status_url, run.settings
+  local url, settings, record = run.status_url, run.settings, run.record
   ending.keep(json.encode {
-    result = settings.result, workspace = settings.workspace, log_format = settings.log_format,
-    artifacts = run.artifacts and run.artifacts:path(), temporary = run.temporary_artifacts,
-    status_url = url and not url:find("@", 1, true) and url or nil, job_id = run.record.job_id, task_id = run.record.task_id,
+    result = settings.result, workspace = settings.workspace, log_format = settings.log_format, job_id = record.job_id,
+    task_id = record.task_id, artifacts = run.artifacts and run.artifacts:path(), temporary = run.temporary_artifacts,
+    status_url = url and not url:find("@", 1, true) and url or nil,
   }, run.journal and run.lock and run.lock:descriptor() or -1)
 end
 
 local function warn(run, event, failure, advice)
   run:warn(event, secret.redact(failure.message) .. "; " .. advice, { code = failure.code })
 end
+
+local function cannot_resume(run, failure) warn(run, "journal.failed", failure, "this job cannot be resumed") end
 
 local function refuse(code, message) error { code = code, message = message } end
 
@@ -56,20 +58,15 @@ local function read_past(run)
   for _, result in ipairs(past.result and {} or past.asked) do run.record:count_request(result.model, result) end
 end
 
-local function read_recording(run)
-  local failure
-  run.recording, failure = run.on_demand.past().recording(run.settings.replay, run.job_sha256)
-  if not run.recording then refuse("schema_validation", "cannot replay: " .. failure.message) end
-end
-
 --- What an interrupted step had said stands in the latest result. There is one such step at most.
 local function tell_interrupted(run)
   local index, step = next(run.past.begun)
   if not index then return end
   local bytes = file.read(run.settings.result, LARGEST_RESULT, { regular = true })
   local result = bytes and json.decode_own(bytes)
-  local running = json.is_object(result) and json.is_object(result.running_step) and result.running_step or {}
-  step.output = type(running.output) == "string" and secret.redact((text.repair(running.output))) or nil
+  local running = json.is_object(result) and result.running_step
+  local output = json.is_object(running) and running.output
+  step.output = type(output) == "string" and secret.redact((text.repair(output))) or nil
   run:emit("step.interrupted", { index = index, step = step })
 end
 
@@ -77,7 +74,7 @@ local function begin_journal(run)
   run.lock = run.lock or file.memory()
   run.record.from = run.lock
   run.journal = journal.begin(run.lock, run.past.size, function(failure)
-    warn(run, "journal.failed", failure, "this job cannot be resumed")
+    cannot_resume(run, failure)
     run.record:load()
   end)
   if run.past.job and not run.past.result then run:emit("job.resumed", {}) end
@@ -94,29 +91,29 @@ local function write_job(run)
   })
 end
 
---- Opens the workspace and confines commands to it. Returns can_be_helped, see confinement.begin.
+--- Opens the workspace and confines commands to it. Returns avoidable, see confinement.begin.
 local function open_workspace(run)
-  local failure, state, can_be_helped
+  local failure, state, avoidable
   run.workspace, failure = workspace.open(run.settings.workspace)
   if not run.workspace then
     local advice = "; mount it, or name another directory with --workspace"
     refuse("environment_invalid", "cannot use the workspace: " .. failure.message .. advice)
   end
-  state, failure, can_be_helped = confinement.begin(run)
+  state, failure, avoidable = confinement.begin(run)
   if not state then error(failure) end
   if state.partial or state.writes == "none" then run.lock:guard() end
   run.record.confinement = state
-  return can_be_helped
+  return avoidable
 end
 
-local function log_accepted(run, can_be_helped)
+local function log_accepted(run, avoidable)
   local job, partial = run.job, run.record.confinement.partial
   run.log:event("info", "job.accepted", {
     steps = run.steps and #run.steps, max_runtime_seconds = job.constraints.max_runtime_seconds, mode = job.execution_mode,
     confinement = run.record.confinement,
   })
   if not partial then return end
-  local level = can_be_helped and "warning" or "info"
+  local level = avoidable and "warning" or "info"
   run.log:event(level, "confinement.partial", { partial = partial, error = table.concat(partial, "; ") })
 end
 
@@ -164,7 +161,7 @@ function accept.lock(run, create)
   if run.lock then
     warn(run, "journal.not_locked", failure, "nothing keeps a second runner out of this job directory")
   elseif create then
-    warn(run, "journal.failed", failure, "this job cannot be resumed")
+    cannot_resume(run, failure)
   end
   return true
 end
@@ -174,7 +171,11 @@ local function open_files(run)
   own_files(settings, directory)
   accept.lock(run, true)
   if settings.resume then read_past(run) end
-  if settings.replay then read_recording(run) end -- it may be the journal, which is cut off next
+  if settings.replay then -- it may be the journal, which is cut off next
+    local failure
+    run.recording, failure = run.on_demand.past().recording(settings.replay, run.job_sha256)
+    if failure then refuse("schema_validation", "cannot replay: " .. failure.message) end
+  end
   -- The old journal goes before the first result is written: no kill in between can make a resumed run take it for this one's.
   begin_journal(run)
   if run.past.result then
@@ -205,8 +206,9 @@ function accept.accept(run)
   if not run.past.job then write_job(run) end
   if not ok then error(more) end
   log_accepted(run, more)
-  local want_changes = run.job.constraints.report_changes or run.environment.SBA_REPORT_CHANGES == "1"
-  if want_changes then run.on_demand.workspace_changes().begin(run) end
+  if run.job.constraints.report_changes or run.environment.SBA_REPORT_CHANGES == "1" then
+    run.on_demand.workspace_changes().begin(run)
+  end
   if run.past.changes then run.on_demand.undo().recover(run) end
   if next(run.past.begun) then run.on_demand.undo().sweep(run) end
   run.context = run:step_context()

@@ -14,8 +14,7 @@ local artifacts = {}
 local MOST <const> = 100000 -- files that are listed
 local LISTING <const> = 0.3 -- seconds for the list when the time for reading is up
 local gone <const> = { not_found = true, not_a_directory = true, not_a_file = true, too_many_links = true }
-local NAME <const> = "$CYNODE_ARTIFACTS_DIR"
-local IN_BRACES <const> = "${CYNODE_ARTIFACTS_DIR}"
+local NAME <const>, IN_BRACES <const> = "$CYNODE_ARTIFACTS_DIR", "${CYNODE_ARTIFACTS_DIR}"
 local STICKY <const> = tonumber("1000", 8)
 
 local function warn(run, message, fields) run:warn("artifacts.failed", message, fields) end
@@ -30,17 +29,16 @@ local function shared_bits(path)
   return group | others
 end
 
---- Makes the directory that the environment names, or artifacts/ next to the result; where that goes to stdout, a temporary one.
+--- The directory that the environment names, or artifacts/ next to the result; where that goes to stdout, a temporary one.
 local function make(run)
   local path = first_set(run.environment, { "CYNODE_ARTIFACTS_DIR" }) or run.result_directory and run.result_directory .. "artifacts"
-  local ok, failure
   if path then
-    ok, failure = file.make_directory(path)
-  else
-    path, failure = file.make_temporary_directory(first_set(run.environment, { "TMPDIR" }) or "/tmp")
-    run.temporary_artifacts, ok = path, path
+    local ok, failure = file.make_directory(path)
+    return ok and path, failure
   end
-  return ok and path, failure
+  local failure
+  run.temporary_artifacts, failure = file.make_temporary_directory(first_set(run.environment, { "TMPDIR" }) or "/tmp")
+  return run.temporary_artifacts, failure
 end
 
 ---If it fails, the log says so and the job has no artifacts.
@@ -57,7 +55,7 @@ local function below(path, name)
   return rest and (rest == "" or rest:sub(1, 1) == "/") and rest:match "^/*(.*)$" or nil
 end
 
----Finds where a step's path leads: into the artifacts directory if it begins with its variable or its path, else into the workspace.
+---Artifacts begin with the variable or the directory's path.
 ---@param run run
 ---@param path string
 ---@return native.root|nil root
@@ -65,13 +63,12 @@ end
 ---@return string? prefix of the path in a result
 function artifacts.place(run, path)
   local rest = below(path, NAME) or below(path, IN_BRACES)
-  if rest and not run.artifacts then
+  local root = run.artifacts
+  if rest and not root then
     return nil, { code = "not_found", message = path .. ": this job has no artifacts directory; give a path of the workspace" }
   end
-  if rest then return run.artifacts, rest == "" and "." or rest, NAME .. "/" end
-  if path:sub(1, 1) == "/" and run.artifacts and not run.workspace:relative(path) and run.artifacts:relative(path) then
-    return run.artifacts, path, NAME .. "/"
-  end
+  if rest then return root, rest == "" and "." or rest, NAME .. "/" end
+  if path:sub(1, 1) == "/" and root and not run.workspace:relative(path) and root:relative(path) then return root, path, NAME .. "/" end
   return run.workspace, path, ""
 end
 
@@ -117,10 +114,10 @@ local function find(run)
       if #files == MOST then return files, true end
       files[#files + 1] = { path = walk:path(), size_bytes = entry.size_bytes }
     elseif entry.type == "directory" then
-      local mode = entry.mode | run.artifacts_shared
-      if mode ~= entry.mode then run.artifacts:chmod(walk:path(), mode) end
+      local path, mode = walk:path(), entry.mode | run.artifacts_shared
+      if mode ~= entry.mode then run.artifacts:chmod(path, mode) end
       if not entered and not closed then
-        closed = redact(walk:path())
+        closed = redact(path)
         warn(run, ("cannot read the directory %s in the artifacts; its files are not listed"):format(closed), { path = closed })
       end
     end
@@ -144,7 +141,7 @@ function artifacts.list(run, seconds)
   interrupt.rearm(math.max(0, till - interrupt.now()))
   files = digest(run.artifacts, files)
   log_unread(run, files)
-  -- A file whose name held a secret is not uploaded: none has the name that the result shows.
+  -- A file whose name held a secret is not uploaded: none has the redacted name.
   for _, artifact in ipairs(files) do artifact.path, artifact.problem = redact(artifact.path), nil end
   run.record.artifacts = files
 end

@@ -35,7 +35,7 @@ end
 
 ---@param run run
 ---@return fun(question: { prompt: string, system?: string, model?: string, json_schema?: table, earlier?: table }): table?, table? asks;
----system: instructions of the step; earlier: an answer that cannot be used, and the mistake in it. The reply has `model`
+---earlier: an answer that cannot be used, and the mistake in it. The reply has `model`
 return function(run)
   local sessions = {}
   return function(request)
@@ -46,8 +46,9 @@ return function(run)
     local session = sessions[key]
     if not session then return nil, failure end
     local messages = messages_of(run, session, request)
-    local reply, unanswered = exchange.send(run, session, { messages = messages, json_schema = request.json_schema })
-    if not reply then return nil, unanswered end
+    local reply
+    reply, failure = exchange.send(run, session, { messages = messages, json_schema = request.json_schema })
+    if not reply then return nil, failure end
     exchange.replied(run, session.model, reply)
     reply.model = session.model
     return reply

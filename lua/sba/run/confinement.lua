@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What commands may write, and what the result says about it. The kernel keeps the rules (native.confine).
+-- What commands may write, and what the result says about it.
 
 local array = require "sba.util.json".array
 local confine = require "native.confine"
@@ -101,11 +101,11 @@ end
 ---@param output string of the command
 ---@return string?
 function confinement.explain(run, output)
-  local state, job_directory = run.record.confinement, run.job_directory
-  for line in (state.writable and output:sub(-MOST_READ) or ""):gmatch "[^\n]+" do
+  local writable, job_directory = run.record.confinement.writable, run.job_directory
+  for line in (writable and output:sub(-MOST_READ) or ""):gmatch "[^\n]+" do
     for path in (line:find("ermission denied", 1, true) and line or ""):gmatch "/[^%s'\"`:;,()]*" do
       local place = confine.real_path(path) or confine.real_path(path:match "^(.+)/" or "/")
-      if place and not holder(state.writable, place) and confine.may_write(place) then
+      if place and not holder(writable, place) and confine.may_write(place) then
         if job_directory and holder({ job_directory }, place) then return place .. " is written by the runner alone" end
         return ("commands may not write %s (`confinement` in the result lists where they may); SBA_WRITABLE=%s would allow it")
           :format(place, place)
@@ -146,7 +146,7 @@ end
 ---@param run run
 ---@return table? confinement as the result has it
 ---@return native.failure? failure with SBA_CONFINE=require: the kernel cannot, or commands could write result and journal
----@return boolean? can_be_helped by whoever starts the runner
+---@return boolean? avoidable whoever starts the runner can change what is `partial`
 function confinement.begin(run)
   local mode = run.settings.confine
   local abi = mode ~= "off" and confine.abi() or 0
@@ -163,9 +163,9 @@ function confinement.begin(run)
   local ok, failure = set_rules(run, places, hidden_files(places, partial), partial)
   if not ok and mode == "require" then return refused("commands cannot be confined: " .. failure.message) end
   if not ok then return { writes = "none", partial = array { failure.message } }, nil, true end
-  local can_be_helped = #partial > 0
+  local avoidable = #partial > 0
   table.move(kernel, 1, #kernel, #partial + 1, partial)
-  return { writes = "landlock", abi = abi, writable = writable, partial = #partial > 0 and partial or nil }, nil, can_be_helped
+  return { writes = "landlock", abi = abi, writable = writable, partial = #partial > 0 and partial or nil }, nil, avoidable
 end
 
 return confinement
