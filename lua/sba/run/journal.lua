@@ -28,7 +28,7 @@ local text = require "native.text"
 local journal = {}
 journal.__index = journal
 
-journal.ENTRY_PREFIX = '{"event":"step.finished","entry":' -- of a line whose rest is the entry and "}"
+journal.ENTRY_PREFIX = '{"event":"step.finished","entry":' -- the entry and "}" follow
 local SEPARATOR <const> = "}\n" .. journal.ENTRY_PREFIX -- from one entry to the next
 local FAILED <const> = '{"event":"journal.failed"}'
 -- The order of an event's own fields, which follow `event` and `at`.
@@ -56,8 +56,8 @@ end
 ---@return journal
 function journal.begin(log, size, failed)
   local self = setmetatable({ failed = failed, log = log, size = size }, journal)
-  local done, failure = true, nil
-  if log then done, failure = log:cut(size) end
+  if not log then return self end
+  local done, failure = log:cut(size)
   if not done then
     self.log = nil
     failed(failure)
@@ -75,7 +75,7 @@ local function end_early(self, failure)
   end
 end
 
---- Appends a line with long texts, which begins with a string.
+--- The first part is a string.
 local function append_long(log, parts)
   local offset
   for _, part in ipairs(parts) do
@@ -125,7 +125,7 @@ end
 
 ---@class run.step_event
 ---@field index integer from 1
----@field step { id: string, type: string, arguments: table, check?: integer }
+---@field step table as for steps.run
 ---@field arguments? table for the journal
 ---@field before? "interrupted"|"failed" in an earlier run
 ---@field entry? table
@@ -135,7 +135,7 @@ end
 
 local none <const> = {}
 
---- The fields of the log. Only of a direct job it is known how many steps there are.
+--- For the log. Only of a direct job it is known how many steps there are.
 local function fields_of(run, event)
   local step, entry = event.step, event.entry or none
   event.what = event.what or describe(step)
@@ -174,11 +174,10 @@ local function log_truncated(run, event)
   local entry, step, result = event.entry, event.step, event.entry.result or none
   if not (result.truncated or result.stdout_truncated or result.stderr_truncated) then return end
   local kept = result.stdout and #result.stdout + #result.stderr or #(result.content or entry.output or "")
-  local limit = entries.limit(step, run.context)
-  local of = result.size_bytes and (" of %d"):format(result.size_bytes) or ""
+  local limit, size = entries.limit(step, run.context), result.size_bytes
   local message = "step %d (%s, %s): the output was cut to %d bytes%s (limit: %d)"
-  run:warn("step.output_truncated", message:format(event.index, step.id, step.type, kept, of, limit), {
-    step = event.index, id = step.id, kept_bytes = kept, limit_bytes = limit, size_bytes = result.size_bytes,
+  run:warn("step.output_truncated", message:format(event.index, step.id, step.type, kept, size and " of " .. size or "", limit), {
+    step = event.index, id = step.id, kept_bytes = kept, limit_bytes = limit, size_bytes = size,
   })
 end
 
@@ -232,13 +231,12 @@ tell["steps.skipped"] = function(run, event)
 end
 
 tell["step.interrupted"] = function(run, event)
-  local index, step, since = event.index, event.step, event.step.at
-  run.journal:event("step.interrupted", { index = index - 1, id = step.id, type = step.type, since = since, output = step.output })
+  local index, step, since, output = event.index, event.step, event.step.at, event.step.output
+  run.journal:event("step.interrupted", { index = index - 1, id = step.id, type = step.type, since = since, output = output })
   local began, how = since and " at " .. since or "", run.steps and "it runs again" or "the model is told"
   local message = ("step %d (%s, %s), which began%s, was interrupted; %s"):format(index, step.id, step.type, began, how)
   run:warn("step.interrupted", message, {
-    step = index, id = step.id, type = step.type, since = since,
-    output_tail = step.output and text.tail(step.output, run.log.view.TAIL),
+    step = index, id = step.id, type = step.type, since = since, output_tail = output and text.tail(output, run.log.view.TAIL),
   })
 end
 

@@ -13,13 +13,12 @@ local words = require "sba.util.words"
 
 local steps = {}
 
-local GATEWAY_STEP <const> = "call_tool" -- what a call to a tool of the gateway is among the job's steps
 local MOST_SHOWN <const> = 64 * 1024 -- bytes of a check's arguments that the journal has
 
---- A model's job too: its time is up, or the runner has a bug.
+--- Other failures are answers to a model.
 local function ends_job(failure)
-  if not failure then return false end
-  return failure.code == "internal_error" or (failure.code == "timeout" or failure.code == "cancelled") and interrupt.reason() ~= nil
+  local code = failure and failure.code
+  return code == "internal_error" or (code == "timeout" or code == "cancelled") and interrupt.reason() ~= nil
 end
 
 local function failure_of(step, index, failure)
@@ -165,7 +164,7 @@ end
 
 ---Runs the next step, unless an earlier run or a recording has it.
 ---@param run run
----@param step { id: string, type: string, arguments: table, check?: integer, shown?: table } shown: a check's arguments for the journal
+---@param step { id: string, type: string, arguments: table, check?: integer, shown?: table } shown: a check's arguments in the journal
 ---@return table? entry nil: the job must end before the step
 ---@return failure? failure of the step in this run, or of the job
 ---@return boolean? ends_job
@@ -188,7 +187,7 @@ function steps.run(run, step)
   local stopped = interrupt.reason()
   if stopped then return nil, stopped end
   if begun and is_models then return interrupted(run, event, begun) end
-  if run.recording and step.type == GATEWAY_STEP then return replayed(run, event) end
+  if run.recording and step.type == "call_tool" then return replayed(run, event) end
   return perform(run, event)
 end
 
@@ -256,8 +255,9 @@ end
 
 local function unmet(failing)
   local first, more = failing[1].verdict, #failing > 1 and ("; and %d more"):format(#failing - 1) or ""
-  local message = ("the criterion %s is not met: %s%s"):format(words.quoted(first.criterion), first.evidence, more)
-  return { code = "acceptance_unmet", message = message }
+  return {
+    code = "acceptance_unmet", message = ("the criterion %s is not met: %s%s"):format(words.quoted(first.criterion), first.evidence, more),
+  }
 end
 
 ---Runs all checks: whether a criterion is met is its check's word alone.
