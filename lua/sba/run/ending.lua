@@ -19,7 +19,7 @@ local workspace = require "native.workspace"
 
 local LARGEST_LIST <const> = 16 << 20 -- bytes
 local GRACE <const> = 1 -- seconds from SIGTERM to SIGKILL; none past the deadline
-local AGO <const> = 1.2 -- seconds since the deadline, as `finish` is told, which then has some for artifacts
+local AGO <const> = 1.2 -- seconds since the deadline, as `finish` is told: some are left for artifacts
 
 local CANCELLED <const> = { "cancelled", "the job was cancelled by a signal, and the runner hung: its watchdog ended it" }
 
@@ -75,15 +75,15 @@ end
 local function look_back(run)
   local problem, is_torn = run.past:fold({ strict = true, brief = true }, lines_of(run.lock))
   if problem and not is_torn then error(problem, 0) end
-  local job, result = run.past.job, run.record
+  local job, record = run.past.job, run.record
   if not job then return end
-  result:continue(job.started_wall)
-  result.confinement = job.confinement or result.confinement
-  if job.criteria then result:expect(job.criteria) end
+  record:continue(job.started_wall)
+  record.confinement = job.confinement or record.confinement
+  if job.criteria then record:expect(job.criteria) end
   run.steps, run.job = job.steps, { steps = job.steps or {} }
   run.todo = todo.new(todo_items(run))
-  result.todo = run.todo
-  for _, exchange in ipairs(run.past.exchanges) do result:count_request(run.past.session.model, exchange.reply) end
+  record.todo = run.todo
+  for _, exchange in ipairs(run.past.exchanges) do record:count_request(run.past.session.model, exchange.reply) end
   take_over_steps(run)
   run.past.entries, job.todo = {}, nil -- memory may be short
 end
@@ -98,7 +98,8 @@ end
 return function()
   local reason, information, book = ending.inherited()
   interrupt.disarm()
-  ending.last(statuses[reason] or exit.FAILED)
+  local standing = statuses[reason] or exit.FAILED
+  ending.last(standing)
   process.finish(reason == "timeout" and 0 or GRACE)
   local told = json.decode(information) -- by accept.keep
   local run = state.new({ result = told.result, workspace = told.workspace, log_format = told.log_format }, identity.environment {})
@@ -107,14 +108,13 @@ return function()
   run.past, run.status_url, run.temporary_artifacts, run.artifacts_shared = past.new(), told.status_url, told.temporary, 0
   run.failure = { code = ends[reason][1], message = ends[reason][2], of_step = ends[reason][3] }
   run.artifacts = told.artifacts and workspace.open(told.artifacts)
-  local words = "the runner could not end the job: it was started again, which wrote the result"
-  local status
+  local message, status = "the runner could not end the job: it was started again, which wrote the result", nil
   if book >= 0 then
     run.lock = file.adopt(book)
     run.record.from = run.lock
     local ok, problem = pcall(look_back, run)
     if not ok and told.result ~= "-" then -- what stands is better than a result without steps
-      status, words = statuses[reason] or exit.FAILED, "the journal cannot be read, so the latest result stays: " .. tostring(problem)
+      status, message = standing, "the journal cannot be read, so the latest result stays: " .. tostring(problem)
     else
       run.journal = journal.begin(run.lock, run.past.size, function() end)
       recover(run)
@@ -122,6 +122,6 @@ return function()
   end
   run.deadline = interrupt.now() - AGO
   status = status or finish(run)
-  run.log:event("error", "watchdog.ended", { error = words })
+  run.log:event("error", "watchdog.ended", { error = message })
   return status
 end

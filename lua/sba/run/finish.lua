@@ -11,18 +11,18 @@ local process = require "native.process"
 local redact = require "native.secret".redact
 
 local STDOUT <const>, STDERR <const> = 1, 2
-local TIMEOUT <const> = 30 -- seconds without progress until a reader of a stream counts as gone
+local TIMEOUT <const> = 30 -- seconds without progress: the reader of a stream is gone
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
 local OVERRUN <const> = 2.5 -- seconds past the deadline, when the grace ends
 local SHORTER <const> = { 65536, 1024 } -- bytes of a step's entry that a full disk still takes
-local READING <const> = 2.2 -- seconds past the deadline, or after a signal, until which artifacts are read
+local READING <const> = 2.2 -- seconds past the deadline, or after a signal: artifacts are read until then
 
 local function end_processes(run)
   local grace = run.deadline and math.min(GRACE, run.deadline + OVERRUN - interrupt.now()) or GRACE
   local _, left, first = process.finish(math.max(0, grace))
   if left == 0 then return end
-  local words = "%d child processes are still alive, including process %d: they belong to another user or hang in the kernel"
-  run:warn("processes.left", words:format(left, first), { count = left, pid = first })
+  local message = "%d child processes are still alive, including process %d: they belong to another user or hang in the kernel"
+  run:warn("processes.left", message:format(left, first), { count = left, pid = first })
 end
 
 local function reading_seconds(run)
@@ -37,8 +37,8 @@ end
 local function list_artifacts(run) artifacts.list(run, reading_seconds(run)) end
 
 local function upload_artifacts(run)
-  local may_upload = #run.record.artifacts > 0 and not run.settings.replay and run:has_gateway()
-  if may_upload then run.on_demand.orchestrator().upload(run) end
+  if #run.record.artifacts == 0 or run.settings.replay or not run:has_gateway() then return end
+  run.on_demand.orchestrator().upload(run)
 end
 
 local function write_without_largest(run, problem)
@@ -57,17 +57,19 @@ end
 --- Writes the result to where it belongs, or else to stderr.
 local function write_parts(run, parts)
   local path = run.settings.result
-  local how, problem
+  local how, failure
   if path ~= "-" then
-    how, problem = file.replace(path, parts)
-    if not how and problem.code == "no_space" then how, problem = write_without_largest(run, problem) end
+    how, failure = file.replace(path, parts)
+    if not how and failure.code == "no_space" then how, failure = write_without_largest(run, failure) end
   else
-    local all, taken, size = file.write(STDOUT, parts, TIMEOUT)
-    how, problem = all, { message = ("stdout took only %d of the result's %d bytes"):format(taken, size) }
+    local taken, size
+    how, taken, size = file.write(STDOUT, parts, TIMEOUT)
+    failure = { message = ("stdout took only %d of the result's %d bytes"):format(taken, size) }
   end
   if not how then
-    run.log:event("error", "result.failed", { error = redact(problem.message) })
-    file.write(STDERR, { "cynode-sba: the result follows here: ", redact(problem.message), "\n" }, TIMEOUT)
+    local problem = redact(failure.message)
+    run.log:event("error", "result.failed", { error = problem })
+    file.write(STDERR, { "cynode-sba: the result follows here: ", problem, "\n" }, TIMEOUT)
     file.write(STDERR, parts, TIMEOUT)
   elseif how == "in_place" then
     run:warn("result.in_place", redact(path) .. " was written in place, which is not atomic: no file beside it can take its place")
@@ -87,8 +89,7 @@ local function log_outcome(run)
   run.log:event(code and "error" or "info", "job.finished", {
     status = fields.status, failure_code = code, failure_message = message, duration_ms = fields.duration_ms,
     done = run.record.succeeded, steps = run.steps and #run.steps, outcomes = run.record.outcomes,
-    resource_usage = fields.resource_usage, result = redact(run.settings.result),
-    error = run.failure and run.failure.traceback,
+    resource_usage = fields.resource_usage, result = redact(run.settings.result), error = run.failure and run.failure.traceback,
   })
 end
 
@@ -134,7 +135,7 @@ end
 
 local function status_of(run) return run.written and failures.exit_status(code_of(run.fields)) or exit.UNWRITABLE end
 
---- A stream counts as written before it is: nothing may add a second result to it.
+--- A stream counts as written before it is: nothing may add a second result.
 local function write_result(run)
   local earlier = run.past.result
   run.fields = earlier or run.record:fields(run.failure)
@@ -165,7 +166,7 @@ local parts <const> = {
 return function(run)
   ending.begun()
   for _, part in ipairs(run.past.result and parts_again or parts) do attempt(run, part) end
-  if not run.parts then -- memory is out, at an end by exec too: without the todo list, which todo.json has
+  if not run.parts then -- memory is out: without the todo list, which todo.json has
     run.todo, run.record.todo = nil, nil
     collectgarbage()
     attempt(run, write_result)

@@ -73,25 +73,25 @@ local function log_end(run, report, code, failure, tries, seconds)
 end
 
 local function close_beginning(run, code)
-  local beginning = run.beginning
+  local start = run.beginning
   run.beginning = nil
-  log_end(run, "in_progress", code, beginning.failure, beginning.tries, START - beginning.left)
+  log_end(run, "in_progress", code, start.failure, start.tries, START - start.left)
 end
 
 ---Called again before later steps while run.beginning is set. The deadline moves: reports do not use the job's time.
 ---@param run run with a status_url
 function orchestrator.report_start(run)
   if interrupt.reason() then return end
-  local beginning, at = run.beginning or { left = START, tries = 0 }, interrupt.now()
-  local most = math.min(beginning.left, TRY)
-  run.beginning = beginning
+  local start, at = run.beginning or { left = START, tries = 0 }, interrupt.now()
+  local most = math.min(start.left, TRY)
+  run.beginning = start
   run:set_deadline(run.deadline + most)
   local code, failure = send(run, body_of(run, "in_progress"), at + most)
   local took = interrupt.now() - at
   run:set_deadline(run.deadline + took - most)
-  beginning.tries, beginning.left, beginning.failure = beginning.tries + 1, beginning.left - took, failure
-  if code or not failure.transient or beginning.left <= 0 then return close_beginning(run, code) end
-  if beginning.tries == 1 then
+  start.tries, start.left, start.failure = start.tries + 1, start.left - took, failure
+  if code or not failure.transient or start.left <= 0 then return close_beginning(run, code) end
+  if start.tries == 1 then
     run:warn("report.retry", failure.message .. "; it tries again before later steps", { report = "in_progress" })
   end
 end
@@ -113,13 +113,11 @@ end
 function orchestrator.report_end(run, result)
   if run.past.reported then return end -- or refused
   if not result then
-    return run:warn("report.failed", "the end is not reported because the result was not written", {
-      report = "completed", outcome = "undeliverable", tries = 0,
-    })
+    local fields = { report = "completed", outcome = "undeliverable", tries = 0 }
+    return run:warn("report.failed", "the end is not reported because the result was not written", fields)
   end
   if run.beginning then close_beginning(run) end
-  local head = body_of(run, "completed"):gsub("}$", ',"result":')
-  local body = table.move(result, 1, #result, 2, { head, from = result.from })
+  local body = table.move(result, 1, #result, 2, { (body_of(run, "completed"):gsub("}$", ',"result":')), from = result.from })
   body[#body + 1] = "}"
   local at, signalled = interrupt.now(), interrupt.signal()
   local code, failure, tries = deliver(run, body)
@@ -130,7 +128,7 @@ end
 
 local function tool_failed(code, answer) return http.failure(code, "the gateway says: " .. http.shown(answer.content)) end
 
---- Text and name: fields of the structured answer or of its JSON, or the answer's text.
+--- Text and name: fields of the structured answer or of its JSON, or its text.
 local function read_skill(answer)
   local value = answer.structured
   if value == nil then value = json.decode(answer.content) end
@@ -203,8 +201,8 @@ function orchestrator.reference(answer)
   return ref and #ref <= LONGEST_REF and ref or nil
 end
 
---- The opened file, which is read while it is sent, or base64 where the gateway's form has a limit. A file that changed since it was
---- listed never arrives whole.
+--- The opened file, which is read while it is sent, or base64 where there is a limit. A file that changed since it was listed never
+--- arrives whole.
 local function content_of(run, artifact, limit)
   if not artifact.sha256 then return nil, { code = "not_read", message = "it was not read" } end
   if artifact.size_bytes > (limit or LARGEST_FILE) then
@@ -225,11 +223,10 @@ end
 
 local function put(run, gateway, artifact)
   local limit = gateway.remote.largest_file
-  local content, failure = content_of(run, artifact, limit)
-  if not content then return nil, failure end
+  local content, unread = content_of(run, artifact, limit)
+  if not content then return nil, unread end
   local _ <close> = not limit and content or nil
-  local answer
-  answer, failure = gateway:call(PUT, { path = artifact.path, content_bytes_base64 = content }, PUT_LIMITS)
+  local answer, failure = gateway:call(PUT, { path = artifact.path, content_bytes_base64 = content }, PUT_LIMITS)
   if answer and answer.is_error then return nil, tool_failed("tool_failed", answer) end
   return answer, failure
 end
@@ -265,9 +262,8 @@ local function upload_all(run)
 end
 
 local function upload_seconds(run)
-  local now = interrupt.now()
-  local most, signal, at = UPLOADS, interrupt.signal()
-  if signal then most = math.min(AFTER_SIGNAL, at + LATEST - now) end
+  local now, signal, at = interrupt.now(), interrupt.signal()
+  local most = signal and math.min(AFTER_SIGNAL, at + LATEST - now) or UPLOADS
   return math.max(0, math.min(run.deadline + OVERRUN - now, most))
 end
 

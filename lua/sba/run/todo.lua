@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The todo list: the requirements, then the acceptance criteria, then the job's steps. It is kept in todo.json beside the result.
+-- The todo list: the requirements, then the acceptance criteria, then the job's steps.
 
 local checkpoint = require "sba.result.checkpoint"
 local file = require "native.file"
@@ -32,11 +32,12 @@ end
 ---@param items? table[]
 ---@return todo
 function todo.new(items)
+  items = json.array(items or {})
   local self = setmetatable({
-    items = json.array(items or {}), steps = {}, criteria = {}, count = #(items or {}),
-    checkpoint = checkpoint.new(function() return true end), -- until there is a file to be kept
+    items = items, steps = {}, criteria = {}, count = #items,
+    checkpoint = checkpoint.new(function() return true end), -- until there is a file
   }, todo)
-  for _, item in ipairs(self.items) do
+  for _, item in ipairs(items) do
     if item.source == "step" then table.insert(self.steps, item) end
   end
   return self
@@ -80,7 +81,7 @@ function todo:set(item, status, note)
   self.checkpoint:changed()
 end
 
----Closes what is open after a job that went to its end: an agent has met the requirements; in a direct job nobody has checked them.
+---At the end of a job that was not cut short: an agent has met the requirements; in a direct job nobody has checked them.
 ---@param is_agents boolean
 function todo:close(is_agents)
   for _, item in ipairs(self.items) do
@@ -127,7 +128,7 @@ end
 function todo:update(change)
   local item, position = find(self, change.id)
   if not item then
-    local ids = #self.items == 0 and "the list is empty" or ("the ids are 1 to %d"):format(self.count)
+    local ids = #self.items == 0 and "the list is empty" or "the ids are 1 to " .. self.count
     return nil, ("there is no item %s: %s"):format(change.id, ids)
   end
   local same = change.title and find_title(self, change.title)

@@ -16,9 +16,9 @@ local trace = {}
 trace.__index = trace
 
 local MOST_SPANS <const>, LONGEST_VALUE <const> = 20000, 1024 -- bytes of an attribute
-local PROTOCOL <const>, TIMEOUT <const> = "http/json", 10000 -- milliseconds, unless the environment says
+local PROTOCOL <const>, TIMEOUT <const> = "http/json", 10000 -- milliseconds
 local BOTH <const>, AFTER_SIGNAL <const> = 30, 5 -- seconds for the last report and the trace together
-local INTERNAL <const>, CLIENT <const>, OK <const>, ERROR <const> = 1, 3, 1, 2 -- kinds of spans, and how they end
+local INTERNAL <const>, CLIENT <const>, OK <const>, ERROR <const> = 1, 3, 1, 2 -- OTLP's kinds of spans, and how they end
 
 local function of_header(value) return value and value:find "^[\x20-\x7E]+$" and value or nil end
 
@@ -50,12 +50,12 @@ local function exporter_of(environment)
   if protocol ~= PROTOCOL then
     return nil, ("the protocol %s of OTEL_EXPORTER_OTLP_PROTOCOL is not supported; set it to %s"):format(json.encode(protocol), PROTOCOL)
   end
-  local headers = {}
+  local lines = {}
   for name, value in pairs(pairs_of(secret.otlp_headers())) do
-    if of_header(name .. value) then headers[#headers + 1] = name .. ": " .. value end
+    if of_header(name .. value) then lines[#lines + 1] = name .. ": " .. value end
   end
   if not variable:find "TRACES" then endpoint = text.trim_end(endpoint, "/") .. "/v1/traces" end
-  return { url = endpoint, headers = headers, timeout = (timeout or TIMEOUT) / 1000 }
+  return { url = endpoint, headers = lines, timeout = (timeout or TIMEOUT) / 1000 }
 end
 
 local function nanoseconds(ago_ms) return tostring((interrupt.wall() - (ago_ms or 0)) * 1000000) end

@@ -38,20 +38,20 @@ local function changes_of(plan)
   return table.move(others, 1, #others, #list + 1, list)
 end
 
-local function can_be_kept(list)
+local function has_a_secret(list)
   for _, change in ipairs(list) do
-    if redact(change.path) ~= change.path then return false end
+    if redact(change.path) ~= change.path then return true end
   end
-  return true
+  return false
 end
 
----Commits a step's changes. They can be undone until the journal has the step's end, which closes run.kept.
+---Changes can be undone until the journal has the end of their step, which closes run.kept.
 ---@param run run
 ---@param change sba.transaction
 ---@return true?, native.failure?
 function undo.commit(run, change)
   local done, failure = change:plan()
-  if done and run.result_directory and can_be_kept(done) then
+  if done and run.result_directory and not has_a_secret(done) then
     run:emit("step.changes", {
       index = run.record.count, changes = with_names(done, written), artifacts = change.root == run.artifacts or nil,
     })
@@ -69,9 +69,9 @@ function undo.recover(run)
   local root = run[found.plan.artifacts and "artifacts" or "workspace"]
   if root then done, failure = transaction.recover(root, changes_of(found.plan), found.committed) end
   if found.committed then return end
-  local words = done and "the files that it was changing are as they were before" or failure.message
-  run.past.undone, run.past.left = words, failure and { index = found.index, message = words }
-  run:warn(done and "step.undone" or "step.not_undone", words, { step = found.index })
+  local message = done and "the files that it was changing are as they were before" or failure.message
+  run.past.undone, run.past.left = message, failure and { index = found.index, message = message }
+  run:warn(done and "step.undone" or "step.not_undone", message, { step = found.index })
 end
 
 local function sweep(root, since, keep)
