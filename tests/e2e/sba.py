@@ -171,9 +171,9 @@ class SandboxCase(unittest.TestCase):
         """A step that runs a script."""
         return SandboxCase.step("run_command", shell=script, **more)
 
-    def until_result_has(self, text):
-        """A script that waits until the result file holds the text."""
-        return f"until grep -qF '{text}' {self.result_path}; do sleep 0.05; done"
+    def until_said(self, output):
+        """A script that waits until the result file has an output that begins so."""
+        return f"""until grep -qF '"output":"{output}' {self.result_path}; do sleep 0.05; done"""
 
     def arguments(self):
         return ["--job", str(self.job_directory / "job.json"), "--result", str(self.result_path),

@@ -61,8 +61,7 @@ for directory in (".", "/tmp", "/dev/shm", "/var/tmp"):
     with tempfile.NamedTemporaryFile(dir=directory) as file: file.write(b"x")
 os.memfd_create("m"); os.mkfifo("pipe"); print("all made")
 END"""),
-    "standard streams": ("tee", """
-        echo a > /dev/stdout; echo b > /dev/stderr; echo c | tee /dev/fd/1 >/dev/null
+    "standard streams": ("tee", """echo a > /dev/stdout; echo b > /dev/stderr; echo c | tee /dev/fd/1 >/dev/null
         until grep -q '"output":"[^"]*b' "$RESULT"; do sleep 0.05; done; echo d > /proc/self/fd/1"""),
 }
 

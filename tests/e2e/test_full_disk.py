@@ -43,7 +43,7 @@ class FullDisk(AgentCase):
     def test_in_the_middle(self):
         """The job goes on, and its result has the room that was kept for it."""
         self.put("x", "1\n")
-        done = self.run_job(self.job(self.sh("echo one"), self.sh(self.until_result_has('"output":"one')), self.fill,
+        done = self.run_job(self.job(self.sh("echo one"), self.sh(self.until_said("one")), self.fill,
                                      self.step("apply_unified_diff", diff="--- a/x\n+++ b/x\n@@ -1 +1 @@\n-1\n+2\n"),
                                      self.sh("head -c 20000 /dev/zero | tr '\\0' x")))
         self.assert_end(done, 0)
@@ -89,8 +89,7 @@ class LimitedFiles(SandboxCase):
         self.assertIn("File too large", step["error"])
 
     def test_a_result_that_is_too_large_goes_to_stderr(self):
-        done = self.run_job(self.job(self.sh("echo one"), self.sh(self.until_result_has('"output":"one')),
-                                     self.sh("head -c 300000 /dev/zero | tr '\\0' x")),
+        done = self.run_job(self.job(self.sh("echo one"), self.sh(self.until_said("one")), self.sh("head -c 300000 /dev/zero | tr '\\0' x")),
                             wrapper=self.wrapper)
         self.assertEqual((done.exit, done.result_on_stderr["status"]), (3, "success"), done.stderr)
         self.assertEqual((done.code, done.steps[0]["output"]), ("interrupted", "one\n"))

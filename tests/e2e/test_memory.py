@@ -83,8 +83,7 @@ class OutOfMemory(sba.SandboxCase):
     def test_the_runner_itself(self):
         """It is killed like anybody else; what was done until then stands."""
         self.put("large", b"\xff" * (LIMIT - (32 << 20)))
-        done = self.run_limited("echo before", self.until_result_has('"output":"before'), self.step("read_file", path="large"),
-                                max_output_bytes=1 << 30)
+        done = self.run_limited("echo before", self.until_said("before"), self.step("read_file", path="large"), max_output_bytes=1 << 30)
         self.assertEqual((done.exit, done.code), (-9, "interrupted"), done.stderr)
         self.assertEqual(done.steps[0]["output"], "before\n")
 

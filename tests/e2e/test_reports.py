@@ -165,9 +165,8 @@ class Troubled(ReportCase):
     def test_what_never_answers_costs_what_is_promised_and_no_more(self):
         begun = time.monotonic()
         runs = self.start_silenced(self.job(*[command("true")] * 20, command("echo > last; until test -e go; do sleep 0.05; done")))
-        for name, (case, process) in runs.items():
-            if name != "signalled":
-                case.put("go")
+        for name in ("dead", "silent", "endless"):
+            runs[name][0].put("go")
         case, process = runs["signalled"]
         sba.wait_for((case.workspace / "last").exists, "the last step")
         process.send_signal(signal.SIGTERM)

@@ -44,12 +44,11 @@ class FormTest(SandboxCase):
 
     def test_plain_output_is_whole_up_to_its_limit(self):
         numbers = "yes 0123456789 | head -c 100000"
-        one, two = (self.until_result_has(f'"output":"{said}') for said in (r"1\n", r"1\n2\n"))
         steps = self.run_job(self.job(
             self.sh(numbers + " | tee numbers"), self.step("read_file", path="numbers"),
             self.sh(numbers, max_output_bytes=1000), self.sh(numbers, max_output_bytes=10),
-            self.sh(f"echo 1; {one}; echo 2 >&2; {two}; echo 3"), self.step("read_file", path="numbers", max_bytes=5),
-        )).result["steps"]
+            self.sh("echo 1; " + self.until_said("1") + "; echo 2 >&2; " + self.until_said(r"1\n2") + "; echo 3"),
+            self.step("read_file", path="numbers", max_bytes=5))).result["steps"]
         self.assertEqual([step["output"] == (b"0123456789\n" * 9091)[:100000].decode() for step in steps[:2]], [True, True])
         self.assertRegex(steps[2]["output"], r"^(0123456789\n)+0*1*2*[\s\S]*\[\.\.\. \d+ of 100000 bytes left out \.\.\.\]\n[\s\S]*0123456789\n")
         self.assertLessEqual(len(steps[2]["output"]), 1000)
@@ -95,7 +94,7 @@ class FormTest(SandboxCase):
         """A checkpoint that was not worth its while when a step ended is written when it has become old."""
         job = self.job(self.sh("head -c 100000 /dev/zero | tr '\\0' x"),
                        self.sh("echo second"),
-                       self.sh(self.until_result_has('"output":"second'), timeout_seconds=30))
+                       self.sh(self.until_said("second"), timeout_seconds=30))
         self.assertEqual(self.run_job(job).exit, 0)
 
     def test_nothing_but_its_files_is_left_in_the_job_directory(self):
@@ -148,7 +147,7 @@ class DurableTest(SandboxCase):
 
     def test_nothing_else_waits_for_the_disk(self):
         """Neither what is written while a command runs, nor what it leaves."""
-        shown = "echo x > $CYNODE_ARTIFACTS_DIR/x; echo shown; " + self.until_result_has('"output":"shown')
+        shown = "echo x > $CYNODE_ARTIFACTS_DIR/x; echo shown; " + self.until_said("shown")
         for script in ("true", shown):
             self.assertEqual([name for name, _ in self.calls_of(script=script)].count("fsync"), 2)
 

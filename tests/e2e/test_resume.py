@@ -30,8 +30,7 @@ class ResumeTest(SandboxCase):
 
     def kill_in_the_middle(self):
         """Runs a job that is killed in its second step; gives the job."""
-        seen = self.until_result_has('"output":"one')
-        job = self.job(*self.counted("one"), shell(f"{seen}; {KILL_ONCE}; echo two | tee -a count"), *self.counted("three"))
+        job = self.job(*self.counted("one"), shell(f"{self.until_said('one')}; {KILL_ONCE}; echo two | tee -a count"), *self.counted("three"))
         outcome = self.run_and_kill(job)
         self.assertEqual(outcome.exit, -9)
         self.assertEqual(outcome.code, "interrupted")
