@@ -1,7 +1,7 @@
 ---@meta
 -- SPDX-License-Identifier: Apache-2.0
--- For authors of step types: LuaLS definitions of the table that a file in sba/steps returns, of what its `run` is given and of what it
--- returns. Never loaded; tests hold it to the catalogue and to what `run` really gets.
+-- For authors of step types: the table that a file in sba/steps returns, and what its `run` is given and returns. Never loaded; tests hold
+-- it to the catalogue and to what `run` really gets.
 
 ---@class sba.step
 ---@field name string the file's name without .lua: lower-case letters, digits and _
@@ -10,10 +10,10 @@
 ---@field result? table JSON Schema of what run returns
 ---@field check? fun(arguments: table): string?, string? a mistake that the schema cannot say, in one line, and its argument
 ---@field show? fun(result: table, arguments: table, limit: integer): string a result as a model reads it, default: its text. Past limit
----(bytes) the model is shown the beginning and the end
+---(bytes) its middle is left out
 ---@field for_model? false|sba.step.for_model false: not offered to models; nil: as summary and arguments say
 ---@field ticks? boolean run calls tick several times a second while it waits, so that the result file follows the job
----@field brief? boolean run takes milliseconds. Where neither is set, the result file is brought up to date before run
+---@field brief? boolean run takes milliseconds. Where neither is set, the result file is written before run
 ---@field redacts? boolean what run returns, but for its message, holds no secrets
 ---@field run fun(arguments: table, job_context: sba.job_context): table?, string|sba.step_failure|nil, boolean? the result and its text, or
 ---nil and the failure; and whether something is missing from the text
@@ -33,7 +33,7 @@
 ---@field workspace native.root no path leaves it
 ---@field place fun(path: string): native.root?, string|native.failure, string? for paths that may name an artifact too: workspace or
 ---artifacts directory, the path in it, and its prefix in a result; or nil and the failure
----@field max_output_bytes integer a direct step whose result is larger fails with constraint_violation
+---@field max_output_bytes integer a direct step with a larger result fails with constraint_violation
 ---@field environment string[] "NAME=value": what a command gets
 ---@field shell? string the shell of a model's commands; nil: /bin/sh
 ---@field agent boolean a model asked for the step: cut and say so, rather than fail
@@ -43,8 +43,8 @@
 ---@field commit fun(transaction: sba.transaction): true?, native.failure? commits it so that --resume undoes it if the runner dies
 ---@field size_before_append fun(size?: integer): integer? journals the size of a file (nil: absent) before the step appends to it; gives
 ---that size, or the one from before an earlier run of this step that was killed
----@field tick fun(news?: string, missing?: integer) call it from time to time while you wait or work for long: logs and reports go out. news:
---- bytes that the step says meanwhile; missing: how many before them are left out
+---@field tick fun(news?: string, missing?: integer) to be called now and then: logs and reports go out. news: bytes that the step says
+---meanwhile; missing: how many before them are left out
 ---@field spool? string the directory for long outputs, as process.run takes it
 ---@field follow? boolean the log is to have everything that a step says
 

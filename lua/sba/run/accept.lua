@@ -42,7 +42,7 @@ local function cannot_resume(run, failure) warn(run, "journal.failed", failure, 
 
 local function refuse(code, message) error { code = code, message = message } end
 
---- Reads the journal of an earlier run. If that run succeeded (past.result), only its result is written again.
+--- If the earlier run succeeded (past.result), only its result is written again.
 local function read_past(run)
   local path = run.result_directory .. JOURNAL
   local past, failure = run.on_demand.past().resume(path, {
@@ -58,7 +58,7 @@ local function read_past(run)
   for _, result in ipairs(past.result and {} or past.asked) do run.record:count_request(result.model, result) end
 end
 
---- What an interrupted step had said stands in the latest result. There is one such step at most.
+--- What an interrupted step had said stands in the latest result.
 local function tell_interrupted(run)
   local index, step = next(run.past.begun)
   if not index then return end
@@ -80,7 +80,7 @@ local function begin_journal(run)
   if run.past.job and not run.past.result then run:emit("job.resumed", {}) end
 end
 
---- The journal's first line: until then nothing was done. What follows the ids is for an end by exec.
+--- The journal's first line. What follows the ids is for an end by exec.
 local function write_job(run)
   local job, steps = run.job, run.steps and json.array {}
   for i, step in ipairs(run.steps or {}) do steps[i] = { id = step.id, type = step.type } end
@@ -141,7 +141,7 @@ local function open_checkpoint(run)
   refuse("environment_invalid", "cannot write the result, so nothing was run: " .. problem.message)
 end
 
---- The files of the runner are no part of the workspace, wherever they lie.
+--- Files of the runner are no part of the workspace, wherever they lie.
 local function own_files(settings, directory)
   if settings.job ~= "-" then file.own(settings.job) end
   if not directory then return end
@@ -176,7 +176,7 @@ local function open_files(run)
     run.recording, failure = run.on_demand.past().recording(settings.replay, run.job_sha256)
     if failure then refuse("schema_validation", "cannot replay: " .. failure.message) end
   end
-  -- The old journal goes before the first result is written: no kill in between can make a resumed run take it for this one's.
+  -- The old journal goes before the first result is written: after a kill in between nobody takes it for this one's.
   begin_journal(run)
   if run.past.result then
     return run.log:event("info", "job.done_before", { message = "the job had succeeded before: its result is written again" })
@@ -192,14 +192,14 @@ local function open_files(run)
   end
 end
 
----Accepts a valid job. What keeps it from running is raised.
+---What keeps the job from running is raised.
 ---@param run run
 ---@return true
 function accept.accept(run)
   open_files(run)
   accept.keep(run)
   if run.past.result then return true end
-  artifacts.open(run) -- after the first result: it makes directories, and may not hide that the result's directory is missing
+  artifacts.open(run) -- after the first result: it makes directories, and could hide that the result's is missing
   run.accepted = true
   accept.keep(run)
   local ok, more = pcall(open_workspace, run)

@@ -19,7 +19,7 @@ local STICKY <const> = tonumber("1000", 8)
 
 local function warn(run, message, fields) run:warn("artifacts.failed", message, fields) end
 
---- Permission bits for artifacts: who may write the directory above may delete them too, such as a node that gave it to another user.
+--- Who may write the directory above may delete artifacts too, such as a node that gave it to another user.
 local function shared_bits(path)
   local above <close> = workspace.open(path .. "/..")
   local status = above and above:stat "."
@@ -29,7 +29,6 @@ local function shared_bits(path)
   return group | others
 end
 
---- The directory that the environment names, or artifacts/ next to the result; where that goes to stdout, a temporary one.
 local function make(run)
   local path = first_set(run.environment, { "CYNODE_ARTIFACTS_DIR" }) or run.result_directory and run.result_directory .. "artifacts"
   if path then
@@ -41,7 +40,6 @@ local function make(run)
   return run.temporary_artifacts, failure
 end
 
----If it fails, the log says so and the job has no artifacts.
 ---@param run run
 function artifacts.open(run)
   local path, failure = make(run)
@@ -55,7 +53,6 @@ local function below(path, name)
   return rest and (rest == "" or rest:sub(1, 1) == "/") and rest:match "^/*(.*)$" or nil
 end
 
----Artifacts begin with the variable or the directory's path.
 ---@param run run
 ---@param path string
 ---@return native.root|nil root
@@ -126,7 +123,7 @@ local function find(run)
 end
 
 ---@param run run
----@param seconds number for hashing them
+---@param seconds number for hashing
 function artifacts.list(run, seconds)
   if not run.artifacts then return end
   local till = interrupt.now() + seconds

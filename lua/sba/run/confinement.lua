@@ -40,8 +40,8 @@ local function beside(top, job_directory)
   return list
 end
 
---- The directories that commands may write, and these with the other paths: of a HOME or TMPDIR above the job directory, which no job
---- asks for, only what lies beside the way to it.
+--- The directories that commands may write, and these with the other paths: of a HOME or TMPDIR above the job directory, what lies beside
+--- the way to it.
 local function writable_places(run, gaps)
   local found, others, seen, environment, job_directory = array {}, {}, {}, run.environment, run.job_directory
   local function add(path, variable)
@@ -131,7 +131,7 @@ end
 
 local function refused(why) return nil, { code = "environment_invalid", message = "SBA_CONFINE=require, but " .. why } end
 
---- How commands could write result and journal, and whether a newer kernel would keep them from it.
+--- How commands could write result and journal, and whether that is the kernel's fault.
 local function evidence_gap(writable, job_directory, abi)
   local parent = job_directory and holder(writable, job_directory)
   if parent then

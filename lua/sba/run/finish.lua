@@ -54,7 +54,6 @@ local function write_without_largest(run, problem)
   return nil, problem
 end
 
---- Writes the result to where it belongs, or else to stderr.
 local function write_parts(run, parts)
   local path = run.settings.result
   local how, failure
@@ -147,7 +146,7 @@ local function write_result(run)
   ending.written(status_of(run))
 end
 
---- Writes the steps done so far if slower parts follow: processes to end, something to compare or hash.
+--- Writes the steps done so far if slow parts follow.
 local function flush_checkpoint(run)
   if run.live then run.live:finish() end
   if not run.checkpoint or not run.checkpoint.dirty then return end

@@ -30,7 +30,6 @@ journal.__index = journal
 
 journal.ENTRY_PREFIX = '{"event":"step.finished","entry":' -- the entry and "}" follow
 local SEPARATOR <const> = "}\n" .. journal.ENTRY_PREFIX -- from one entry to the next
-local FAILED <const> = '{"event":"journal.failed"}'
 -- The order of an event's own fields, which follow `event` and `at`.
 local fields_schema = {
   properties = { result = result_schema },
@@ -50,7 +49,7 @@ function journal.lock(path, create)
   return nil, { code = "locked", message = ("another runner works in this job directory: %s is locked"):format(path) }
 end
 
----@param log? native.file.log nil: nothing is written
+---@param log? native.file.log
 ---@param size integer bytes of it that stay
 ---@param failed fun(failure: native.failure) called once
 ---@return journal
@@ -71,7 +70,7 @@ local function end_early(self, failure)
   self.log = nil
   self.failed(failure)
   for _, size in ipairs { self.size, 0 } do
-    if log:cut(size) and log:append { FAILED } then return end
+    if log:cut(size) and log:append { '{"event":"journal.failed"}' } then return end
   end
 end
 

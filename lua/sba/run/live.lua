@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The step, or the question to a model, that runs now. The log tells what it says; the result too, if the runner is killed.
+-- The step, or the question to a model, that runs now. The log tells what it says; the result does if the runner is killed.
 
 local interrupt = require "native.interrupt"
 local secret = require "sba.util.secret"
@@ -35,7 +35,7 @@ end
 ---@param limit integer bytes of its output that are kept
 function live:step(fields, limit) begin(self, "step", fields, limit) end
 
----Within a step this is a part of the step.
+---Within a step it is part of the step.
 ---@param model string
 function live:model(model)
   if not self.current then begin(self, "model", function() return { model = model } end) end

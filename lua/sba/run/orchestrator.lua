@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What passes between a job and the orchestrator: reports of its start and its end, and by the gateway its skills (before the first prompt)
--- and its artifacts (after its processes have ended). If any of this fails, the job goes on.
+-- What passes between a job and the orchestrator: reports of start and end, and by the gateway skills (before the first prompt) and
+-- artifacts (after all processes have ended). If any of this fails, the job goes on.
 
 local find = require "sba.gateway.tool_result".find
 local http = require "sba.util.http"
@@ -30,7 +30,6 @@ local SURE <const>, LIKELY <const> = { "ref", "artifact_ref", "reference", "arti
 
 local body_schema = { order = { "status", "job_id", "task_id" } }
 
----Posts once.
 ---@param run run
 ---@param who string for messages
 ---@param to string
@@ -59,7 +58,7 @@ end
 
 local function milliseconds(seconds) return math.floor(seconds * 1000 + 0.5) end
 
---- refused: another try would not change the answer.
+--- refused: another try would change nothing.
 local function log_end(run, report, code, failure, tries, seconds)
   if code then
     run.log:event("info", "report.sent", { report = report, status = code, tries = tries, duration_ms = milliseconds(seconds) })
@@ -78,8 +77,8 @@ local function close_beginning(run, code)
   log_end(run, "in_progress", code, start.failure, start.tries, START - start.left)
 end
 
----Called again before later steps while run.beginning is set. The deadline moves: reports do not use the job's time.
----@param run run with a status_url
+---To be called again before later steps while run.beginning is set. Reports do not use the job's time.
+---@param run run
 function orchestrator.report_start(run)
   if interrupt.reason() then return end
   local start, at = run.beginning or { left = START, tries = 0 }, interrupt.now()
@@ -107,9 +106,9 @@ local function deliver(run, body)
   return code, failure, tries
 end
 
----The first signal leaves it 5 s; the next one ends it.
----@param run run with a status_url
----@param result native.file.parts|false false: it could not be written
+---After a signal it has 5 s; the next one ends it.
+---@param run run
+---@param result native.file.parts|false
 function orchestrator.report_end(run, result)
   if run.past.reported then return end -- or refused
   if not result then
@@ -148,7 +147,7 @@ local function fetch(gateway, id, most_bytes)
   return { id = id, name = name or id, text = words }
 end
 
---- A job waits for a dead gateway once.
+--- Waits for a dead gateway once.
 local function fetch_all(run, ids)
   local found, missing, room = json.array {}, json.array {}, LARGEST_SUM
   local gateway, failure = run:connect()
@@ -171,8 +170,7 @@ end
 function orchestrator.fetch_skills(run)
   local context = run.job.context
   local fetched = (run.recording or run.past).skills
-  if not fetched and run.recording then fetched = { found = json.array {}, missing = context.skill_ids } end
-  fetched = fetched or fetch_all(run, context.skill_ids)
+    or run.recording and { found = json.array {}, missing = context.skill_ids } or fetch_all(run, context.skill_ids)
   run:emit("skills", { found = fetched.found, missing = fetched.missing })
   for _, skill in ipairs(fetched.found) do table.insert(context.skills, { name = skill.name, text = skill.text }) end
   run.missing_skills = fetched.missing
@@ -205,9 +203,8 @@ end
 --- arrives whole.
 local function content_of(run, artifact, limit)
   if not artifact.sha256 then return nil, { code = "not_read", message = "it was not read" } end
-  if artifact.size_bytes > (limit or LARGEST_FILE) then
-    return nil, { code = "too_large", message = ("it is larger than %d bytes"):format(limit or LARGEST_FILE) }
-  end
+  local most = limit or LARGEST_FILE
+  if artifact.size_bytes > most then return nil, { code = "too_large", message = ("it is larger than %d bytes"):format(most) } end
   local file, failure, is_same
   if limit then
     file, failure = run.artifacts:read(artifact.path, { digest = true, max_bytes = limit })

@@ -13,16 +13,16 @@ local secret = require "sba.util.secret"
 ---@field size integer bytes of the lines that were folded
 ---@field job? table the first event
 ---@field entries { part: integer|string, size?: integer, entry: table }[] of finished steps; part, size: see record:add_step
----@field begun table<integer, table> the step.started of steps that have not ended; accept sets `output`
----@field started? table<integer, table> every step.started, for a report; `turn`: after how many exchanges
+---@field begun table<integer, table> each step.started without an end; accept sets `output`
+---@field started? table<integer, table> each step.started, for a report; `turn`: after how many exchanges
 ---@field changes? { index: integer, plan: table, committed?: boolean } of the last step; committed: it succeeded
----@field append? { index: integer, size?: integer } of the last step that began to append; size: the file's before
+---@field append? { index: integer, size?: integer } the last step that began to append, and the file's size before
 ---@field planned table<string, true> the temporary names in all plans, as the journal has them
 ---@field undone? string what came of undoing, for the model; set by undo
 ---@field left? { index: integer, message: string } what could not be undone; set by undo
 ---@field result? table of a job that is over, without steps
 ---@field failed? integer the step that had failed and runs again
----@field resumes { after: integer, why: string }[] why a run ended, and after how many exchanges
+---@field resumes { after: integer, why: string }[] why runs ended, and after how many exchanges
 ---@field exchanges table[] every model.exchange, see schemas
 ---@field asked table[] the results of all ask_model steps, of those too that run again
 ---@field session? table the last model.session
@@ -253,8 +253,8 @@ end
 
 ---@class past.rules
 ---@field strict? boolean each event must be able to stand where it stands
----@field script? boolean people wrote it: blank lines, and a last line without its end
----@field brief? boolean of finished steps only index, status and check are wanted
+---@field script? boolean with blank lines, and a last line without its end
+---@field brief? boolean of finished steps only index, status and check
 ---@field job_sha256? string of the job that it must belong to
 ---@field steps? table[] of a direct job
 ---@field checks? integer[] criteria that have one
@@ -275,7 +275,7 @@ function past:fold(rules, ...)
   end
 end
 
-local function invalid(...) return nil, { code = "invalid_journal", message = ("the %s %s, %s%s"):format(...) } end
+local function invalid(message) return nil, { code = "invalid_journal", message = message } end
 
 --- Checks run again: what they check may have changed.
 local function keep_successes(self, steps)
@@ -297,7 +297,7 @@ function past.resume(path, rules)
   rules.strict = true
   local problem, is_torn = self:fold(rules, lines(bytes))
   if problem and not is_torn then
-    return invalid("journal", path .. " cannot be used", problem, "; without --resume the job starts anew")
+    return invalid(("the journal %s cannot be used, %s; without --resume the job starts anew"):format(path, problem))
   end
   if not self.job then return nil end
   if not self.result or self.result.status ~= "success" then
@@ -307,7 +307,7 @@ function past.resume(path, rules)
   return self
 end
 
----@param path string of a journal, or of a script: lines of model.exchange, each with a reply at least
+---@param path string of a journal, or of a script: lines of model.exchange with at least a reply
 ---@param job_sha256 string
 ---@return past?, native.failure?
 function past.recording(path, job_sha256)
@@ -315,7 +315,7 @@ function past.recording(path, job_sha256)
   if not bytes then return nil, failure end
   local self = past.new()
   local problem = self:fold({ script = true, job_sha256 = job_sha256 }, lines(bytes))
-  if problem then return invalid("recording", path, problem, "") end
+  if problem then return invalid(("the recording %s, %s"):format(path, problem)) end
   return self
 end
 

@@ -109,12 +109,13 @@ function methods:step_context()
     return ask(question)
   end
   function context.call_tool(tool, arguments, limits)
-    limits = { until_when = limits and limits.whole and interrupt.now() + limits.whole, idle = limits and limits.idle }
+    limits = limits or {}
+    limits = { until_when = limits.whole and interrupt.now() + limits.whole, idle = limits.idle }
     local gateway, failure = self:connect(false, limits)
     if not gateway then return nil, failure end
     return gateway:call(tool, arguments, limits)
   end
-  -- A step that runs again appends to the file as it was before the first time.
+  -- A step that runs again appends to what was there before the first time.
   function context.size_before_append(size)
     local index, known = self.record.count + 1, self.past.append
     if known and known.index == index then return known.size end

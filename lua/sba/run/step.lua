@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Runs steps: a direct job's, a model's, and the checks of criteria. What an earlier run had of a step is looked for here alone.
+-- Runs steps: a direct job's, a model's, and checks. What an earlier run had of a step is looked for here alone.
 
 local confinement = require "sba.run.confinement"
 local entries = require "sba.result.entry"
@@ -43,7 +43,7 @@ local function judge_command(run, step, entry, failure)
   require_network(entry, failure, ("%s; it wanted %s, and %s: %s"):format(entry.error, what, why, wanted.line))
 end
 
---- A step that failed for lack of the external network has a failure code of its own. With ext_net_allowed only a policy's denial counts.
+--- Lack of the external network has a failure code of its own. With ext_net_allowed only a policy's denial counts.
 local function judge(run, step, entry, failure)
   local tool = entry.error_code == "tool_denied" and step.arguments.tool
   if tool and (rules.is_outside(tool) or entry.error:find("ext_net", 1, true)) then
@@ -82,7 +82,7 @@ local function execute(run, index, step, module)
   return entry, failure
 end
 
---- If the result cannot be encoded, the entry has an error instead.
+--- A result that cannot be encoded becomes an error.
 local function encode(entry, module, failure)
   local ok, text = xpcall(entries.encode, failures.traced, entry, module)
   if ok then return text, failure end
@@ -166,7 +166,7 @@ end
 ---@param run run
 ---@param step { id: string, type: string, arguments: table, check?: integer, shown?: table } shown: a check's arguments in the journal
 ---@return table? entry nil: the job must end before the step
----@return failure? failure of the step in this run, or of the job
+---@return failure? failure of the step, or of the job
 ---@return boolean? ends_job
 function steps.run(run, step)
   local index, past, is_models = run.record.count + 1, run.past, run.context.agent and not step.check
@@ -191,7 +191,7 @@ function steps.run(run, step)
   return perform(run, event)
 end
 
----Runs the steps of a direct job until one fails.
+---Until one fails.
 ---@param run run
 ---@return failure? of the job
 function steps.run_rest(run)
@@ -228,7 +228,7 @@ end
 ---@field entry table of the step
 ---@field code? string the failure code that the step would give a direct job
 
---- A step of its own; nil and the job's failure where its time is up or the runner failed.
+--- nil and the job's failure where its time is up or the runner failed.
 local function check(run, number)
   local context, index, arguments = run.context, run.record.count + 1, run.job.context.checks[number]
   local encoded = json.encode(arguments)
@@ -260,9 +260,8 @@ local function unmet(failing)
   }
 end
 
----Runs all checks: whether a criterion is met is its check's word alone.
 ---@param run run
----@param verdicts run.verdict[] those that have a check are replaced
+---@param verdicts run.verdict[] those of checks are replaced
 ---@param note? fun(checked: run.checked)
 ---@return run.checked[]? failing
 ---@return failure? failure of the job, also where checks fail
@@ -281,7 +280,6 @@ end
 -- What the job may not do kept the check from an answer.
 local own_codes <const> = { constraint_violation = true, ext_net_required = true }
 
----Runs a direct job's checks.
 ---@param run run
 ---@return failure? of the job
 function steps.decide(run)
@@ -290,7 +288,6 @@ function steps.decide(run)
   return failure
 end
 
----Takes over the steps that an earlier run finished.
 ---@param run run
 function steps.take_over(run)
   for index = run.record.count + 1, #run.past.entries do

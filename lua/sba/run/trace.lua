@@ -101,8 +101,10 @@ local function close(self, slot, problem, fields)
   describe(span, fields)
 end
 
+local function innermost(self) return self.request or self.step or self.job end
+
 local function traceparent(self)
-  local span = self.request or self.step or self.job
+  local span = innermost(self)
   return span and ("00-%s-%s-01"):format(self.trace_id, span.spanId) or self.given.value
 end
 
@@ -119,7 +121,7 @@ local on = {
     local operation = not self.run.steps and "execute_tool" or nil
     open(self, "step", (operation or "step") .. " " .. fields.type, INTERNAL, operation, fields)
     describe(self.step, { tool = operation and fields.type })
-    local context, list = self.run.context, { "TRACEPARENT=" .. traceparent(self) } -- the step's commands get its span
+    local context, list = self.run.context, { "TRACEPARENT=" .. traceparent(self) }
     for _, variable in ipairs(context.environment) do
       if variable:sub(1, 12) ~= "TRACEPARENT=" then list[#list + 1] = variable end
     end
@@ -140,7 +142,7 @@ for _, event in ipairs { "report.sent", "report.failed", "artifact.uploaded", "a
 end
 
 local function hear(self, level, event, fields)
-  local span = self.request or self.step or self.job
+  local span = innermost(self)
   if on[event] then
     on[event](self, fields)
   elseif span and (level == "warning" or level == "error") then

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Changes of several files that a kill cannot leave half done: the journal gets the plan before them, the originals stay until it has the
--- end of the step, and in between --resume restores them.
+-- Changes of several files that a kill cannot leave half done: before them the journal gets the plan, and until it has the end of the step
+-- --resume restores the originals.
 
 local array = require "sba.util.json".array
 local redact = require "native.secret".redact
@@ -85,7 +85,7 @@ local function sweep(root, since, keep)
   return removed, failure
 end
 
----Removes the temporary files of a killed run, but for originals that are still needed.
+---Removes temporary files of a killed run, but no originals that are still needed.
 ---@param run run
 function undo.sweep(run)
   local past = run.past

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the job did to the workspace: `workspace_changes` of the result, and changes.patch among the artifacts, a git-style diff.
+-- What the job did to the workspace: `workspace_changes` of the result, and changes.patch among the artifacts.
 
 local array = require "sba.util.json".array
 local interrupt = require "native.interrupt"
@@ -14,7 +14,7 @@ local MIB <const> = 1024 * 1024
 local MOST_KEPT <const> = 256 * MIB -- of files as they were at the beginning
 local LARGEST_FILE <const>, LARGEST_PATCH <const> = 16 * MIB, 32 * MIB -- a larger file is in the list alone
 local MOST_LISTED <const> = 10000 -- files
-local PATCH <const> = "changes.patch"
+local PATCH <const>, UNREPORTED <const> = "changes.patch", "the workspace's changes cannot be reported"
 
 local actions <const> = { "created", "modified", "deleted", "mode_changed", "type_changed" }
 
@@ -37,7 +37,7 @@ function workspace_changes.begin(run)
   }
   if run.snapshot then return end
   if interrupt.reason() then error(failure) end
-  warn(run, failure, "the workspace's changes cannot be reported")
+  warn(run, failure, UNREPORTED)
 end
 
 --- As git does, and where a directory's name ends in a blank: git cannot tell where that ends.
@@ -171,7 +171,7 @@ function workspace_changes.finish(run, seconds)
   local report, sections
   if changes then report, sections = report_of(run, changes) end
   interrupt.disarm()
-  if not changes then return warn(run, failure, "the workspace's changes cannot be reported") end
+  if not changes then return warn(run, failure, UNREPORTED) end
   report.patch = write_patch(run, sections)
   report.since_resume = run.past.job ~= nil or nil
   run.record.workspace_changes = report
