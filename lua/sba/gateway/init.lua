@@ -54,7 +54,7 @@ end
 local slow <const> = { slow_connect = true, slow_first_byte = true, slow_answer = true }
 local unsent <const> = { connection_refused = true, network_unreachable = true, name_not_resolved = true, proxy_failed = true }
 
--- For requests that change nothing there. After a timeout the next would most likely time out too.
+-- For requests without effects. After a timeout the next would most likely time out too.
 local function is_quick(failure) return not slow[failure.code] end
 
 -- For calls: only those that were surely not carried out.

@@ -12,15 +12,14 @@ local text = require "native.text"
 
 local http = {}
 
-local LARGEST_ANSWER <const> = 32 * 1024 * 1024 -- bytes of a body on the wire
-local LARGEST_ERROR <const> = 64 * 1024 -- bytes of the body of an error
-local LONGEST_WORDS <const> = 300 -- bytes of a server's own words in a message
+local LARGEST_ANSWER <const>, LARGEST_ERROR <const> = 32 * 1024 * 1024, 64 * 1024 -- bytes of a body on the wire, of an error's
+local LONGEST_WORDS <const> = 300 -- bytes of a server's words in a message
 local MOST_REDIRECTS <const> = 3
 local SHORTEST_TRY <const> = 0.05 -- seconds
 
 local P, S, R, C, Cg, Ct = lpeg.P, lpeg.S, lpeg.R, lpeg.C, lpeg.Cg, lpeg.Ct
-local letter <const>, digit <const>, character <const> = R("az", "AZ"), R "09", 1 - S "/?#"
-local scheme <const> = letter * (letter + digit + S "+.-") ^ 0
+local digit <const>, character <const> = R "09", 1 - S "/?#"
+local scheme <const> = R("az", "AZ") * (R("az", "AZ", "09") + S "+.-") ^ 0
 local user <const> = ((character - "@") ^ 0 * "@") ^ 0 -- all up to the last @
 local after_scheme <const> = Cg(C(user), "user") * Cg(C(character ^ 0), "address") * Cg(C(P(1) ^ 0), "rest")
 local parts_of <const> = Ct(Cg(scheme / string.lower, "scheme") * "://" * after_scheme)
@@ -84,7 +83,7 @@ local transient <const> = {
 local lasting <const> = { permission_denied = true, tls_failed = true, timeout = true, cancelled = true }
 
 ---@param code string
----@param message string may hold secrets, for curl quotes URLs
+---@param message string may hold secrets: curl quotes URLs
 ---@param more? table becomes the failure
 ---@return http.failure
 function http.failure(code, message, more)
@@ -131,7 +130,7 @@ local propagated = no_headers
 ---@param headers? fun(): string[] that every request carries too; nil: none any more
 function http.propagate(headers) propagated = headers or no_headers end
 
----Waits for the status. Redirects that keep method and body (307, 308) are followed within the origin.
+---Waits for the status. Follows redirects that keep method and body (307, 308) within the origin.
 ---@param client native.http.client
 ---@param request native.http.request its url becomes the one that answered
 ---@param until_when? number on the monotonic clock
@@ -195,7 +194,7 @@ function http.is_stream(exchange)
 end
 
 ---@class http.event
----@field data string empty if only other fields are set
+---@field data string may be empty
 ---@field name? string
 ---@field id? string
 ---@field retry? integer milliseconds
@@ -280,10 +279,8 @@ end
 ---@param problem? sba.json.failure
 ---@return http.failure
 function http.not_json(who, bytes, problem)
-  if problem and problem.code ~= "invalid_json" then
-    return http.failure("bad_answer", ("%s sent JSON that is not read: %s"):format(who, problem.message))
-  end
-  local what = other_than_json(bytes) or "what is not JSON: " .. http.shown(redact(bytes:sub(1, 100), "end"))
+  local what = problem and problem.code ~= "invalid_json" and "JSON that is not read: " .. problem.message
+    or other_than_json(bytes) or "what is not JSON: " .. http.shown(redact(bytes:sub(1, 100), "end"))
   return http.failure("bad_answer", ("%s sent %s"):format(who, what))
 end
 

@@ -9,8 +9,8 @@ local retry = {}
 
 ---@class retry.policy
 ---@field tries number including the first
----@field first number seconds of the first wait; each further one is twice as long
----@field longest number seconds of a wait of our own
+---@field first number seconds of the first wait, doubled each time
+---@field longest number seconds of our own waits
 ---@field longest_asked number seconds that a server may ask for
 ---@field may_repeat? fun(failure: table): boolean of transient failures; default: all
 ---@field until_when? number on the monotonic clock; default: the job's deadline

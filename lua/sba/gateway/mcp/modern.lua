@@ -14,10 +14,6 @@ local KEY <const>, MARK <const> = "io.modelcontextprotocol/", "x-mcp-header"
 
 local modern = { UNSUPPORTED_VERSION = -32022, HEADER_MISMATCH = -32020 }
 
----@class mcp.header
----@field name string
----@field path string[] properties, from the arguments down
-
 local primitive <const> = { string = true, integer = true, boolean = true }
 
 -- Why a mark makes its tool invalid. path: of the argument; nil where none may be marked.
@@ -51,7 +47,8 @@ local function visit(schema, path, found, seen)
 end
 
 ---@param schema table inputSchema
----@return mcp.header[]?, string? reason why the tool must not be used
+---@return { name: string, path: string[] }[]? headers, each with its argument's path
+---@return string? reason why the tool must not be used
 function modern.wanted(schema)
   local found = {}
   local problem = visit(schema, {}, found, {})
@@ -71,7 +68,7 @@ local function line_of(name, value)
   return value == "" and name .. ";" or name .. ": " .. modern.encoded(value)
 end
 
----@param wanted mcp.header[]
+---@param wanted table[] as of modern.wanted
 ---@param arguments table
 ---@return string[]
 function modern.lines(wanted, arguments)
