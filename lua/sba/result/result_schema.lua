@@ -2,17 +2,14 @@
 -- The result's JSON Schema: its keys in their order, and what `--schema result` prints.
 
 local json = require "sba.util.json"
-local object = require "sba.util.schema_check".object
+local schema_check = require "sba.util.schema_check"
 
-local function text(description) return { type = "string", description = description } end
-local function flag(description) return { type = "boolean", description = description } end
-local function count(description) return { type = "integer", minimum = 0, description = description } end
+local count, flag, object, text = schema_check.count, schema_check.flag, schema_check.object, schema_check.text
 local function list(items, description) return { type = "array", items = items, description = description } end
 
-local time = { type = "string", printed = { format = "date-time" }, description = "RFC 3339 in UTC with milliseconds." }
+local time = text("RFC 3339 in UTC with milliseconds.", { printed = { format = "date-time" } })
 local text_or_null = { type = { "string", "null" } }
-local check = count "The step is the runner's own check of this acceptance criterion, counted from 1; else absent."
-check.minimum = 1
+local check = count("The step is the runner's own check of this acceptance criterion, counted from 1; else absent.", { minimum = 1 })
 
 local step = object {
   "index!", count "Place in the job's steps, from 0.",
@@ -39,10 +36,8 @@ local running_step = object({
 local artifact = object {
   "path!", text "Relative to the artifacts directory.",
   "size_bytes!", count(),
-  "sha256", {
-    type = "string", minLength = 64, maxLength = 64,
-    description = "Left out where the file cannot be read, or the job's time was up before it was read.",
-  },
+  "sha256", text("Left out where the file cannot be read, or the job's time was up before it was read.",
+    { minLength = 64, maxLength = 64 }),
   "ref", text(),
 }
 
@@ -68,7 +63,7 @@ local criterion = object {
 
 local confinement = object({
   "writes!", { enum = { "landlock", "none" }, description = "What kept commands from writing elsewhere." },
-  "abi", { type = "integer", minimum = 1, description = "Version of the kernel's Landlock." },
+  "abi", count("Version of the kernel's Landlock.", { minimum = 1 }),
   "writable", list(text(), "Directories below which commands could write."),
   "partial", list(text(), "What could not be kept apart, why, and what would help."),
 }, { description = "What the kernel kept commands from." })

@@ -4,8 +4,8 @@
 local apply = require "sba.patch.apply"
 local counted = require "sba.util.words".counted
 local explain = require "sba.patch.explain"
+local is = require "sba.util.schema_check"
 local json = require "sba.util.json"
-local object = require "sba.util.schema_check".object
 local printable = require "sba.util.printable"
 
 --- "modified src/a.c: 2 hunks, +3 -1 (offset 4, fuzz 1)"
@@ -40,48 +40,43 @@ local function run(arguments, job_context)
   return result, table.concat(lines, "\n") .. "\n"
 end
 
-local count <const> = { type = "integer", minimum = 0 }
-local lines <const> = { type = "integer", minimum = 0, description = "Lines." }
 
 local function names(description, enum)
-  return { type = "array", minItems = 1, items = { type = "string", enum = enum }, description = description }
+  return { type = "array", minItems = 1, items = is.text(nil, { enum = enum }), description = description }
 end
 
 return {
   name = "apply_unified_diff",
   summary = "Change files of the workspace as a unified diff says, all of them or none.",
-  arguments = object {
+  arguments = is.object {
     "diff!", {
       type = "string",
       description = "A unified diff of one or more files, as diff -u and git diff write it: --- a/FILE, +++ b/FILE, @@ -1,3 +1,4 @@ " ..
         "and lines that begin with ' ', '+' or '-'. /dev/null stands for a created or deleted file; git's rename, " ..
         "copy and mode lines are understood. The form *** Begin Patch ... *** End Patch is taken too.",
     },
-    "strip", {
-      type = "integer", minimum = 0,
-      description = "Leading directories to strip from names, as patch -p. Default: guessed from the names and existing files.",
-    },
-    "dry_run", { type = "boolean", default = false, description = "Only say what would be done." },
+    "strip", is.count "Leading directories to strip from names, as patch -p. Default: guessed from the names and existing files.",
+    "dry_run", is.flag("Only say what would be done.", { default = false }),
   },
   for_model = {
     hidden = true, -- replace_in_file and write_file go wrong less often
     order = { "diff" },
     called = { "apply_patch", "apply_diff", "patch", "git_apply" },
   },
-  result = object {
+  result = is.object {
     "files!", {
       type = "array",
-      items = object {
-        "path!", { type = "string" },
-        "old_path", { type = "string", description = "Where a renamed file was." },
-        "action!", { type = "string", enum = { "created", "modified", "deleted", "renamed", "mode_changed" } },
-        "hunks!", count,
-        "added!", lines,
-        "removed!", lines,
-        "offset!", { type = "integer", minimum = 0, description = "Lines that a hunk was off at most." },
-        "fuzz!", { type = "integer", minimum = 0, maximum = 2, description = "Lines of context left out at an end of a hunk, at most." },
-        "recounted", { type = "integer", minimum = 1, description = "Hunks whose @@ line had wrong counts." },
-        "line_ends", { type = "string", enum = { "crlf", "lf" }, description = "The file's, which the diff's lines were given." },
+      items = is.object {
+        "path!", is.text(),
+        "old_path", is.text "Where a renamed file was.",
+        "action!", is.text(nil, { enum = { "created", "modified", "deleted", "renamed", "mode_changed" } }),
+        "hunks!", is.count(),
+        "added!", is.count "Lines.",
+        "removed!", is.count "Lines.",
+        "offset!", is.count "Lines that a hunk was off at most.",
+        "fuzz!", is.count("Lines of context left out at an end of a hunk, at most.", { maximum = 2 }),
+        "recounted", is.count("Hunks whose @@ line had wrong counts.", { minimum = 1 }),
+        "line_ends", is.text("The file's, which the diff's lines were given.", { enum = { "crlf", "lf" } }),
         "tolerated", names("What of the diff was not as git writes it, where only one place fits.", {
           "no_git_line", "no_line_numbers", "blank_lines", "trailing_blanks", "line_ends", "final_newline", "indentation",
         }),
@@ -90,7 +85,7 @@ return {
     "tolerated", names("What stood around the diff, or that it was of another form.", {
       "code_fence", "prose", "begin_patch", "bare_context",
     }),
-    "dry_run", { type = "boolean", description = "True where nothing was written." },
+    "dry_run", is.flag "True where nothing was written.",
   },
   run = run,
 }

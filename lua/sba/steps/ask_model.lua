@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step ask_model: one question to a model of the job.
 
+local is = require "sba.util.schema_check"
 local json = require "sba.util.json"
-local object = require "sba.util.schema_check".object
 local schema_document = require "sba.util.schema_document"
 local text = require "native.text"
 
@@ -73,19 +73,19 @@ return {
   name = "ask_model",
   summary = "Ask a model of the job one question.",
   for_model = false, -- it would be asking itself
-  arguments = object {
-    "prompt!", { type = "string", minLength = 1, description = "What the model is asked." },
-    "system", { type = "string", description = "Instructions that follow the job's context." },
-    "model", { type = "string", minLength = 1, description = "One of inference.allowed_models; default: the first that is served." },
+  arguments = is.object {
+    "prompt!", is.text("What the model is asked.", { minLength = 1 }),
+    "system", is.text "Instructions that follow the job's context.",
+    "model", is.text("One of inference.allowed_models; default: the first that is served.", { minLength = 1 }),
     "json_schema", { type = "object", description = "The answer must be JSON that fits this JSON Schema." },
-    "save_to", { type = "string", minLength = 1, nul = false, description = "File of the workspace that the answer is written to." },
+    "save_to", is.text("File of the workspace that the answer is written to.", { minLength = 1, nul = false }),
   },
-  result = object {
-    "content", { type = "string", description = "The answer; where json_schema was given, it is in json instead." },
+  result = is.object {
+    "content", is.text "The answer; where json_schema was given, it is in json instead.",
     "json", { description = "The answer as a value." },
-    "model!", { type = "string" },
-    "prompt_tokens", { type = "integer", minimum = 0 },
-    "completion_tokens", { type = "integer", minimum = 0 },
+    "model!", is.text(),
+    "prompt_tokens", is.count(),
+    "completion_tokens", is.count(),
   },
   run = run,
 }

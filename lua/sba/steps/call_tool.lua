@@ -3,8 +3,8 @@
 -- is step_failed.
 
 local excerpt = require "sba.util.excerpt"
+local is = require "sba.util.schema_check"
 local json = require "sba.util.json"
-local object = require "sba.util.schema_check".object
 local printable = require "sba.util.printable"
 
 local LONGEST_MESSAGE <const> = 500 -- bytes of the tool's words in a failure's message
@@ -68,18 +68,18 @@ return {
   name = "call_tool",
   summary = "Call a tool of the orchestrator's gateway.",
   for_model = false, -- it is shown the gateway's tools themselves
-  arguments = object {
-    "tool!", { type = "string", minLength = 1, description = "The tool's name, as the gateway lists it." },
+  arguments = is.object {
+    "tool!", is.text("The tool's name, as the gateway lists it.", { minLength = 1 }),
     "arguments", { type = "object", description = "What the tool takes; task_id and job_id are filled in." },
     "timeout_seconds", {
       type = "number", minimum = 0,
       description = "Seconds, more than 0, after which the step fails; default: no limit but the job's.",
     },
   },
-  result = object {
-    "content!", { type = "string", description = "The answer as text; other content is described in a line each." },
+  result = is.object {
+    "content!", is.text "The answer as text; other content is described in a line each.",
     "structured", { description = "The answer as a value, if the tool gave one that says more than the text, and there is room for it." },
-    "is_error!", { type = "boolean", description = "The tool ran and failed; then the step has failed." },
+    "is_error!", is.flag "The tool ran and failed; then the step has failed.",
   },
   check = check,
   show = show,

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step list_tree: what is below a directory of the workspace.
 
+local is = require "sba.util.schema_check"
 local json = require "sba.util.json"
-local object = require "sba.util.schema_check".object
 local secret = require "native.secret"
 local text = require "native.text"
 
@@ -81,35 +81,30 @@ local function run(arguments, job_context)
 end
 
 local members = {
-  "name!", { type = "string" },
+  "name!", is.text(),
   "type!", { enum = { "file", "directory", "symlink", "fifo", "socket", "device" } },
-  "size_bytes!", { type = "integer", minimum = 0 },
-  "mode!", { type = "string", description = "Permission bits in octal, four digits." },
-  "target", { type = "string", description = "Of a symlink, as it is written; it is not followed." },
+  "size_bytes!", is.count(),
+  "mode!", is.text "Permission bits in octal, four digits.",
+  "target", is.text "Of a symlink, as it is written; it is not followed.",
   "children", {
     type = "array",
     description = "In byte order of name; left out where max_depth stopped, or for a directory that cannot be read.",
   },
 }
-local entry = object(members)
+local entry = is.object(members)
 entry.properties.children.items = entry
-members[#members + 1], members[#members + 2] = "truncated!", { type = "boolean", description = "There is more than was listed." }
-local result = object(members, { description = "The directory itself (\".\" is the workspace), all below it as its children." })
+members[#members + 1], members[#members + 2] = "truncated!", is.flag "There is more than was listed."
+local result = is.object(members, { description = "The directory itself (\".\" is the workspace), all below it as its children." })
 
 return {
   name = "list_tree",
   summary = "List the files and directories below a directory of the workspace.",
-  arguments = object {
-    "path", {
-      type = "string", nul = false, default = ".",
-      description = "Directory to list, relative to the workspace or absolute below it; \"\" is the workspace itself.",
-    },
-    "max_depth", {
-      type = "integer", minimum = 0,
-      description = "Levels to list: 1 is what the directory itself holds. At most 64 are listed.",
-    },
-    "max_entries", { type = "integer", minimum = 0, description = "Most entries to list; the rest is omitted, and truncated is true." },
-    "include_hidden", { type = "boolean", default = true, description = "Where false, names that begin with a dot are left out." },
+  arguments = is.object {
+    "path", is.text("Directory to list, relative to the workspace or absolute below it; \"\" is the workspace itself.",
+      { nul = false, default = "." }),
+    "max_depth", is.count "Levels to list: 1 is what the directory itself holds. At most 64 are listed.",
+    "max_entries", is.count "Most entries to list; the rest is omitted, and truncated is true.",
+    "include_hidden", is.flag("Where false, names that begin with a dot are left out.", { default = true }),
   },
   for_model = {
     summary = "List the files and directories below a directory.",

@@ -2,8 +2,8 @@
 -- The step read_file: a file of the workspace, or a range of it.
 
 local excerpt = require "sba.util.excerpt"
+local is = require "sba.util.schema_check"
 local long_text = require "sba.util.files".long_text
-local object = require "sba.util.schema_check".object
 local secret = require "sba.util.secret"
 local text = require "native.text"
 
@@ -143,15 +143,12 @@ end
 return {
   name = "read_file",
   summary = "Read a file of the workspace, or a range of its lines or bytes.",
-  arguments = object {
-    "path!", {
-      type = "string", nul = false, minLength = 1,
-      description = "A regular file, relative to the workspace or absolute below it.",
-    },
-    "max_bytes", { type = "integer", minimum = 0, description = "Most bytes to return; the rest is omitted, and truncated is true." },
-    "start_line", { type = "integer", minimum = 1, description = "First line to return, from 1." },
-    "end_line", { type = "integer", minimum = 1, description = "Last line to return, inclusive." },
-    "offset_bytes", { type = "integer", minimum = 0, description = "Bytes to leave out at the start; lines are counted from there." },
+  arguments = is.object {
+    "path!", is.text("A regular file, relative to the workspace or absolute below it.", { nul = false, minLength = 1 }),
+    "max_bytes", is.count "Most bytes to return; the rest is omitted, and truncated is true.",
+    "start_line", is.count("First line to return, from 1.", { minimum = 1 }),
+    "end_line", is.count("Last line to return, inclusive.", { minimum = 1 }),
+    "offset_bytes", is.count "Bytes to leave out at the start; lines are counted from there.",
   },
   for_model = {
     summary = "Read a file, or a range of its lines, with line numbers.",
@@ -159,14 +156,14 @@ return {
     called = { "read", "cat", "view", "open", "view_file", "open_file", "get_file", "file_read", "read_text_file", "show_file" },
     read = read_range,
   },
-  result = object {
-    "path!", { type = "string", description = "Relative to the workspace; an artifact's begins with $CYNODE_ARTIFACTS_DIR." },
-    "content!", { type = "string" },
+  result = is.object {
+    "path!", is.text "Relative to the workspace; an artifact's begins with $CYNODE_ARTIFACTS_DIR.",
+    "content!", is.text(),
     "encoding!", { enum = { "utf-8", "base64" }, description = "Of content; base64 where the bytes are not UTF-8." },
-    "size_bytes!", { type = "integer", minimum = 0, description = "Of the whole file." },
-    "truncated!", { type = "boolean", description = "The range holds more than content." },
-    "sha256!", { type = "string", description = "Of the whole file, in hex." },
-    "total_lines", { type = "integer", minimum = 0, description = "Of the whole file; absent where content is base64." },
+    "size_bytes!", is.count "Of the whole file.",
+    "truncated!", is.flag "The range holds more than content.",
+    "sha256!", is.text "Of the whole file, in hex.",
+    "total_lines", is.count "Of the whole file; absent where content is base64.",
   },
   check = check,
   show = show,

@@ -5,8 +5,8 @@
 local edit = require "native.edit"
 local explain = require "sba.patch.explain"
 local fail = require "sba.util.fail"
+local is = require "sba.util.schema_check"
 local json = require "sba.util.json"
-local object = require "sba.util.schema_check".object
 local text = require "native.text"
 local transaction = require "sba.patch.transaction"
 
@@ -173,17 +173,12 @@ end
 return {
   name = "replace_in_file",
   summary = "Replace a text in a file of the workspace where it stands exactly expected_count times.",
-  arguments = object {
-    "path!", {
-      type = "string", nul = false, minLength = 1,
-      description = "Relative to the workspace or absolute below it. A link is followed, where it stays inside.",
-    },
-    "old_text!", {
-      type = "string",
-      description = "What the file holds, with enough lines around it that no other place fits. Empty: create the file with new_text.",
-    },
-    "new_text!", { type = "string", description = "Replacement text; may be empty." },
-    "expected_count", { type = "integer", minimum = 1, default = 1, description = "Places to replace: no more, no fewer." },
+  arguments = is.object {
+    "path!", is.text("Relative to the workspace or absolute below it. A link is followed, where it stays inside.",
+      { nul = false, minLength = 1 }),
+    "old_text!", is.text "What the file holds, with enough lines around it that no other place fits. Empty: create the file with new_text.",
+    "new_text!", is.text "Replacement text; may be empty.",
+    "expected_count", is.count("Places to replace: no more, no fewer.", { minimum = 1, default = 1 }),
   },
   for_model = {
     summary = "Replace old_text in a file, where it is found exactly expected_count times. Copy it from the file, without line numbers.",
@@ -196,15 +191,15 @@ return {
       "replace_text", "file_edit",
     },
   },
-  result = object {
-    "path!", { type = "string", description = "Relative to the workspace; an artifact's begins with $CYNODE_ARTIFACTS_DIR." },
-    "count!", { type = "integer", minimum = 1, description = "Places that were replaced." },
-    "created!", { type = "boolean", description = "There was no such file before." },
+  result = is.object {
+    "path!", is.text "Relative to the workspace; an artifact's begins with $CYNODE_ARTIFACTS_DIR.",
+    "count!", is.count("Places that were replaced.", { minimum = 1 }),
+    "created!", is.flag "There was no such file before.",
     "tolerated!", {
-      type = "array", items = { type = "string", enum = { "trailing_blanks", "line_ends", "final_newline", "indentation" } },
+      type = "array", items = is.text(nil, { enum = { "trailing_blanks", "line_ends", "final_newline", "indentation" } }),
       description = "How old_text differs from the file. new_text is written as the file is.",
     },
-    "sha256!", { type = "string", description = "Of the whole file, in hex." },
+    "sha256!", is.text "Of the whole file, in hex.",
   },
   check = check_arguments,
   brief = true,

@@ -3,9 +3,9 @@
 
 local excerpt = require "sba.util.excerpt"
 local file = require "native.file"
+local is = require "sba.util.schema_check"
 local json = require "sba.util.json"
 local long_text = require "sba.util.files".long_text
-local object = require "sba.util.schema_check".object
 local process = require "native.process"
 local redact = require "native.secret".redact
 local text = require "native.text"
@@ -148,16 +148,16 @@ local function failure_of(arguments, job_context, outcome)
   return "step_failed", command .. " " .. how
 end
 
-local result_schema = object {
-  "exit_code", { type = "integer", minimum = 0, maximum = 255, description = "Absent where a signal ended the command." },
-  "signal", { type = "string", description = "Name of the signal that ended the command: SIGSEGV." },
-  "stdout!", { type = "string", description = "UTF-8; other bytes are replaced." },
-  "stderr!", { type = "string" },
-  "stdout_truncated!", { type = "boolean" },
-  "stderr_truncated!", { type = "boolean" },
-  "duration_ms!", { type = "integer", minimum = 0 },
-  "cpu_time_ms!", { type = "integer", minimum = 0, description = "Of the command and the children it waited for." },
-  "max_rss_bytes!", { type = "integer", minimum = 0, description = "Largest size in memory of one of them, as the kernel counts it." },
+local result_schema = is.object {
+  "exit_code", is.count("Absent where a signal ended the command.", { maximum = 255 }),
+  "signal", is.text "Name of the signal that ended the command: SIGSEGV.",
+  "stdout!", is.text "UTF-8; other bytes are replaced.",
+  "stderr!", is.text(),
+  "stdout_truncated!", is.flag(),
+  "stderr_truncated!", is.flag(),
+  "duration_ms!", is.count(),
+  "cpu_time_ms!", is.count "Of the command and the children it waited for.",
+  "max_rss_bytes!", is.count "Largest size in memory of one of them, as the kernel counts it.",
 }
 
 local function result_of(outcome)
@@ -288,7 +288,7 @@ local function read_command(arguments)
   return arguments
 end
 
-local c_string <const> = { type = "string", nul = false }
+local c_string <const> = is.text(nil, { nul = false })
 
 local function list(description, least)
   return { type = "array", items = c_string, minItems = least, description = description }
@@ -297,34 +297,23 @@ end
 return {
   name = "run_command",
   summary = "Run a command in the workspace and wait for its end.",
-  arguments = object({
-    "command", {
-      type = "string", nul = false, minLength = 1,
-      description = "Program to run: a name to look up in PATH, or a path. No shell is involved.",
-    },
+  arguments = is.object({
+    "command", is.text("Program to run: a name to look up in PATH, or a path. No shell is involved.", { nul = false, minLength = 1 }),
     "args", list "Its arguments; with command only.",
     "argv", list("Program and arguments in one list.", 1),
-    "shell", {
-      type = "string", nul = false, minLength = 1,
-      description = "A script for /bin/sh -c, for pipes, redirections or variables.",
-    },
-    "working_dir", {
-      type = "string", nul = false, default = ".",
-      description = "Directory to run in; outside the workspace, any that its user can enter.",
-    },
+    "shell", is.text("A script for /bin/sh -c, for pipes, redirections or variables.", { nul = false, minLength = 1 }),
+    "working_dir", is.text("Directory to run in; outside the workspace, any that its user can enter.", { nul = false, default = "." }),
     "env", {
       type = "object", additionalProperties = c_string,
       description = "Variables to add to the environment or to replace in it. The proxies that the node set cannot be replaced.",
     },
-    "stdin", { type = "string", description = "What the command reads; default: nothing." },
+    "stdin", is.text "What the command reads; default: nothing.",
     "timeout_seconds", {
       type = "number", minimum = 0,
       description = "Seconds, more than 0, after which the command is ended and the step fails.",
     },
-    "max_output_bytes", {
-      type = "integer", minimum = 1,
-      description = "Bytes of stdout and stderr together to return at most; the rest is left out, and the command goes on.",
-    },
+    "max_output_bytes", is.count("Bytes of stdout and stderr together to return at most; the rest is left out, and the command goes on.",
+      { minimum = 1 }),
   }, {
     aliases = { cwd = "working_dir" }, oneOf = { { required = { "command" } }, { required = { "argv" } }, { required = { "shell" } } },
   }),

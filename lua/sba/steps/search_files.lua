@@ -2,8 +2,8 @@
 -- The step search_files: a regular expression over the lines of the workspace's files.
 
 local counted = require "sba.util.words".counted
+local is = require "sba.util.schema_check"
 local json = require "sba.util.json"
-local object = require "sba.util.schema_check".object
 local search = require "native.search"
 
 local MAX_MATCHES = 1000
@@ -45,21 +45,14 @@ end
 return {
   name = "search_files",
   summary = "Search the lines of files in the workspace for a regular expression.",
-  arguments = object {
-    "pattern!", {
-      type = "string",
-      description = "Regular expression (PCRE2, UTF-8), matched against each line by itself; \\w, \\d, \\s and \\b know ASCII only.",
-    },
-    "path", {
-      type = "string", nul = false, default = ".",
-      description = "File or directory to search, with all below it but directories named .git. Links and binary files are passed over.",
-    },
-    "include", {
-      type = "string", nul = false,
-      description = "Only files that this glob matches: by name (*.c) or, where it holds a slash, by path (src/**/*.{c,h}).",
-    },
-    "max_matches", { type = "integer", minimum = 1, default = MAX_MATCHES, description = "Matching lines to return at most." },
-    "ignore_case", { type = "boolean", default = false },
+  arguments = is.object {
+    "pattern!", is.text "Regular expression (PCRE2, UTF-8), matched against each line by itself; \\w, \\d, \\s and \\b know ASCII only.",
+    "path", is.text("File or directory to search, with all below it but directories named .git. Links and binary files are passed over.",
+      { nul = false, default = "." }),
+    "include", is.text("Only files that this glob matches: by name (*.c) or, where it holds a slash, by path (src/**/*.{c,h}).",
+      { nul = false }),
+    "max_matches", is.count("Matching lines to return at most.", { minimum = 1, default = MAX_MATCHES }),
+    "ignore_case", is.flag(nil, { default = false }),
   },
   for_model = {
     summary = "Search the lines of files for a regular expression.",
@@ -67,18 +60,18 @@ return {
     descriptions = { include = "Glob of files, as in *.c or src/**/*.py" },
     called = { "grep", "search", "rg", "ripgrep", "grep_search", "search_code", "find_in_files", "search_file", "search_text" },
   },
-  result = object {
+  result = is.object {
     "matches!", {
       type = "array",
       description = "In the order of list_tree (names in byte order, a directory's files where its name stands), then by line.",
-      items = object {
-        "path!", { type = "string" },
-        "line!", { type = "integer", minimum = 1 },
-        "text!", { type = "string", description = "The line; of a long one what is around the match." },
+      items = is.object {
+        "path!", is.text(),
+        "line!", is.count(nil, { minimum = 1 }),
+        "text!", is.text "The line; of a long one what is around the match.",
       },
     },
-    "files_searched!", { type = "integer", minimum = 0 },
-    "truncated!", { type = "boolean", description = "There are more matches than were asked for." },
+    "files_searched!", is.count(),
+    "truncated!", is.flag "There are more matches than were asked for.",
   },
   check = check,
   redacts = true,

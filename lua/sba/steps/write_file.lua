@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step write_file: creates or replaces a file of the workspace, atomically.
 
-local object = require "sba.util.schema_check".object
+local is = require "sba.util.schema_check"
 local text = require "native.text"
 
 --- The result of an append that this step made before the runner was killed; nil: it did not.
@@ -46,16 +46,14 @@ end
 return {
   name = "write_file",
   summary = "Create or replace a file of the workspace, or append to it; missing directories are made.",
-  arguments = object {
-    "path!", {
-      type = "string", nul = false, minLength = 1,
-      description = "Relative to the workspace or absolute below it. A link is followed, where it stays inside.",
-    },
-    "content!", { type = "string" },
+  arguments = is.object {
+    "path!", is.text("Relative to the workspace or absolute below it. A link is followed, where it stays inside.",
+      { nul = false, minLength = 1 }),
+    "content!", is.text(),
     "encoding", { enum = { "utf-8", "base64" }, default = "utf-8", description = "Of content; base64 is decoded before it is written." },
-    "mode", { type = "string", description = "Permission bits in octal, such as \"0755\"; else those of the file replaced, or 0644." },
-    "overwrite", { type = "boolean", default = true, description = "Where false, a file that is there is an error." },
-    "append", { type = "boolean", default = false, description = "Keep what the file holds, and add content to its end." },
+    "mode", is.text "Permission bits in octal, such as \"0755\"; else those of the file replaced, or 0644.",
+    "overwrite", is.flag("Where false, a file that is there is an error.", { default = true }),
+    "append", is.flag("Keep what the file holds, and add content to its end.", { default = false }),
   },
   for_model = {
     summary = "Create or replace a whole file. Missing directories are made.",
@@ -63,11 +61,11 @@ return {
     descriptions = { append = "Add content to the file's end" },
     called = { "write", "create_file", "save_file", "write_to_file", "file_write", "new_file", "write_text_file" },
   },
-  result = object {
-    "path!", { type = "string", description = "Relative to the workspace; an artifact's begins with $CYNODE_ARTIFACTS_DIR." },
-    "size_bytes!", { type = "integer", minimum = 0, description = "Of the whole file." },
-    "sha256!", { type = "string", description = "Of the whole file, in hex." },
-    "created!", { type = "boolean", description = "There was no such file before." },
+  result = is.object {
+    "path!", is.text "Relative to the workspace; an artifact's begins with $CYNODE_ARTIFACTS_DIR.",
+    "size_bytes!", is.count "Of the whole file.",
+    "sha256!", is.text "Of the whole file, in hex.",
+    "created!", is.flag "There was no such file before.",
   },
   check = check,
   brief = true,

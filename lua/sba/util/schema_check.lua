@@ -302,4 +302,29 @@ function schema_check.object(members, schema)
   return schema
 end
 
+local function typed(kind, description, keywords)
+  keywords = keywords or {}
+  keywords.type, keywords.description = kind, description
+  return keywords
+end
+
+---@param description? string
+---@param keywords? table others, here and below
+---@return table schema
+function schema_check.text(description, keywords) return typed("string", description, keywords) end
+
+---@param description? string
+---@param keywords? table
+---@return table
+function schema_check.flag(description, keywords) return typed("boolean", description, keywords) end
+
+---@param description? string
+---@param keywords? table minimum: default 0
+---@return table
+function schema_check.count(description, keywords)
+  local schema = typed("integer", description, keywords)
+  schema.minimum = schema.minimum or 0
+  return schema
+end
+
 return schema_check
