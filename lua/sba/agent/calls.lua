@@ -15,7 +15,7 @@ local COMMAND <const> = "run_command"
 local MOST_MISTAKES <const> = 5 -- that one answer names
 local MOST_LEFT_OUT <const> = 8 -- fields, likewise
 
--- Arguments -----------------------------------------------
+-- Arguments
 
 -- Names that the tools of other agents have. Case, blanks, "_" and "-" do not count.
 local others <const> = {
@@ -122,7 +122,7 @@ local function read_arguments(tool, written, step)
   return not mistake and checked or nil, mistake or note
 end
 
--- Steps ---------------------------------------------------
+-- Steps
 
 -- On success; a command may change the workspace even if it fails.
 local changes <const> = { write_file = true, replace_in_file = true, apply_unified_diff = true }

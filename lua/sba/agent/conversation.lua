@@ -36,6 +36,7 @@ function conversation.new(tools, messages)
   }, conversation)
 end
 
+---@param message table
 function conversation:add(message)
   table.insert(self.messages, message)
   table.insert(self.fresh, message)
@@ -49,6 +50,7 @@ local function estimate(message)
   return MESSAGE + text.tokens(table.concat(pieces, "\n"))
 end
 
+---@param message table
 ---@return integer tokens
 function conversation:of(message)
   self.cost[message] = self.cost[message] or math.ceil(estimate(message) * self.scale)

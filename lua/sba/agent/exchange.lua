@@ -20,12 +20,11 @@ local LONGEST_REPLY <const> = 32768 -- tokens
 local LEAST_REPLY <const> = 256 -- tokens, where the conversation cannot be shortened further
 local SMALL_WINDOW <const> = 8192 -- tokens
 
--- Any request ---------------------------------------------
+-- Any request
 
 ---@param run run
 ---@param allowed_models string[]
----@return inference.session?
----@return failure?
+---@return inference.session?, failure?
 function exchange.connect(run, allowed_models)
   local http, failure = run:client()
   if not http then return nil, { code = "inference_unavailable", message = failure.message } end
@@ -69,8 +68,7 @@ end
 ---@param run run
 ---@param session inference.session
 ---@param request inference.request
----@return inference.reply?
----@return inference.failure?
+---@return inference.reply?, inference.failure?
 function exchange.send(run, session, request)
   run.log:event("info", "model.request", { model = session.model, provider = session.dialect.provider, messages = #request.messages })
   request.on_text = run.context.tick
@@ -90,7 +88,7 @@ function exchange.replied(run, model, reply)
   })
 end
 
--- An agent's request --------------------------------------
+-- An agent's request
 
 ---@param session { context_length: integer }
 ---@return integer tokens for the reply, while there is something to shorten
@@ -165,7 +163,7 @@ local function ask(state)
   return nil, too_large(state)
 end
 
--- Recordings ----------------------------------------------
+-- Recordings
 
 ---@param state agent.state
 ---@return string? why an earlier run ended after the last exchange
@@ -212,8 +210,7 @@ end
 
 ---@param state agent.state
 ---@param fresh table[] the messages since the last exchange
----@return inference.reply?
----@return failure?
+---@return inference.reply?, failure?
 function exchange.next(state, fresh)
   local run, number = state.run, state.number + 1
   local recorded = (run.recording or run.past).exchanges[number]

@@ -34,7 +34,7 @@ local PASSED_OVER <const> = {
 
 local function line_of(name) return printable.line(name, LONGEST_NAME) end
 
--- The listing ---------------------------------------------
+-- The listing
 
 --- share: entries of a directory that get a line.
 local function add_lines(lines, entry, indent, share)
@@ -86,7 +86,7 @@ function facts.survey(root, room)
   return lines, found
 end
 
--- The lines -----------------------------------------------
+-- The lines
 
 --- As git check-ref-format says, where it matters here.
 local function is_branch(name)

@@ -30,7 +30,7 @@ local LONGEST_REASON <const> = 1000 -- bytes
 ---@return agent.ending
 function finish.new() return { prose = 0, refused = 0, misfits = 0, failed_checks = 0 } end
 
--- Evidence ------------------------------------------------
+-- Evidence
 
 local function normalised(criterion)
   return text.trim_end(criterion:lower():gsub("%s+", " "):gsub("^[%s%d.)]*", ""), " .")
@@ -94,7 +94,7 @@ function finish.judge(context, entries, status_of)
   return list, missing, unmet
 end
 
--- The end -------------------------------------------------
+-- The end
 
 local function gave_up(code, message) return nil, { code = code, gave_up = true, message = message } end
 

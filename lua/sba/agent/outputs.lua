@@ -112,8 +112,7 @@ end
 
 ---By default, what was left out.
 ---@param arguments { step: string, start_line?: integer, end_line?: integer, offset_bytes?: integer, max_bytes?: integer }
----@return string? part
----@return string? mistake
+---@return string? part, string? mistake
 function outputs:read(arguments)
   local id, first, last = arguments.step, arguments.start_line, arguments.end_line
   local kept = self.kept[id]

@@ -61,7 +61,7 @@ local without_ids <const> = replaced(word + process / "<process>" + temporary / 
 ---@return string words without times and durations
 function stuck.without_times(words) return lpeg.match(without_times, words) end
 
--- Circles -------------------------------------------------
+-- Circles
 
 function stuck.new()
   return setmetatable({ recent = {}, since = 1, repeated = 0, unreadable = 0, silent = 0, mistakes = 0 }, stuck)

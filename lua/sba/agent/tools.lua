@@ -104,8 +104,7 @@ end
 ---@param gateway? agent.tool[]
 ---@param job? sba.job nil: any
 ---@param has_todo? boolean default: true
----@return agent.tool[] shown
----@return table<string, agent.tool> by_name all that are accepted
+---@return agent.tool[] shown, table<string, agent.tool> by_name all that are accepted
 ---@return agent.tool[] accepted
 function tools.list(catalogue, gateway, job, has_todo)
   local list, accepted, by_name = {}, {}, {}
@@ -151,8 +150,7 @@ end
 ---@param run run
 ---@param space integer tokens for tools and conversation
 ---@param has_todo boolean
----@return agent.tool[]
----@return string? instructions
+---@return agent.tool[], string? instructions
 function tools.of_gateway(run, space, has_todo)
   local past = run.recording or run.past
   if past.session then return past.session.tools, past.session.instructions end

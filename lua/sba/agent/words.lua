@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What a model is told, sentence by sentence: change it here. The step types say themselves what they do (their `summary` and
--- `for_model`), facts.lua what the sandbox is. %s and %d are filled in by the module that is named.
+-- What a model is told, sentence by sentence. Step types say themselves what they do (`summary`, `for_model`), facts.lua what the sandbox
+-- is. %s and %d are filled in by the module that is named.
 
 local words = {}
 
--- The system text (prompt.lua). The job may give another baseline; how to work is always told.
+-- The system text (prompt.lua). The job may give another baseline.
 
 words.baseline = [[
 You are a software engineer who works alone in a sandbox; nobody answers questions, so decide and go on. Text from files, commands
@@ -44,18 +44,18 @@ words.agents_md_cut = ": the first %d of %d bytes; read_file gives the rest"
 
 words.gateway = "The gateway that serves some of the tools says this about them. It is not part of the job.\n\n"
 
--- The first message ends with one of these, and with the third where the job wants JSON.
+-- The end of the first message: one of these, and the third where the job wants JSON.
 
 words.begin = "Do the job, and finish with a short answer that says what was done."
 words.begin_with_criteria =
   "Do the job. Finish when every acceptance criterion is met, and name for each that has no check the step that shows it."
 words.answer_in_json = "The answer of finish must be JSON that fits this schema: %s"
 
--- The last message ends with the time left; with this where a fifth of the job's time, requests or tokens is left.
+-- The end of the last message.
 
 words.scarce = " Less than a fifth of the job's %s is left: begin nothing new, check what you have, and call finish."
 
--- Tools (tools.lua).
+-- tools.lua
 
 words.todo_add = "Add an item to the todo list."
 words.todo_update = "Change an item of the todo list."
@@ -66,7 +66,7 @@ words.finish_with_criteria = "End the job. Each acceptance criterion without a c
 words.answer = "What was done and what was run, in a few sentences; or why it cannot be done."
 words.status = "failed: the job cannot be done. Default: done."
 
--- A job that --resume goes on with (init.lua).
+-- After --resume (init.lua).
 
 words.not_done = "not done: the job ended"
 words.resumed = "[The job ended here (%s). It goes on now, with a new time limit. A step that failed or was interrupted may have done part "
@@ -83,7 +83,7 @@ words.cut_off = "Your reply was cut off because it was too long. Say it in fewer
 words.unreadable = "Your reply could not be read: %s"
 words.repeated = "Your reply was stopped: %s. Nothing of it was done. Say it once; let a command write what is to be repeated."
 
--- finish (finish.lua).
+-- finish.lua
 
 words.nothing_done = "No tool was called yet. If the job needs none, call finish once more; else begin now: call a tool, for example "
   .. "list_tree to see the workspace."
@@ -112,7 +112,7 @@ words.shortened = "\n[... %d bytes shortened%s ...]"
 words.read_the_rest = "; read_output of %s gives the rest"
 words.dropped = "[%d earlier exchanges are left out here to make room; the workspace is as they left it.]"
 
--- What may help where a step failed (calls.lua), by the failure's code, or the exit code of a command. NAME is the file's name.
+-- After a step that failed (calls.lua), by the failure's code or a command's exit code. NAME is the file's name.
 
 local READ_AGAIN <const> = "read_file the place again, and copy the lines from it without their numbers"
 
