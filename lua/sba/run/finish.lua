@@ -14,8 +14,8 @@ local STDOUT <const>, STDERR <const> = 1, 2
 local TIMEOUT <const> = 30 -- seconds without progress: the reader of a stream is gone
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
 local OVERRUN <const> = 2.5 -- seconds past the deadline, when the grace ends
-local SHORTER <const> = { 65536, 1024 } -- bytes of a step's entry that a full disk still takes
-local READING <const> = 2.2 -- seconds past the deadline, or after a signal: artifacts are read until then
+local SHORTER <const> = { 65536, 1024 } -- bytes of an entry that a full disk may still take
+local READING <const> = 2.2 -- seconds past the deadline, or a signal: artifacts are read until then
 
 local function end_processes(run)
   local grace = run.deadline and math.min(GRACE, run.deadline + OVERRUN - interrupt.now()) or GRACE

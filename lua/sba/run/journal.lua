@@ -64,7 +64,7 @@ function journal.begin(log, size, failed)
   return self
 end
 
---- Marks the journal as incomplete, so that --resume refuses it. Cutting off the torn line, or else all, makes room for that.
+--- Lets --resume refuse it. Cutting off the torn line, or else all, makes room for that.
 local function end_early(self, failure)
   local log = self.log
   self.log = nil
@@ -108,9 +108,9 @@ function journal:event(event, fields)
   self:append { json.continue('{"event":"' .. event .. '","at":"' .. interrupt.timestamp() .. '"', fields, fields_schema) }
 end
 
----@param texts string[]|(string|native.file.text)[][] entries as entry.encode gives them; one in parts comes alone
+---@param texts string[]|(string|native.file.text)[][] of entry.encode; one in parts comes alone
 ---@return integer? offset of the first; nil: they are not written
----@return integer? size of all, with what is between them
+---@return integer? size of all, with what is between
 function journal:steps_finished(texts)
   local line, is_long = { journal.ENTRY_PREFIX }, type(texts[1]) == "table"
   for i, entry in ipairs(is_long and texts[1] or texts) do
@@ -125,10 +125,10 @@ end
 ---@class run.step_event
 ---@field index integer from 1
 ---@field step table as for steps.run
----@field arguments? table for the journal
+---@field arguments? table in the journal
 ---@field before? "interrupted"|"failed" in an earlier run
 ---@field entry? table
----@field text? string|(string|native.file.text)[] of the entry
+---@field text? string|(string|native.file.text)[] the entry encoded
 ---@field what? string for the log
 ---@field ends_job? boolean
 

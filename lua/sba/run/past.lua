@@ -17,14 +17,14 @@ local secret = require "sba.util.secret"
 ---@field started? table<integer, table> each step.started, for a report; `turn`: after how many exchanges
 ---@field changes? { index: integer, plan: table, committed?: boolean } of the last step; committed: it succeeded
 ---@field append? { index: integer, size?: integer } the last step that began to append, and the file's size before
----@field planned table<string, true> the temporary names in all plans, as the journal has them
----@field undone? string what came of undoing, for the model; set by undo
----@field left? { index: integer, message: string } what could not be undone; set by undo
+---@field planned table<string, true> temporary names in all plans, as the journal has them
+---@field undone? string what undo did, for the model
+---@field left? { index: integer, message: string } what undo could not do
 ---@field result? table of a job that is over, without steps
----@field failed? integer the step that had failed and runs again
+---@field failed? integer the step that failed and runs again
 ---@field resumes { after: integer, why: string }[] why runs ended, and after how many exchanges
 ---@field exchanges table[] every model.exchange, see schemas
----@field asked table[] the results of all ask_model steps, of those too that run again
+---@field asked table[] results of all ask_model steps, also of those that run again
 ---@field session? table the last model.session
 ---@field skills? { found: table[], missing: string[] }
 ---@field reported? boolean
@@ -125,7 +125,7 @@ end
 
 apply["step.append"] = function(self, event) self.append = { index = event.index + 1, size = event.size } end
 
---- The entry's span in the journal, or its text where something follows it in its line.
+--- The entry's span in the journal, or its text where more follows in its line.
 local function part_of(event, size, at)
   for name in pairs(event) do
     if name ~= "event" and name ~= "entry" then return json.encode(event.entry, entry_schema) end

@@ -29,7 +29,7 @@
 ---@field checkpoint? checkpoint of the interim results
 ---@field workspace? native.root
 ---@field context? sba.job_context
----@field job_directory? string result_directory without links; set by confinement
+---@field job_directory? string result_directory without links
 ---Set by artifacts:
 ---@field artifacts? native.root
 ---@field artifacts_shared? integer permission bits
@@ -48,8 +48,8 @@
 ---@field http? native.http.client
 ---@field gateway? gateway
 ---@field unreachable? mcp.failure why there is no gateway
----@field snapshot? native.snapshot the workspace before the first step; set by workspace_changes
----@field kept? sba.transaction of the running step; set by undo
+---@field snapshot? native.snapshot by workspace_changes: the workspace before the first step
+---@field kept? sba.transaction by undo: of the running step
 
 local artifacts = require "sba.run.artifacts"
 local ending = require "native.ending"

@@ -164,7 +164,7 @@ end
 
 ---Runs the next step, unless an earlier run or a recording has it.
 ---@param run run
----@param step { id: string, type: string, arguments: table, check?: integer, shown?: table } shown: a check's arguments in the journal
+---@param step { id: string, type: string, arguments: table, check?: integer, shown?: table } shown: arguments in the journal
 ---@return table? entry nil: the job must end before the step
 ---@return failure? failure of the step, or of the job
 ---@return boolean? ends_job

@@ -55,7 +55,6 @@ function todo:fill(job, describe)
   end
 end
 
----Keeps the list in a file from now on.
 ---@param path string
 ---@param failed fun(failure: native.failure) called once, when it cannot be written
 function todo:keep(path, failed)

@@ -45,7 +45,7 @@ local function has_a_secret(list)
   return false
 end
 
----Changes can be undone until the journal has the end of their step, which closes run.kept.
+---Changes can be undone until their step has ended, which closes run.kept.
 ---@param run run
 ---@param change sba.transaction
 ---@return true?, native.failure?
