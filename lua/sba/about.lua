@@ -35,7 +35,7 @@ exit: 0 success, 1 the job failed, 2 job or command line refused, 3 the result
 could not be written, 124 timeout, 143 SIGTERM, 130 SIGINT
 ]]
 
---- Options that take a variable too stand in a table of their own, with the default as their summary.
+-- Options with a variable stand in a table of their own, with the default as their summary.
 local function usage()
   local modes, settings = {}, { ("%-20s %-24s %s\n"):format("option", "environment", "default") }
   for _, option in ipairs(cli.options) do
@@ -61,7 +61,6 @@ function about.idle()
   return exit.signalled() or exit.OK
 end
 
---- The general schema of a step, with the name and arguments of one type.
 local function step_schema(general, step)
   local own = schema_check.with(general, { type = { const = step.name, description = step.summary }, arguments = step.arguments })
   if #(step.arguments.required or {}) > 0 then
@@ -70,7 +69,6 @@ local function step_schema(general, step)
   return own
 end
 
---- The job's schema with the arguments of every step type in it.
 local function schema_of_job()
   local whole = job_schema(catalogue.names())
   local items, one_of, definitions = whole.properties.steps.items, {}, {}
@@ -98,7 +96,7 @@ local function schema_of_steps()
   }
 end
 
----@type table<string, fun(): string> each prints a document
+---@type table<string, fun(): string>
 about.schemas = {
   job = schema_of_job,
   result = function() return schema_document.print(result_schema) end,
@@ -142,7 +140,7 @@ local function lint(kind, arguments, inference)
   end
 end
 
---- The step types, whose checks say besides what will fail.
+-- The checks of its step types say besides what will fail.
 local function strict_catalogue(bytes)
   local inference = json.table_of((json.decode(bytes))).inference
   local function get(name)
@@ -173,8 +171,7 @@ local function validate(path, environment)
   return exit.OK
 end
 
----Every mistake of a job on a line of its own, "FILE:LINE:COLUMN: POINTER: message". The status is that of the first file that is not
----valid.
+---Prints every mistake on a line, "FILE:LINE:COLUMN: POINTER: message". The status is that of the first file that is not valid.
 ---@param settings cli.settings
 ---@param environment table<string, string>
 function about.validate(settings, environment)

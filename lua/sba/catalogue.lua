@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The step types: every bundled module below sba.steps, loaded when it is first asked for. The build refuses a module that is no step type
--- (cmake/step_mistake.lua), so they are not checked again when the program runs.
+-- The step types: every bundled module below sba.steps, loaded when first asked for. The build has checked them (cmake/step_mistake.lua).
 
 local bundle = require "native.bundle"
 local words = require "sba.util.words"
@@ -16,7 +15,7 @@ function catalogue.names()
 end
 
 ---@param name string
----@return sba.step? nil where there is no such type
+---@return sba.step?
 function catalogue.get(name)
   if not steps[name] and words.has(catalogue.names(), name) then steps[name] = require("sba.steps." .. name) end
   return steps[name]

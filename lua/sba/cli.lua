@@ -7,14 +7,14 @@ local words = require "sba.util.words"
 local cli = {}
 
 ---@class cli.option
----@field name string without its dashes
+---@field name string without dashes
 ---@field is_mode? boolean selects another mode than running a job
----@field value? string what its value is called in the help; in brackets where it may be left out
----@field values? string[] the only values
+---@field value? string its name in the help; in brackets where it may be left out
+---@field values? string[] the only ones
 ---@field takes_file? boolean the value is a path
----@field is_list? boolean it may have several values
+---@field is_list? boolean may have several values
 ---@field of? string the option whose line of the help names it
----@field variables? string[] these say it where the option does not; the first that is set counts
+---@field variables? string[] used where the option is not given; the first that is set counts
 ---@field default? string
 ---@field summary string
 
@@ -70,14 +70,13 @@ local function mistake_in(option, given_by, value)
   return ("invalid value '%s' for %s; it must be one of %s"):format(value, given_by, table.concat(option.values, ", "))
 end
 
---- Splits "--name=value" and "-name". Returns nil if the argument is not an option.
+-- "--name=value" or "-name".
 local function split(argument)
   local name, equals, value = argument:match("^%-%-?([^%-=][^=]*)(=?)(.*)$")
   return name, equals == "=" and value or nil
 end
 
---- Takes the values of an option at argv[i]: of a mode those that follow it, else the next argument, whatever it looks like. Returns the
---- index of the last argument used.
+-- Of a mode those that follow it, else the next argument, whatever it looks like. Returns the index of the last one used.
 local function take_values(given, argv, i, option, value)
   local name, values, most = option.name, { value }, option.is_mode and option.is_list and math.huge or 1
   while #values < most and argv[i + 1] and not (option.is_mode and argv[i + 1]:find "^%-.") do
@@ -106,7 +105,6 @@ local OWN_NAME <const> = "/cynode-sba"
 
 local function is_own_name(argument) return ("/" .. argument):sub(-#OWN_NAME) == OWN_NAME end
 
---- `cynode-sba JOB`: what is no option names the job.
 local function take_job(given, argument, i)
   local is_job = argument:sub(1, 1) ~= "-" and argument ~= "" and not is_own_name(argument)
   if not is_job or given.mode then return nil, ("'%s' is not an option; see --help"):format(argument) end
@@ -139,7 +137,7 @@ there is no job: no --job is given, and there is no /job/job.json
 run one:  cynode-sba --job job.json --workspace DIR, or without JSON: cynode-sba --task "Fix the tests"
 learn more:  --help, --schema job, --validate job.json]]
 
---- Outside a container: a job that is named has its result next to it, and its workspace too if that is there.
+-- A named job has its result next to it, and its workspace too if that is there.
 local function settle_outside_container(given, is_directory)
   if not given.job or given.job == "-" then return end
   local beside = given.job:match("^.*/") or "./"
@@ -151,7 +149,7 @@ end
 
 local switches = { ["true"] = true, ["1"] = true, ["false"] = false, ["0"] = false, [""] = false }
 
---- --stdin or SBA_STDIN_STDOUT. Options take precedence over it; it takes precedence over the other variables.
+-- Options take precedence over it; it takes precedence over the other variables.
 local function stdin_stdout(given, environment)
   local wanted = given.stdin
   if wanted == nil then wanted = switches[(environment.SBA_STDIN_STDOUT or ""):lower()] end
@@ -162,13 +160,12 @@ local function stdin_stdout(given, environment)
   return true
 end
 
--- What variables say: some options, and what is no option.
 local settings <const> = {
   { name = "confine", variables = { "SBA_CONFINE" }, default = "auto", values = { "auto", "off", "require" } },
   table.unpack(cli.options),
 }
 
----@class cli.settings the options by name, but log_format; and these
+---@class cli.settings the options by name (log_format), and these
 ---@field mode "run"|"validate"|"report"|"schema"|"idle"|"completion"|"version"|"help"|"lua"
 ---@field job string "-" is stdin
 ---@field result string "-" is stdout
@@ -182,7 +179,6 @@ local settings <const> = {
 
 local UNITS <const> = { s = 1, m = 60, h = 3600 }
 
---- What goes with --task, and what does not.
 local function check_task(given)
   if not given.task then
     for _, name in ipairs { "check", "model", "time" } do
@@ -202,7 +198,7 @@ end
 
 ---@param argv string[]
 ---@param environment table<string, string>
----@param is_directory fun(path: string): boolean whether there is a directory that can be opened
+---@param is_directory fun(path: string): boolean
 ---@return cli.settings? settings, string? message
 function cli.parse(argv, environment, is_directory)
   -- A node may pass our own name as the command of a container whose entrypoint we are.

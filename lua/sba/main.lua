@@ -65,7 +65,7 @@ local function has_context(directory)
   return opened ~= nil and (opened:stat("context") or opened:stat("requirements.md")) ~= nil
 end
 
---- nil: there is none. Direct jobs need it too: their todo list begins with it.
+-- Direct jobs need it too: their todo list begins with it.
 local function load_context(run, given)
   local path = run.settings.job
   local directory = path ~= "-" and (path:match("^.*/") or ".") or nil
@@ -100,7 +100,7 @@ local function report_start(run)
   return true
 end
 
---- Fetches the skills that an agent's job names by id. In a direct job, the first question to a model fetches them.
+-- In a direct job, the first question to a model fetches them.
 local function fetch_skills(run)
   local ids = not run.steps and run.job.context.skill_ids
   if ids and #ids > 0 then run.on_demand.orchestrator().fetch_skills(run) end
@@ -130,7 +130,7 @@ local function go_through(run)
   end
 end
 
---- From here on reading or setting a global that does not exist is an error that names it. What --lua runs has them as Lua has them.
+-- What --lua runs has globals as Lua has them.
 local function fix_globals()
   setmetatable(_G, {
     __index = function(_, name) error(("the global '%s' does not exist"):format(tostring(name)), 2) end,

@@ -29,7 +29,7 @@ end
 
 local function absolute(path) return path and path:sub(1, 1) == "/" and path or nil end
 
---- The job's directory, which nobody else can enter: in the user's runtime directory, else in /var/tmp.
+-- Nobody else can enter it.
 local function make_directory(environment, id)
   local runtime, places, failure = absolute(environment.XDG_RUNTIME_DIR), { "/var/tmp/cynode-sba-" .. identity.uid() }, nil
   if runtime then table.insert(places, 1, runtime .. "/cynode-sba") end
@@ -42,7 +42,7 @@ local function make_directory(environment, id)
   return nil, failure
 end
 
---- Where the job is kept at the end, and its artifacts from the start; nil: there is no such place.
+-- Where the job is kept at the end, and its artifacts from the start.
 local function make_kept(environment, id)
   local home = absolute(environment.HOME)
   local state = absolute(environment.XDG_STATE_HOME) or home and home .. "/.local/state"
@@ -50,7 +50,6 @@ local function make_kept(environment, id)
   return above and file.make_directory(above) and file.make_private_directory(above .. "/" .. id) and ("%s/%s/"):format(above, id)
 end
 
---- The only model that the job may use: the one that is named, else the only one that there is.
 local function model_of(settings, environment)
   local named = settings.model or text.trim(environment.INFERENCE_MODEL or "")
   if named ~= "" then return named end
@@ -75,7 +74,6 @@ local function job_of(settings, id, model)
   }
 end
 
---- The final answer on stdout, made harmless for a terminal, which then has it once.
 local function say_answer(run)
   local answer = run.fields.final_answer
   if type(answer) ~= "string" then return end
@@ -90,7 +88,6 @@ local function copy(from, to)
   return file.replace(to, { bytes }, { mode = tonumber("600", 8) })
 end
 
---- Copies the files, and writes the report of them.
 local function keep_files(directory, kept)
   for _, name in ipairs(NAMES) do
     local ok, failure = copy(directory .. name, kept .. name)
@@ -101,7 +98,7 @@ local function keep_files(directory, kept)
   return file.replace(kept .. "report.html", { page }, { mode = tonumber("600", 8) })
 end
 
---- Ends a task. What cannot be kept stays where it is.
+-- What cannot be kept stays where it is.
 local function keep(run, directory, kept)
   say_answer(run)
   if not kept then return end

@@ -2,71 +2,71 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- LuaLS definitions of the native.* modules, which are written in C. Never loaded; a test compares it with the C.
 --
--- Every function raises an error for misuse, and returns nil, failure for failures of the world. Times are seconds, sizes bytes,
--- offsets from 0; strings are bytes unless called UTF-8; modes are permission bits. The headers in src/core say more.
+-- Functions raise an error for misuse, and return nil, failure for failures of the world. Times are seconds, sizes bytes, offsets from 0;
+-- strings are bytes unless called UTF-8; modes are permission bits. The headers in src/core say more.
 
 ---@class native.failure
 ---@field code string stable: "not_found", "timeout", ...
 ---@field message string one line for people
 
 ---@class native.bundle the modules in this program
----@field version string of cynode-sba
+---@field version string
 ---@field libraries string "Lua 5.4.4, lua-cjson 2.1.0, ..."
 ---@field source "disk"|"embedded"
 ---@field list fun(prefix: string): string[] those below a prefix ("sba.steps."), without it, in byte order
 
 ---@class native.confine confines commands (Landlock)
----@field abi fun(): integer version of Landlock; 0: none that this process may use
+---@field abi fun(): integer version of Landlock; 0: none
 ---@field filters fun(): boolean whether commands can have the seccomp filter
 ---@field real_path fun(path: string): string?, native.failure? absolute, without links
 ---@field may_write fun(path: string): boolean whether the user may, apart from these rules
----For all commands from now on: below which paths they may write (if there), and which files (absolute, without links) they cannot open.
+---For all commands from now on: below which paths they may write, and which files (absolute, without links) they cannot open.
 ---@field set_rules fun(writable: string[], hidden: string[]): true?, native.failure?
 
 ---@class native.identity the user and the environment of the runner
 ---@field is_root fun(): boolean effective, real or saved
----@field system fun(): { name: string, release: string, machine: string } as of uname(2)
----@field uid fun(): integer the effective one
+---@field system fun(): { name: string, release: string, machine: string } uname(2)
+---@field uid fun(): integer effective
 ---@field become fun(user: string): true?, native.failure? UID[:GID] or name[:GID], for good. Errors: unknown_user, ...
 ---@field environment fun(secrets: string[]): table<string, string> and removes these names from it
 
 ---@class native.interrupt the deadline, the cancel flag and the clocks
----@field now fun(): number on the monotonic clock
+---@field now fun(): number monotonic
 ---@field wall fun(): integer milliseconds since 1970-01-01 UTC
 ---@field timestamp fun(wall?: integer): string RFC 3339: "2026-01-31T09:05:00.123Z"; default: now
 ---@field set_deadline fun(seconds: number) from now
----@field remaining fun(): number? until the deadline, never negative; nil without one
+---@field remaining fun(): number? until the deadline, never negative
 ---@field reason fun(): native.failure? why work must stop now: timeout or cancelled
----@field signal fun(): "SIGTERM"|"SIGINT"|nil, number? the first signal, and when it came, as now()
+---@field signal fun(): "SIGTERM"|"SIGINT"|nil, number? the first, and when it came, as now()
 ---@field sleep fun(seconds: number): true?, native.failure? Errors: timeout, cancelled
 ---@field begin_session fun() SIGINT now stops the current work, not the program; code that catches its error, at its next instruction
----@field clear fun(): boolean forgets a SIGINT (not SIGTERM); whether there was one
+---@field clear fun(): boolean forgets a SIGINT; whether there was one
 ---@field disarm fun() deadline and cancel have no effect from now on
 ---@field hold fun(held: boolean): boolean while held, deadline and signals wait. Gives what was before
 ---@field rearm fun(seconds: number) after disarm: a new deadline, and new signals cancel
 
 ---Ends a job whose runner hangs (2.5 s past the deadline, 5 s past a signal), crashes or is refused memory: the program executes itself.
 ---@class native.ending
----Why the image before ended, its information, and the journal's descriptor or -1; nothing: none before.
+---Why the image before ended, its information, and the journal's descriptor or -1.
 ---@field inherited fun(): "timeout"|"SIGTERM"|"SIGINT"|"crash"|"memory"|nil, string, integer
 ---@field start fun(): true?, native.failure? starts to watch
 ---@field last fun(status: integer): true?, native.failure? in the new image: ends it after 10 s with this status
 ---@field keep fun(information: string, journal: integer) what the new image inherits
----@field stop fun() ends the watch
----@field deadline fun(at: number) the job's, as interrupt.now
+---@field stop fun()
+---@field deadline fun(at: number) as interrupt.now
 ---@field begun fun() the end has begun: it has 2 s more past the deadline, 2.5 s past a signal
----@field written fun(status: integer) the result is written, or cannot be: a hang or crash now ends with this status
+---@field written fun(status: integer) a hang or crash now ends with this status
 
 ---@class native.process.options
 ---@field argv string[] argv[1] is looked up in PATH of env, or with a slash is relative to directory
 ---@field env string[] "NAME=value"
----@field directory native.opened the working directory
+---@field directory native.opened
 ---@field stdin? string default: /dev/null
 ---@field timeout? number
 ---@field output_limit integer of stdout and stderr together
 ---@field end_at_limit? boolean past the limit end the command; default: read on, and keep no more
----@field spool? string where long texts are kept: a directory, in a file without a name; "": in memory, but not in ours
----@field apart? boolean in a Landlock domain of its own, out of reach of commands that ran before
+---@field spool? string where long texts are kept: a directory, in a nameless file; "": in memory that is not ours
+---@field apart? boolean in a Landlock domain of its own, out of reach of earlier commands
 ---Called every 0.1 s with what was printed since, and how many bytes before that are left out. An error in it ends the command.
 ---@field tick? fun(news?: string, missing?: integer)
 ---@field whole_news? boolean pass all output; default: at most 64 KiB at once, nothing before the first tick
@@ -76,7 +76,7 @@
 ---@field exit_code? integer
 ---@field signal? integer if a signal ended it
 ---@field stdout string|native.process.text UTF-8, repaired
----@field stderr string|native.process.text UTF-8, repaired
+---@field stderr string|native.process.text likewise
 ---@field stdout_truncated boolean
 ---@field stderr_truncated boolean
 ---@field output? string UTF-8; both as they came, up to the limit or 1 MiB; nil if only one printed and is whole
@@ -86,43 +86,43 @@
 ---@field cpu_time_ms integer with the children it waited for
 ---@field max_rss_bytes integer at least the runner's own
 
----@class native.process.text in a file
+---@class native.process.text
 ---@field file native.file.log
 ---@field size integer
 
 ---@class native.process runs commands, and ends what they leave
----Runs a command to its end. At its timeout, the deadline, a cancel or the output limit its tree gets SIGTERM and, 2 s later, SIGKILL.
----What it leaves running lives until finish(), or until a deadline or cancel ends a later command. Errors: not_found, permission_denied,
----not_executable, too_large (arguments and environment), ...
+---At its timeout, the deadline, a cancel or the output limit its tree gets SIGTERM and, 2 s later, SIGKILL. What it leaves running lives
+---until finish(), or until a deadline or cancel ends a later command. Errors: not_found, permission_denied, not_executable, too_large
+---(arguments and environment), ...
 ---@field run fun(options: native.process.options): native.process.outcome?, native.failure?
 ---@field find fun(name: string, path?: string): string?, native.failure? a program in PATH
----@field any fun(): boolean whether there is a child process, alive or not yet reaped
+---@field any fun(): boolean whether there is a child, alive or not yet reaped
 ---Ends every descendant: SIGTERM, after the grace period SIGKILL. Gives how many ended, how many did not (privileged, or in a hung system
 ---call), and the PID of one of these, or 0.
 ---@field finish fun(grace: number): integer, integer, integer
----@field usage fun(): { cpu_time_ms: integer, max_rss_bytes: integer } of the runner and what it waited for
+---@field usage fun(): { cpu_time_ms: integer, max_rss_bytes: integer } with what it waited for
 ---@field idle fun() reaps children until SIGTERM or SIGINT, without using CPU time
 
 ---@class native.workspace files of a directory that nothing leads out of
 ---@field open fun(path: string): native.root?, native.failure?
 ---@field temporary_name fun(): string which a later run recognizes
 
----@class native.root a directory. Its methods take paths relative to it, or absolute below the path it was opened with; one that leads out
----(.., links, races) is a path_escape, with "path escapes workspace" in its message.
+---@class native.root Paths are relative to it, or absolute below the path it was opened with; one that leads out (.., links, races) is a
+---path_escape, with "path escapes workspace" in its message.
 ---@field path fun(self): string absolute
----As results name it, without doubled slashes and "."; "." for the root. Looks at no links. Errors: invalid, name_too_long.
+---Without doubled slashes and "."; "." for the root. Looks at no links. Errors: invalid, name_too_long.
 ---@field relative fun(self, path: string): string?, native.failure?
----Reads a regular file in one pass: the lines start_line to end_line (from 1, counted from offset_bytes), at most max_bytes
----(truncated: there is more). digest: sha256 and lines of the whole file, too. Errors: not_found, not_a_file, ...
+---Reads a regular file in one pass: the lines start_line to end_line (from 1, counted from offset_bytes), at most max_bytes (truncated:
+---there is more). digest: sha256 and lines of the whole file, too. Errors: not_found, not_a_file, ...
 ---@field read fun(self, path: string, options?: { offset_bytes?: integer, max_bytes?: integer, start_line?: integer, end_line?: integer, digest?: boolean }): { content: string, truncated: boolean, size_bytes: integer, mode: integer, sha256?: string, lines?: integer }?, native.failure?
 ---Writes a regular file atomically; missing directories are made. A link at the end of path is followed, inside. mode: by default that
 ---of the replaced file, else 0644 less the umask. overwrite = false: already_exists. append: after the old content.
 ---@field write fun(self, path: string, content: string, options?: { mode?: integer, overwrite?: boolean, append?: boolean }): { size_bytes: integer, sha256: string, created: boolean }?, native.failure?
 ---@field stat fun(self, path: string): native.entry?, native.failure? of a link itself
----Goes through what is at and below path: in byte order, a directory before what is in it. Follows no links. max_names: of one directory,
----whichever the file system gives first.
+---What is at and below path: in byte order, a directory before what is in it. Follows no links. max_names: of one directory, whichever
+---the file system gives first.
 ---@field walk fun(self, path: string, options?: { max_depth?: integer, max_names?: integer, include_hidden?: boolean }): native.walk?, native.failure?
----Writes a file that waits for its place at path, in the nearest directory above that exists. Gives its path there. mode: as write.
+---Writes a file that waits for its place at path, in the nearest directory above that exists. Gives its path.
 ---@field stage fun(self, path: string, content: string, mode?: integer): string?, native.failure?
 ---@field stage_link fun(self, path: string, target: string): string?, native.failure? one that leads out is path_escape
 ---Moves a file or link; missing directories are made. new: never onto something; aside: as a second link, where there are links, so that
@@ -133,13 +133,13 @@
 ---@field prune fun(self, path: string, kept: integer) removes empty directories of path after its first kept bytes
 ---@field chmod fun(self, path: string, mode: integer): true?, native.failure?
 ---@field directory fun(self, path: string): native.opened?, native.failure? to run a command in
----Opens a regular file to be sent, which fails before its last bytes if it has another sha256.
+---A regular file to be sent, which fails before its last bytes if it has another sha256.
 ---@field open fun(self, path: string, sha256?: string): native.opened?, native.failure?
----Keeps files and links with their content, in a nameless file in options.directory; not .git, what .gitignore files ignore, and left_out.
+---Keeps files and links, in a nameless file in options.directory; not .git, what .gitignore files ignore, and left_out.
 ---@field snapshot fun(self, options: { directory: string, most_bytes?: integer, left_out?: string }): native.snapshot?, native.failure?
 
 ---@class native.entry
----@field name? string bytes; "." where the walk starts; not of stat
+---@field name? string "." where the walk starts; not of stat
 ---@field type "file"|"directory"|"symlink"|"fifo"|"socket"|"device"
 ---@field size_bytes integer
 ---@field mode integer
@@ -147,11 +147,11 @@
 ---@field target? string of a symlink, as written
 
 ---@class native.walk to be closed
----The next entry (first that at path), in the table `into` where given; its depth; and whether what is below it comes next: not where it
----cannot be read or is too deep. nil alone: the end.
+---The next entry (first that at path), in `into` where given; its depth; and whether what is below it comes next: not where it cannot be
+---read or is too deep. nil alone: the end.
 ---@field next fun(self, into?: native.entry): native.entry?, integer|native.failure|nil, boolean?
 ---@field path fun(self): string of the entry, in the root
----@field is_cut fun(self): boolean whether max_names left some out
+---@field is_cut fun(self): boolean by max_names
 ---Removes a temporary file of a killed run of this user, if it was changed since then (seconds of the epoch).
 ---@field remove_temporary fun(self, since: integer): boolean
 ---@field close fun(self)
@@ -161,19 +161,19 @@
 ---@field close fun(self)
 
 ---@class native.change
----@field path string relative, bytes
+---@field path string relative
 ---@field action "created"|"modified"|"deleted"|"mode_changed"|"type_changed"|"unreadable"
 ---@field blocked? true in its place was something for which a patch cannot make room
----@field original? integer for content; nil: it was not kept
----@field before? native.entry without a name; nil: it was not there
----@field after? native.entry likewise; nil: it is gone
+---@field original? integer for content; nil: not kept
+---@field before? native.entry without a name
+---@field after? native.entry likewise
 
----@class native.snapshot what a directory was
+---@class native.snapshot
 ---@field changes fun(self): native.change[]?, native.failure? since, in the order of a walk; called once
----@field content fun(self, original: integer): string?, native.failure? what a file was, or a link's target
+---@field content fun(self, original: integer): string?, native.failure? of a file, or a link's target
 ---@field close fun(self)
 
----@class native.edit the hunks of a diff, read line by line and applied to bytes
+---@class native.edit the hunks of a diff
 ---@field hunks fun(diff: string): native.edit.hunks at most 64 MiB
 
 ---@class native.edit.report
@@ -186,7 +186,7 @@
 ---@field tolerated table<"blank_lines"|"trailing_blanks"|"line_ends"|"final_newline"|"indentation", true>
 
 ---@class native.edit.failure: native.failure patch_mismatch, patch_ambiguous, already_applied, too_large
----@field hunk? integer of those to be applied, from 1; nil: it is about none
+---@field hunk? integer of those to be applied, from 1
 ---@field header integer where its @@ lines begin in the diff
 ---@field body integer where its lines begin
 ---@field last integer where they end
@@ -199,11 +199,10 @@
 ---numbers. at_end: it belongs at the end of the file. Gives where the last one ends, their count, where the last one begins, whether one
 ---has old lines, or new ones, and whether the first says that the file is new or empty; nothing: none; nil: too_large.
 ---@field read fun(self, number: integer, at: integer, body?: integer, limit?: integer, by_content?: boolean, at_end?: boolean): integer?, integer|native.failure|nil, integer?, boolean?, boolean?, boolean?
----Applies hunks to bytes. The nearest place wins, the later one of two; without numbers, or its blanks and indentation, a hunk must fit in
----one place.
+---The nearest place wins, the later one of two; without numbers, or its blanks and indentation, a hunk must fit in one place.
 ---@field apply fun(self, first: integer, count: integer, bytes: string): string?, native.edit.report|native.edit.failure
 
----@class native.search regular expressions over files
+---@class native.search
 ---PCRE2, UTF-8. include: a glob of names or, with a slash, of paths: "*.c", "src/**/*.lua". Errors: invalid_pattern, invalid_glob.
 ---@field compile fun(pattern: string, options?: { ignore_case?: boolean, include?: string }): native.search.regex?, native.failure?
 
@@ -216,22 +215,22 @@
 ---@field limit? "max_matches"|"max_bytes" what cut it short
 
 ---@class native.search.regex
----Searches the regular files below path, but for binary ones (a NUL in the first 8 KiB), links and .git. max_bytes: of json. Errors:
----pattern_too_costly, timeout, cancelled (with the field found: what was found until then), those of path itself.
+---Regular files below path, but for binary ones (a NUL in the first 8 KiB), links and .git. max_bytes: of json. Errors: pattern_too_costly,
+---timeout, cancelled (with the field found: what was found until then), those of path itself.
 ---@field files fun(self, where: native.root, path: string, options?: { max_matches?: integer, max_bytes?: integer }): native.search.found?, native.failure?
 
 ---@class native.secret finds secrets in text, in the encodings that src/core/text/secret.h names
 ---@field SHORTEST integer characters; a shorter one cannot be told from ordinary words
 ---@field add fun(bytes: string): boolean for good; false if it is too short
----@field is_known fun(): boolean whether there is any secret to redact
----For text that comes in pieces: how many of the first bytes can be redacted now, because no secret or character that may go on after the
----text reaches into them; and whether the rest must be redacted as cut at its start.
+---@field is_known fun(): boolean whether there is any
+---For text in pieces: how many of the first bytes can be redacted now, because no secret or character that may go on after the text
+---reaches into them; and whether the rest must be redacted as cut at its start.
 ---@field settled fun(text: string): integer, boolean
----Replaces secrets by "[redacted]". cut: where the caller cut the text; a part of a secret at that end is replaced too.
+---To "[redacted]". cut: where the caller cut the text; a part of a secret at that end is replaced too.
 ---@field redact fun(text: string, cut?: "none"|"start"|"end"|"both"): string
 
 ---@class native.text UTF-8, base64, SHA-256, and estimates of tokens
----@field repair fun(bytes: string): string, boolean with U+FFFD for what is not UTF-8; whether there was any
+---@field repair fun(bytes: string): string, boolean with U+FFFD for what is not UTF-8; whether any
 ---@field is_utf8 fun(bytes: string): boolean
 ---@field count_lines fun(bytes: string): integer the last one may lack its newline
 ---The newlines between two offsets of a UTF-8 text, and the characters after the last of them, or after from.
@@ -264,44 +263,43 @@
 ---@field cut? "none"|"start"|"end"|"both" as secret.redact takes it
 
 ---@class native.file the runner's own files, and its standard streams
----Reads a file, "-" is stdin; more than limit is too_large. Also gives when its first byte or its end came, as interrupt.now. regular:
----not_a_file else.
+---"-" is stdin; more than limit is too_large. Also gives when its first byte or its end came, as interrupt.now. regular: not_a_file else.
 ---@field read fun(path: string, limit: integer, options?: { regular?: boolean }): string?, number|native.failure
 ---Replaces a file or a link itself, atomically, or in place where it is a mount point or the directory takes no new file. durable: default
 ---true, with fsync. mode: default 0644. Gives how, and the size. Errors: not_a_file, no_space, changed (`from` is shorter), ...
 ---@field replace fun(path: string, parts: native.file.parts, options?: { durable?: boolean, mode?: integer }): "renamed"|"in_place"|nil, integer|native.failure
----Makes the next temporary file of replace ahead, of 1 byte to 1 MiB, so that there is room on the disk.
+---Makes the next temporary file of replace, of 1 byte to 1 MiB, so that there is room on the disk.
 ---@field keep_room fun(path: string, size: integer): true?, native.failure?
 ---@field append fun(path: string, create?: boolean): native.file.log?, native.failure? create: default true. A link is not_a_file
----Appends a text to the line of a log that goes on, a piece at a time: redacted, as UTF-8, escaped as in a JSON string. Gives the bytes of
----the redacted text; without a log, also whether they are UTF-8.
+---Appends to the line of a log that goes on, a piece at a time: redacted, as UTF-8, escaped as in a JSON string. Gives the bytes of the
+---redacted text; without a log, also whether they are UTF-8.
 ---@field append_text fun(text: native.file.text, log?: native.file.log): integer?, boolean|native.failure
----@field memory fun(): native.file.log?, native.failure? one that is no file
+---@field memory fun(): native.file.log?, native.failure? not in a file
 ---@field adopt fun(descriptor: integer): native.file.log of the image before
 ---Writes to descriptor 1 or 2. Waits for a slow reader at most timeout without progress, and whole (default: any time) in all. Gives
 ---whether all was written, how many bytes were, and how many there are.
 ---@field write fun(fd: integer, parts: native.file.parts, timeout: number, whole?: number): boolean, integer, integer
 ---@field make_directory fun(path: string): true?, native.failure? and those above it
 ---@field make_private_directory fun(path: string): true?, native.failure? 0700; what exists must be ours, no link, and closed to others
----@field make_temporary_directory fun(above: string): string?, native.failure? (0700)
----@field is_locked fun(path: string): boolean by another process, as a journal is; false where that cannot be told
+---@field make_temporary_directory fun(above: string): string?, native.failure? 0700
+---@field is_locked fun(path: string): boolean by another process; false where that cannot be told
 ---@field remove_directory fun(path: string): true?, native.failure? and all that is in it
----@field own fun(path: string): true?, native.failure? the runner's own, there or not yet: steps neither list, read nor change it
+---@field own fun(path: string): true?, native.failure? there or not yet: steps neither list, read nor change it
 ---@field terminal_columns fun(fd: integer): integer? nil where fd is no terminal
 
 ---@class native.file.log to be closed
----Appends a line, given without its newline (goes_on: none yet). A failure may leave it torn. Gives its offset, and the file's size.
+---A line, given without its newline (goes_on: none yet). A failure may leave it torn. Gives its offset, and the file's size.
 ---@field append fun(self, parts: native.file.parts, goes_on?: boolean): integer?, integer|native.failure
 ---@field read fun(self, offset: integer, size: integer): string?, native.failure? changed: it is shorter
 ---@field descriptor fun(self): integer
 ---@field lock fun(self): true?, native.failure? until closed. Errors: locked, or there are no locks
----@field cut fun(self, size: integer): true?, native.failure? to so many bytes
+---@field cut fun(self, size: integer): true?, native.failure?
 ---@field guard fun(self): true?, native.failure? for is_unchanged: whether nobody else has written since
 ---@field is_unchanged fun(self): boolean
 ---@field close fun(self)
 
 ---@class native.http an HTTP/1.1 client
----Keeps connections to an origin open. Loopback and sockets go through no proxy. ca_file: default: the image's bundle.
+---Keeps connections open. Loopback and sockets go through no proxy. ca_file: default: the image's bundle.
 ---@field client fun(settings: { http_proxy?: string, https_proxy?: string, no_proxy?: string, ca_file?: string, ca_directory?: string }): native.http.client?, native.failure?
 
 ---@class native.http.request
@@ -315,11 +313,10 @@
 ---@field whole_timeout? number of the whole exchange; default: none
 ---@field body_limit? integer default 16 MiB
 ---@field once? boolean not sent again if a reused connection ends before the answer
----@field ignore_interrupt? boolean ignore deadline and cancel: only its own timeouts apply
+---@field ignore_interrupt? boolean only its own timeouts apply, not deadline and cancel
 
 ---@class native.http.client
----Called every 0.1 s while an exchange waits, even while the tick itself waits for another one. An error in it ends the wait. Gives the
----tick before.
+---Called every 0.1 s while an exchange waits, even while the tick itself waits for another. An error ends the wait. Gives the tick before.
 ---@field tick fun(self, tick?: fun()): fun()?
 ---Starts a request without waiting. src/core/http/http.h has the failure codes.
 ---@field open fun(self, request: native.http.request): native.http.exchange?, native.failure?

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the work is about: the texts of the job's `context`, the files that they name, and the files of the job directory's context/ for
--- what the job leaves out. A file that cannot be read is an error, never left out silently.
+-- The texts of the job's `context`, the files that they name, and the files of the job directory's context/ for what the job leaves out. A
+-- file that cannot be read is an error.
 
 local json = require "sba.util.json"
 local lines = require "sba.util.excerpt".lines
@@ -22,21 +22,20 @@ local JOB_DIRECTORY <const> = "/job/" -- how a job calls its directory, wherever
 ---@field task_context? string
 ---@field requirements string[]
 ---@field acceptance_criteria string[]
----@field checks table<integer, table> arguments of run_command, by number of the criterion
+---@field checks table<integer, table> arguments of run_command, by criterion
 ---@field preferences? table
 ---@field additional_context? string
 ---@field skill_ids string[]
 ---@field skills { name?: string, text: string }[]
----@field agents_md? boolean false: without AGENTS.md of the workspace
+---@field agents_md? boolean
 ---@field persona_title? string
 ---@field persona_description? string
 
--- What is not redacted: our own keys, and what is not shown to anybody.
+-- Our own keys, and what is not shown to anybody, are not redacted.
 local shape <const> = {
   properties = { skill_ids = { enum = {} }, skills = { items = { properties = { name = {}, text = {} } } }, checks = { enum = {} } },
 }
 
--- Reads the parts of a context. What is wrong with one is an error at its pointer.
 local loader = {}
 loader.__index = loader
 
@@ -44,7 +43,7 @@ function loader:refuse(pointer, format, ...)
   schema_check.refuse(self.errors, pointer, secret.redact(format:format(...)))
 end
 
---- The text of a file of the job directory. pointer: of the text that names it; nil: it need not be there.
+-- pointer: of the text that names the file; nil: it need not be there.
 function loader:file(path, pointer)
   local found, failure = nil, { code = "not_found", message = "there is no job directory" }
   if self.directory then found, failure = self.directory:read(path, { max_bytes = LARGEST_FILE }) end
@@ -55,7 +54,6 @@ function loader:file(path, pointer)
   self:refuse(pointer or "/context", "the context file %s %s", pointer and JOB_DIRECTORY .. path or path, problem)
 end
 
---- The text itself, or that of the file it names; a structure as JSON.
 function loader:text(pointer, value)
   if type(value) ~= "string" then return json.encode(value) end
   if value:sub(1, #JOB_DIRECTORY) ~= JOB_DIRECTORY or value:find("\n", 1, true) then return value end
@@ -66,7 +64,7 @@ local function list_item(line)
   return line:match("^%s*[-*+]%s+(%S.*)$") or line:match("^%s*%d+[.)]%s+(%S.*)$")
 end
 
---- The entries of a Markdown list, each with its further lines; paragraphs where there is no list.
+-- Of a Markdown list, each with its further lines; paragraphs where there is no list.
 local function entries(markdown)
   local list, open, has_items = json.array {}, nil, false
   for _, line in lines(markdown) do has_items = has_items or list_item(line) ~= nil end
@@ -86,7 +84,6 @@ local function entries(markdown)
   return list
 end
 
---- The texts of a list, or of what stands alone; else those of context/NAME.md.
 function loader:list(name, given)
   local list, pointer = json.array {}, "/context/" .. name
   if not given then
@@ -98,7 +95,6 @@ function loader:list(name, given)
   return list
 end
 
---- The criteria as texts, and the checks of those that have one.
 function loader:criteria(given)
   local plain, checks = json.is_array(given) and json.array {} or given, {}
   for i, value in ipairs(json.is_array(given) and given or {}) do
@@ -123,7 +119,6 @@ local function first_text(object, names)
   end
 end
 
---- A text, or an object that holds one.
 function loader:skill(pointer, value, name)
   if type(value) == "string" then
     local file_name = value:match "^/job/(.*)%.md$"
@@ -160,7 +155,7 @@ function loader:skills_of_directory()
 end
 
 ---@param given? table the job's `context`
----@param job_directory? string where `/job/` is; nil: there is none (the job came on stdin)
+---@param job_directory? string where `/job/` is; nil: the job came on stdin
 ---@return sba.context?, sba.schema.errors?
 function context.load(given, job_directory)
   local directory <close> = job_directory and workspace.open(job_directory) or nil

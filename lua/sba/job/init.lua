@@ -12,7 +12,7 @@ local job = { LARGEST = 64 * 1024 * 1024 } -- bytes
 
 local MAJOR = "1"
 
----@class sba.job as job_schema.lua describes it: valid, aliases resolved, defaults filled, the mode decided
+---@class sba.job as job_schema.lua describes it: valid, in its final form, the mode decided
 ---@field job_id string
 ---@field task_id string
 ---@field constraints { max_runtime_seconds: integer, max_output_bytes: integer, ext_net_allowed: boolean }
@@ -21,8 +21,8 @@ local MAJOR = "1"
 
 ---@class sba.job.failure
 ---@field code "schema_validation"
----@field message string one line: the first hundred errors, and how many more
----@field errors sba.schema.errors the first hundred
+---@field message string one line
+---@field errors sba.schema.errors
 ---@field lines string[] the same as texts
 ---@field broken? sba.json.failure why it is not JSON
 ---@field job_id string what could be read, else CYNODE_JOB_ID, else ""
@@ -31,7 +31,7 @@ local MAJOR = "1"
 local DIRECT <const>, AGENT <const> = "direct_steps", "agent_inference"
 local switches <const> = { ["1"] = DIRECT, ["true"] = DIRECT, ["0"] = false, ["false"] = false, [""] = false }
 
---- The mode that the environment asks for, if any; or nil and what is wrong with a variable.
+-- Returns the mode; or nil and what is wrong with a variable.
 local function mode_of_environment(environment)
   local mistake = "the environment variable %s must be %s, not %s"
   local named, switch = text.trim(environment.SBA_EXECUTION_MODE or ""), text.trim(environment.SBA_DIRECT_STEPS or ""):lower()
@@ -57,7 +57,6 @@ end
 
 local function is_given(value) return value ~= nil and value ~= json.null end
 
---- Arguments by their type's schema, then by its check.
 local function check_arguments(step, pointer, catalogue, errors)
   local kind, before = catalogue.get(step.type), errors.total
   if not kind or not json.is_object(step.arguments) then return end
@@ -69,7 +68,6 @@ local function check_arguments(step, pointer, catalogue, errors)
   schema_check.refuse(errors, pointer, mistake)
 end
 
---- Gives every step its id; none may be there twice.
 local function settle_ids(steps, errors)
   local owner = {}
   for i, step in ipairs(steps) do
@@ -87,7 +85,7 @@ local function settle_ids(steps, errors)
   end
 end
 
---- What each step calls its arguments, before they get their final name.
+-- What each step calls its arguments, before the check renames them.
 local function names_of_arguments(steps)
   local names = {}
   for i, step in ipairs(json.is_array(steps) and steps or {}) do
@@ -107,7 +105,6 @@ local function check_steps(steps, names, catalogue, errors)
   settle_ids(steps, errors)
 end
 
---- A criterion's check has the arguments of a run_command.
 local function check_criteria(context, catalogue, errors)
   local criteria = json.is_object(context) and context.acceptance_criteria
   for i, criterion in ipairs(json.is_array(criteria) and criteria or {}) do
@@ -119,7 +116,7 @@ local function check_criteria(context, catalogue, errors)
   end
 end
 
---- Loads the context, if what names its files is well-formed.
+-- Only if what names its files is well-formed.
 local function load_context(value, errors, load)
   if value.context ~= nil and not json.is_object(value.context) then return end
   for _, one in ipairs(errors) do
@@ -147,7 +144,7 @@ local function check_job(value, errors, catalogue, environment, load)
   if errors.total == 0 then value.execution_mode = asked or mode_of_job(value) end
 end
 
---- Puts errors into the order of the file; those at one place stay in theirs.
+-- Into the order of the file; errors at one place stay in theirs.
 local function sort(errors, bytes)
   if #errors < 2 then return end
   local places, offsets, number = json_place.of(bytes), {}, {}
@@ -168,7 +165,6 @@ local function readable_id(value, name, otherwise)
   return type(id) == "string" and id or otherwise or ""
 end
 
----Reads a job and checks everything that can be checked before it runs.
 ---@param bytes string
 ---@param catalogue { names: (fun(): string[]), get: (fun(name: string): sba.step?) } the step types
 ---@param environment table<string, string>

@@ -17,7 +17,6 @@ local function text(description) return is("string", description) end
 
 local function name(description) return is("string", description, { minLength = 1 }) end
 
--- A text, or a structure that is shown as JSON.
 local function text_or_structure(description) return is({ "string", "object", "array" }, description) end
 
 local constraints = object({

@@ -102,7 +102,6 @@ html.elements = setmetatable({}, {
 ---@return html.element
 function html.title(words) return marked("<title>" .. as_text(words, "%s") .. "</title>") end
 
----A part of the page with its heading.
 ---@param title string
 ---@param ... any children
 ---@return html.element
@@ -111,7 +110,7 @@ function html.section(title, ...)
   return h.section { ["aria-label"] = title, h.h2 { title }, ... }
 end
 
----A whole page. It may load nothing and run nothing.
+---A page that may load nothing and run nothing.
 ---@param title string
 ---@param style string CSS of ours, which alone is not escaped
 ---@param body html.element

@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- --report: one HTML page about a result, and the journal and job next to it. Its lists are made here: changed files, acceptance criteria,
--- todo list, artifacts, and what the job used.
+-- --report: one HTML page about a result, and the journal and job next to it. Its lists are made here.
 
 local exit = require "sba.result.failure".exit
 local file = require "native.file"
@@ -27,7 +26,7 @@ local function rows_of(items, view)
   return rows
 end
 
---- A table that scrolls by itself where it is wider than the page.
+-- It scrolls by itself where it is wider than the page.
 local function wide_table(label, names, items, cells)
   local head = {}
   for i, name in ipairs(names) do head[i] = h.th { name } end
@@ -39,7 +38,6 @@ local function wide_table(label, names, items, cells)
   return h.div { class = "wide", tabindex = 0, role = "region", ["aria-label"] = label, h.table { h.tr { head }, rows_of(items, row) } }
 end
 
---- An enumeration's value in words: "mode_changed".
 local function in_words(value) return (value:gsub("_", " ")) end
 
 local function changes(source)
@@ -59,7 +57,6 @@ local function changes(source)
     changed.truncated and h.p { class = "quiet", "There are more files than are listed here." })
 end
 
---- A list of items, each with a sign, a text and a note below it.
 local function signed_list(items, item_view)
   return h.ul { class = "plain", rows_of(items, function(item, note)
     if note then return h.li { parts.sign("…", "skipped"), " ", note } end
@@ -125,7 +122,6 @@ local function about(source)
     })
 end
 
----The page of a result: how the job ended first, then what it did and why.
 ---@param path string of the result; "-" is stdin
 ---@param job_path string where the job may be besides the result's directory
 ---@return string? html, string? message one line

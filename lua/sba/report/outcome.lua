@@ -12,7 +12,7 @@ local outcome = {}
 local LONGEST <const> = 64 * 1024 -- bytes of a message or an answer
 local LONGEST_TITLE <const> = 100 -- bytes
 
----@type table<string, { [1]: string, [2]: string }> code -> what it means, and what helps
+---@type table<string, { [1]: string, [2]: string }> by code: what it means, and what helps
 outcome.failures = {
   schema_validation = { "The job is not valid. Nothing ran.",
     "Fix the errors that the message lists. cynode-sba --validate checks a job without running it." },
@@ -53,7 +53,7 @@ local interrupted <const> = {
   },
 }
 
---- The step that decided how the job ended, or that runs, with the end of its output.
+-- The step that decided how the job ended, or that runs.
 local function decisive(steps)
   local at = #steps
   while at > 0 and steps[at].status == "skipped" do at = at - 1 end
@@ -63,7 +63,7 @@ local function decisive(steps)
   return { h.p { h.a { href = "#s" .. entry.index + 1, name } }, (entry.output or "") ~= "" and parts.tail(entry.output) }
 end
 
---- The message; a refused job's mistakes, each of which begins with a JSON Pointer, as a list.
+-- A refused job's mistakes, each of which begins with a JSON Pointer, become a list.
 local function message_of(result)
   local message = excerpt.of(result.failure_message or "", LONGEST)
   local mistakes = result.failure_code == "schema_validation" and message:match("^the job is not valid: (.*)")
@@ -85,20 +85,17 @@ local function explanation(source, status)
   }
 end
 
---- A key of parts.status.
 local function status_of(source)
   if source.result.failure_code ~= "interrupted" then return source.result.status end
   return source.running and "running" or "interrupted"
 end
 
---- What the first item of the todo list asks for, or nil.
 local function about(source)
   local first = source.result.todo.items[1]
   local line = first and first.title:match("[^\n]+")
   return line and (#line > LONGEST_TITLE and text.cut(line, LONGEST_TITLE) .. "…" or line)
 end
 
----The title of the page.
 ---@param source report.source
 ---@return string
 function outcome.title(source)

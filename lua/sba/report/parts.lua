@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the sections of a report are made of: blocks of foreign text, what is folded, times and statuses. A block is bounded: its head
--- and tail are shown with the count left out. The lines of a diff are coloured, but their signs stay: colour is never all there is.
+-- Parts of a report's sections: blocks of foreign text, what is folded, times and statuses. The lines of a diff are coloured, but their
+-- signs stay: colour is never all there is.
 
 local excerpt = require "sba.util.excerpt"
 local h = require "sba.report.html".elements
@@ -21,7 +21,6 @@ parts.status = {
   interrupted = { sign = "✗", name = "was interrupted", lasted = "ran for at least" },
 }
 
----A sign for those who see it.
 ---@param sign string
 ---@param class string
 ---@return html.element
@@ -78,8 +77,7 @@ function parts.block(label, bytes, limit, as_diff)
   return { label and h.p { class = "label", label }, h.pre { content[1] and content or shown } }
 end
 
----What a step printed, as a terminal without colours shows it. The box opens at its end, where the cause of a failure stands: it lays out
----its one child from there.
+---As a terminal without colours shows it. The box opens at its end, where the cause of a failure stands: it lays out its child from there.
 ---@param label string
 ---@param bytes string UTF-8
 ---@param limit integer bytes that are shown
@@ -93,7 +91,6 @@ function parts.output(label, bytes, limit)
   return { h.p { class = "label", label }, h.pre { class = "ends", tabindex = 0, h.span { class = "whole", table.concat(list) } } }
 end
 
----The last lines of an output.
 ---@param bytes string UTF-8
 ---@return table children
 function parts.tail(bytes)
@@ -101,7 +98,7 @@ function parts.tail(bytes)
   return parts.output("The end of its output", (more and "[...]\n" or "") .. table.concat(list, "\n"), TAIL_BYTES)
 end
 
----What is folded below a line. A link's target is inside: a browser opens what is folded around it.
+---A link's target is inside: a browser opens what is folded around it.
 ---@param about { class: string, id?: string, open?: boolean }
 ---@param summary table children
 ---@param ... any children

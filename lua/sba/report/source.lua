@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The input of a report: a result, and the journal and job next to it if they are of the same job. A damaged journal is used up to the
--- damage.
+-- The input of a report: a result, and the journal, up to any damage, and job next to it if they are of the same job.
 
 local file = require "native.file"
 local interrupt = require "native.interrupt"
@@ -26,8 +25,8 @@ local readable <const> = schema_check.with(result_schema, { failure_code = { typ
 ---@field result table a valid result
 ---@field journal? past
 ---@field calls table<integer, { type: string, arguments: table }> of steps, by index from 1, as far as known
----@field running boolean the runner of a job that is not over still runs
----@field patch? string the diff of what the job changed
+---@field running boolean the runner still runs
+---@field patch? string
 ---@field notes string[] sentences: which files the report uses, and which are missing
 
 local function read_result(path)
@@ -41,7 +40,6 @@ local function read_result(path)
   return secret.clean(result, result_schema)
 end
 
----The journal of a result's job, folded.
 ---@param bytes string
 ---@param result { job_id: string, task_id: string }
 ---@return past?, string note
@@ -67,7 +65,7 @@ local function read_journal(path, result)
   return nil, "The journal next to the result cannot be read: " .. failure.message .. "."
 end
 
---- The job of the result. The digest in the journal tells whether it is exactly this file.
+-- The digest in the journal tells whether it is exactly this file.
 local function read_job(paths, result, journal)
   for _, path in ipairs(paths) do
     local bytes = file.read(path, LARGEST_JOB, { regular = true })
@@ -85,7 +83,6 @@ local function add_job_calls(calls, job, result)
   end
 end
 
---- changes.patch of the artifacts, if it has the digest that the result names.
 local function read_patch(directory, result)
   for _, artifact in ipairs(result.workspace_changes and result.artifacts or {}) do
     if artifact.path == PATCH then
@@ -95,7 +92,7 @@ local function read_patch(directory, result)
   end
 end
 
---- Adds the step that ran to the steps of a job that is not over, and corrects its duration: the result was written before.
+-- And corrects the duration: the result was written before.
 local function add_running(result, journal, is_running)
   local now = is_running and interrupt.timestamp() or journal and journal.last or result.finished_at
   if (parts.instant(now) or 0) > (parts.instant(result.finished_at) or 0) then

@@ -16,7 +16,7 @@ local WIDTH <const>, NARROWEST <const> = 1000, 2 -- units of the drawing: of the
 local STEPS_LANE <const>, MODEL_LANE <const>, LANE <const> = 0, 18, 14 -- y, y, height
 local TICKS <const> = 5
 
---- A part of the strip that leads to what it stands for. at: milliseconds since the job began.
+-- at: milliseconds since the job began.
 local function bar(length, at, duration, y, class, href, name)
   local x = math.min(math.max(at / length, 0), 1) * WIDTH
   local width = math.max(math.min(duration / length * WIDTH, WIDTH - x), NARROWEST)
@@ -66,7 +66,6 @@ local LONGEST_CALL <const> = 120 -- bytes
 
 local function share(room, count) return math.max(room.least, math.min(room.most, room.all // math.max(1, count))) end
 
---- The names of the members that are texts, numbers or true, in order.
 local function plain_names(object)
   local names = {}
   for name, value in pairs(object) do
@@ -76,7 +75,6 @@ local function plain_names(object)
   return names
 end
 
---- The short members of a result, in a line.
 local function fact_list(result)
   local items = {}
   for _, name in ipairs(plain_names(json.table_of(result))) do
@@ -98,7 +96,7 @@ local function command(arguments, limit)
   return ok and parts.block(type(directory) == "string" and "Command, in " .. directory or "Command", "$ " .. line, limit) or nil
 end
 
---- What a step was told: its command or diff, the texts of several lines, or all of it.
+-- Its command or diff, the texts of several lines, or all arguments.
 local function what_was_told(call, limit)
   if not call or next(call.arguments) == nil then return false end
   local views = { call.type == "run_command" and command(call.arguments, limit) or nil }
@@ -111,7 +109,6 @@ local function what_was_told(call, limit)
   return #views > 0 and views or parts.block("Arguments", json.encode(call.arguments), limit)
 end
 
---- Where all of an output is that the page shows in part.
 local function rest_of(entry, limit)
   local result = json.table_of(entry.result)
   local streams = type(result.stdout) == "string" and type(result.stderr) == "string" and #result.stdout + #result.stderr or 0
@@ -170,7 +167,6 @@ local function cost(used)
   return table.concat(list, " · ")
 end
 
---- What a call is about: as a step would say it, else its arguments.
 local function about(call)
   local what = parts.about(call)
   if what == "" then what = json.encode(call.arguments) end
@@ -190,7 +186,6 @@ local function turn_view(reply, number, steps, limit)
     #links > 0 and h.p { links })
 end
 
----The model's turns, from the journal: what it said, what it called, which steps came of that, what it cost.
 ---@param source report.source
 ---@return html.element|false
 function work.turns(source)

@@ -19,18 +19,18 @@ local function next_line(bytes, from)
   return last + 1, bytes:sub(from, (newline or last + 1) - 1), newline ~= nil, from
 end
 
----Goes over lines in linear time: `for after, line, is_whole, at in lines(bytes)`.
----after: where the next line begins; line: without its newline; is_whole: it has one; at: where it begins.
+---`for after, line, is_whole, at in lines(bytes)`, in linear time. after: where the next line begins; is_whole: its newline, which line
+---lacks, is there; at: where it begins.
 ---@param bytes string
 ---@return fun(bytes: string, from: integer): integer?, string, boolean, integer
 ---@return string bytes, integer from
 function excerpt.lines(bytes) return next_line, bytes, 1 end
 
----Joins a head and a tail, with a line between them that says how many bytes are left out.
+---A head and a tail, with a note between them of how many bytes are left out.
 ---@param head string UTF-8
 ---@param tail string UTF-8; may overlap with the head
 ---@param total integer bytes of the whole text
----@param limit integer bytes of what is returned
+---@param limit integer bytes
 ---@param hint? fun(offset: integer): string how to read on from that byte
 ---@return string
 function excerpt.join(head, tail, total, limit, hint)
@@ -42,7 +42,7 @@ function excerpt.join(head, tail, total, limit, hint)
 end
 
 ---@param bytes string UTF-8
----@param limit integer bytes of what is returned
+---@param limit integer bytes
 ---@param hint? fun(offset: integer): string as of join
 ---@return string, boolean is_cut
 function excerpt.of(bytes, limit, hint)
@@ -52,8 +52,8 @@ end
 
 ---As excerpt.of, but to whole lines, unless these are too long for that.
 ---@param bytes string UTF-8
----@param limit integer bytes of what is returned
----@param hint fun(offset: integer, line?: integer): string how to read on from that byte, where that line begins
+---@param limit integer bytes
+---@param hint fun(offset: integer, line?: integer): string as of join; the line begins there
 ---@return string
 function excerpt.of_lines(bytes, limit, hint)
   local room = limit - LINES_ROOM - HINT_ROOM
@@ -66,15 +66,14 @@ function excerpt.of_lines(bytes, limit, hint)
   return head .. note .. tail
 end
 
----What a terminal shows of a line in which the carriage went back: what came last.
+---What a terminal shows of a line with carriage returns.
 ---@param line string
 ---@return string
 function excerpt.overwritten(line) return (text.trim_end(line, "\r"):gsub("^.*\r", "")) end
 
 ---@param bytes string
 ---@param most integer
----@return string[] lines the last ones
----@return boolean more there are others before them
+---@return string[] lines, boolean more there are others before them
 function excerpt.last_lines(bytes, most)
   local ring, count = {}, 0
   for _, line in excerpt.lines(bytes) do
@@ -88,10 +87,10 @@ end
 -- Base64, which models cannot read
 
 local LEAST <const> = 256 -- characters; shorter words may be names or keys
-local LINE <const>, LEAST_LINES <const> = 64, 4 -- characters of a line, and lines, of base64 that is broken into lines
+local LINE <const>, LEAST_LINES <const> = 64, 4 -- characters of a line, and lines, of wrapped base64
 
----@param base64 string its line breaks may be escaped, as in JSON
----@return integer bytes that it encodes
+---@param base64 string line breaks may be escaped, as in JSON
+---@return integer bytes
 function excerpt.base64_size(base64) return #base64:gsub("\\[rn]", ""):gsub("[^%w+/_-]", "") * 3 // 4 end
 
 --- A run without digits, or with letters of one case only, is something else and stays.

@@ -16,7 +16,7 @@ function fail.check(value, failure)
   return value
 end
 
----Returns what the function returns, or nil and the failure that it raised. Other errors go on.
+---What the function returns, or nil and the failure that it raised. Other errors go on.
 ---@param run function
 function fail.caught(run, ...)
   local results = table.pack(pcall(run, ...))

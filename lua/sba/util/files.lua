@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What is directly in a directory; and texts of results that stay in their file.
+-- The entries of a directory; and texts of results that stay in their file.
 
 local excerpt = require "sba.util.excerpt"
 local file = require "native.file"
@@ -10,9 +10,9 @@ local LONGEST_STRING <const> = 1024 * 1024 -- bytes of an output
 
 ---@param root native.root
 ---@param path string
----@param most integer entries that are read, whichever the file system gives first, so that a huge directory costs little
----@return native.entry[]|nil entries in byte order; links are not followed
----@return boolean|native.failure more whether there are more
+---@param most integer entries that are read, whichever the file system gives first
+---@return native.entry[]? entries in byte order; links are not followed
+---@return boolean|native.failure more
 function files.entries(root, path, most)
   local walk <close>, failure = root:walk(path, { max_depth = 1, max_names = most })
   if not walk then return nil, failure end
@@ -25,16 +25,16 @@ function files.entries(root, path, most)
   return entries, walk:is_cut()
 end
 
----@class long_text: native.file.text of a step's result, which native.file writes into the journal a piece at a time
+---@class long_text: native.file.text which native.file writes into the journal a piece at a time
 ---@field shown string head and tail
 ---@field length integer bytes
 ---@operator len: integer
-local long_text = {} -- also the metatable, by which such a text is known
+local long_text = {} -- also the metatable
 long_text.__index = long_text
 files.long_text = long_text
 
 ---@param range native.file.text of a file, which is read once to measure it
----@return long_text|nil text, boolean|native.failure is_utf8
+---@return long_text? text, boolean|native.failure is_utf8
 function long_text.new(range)
   local is_utf8
   range.length, is_utf8 = file.append_text(range)
@@ -53,7 +53,6 @@ function long_text.of_output(output, most)
   return setmetatable(output, long_text)
 end
 
---- Its length and its end can be had as those of a string.
 function long_text:__len() return self.length end
 function long_text:sub(from) return self.shown:sub(from) end
 

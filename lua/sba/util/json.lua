@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- JSON (RFC 8259, and nothing else), read and written by lua-cjson with our patches (vendor/patches/lua-cjson). Here is what cjson
--- does not do: UTF-8, an order of keys made of a schema, and where a mistake is.
+-- JSON (RFC 8259, and nothing else), by lua-cjson with our patches (vendor/patches/lua-cjson). Here is what cjson does not do: UTF-8, the
+-- order of keys by a schema, and where a mistake is.
 --
--- Values: objects are tables with string keys, arrays carry a mark (even empty ones), null is json.null. A number without fraction and
--- exponent is an integer. One that neither 64 bits nor a double hold is kept as its text, and written as it was read.
+-- Objects are tables with string keys, arrays carry a mark (even empty ones), null is json.null. A number without fraction and exponent is
+-- an integer. One that neither 64 bits nor a double hold is kept as its text.
 
 local cjson = require "cjson"
 local lpeg = require "lpeg"
@@ -15,17 +15,17 @@ local json = { null = cjson.null }
 local LIMITS <const> = { size = 64 * 1024 * 1024, depth = 64, values = 1000000 }
 local OWN_DEPTH <const>, OWN_VALUES <const> = 90, 8 * 1024 * 1024 -- a job's and what a result adds
 local WRITTEN_DEPTH <const> = 200
-local SHOWN_DIGITS <const> = 40 -- of a number, in a message
-local SHOWN_NAME <const> = 60 -- bytes, likewise
+local SHOWN_DIGITS <const>, SHOWN_NAME <const> = 40, 60 -- bytes in a message
 
 local array_mark <const>, long_number_mark <const> = cjson.array_mt, cjson.long_number_mt
 
 local codec = cjson.new()
 codec.encode_max_depth(WRITTEN_DEPTH)
 
+---Marks a list as an array.
 ---@generic T: table
 ---@param list T
----@return T list marked as an array
+---@return T list
 function json.array(list) return setmetatable(list, array_mark) end
 
 ---@param value any decoded
@@ -40,7 +40,7 @@ function json.is_object(value)
 end
 
 ---@param value any
----@return string kind "null", "boolean", "number", "long number" (kept as its text), "string", "array" or "object"; else the Lua type
+---@return string kind "null", "boolean", "number", "long number" (its text), "string", "array", "object"; else the Lua type
 function json.kind(value)
   local kind = type(value)
   if kind ~= "table" then return kind == "userdata" and value == json.null and "null" or kind end
@@ -50,7 +50,7 @@ function json.kind(value)
 end
 
 ---@param value any
----@return table an empty one in place of what is none
+---@return table value, or an empty one
 function json.table_of(value) return type(value) == "table" and value or {} end
 
 ---@generic T
@@ -77,15 +77,14 @@ end
 
 ---@param bytes string
 ---@param offset integer from 0
----@param known? { offset: integer, line: integer, column: integer } an earlier place, to count on from
----@return integer line, integer column in characters; from 1
+---@param known? { offset: integer, line: integer, column: integer } an earlier place to count from
+---@return integer line, integer column in characters, from 1
 function json.place(bytes, offset, known)
   if not known or known.offset > offset then known = { offset = 0, line = 1, column = 1 } end
   local lines, characters = text.distance(bytes, known.offset, offset)
   return known.line + lines, (lines > 0 and 1 or known.column) + characters
 end
 
--- The name that begins at a place, as JSON.
 local function name_at(bytes, offset)
   local last = offset + 2
   while bytes:byte(last) ~= 0x22 do last = last + (bytes:byte(last) == 0x5C and 2 or 1) end
@@ -93,7 +92,6 @@ local function name_at(bytes, offset)
   return codec.encode(#name > SHOWN_NAME and text.cut(name, SHOWN_NAME) .. "..." or name)
 end
 
--- What cjson expected, and what it says it found.
 local expectations = {
   ["value"] = "a value", ["colon"] = "':'", ["the end"] = "the end of the text",
   ["object key string"] = "a member name in double quotes",
@@ -111,7 +109,7 @@ local findings = {
 }
 findings["invalid escape code"] = findings["unexpected end of string"]
 
--- Offset, words and code (default: invalid_json) of a mistake that cjson has found.
+-- Returns offset, words and code (default: invalid_json).
 local function read_message(bytes, message, depth, most)
   local what, how, at = message:match "^Expected (.-) but found (.-) at character (%d+)$" -- bounded: cjson's words
   if what then
@@ -146,15 +144,14 @@ end
 ---@class sba.json.failure
 ---@field code "invalid_json"|"too_deep"|"too_large"
 ---@field message string "line 3, column 13: expected ',' or '}', found 'x'"
----@field what string the message without the place
+---@field what string without the place
 ---@field line integer from 1
----@field column integer in characters, from 1
----@field offset integer in bytes, from 0
+---@field column integer characters, from 1
+---@field offset integer bytes, from 0
 
 ---@param bytes string
 ---@param limits? { size?: integer, depth?: integer, values?: integer } bytes, levels (at least 1); default 64 MiB, 64, a million
----@return any value nil where there is a failure
----@return sba.json.failure? failure
+---@return any value, sba.json.failure? failure
 function json.decode(bytes, limits)
   limits = limits or LIMITS
   local mistake = mistake_in_bytes(bytes, limits.size or LIMITS.size)
@@ -167,11 +164,11 @@ function json.decode(bytes, limits)
 end
 
 ---@param bytes string that the runner has written: a result, or a line of a journal
----@return any value, sba.json.failure? failure as of decode
+---@return any value, sba.json.failure? failure
 function json.decode_own(bytes) return json.decode(bytes, { size = #bytes, depth = OWN_DEPTH, values = OWN_VALUES }) end
 
 ---@param bytes string of a server or a model, of any size; what is not UTF-8 becomes U+FFFD
----@return any value, sba.json.failure? failure as of decode
+---@return any value, sba.json.failure? failure
 function json.decode_repaired(bytes)
   local value, failure = json.decode(bytes, { size = #bytes })
   if not failure then return value end
@@ -182,29 +179,36 @@ end
 
 -- Writing
 
--- The order of keys of a schema, as cjson takes it (vendor/patches/lua-cjson/13-order.patch): the names in their order, the same as
--- keys, the orders of members, and that of the elements.
-local orders <const> = setmetatable({}, { __mode = "k" })
-
-local function order_of(schema)
-  if type(schema) ~= "table" or orders[schema] then return orders[schema] end
-  local names, known, members = {}, {}, {}
-  orders[schema] = { names, known, members } -- before its parts: a schema may hold itself
+---@param schema table
+---@return string[] names those of `order`, then other required ones
+---@return table<string, true> known the same names
+function json.key_order(schema)
+  local names, known = {}, {}
   for _, list in ipairs { schema.order or {}, schema.required or {} } do
     for _, name in ipairs(list) do
       if not known[name] then names[#names + 1], known[name] = name, true end
     end
   end
+  return names, known
+end
+
+-- As cjson takes them (vendor/patches/lua-cjson/13-order.patch): names, the same as keys, the orders of members and that of elements.
+local orders <const> = setmetatable({}, { __mode = "k" })
+
+local function order_of(schema)
+  if type(schema) ~= "table" or orders[schema] then return orders[schema] end
+  local members, names, known = {}, json.key_order(schema)
+  orders[schema] = { names, known, members } -- before its parts: a schema may hold itself
   for name, part in next, schema.properties or {} do members[name] = order_of(part) end
   orders[schema][4] = order_of(schema.items)
   return orders[schema]
 end
 
----Compact JSON of a value. Tables that are marked as arrays or have a first element are arrays; others are objects. Keys come in the
----schema's order, then as required, then by bytes. Strings are repaired. Integers keep all digits, floats the fewest that read back. Raises
----for what JSON cannot hold (NaN, functions, mixed keys, great depth).
+---Compact JSON. Tables that are marked as arrays or have a first element are arrays; others are objects. Keys come in the schema's order,
+---then as required, then by bytes. Strings are repaired. Floats have the fewest digits that read back. Raises for what JSON cannot hold
+---(NaN, functions, mixed keys, great depth).
 ---@param value any
----@param schema? table a JSON Schema, of which order, required, properties and items count; not to be changed once used
+---@param schema? table of which order, required, properties and items count; not to be changed once used
 ---@return string
 function json.encode(value, schema)
   if value == nil then error("cannot encode: nil", 2) end
@@ -212,18 +216,18 @@ function json.encode(value, schema)
 end
 
 ---@param known string JSON
----@return table value that is written so
+---@return table value that is written as that
 function json.verbatim(known) return setmetatable({ known }, long_number_mark) end
 
----Adds members to an object: '{"a":1' and { b = 2 } give '{"a":1,"b":2}'.
----@param head string with at least one member, not closed; its end suffices
+---Adds members: '{"a":1' and { b = 2 } give '{"a":1,"b":2}'.
+---@param head string an object with at least one member, not closed; its end suffices
 ---@param members table
 ---@param schema table as of encode
 ---@return string
 function json.continue(head, members, schema) return (text.repair(codec.encode(members, order_of(schema), head))) end
 
----@param compact string as json.encode writes it
----@return string for people: two spaces a level; arrays of plain values stay on one line
+---@param compact string from json.encode
+---@return string for people: two spaces a level; arrays of plain values on one line
 function json.indented(compact)
   local P, R, S, level = lpeg.P, lpeg.R, lpeg.S, 0
   local function line(change)

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Where in a JSON text a JSON Pointer (RFC 6901) leads. The text must be valid: json.decode has read it.
+-- Where in a JSON text, which json.decode has read, a JSON Pointer (RFC 6901) leads.
 
 local json = require "sba.util.json"
 local lpeg = require "lpeg"
@@ -25,8 +25,7 @@ local value <const> = P {
 
 local function unescaped(token) return (token:gsub("~1", "/"):gsub("~0", "~")) end
 
---- Where the name of each member of an object, or each element of an array, begins, by name or by index from 0. Found once: there may be
---- many, and many may be asked for.
+-- Where the name of each member, or each element, begins, by name or by index from 0. Found once: many may be asked for.
 local function children(self, container)
   local bytes, known = self.bytes, self.known[container]
   if known then return known end
@@ -50,7 +49,7 @@ end
 local finder = {}
 finder.__index = finder
 
---- Where a pointer leads, or how far; whether it leads all the way; and where the value begins.
+-- Returns where the pointer leads, or how far; whether all the way; and where the value begins.
 local function follow(self, pointer)
   local bytes, found = self.bytes, lpeg.match(space, self.bytes, 1)
   local at = found
@@ -65,12 +64,11 @@ local function follow(self, pointer)
 end
 
 ---@param pointer string
----@return integer where a member's name or an element begins, or what should hold it
+---@return integer of a member's name or an element, or of what should hold it
 function finder:offset(pointer) return (follow(self, pointer)) end
 
----The same as line and column (in characters).
 ---@param pointer string
----@return integer line, integer column
+---@return integer line, integer column in characters
 function finder:place(pointer)
   local offset = follow(self, pointer) - 1
   local line, column = json.place(self.bytes, offset, self.last)
@@ -78,9 +76,9 @@ function finder:place(pointer)
   return line, column
 end
 
----A value as it is written: a decoded object has lost the order of its keys.
+---As it is written: a decoded object has lost the order of its keys.
 ---@param pointer string
----@return string? nil: there is none
+---@return string?
 function finder:text(pointer)
   local _, is_found, at = follow(self, pointer)
   return is_found and self.bytes:sub(at, lpeg.match(value, self.bytes, at) - 1) or nil

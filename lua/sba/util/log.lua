@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The log, on stderr: one event a line, as JSON or, on a terminal, as text (terminal.lua). A reader that is slow or gone never stops
--- the job: lines that it does not read in time are dropped, and their count is logged when it reads again.
+-- The log, on stderr: one event a line, as JSON or, on a terminal, as text (terminal.lua). A slow reader never stops the job: lines that it
+-- does not read in time are dropped, and their count is logged when it reads again.
 
 local file = require "native.file"
 local interrupt = require "native.interrupt"
@@ -15,26 +15,26 @@ local STDERR <const> = 2
 local TIMEOUT <const> = 1 -- seconds without progress until a line is dropped; then none until something is read
 local SLOWEST <const> = 2 -- seconds for one line
 local INTERVAL <const> = 1 -- seconds from the first output to the first event, and from one to the next
-local MOST <const> = 4096 -- bytes in one event: the last ones
--- Of an event's own fields, which follow ts, level, event, job_id, task_id and version.
+local MOST <const> = 4096 -- bytes of output in one event
+-- Of an event's own fields.
 local fields_schema <const> = { order = { "step", "steps", "id", "type", "check", "what", "status", "duration_ms", "exit_code" } }
 
 ---@class log
 ---@field view log.view
 ---@field follow? boolean
----@field observer? fun(level: string, event: string, fields: table) gets every event
+---@field observer? fun(level: string, event: string, fields: table)
 
----@class log.view how the log is written
----@field TAIL integer bytes of a failed step's output that step.finished is to have
+---@class log.view
+---@field TAIL integer bytes of a failed step's output in step.finished
 ---@field identify fun(self, job_id: string, task_id: string, trace_id?: string)
 ---@field event fun(self, level: string, event: string, fields: table)
 ---@field output fun(self, text: string, kind: string, fields: fun(): table) of a step or a model while it runs
 ---@field end_output fun(self)
 ---@field tick fun(self)
----@field missed fun(self, count: integer): string says that so many lines were not read in time
----@field answer fun(self, answer?: string) the final answer of a model, which people are shown with the job's end
+---@field missed fun(self, count: integer): string says that so many lines were dropped
+---@field answer fun(self, answer?: string) a model's final one, which people are shown with the job's end
 
--- The log as JSON lines. Output becomes events: seldom, and the last of it, what is left out counted; or, with --follow, all.
+-- Output becomes events: seldom, and only its end; or, with --follow, all of it.
 ---@class json_lines: log.view
 local json_lines = { TAIL = 4096 }
 json_lines.__index = json_lines
@@ -78,7 +78,6 @@ function json_lines:end_output()
   self.pending, self.left_out, self.not_before = "", 0, nil
 end
 
---- Writes a line (or, on a terminal, part of the view), or drops it. The first that is read again begins with how many were not.
 local function write(self, bytes)
   local dropped = self.dropped
   if dropped > 0 then bytes = self.view:missed(dropped) .. bytes end
@@ -88,7 +87,7 @@ local function write(self, bytes)
 end
 
 ---@param options { format: "json"|"text"|"auto", environment: table<string, string>, follow?: boolean, terminal: fun(): table } follow: all
----output is shown, with "auto" as text; terminal: gives util.terminal, which only a log for people needs
+---output, with "auto" as text; terminal: gives util.terminal, which JSON does not need
 ---@return log
 function log.new(options)
   local columns = options.format ~= "json" and file.terminal_columns(STDERR) or nil
@@ -101,14 +100,12 @@ function log.new(options)
   return self
 end
 
---- Sets the ids that every line carries.
 function log:identify(job_id, task_id)
   self.job_id, self.task_id = job_id, task_id
   self.view:identify(job_id, task_id, self.trace_id)
 end
 
---- Every line names the trace from here on.
----@param trace_id string 32 hex digits
+---@param trace_id string 32 hex digits, in every line from here on
 ---@param observer? fun(level: string, event: string, fields: table)
 function log:observe(trace_id, observer)
   self.trace_id, self.observer = trace_id, observer
@@ -117,7 +114,7 @@ end
 
 ---@param level "debug"|"info"|"warning"|"error"
 ---@param event string "step.started"
----@param fields? table of the event's own, which becomes the log's
+---@param fields? table which becomes the log's
 function log:event(level, event, fields)
   if self.observer then self.observer(level, event, fields or {}) end
   self.view:event(level, event, fields or {})

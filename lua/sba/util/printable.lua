@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Foreign text made fit for a terminal: what could move the cursor, change colours or turn the direction of writing is named instead.
+-- Foreign text made fit for a terminal: what could move the cursor, change colours or the direction of writing is named instead.
 
 local secret = require "native.secret"
 local text = require "native.text"
@@ -26,8 +26,8 @@ function printable.replace(utf8_text, form)
 end
 
 ---@param bytes string
----@param limit? integer bytes; what is longer is cut, and ends in "..."
----@return string one line of UTF-8 without secrets; runs of line ends and tabs become a space
+---@param limit? integer bytes, before "..."
+---@return string one line of UTF-8 without secrets
 function printable.line(bytes, limit)
   local one = text.repair(secret.redact(bytes)):gsub("[\r\n\t]+", " ")
   local line = printable.replace(one, "%s")
@@ -37,8 +37,8 @@ end
 local escapes = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ['"'] = '\\"', ["\\"] = "\\\\" }
 
 ---@param bytes string
----@param limit integer bytes; what is longer is cut, and says so
----@return string in quotes, as Lua's source has it, but for UTF-8
+---@param limit integer bytes
+---@return string as Lua's source has it, but for UTF-8
 function printable.quoted(bytes, limit)
   local kept = #bytes > limit and text.cut(bytes, limit) or bytes
   local more = #bytes > #kept and (" ... %d bytes more"):format(#bytes - #kept) or ""

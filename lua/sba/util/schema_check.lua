@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Checks values against JSON Schema (draft 2020-12) and puts them into their final form, in one walk.
+-- Checks values against JSON Schema (draft 2020-12), and puts them into their final form.
 --
 -- Keywords: type, required, properties, additionalProperties, items, enum, const, minimum, maximum, minLength, maxLength, pattern (that is
 -- a Lua pattern too, with \ for %), minItems, maxItems, oneOf (of parts that each require one name), default, description, examples, title;
@@ -22,9 +22,9 @@ local none <const> = {}
 
 ---@class sba.schema.error: { pointer: string, message: string } a pointer of RFC 6901, and one line
 
----@class sba.schema.errors list of at most 100
----@field total integer that were found
----@field limit? integer that are looked for; default 1,000
+---@class sba.schema.errors at most 100
+---@field total integer found
+---@field limit? integer looked for; default 1,000
 
 ---@param errors sba.schema.errors
 ---@return boolean
@@ -39,7 +39,7 @@ function schema_check.refuse(errors, pointer, message)
 end
 
 ---@param failed sba.schema.error
----@param name? string of the whole document; default: job
+---@param name? string of the document; default: job
 ---@return string "/steps/3/type: expected ..."
 function schema_check.line(failed, name)
   local pointer = failed.pointer == "" and "(" .. (name or "job") .. ")" or failed.pointer
@@ -47,8 +47,8 @@ function schema_check.line(failed, name)
   return pointer .. ": " .. failed.message
 end
 
----@param name string|integer a very long one is cut
----@return string of RFC 6901
+---@param name string|integer
+---@return string of RFC 6901; a very long one is cut
 function schema_check.token(name)
   local token = redact(tostring(name))
   if #token > MAX_TOKEN then token = text.cut(token, MAX_TOKEN) .. "..." end
@@ -65,8 +65,8 @@ local function is_of_type(value, kind, wanted)
   return kind == wanted or wanted == "integer" and kind == "number" and math.tointeger(value) ~= nil
 end
 
--- What an object's schema asks for, worked out once. names: all properties, as in its order, then as required, then by bytes; sets of
--- names: known, aliases too; absent, whose absence matters, for they are required or have a default; no_null, for which null is absence.
+-- What the schema of an object asks for. names: by key_order, then by bytes; sets of names: known, aliases too; absent: required or with a
+-- default; no_null: for which null is absence.
 local plans = setmetatable({}, { __mode = "k" })
 
 local function takes_null(property)
@@ -75,13 +75,9 @@ local function takes_null(property)
 end
 
 local function make_plan(wanted)
-  local plan, rest, properties = { names = {}, known = {}, absent = {}, no_null = {} }, {}, wanted.properties or none
+  local plan, rest, properties = { absent = {}, no_null = {} }, {}, wanted.properties or none
+  plan.names, plan.known = json.key_order(wanted)
   for _, name in ipairs(wanted.required or none) do plan.absent[name] = true end
-  for _, list in ipairs { wanted.order or none, wanted.required or none } do
-    for _, name in ipairs(list) do
-      if not plan.known[name] then plan.names[#plan.names + 1], plan.known[name] = name, true end
-    end
-  end
   for name, property in pairs(properties) do
     if not plan.known[name] then rest[#rest + 1], plan.known[name] = name, true end
     plan.no_null[name] = not plan.absent[name] and not takes_null(property) or nil
@@ -96,7 +92,7 @@ local function make_plan(wanted)
   return plan
 end
 
--- A walk holds the errors, the pointer it began at (base), and the names from there to the value at hand (path).
+-- A walk holds the errors, the pointer it began at (base), and the names from there (path).
 local visit
 
 local function pointer_of(walk, depth)
@@ -134,7 +130,7 @@ local function refuse_unknown(walk, depth, name, plan)
   fail(walk, depth + 1, "unknown field " .. words.quoted(name) .. did_you_mean(name, known))
 end
 
--- Leaves out optional members that are null. Returns the names of unknown ones.
+-- Removes optional members that are null. Returns the names of unknown ones.
 local function others_in(value, plan)
   local others
   for name, member in next, value do
@@ -157,7 +153,7 @@ local function visit_others(walk, depth, value, wanted, names, plan)
   end
 end
 
--- Returns the aliases that were used, name -> alias: pointers name what was written.
+-- Returns name -> alias, since pointers name what was written.
 local function rename(walk, depth, value, aliases)
   local used = none
   for alias, name in pairs(aliases) do
@@ -229,7 +225,7 @@ local function visit_number(walk, depth, value, wanted)
   end
 end
 
--- Each part of a oneOf requires one name, so that exactly one of these must be given.
+-- Exactly one of the names that the parts require must be given.
 local function visit_one_of(walk, depth, value, parts)
   local names, present = {}, {}
   for i, part in ipairs(parts) do
@@ -243,7 +239,6 @@ end
 
 local by_kind = { object = visit_object, array = visit_array, string = visit_string, number = visit_number }
 
--- Returns the value's final form.
 function visit(walk, depth, value, wanted)
   if walk.errors.total > 0 and schema_check.is_enough(walk.errors) then return value end
   local kind, kinds = type(value), wanted.type
@@ -261,17 +256,17 @@ end
 
 ---Checks a value and puts it into its final form, in place: names for aliases, integers for whole floats, defaults for what is absent,
 ---nothing for null. One with mistakes may be changed in part.
----@param value any decoded
+---@param value any
 ---@param wanted table a schema
 ---@param errors? sba.schema.errors to add to
----@param pointer? string of the value, default ""
+---@param pointer? string of the value; default: ""
 ---@return any value, sba.schema.errors errors
 function schema_check.check(value, wanted, errors, pointer)
   errors = errors or { total = 0 }
   return visit({ errors = errors, base = pointer or "", path = {} }, 0, value, wanted), errors
 end
 
----A copy of the schema of an object, of which some properties differ.
+---A copy in which some properties differ.
 ---@param schema table
 ---@param properties table<string, table>
 ---@return table
@@ -283,9 +278,9 @@ function schema_check.with(schema, properties)
   return copy
 end
 
----@param members any[] names and their schemas by turns, in the order of writing; "name!" is required
+---@param members any[] names and schemas by turns, in the order of writing; "name!" is required
 ---@param schema? table other keywords
----@return table schema of objects with these members and no others
+---@return table schema of objects with no other members
 function schema_check.object(members, schema)
   schema = schema or {}
   local order, required, properties = {}, {}, {}

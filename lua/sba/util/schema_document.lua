@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Schemas as standard documents (draft 2020-12): ours, whose own keywords are said in standard ones, and somebody else's.
+-- Standard schemas (draft 2020-12): ours with their own keywords said in standard ones, and somebody else's.
 
 local json = require "sba.util.json"
 local schema_check = require "sba.util.schema_check"
@@ -16,7 +16,7 @@ local in_order <const> = { order = KEYWORDS }
 
 local convert
 
--- A part in its final order. schema: for the order of properties; default: that of keywords.
+-- Default: in the order of keywords.
 local function written(part, schema) return json.verbatim(json.encode(part, schema or in_order)) end
 
 local function listed(values, ...)
@@ -31,7 +31,6 @@ local function make_nullable(document)
   return document
 end
 
--- An alias becomes a property that refers to the one it stands for.
 local function convert_properties(wanted, pointer, above)
   local document, required = {}, {}
   for _, name in ipairs(wanted.required or {}) do required[name] = true end
@@ -46,7 +45,7 @@ local function convert_properties(wanted, pointer, above)
   return written(document, wanted)
 end
 
--- The schema of objects that have all of the names; null counts as absent.
+-- The schema of objects that have these members; null counts as absent.
 local function has(names, nullable)
   local document = { required = listed(names), properties = nullable and {} or nil }
   for _, name in ipairs(nullable and names or {}) do document.properties[name] = { ["not"] = { type = "null" } } end
@@ -71,7 +70,7 @@ local function convert_one_of(parts, pointer, above)
   return list
 end
 
--- above: the schemas that hold this one, and their pointers; to these a schema that holds itself refers.
+-- above: schema -> pointer of those that hold this one, for a schema that holds itself.
 function convert(wanted, pointer, above)
   if above[wanted] then return { ["$ref"] = above[wanted] } end
   above[wanted] = "#" .. pointer
@@ -93,9 +92,9 @@ function convert(wanted, pointer, above)
 end
 
 ---@param wanted table a schema
----@param definitions? table<string, table> schemas inside it that are written once, below $defs, and referred to by name
----@param nullable? boolean say that optional properties may be null, for what is read
----@return string text indented JSON, one newline at its end
+---@param definitions? table<string, table> schemas inside it that are written once, below $defs
+---@param nullable? boolean optional properties may be null, in what is read
+---@return string indented JSON, one newline at its end
 function schema_document.print(wanted, definitions, nullable)
   local above, parts = { nullable = nullable }, {}
   for name, part in pairs(definitions or {}) do above[part] = "#/$defs/" .. name end
@@ -118,12 +117,9 @@ local MOST_MISTAKES <const> = 5 -- of an answer
 local read
 
 local function is_scalar(value) return value ~= nil and type(value) ~= "table" end
-
 local function is_type(name) return TYPES[name] == true end
-
 local function is_string(value) return type(value) == "string" end
 
---- The list, if each of its elements is one; else nil.
 local function list_of(list, is)
   if not json.is_array(list) or #list == 0 then return nil end
   for _, element in ipairs(list) do
@@ -139,14 +135,14 @@ local function properties_of(schema)
   return properties
 end
 
---- What other members may be: the keyword means something else beside patternProperties.
+-- Beside patternProperties the keyword has another meaning.
 local function others_of(schema)
   if schema.patternProperties ~= nil then return nil end
   if json.is_object(schema.additionalProperties) then return read(schema.additionalProperties) end
   return schema.additionalProperties ~= false
 end
 
---- The schema as schema_check takes it: what cannot be checked, or has no meaning, is left out. So no value that fits is refused.
+-- For schema_check: what cannot be checked, or has no meaning, is left out. So no value that fits is refused.
 function read(schema)
   if not json.is_object(schema) then return {} end
   local known = {
@@ -161,7 +157,7 @@ end
 
 ---@param answer any a model's, decoded
 ---@param schema any somebody else's, decoded
----@return string? mistakes the first ones; nil: it fits
+---@return string? mistakes the first ones
 function schema_document.misfit(answer, schema)
   local _, errors = schema_check.check(json.copy(answer), read(schema), { total = 0, limit = MOST_MISTAKES })
   local lines = {}

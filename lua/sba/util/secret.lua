@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The environment and the secrets in it: the agent's token for the gateway, the API key for models, the passwords in URLs. They are
--- redacted in text from outside; only this module knows token and key.
+-- The secrets of the environment: the agent's token for the gateway, the API key for models, passwords in URLs. Only this module knows
+-- token and key.
 
 local file = require "native.file"
 local identity = require "native.identity"
@@ -11,24 +11,23 @@ local secret = {}
 
 local LARGEST_TOKEN <const> = 8 * 1024 -- bytes that servers take in a header
 
--- URLs that commands use too.
 local proxies <const> = {
   HTTP_PROXY = true, HTTPS_PROXY = true, ALL_PROXY = true, http_proxy = true, https_proxy = true, all_proxy = true,
 }
--- URLs that only the runner uses.
+-- Not for commands.
 local own_urls <const> = {
   SBA_JOB_STATUS_URL = true, SBA_CALLBACK_URL = true, INFERENCE_PROXY_URL = true, OLLAMA_BASE_URL = true,
   SBA_API_EGRESS_URL = true, OPENAI_BASE_URL = true, SBA_MCP_GATEWAY_URL = true, MCP_GATEWAY_PROXY_URL = true,
   MCP_GATEWAY_URL = true, OTEL_EXPORTER_OTLP_ENDPOINT = true, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT = true,
 }
--- Headers for the collector of traces, which may hold its key.
+-- Headers, which may hold a key.
 local otlp_variables <const> = { "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS" }
 
 local function is_own_url(name) return own_urls[name] or name:find("^ORCHESTRATOR_") ~= nil end
 
 ---@param environment table<string, string>
 ---@param names string[]
----@return string? value, string? name the first that is set and not empty
+---@return string? value, string? name of the first that is not empty
 function secret.first_set(environment, names)
   for _, name in ipairs(names) do
     local value = environment[name]
@@ -36,8 +35,7 @@ function secret.first_set(environment, names)
   end
 end
 
--- Each is in a file that one variable names, or in another variable; the file wins. secret.take adds value, path and failure: why it
--- cannot be had though a file is named.
+-- The file wins. take_token adds value, path and failure.
 local agent_token <const> = {
   file_variable = "SBA_MCP_TOKEN_FILE", variable = "SBA_MCP_TOKEN", what = "the agent's token", unused = "the gateway is not used",
 }
@@ -52,7 +50,7 @@ local function add(value, what)
   warnings[#warnings + 1] = ("%s has fewer than %d characters: it is redacted only together with its user"):format(what, native.SHORTEST)
 end
 
---- Reads the file once, as the user who started the runner: before --user takes effect.
+-- As the user who started the runner: before --user takes effect.
 local function read_token(path, what)
   local bytes, problem = file.read(path, LARGEST_TOKEN, { regular = true })
   if not bytes then return nil, ("cannot read %s: %s"):format(what, native.redact(problem.message)) end -- a path may hold the token itself
@@ -78,13 +76,13 @@ end
 
 local function unescaped(text) return (text:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end)) end
 
---- User name and password of a URL; nil if it has none.
+-- "user:password" or "user" of a URL.
 local function user_info(url)
   local found = url:gsub("^[^/?#:]*://", ""):match("^[^/?#]*"):match("^(.*)@")
   return found ~= "" and found or nil
 end
 
---- As it stands there and decoded. A user name without a password counts as one.
+-- As it stands there and decoded. A user name without a password counts as one.
 local function take_password(url, variable)
   local found = user_info(url)
   if not found then return end
@@ -97,7 +95,6 @@ local function take_password(url, variable)
   native.add(unescaped(found)) -- what the header of Basic authentication encodes
 end
 
---- The values of these headers are secrets.
 local function take_headers(value)
   for pair in value:gmatch("[^,]+") do
     local word = native_text.trim(pair:match("=(.*)") or "")
@@ -106,7 +103,7 @@ local function take_headers(value)
   end
 end
 
----Takes the secrets, once, before anything is logged. Token and key leave the table; they and the runner's own URLs leave the process's
+---Takes the secrets, before anything is logged. Token and key leave the table; they and the runner's own URLs leave the process's
 ---environment too, which children could read in /proc. Blanks around those URLs go.
 ---@param environment table<string, string>
 ---@return string[] warnings for the log, one sentence each
@@ -138,22 +135,20 @@ function secret.for_commands(environment)
 end
 
 ---For the gateway only.
----@return string? token nil if there is none
----@return native.failure? failure where a file is named and cannot be read
+---@return string? token, native.failure? failure where a file is named that cannot be read
 function secret.agent_token() return agent_token.value, agent_token.failure end
 
 ---For OPENAI_BASE_URL only.
----@return string? key nil if there is none
----@return native.failure? failure where there is one that cannot be used
+---@return string? key, native.failure? failure where there is one that cannot be used
 function secret.api_key()
   if not api_key.value or api_key.value:find "^[\x21-\x7E]+$" then return api_key.value, api_key.failure end
   return nil, { code = "invalid_token", message = "the API key has characters that a header cannot carry" }
 end
 
----@return string? headers for the collector of traces
+---@return string?
 function secret.otlp_headers() return otlp_headers end
 
----@return { path: string, what: string }[] that hold token and key
+---@return { path: string, what: string }[] of token and key
 function secret.files()
   local list = {}
   for _, token in ipairs { agent_token, api_key } do
@@ -162,7 +157,7 @@ function secret.files()
   return list
 end
 
--- Fields of ours that, like enumerations, hold no text from outside.
+-- They hold no text from outside; nor do enumerations.
 local own_fields <const> = {
   id = true, job_id = true, task_id = true, type = true, protocol_version = true, error_code = true, started_at = true,
   finished_at = true, signal = true, action = true, mode = true, sha256 = true,
@@ -193,15 +188,13 @@ local function clean(value, schema)
   return value
 end
 
----Redacts a value from outside, tables in place. Of an object that a schema describes, keys, enumerations and ids are ours and stay.
+---Redacts tables in place. Of an object that a schema describes, keys, enumerations and ids are ours and stay.
 ---@generic T
 ---@param value T
 ---@param schema? table
 ---@return T
 function secret.clean(value, schema) return native.is_known() and clean(value, schema) or value end
 
----cut: at which ends the caller cut the text. src/core/text/secret.h has the details.
----@type fun(text: string, cut?: "none"|"start"|"end"|"both"): string
 secret.redact = native.redact
 
 -- Text in pieces
@@ -213,7 +206,7 @@ stream.__index = stream
 local MOST_HELD <const> = 64 * 1024 -- bytes; a longer secret is cut, and redacted on both sides
 local NOTE <const> = "\n[... %d bytes left out ...]\n"
 
---- Gives out the first bytes of what is held. is_cut: they may end inside a secret. is_lost: an ending that looks like one is one.
+-- is_cut: the bytes may end inside a secret. is_lost: an ending that looks like one is one.
 local function take(self, size, is_cut, is_lost)
   local bytes = self.held:sub(1, size)
   self.held = self.held:sub(size + 1)
@@ -224,8 +217,8 @@ local function take(self, size, is_cut, is_lost)
 end
 
 ---@param bytes string
----@param missing? integer bytes that are left out before them
----@return string shown what can be shown now
+---@param missing? integer bytes left out before them
+---@return string shown
 function stream:add(bytes, missing)
   local before = ""
   if missing and missing > 0 then
@@ -238,11 +231,10 @@ function stream:add(bytes, missing)
   return before .. take(self, settled, is_cut)
 end
 
----@return string shown what is still held
+---@return string shown
 function stream:finish() return take(self, #self.held, false) end
 
----For foreign text that comes in pieces: UTF-8 without secrets before its end is there. The end of a piece is held back while it may be the
----beginning of a secret or of a character.
+---Makes foreign text in pieces UTF-8 without secrets. The end of a piece is held back while it may begin a secret or a character.
 ---@return secret.stream
 function secret.stream() return setmetatable({ held = "", is_cut = false }, stream) end
 

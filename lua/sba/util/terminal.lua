@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The log for people: a line for each step, and, where the log follows the output, as on a terminal, all of it between them, indented.
+-- The log for people: a line for each step, and, where the log follows the output, all of it between them, indented.
 
 local excerpt = require "sba.util.excerpt"
 local printable = require "sba.util.printable"
@@ -9,8 +9,7 @@ local words = require "sba.util.words"
 local terminal = { TAIL = 64 * 1024 } -- of which people see the last lines
 terminal.__index = terminal
 
-local LONGEST_MESSAGE <const> = 2048 -- bytes
-local LONGEST_ANSWER <const> = 64 * 1024 -- bytes of a final answer
+local LONGEST_MESSAGE <const>, LONGEST_ANSWER <const> = 2048, 64 * 1024 -- bytes
 local TAIL_LINES <const> = 20 -- of a failed step's output
 local LONGEST_SEQUENCE <const> = 64 -- bytes of a control sequence
 local INDENT <const> = "    " -- of output
@@ -40,7 +39,6 @@ function terminal:painted(kind, text)
   return colour and ("\27[%sm%s\27[0m"):format(colour, text) or text
 end
 
---- How many steps there will be is known of a direct job only.
 local function place(step)
   if not step.step then return step.type end
   return ("step %d%s  %s"):format(step.step, step.steps and " of " .. step.steps or "", step.check and "check" or step.type)
@@ -53,7 +51,7 @@ function terminal:step_line(mark, kind, step, elapsed)
   self:print(nil, self:painted(kind, mark) .. " " .. table.concat(line, "  "))
 end
 
---- A line of output without colours, its other control sequences named.
+-- Colours go; other control sequences are named.
 local function plain(line) return printable.line((line:gsub("\27%[[%d;:]*[mK]", ""))) end
 
 ---@param text string UTF-8, without secrets
@@ -73,7 +71,7 @@ function terminal:end_output()
   if self.rest ~= "" or self.in_line then self:output("\n") end
 end
 
---- One of the missed parts may have been torn where it was coloured.
+-- A missed part may have been torn where it was coloured.
 function terminal:missed(count)
   local start = self.colour and "\27[0m\n" or ""
   return ("%s[%s %d parts of the log were left out because they were not read in time]\n"):format(start, self.marks.more, count)
@@ -145,7 +143,7 @@ events["step.interrupted"] = function(self, step)
   if step.output_tail then self:tail(step.output_tail) end
 end
 
---- Of events without words of their own people see only what they should worry about: "warning: report failed: connection refused"
+-- Of other events people see warnings and errors: "warning: report failed: connection refused"
 function terminal:event(level, event, fields)
   if events[event] then return events[event](self, fields) end
   if level ~= "warning" and level ~= "error" then return end

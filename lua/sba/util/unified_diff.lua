@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The difference of two texts as the hunks of a unified diff. The algorithm is that of E. Myers, "An O(ND) Difference Algorithm and
--- Its Variations" (1986), with a bound: texts that differ in more lines than that are replaced from the first difference to the last.
+-- The hunks of a unified diff of two texts, by E. Myers, "An O(ND) Difference Algorithm and Its Variations" (1986), with a bound: texts
+-- that differ in more lines are replaced from the first difference to the last.
 
 local unified_diff = {}
 
@@ -8,7 +8,7 @@ local CONTEXT <const> = 3 -- lines
 local MOST_EDITS <const> = 500 -- memory grows with the square of it
 local NO_NEWLINE <const> = "\\ No newline at end of file\n"
 
---- The lines of a text, each with its line end.
+-- Each with its line end.
 local function lines_of(text)
   local lines, from = {}, 1
   while from <= #text do
@@ -19,7 +19,7 @@ local function lines_of(text)
   return lines
 end
 
---- How many lines are the same at both beginnings, and then at both ends.
+-- Returns how many lines are the same at both beginnings, and then at both ends.
 local function common_ends(old, new)
   local least, head, tail = math.min(#old, #new), 0, 0
   while head < least and old[head + 1] == new[head + 1] do head = head + 1 end
@@ -27,7 +27,7 @@ local function common_ends(old, new)
   return head, tail
 end
 
---- Walks back through what the forward search kept of each round, and notes which old line is which new one.
+-- Walks back through what the search kept of each round, and notes which old line is which new one.
 local function trace_back(rounds, x, y, head, same)
   for d = #rounds, 1, -1 do
     local reached, k = rounds[d], x - y
@@ -45,7 +45,7 @@ local function trace_back(rounds, x, y, head, same)
   end
 end
 
---- Finds the lines between head and tail that both texts have; none where too much differs.
+-- Finds lines between head and tail that both have; none where too much differs.
 local function find_same(old, new, head, tail, same)
   local n, m = #old - head - tail, #new - head - tail
   local reached, rounds = { [1] = 0 }, {}
@@ -61,7 +61,7 @@ local function find_same(old, new, head, tail, same)
   end
 end
 
---- Every line of both texts with its mark, " ", "-" or "+", in order, removed before added.
+-- Every line of both texts, removed before added.
 local function edits_of(old, new)
   local head, tail = common_ends(old, new)
   local same, edits, j = {}, {}, 1
@@ -79,7 +79,7 @@ local function edits_of(old, new)
   return edits
 end
 
---- Where the next hunk begins and ends: its changes, with context around them.
+-- Its first and last edit, with context.
 local function next_hunk(edits, from)
   local first = from
   while edits[first] and edits[first].mark == " " do first = first + 1 end
@@ -92,15 +92,14 @@ local function next_hunk(edits, from)
   return math.max(from, first - CONTEXT), math.min(#edits, last + CONTEXT)
 end
 
---- A range as a hunk's header has it: an empty one names the line before it.
+-- An empty range names the line before it.
 local function range(first, count)
   if count == 0 then return ("%d,0"):format(first - 1) end
   return count == 1 and tostring(first) or ("%d,%d"):format(first, count)
 end
 
----The hunks that make one text of another; no texts with NUL bytes.
----@param old string
----@param new string
+---@param old string without NUL
+---@param new string likewise
 ---@return string hunks "" where they are the same
 function unified_diff.hunks(old, new)
   local edits = edits_of(lines_of(old), lines_of(new))

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Values, names, schemas and steps in words, for messages of one line.
+-- Values, names, schemas and steps in words, for messages.
 
 local json = require "sba.util.json"
 local redact = require "native.secret".redact
@@ -14,7 +14,7 @@ local function shortened(bytes)
   return #bytes <= SHOWN and bytes or text.cut(bytes, SHOWN) .. "..."
 end
 
----@param value string a name or text
+---@param value string
 ---@return string quoted and cut
 function words.quoted(value) return (json.encode(shortened(value)):gsub("\x7F", "\\u007f")) end
 
@@ -53,7 +53,7 @@ function words.value(value)
 end
 
 ---@param wanted table a schema
----@return string what it takes: "an integer from 1"
+---@return string "an integer from 1"
 function words.schema(wanted)
   if wanted.const ~= nil then return json.encode(wanted.const) end
   if wanted.enum then return (#wanted.enum > 1 and "one of " or "") .. words.alternatives(wanted.enum) end
@@ -125,7 +125,7 @@ function words.has(list, wanted)
   return false
 end
 
--- How many letters must be changed to make one word of the other; more than limit: not counted.
+-- How many letters must be changed; more than limit: not counted.
 local function distance(a, b, limit)
   if math.abs(#a - #b) > limit then return limit + 1 end
   local row = {}
@@ -157,8 +157,8 @@ local function only_longer(name, names)
   return found
 end
 
----@param name string that is not among names
----@param names any[] what is not a string is ignored
+---@param name string not among names
+---@param names any[] other than strings are ignored
 ---@return string? near the same but for case and underscores, at most two letters away, or the only one that begins so (timeout_seconds)
 function words.near(name, names)
   if #name > 64 then return nil end
@@ -189,7 +189,7 @@ function words.outcomes(counts)
   return words.counted(total, "step") .. (total > 0 and ": " .. table.concat(list, ", ") or "")
 end
 
----@param arguments { argv?: string[], command?: string, args?: string[] } of a run_command; args may be too many for table.unpack
+---@param arguments { argv?: string[], command?: string, args?: string[] } args may be too many for table.unpack
 ---@return string[] argv
 function words.command(arguments)
   local args = arguments.args or {}
@@ -199,7 +199,7 @@ end
 local LONGEST <const> = 200 -- characters
 local MOST_FILES <const>, MOST_DIFF <const> = 3, 256 * 1024 -- of a diff, and bytes of it that are looked at
 
---- is_first: with a "=" it would be a variable.
+-- A first word with "=" would be a variable.
 local function shell_word(word, is_first)
   if word:find("^[%w%-_./:=@,+%%]+$") and not (is_first and word:find("=", 1, true)) then return word end
   return "'" .. word:gsub("'", [['\'']]) .. "'"
@@ -211,7 +211,7 @@ local function command_line(arguments)
   return table.concat(list, " ")
 end
 
---- The files that the beginning of a diff names: "src/a.c, src/b.c and 3 more".
+-- "src/a.c, src/b.c and 3 more", by the beginning of the diff.
 local function files_of(diff)
   local names, seen, old = {}, {}, nil
   for mark, path in ("\n" .. text.cut(diff, MOST_DIFF)):gmatch "\n([-+*][-+*][-+*] )([^\t\r\n]+)" do
@@ -226,7 +226,7 @@ end
 
 ---@param step { arguments: table }
 ---@param is_whole? boolean not cut
----@return string what it is about: its command line, pattern or path
+---@return string its command line, pattern, path, ...
 function words.step(step, is_whole)
   local arguments = step.arguments
   local what = arguments.shell or (arguments.argv or arguments.command) and command_line(arguments)
