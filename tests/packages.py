@@ -20,7 +20,6 @@ REACHABLE = 30  # seconds
 
 
 def works(*command):
-    """Whether a command ends well, and soon."""
     try:
         return subprocess.run(command, timeout=REACHABLE, capture_output=True, check=False).returncode == 0
     except (subprocess.TimeoutExpired, OSError):
@@ -50,7 +49,6 @@ def begin(registry, is_there, names, place):
 
 @functools.cache
 def python(oldest):
-    """A Python that is at least (3, minor)."""
     pyenv = pathlib.Path(os.environ.get("PYENV_ROOT") or pathlib.Path.home() / ".pyenv", "versions")
     found = [shutil.which(f"python3.{minor}") for minor in range(oldest[1], oldest[1] + 5)]
     for candidate in [sys.executable, *filter(None, found), *sorted(pyenv.glob("3.*/bin/python3"))]:

@@ -62,7 +62,6 @@ class Bench:
         self.clean()
 
     def compiled(self, name, *libraries):
-        """The program of a source beside this file."""
         program = self.tools / pathlib.Path(name).stem
         subprocess.run(["cc", "-O2", "-static", "-Wl,--no-warnings", "-o", program, pathlib.Path(__file__).parent / name, *libraries], check=True)
         return program
@@ -77,7 +76,6 @@ class Bench:
         return [program, mode, str(count), self.rival]
 
     def costs(self):
-        """The system calls and page faults of a run of the job."""
         report, found = self.rival / "report", []
         for tool, pattern in ((["strace", "-f"], r"^\d+ +\w+\("), (["perf", "stat", "-x,", "-e", "page-faults"], r"^(?=(\d+),)")):
             self.run([*tool, "-o", report, *self.command()])
@@ -97,7 +95,6 @@ class Bench:
 
     @staticmethod
     def give(*paths):
-        """Makes paths belong to the ordinary user that the runner needs."""
         if UID:
             for path in paths:
                 os.chown(path, UID, UID, follow_symlinks=False)
@@ -139,7 +136,6 @@ class Bench:
         return json.loads((self.job_directory / "result.json").read_bytes())
 
     def run_job(self):
-        """Runs the job once, and gives what the run took and its result."""
         measured = self.run(self.command())
         result = self.result()
         self.check(result["status"] == "success", result["failure_message"])

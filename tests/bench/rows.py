@@ -17,7 +17,6 @@ def row_of_memory(what, kib, bound):
 
 
 def empty(bench):
-    """An empty job: its time, and its memory."""
     bench.write_job()
     _, result = bench.run_job()
     bench.check(result["steps"] == [], "an empty job has steps")
@@ -71,7 +70,6 @@ def steps(bench):
 
 
 def memory(bench):
-    """Peak memory of many steps."""
     count = bench.size(10000, 20)
     bench.write_job(*[("write_file", {"path": "small", "content": "small"})] * count)
     (_, kib, _), _ = bench.run_job()
@@ -166,7 +164,6 @@ def changes(bench):
 
 
 def difference(old, new):
-    """The patch that makes one directory the other beside it."""
     diff = subprocess.run(["git", "diff", "--no-index", "--no-prefix", old.name, new.name], cwd=old.parent, capture_output=True,
                           env=ENVIRONMENT, check=False).stdout.decode()
     return diff.replace(f" {old.name}/", " a/").replace(f" {new.name}/", " b/")
@@ -231,7 +228,6 @@ def copy_source(top, wanted):
 
 
 def search_row(bench, pattern):
-    """Compares one pattern: (ratio, its line)."""
     grep = ["grep", "-rnIE", "-e", pattern, "."]
     bench.write_job(("search_files", {"pattern": pattern, "max_matches": 1 << 30}), max_output_bytes=1 << 30)
     _, result = bench.run_job()
@@ -245,7 +241,6 @@ def search_row(bench, pattern):
 
 
 def search(bench):
-    """Every pattern, the worst first."""
     copy_source(bench.workspace, bench.size(200_000_000, 2_000_000))
     bench.give_tree(bench.workspace)
     lines = sorted((search_row(bench, pattern) for pattern in PATTERNS), reverse=True)

@@ -22,7 +22,6 @@ class Atif(AgentCase):
         self.programs = packages.environment("atif-1", "atif==1.8.0")
 
     def convert(self, *arguments):
-        """As a person calls it."""
         return subprocess.run([self.programs / "python", "-B", "-m", "cynode_sba.atif", *arguments], capture_output=True, text=True, check=False,
                               env={**os.environ, "PYTHONPATH": str(TOP / "clients/python")})
 

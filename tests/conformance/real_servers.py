@@ -31,7 +31,6 @@ LISTENING = 60  # seconds
 
 
 def python_of(name):
-    """The programs of an environment above."""
     return packages.environment(f"mcp-{name}", *PACKAGES[name], oldest=(3, 10))
 
 
@@ -70,7 +69,6 @@ class Servers(unittest.TestCase):
         return listening(port, python_of(name) / "python", HERE / "server.py", port)
 
     def used(self, url, era):
-        """Calls what each server of ours has."""
         first, said = self.talk(url, ("echo", {"message": "grüße"}), ("rows", {}), ("nothing", {}))
         self.assertEqual((first["era"], first["instructions"]), (era, "Call echo."))
         self.assertEqual(said[0]["answer"]["content"], "grüße")

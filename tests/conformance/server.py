@@ -34,7 +34,6 @@ async def slow(ctx: Context) -> str:
 
 @server.tool()
 async def ask(ctx: Context) -> str:
-    """Asks the client, which cannot answer, and says what came of it."""
     try:
         return "given " + str(await ctx.session.list_roots())
     except Exception as problem:

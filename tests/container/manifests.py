@@ -25,6 +25,5 @@ def enter():
 
 
 def load(name="job.yaml"):
-    """The documents of a file, by their kind."""
     import yaml
     return {document["kind"]: document for document in yaml.safe_load_all((DIRECTORY / name).read_text())}

@@ -49,7 +49,6 @@ class NodeCase(unittest.TestCase):
         return [f"--volume={self.job_directory}:/job", f"--volume={self.workspace}:/workspace"]
 
     def run_as_node(self, job, *more):
-        """Runs a job to its end. Returns podman's process and the result, None where there is none."""
         self.put_job(job)
         done = podman.podman("run", "--rm", *self.node_options(), *more, self.image, check=False)
         result = self.job_directory / "result.json"

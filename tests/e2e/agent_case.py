@@ -26,14 +26,12 @@ class AgentCase(sba.SandboxCase):
         return self.run_job(job or self.agent_job(), *more, env=environment, **options)
 
     def run_replies(self, *replies, models=None, **options):
-        """Runs an agent's job whose model says these; gives the outcome and the server."""
         server = self.server(*replies, models=models)
         return self.run_agent(server, **options), server
 
     def told(self, server, number):
-        """The end of a chat request, without the time and the todo list behind it. number: of the request, from 0."""
+        """The end of chat request number (from 0), without the time and the todo list."""
         return server.chats()[number]["messages"][-1]["content"].split("\n\nTime left:")[0]
 
     def tool_answers(self, server, number):
-        """What a chat request tells of the model's calls, oldest first."""
         return [message["content"] for message in server.chats()[number]["messages"] if message["role"] == "tool"]

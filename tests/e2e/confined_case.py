@@ -28,7 +28,6 @@ class ConfinedCase(sba.SandboxCase):
         self.give(self.secret, self.token)
 
     def shell(self, script, *more, **options):
-        """Runs a script as the only step; gives its outcome and what it printed."""
         done = self.run_job(self.job(self.sh(script), **options.pop("fields", {})), *more, **options)
         return done, done.steps[0].get("output", "")
 

@@ -25,11 +25,10 @@ class GatewayCase(AgentCase):
 
     @staticmethod
     def names(gateway):
-        """The environment that names a gateway."""
         return {"SBA_MCP_GATEWAY_URL": gateway if isinstance(gateway, str) else gateway.url}
 
     def agent(self, gateway, *replies, job=None, more=(), **script):
-        """Runs an agent's job with a model of these replies. Returns outcome and model."""
+        """Returns outcome and model."""
         server = self.server(*replies, finish("ok") if replies else model.ending(), **script)
         return self.run_agent(server, *more, job=job, env=self.names(gateway)), server
 
@@ -38,7 +37,6 @@ class GatewayCase(AgentCase):
 
     @staticmethod
     def called(gateway):
-        """Names and arguments of the tools that were called."""
         plain = [(m["tool_name"], m["arguments"]) for _, _, _, m in gateway.requests if m and m.get("tool_name")]
         return plain + [(m["params"]["name"], m["params"]["arguments"]) for m in gateway.messages("tools/call")]
 

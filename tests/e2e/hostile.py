@@ -24,7 +24,6 @@ def daemon():
 
 
 def daemon_with_stdout():
-    """The same, but it goes on printing."""
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
@@ -37,7 +36,7 @@ def daemon_with_stdout():
 
 
 def bomb():
-    """Forks in every direction; what cannot be forked is tried again. The test bounds it with RLIMIT_NPROC, and an alarm
+    """What cannot be forked is tried again. The test bounds it with RLIMIT_NPROC, and an alarm
     ends what a failed test leaves."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -53,7 +52,6 @@ def bomb():
 
 
 def zombies(count):
-    """Orphans that end at once: each becomes a zombie of whoever adopts it."""
     for _ in range(int(count)):
         if os.fork() == 0:
             if os.fork() == 0:
@@ -64,7 +62,7 @@ def zombies(count):
 
 
 def chain(count):
-    """A chain of processes, each of which ends as soon as it has started the next; the last one stays."""
+    """Each process ends as soon as it has started the next; the last one stays."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     for _ in range(int(count)):
         if os.fork():
@@ -93,7 +91,6 @@ def ladder(count, how="sleep"):
 
 
 def crowd(count):
-    """Processes in sessions of their own that wait for SIGTERM, say so and end."""
     def told(*_):
         os.write(1, b"told\n")
         os._exit(0)
@@ -121,7 +118,6 @@ def own_subreaper():
 
 
 def stopped():
-    """Stops itself."""
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
@@ -134,7 +130,6 @@ def blocked():
 
 
 def deaf(seconds):
-    """Closes its outputs and goes on."""
     print("said", flush=True)
     os.close(1)
     os.close(2)
@@ -148,7 +143,7 @@ def print_much(size):
 
 
 def thief():
-    """Opens its own stdout for reading and takes what the runner should get."""
+    """Takes what the runner should get."""
     pipe = os.open("/proc/self/fd/1", os.O_RDONLY | os.O_NONBLOCK)
     for _ in range(2000):
         os.write(1, b"x" * 100)

@@ -44,7 +44,7 @@ class ProcessCase(sba.SandboxCase):
         return found
 
     def start_others(self):
-        """Two processes of the same user, children of the test: one in the runner's own process group, one in another session."""
+        """Two children of the test: one in the runner's process group, one in another session."""
         others = [subprocess.Popen(["sleep", "600"], start_new_session=session, **sba.ordinary_user()) for session in (False, True)]
         for other in others:
             self.addCleanup(other.wait)
@@ -62,7 +62,6 @@ class HostileCase(sba.SandboxCase):
 
     @staticmethod
     def all_processes(name):
-        """The id of each process, with what that file of /proc says of it."""
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
                 yield int(pid), pathlib.Path(f"/proc/{pid}/{name}").read_bytes()
@@ -83,14 +82,12 @@ class HostileCase(sba.SandboxCase):
                     pass
 
     def zombies(self, parent):
-        """How many zombies a process has."""
         return sum(stat.rsplit(b")", 1)[1].split()[:2] == [b"Z", b"%d" % parent] for _, stat in self.all_processes("stat"))
 
     def hostile(self, name, *arguments, **more):
         return self.step("run_command", argv=[PYTHON, "hostile.py", name, *map(str, arguments)], **more)
 
     def run_hostile(self, *steps, limits=(), **fields):
-        """Runs a job of these steps to its end and checks that nothing of it is left."""
         begun = time.monotonic()
         done = self.run_job(self.job(*steps, **fields), wrapper=["prlimit", *limits] if limits else [])
         done.seconds = time.monotonic() - begun
@@ -98,7 +95,7 @@ class HostileCase(sba.SandboxCase):
         return done
 
     def run_to_sigterm(self, step):
-        """Runs a job of this step, ends it when the step has made the file `reached`, and checks that nothing of it is left."""
+        """Ends the job when the step has made the file `reached`."""
         done = self.run_and_signal(self.job(step), signal.SIGTERM, (self.workspace / "reached").exists, "the step")
         self.assertEqual((done.exit, self.marked()), (143, []), done.result)
         return self.first(done)["result"]["stdout"]

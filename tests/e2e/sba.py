@@ -32,19 +32,22 @@ AS_USER = ["setpriv", f"--reuid={UID}", f"--regid={GID}", "--clear-groups"] if U
 
 
 def ordinary_user():
-    """Arguments for subprocess that make the child an ordinary user."""
     return {"user": UID, "group": GID, "extra_groups": []} if UID else {}
 
 
 def run(*arguments, stdin=b"", env=None, **options):
-    """Runs the binary without a job to its end, with no other variables than these. Returns the process, with its output as bytes."""
+    """Runs the binary without a job, with no other variables than these. Returns the process, with its output as bytes."""
     return subprocess.run([BINARY, *arguments], input=stdin, capture_output=True, timeout=120, check=False,
                           env={"PATH": "/usr/bin:/bin", **(env or {})}, **{**ordinary_user(), **options})
 
 
+def wants(program):
+    return unittest.skipUnless(shutil.which(program), f"wants {program}")
+
+
 @functools.cache
 def may(*namespace_and_mount):
-    """Whether this place lets a command of unshare and mount do its work; a chroot, a container and a hardened kernel may not."""
+    """Whether unshare or mount works here; a chroot, a container and a hardened kernel may refuse."""
     try:
         return subprocess.run(namespace_and_mount, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
     except OSError:
@@ -55,7 +58,6 @@ MAY_MOUNT = bool(UID) and may("unshare", "--mount", "mount", "-t", "tmpfs", "non
 
 
 def of_result(name):
-    """A property that is this member of the result."""
     return property(lambda self: self.result[name])
 
 
@@ -80,17 +82,15 @@ class Outcome:
         return [json.loads(line) for line in self.stderr.splitlines() if line.startswith(b'{"ts"')]
 
     def events(self, name):
-        """The lines of the log that tell of these events."""
         return [line for line in self.log if line["event"] == name]
 
     @property
     def result_on_stderr(self):
-        """The result that nothing else took."""
         return json.loads(next(line for line in self.stderr.splitlines() if line.startswith(b'{"protocol_version"')))
 
 
 class Fifo(pathlib.PosixPath):
-    """The path of a FIFO, to which the test writes. Opening it waits for a command that reads, but not for one that never comes."""
+    """A FIFO to which the test writes. Opening it waits for a command that reads, but not for one that never comes."""
 
     def open(self, *_, **__):
         return os.fdopen(wait_for(self.reader, f"a command to read {self.name}"), "w")
@@ -101,7 +101,7 @@ class Fifo(pathlib.PosixPath):
 
 
 class SandboxCase(unittest.TestCase):
-    """A test with a job directory and a workspace of its own, both owned by the ordinary user."""
+    """Has a job directory and a workspace of its own, both owned by the ordinary user."""
 
     place = None  # where their directory is made; None: with the other temporary ones
     environment = {}  # of every runner
@@ -117,12 +117,10 @@ class SandboxCase(unittest.TestCase):
         self.result_path, self.journal_file = self.job_directory / "result.json", self.job_directory / "journal.jsonl"
 
     def closing(self, server):
-        """Has a server closed when the test is over; returns it."""
         self.addCleanup(server.close)
         return server
 
     def give(self, *paths):
-        """Makes paths belong to the ordinary user."""
         if UID:
             for path in paths:
                 os.chown(path, UID, GID, follow_symlinks=False)
@@ -140,15 +138,18 @@ class SandboxCase(unittest.TestCase):
             self.give(parent)
         return target
 
+    def text(self, path):
+        return (self.workspace / path).read_text()
+
     def fifo(self, name="turn"):
-        """Makes a FIFO of the workspace. A command that reads it waits until the test writes to it, and the test until the command reads."""
+        """A FIFO of the workspace: a command that reads it waits until the test writes, and the test until the command reads."""
         path = Fifo(self.workspace / name)
         os.mkfifo(path)
         self.give(path)
         return path
 
     def mount(self, directory, size):
-        """Mounts an empty file system over a directory; size as in "64k". Skips the test where nothing can be mounted."""
+        """Mounts an empty file system; size as in "64k". Skips the test where nothing can be mounted."""
         if not MAY_MOUNT:
             self.skipTest("nothing can be mounted here")
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=0777", "tmpfs", directory], check=True)
@@ -156,7 +157,7 @@ class SandboxCase(unittest.TestCase):
 
     @staticmethod
     def job(*steps, **fields):
-        """A valid job of these steps; max_runtime_seconds and max_output_bytes may be given by name."""
+        """max_runtime_seconds and max_output_bytes may be given by name."""
         constraints = {"max_runtime_seconds": fields.pop("max_runtime_seconds", 60),
                        "max_output_bytes": fields.pop("max_output_bytes", 1 << 20)}
         return {"protocol_version": "1.0", "job_id": "job-1", "task_id": "task-1", "constraints": constraints,
@@ -168,19 +169,34 @@ class SandboxCase(unittest.TestCase):
 
     @staticmethod
     def sh(script, **more):
-        """A step that runs a script."""
         return SandboxCase.step("run_command", shell=script, **more)
 
     def until_said(self, output):
         """A script that waits until the result file has an output that begins so."""
         return f"""until grep -qF '"output":"{output}' {self.result_path}; do sleep 0.05; done"""
 
+    @staticmethod
+    def run_command(command, **more):
+        return SandboxCase.step("run_command", command=command, **more)
+
+    @staticmethod
+    def read_file(path, **more):
+        return SandboxCase.step("read_file", path=path, **more)
+
+    @staticmethod
+    def write_file(path, content, **more):
+        return SandboxCase.step("write_file", path=path, content=content, **more)
+
+    @staticmethod
+    def apply_diff(diff, **more):
+        return SandboxCase.step("apply_unified_diff", diff=diff, **more)
+
     def arguments(self):
         return ["--job", str(self.job_directory / "job.json"), "--result", str(self.result_path),
                 "--workspace", str(self.workspace)]
 
     def fresh(self):
-        """A case with directories of its own, for a job that runs beside this one's."""
+        """For a job that runs beside this one's."""
         case = type(self)()
         case.setUp()
         self.addCleanup(case.doCleanups)
@@ -210,30 +226,30 @@ class SandboxCase(unittest.TestCase):
         """The whole lines of the journal; none where there is no journal."""
         return [json.loads(line) for line in self.journal_file.read_text().split("\n")[:-1]] if self.journal_file.exists() else []
 
+    def todo_items(self):
+        return json.loads((self.job_directory / "todo.json").read_text())["items"]
+
     def recording(self):
-        """A copy of the journal, for --replay."""
         copy = self.root / "recording.jsonl"
         copy.write_bytes(self.journal_file.read_bytes())
         self.give(copy)
         return copy
 
     def run_job(self, job, *more, timeout=120, **options):
-        """Runs a job to its end."""
         return self.outcome_of(self.start(job, *more, **options), timeout)
 
     def run_steps(self, *steps, **fields):
-        """Runs a job of these steps to its end."""
         return self.run_job(self.job(*steps, **fields))
 
     def run_and_signal(self, job, number, condition, what, *more, **options):
-        """Runs a job and sends the runner a signal once condition() holds. what: that which is waited for."""
+        """Sends the runner a signal once condition() holds. what: that which is waited for."""
         process = self.start(job, *more, **options)
         wait_for(condition, what)
         process.send_signal(number)
         return self.outcome_of(process)
 
     def run_and_kill(self, job, *more, **options):
-        """Runs a job and kills the runner once a command has made the file `killed`."""
+        """Kills the runner once a command has made the file `killed`."""
         return self.run_and_signal(job, signal.SIGKILL, (self.workspace / "killed").exists, "the file `killed`", *more, **options)
 
     def outcome_of(self, process, timeout=120):
@@ -247,8 +263,10 @@ class SandboxCase(unittest.TestCase):
         return Outcome(process, stdout, stderr, self.result_path)
 
     def assert_end(self, outcome, exit, code=None):
-        """The job ended with this exit status and failure code."""
         self.assertEqual((outcome.exit, outcome.code), (exit, code), outcome.result)
+
+    def assert_answer(self, outcome, answer):
+        self.assertEqual((outcome.exit, outcome.answer), (0, answer), outcome.result)
 
     def assert_in_time(self, done, max_runtime_seconds, slow):
         """From the acceptance on, by the log's own times. Where others use the machine too, it may take as many times longer as
@@ -259,13 +277,13 @@ class SandboxCase(unittest.TestCase):
 
 
 def timeless(result, *more):
-    """A result, or a part of one, as text: without what differs from run to run, and without more."""
+    """A result, or a part of one, as text, without what differs from run to run, and without more."""
     differ = {"started_at", "finished_at", "duration_ms", "cpu_time_ms", "max_rss_bytes", *more}
     return json.dumps(json.loads(json.dumps(result), object_hook=lambda part: {name: part[name] for name in part if name not in differ}))
 
 
 def without_times(result):
-    """What must be equal in two runs of the same job, though a file that the killed run wrote is there already when the step is done again."""
+    """Equal in two runs of a job, though a file that the killed run wrote is there already."""
     whole = json.loads(timeless(result, "created", "note"))
     for step in whole["steps"]:
         step["output"] = step.get("output", "").replace("created ", "wrote ", 1)
@@ -284,7 +302,6 @@ def injecting(call, fault):
 
 @functools.cache
 def result_validator():
-    """Of the schema that the binary prints for its results."""
     import jsonschema  # here: most tests have no use for it
     schema = subprocess.run([BINARY, "--schema", "result"], capture_output=True, check=True).stdout
     return jsonschema.Draft202012Validator(json.loads(schema))

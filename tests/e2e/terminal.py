@@ -39,11 +39,11 @@ class Terminal:
         self.press("Enter")
 
     def screen(self):
-        """The lines that are shown, without blanks at their ends and without empty ones below."""
+        """Without blanks at their ends and empty lines below."""
         return "\n".join(line.rstrip() for line in self.tmux("capture-pane", "-p").split("\n")).rstrip("\n")
 
     def wait(self, fits, what):
-        """Waits until fits(screen); returns the screen. what: for the message of a test that waited in vain."""
+        """Returns the screen that fits. what: for the message of a test that waited in vain."""
         end = time.monotonic() + PATIENCE
         while not fits(screen := self.screen()):
             if time.monotonic() > end:
@@ -55,7 +55,7 @@ class Terminal:
         return self.wait(lambda screen: text in screen, repr(text))
 
     def wait_for_end(self, *lines):
-        """Waits until these are the last lines on the screen, the last one without the blanks at its end."""
+        """The last one without the blanks at its end."""
         text = "\n".join(lines)
         return self.wait(lambda screen: ("\n" + screen).endswith("\n" + text), f"{text!r} at its end")
 

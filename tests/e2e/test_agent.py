@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Agent jobs: the binary, a scripted model server that speaks the real wire formats, and real tools in a real workspace."""
 import json
-import shutil
 import signal
-import unittest
 
 import sba
 from agent_case import FORMATS, AgentCase, call, calls, finish
@@ -21,7 +19,7 @@ class TheLoop(AgentCase):
                 self.assertEqual([(step["id"], step["type"], step["status"]) for step in outcome.steps],
                                  [("step-1", "write_file", "success"), ("step-2", "run_command", "success")])
                 self.assertEqual(outcome.answer, "It says hello.")
-                self.assertEqual((self.workspace / f"{form}.txt").read_text(), "hello")
+                self.assertEqual(self.text(f"{form}.txt"), "hello")
                 inference = outcome.result["inference"]
                 self.assertEqual((inference["model"], inference["requests"]), ("m", 3))
                 self.assertTrue(outcome.result["inference_used"])
@@ -71,7 +69,7 @@ class TheLoop(AgentCase):
         self.assertEqual(last[-1]["role"], "tool")
         self.assertRegex(last[-1]["content"], r"Time left:[^\[]*\[ \] 1 be good\n\[x\] 2 look around")
         self.assertEqual([item["title"] for item in outcome.result["todo"]["items"]], ["be good", "look around"])
-        self.assertEqual(json.loads((self.job_directory / "todo.json").read_text())["items"], outcome.result["todo"]["items"])
+        self.assertEqual(self.todo_items(), outcome.result["todo"]["items"])
 
     def test_a_template_whose_roles_must_alternate_takes_the_whole_job(self):
         for form in FORMATS:
@@ -83,7 +81,7 @@ class TheLoop(AgentCase):
                     server = self.server(turn, {"content": ""}, turn, {"content": json.dumps(
                         {"tool": "finish", "arguments": {"answer": "ok"}})}, models=models)
                     outcome = self.run_agent(server, form=form)
-                    self.assertEqual((outcome.exit, outcome.answer), (0, "ok"), outcome.result)
+                    self.assert_answer(outcome, "ok")
                     for request in server.chats():
                         self.assertIn("Time left:", request["messages"][-1]["content"])
 
@@ -108,7 +106,7 @@ class Commands(AgentCase):
         self.assert_end(outcome, 0)
         return self.told(server, 1).removeprefix("[step-1]\n")
 
-    @unittest.skipUnless(shutil.which("bash"), "wants bash")
+    @sba.wants("bash")
     def test_a_models_lines_run_in_bash_and_checks_in_sh(self):
         self.assertEqual(self.told_of("[[ ab == a* ]] && echo ${0##*/}"), "bash\n")
         server = self.server(finish("ok"), finish("ok"))
@@ -136,7 +134,6 @@ class Commands(AgentCase):
 
 class Tools(AgentCase):
     def shown(self, context=None, length=32768, **fields):
-        """The tools of a job that ends at once, by name, and the whole of its last message."""
         server = self.server(finish("ok"), finish("ok"), models={"m": {"context_length": length}})
         self.run_agent(server, job=self.agent_job(context=context or {}, **fields))
         body = server.chats()[0]
@@ -149,7 +146,7 @@ class Tools(AgentCase):
         self.put("a", "1\n")
         server = self.server(call("apply_patch", diff="--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n"), finish("ok"))
         self.assertEqual(self.run_agent(server).exit, 0)
-        self.assertEqual((self.workspace / "a").read_text(), "2\n")
+        self.assertEqual(self.text("a"), "2\n")
 
     def test_the_todo_list_is_for_jobs_with_items_and_roomy_models(self):
         for context, length, has_list in (({}, 32768, True), ({}, 16384, False), ({"requirements": ["r"]}, 16384, True)):
@@ -220,7 +217,7 @@ class Budget(AgentCase):
 
     def test_answer_schema_of_a_text_that_reads_as_json(self):
         outcome = self.run_agent(self.server(call("list_tree"), call("finish", answer="1.5")), job=self.job_with(answer_schema={"type": "string"}))
-        self.assertEqual((outcome.exit, outcome.answer), (0, '"1.5"'), outcome.message)
+        self.assert_answer(outcome, '"1.5"')
 
     def test_answer_schema(self):
         for form in FORMATS:
@@ -250,7 +247,7 @@ class History(AgentCase):
             with self.subTest(form):
                 outcome, server = self.run_replies(call("WriteFile", **self.ARGUMENTS), finish("ok"), form=form)
                 self.assert_end(outcome, 0)
-                self.assertEqual((self.workspace / "a").read_text(), 'line\n"\u00e9"')
+                self.assertEqual(self.text("a"), 'line\n"\u00e9"')
                 said = next(message for message in server.chats()[1]["messages"] if message["role"] == "assistant")
                 function = said["tool_calls"][0]["function"]
                 self.assertEqual(function["name"], "WriteFile")
@@ -278,7 +275,7 @@ class Ending(AgentCase):
             todo = outcome.result["todo"]
             self.assertEqual([item["status"] for item in todo["items"]], [first, "dropped", first])
             self.assertEqual(todo["done"], [item["status"] for item in todo["items"]].count("done"))
-            self.assertEqual(json.loads((self.job_directory / "todo.json").read_text())["items"], todo["items"])
+            self.assertEqual(self.todo_items(), todo["items"])
 
     def test_finish_with_evidence(self):
         job = self.agent_job(context={"acceptance_criteria": ["a file is there", "it says hi"]})
@@ -290,7 +287,7 @@ class Ending(AgentCase):
             {"criterion": "a file is there", "met": True, "evidence": "step-1 wrote it", "verified_by": "model"},
             {"criterion": "it says hi", "met": True, "evidence": "step-1", "verified_by": "model"}])
         self.assertEqual([(item["status"], item["note"]) for item in outcome.result["todo"]["items"]], [("done", None)] * 2)
-        self.assertEqual(json.loads((self.job_directory / "todo.json").read_text())["items"], outcome.result["todo"]["items"])
+        self.assertEqual(self.todo_items(), outcome.result["todo"]["items"])
 
     def test_done_without_evidence_is_refused_three_times_and_then_the_end(self):
         job = self.agent_job(context={"acceptance_criteria": ["c"]})
@@ -319,7 +316,7 @@ class Ending(AgentCase):
         for form in FORMATS:
             server = self.server(call("todo_add", title="answer"), finish("4"), finish("It is 4."), {"content": "never asked"})
             outcome = self.run_agent(server, form=form)
-            self.assertEqual((outcome.exit, outcome.answer), (0, "It is 4."), outcome.result)
+            self.assert_answer(outcome, "It is 4.")
             self.assertRegex(self.told(server, 2), "^No tool was called yet. If the job needs none, call finish once more")
         server = self.server(finish("done"), call("run_command", shell="exit 3"), finish("It cannot be run."))
         self.assertEqual(self.run_agent(server).result["final_answer"], "It cannot be run.")
@@ -366,7 +363,6 @@ class TheWindow(AgentCase):
 
 class AskModel(AgentCase):
     def ask(self, reply, fields=None, **arguments):
-        """A job that asks and then lists the workspace. fields: more of the job's; arguments: of the question."""
         server = self.server(reply)
         steps = self.step("ask_model", **arguments), self.step("list_tree", path=".")
         job = self.job(*steps, inference={"allowed_models": ["m"]}, **(fields or {}))
@@ -376,7 +372,7 @@ class AskModel(AgentCase):
         server, outcome = self.ask({"content": "42"}, prompt="what?", system="be brief", save_to="out/answer.txt")
         self.assert_end(outcome, 0)
         self.assertEqual(outcome.steps[0]["result"]["content"], "42")
-        self.assertEqual((self.workspace / "out" / "answer.txt").read_text(), "42")
+        self.assertEqual(self.text("out/answer.txt"), "42")
         self.assertEqual([message["role"] for message in server.chats()[0]["messages"]], ["system", "user"])
         self.assertEqual((outcome.result["inference_used"], outcome.result["inference"]["requests"]), (True, 1))
 
@@ -469,7 +465,6 @@ class ResumeAndReplay(AgentCase):
         self.assertIn("another job", again.message)
 
     def resumed_after(self, *replies, then=(finish("went on", ("c", True, "step-1")),), **fields):
-        """An agent's job that these replies end, and that goes on; what its model is told then."""
         job = self.agent_job(context={"acceptance_criteria": ["c"]}, **fields)
         (self.workspace / "a").unlink(missing_ok=True)
         first = self.run_agent(self.server(*replies), job=job)
@@ -488,7 +483,7 @@ class ResumeAndReplay(AgentCase):
         recording = self.recording()
         (self.workspace / "a").unlink(missing_ok=True)
         replayed = self.run_job(job, "--replay", str(recording))
-        self.assertEqual((replayed.exit, replayed.answer), (0, "went on"), replayed.result)
+        self.assert_answer(replayed, "went on")
         return outcome
 
     def test_a_job_that_an_agent_ended_goes_on(self):
@@ -513,7 +508,7 @@ class ResumeAndReplay(AgentCase):
         self.assertEqual(interrupted.code, "interrupted")
         second = self.server(finish("went on"))
         outcome = self.run_agent(second, "--resume")
-        self.assertEqual((outcome.exit, outcome.answer), (0, "went on"), outcome.result)
+        self.assert_answer(outcome, "went on")
         self.assertEqual([(step["type"], step["status"]) for step in outcome.steps],
                          [("write_file", "success"), ("run_command", "failure")])
         self.assertEqual(outcome.steps[1]["error_code"], "interrupted")
@@ -522,13 +517,13 @@ class ResumeAndReplay(AgentCase):
         self.assertIn("said so far", json.dumps(second.chats()[0]["messages"][-1]), "the model is told what the step had said")
         self.assertEqual(outcome.steps[1]["output"], "said so far\n")
 
-    @unittest.skipUnless(shutil.which("strace"), "wants strace")
+    @sba.wants("strace")
     def test_a_model_is_told_that_a_patch_was_undone(self):
         self.put("a", "1\n"), self.put("b", "1\n")
         diff = "".join(f"--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-1\n+2\n" for name in "ab")
         first = self.server(call("apply_unified_diff", diff=diff))
         self.run_agent(first, wrapper=sba.injecting("linkat", "signal=SIGKILL:when=2"))
-        self.assertEqual([(self.workspace / name).read_text() for name in "ab"], ["2\n", "1\n"])
+        self.assertEqual([self.text(name) for name in "ab"], ["2\n", "1\n"])
         second = self.server(finish("went on"))
         outcome = self.run_agent(second, "--resume")
         self.assert_end(outcome, 0)

@@ -20,7 +20,7 @@ PUT = {"inputSchema": {"type": "object", "properties": {name: {"type": "string"}
 
 
 class Store:
-    """The tool artifact.put: keeps what comes, and answers with a reference, or as it is told."""
+    """artifact.put: keeps what comes; answers with a reference, or as it is told."""
 
     def __init__(self, answer=lambda path: {"ref": "art:" + path}, plain=False):
         self.answer, self.plain, self.calls = answer, plain, []
@@ -33,10 +33,6 @@ class Store:
         if self.plain or not isinstance(answer, dict) or "content" in answer:
             return answer
         return {"content": [], "structuredContent": answer}
-
-
-def command(script):
-    return sba.SandboxCase.sh(script)
 
 
 class ArtifactCase(sba.SandboxCase):
@@ -53,7 +49,7 @@ class ArtifactCase(sba.SandboxCase):
 
 class Listed(ArtifactCase):
     def test_what_cannot_be_read_is_listed_without_a_digest(self):
-        outcome = self.run_job(self.job(command("cd $CYNODE_ARTIFACTS_DIR; echo a > a; echo b > b; chmod 0 b; truncate -s 2M c; chmod 0 c; "
+        outcome = self.run_job(self.job(self.sh("cd $CYNODE_ARTIFACTS_DIR; echo a > a; echo b > b; chmod 0 b; truncate -s 2M c; chmod 0 c; "
                                                 "mkdir d; echo e > d/e; chmod 0 d")))
         self.addCleanup(os.chmod, self.job_directory / "artifacts/d", 0o755)
         self.assert_end(outcome, 0)
@@ -72,17 +68,17 @@ class Listed(ArtifactCase):
                 self.job_directory.chmod(mode)
                 directory = self.job_directory / "artifacts"
                 for environment in ({}, {"CYNODE_ARTIFACTS_DIR": f"{directory}/"}):
-                    self.assertEqual(self.run_job(self.job(command(script)), env=environment).exit, 0)
+                    self.assertEqual(self.run_job(self.job(self.sh(script)), env=environment).exit, 0)
                     for path in (directory, directory / "d", directory / "d/e"):
                         self.assertEqual(path.stat().st_mode & 0o777, 0o755 | bits, path)
                     shutil.rmtree(directory)
 
     def with_stdin(self, script, **env):
-        """A job on stdin, with TMPDIR in a directory of its own. Returns the process, the result and what is left in that directory."""
+        """With the job on stdin and TMPDIR of its own. Returns the process, the result and what is left in TMPDIR."""
         temporary = self.root / "tmp"
         temporary.mkdir(exist_ok=True)
         self.give(temporary)
-        job = json.dumps(self.job(command(script))).encode()
+        job = json.dumps(self.job(self.sh(script))).encode()
         done = sba.run("--stdin", "--workspace", str(self.workspace), stdin=job, env={"TMPDIR": str(temporary), **env})
         return done, json.loads(done.stdout), list(temporary.iterdir())
 
@@ -105,7 +101,7 @@ class Listed(ArtifactCase):
 
 
 class Uploaded(ArtifactCase):
-    FILES = command("cd $CYNODE_ARTIFACTS_DIR; printf hello > a; : > empty; mkdir 'd \"q\"'; head -c 100001 /dev/urandom > 'd \"q\"/\u00e4'")
+    FILES = sba.SandboxCase.sh("cd $CYNODE_ARTIFACTS_DIR; printf hello > a; : > empty; mkdir 'd \"q\"'; head -c 100001 /dev/urandom > 'd \"q\"/\u00e4'")
 
     def test_by_mcp_of_both_eras_and_by_the_plain_form(self):
         for kind, era in ((mcp.Server, "legacy"), (mcp.Server, "modern"), (mcp.PlainForm, None)):
@@ -125,7 +121,7 @@ class Uploaded(ArtifactCase):
     def test_before_the_end_is_reported(self):
         store, reports = Store(), self.closing(status.Server(204))
         store.answer = lambda path: {"ref": f"after {[body['status'] for body in reports.bodies]}"}
-        outcome = self.uploaded(self.gateway(store), command("echo > $CYNODE_ARTIFACTS_DIR/a"), env={"SBA_JOB_STATUS_URL": reports.url})
+        outcome = self.uploaded(self.gateway(store), self.sh("echo > $CYNODE_ARTIFACTS_DIR/a"), env={"SBA_JOB_STATUS_URL": reports.url})
         self.assertEqual(self.refs(outcome), {"a": "after ['in_progress']"})
         self.assertEqual(reports.said("completed")[0]["result"], outcome.result)
 
@@ -135,7 +131,7 @@ class Uploaded(ArtifactCase):
         def look(path):
             seen.append(json.loads(self.result_path.read_bytes()))
             return {"ref": path}
-        self.uploaded(self.gateway(Store(look)), command("echo > $CYNODE_ARTIFACTS_DIR/a"), command("echo last"))
+        self.uploaded(self.gateway(Store(look)), self.sh("echo > $CYNODE_ARTIFACTS_DIR/a"), self.sh("echo last"))
         self.assertEqual(seen[0]["failure_code"], "interrupted")
         self.assertEqual([step["status"] for step in seen[0]["steps"]], ["success"] * 2)
 
@@ -144,7 +140,7 @@ class Uploaded(ArtifactCase):
         peak = []
         store.answer = lambda path: peak.append(self.peak_of(process.pid)) or {"ref": path}
         server = self.gateway(store)
-        process = self.start(self.job(command("head -c 67108864 /dev/zero > $CYNODE_ARTIFACTS_DIR/big")),
+        process = self.start(self.job(self.sh("head -c 67108864 /dev/zero > $CYNODE_ARTIFACTS_DIR/big")),
                              env={"SBA_MCP_GATEWAY_URL": server.url})
         outcome = self.outcome_of(process)
         self.assertEqual(self.refs(outcome), {"big": "big"})
@@ -160,7 +156,7 @@ class Uploaded(ArtifactCase):
 
 class NotUploaded(ArtifactCase):
     """What cannot be uploaded stays on disk; the job ends as it would have."""
-    SMALL = command("echo a > $CYNODE_ARTIFACTS_DIR/a; echo b > $CYNODE_ARTIFACTS_DIR/b")
+    SMALL = sba.SandboxCase.sh("echo a > $CYNODE_ARTIFACTS_DIR/a; echo b > $CYNODE_ARTIFACTS_DIR/b")
 
     def failed(self, outcome, *paths):
         self.assert_end(outcome, 0)
@@ -171,7 +167,6 @@ class NotUploaded(ArtifactCase):
         return lines
 
     def silent(self):
-        """A gateway that says nothing."""
         return self.closing(status.Server(status.hang))
 
     def test_a_tool_that_fails_is_not_called_again(self):
@@ -198,7 +193,7 @@ class NotUploaded(ArtifactCase):
 
     def test_a_timed_out_job_ends_in_time(self):
         begun = time.monotonic()
-        outcome = self.uploaded(self.silent(), command("echo > $CYNODE_ARTIFACTS_DIR/a; sleep 60"), max_runtime_seconds=1)
+        outcome = self.uploaded(self.silent(), self.sh("echo > $CYNODE_ARTIFACTS_DIR/a; sleep 60"), max_runtime_seconds=1)
         self.assertLess(time.monotonic() - begun, 30)  # four, but for a busy machine; without a bound, more than a minute
         self.assert_end(outcome, 124, "timeout")
         self.assertEqual(outcome.events("artifact.failed")[0]["code"], "timeout")
@@ -208,7 +203,7 @@ class NotUploaded(ArtifactCase):
 
     def test_a_timed_out_job_reads_what_there_is_time_for(self):
         slow = sba.slowness()
-        outcome = self.uploaded(self.gateway(Store()), command(self.HUGE + "sleep 60"), max_runtime_seconds=1)
+        outcome = self.uploaded(self.gateway(Store()), self.sh(self.HUGE + "sleep 60"), max_runtime_seconds=1)
         self.assert_in_time(outcome, 1, slow)
         self.assertEqual((outcome.exit, self.refs(outcome)), (124, {"a": None, "b": "art:b"}))
         huge, small = outcome.result["artifacts"]
@@ -218,7 +213,7 @@ class NotUploaded(ArtifactCase):
         self.assertEqual([(line["path"], line["code"]) for line in outcome.events("artifact.failed")], [("a", "not_read")])
 
     def test_a_cancelled_job_uploads_too(self):
-        outcome = self.run_and_signal(self.job(command("echo > $CYNODE_ARTIFACTS_DIR/a; sleep 60")), signal.SIGTERM,
+        outcome = self.run_and_signal(self.job(self.sh("echo > $CYNODE_ARTIFACTS_DIR/a; sleep 60")), signal.SIGTERM,
                                       (self.job_directory / "artifacts" / "a").exists, "the artifact",
                                       env={"SBA_MCP_GATEWAY_URL": self.gateway(Store()).url})
         self.assertEqual((outcome.exit, self.refs(outcome)), (143, {"a": "art:a"}))
@@ -238,7 +233,7 @@ class Again(ArtifactCase):
         pids = []
         store = Store(lambda path: pids and os.kill(pids.pop(), signal.SIGKILL) or {"ref": "art:" + path})
         server = self.gateway(store)
-        job = self.job(command("echo once >> count; echo > $CYNODE_ARTIFACTS_DIR/a; until test -e go; do sleep 0.02; done"))
+        job = self.job(self.sh("echo once >> count; echo > $CYNODE_ARTIFACTS_DIR/a; until test -e go; do sleep 0.02; done"))
         process = self.start(job, env={"SBA_MCP_GATEWAY_URL": server.url})
         pids.append(process.pid)
         self.put("go")
@@ -246,12 +241,12 @@ class Again(ArtifactCase):
         self.assertEqual((left.exit, left.code, left.statuses), (-signal.SIGKILL, "interrupted", ["success"]))
         outcome = self.run_job(job, "--resume", env={"SBA_MCP_GATEWAY_URL": server.url})
         self.assertEqual((outcome.exit, self.refs(outcome)), (0, {"a": "art:a"}))
-        self.assertEqual((self.workspace / "count").read_text(), "once\n")
+        self.assertEqual(self.text("count"), "once\n")
 
     def test_a_finished_job_uploads_nothing_again(self):
         store = Store()
         server = self.gateway(store)
-        job = self.job(command("echo > $CYNODE_ARTIFACTS_DIR/a"))
+        job = self.job(self.sh("echo > $CYNODE_ARTIFACTS_DIR/a"))
         first = self.run_job(job, env={"SBA_MCP_GATEWAY_URL": server.url})
         again = self.run_job(job, "--resume", env={"SBA_MCP_GATEWAY_URL": server.url})
         self.assertEqual((len(store.calls), again.result), (1, first.result))

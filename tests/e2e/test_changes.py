@@ -15,7 +15,7 @@ GIT = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere", "GIT_CONFIG_NOSYSTEM": "1", 
 
 
 def tree(root):
-    """Every file and link below a directory, without .git: content, whether it is executable."""
+    """Without .git: content, whether it is executable."""
     found = {}
     for directory, names, files in os.walk(root):
         names[:] = [name for name in names if name != ".git"]
@@ -28,7 +28,7 @@ def tree(root):
 
 class ChangesCase(sba.SandboxCase):
     def changed(self, *steps, exit_status=0, **options):
-        """Runs steps; checks that the original with changes.patch applied is the final workspace. Gives workspace_changes."""
+        """The original with changes.patch applied must be the final workspace. Gives workspace_changes."""
         original = self.root / "original"
         for copy in (original, self.root / "first"):
             shutil.copytree(self.workspace, copy, symlinks=True)
@@ -83,9 +83,9 @@ class Changes(ChangesCase):
         self.assertEqual((changes["files"], changes["truncated"], self.patch.exists()), ([], False, False))
 
     def test_it_is_not_reported_unasked(self):
-        done = self.run_steps(self.step("write_file", path="a", content="b"))
+        done = self.run_steps(self.write_file("a", "b"))
         self.assertNotIn("workspace_changes", done.result)
-        done = self.run_job(self.job(self.step("write_file", path="a", content="c")), env={"SBA_REPORT_CHANGES": "1"})
+        done = self.run_job(self.job(self.write_file("a", "c")), env={"SBA_REPORT_CHANGES": "1"})
         self.assertEqual(self.actions(done.result["workspace_changes"]), {"a": "modified"})
 
     def test_a_failed_job_reports_too(self):
@@ -133,12 +133,12 @@ class Changes(ChangesCase):
 
     def test_the_runners_own_files_are_none_of_it(self):
         self.give(self.root)
-        done = self.run_job({**self.job(self.step("write_file", path="a", content="b")), **REPORTED}, "--workspace", str(self.root))
+        done = self.run_job({**self.job(self.write_file("a", "b")), **REPORTED}, "--workspace", str(self.root))
         self.assertEqual(self.actions(done.result["workspace_changes"]), {"a": "created"})
 
     def test_a_resumed_job_says_since_when(self):
         kill = "test -e killed || { touch killed; sleep 9; }; echo > late"
-        job = {**self.job(self.step("write_file", path="early", content="x"), self.sh(kill)), **REPORTED}
+        job = {**self.job(self.write_file("early", "x"), self.sh(kill)), **REPORTED}
         self.run_and_kill(job)
         done = self.run_job(job, "--resume")
         self.assertEqual((self.actions(done.result["workspace_changes"]), done.result["workspace_changes"]["since_resume"]), ({"late": "created"}, True))
@@ -156,7 +156,7 @@ class Changes(ChangesCase):
 
 
 class RandomTrees(ChangesCase):
-    """The first tree with changes.patch applied is the final one, but for what the list says is left out: that is as it was."""
+    """The first tree with changes.patch applied is the final one; what the list says is left out is as it was."""
 
     NAMES = [b"a", b"b", b"c", b"a ", b" b", b"a b", b"b ", b"\xc3\xa9", b"\xff\xfe", b'q"', b"back\\", b"tab\t", b"line\n", b"-", b"*", b"'", b"r\r", b"{}"]
     TEXTS = [b"", b"x", b"x\n", b"1\n2\n3\n", b"1\ntwo\n3", b"1\r\n2\r\n", b"1\r\n2\r\n3", b"\r", b"\n\n", b"-- a\n++ b\n", b"\xff\n", b"x \t\n", b"\0", b"b\0\n",

@@ -7,7 +7,6 @@ from servers import model
 
 
 def criterion(words, **check):
-    """A criterion with a check, or without one."""
     return {"criterion": words, "check": check} if check else words
 
 
@@ -19,7 +18,7 @@ class CheckCase(AgentCase):
         return self.agent_job(context={"acceptance_criteria": list(criteria)}, **fields)
 
     def assert_failed(self, outcome, code="acceptance_unmet", exit=1):
-        self.assertEqual((outcome.exit, outcome.code), (exit, code), outcome.message)
+        self.assert_end(outcome, exit, code)
         sba.result_validator().validate(outcome.result)
 
     def assert_passed(self, outcome):
@@ -39,7 +38,7 @@ class Direct(CheckCase):
     def test_they_run_after_the_last_step_and_say_of_each_criterion(self):
         outcome = self.run_job(self.direct(
             "nobody looks", criterion("a is there", shell="test -e a"), criterion("b is there", argv=["test", "-e", "b"]),
-            steps=[self.step("write_file", path="a", content="x")]))
+            steps=[self.write_file("a", "x")]))
         self.assert_failed(outcome)
         result = outcome.result
         self.assertEqual(self.steps(result), [("step-1", None, "success"), ("check-2", 2, "success"), ("check-3", 3, "failure")])
@@ -61,14 +60,14 @@ class Direct(CheckCase):
     def test_without_a_check_nothing_is_said_to_be_met(self):
         (self.job_directory / "context").mkdir()
         (self.job_directory / "context" / "acceptance_criteria.md").write_text("- from a file\n")
-        for job in (self.job(self.step("run_command", command="true")), self.direct("from a file"),
+        for job in (self.job(self.run_command("true")), self.direct("from a file"),
                     self.direct({"criterion": "from a file", "check": None})):
             outcome = self.run_job(job)
             self.assert_passed(outcome)
             self.assertEqual(outcome.result["acceptance"], [{"criterion": "from a file", "met": None, "evidence": "", "verified_by": None}])
 
     def test_a_failing_step_leaves_them_out(self):
-        outcome = self.run_job(self.direct(criterion("c", shell="touch checked"), steps=[self.step("run_command", command="false")]))
+        outcome = self.run_job(self.direct(criterion("c", shell="touch checked"), steps=[self.run_command("false")]))
         self.assert_failed(outcome, "step_failed")
         self.assertEqual((self.steps(outcome.result), self.verdicts(outcome.result)), ([("step-1", None, "failure")], [(None, None)]))
         self.assertFalse((self.workspace / "checked").exists())
@@ -118,7 +117,7 @@ class Direct(CheckCase):
 
 class Resumed(CheckCase):
     def each_cut(self, first):
-        """Cuts the journal in each of its lines from that number on: yields how many lines are whole, and these."""
+        """Cuts the journal in each line from that number on: yields how many are whole, and these."""
         lines = self.journal_file.read_bytes().splitlines(keepends=True)
         for count in range(first, len(lines) + 1):
             self.journal_file.write_bytes(b"".join(lines[:count]) + (lines[count][:40] if count < len(lines) else b""))
@@ -126,7 +125,7 @@ class Resumed(CheckCase):
 
     def test_a_direct_job_whose_journal_is_cut_anywhere(self):
         job = self.direct("plain", criterion("c", shell="echo c >> ran"), criterion("d", shell="echo d >> ran; exit 1"),
-                          steps=[self.step("run_command", command="true")])
+                          steps=[self.run_command("true")])
         whole = self.run_job(job)
         self.assert_failed(whole)
         for count, _ in self.each_cut(1):
@@ -135,7 +134,7 @@ class Resumed(CheckCase):
             self.assert_failed(again)
             for name in ("steps", "acceptance", "failure_message"):
                 self.assertEqual(timeless(again.result[name]), timeless(whole.result[name]), count)
-            self.assertEqual((self.workspace / "ran").read_text().split(), ["c", "d"], count)
+            self.assertEqual(self.text("ran").split(), ["c", "d"], count)
 
     def test_an_agents_job_whose_journal_is_cut_anywhere(self):
         job = self.agent(criterion("a is there", shell="echo c >> ran; test -e a"), criterion("d", command="true"))
@@ -155,7 +154,7 @@ class Resumed(CheckCase):
             self.assertEqual(timeless(again.steps), timeless(whole.steps), count)
             self.assertEqual(again.result["acceptance"], whole.result["acceptance"])
             done = sum(b'"step.finished"' in line and b'"check":1' in line for line in lines)
-            self.assertEqual(len((self.workspace / "ran").read_text().split()), 2 - done, count)
+            self.assertEqual(len(self.text("ran").split()), 2 - done, count)
 
     def test_a_replay_runs_them_and_is_exact(self):
         job = self.agent(criterion("a is there", shell="ls; test -e a"), criterion("b", command="true"))

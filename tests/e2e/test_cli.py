@@ -33,7 +33,7 @@ class CommandLineTest(SandboxCase):
             self.assertFalse(self.result_path.exists())
 
     @unittest.skipIf(sba.IS_DEV, "AddressSanitizer wants its memory")
-    @unittest.skipUnless(shutil.which("strace"), "wants strace")
+    @sba.wants("strace")
     def test_no_memory_to_start_with(self):
         done = subprocess.run([*sba.injecting("mmap", "error=ENOMEM"), sba.BINARY, "--version"], capture_output=True, timeout=60)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (3, b"", b"cynode-sba: cannot start: out of memory\n"))
@@ -44,7 +44,7 @@ class CommandLineTest(SandboxCase):
             schemas[what] = json.loads(self.run_sba("--schema", what).stdout)
             self.assertEqual(schemas[what]["$schema"], "https://json-schema.org/draft/2020-12/schema")
             jsonschema.Draft202012Validator.check_schema(schemas[what])
-        job = self.job(self.step("write_file", path="a", content="x"), self.step("read_file", path="none"),
+        job = self.job(self.write_file("a", "x"), self.read_file("none"),
                        self.step("list_tree", path="."))
         jsonschema.Draft202012Validator(schemas["job"]).validate(job)
         jsonschema.Draft202012Validator(schemas["job"]).validate({**job, "context": None, "inference": None, "steps": [
@@ -58,7 +58,6 @@ class CommandLineTest(SandboxCase):
         self.assertEqual(self.run_sba("--schema").stdout, self.run_sba("--schema", "job").stdout)
 
     def complete(self, *words):
-        """What bash offers after these words."""
         script = ('source /dev/stdin; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _cynode_sba "$1" "${*: -1}" "${@: -2:1}"; '
                   'printf "%s\\n" "${COMPREPLY[@]}"')
         done = subprocess.run(["bash", "-c", script, "bash", "cynode-sba", *words], input=self.run_sba("--completion", "bash").stdout,
@@ -96,7 +95,7 @@ class CommandLineTest(SandboxCase):
         self.assertIn(b"is larger than 67108864 bytes", done.stderr)
 
     def test_job_on_stdin_result_on_stdout(self):
-        job = json.dumps(self.job(self.step("write_file", path="a", content="x"))).encode()
+        job = json.dumps(self.job(self.write_file("a", "x"))).encode()
         for arguments, env in ((["--stdin"], {}), ([], {"SBA_STDIN_STDOUT": "true", "SBA_RESULT_PATH": "/none/x"}),
                                (["--job", "-", "--result=-"], {})):
             done = self.run_sba(*arguments, "--workspace", str(self.workspace), stdin=job, env=env)

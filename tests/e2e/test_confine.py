@@ -354,7 +354,7 @@ while True:
 
 class Meddlers(ConfinedCase):
     def meddled(self, what, *steps, **fields):
-        """Runs steps beside a process that meddles; gives the outcome, and what it could do."""
+        """Gives the outcome, and what a process that meddles could do."""
         self.put("meddler.py", MEDDLER)
         done = self.run_steps(self.step("run_command", argv=["/usr/bin/python3", "meddler.py", what]), *steps, **fields)
         noted = self.workspace / "noted"

@@ -78,7 +78,6 @@ class Tools(ConfinedCase):
         self.addCleanup(shutil.rmtree, self.cache, ignore_errors=True)
 
     def run_case(self, script, mode):
-        """Exit status and last line of output of the script in a fresh workspace."""
         shutil.rmtree(self.workspace)
         self.workspace.mkdir()
         self.give(self.workspace)
@@ -102,7 +101,6 @@ class Tools(ConfinedCase):
 
     @unittest.skipUnless(sba.MAY_MOUNT, "nothing can be mounted here")
     def test_other_file_systems_in_the_workspace(self):
-        """A tmpfs, an overlay and a bind mount below the workspace are written as the workspace itself."""
         script = "for d in tmpfs overlay bind; do echo x > $d/f && mv $d/f $d/g && mkdir $d/d && mv $d/g $d/d && cat $d/d/g; done"
         mounts = f"""mount -t tmpfs none {self.workspace}/tmpfs && chmod 777 {self.workspace}/tmpfs
             mount -t tmpfs none {self.root}/over && mkdir -m 777 {self.root}/over/u {self.root}/over/w {self.root}/over/l

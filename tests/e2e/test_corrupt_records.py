@@ -48,8 +48,8 @@ class CorruptRecords(AgentCase):
         self.journal_file.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
 
     def direct_job(self):
-        return self.job(self.step("write_file", path="a", content="x\n"), self.sh("echo one; echo two >&2"),
-                        self.step("apply_unified_diff", diff="--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n"), self.sh("exit 3"),
+        return self.job(self.write_file("a", "x\n"), self.sh("echo one; echo two >&2"),
+                        self.apply_diff("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n"), self.sh("exit 3"),
                         self.step("list_tree"), context={"requirements": ["be good"]})
 
     def run_agent_job(self):
@@ -93,7 +93,7 @@ class CorruptRecords(AgentCase):
         self.check_reports()
 
     def test_a_report_with_a_failure_code_of_a_later_version(self):
-        self.run_steps(self.step("run_command", command="false"))
+        self.run_steps(self.run_command("false"))
         result = json.loads(self.result_path.read_bytes())
         result["failure_code"] = "moon_phase"
         self.result_path.write_text(json.dumps(result))

@@ -23,7 +23,6 @@ LINK = re.compile(r"\]\(([^)#:]*)(#[^)]*)?\)")
 
 
 def anchors_of(text):
-    """The headings of a page as links name them."""
     heads = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {"#" + re.sub(r"[^\w -]", "", head).strip().lower().replace(" ", "-") for head in heads}
 
@@ -35,7 +34,6 @@ class Documentation(sba.SandboxCase):
         (self.root / "bin/cynode-sba").symlink_to(sba.BINARY)
 
     def shell(self, directory, script):
-        """A script as the page's reader, whose model is a scripted one."""
         fixed = model.call("replace_in_file", path="total.sh", old_text="sum - number", new_text="sum + number")
         with model.Server({"models": {"qwen3:8b": {}}, "replies": [fixed, model.call("finish", answer="It adds now.", acceptance=[])]}) as server:
             return subprocess.run(

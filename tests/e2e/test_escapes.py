@@ -3,11 +3,9 @@
 With openat2 and without it."""
 import os
 import pathlib
-import shutil
 import socket
 import stat
 import subprocess
-import unittest
 
 import sba
 
@@ -31,10 +29,9 @@ class Escapes(sba.SandboxCase):
         self.give(self.workspace / path)
 
     def steps(self, path):
-        """Each step that could reach the path."""
-        yield self.step("read_file", path=path)
-        yield self.step("write_file", path=path, content="FROM INSIDE")
-        yield self.step("write_file", path=path, content="FROM INSIDE", append=True)
+        yield self.read_file(path)
+        yield self.write_file(path, "FROM INSIDE")
+        yield self.write_file(path, "FROM INSIDE", append=True)
         yield self.step("list_tree", path=path)
         yield self.step("search_files", path=path, pattern="S.CRET")
 
@@ -101,7 +98,7 @@ class Escapes(sba.SandboxCase):
         self.workspace = sba.pathlib.Path("/proc/self")
         for path in ("root/etc/passwd", "cwd/job", "exe", "fd/0"):
             self.refused(path, ("path_escape", "too_many_links"),
-                         [self.step("read_file", path=path), self.step("list_tree", path=path)])
+                         [self.read_file(path), self.step("list_tree", path=path)])
 
     def test_links_in_a_circle(self):
         self.link("a", "b")
@@ -111,7 +108,6 @@ class Escapes(sba.SandboxCase):
             self.refused(path, ("too_many_links",))
 
     def test_fifos_sockets_and_devices(self):
-        """FIFOs, sockets, devices and directories where a file is meant: refused at once, nothing hangs."""
         self.fifo("fifo")
         if sba.UID:
             os.mknod(self.workspace / "device", stat.S_IFCHR | 0o666, os.makedev(1, 5))  # zeros without end
@@ -119,7 +115,7 @@ class Escapes(sba.SandboxCase):
         listening.bind(str(self.workspace / "socket"))
         for path in list(self.workspace.iterdir()):
             self.give(path)
-            self.refused(path.name, ("not_a_file",), [self.step("read_file", path=path.name), self.step("write_file", path=path.name, content="x")])
+            self.refused(path.name, ("not_a_file",), [self.read_file(path.name), self.write_file(path.name, "x")])
         outcome = self.run_steps(self.step("list_tree"), self.step("search_files", pattern="x", path="."))
         self.assert_end(outcome, 0)
         types = {entry["name"]: entry["type"] for entry in outcome.steps[0]["result"]["children"]}
@@ -131,29 +127,29 @@ class Escapes(sba.SandboxCase):
         self.link("in/up", "../in/./side/..")
         paths = ("link", "directory/file", "in/up/side/file", "directory/../side/file", f"{self.workspace}//in/side/file", "in/side/../side/file")
         for wrapper in WRAPPERS:
-            outcome = self.run_job(self.job(*(self.step("read_file", path=path) for path in paths)), wrapper=wrapper)
+            outcome = self.run_job(self.job(*(self.read_file(path) for path in paths)), wrapper=wrapper)
             self.assertEqual([step["result"]["content"] for step in outcome.steps], ["inside\n"] * len(paths))
-            outcome = self.run_job(self.job(self.step("write_file", path="link", content="through\n"),
+            outcome = self.run_job(self.job(self.write_file("link", "through\n"),
                                             self.step("list_tree", path="directory"),
                                             self.step("search_files", path="link", pattern="^through$"),
-                                            self.step("write_file", path="in/side/file", content="inside\n")), wrapper=wrapper)
+                                            self.write_file("in/side/file", "inside\n")), wrapper=wrapper)
             self.assert_end(outcome, 0)
             self.assertEqual(outcome.steps[1]["result"]["children"][0]["name"], "file")
             self.assertEqual(outcome.steps[2]["result"]["matches"][0]["line"], 1)
             self.assertTrue((self.workspace / "link").is_symlink())
 
-    @unittest.skipUnless(shutil.which("strace"), "wants strace")
+    @sba.wants("strace")
     def test_openat2_that_gives_eagain(self):
-        """It gives EAGAIN while something is renamed elsewhere: then our own walk finds the way, as strictly."""
+        """As while something is renamed elsewhere: then our own walk finds the way, as strictly."""
         self.link("out", "../outside")
-        job = self.job(self.step("read_file", path="in/side/file"), self.step("read_file", path="out/file"))
+        job = self.job(self.read_file("in/side/file"), self.read_file("out/file"))
         steps = self.run_job(job, wrapper=sba.injecting("openat2", "error=EAGAIN:when=2+")).result["steps"]
         self.assertEqual((steps[0].get("error"), steps[1]["error_code"]), (None, "path_escape"))
 
     def test_a_name_that_is_too_long_is_no_shorter_one(self):
         self.put("n" * 255, "another's")
         for wrapper in WRAPPERS:
-            step = self.run_job(self.job(self.step("read_file", path="n" * 256)), wrapper=wrapper).result["steps"][0]
+            step = self.run_job(self.job(self.read_file("n" * 256)), wrapper=wrapper).result["steps"][0]
             self.assertEqual(step.get("error_code"), "name_too_long", step)
 
 
@@ -184,7 +180,7 @@ class Races(sba.SandboxCase):
         return found
 
     def race(self, first, second, wrapper, kinds):
-        """Runs the work while two names are exchanged; gives {kind: (succeeded, refused)}."""
+        """While two names are exchanged; gives {kind: (succeeded, refused)}."""
         attacker = subprocess.Popen([f"{TOOLS}/exchange", str(first), str(second)], **sba.ordinary_user())
         try:
             victim = subprocess.run([*wrapper, sba.BINARY, "--lua", str(SCRIPT), str(self.workspace), str(ROUNDS), *kinds],
@@ -225,7 +221,7 @@ class Races(sba.SandboxCase):
         self.check("../../outside/file", [f"{TOOLS}/without", "openat2", "ENOSYS"], name="dir/file", kinds=("read", "search", "files"))
 
     def test_a_fifo(self):
-        """Whoever opened it as a file is opened would wait for somebody to write to it."""
+        """Opened as a file, it would wait for a writer."""
         os.mkfifo(self.workspace / "fifo")
         self.give(self.workspace / "fifo")
         counts = self.race(self.workspace / "dir/file", self.workspace / "fifo", (), ("read", "search", "files"))

@@ -14,7 +14,7 @@ class Jobs(sba.SandboxCase):
             self.assertIn(word, outcome.message)
 
     def test_what_was_wanted_is_said_in_result_and_log(self):
-        outcome = self.run_steps(self.step("run_command", command="true"), FETCH, self.step("run_command", command="true"))
+        outcome = self.run_steps(self.run_command("true"), FETCH, self.run_command("true"))
         self.assert_ends(outcome, "ext_net_required", "step 2 (step-2, run_command): the command `curl", "exit code 6",
                          f"it wanted the host {NOWHERE}, and the job's ext_net_allowed is false: curl: (6) Could not resolve host")
         self.assertEqual((outcome.exit, outcome.status), (1, "failure"))

@@ -13,7 +13,6 @@ LOOK = call("run_command", shell="true")
 
 class FactsCase(AgentCase):
     def prompt(self, *more, models=None, **options):
-        """The system text, and the first message, of a job that ends at once."""
         server = self.server(LOOK, OK, models=models)
         self.outcome = self.run_agent(server, *more, **options)
         self.assertEqual(self.outcome.exit, 0, self.outcome.result)
@@ -96,12 +95,12 @@ class ArtifactsAsAPlace(FactsCase):
     def test_file_steps_work_there(self):
         directory = self.job_directory / "artifacts"
         outcome = self.run_job(self.job(
-            self.step("write_file", path="$CYNODE_ARTIFACTS_DIR/deep/report.md", content="one\n"),
-            self.step("write_file", path=f"{directory}/deep/report.md", content="two\n", append=True),
+            self.write_file("$CYNODE_ARTIFACTS_DIR/deep/report.md", "one\n"),
+            self.write_file(f"{directory}/deep/report.md", "two\n", append=True),
             self.step("replace_in_file", path="${CYNODE_ARTIFACTS_DIR}//deep/report.md", old_text="one", new_text="three"),
-            self.step("read_file", path="$CYNODE_ARTIFACTS_DIR/deep/../deep/report.md"),
-            self.step("write_file", path="./$CYNODE_ARTIFACTS_DIR/x", content="in the workspace"),
-            self.step("write_file", path="$CYNODE_ARTIFACTS_DIRECTORY/x", content="in the workspace")))
+            self.read_file("$CYNODE_ARTIFACTS_DIR/deep/../deep/report.md"),
+            self.write_file("./$CYNODE_ARTIFACTS_DIR/x", "in the workspace"),
+            self.write_file("$CYNODE_ARTIFACTS_DIRECTORY/x", "in the workspace")))
         self.assert_end(outcome, 0)
         self.assertEqual({step["result"]["path"] for step in outcome.steps[:3]}, {"$CYNODE_ARTIFACTS_DIR/deep/report.md"})
         self.assertEqual(outcome.steps[3]["result"]["content"], "three\ntwo\n")
@@ -129,7 +128,7 @@ class ArtifactsAsAPlace(FactsCase):
 
     def test_a_job_without_one_says_so(self):
         (self.job_directory / "artifacts").write_text("in its place")
-        outcome = self.run_steps(self.step("write_file", path="$CYNODE_ARTIFACTS_DIR/a", content="x"))
+        outcome = self.run_steps(self.write_file("$CYNODE_ARTIFACTS_DIR/a", "x"))
         self.assertEqual((outcome.exit, outcome.steps[0]["error_code"]), (1, "not_found"))
         self.assertIn("this job has no artifacts directory; give a path of the workspace", outcome.message)
         self.assertEqual(os.listdir(self.workspace), [])

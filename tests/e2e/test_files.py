@@ -10,12 +10,10 @@ import shutil
 import signal
 import subprocess
 import time
-import unittest
 
 import sba
 
 SCRIPT = pathlib.Path(__file__).with_name("change.lua")
-STRACE = shutil.which("strace")
 
 
 class FilesCase(sba.SandboxCase):
@@ -24,7 +22,7 @@ class FilesCase(sba.SandboxCase):
         return outcome, outcome.steps
 
     def state(self):
-        """Everything in the workspace: types, modes, targets and contents. Temporary files would show."""
+        """Types, modes, targets and contents. Temporary files would show."""
         found = {}
         for path in sorted(self.workspace.rglob("*")):
             status = path.lstat()
@@ -37,9 +35,9 @@ class Files(FilesCase):
     def test_no_step_holds_a_descriptor_until_it_is_collected(self):
         self.put("x", "1\n")
         self.put("long/x", "1\n" * 600000)
-        steps = [self.step("list_tree"), self.step("search_files", pattern="1", max_matches=9), self.step("read_file", path="x"),
-                 self.step("read_file", path="long/x"), self.step("run_command", command="/bin/true"), self.step("write_file", path="y", content="1"),
-                 self.step("apply_unified_diff", diff="--- x\n+++ x\n@@ -1 +1 @@\n-1\n+1\n\\ No newline at end of file\n", dry_run=True)]
+        steps = [self.step("list_tree"), self.step("search_files", pattern="1", max_matches=9), self.read_file("x"),
+                 self.read_file("long/x"), self.run_command("/bin/true"), self.write_file("y", "1"),
+                 self.apply_diff("--- x\n+++ x\n@@ -1 +1 @@\n-1\n+1\n\\ No newline at end of file\n", dry_run=True)]
         for step in steps:
             with self.subTest(step["type"]):
                 job = self.job(*[step] * 100, max_output_bytes=1 << 21)
@@ -49,11 +47,11 @@ class Files(FilesCase):
     def test_write_then_read(self):
         content = bytes(range(256))
         outcome, steps = self.steps_of(
-            self.step("write_file", path="d/bytes", content=base64.b64encode(content).decode(), encoding="base64", mode="0750"),
-            self.step("read_file", path="d/bytes"),
-            self.step("write_file", path="d/text", content="äöü\n"),
-            self.step("write_file", path="d/text", content="€", append=True),
-            self.step("read_file", path=f"{self.workspace}/d/text", max_bytes=9),
+            self.write_file("d/bytes", base64.b64encode(content).decode(), encoding="base64", mode="0750"),
+            self.read_file("d/bytes"),
+            self.write_file("d/text", "äöü\n"),
+            self.write_file("d/text", "€", append=True),
+            self.read_file(f"{self.workspace}/d/text", max_bytes=9),
             self.step("list_tree", path="d"))
         self.assert_end(outcome, 0)
         self.assertEqual((self.workspace / "d/bytes").read_bytes(), content)
@@ -73,7 +71,7 @@ class Files(FilesCase):
         with open(self.put("sparse"), "wb") as file:
             file.truncate(10 << 40)
         begun = time.monotonic()
-        outcome = self.run_steps(self.step("read_file", path="sparse", max_bytes=10), max_runtime_seconds=1)
+        outcome = self.run_steps(self.read_file("sparse", max_bytes=10), max_runtime_seconds=1)
         self.assert_end(outcome, 124, "timeout")
         self.assertLess(time.monotonic() - begun, 30)
 
@@ -113,7 +111,7 @@ class Files(FilesCase):
         self.assertEqual(steps[0]["error_code"], "permission_denied")
 
 
-@unittest.skipUnless(STRACE, "strace is not installed")
+@sba.wants("strace")
 class Faults(FilesCase):
     """A system call that fails, each in turn: all or nothing, and no temporary file stays behind a failure."""
 
@@ -127,7 +125,7 @@ class Faults(FilesCase):
         self.give(self.workspace / "link")
 
     def change(self, *injections):
-        """Runs the change under strace with these faults: its last word, and whether the last fault came to pass."""
+        """The change's last word, and whether the last fault came to pass."""
         log = self.job_directory / "strace"
         names = [injection.split(":")[0] for injection in injections]
         options = [word for injection in injections for word in ("-e", "inject=" + injection)]
@@ -232,18 +230,18 @@ class OwnFiles(FilesCase):
             gone = f"--- a/{at}job.json\n+++ /dev/null\n@@ -1 +0,0 @@\n-{{}}\n"
             new = f"--- /dev/null\n+++ b/{at}todo.json\n@@ -0,0 +1 @@\n+[]\n"
             moved = f"diff --git a/{at}job.json b/x\nsimilarity index 100%\nrename from {at}job.json\nrename to x\n"
-            for step in (self.step("read_file", path=f"{at}result.json"), self.step("read_file", path="link"),
-                         self.step("write_file", path=f"{at}result.json", content="x"), self.step("write_file", path="link", content="x"),
-                         self.step("write_file", path=f"{at}.result.json.tmp", content="x"), self.step("list_tree", path=f"{at}job.json"),
+            for step in (self.read_file(f"{at}result.json"), self.read_file("link"),
+                         self.write_file(f"{at}result.json", "x"), self.write_file("link", "x"),
+                         self.write_file(f"{at}.result.json.tmp", "x"), self.step("list_tree", path=f"{at}job.json"),
                          self.step("replace_in_file", path=f"{at}job.json", old_text="job-1", new_text="job-2"),
                          self.step("search_files", path=f"{at}journal.jsonl", pattern="x"),
-                         self.step("apply_unified_diff", diff=gone), self.step("apply_unified_diff", diff=new), self.step("apply_unified_diff", diff=moved)):
+                         self.apply_diff(gone), self.apply_diff(new), self.apply_diff(moved)):
                 outcome, steps = self.steps_of(step)
                 self.assertEqual((outcome.exit, steps[0]["error_code"]), (1, "permission_denied"), (step, steps))
                 self.assertIn("written by the runner alone", steps[0]["error"])
 
     def test_a_result_json_elsewhere_is_an_ordinary_file(self):
-        outcome, steps = self.steps_of(self.step("write_file", path="result.json", content="x"), self.step("read_file", path="result.json"), self.step("list_tree"))
+        outcome, steps = self.steps_of(self.write_file("result.json", "x"), self.read_file("result.json"), self.step("list_tree"))
         self.assertEqual((outcome.exit, [child["name"] for child in steps[2]["result"]["children"]]), (0, ["result.json"]))
 
 
@@ -260,12 +258,10 @@ class FullDisk(FilesCase):
 
 class Search(sba.SandboxCase):
     def search(self, **arguments):
-        """The outcome of a job of one search."""
         fields = {name: arguments.pop(name) for name in ("max_runtime_seconds", "max_output_bytes") if name in arguments}
         return self.run_steps(self.step("search_files", **arguments), **fields)
 
     def found(self, **arguments):
-        """What is found, as a list of (path, line, text)."""
         outcome = self.search(**arguments)
         self.assert_end(outcome, 0)
         matches = outcome.steps[0]["result"]["matches"]
@@ -318,7 +314,7 @@ class Search(sba.SandboxCase):
         for arguments, words in (({"pattern": "("}, "pattern: invalid regular expression: missing closing parenthesis, at byte 2"),
                                  ({"pattern": "x", "include": "\0"}, "include: expected a string without NUL"),
                                  ({"pattern": "x", "include": "*.{c,h"}, "/steps/1/arguments/include: the glob \"*.{c,h\" is malformed")):
-            outcome = self.run_steps(self.step("write_file", path="made", content=""), self.step("search_files", **arguments))
+            outcome = self.run_steps(self.write_file("made", ""), self.step("search_files", **arguments))
             self.assertEqual((outcome.exit, (self.workspace / "made").exists()), (2, False))
             self.assertIn(words, outcome.message)
 

@@ -16,7 +16,6 @@ NPROC = min(1000, 500 * os.cpu_count()) // (2 if sba.IS_DEV else 1)
 
 class ForkBombs(HostileCase, ProcessCase):
     def test_a_fork_bomb(self):
-        """Every process of it in a session of its own, and forking again whenever it may."""
         for ending in ({"timeout_seconds": 1}, {}):
             with self.subTest(ending):
                 slow = sba.slowness()
@@ -40,7 +39,7 @@ class ForkBombs(HostileCase, ProcessCase):
         self.assert_in_time(done, 3, slow)
 
     def test_others_live_on(self):
-        """Of the same user, in the runner's group and in another session, while the runner ends a fork bomb."""
+        """Of the same user, in the runner's group and in another session."""
         others = self.start_others()
         self.run_hostile(self.hostile("bomb"), limits=[f"--nproc={NPROC}"], max_runtime_seconds=1)
         self.assertEqual([other.poll() for other in others], [None, None])

@@ -44,18 +44,18 @@ class FullDisk(AgentCase):
         """The job goes on, and its result has the room that was kept for it."""
         self.put("x", "1\n")
         done = self.run_job(self.job(self.sh("echo one"), self.sh(self.until_said("one")), self.fill,
-                                     self.step("apply_unified_diff", diff="--- a/x\n+++ b/x\n@@ -1 +1 @@\n-1\n+2\n"),
+                                     self.apply_diff("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-1\n+2\n"),
                                      self.sh("head -c 20000 /dev/zero | tr '\\0' x")))
         self.assert_end(done, 0)
         self.assertEqual((done.statuses, done.steps[4]["output"]), (["success"] * 5, "x" * 20000))
-        self.assertEqual((self.workspace / "x").read_text(), "2\n")
+        self.assertEqual(self.text("x"), "2\n")
         self.assertEqual(sorted(os.listdir(self.disk)), ["artifacts", "filler", "journal.jsonl", "result.json", "todo.json"])
         self.assertEqual((len(done.events("journal.failed")), done.events("result.failed")), (1, []))
         lines = [json.loads(line)["event"] for line in (self.disk / "journal.jsonl").read_text().splitlines()]
         self.assertEqual((lines[0], lines[-1]), ("job", "journal.failed"))
 
     def test_a_result_that_is_larger_than_the_room(self):
-        """The largest outputs are left out, and the result says so. One that is in a file meanwhile goes on in memory."""
+        """The largest outputs are left out. One that is in a file meanwhile goes on in memory."""
         for size in (200000, 3000000):
             (self.disk / "filler").unlink(missing_ok=True)
             done = self.run_job(self.job(self.sh("echo one"), self.fill, self.sh(f"head -c {size} /dev/zero | tr '\\0' x"), max_output_bytes=1 << 22))
@@ -75,7 +75,7 @@ class FullDisk(AgentCase):
         again = self.run_job(job, "--resume")
         self.assert_end(again, 2, "schema_validation")
         self.assertIn("what was done then could not be written", again.message)
-        self.assertEqual((self.workspace / "count").read_text(), "x\n")
+        self.assertEqual(self.text("count"), "x\n")
 
 
 class LimitedFiles(SandboxCase):
@@ -83,7 +83,7 @@ class LimitedFiles(SandboxCase):
     wrapper = ["prlimit", "--fsize=200000"]
 
     def test_a_step_fails(self):
-        done = self.run_job(self.job(self.step("write_file", path="a", content="x" * 300000)), wrapper=self.wrapper)
+        done = self.run_job(self.job(self.write_file("a", "x" * 300000)), wrapper=self.wrapper)
         step = done.steps[0]
         self.assertEqual((done.exit, step["status"], step["error_code"]), (1, "failure", "file_too_large"), done.result)
         self.assertIn("File too large", step["error"])
@@ -97,8 +97,6 @@ class LimitedFiles(SandboxCase):
 
 
 class FullLog(SandboxCase):
-    """/dev/full takes no byte."""
-
     def test_a_log_that_takes_nothing_harms_nothing(self):
         for form in ("json", "text"):
             with open("/dev/full", "wb") as full:

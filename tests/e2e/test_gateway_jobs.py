@@ -92,8 +92,6 @@ class Offered(GatewayCase):
 
 
 class Trouble(GatewayCase):
-    """What goes wrong at the gateway is an answer to the model."""
-
     def test_a_gateway_that_is_not_there(self):
         with socket.create_server(("127.0.0.1", 0)) as unused:
             port = unused.getsockname()[1]
@@ -245,7 +243,6 @@ class ResumeAndReplay(GatewayCase):
     REPLIES = (call("count"), call("write_file", path="a", content="x"), call("broken"), call("count"))
 
     def recorded(self):
-        """A run whose journal is a recording; returns its outcome, the recording and the gateway."""
         numbers = iter(range(1, 100))
         gateway = self.gateway(tools={"count": tool(lambda _: mcp.text(f"number {next(numbers)}", structuredContent={"z": [], "a": None})),
                                       "broken": says("it broke", isError=True)})
@@ -273,7 +270,7 @@ class ResumeAndReplay(GatewayCase):
         gateway.tools = {"another": says("another"), "count": says("two")}
         model = self.server(call("count"), finish("went on"))
         outcome = self.run_agent(model, "--resume", env=self.names(gateway))
-        self.assertEqual((outcome.exit, outcome.answer), (0, "went on"), outcome.result)
+        self.assert_answer(outcome, "went on")
         self.assertEqual([(one["type"], one["status"]) for one in outcome.steps],
                          [("call_tool", "success"), ("call_tool", "failure"), ("call_tool", "success")])
         self.assertEqual(outcome.steps[1]["error_code"], "interrupted")

@@ -23,9 +23,8 @@ SLEEPER = "import ctypes, time; ctypes.CDLL(None).prctl(0x59616d61, ctypes.c_ulo
 
 class Children(sba.SandboxCase):
     def probe(self, *more, **options):
-        """Runs the prober as a step and returns what it found out."""
         self.put("prober.py", (HERE / "prober.py").read_bytes())
-        done = self.run_job(self.job(self.step("run_command", command=PYTHON, args=["prober.py"])), *more, **options)
+        done = self.run_job(self.job(self.run_command(PYTHON, args=["prober.py"])), *more, **options)
         self.assertEqual(done.exit, 0, done.result_bytes or done.stderr)
         return json.loads(done.steps[0]["result"]["stdout"]), done
 
@@ -52,7 +51,7 @@ class Children(sba.SandboxCase):
 
     def test_get_signals_as_a_shell_would_give_them(self):
         # Python itself ignores SIGPIPE and SIGXFSZ, so the command is a shell's grep.
-        status = self.run_steps(self.step("run_command", command="grep", args=["^Sig[BI]", "/proc/self/status"]))
+        status = self.run_steps(self.run_command("grep", args=["^Sig[BI]", "/proc/self/status"]))
         internal = 1 << 31 | 1 << 32  # glibc keeps signals 32 and 33 for itself
         for line in status.steps[0]["result"]["stdout"].splitlines():
             self.assertEqual(int(line.split()[1], 16) & ~internal, 0, line)
@@ -69,8 +68,8 @@ class Children(sba.SandboxCase):
         self.put("a", "1\n")
         os.symlink("a", self.workspace / "link")
         diff = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n"
-        job = self.job(self.step("apply_unified_diff", diff=diff), self.step("write_file", path="d/b", content="x", mode="0600"),
-                       self.step("read_file", path="link"), self.step("list_tree"), self.step("search_files", pattern="x"),
+        job = self.job(self.apply_diff(diff), self.write_file("d/b", "x", mode="0600"),
+                       self.read_file("link"), self.step("list_tree"), self.step("search_files", pattern="x"),
                        self.sh("cat; touch $CYNODE_ARTIFACTS_DIR/x", stdin="x"))
         for wrapper in ([], [f"{TOOLS}/without", "openat2", "ENOSYS"]):
             opens = "open,openat,openat2,pipe,pipe2,eventfd2,socket,memfd_create,dup,epoll_create1"
@@ -132,7 +131,7 @@ class Workspace(sba.SandboxCase):
         hostile = {"LUA_PATH": here, "LUA_PATH_5_4": here, "LUA_CPATH": "./?.so;;", "LUA_CPATH_5_4": "./?.so;;",
                    "LUA_INIT": "@init.lua", "LUA_INIT_5_4": "@init.lua"}
         self.put("a.txt", "text\n")
-        job = self.job(self.step("read_file", path="a.txt"), self.step("list_tree", path="."))
+        job = self.job(self.read_file("a.txt"), self.step("list_tree", path="."))
         for env in ({}, hostile):
             done = self.run_job(job, env=env, cwd=self.workspace)
             self.assert_end(done, 0)
@@ -150,7 +149,7 @@ WHO = "id -u; id -g; id -G; grep -E '^(Cap(Prm|Eff|Bnd|Amb|Inh)|NoNewPrivs)' /pr
 @unittest.skipIf(os.geteuid() != 0, "wants root")
 class Root(sba.SandboxCase):
     def run_as_root(self, *more, groups=(4, 27), job=None, **options):
-        job = job or self.job(self.sh(WHO), self.step("write_file", path="new", content="x"))
+        job = job or self.job(self.sh(WHO), self.write_file("new", "x"))
         return self.run_job(job, *more, **{**sba.AS_ROOT, "extra_groups": list(groups), **options})
 
     def assert_refused(self, done, code):
@@ -175,7 +174,7 @@ class Root(sba.SandboxCase):
 
     @unittest.skipUnless(sba.may("unshare", "--user", "--map-root-user", "true"), "no user namespace can be made here")
     def test_is_refused_in_a_user_namespace(self):
-        done = self.run_job(self.job(self.step("write_file", path="new", content="x")), wrapper=["unshare", "--user", "--map-root-user"],
+        done = self.run_job(self.job(self.write_file("new", "x")), wrapper=["unshare", "--user", "--map-root-user"],
                             env={"CYNODE_JOB_ID": "job-1"})
         self.assert_refused(done, "runs_as_root")
 
@@ -302,10 +301,10 @@ class Release(sba.SandboxCase):
         self.assertEqual((root / "workspace/notes/a.txt").read_text(), "one\nthree\n")
 
 
-@unittest.skipUnless(shutil.which("strace"), "strace is not installed")
+@sba.wants("strace")
 @unittest.skipIf(sba.IS_DEV, "what the sanitizers and the loader of the dev build open is not ours")
 class NoSocket(sba.SandboxCase):
-    """A job that is given no address: the runner itself (not its commands) makes no socket, and reads nothing that leads to one."""
+    """Without an address, the runner (not its commands) makes no socket, and reads nothing that leads to one."""
 
     def trace(self, job, *more, env=None):
         log = self.root / "trace"

@@ -72,7 +72,6 @@ class Ends(HostileCase):
         self.assertEqual(self.outcome_of(process).exit, 0)
 
     def test_many_that_end_when_asked(self):
-        """All of a crowd are asked, and none has to be killed."""
         self.assertEqual(self.run_to_sigterm(self.hostile("crowd", 100)), "told\n" * 100)
 
 
@@ -134,12 +133,12 @@ class Output(HostileCase):
         self.assertEqual(entry["result"]["stdout"], "\ufffd" * 13333)
 
     def test_stdin_that_is_never_read(self):
-        done = self.run_hostile(self.step("run_command", command="true", stdin="x" * 4 * MIB))
+        done = self.run_hostile(self.run_command("true", stdin="x" * 4 * MIB))
         self.assert_end(done, 0)
 
     def test_stdin_and_stdout_larger_than_the_pipes(self):
         text = "0123456789abcdef" * (MIB // 4)
-        done = self.run_hostile(self.step("run_command", command="cat", stdin=text), max_output_bytes=16 * MIB)
+        done = self.run_hostile(self.run_command("cat", stdin=text), max_output_bytes=16 * MIB)
         self.assertEqual(self.first(done)["result"]["stdout"], text)
 
     def test_outputs_closed_early(self):

@@ -36,7 +36,7 @@ exchange:close()
 
 
 class Server(listener.Listener):
-    """Hands each request to a function, and the connection with it; goes on with the connection where that returns "keep"."""
+    """Hands each request and its connection to a function; goes on with the connection where that returns "keep"."""
 
     def __init__(self, answer, address):
         self.answer, self.requests = answer, []
@@ -50,7 +50,6 @@ class Server(listener.Listener):
 
 
 def says(*pieces, pause=0):
-    """An answer of these pieces, with a pause between them."""
     def answer(connection, _):
         for piece in pieces:
             connection.sendall(piece)
@@ -59,12 +58,10 @@ def says(*pieces, pause=0):
 
 
 def silence(connection, _):
-    """Says nothing until the client goes."""
     connection.recv(1)
 
 
 def ok(connection, _):
-    """A whole answer, after which the connection goes on."""
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
     return "keep"
 
@@ -120,7 +117,6 @@ class Http(sba.SandboxCase):
         self.assertNotIn(b"Expect:", server.requests[0])
 
     def body_with_file(self, content, sha256):
-        """A body of four parts, the second a file."""
         self.put("a b", content)
         return f'{{"before:", assert(require("native.workspace").open("{self.workspace}"):open("a b", "{sha256}")), "", ":after"}}'
 
@@ -141,7 +137,7 @@ class Http(sba.SandboxCase):
 
     def test_a_body_of_parts_is_sent_again_where_a_kept_connection_was_dead(self):
         def dies(connection, request):
-            """The second request meets a connection that is closed without a word."""
+            """The connection is closed without a word."""
             return None if len(server.requests) == 2 else ok(connection, request)
         server = self.server(dies)
         script = '''local client, url = require("native.http").client {}, ...
@@ -218,7 +214,7 @@ class Http(sba.SandboxCase):
 
     def test_what_is_sent_once_is_not_lost_where_a_proxy_ends_each_connection_after_an_answer(self):
         def answer(connection, request):
-            """A second request finds the connection closed, of which the first answer says nothing."""
+            """The connection is closed, of which the first answer says nothing."""
             if connection in served:
                 return None
             served.append(connection)

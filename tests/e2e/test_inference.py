@@ -25,8 +25,6 @@ QUICK = {"first": 0.01, "longest": 0.05}  # waits between tries
 
 
 class Run:
-    """What chat.lua printed, sorted by kind."""
-
     def __init__(self, stdout):
         lines = [json.loads(line) for line in stdout.splitlines()]
         self.answers = [line for line in lines if "reply" in line or "failure" in line]
@@ -172,7 +170,7 @@ class Refusals(InferenceCase):
         return {"name": "status", "status": status, "body": body, **more}
 
     def test_each_has_its_cause_and_as_many_tries_as_may_help(self):
-        """A request with tools that may have been refused for them is tried once more with the tools as text."""
+        """Tools that may have been refused are sent once more, as text."""
         without_tools = {"requests": [{}]}
         for fault, tries, cause, words, options in (
                 ("busy", 4, "refused", ["status 503", "server busy"], {"policy": {"tries": 4}}),

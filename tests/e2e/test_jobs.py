@@ -8,12 +8,10 @@ import sba
 from sba import SandboxCase
 
 
-def shell(script, **more):
-    return SandboxCase.sh(script, **more)
+shell = SandboxCase.sh
 
 
 def catches(pid, number):
-    """Whether a process has a handler for a signal."""
     status = pathlib.Path(f"/proc/{pid}/status").read_text()
     return int(status.split("SigCgt:")[1].split()[0], 16) >> (number - 1) & 1
 
@@ -83,12 +81,12 @@ class EndTest(SandboxCase):
         self.put("other", "x")
         limited = self.run_steps(self.step("list_tree", max_entries=1), self.step("search_files", pattern="x", max_matches=1))
         self.assertEqual([event["step"] for event in limited.events("step.output_truncated")], [1, 2], limited.message)
-        (cut,) = self.run_steps(self.step("read_file", path="long", max_bytes=10)).events("step.output_truncated")
+        (cut,) = self.run_steps(self.read_file("long", max_bytes=10)).events("step.output_truncated")
         self.assertIn("the output was cut to 10 bytes of 100 (limit: 10)", cut["error"])
 
     def test_a_working_dir_that_is_closed(self):
         (self.root / "closed").mkdir(0o000)
-        outcome = self.run_steps(self.step("run_command", command="ls", working_dir=str(self.root / "closed")))
+        outcome = self.run_steps(self.run_command("ls", working_dir=str(self.root / "closed")))
         self.assertEqual(outcome.steps[0]["error_code"], "permission_denied")
         self.assertIn(f"the working directory {os.path.realpath(self.root)}/closed cannot be entered: Permission denied", outcome.message)
 
@@ -175,7 +173,7 @@ class Commands(sba.SandboxCase):
 
     def test_a_command_is_found_by_its_own_path(self):
         self.put("tools/greet", "#!/bin/sh\necho hello\n", 0o755)
-        job = self.job(self.step("run_command", command="greet", env={"PATH": f"{self.workspace}/tools:/bin"}))
+        job = self.job(self.run_command("greet", env={"PATH": f"{self.workspace}/tools:/bin"}))
         self.assertEqual(self.run_job(job).result["steps"][0]["result"]["stdout"], "hello\n")
 
     def test_stdin(self):

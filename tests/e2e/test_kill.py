@@ -34,9 +34,9 @@ class KillTest(SandboxCase):
     def setUp(self):
         super().setUp()
         self.long = "x" * 30000
-        self.the_job = self.job(self.step("write_file", path="a", content=self.long),
+        self.the_job = self.job(self.write_file("a", self.long),
                                 self.sh("cat a; echo end"),
-                                self.step("read_file", path="a"),
+                                self.read_file("a"),
                                 self.sh("printf kept > $CYNODE_ARTIFACTS_DIR/kept"),
                                 self.sh("exit 3"),
                                 self.sh("true"))
@@ -67,7 +67,7 @@ class KillTest(SandboxCase):
         self.assertEqual(left, ["artifacts", "job.json", "journal.jsonl", "result.json", "todo.json"], moment)
 
     def kill_at(self, call, count):
-        """Runs the job and kills the runner at its call number count of that kind; False where it had fewer."""
+        """False where it had fewer such calls."""
         self.clean()
         status = self.run_job(self.the_job, wrapper=sba.injecting(call, f"signal=SIGKILL:when={count}")).exit
         if status == 1:
@@ -76,7 +76,7 @@ class KillTest(SandboxCase):
         self.check((call, count))
         return True
 
-    @unittest.skipUnless(shutil.which("strace"), "wants strace")
+    @sba.wants("strace")
     def test_at_each_system_call_of_the_result(self):
         moments = 0
         for call in CALLS + OTHER_CALLS:
@@ -87,7 +87,7 @@ class KillTest(SandboxCase):
         print(f"killed at {moments} moments", file=sys.stderr)
         self.assertGreaterEqual(moments, MOMENTS)
 
-    @unittest.skipUnless(shutil.which("strace"), "wants strace")
+    @sba.wants("strace")
     def test_an_earlier_runs_journal_is_gone_before_the_first_result_stands(self):
         """Else a resumed run would take for its own what an earlier one did."""
         self.clean()
@@ -96,7 +96,7 @@ class KillTest(SandboxCase):
         killed = self.run_job(job, wrapper=sba.injecting("renameat", "signal=SIGKILL:when=2"))
         self.assertEqual(killed.code, "interrupted")
         self.assertEqual(self.run_job(job, "--resume").exit, 0)
-        self.assertEqual((self.workspace / "count").read_text(), "x\nx\n")
+        self.assertEqual(self.text("count"), "x\nx\n")
 
     def test_the_older_result_stands_until_the_job_is_accepted(self):
         self.clean()
@@ -121,7 +121,7 @@ class Crash(SandboxCase):
         return result
 
     def crashing(self):
-        """A job of four steps that leaves a daemon, and crashes the runner in the third."""
+        """Leaves a daemon, and crashes the runner in the third step."""
         daemon = "setsid sleep 600 & echo $! > daemon; echo said; echo kept > $CYNODE_ARTIFACTS_DIR/kept"
         return self.job(self.sh("true"), self.sh(daemon),
                         self.sh("touch begun; test -e again || sleep 600"),
@@ -137,7 +137,7 @@ class Crash(SandboxCase):
             self.assertEqual(result["steps"][1]["output"], "said\n")
             self.assertEqual([artifact["path"] for artifact in result["artifacts"]], ["kept"])
             self.assertEqual((result["todo"]["done"], result["acceptance"][0]["met"]), (2, None))
-            self.assertRaises(ProcessLookupError, os.kill, int((self.workspace / "daemon").read_text()), 0)
+            self.assertRaises(ProcessLookupError, os.kill, int(self.text("daemon")), 0)
             (self.workspace / "begun").unlink()
 
     def test_with_the_result_on_stdout_and_a_server_to_tell(self):
@@ -156,14 +156,14 @@ class Crash(SandboxCase):
         self.assertEqual((outcome.exit, len(outcome.steps)), (0, 4), outcome.result)
 
     def test_the_variable_of_another_process_means_nothing(self):
-        outcome = self.run_job(self.job(self.step("run_command", command="env")), env={"SBA_END": "1 crash -1 {}"})
+        outcome = self.run_job(self.job(self.run_command("env")), env={"SBA_END": "1 crash -1 {}"})
         self.assert_end(outcome, 0)
         self.assertNotIn("SBA_END", outcome.steps[0]["output"])
 
     @unittest.skipIf(sba.IS_DEV, "the sanitizers take memory as they like")
     def test_refused_memory(self):
         self.put("large", b"\xff" * (32 << 20))
-        steps = [self.sh("true")] * 2 + [self.step("read_file", path="large")]
+        steps = [self.sh("true")] * 2 + [self.read_file("large")]
         outcome = self.run_job(self.job(*steps, max_output_bytes=1 << 30), wrapper=["prlimit", f"--as={24 << 20}"])
         result = outcome.result
         self.assertEqual((outcome.exit, result["failure_code"] in ("internal_error", "step_failed")), (1, True), outcome.stderr)

@@ -17,7 +17,7 @@ class JsonLogTest(SandboxCase):
     environment = {"SBA_CONFINE": "off"}  # else a job below /tmp has a line more: confinement.partial
 
     def test_every_line_is_an_event_of_this_job(self):
-        outcome = self.run_steps(self.step("write_file", path="a", content="x"), self.step("read_file", path="none"))
+        outcome = self.run_steps(self.write_file("a", "x"), self.read_file("none"))
         log = [json.loads(line) for line in outcome.stderr.splitlines()]
         for line in log:
             self.assertEqual(list(line)[:6], ["ts", "level", "event", "job_id", "task_id", "version"])
@@ -39,9 +39,9 @@ class JsonLogTest(SandboxCase):
                 self.assertNotEqual(outcome.stderr, b"", (name, form))
 
     def test_events_are_written_before_a_command_runs(self):
-        """What is kept back for one write is not kept until something ends."""
+        """What is kept back for one write does not wait for an end."""
         turn = self.fifo()
-        process = self.start(self.job(self.step("write_file", path="a", content="x"), self.step("run_command", argv=["true"]),
+        process = self.start(self.job(self.write_file("a", "x"), self.step("run_command", argv=["true"]),
                                       self.step("run_command", argv=["cat", "turn"])))
         told = []
         while told.count("step.started") < 3:
@@ -49,7 +49,7 @@ class JsonLogTest(SandboxCase):
         of_a_step = ["step.started", "step.finished"]
         self.assertEqual(told, ["job.accepted", *of_a_step, *of_a_step, "step.started"])
         def statuses():
-            return [item["status"] for item in json.loads((self.job_directory / "todo.json").read_text())["items"]]
+            return [item["status"] for item in self.todo_items()]
         sba.wait_for(lambda: statuses() == ["done", "done", "in_progress"], "the todo list to follow")
         turn.write_text("go")
         self.assertEqual(self.outcome_of(process).exit, 0)
@@ -135,7 +135,7 @@ class JsonLogTest(SandboxCase):
     def test_a_reader_that_is_gone_does_not_stop_the_job(self):
         ends = os.pipe()
         os.close(ends[0])
-        process = self.start(self.job(self.step("write_file", path="a", content="x")), stderr=ends[1])
+        process = self.start(self.job(self.write_file("a", "x")), stderr=ends[1])
         os.close(ends[1])
         self.assertEqual(self.outcome_of(process).exit, 0)
 
@@ -164,7 +164,6 @@ class TerminalTest(SandboxCase):
     environment = {"SBA_CONFINE": "off"}  # else a job below /tmp has a line more: confinement.partial
 
     def on_terminal(self, job, *more, env=None):
-        """Runs a job whose stderr is a terminal; gives what the terminal got."""
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         process = self.start(job, *more, stderr=slave, env={"TERM": "xterm", "LANG": "C.UTF-8", **(env or {})})
@@ -175,7 +174,6 @@ class TerminalTest(SandboxCase):
 
     @staticmethod
     def rest_of(master):
-        """What a terminal gets until its last user closes it."""
         shown = b""
         try:
             while block := os.read(master, 1 << 16):

@@ -181,7 +181,7 @@ class Streams(Gateway):
             self.assertEqual([command for command, *_ in server.requests].count("GET"), 1)
 
     def test_resumption(self):
-        """The stream breaks behind an event, twice, and is gone on with where it broke, after the server's retry."""
+        """The stream breaks behind an event, twice, and goes on there after the server's retry."""
         seen, replies = [], []
 
         def write(exchange):
@@ -246,8 +246,6 @@ class Sessions(Gateway):
 
 
 class Ends(Gateway):
-    """Calls that are given up."""
-
     @staticmethod
     def silent(exchange):
         exchange.begin_events()
@@ -255,7 +253,6 @@ class Ends(Gateway):
         exchange.rfile.read(1)
 
     def assert_given_up(self, server, said, code):
-        """The call ended so, and the server was told."""
         self.assertEqual(said["failure"]["code"], code)
         server.wait_for(lambda m: m.get("method") == "notifications/cancelled")
         notes = server.messages("notifications/cancelled")
@@ -334,7 +331,6 @@ class Tokens(Gateway):
 
 class Lists(Gateway):
     def pages(self, pages, **options):
-        """A server whose tools/list gives pages by cursor; and the tools that were found."""
         def give(exchange):
             page = pages(exchange.message["params"].get("cursor"))
             if isinstance(page, int):

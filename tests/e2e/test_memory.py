@@ -65,7 +65,6 @@ class OutOfMemory(sba.SandboxCase):
         self.addCleanup(self.cgroup.remove)
 
     def run_limited(self, *steps, **fields):
-        """Runs a job with the limit on it. Steps may be shell scripts."""
         steps = [self.sh(step) if isinstance(step, str) else step for step in steps]
         enter = ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(self.cgroup.directory / "cgroup.procs"), *sba.AS_USER]
         return self.run_job(self.job(*steps, **fields), wrapper=enter, **sba.AS_ROOT)
@@ -83,8 +82,8 @@ class OutOfMemory(sba.SandboxCase):
     def test_the_runner_itself(self):
         """It is killed like anybody else; what was done until then stands."""
         self.put("large", b"\xff" * (LIMIT - (32 << 20)))
-        done = self.run_limited("echo before", self.until_said("before"), self.step("read_file", path="large"), max_output_bytes=1 << 30)
-        self.assertEqual((done.exit, done.code), (-9, "interrupted"), done.stderr)
+        done = self.run_limited("echo before", self.until_said("before"), self.read_file("large"), max_output_bytes=1 << 30)
+        self.assert_end(done, -9, "interrupted")
         self.assertEqual(done.steps[0]["output"], "before\n")
 
     def test_a_process_of_the_command(self):
@@ -103,7 +102,7 @@ class OutOfMemory(sba.SandboxCase):
 
 @unittest.skipUnless(sba.MAY_MOUNT and os.path.isdir("/sys/fs/cgroup"), "nothing can be mounted here, or there is no /sys")
 class SecondVersion(sba.SandboxCase):
-    """cgroup 2 keeps the count elsewhere. Here a file stands in for the kernel's, as a container sees it, and the command counts."""
+    """cgroup 2 keeps the count elsewhere: a file stands in for the kernel's, and the command counts."""
     COUNTER = "/sys/fs/cgroup/memory.events"
     environment = {"SBA_WRITABLE": "/sys/fs/cgroup"}  # the command writes the count
 
@@ -126,13 +125,13 @@ class ManySteps(sba.SandboxCase):
         self.assertLess(done.result["resource_usage"]["max_rss_bytes"], 12 << 20)
 
     def test_nor_with_the_size_of_a_text(self):
-        """A file goes into the journal as it is read; what a command printed is in a file until then, without a name."""
+        """What a command printed is in a file without a name until the journal has it."""
         text = "\u20ac \"quoted\"\tx\n" * (4 << 20)
         self.put("large", text.encode())
         half = text[:len(text) // 2]
         printing = self.sh(f"head -c {len(half.encode())} large; head -c {len(half.encode())} large >&2")
         digest = hashlib.sha256(text.encode()).hexdigest()
-        for step, wanted in ((self.step("read_file", path="large"), {"content": text, "encoding": "utf-8", "sha256": digest}),
+        for step, wanted in ((self.read_file("large"), {"content": text, "encoding": "utf-8", "sha256": digest}),
                              (printing, {"stdout": half, "stderr": half, "exit_code": 0})):
             job = self.job(step, max_output_bytes=1 << 30)
             on_stdout = sba.run("--stdin", "--workspace", str(self.workspace), stdin=json.dumps(job).encode())

@@ -10,7 +10,7 @@ TEXT = "".join(f"line {number}\n" for number in range(1, 6))
 
 class NaturalCallsCase(AgentCase):
     def answers(self, *list_of_calls, form="ollama", code=None, replies=1):
-        """What the model is told of these calls, all in one reply or in several; and the job's result."""
+        """Of these calls, all in one reply or in several; and the job's result."""
         list_of_calls = [call if isinstance(call, tuple) else ("run_command", call) for call in list_of_calls]
         size = -(-len(list_of_calls) // replies)
         parts = [list_of_calls[start:start + size] for start in range(0, len(list_of_calls), size)]
@@ -22,7 +22,6 @@ class NaturalCallsCase(AgentCase):
         return told, outcome
 
     def run_arguments(self):
-        """The arguments of the steps, as they were run."""
         return [line["arguments"] for line in self.journal() if line["event"] == "step.started"]
 
 
@@ -99,7 +98,7 @@ class Files(NaturalCallsCase):
             self.assertIn("line 2", answer)
             self.assertNotIn("line 3", answer)
         self.assertIn("a.txt:2:", told[5])
-        self.assertEqual((self.workspace / "b.txt").read_text(), "1\n3\n")
+        self.assertEqual(self.text("b.txt"), "1\n3\n")
         self.assertEqual(self.run_arguments()[1]["start_line"], 2)
 
     def test_unknown_fields_are_left_out_and_said(self):
@@ -121,7 +120,7 @@ class Files(NaturalCallsCase):
                                    ("run_command", {"command": "seq 100000"}), ("read_output", {"step": 1, "start_line": "50000", "end_line": 50001})),
                              call("finish", summary="all done", acceptance='[{"criterion": 1, "met": "true", "evidence": "step-1"}]'))
         outcome = self.run_agent(server, job=self.agent_job(context={"acceptance_criteria": ["c"]}))
-        self.assertEqual((outcome.exit, outcome.answer), (0, "all done"), outcome.result)
+        self.assert_answer(outcome, "all done")
         self.assertEqual(outcome.result["acceptance"][0]["met"], True)
         self.assertEqual([item["status"] for item in outcome.result["todo"]["items"] if item["title"] == "t"], ["done"])
 

@@ -181,7 +181,7 @@ class Jobs(NodeCase):
         self.assertEqual((tree["name"], found["matches"][0]["path"], listed["stdout"]), (".", "a/b", "a\n"))
 
     def test_absolute_paths(self):
-        """Below the workspace as it was named, or as it really is. Any other is refused, as a deployed runner refuses `..`."""
+        """Below the workspace as it was named, or as it really is. Any other is refused."""
         real = self.workspace
         self.workspace = self.root / "link"
         self.workspace.symlink_to(real)
@@ -193,7 +193,7 @@ class Jobs(NodeCase):
 
     @unittest.skipUnless(sba.UID, "wants root")
     def test_a_workspace_that_is_closed_is_named(self):
-        """As that of a node with another uid than the image's user. An agent's job that only answers needs none."""
+        """Of another uid than the image's user. An agent's job that only answers needs none."""
         os.chown(self.workspace, 0, 0)
         self.workspace.chmod(0o700)
         for step in (("write_file", {"path": "a", "content": "x"}), ("list_tree", {}), ("run_command", {"argv": ["true"]})):

@@ -10,7 +10,7 @@ PASSWORD = "sesame-1b9c2d3e4f"
 
 
 class OutsideCase(AgentCase):
-    """One authority for all tests, and the jobs that they send through a server: each a function of its URL and the environment."""
+    """One authority for all tests; each job is a function of a server's URL and the environment."""
 
     # Seconds of a job whose failure could pass: a model is asked again until they are almost up, the gateway for three.
     ENOUGH = {"ask": 5, "use": 30}
@@ -23,7 +23,6 @@ class OutsideCase(AgentCase):
         cls.trust = {"SSL_CERT_FILE": str(cls.authority.file)}
 
     def upstream(self, **options):
-        """A gateway with one tool, which says hello."""
         return self.closing(mcp.Server(tools={"help": ({}, lambda _: mcp.text("hello"))}, **options))
 
     def model(self, count=20):
@@ -39,18 +38,16 @@ class OutsideCase(AgentCase):
         return {"listen": "tls", "certificate": certificate, "locations": locations}
 
     def ask(self, url, env=None, seconds=60, variable="OLLAMA_BASE_URL", **options):
-        """A direct job that asks a model at a URL."""
         job = self.job(self.step("ask_model", prompt="hello?"), max_runtime_seconds=seconds, inference={"allowed_models": ["m"]})
         return self.run_job(job, env={variable: url, **(env or {})}, **options)
 
     def use(self, url, env=None, seconds=60, **options):
-        """A direct job that calls the tool of the gateway at a URL; it is sought for some seconds."""
+        """The gateway is sought for some seconds."""
         job = self.job(self.step("call_tool", tool="help"), max_runtime_seconds=seconds)
         return self.run_job(job, env={"SBA_MCP_GATEWAY_URL": url + "/mcp", "SBA_MCP_TOKEN": TOKEN, **(env or {})}, **options)
 
     def report(self, url, env=None, **options):
-        """A job whose beginning and end are reported to a URL."""
-        return self.run_job(self.job(self.step("run_command", command="true")), env={"SBA_JOB_STATUS_URL": url + "/status", **(env or {})}, **options)
+        return self.run_job(self.job(self.run_command("true")), env={"SBA_JOB_STATUS_URL": url + "/status", **(env or {})}, **options)
 
     def assert_works(self, outcome):
         self.assert_end(outcome, 0)

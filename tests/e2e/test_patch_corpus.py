@@ -97,7 +97,7 @@ class PatchCorpus(sba.SandboxCase):
         diff = (directory / "x.patch").read_bytes().decode()
         if not diff:
             return False, "invalid_patch", None, tree(self.workspace)
-        outcome = self.run_steps(self.step("apply_unified_diff", diff=diff, **self.strip_of(case["args"])))
+        outcome = self.run_steps(self.apply_diff(diff, **self.strip_of(case["args"])))
         step = outcome.steps[0]
         return outcome.exit == 0, step.get("error_code"), step.get("error"), tree(self.workspace)
 

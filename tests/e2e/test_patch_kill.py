@@ -32,7 +32,7 @@ class PatchKillCase(SandboxCase):
         super().setUp()
         if not shutil.which("strace"):
             self.skipTest("strace is not installed")
-        self.the_job = self.job(self.step("apply_unified_diff", diff=DIFF), self.sh("cat x"))
+        self.the_job = self.job(self.apply_diff(DIFF), self.sh("cat x"))
 
     def originals(self):
         for entry in [*self.workspace.iterdir(), *self.job_directory.iterdir()]:
@@ -44,7 +44,6 @@ class PatchKillCase(SandboxCase):
         self.give(self.workspace / "link")
 
     def state(self):
-        """What there is: kinds, modes and contents."""
         found = {}
         for directory, directories, files in os.walk(self.workspace):
             for name in directories + files:
@@ -58,7 +57,7 @@ class PatchKillCase(SandboxCase):
         return found
 
     def killed_at(self, call, count, faults=()):
-        """Runs the job and kills the runner at its call number count of that kind; False where it had fewer."""
+        """False where it had fewer such calls."""
         self.originals()
         names = {call, *(fault.split(":")[0] for fault in faults)}
         inject = [argument for fault in (*faults, f"{call}:signal=SIGKILL:when={count}") for argument in ("-e", "inject=" + fault)]
@@ -73,7 +72,6 @@ class PatchKillCase(SandboxCase):
 
 class ResumedCase(PatchKillCase):
     def check(self, moment):
-        """After the kill: the resumed job ends as if nothing had been."""
         events = [line["event"] for line in self.journal()]
         begun = len(events) - 1 - events[::-1].index("step.started") if "step.started" in events else len(events)
         planned = "step.changes" in events[begun:]
@@ -85,7 +83,6 @@ class ResumedCase(PatchKillCase):
         return planned
 
     def learn(self):
-        """What comes of the job without a kill."""
         self.originals()
         outcome = self.run_job(self.the_job)
         self.assert_end(outcome, 0)
@@ -112,7 +109,7 @@ class EveryMoment(ResumedCase):
         self.assertGreater(self.kill_everywhere(["renameat"], *faults), 8 // STRIDE)
 
     def test_again_while_it_is_undone(self):
-        """The patch is all but done when the first kill comes; the second comes at each call of the resumed run."""
+        """The first kill comes when the patch is all but done, the second at each call of the resumed run."""
         self.learn()
         last = 1
         while self.killed_at("linkat", last + 1):
@@ -136,8 +133,8 @@ class Once(PatchKillCase):
         self.put("edited", "x\n")
 
     def test_appends_and_edits_once(self):
-        self.the_job = self.job(self.step("write_file", path="log", content="2\n", append=True),
-                                self.step("write_file", path="made", content="3\n", append=True),
+        self.the_job = self.job(self.write_file("log", "2\n", append=True),
+                                self.write_file("made", "3\n", append=True),
                                 self.step("replace_in_file", path="edited", old_text="x", new_text="xy"))
         self.originals()
         result = sba.without_times(self.run_job(self.the_job).result)
@@ -146,10 +143,10 @@ class Once(PatchKillCase):
             count = 1
             while self.killed_at(call, count):
                 moments += 1
-                appended += (self.workspace / "log").read_text() == "1\n2\n"
+                appended += self.text("log") == "1\n2\n"
                 outcome = self.resumed()
                 self.assertEqual(sba.without_times(outcome.result), result, (call, count, outcome.stderr))
-                self.assertEqual([(self.workspace / name).read_text() for name in ("log", "made", "edited")], ["1\n2\n", "3\n", "xy\n"],
+                self.assertEqual([self.text(name) for name in ("log", "made", "edited")], ["1\n2\n", "3\n", "xy\n"],
                                  (call, count))
                 count += 1
         self.assertGreater(moments, 6)
@@ -195,7 +192,7 @@ class Between(ResumedCase):
         for place in (outcome.message, outcome.steps[0]["error"]):
             self.assertIn("could not be put back: d/y is kept as d/.sba-", place)
         self.assertTrue(outcome.events("step.not_undone"))
-        self.assertEqual((self.workspace / "o").read_text(), "old o\n")
+        self.assertEqual(self.text("o"), "old o\n")
 
     def test_a_forged_plan(self):
         """The worst that a journal can do is what a command can do: within the workspace."""

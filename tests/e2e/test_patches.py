@@ -10,7 +10,6 @@ TOOLS = os.environ["SBA_TOOLS"]
 
 
 def tree(directory):
-    """Path -> content, or target of a link, of all below."""
     return {str(path.relative_to(directory)): os.readlink(path) if path.is_symlink() else path.read_bytes()
             for path in sorted(directory.rglob("*")) if path.is_symlink() or path.is_file()}
 
@@ -18,7 +17,7 @@ def tree(directory):
 class Patches(sba.SandboxCase):
     def apply(self, diff, **options):
         fields = {name: options.pop(name) for name in ("strip", "dry_run") if name in options}
-        outcome = self.run_job(self.job(self.step("apply_unified_diff", diff=diff, **fields)), **options)
+        outcome = self.run_job(self.job(self.apply_diff(diff, **fields)), **options)
         return outcome.steps[0]
 
     def accepted(self, diff, **options):
@@ -80,7 +79,7 @@ class Patches(sba.SandboxCase):
         self.refused("--- x\n+++ x\n1d\n!touch pwned\nw\n", "invalid_patch")
 
     def test_a_header_of_git_alone_is_no_change(self):
-        """git apply refuses these as garbage; a model that leaves out '@@' must not be told that its lines are there."""
+        """git apply refuses these; a model that leaves out '@@' must not be told that its lines are there."""
         self.put("x", "a\n"), self.put("y", "a\n")
         header, change = "diff --git a/x b/x\n", "diff --git a/y b/y\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n"
         for diff in (header, header + "-a\n+b\n", header + "similarity index 100%\n", header + "index 1..2 100644\n+b\n", header + header,

@@ -62,7 +62,7 @@ class AsPid1(ProcessCase):
                 sba.wait_for(begun.exists, "the command to begin")
                 os.kill(self.child_of(process.pid), number)
                 done = self.outcome_of(process)
-                self.assertEqual((done.exit, done.code), (status, "cancelled"), done.result)
+                self.assert_end(done, status, "cancelled")
                 self.assertEqual(self.output(done, 0), "said\n")
                 self.assert_gone()
 
@@ -110,7 +110,7 @@ class WithoutProc(ProcessCase):
         self.assertEqual(self.left(), [], "the runner had ended all before it ended")
 
     def test_commands_and_files(self):
-        done = self.run_there(self.sh("ls /proc | wc -l; echo said"), self.step("write_file", path="a", content="x"),
+        done = self.run_there(self.sh("ls /proc | wc -l; echo said"), self.write_file("a", "x"),
                               self.step("list_tree", path="."), self.sh("exit 7"))
         self.assertEqual((done.exit, done.code, done.steps[3]["exit_code"]), (1, "step_failed", 7), done.result)
         self.assertIn("said\n", done.steps[0]["output"])
@@ -159,7 +159,7 @@ class Session(sba.SandboxCase):
         sba.wait_for(self.is_waiting, "the runner to wait")
 
     def end(self):
-        """The first process must be killed itself: becoming another user, it forgot that it was to die with its parent."""
+        """The first process must be killed itself: becoming another user, it no longer dies with its parent."""
         if self.session.poll() is None:
             os.kill(self.first or self.session.pid, signal.SIGKILL)
         self.session.communicate(timeout=60)

@@ -8,7 +8,6 @@ from agent_case import AgentCase, call, calls, finish
 
 class ReadingCase(AgentCase):
     def told(self, *list_of_calls, **job):
-        """What the model is told of these calls."""
         outcome, server = self.run_replies(calls(*list_of_calls), finish("ok"), finish("ok"), job=self.agent_job(**job))
         self.assertTrue(outcome.steps or not list_of_calls, outcome.result)
         answers = [answer.split("\n\nTime left:")[0] for answer in self.tool_answers(server, 1)]

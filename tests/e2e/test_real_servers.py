@@ -85,7 +85,7 @@ class Replies(RealCase):
         return recorder
 
     def replay(self, first):
-        """The journal gives the same again, without a server, in a workspace as empty as the first was: the model may have written to that."""
+        """In a workspace as empty as the first was: the model may have written to that."""
         shutil.rmtree(self.workspace)
         self.workspace.mkdir()
         self.give(self.workspace)
@@ -100,7 +100,7 @@ class Replies(RealCase):
                 self.check(variable, *self.template("Qwen-Qwen3-0.6B"))
 
     def test_calls_as_text_are_bound(self):
-        """A template without tools: what a random model writes are calls all the same, of tools that there are, with arguments they take."""
+        """What a random model writes are calls of tools that there are, with arguments they take."""
         recorder = self.check("OPENAI_BASE_URL", max_tokens=1024)
         self.assertNotIn("tools", recorder.exchanges[0]["body"])
         whole = [content for content, reason in map(said, recorder.exchanges) if reason == "stop"]
@@ -146,8 +146,6 @@ class Ends(RealCase):
 
 
 class Window(RealCase):
-    """The real window, counted by the real tokenizer."""
-
     def test_more_than_the_window_is_shortened(self):
         """Ten files, each as large as the window, in windows of 4,096 and 8,192 tokens."""
         for index in range(10):

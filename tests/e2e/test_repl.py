@@ -24,7 +24,7 @@ class PromptCase(sba.SandboxCase):
 
     @staticmethod
     def run_line(terminal, line, *shown):
-        """Types a line at an empty prompt, and waits for what it prints, up to the next prompt."""
+        """What it prints, up to the next prompt."""
         terminal.type(line)
         terminal.wait_for_end("> " + line)
         terminal.press("Enter")
@@ -168,8 +168,8 @@ class SessionTest(PromptCase):
             terminal.wait_for(shown)
 
     def test_a_job_its_prompt_and_a_step(self):
-        self.put("good.json", json.dumps(self.job(self.step("read_file", path="a"), context={"task_context": "Count the mills."})))
-        self.put("bad.json", json.dumps(self.job(self.step("read_file", path="a", colour=1), max_runtime_seconds=0)))
+        self.put("good.json", json.dumps(self.job(self.read_file("a"), context={"task_context": "Count the mills."})))
+        self.put("bad.json", json.dumps(self.job(self.read_file("a", colour=1), max_runtime_seconds=0)))
         terminal = self.start()
         self.run_line(terminal, "job 'good.json'.steps[1].type", '"read_file"')
         self.run_line(terminal, "prompt 'good.json':find('Count the mills.', 1, true) > 0", "true")
@@ -184,7 +184,7 @@ class SessionTest(PromptCase):
 
 class TerminalTest(PromptCase):
     @unittest.skipIf(sba.IS_DEV, "the dev build reads the machine's terminfo")
-    @unittest.skipUnless(shutil.which("strace"), "no strace")
+    @sba.wants("strace")
     def test_no_file_says_what_a_terminal_is(self):
         trace = self.root / "trace"
         terminal = self.start(argv=["strace", "-f", "-o", str(trace), "-e", "trace=file", sba.BINARY, "--lua"],

@@ -16,7 +16,7 @@ EVIL = ("<script>document.title='run'</script></pre></details></style>--><img sr
 
 
 def evil_result(**changes):
-    """A result with every string that a job decides on being hostile."""
+    """Every string that a job decides on is hostile."""
     step = {"index": 0, "id": EVIL, "type": EVIL, "status": "failure", "started_at": EVIL, "duration_ms": 3, "exit_code": 1,
             "output": EVIL, "error": EVIL, "error_code": EVIL, "result": {"path": EVIL, "model": EVIL, "files": [{"path": EVIL}]}}
     diff = {**step, "index": 1, "id": "two", "type": "apply_unified_diff", "output": "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-" + EVIL + "\n+" + EVIL}
@@ -56,7 +56,6 @@ class ReportCase(SandboxCase):
         return Page(source), source
 
     def write(self, result, journal=None):
-        """A result in the job's directory, with a journal beside it."""
         self.result_path.write_text(result if isinstance(result, str) else json.dumps(result))
         if journal is not None:
             self.journal_file.write_text(journal)
@@ -67,9 +66,9 @@ class ReportTest(ReportCase):
     def test_a_direct_job_with_its_commands_and_diffs(self):
         self.put("a.txt", "one\n")
         diff = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"
-        self.run_job(self.job(self.step("apply_unified_diff", diff=diff),
-                              self.step("run_command", command="sh", args=["-c", "echo printed; exit 3"]),
-                              self.step("run_command", command="true")))
+        self.run_job(self.job(self.apply_diff(diff),
+                              self.run_command("sh", args=["-c", "echo printed; exit 3"]),
+                              self.run_command("true")))
         page, source = self.page(self.result_path)
         self.assertEqual(page.headings, ["Job job-1", "Timeline", "Todo", "Steps", "Resources and origin"])
         self.assertIn('<span class="removed">-one\n</span><span class="added">+two\n</span>', source)
@@ -90,7 +89,7 @@ class ReportTest(ReportCase):
         self.assertIn("$ 'A=b'", page.text)
 
     def test_the_end_of_the_output_stands_under_the_outcome(self):
-        self.run_steps(self.step("run_command", command="true"), self.sh("seq 300; echo cause >&2; exit 3"))
+        self.run_steps(self.run_command("true"), self.sh("seq 300; echo cause >&2; exit 3"))
         page, source = self.page(self.result_path)
         banner = source[source.index('class="why'):source.index("<main>")]
         self.assertIn('<a href="#s2">Step 2 (step-2, run_command) failed</a>', banner)
@@ -107,7 +106,7 @@ class ReportTest(ReportCase):
 
     def test_a_job_that_runs_and_one_that_was_killed(self):
         script = "echo so far; touch begun; sleep 60"
-        process = self.start(self.job(self.step("run_command", command="true"), self.sh(script)), env={"SBA_CONFINE": "off"})
+        process = self.start(self.job(self.run_command("true"), self.sh(script)), env={"SBA_CONFINE": "off"})
         sba.wait_for(lambda: self.result_path.exists() and '"so far' in self.result_path.read_text(), "the output")
         time.sleep(1)
         page, source = self.page(self.result_path)
@@ -131,8 +130,8 @@ class ReportTest(ReportCase):
         self.assertIn("so far\n", page.text)
 
     def test_the_job_must_be_the_very_one(self):
-        self.run_steps(self.step("run_command", command="true"))
-        other = self.job(self.step("run_command", command="false"))
+        self.run_steps(self.run_command("true"))
+        other = self.job(self.run_command("false"))
         (self.job_directory / "job.json").write_text(json.dumps(other))
         page, _ = self.page(self.result_path)
         self.assertNotIn("false", page.text)

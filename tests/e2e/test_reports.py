@@ -22,19 +22,14 @@ class ReportCase(sba.SandboxCase):
 
     @staticmethod
     def ends(outcome):
-        """What became of each report, by the log."""
         return {line["report"]: line.get("outcome", "delivered") for line in outcome.log
                 if line["event"] in ("report.sent", "report.failed")}
-
-
-def command(script):
-    return sba.SandboxCase.sh(script)
 
 
 class Delivered(ReportCase):
     def test_beginning_and_end_by_one_connection(self):
         server = self.server(204)
-        outcome = self.reported(server, command("echo done"))
+        outcome = self.reported(server, self.sh("echo done"))
         self.assert_end(outcome, 0)
         self.assertEqual(server.bodies[0], {"status": "in_progress", "job_id": "job-1", "task_id": "task-1"})
         self.assertEqual(server.bodies[1], {"status": "completed", "job_id": "job-1", "task_id": "task-1", "result": outcome.result})
@@ -57,7 +52,7 @@ class Delivered(ReportCase):
         def look(connection):
             seen.append(json.loads(self.result_path.read_bytes()))
             connection.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
-        outcome = self.reported(self.server(look, look), command("true"))
+        outcome = self.reported(self.server(look, look), self.sh("true"))
         self.assertEqual([result["failure_code"] for result in seen], ["interrupted", None])
         self.assertEqual(seen[1], outcome.result)
 
@@ -73,7 +68,7 @@ class Delivered(ReportCase):
             self.assertEqual(self.ends(self.reported(self.server(answer))), {"in_progress": "delivered", "completed": "delivered"})
 
     def test_a_large_result_is_not_copied_to_be_sent(self):
-        job = self.job(command("head -c 33554432 /dev/zero | tr '\\0' 'x'"), max_output_bytes=1 << 26)
+        job = self.job(self.sh("head -c 33554432 /dev/zero | tr '\\0' 'x'"), max_output_bytes=1 << 26)
 
         def peak(env):
             """KiB of memory that a run of the job has at most."""
@@ -95,8 +90,8 @@ class HowJobsEnd(ReportCase):
     def test_failed_and_timed_out(self):
         for script, code, exit_status in (("exit 3", "step_failed", 1), ("sleep 60", "timeout", 124)):
             server = self.server(204)
-            outcome = self.reported(server, command(script), max_runtime_seconds=2)
-            self.assertEqual((outcome.exit, outcome.code), (exit_status, code))
+            outcome = self.reported(server, self.sh(script), max_runtime_seconds=2)
+            self.assert_end(outcome, exit_status, code)
             self.assertEqual(server.said("completed")[0]["result"], outcome.result)
 
     def test_a_refused_job_is_never_in_progress(self):
@@ -113,7 +108,7 @@ class HowJobsEnd(ReportCase):
 
     def test_a_cancelled_job(self):
         server = self.server(204)
-        process = self.start(self.job(command("echo > started; sleep 60")), env={"SBA_JOB_STATUS_URL": server.url})
+        process = self.start(self.job(self.sh("echo > started; sleep 60")), env={"SBA_JOB_STATUS_URL": server.url})
         sba.wait_for((self.workspace / "started").exists, "the command to begin")
         process.send_signal(signal.SIGTERM)
         outcome = self.outcome_of(process)
@@ -141,7 +136,7 @@ class HowJobsEnd(ReportCase):
 class Troubled(ReportCase):
     def test_a_late_server(self):
         server = self.server(204, begin=False)
-        job = self.job(command("echo > begun; until test -e go; do sleep 0.02; done"), command("true"))
+        job = self.job(self.sh("echo > begun; until test -e go; do sleep 0.02; done"), self.sh("true"))
         process = self.start(job, env={"SBA_JOB_STATUS_URL": server.url})
         sba.wait_for((self.workspace / "begun").exists, "the command to begin")
         server.start()
@@ -164,7 +159,7 @@ class Troubled(ReportCase):
 
     def test_what_never_answers_costs_what_is_promised_and_no_more(self):
         begun = time.monotonic()
-        runs = self.start_silenced(self.job(*[command("true")] * 20, command("echo > last; until test -e go; do sleep 0.05; done")))
+        runs = self.start_silenced(self.job(*[self.sh("true")] * 20, self.sh("echo > last; until test -e go; do sleep 0.05; done")))
         for name in ("dead", "silent", "endless"):
             runs[name][0].put("go")
         case, process = runs["signalled"]
@@ -184,7 +179,7 @@ class Troubled(ReportCase):
 
     def test_a_second_signal_ends_it_at_once(self):
         server = self.server(204, status.hang)
-        process = self.start(self.job(command("touch begun; sleep 600")), env={"SBA_JOB_STATUS_URL": server.url})
+        process = self.start(self.job(self.sh("touch begun; sleep 600")), env={"SBA_JOB_STATUS_URL": server.url})
         sba.wait_for((self.workspace / "begun").exists, "the step to begin")
         process.send_signal(signal.SIGTERM)
         sba.wait_for(lambda: server.said("completed"), "the end to be reported")
@@ -197,7 +192,7 @@ class Troubled(ReportCase):
 
     def test_the_first_signal_leaves_it_some_seconds(self):
         server = self.server(204, status.hang, 204)
-        process = self.start(self.job(command("true")), env={"SBA_JOB_STATUS_URL": server.url})
+        process = self.start(self.job(self.sh("true")), env={"SBA_JOB_STATUS_URL": server.url})
         sba.wait_for(lambda: server.said("completed"), "the end to be reported")
         process.send_signal(signal.SIGTERM)
         outcome = self.outcome_of(process)
@@ -206,7 +201,7 @@ class Troubled(ReportCase):
 
     def test_busy_and_then_not(self):
         server = self.server(503, 204, status.drop, (429, {"Retry-After": "1"}), 500, 408, 201)
-        outcome = self.reported(server, command("true"), command("true"))
+        outcome = self.reported(server, self.sh("true"), self.sh("true"))
         self.assertEqual(self.ends(outcome), {"in_progress": "delivered", "completed": "delivered"})
         self.assertEqual([body["status"] for body in server.bodies], ["in_progress"] * 2 + ["completed"] * 5)
         (sent,) = [line for line in outcome.events("report.sent") if line["report"] == "completed"]
@@ -216,7 +211,7 @@ class Troubled(ReportCase):
     def test_what_is_refused_is_not_tried_again(self):
         for answer in (400, 404, 401, 422, (302, {"Location": "/x"}), 304):
             server = self.server(answer)
-            outcome = self.reported(server, command("true"), command("true"))
+            outcome = self.reported(server, self.sh("true"), self.sh("true"))
             self.assert_end(outcome, 0)
             self.assertEqual([body["status"] for body in server.bodies], ["in_progress", "completed"])
             self.assertEqual(self.ends(outcome), {"in_progress": "refused", "completed": "refused"})
@@ -233,31 +228,31 @@ class Troubled(ReportCase):
     def test_reports_do_not_use_the_jobs_time(self):
         """Two tries of the first take longer than the job may."""
         server = self.server(status.hang, status.hang, 204)
-        outcome = self.reported(server, command("true"), command("true"), max_runtime_seconds=1)
+        outcome = self.reported(server, self.sh("true"), self.sh("true"), max_runtime_seconds=1)
         self.assert_end(outcome, 0)
         self.assertEqual(self.ends(outcome), {"in_progress": "undeliverable", "completed": "delivered"})
-        self.assertEqual(self.reported(self.server(status.hang, 204), command("sleep 60"), max_runtime_seconds=1).exit, 124)
+        self.assertEqual(self.reported(self.server(status.hang, 204), self.sh("sleep 60"), max_runtime_seconds=1).exit, 124)
 
 
 class Resumed(ReportCase):
     def test_an_end_that_did_not_arrive_is_reported_by_the_next_run(self):
         server = self.server((503, {"Retry-After": "100"}))
-        first = self.reported(server, command("echo once >> count"))
+        first = self.reported(server, self.sh("echo once >> count"))
         self.assertEqual((self.ends(first)["completed"], len(server.said("completed"))), ("undeliverable", 1))  # that wait is not begun
         server.answers = [204]
         server.bodies.clear()
-        again = self.run_job(self.job(command("echo once >> count")), "--resume", env={"SBA_JOB_STATUS_URL": server.url})
+        again = self.run_job(self.job(self.sh("echo once >> count")), "--resume", env={"SBA_JOB_STATUS_URL": server.url})
         self.assertEqual([body["status"] for body in server.bodies], ["completed"])
         self.assertEqual(server.bodies[0]["result"], first.result)
         self.assertEqual((again.exit, again.result), (0, first.result))
-        self.assertEqual((self.workspace / "count").read_text(), "once\n")
+        self.assertEqual(self.text("count"), "once\n")
 
     def test_an_end_that_arrived_is_not_reported_again(self):
         for answer in (204, 400):
             server = self.server(answer)
-            self.reported(server, command("true"))
+            self.reported(server, self.sh("true"))
             server.bodies.clear()
-            again = self.run_job(self.job(command("true")), "--resume", env={"SBA_JOB_STATUS_URL": server.url})
+            again = self.run_job(self.job(self.sh("true")), "--resume", env={"SBA_JOB_STATUS_URL": server.url})
             self.assertEqual((again.exit, server.bodies), (0, []))
 
 

@@ -5,7 +5,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import socket
 import unittest
 
@@ -45,10 +44,10 @@ class FormTest(SandboxCase):
     def test_plain_output_is_whole_up_to_its_limit(self):
         numbers = "yes 0123456789 | head -c 100000"
         steps = self.run_job(self.job(
-            self.sh(numbers + " | tee numbers"), self.step("read_file", path="numbers"),
+            self.sh(numbers + " | tee numbers"), self.read_file("numbers"),
             self.sh(numbers, max_output_bytes=1000), self.sh(numbers, max_output_bytes=10),
             self.sh("echo 1; " + self.until_said("1") + "; echo 2 >&2; " + self.until_said(r"1\n2") + "; echo 3"),
-            self.step("read_file", path="numbers", max_bytes=5))).result["steps"]
+            self.read_file("numbers", max_bytes=5))).result["steps"]
         self.assertEqual([step["output"] == (b"0123456789\n" * 9091)[:100000].decode() for step in steps[:2]], [True, True])
         self.assertRegex(steps[2]["output"], r"^(0123456789\n)+0*1*2*[\s\S]*\[\.\.\. \d+ of 100000 bytes left out \.\.\.\]\n[\s\S]*0123456789\n")
         self.assertLessEqual(len(steps[2]["output"]), 1000)
@@ -71,7 +70,7 @@ class FormTest(SandboxCase):
 
     def test_the_log_says_how_much_of_a_long_text_is_kept(self):
         self.put("large", b"x" * 3000000)
-        done = self.run_job(self.job(self.step("read_file", path="large", max_bytes=2000000), self.sh("cat large", max_output_bytes=2000000),
+        done = self.run_job(self.job(self.read_file("large", max_bytes=2000000), self.sh("cat large", max_output_bytes=2000000),
                                      max_output_bytes=1 << 22))
         self.assertEqual([event["kept_bytes"] for event in done.events("step.output_truncated")], [2000000, 2000000])
 
@@ -88,10 +87,10 @@ class FormTest(SandboxCase):
         self.assertEqual([item["status"] for item in todo["items"]],
                          ["pending"] * 3 + ["done", "dropped", "dropped"])
         self.assertEqual([item["id"] for item in todo["items"]], [str(i) for i in range(1, 7)])
-        self.assertEqual(json.loads((self.job_directory / "todo.json").read_text())["items"], todo["items"])
+        self.assertEqual(self.todo_items(), todo["items"])
 
     def test_a_long_step_does_not_keep_those_before_it_out(self):
-        """A checkpoint that was not worth its while when a step ended is written when it has become old."""
+        """A checkpoint that was put off when a step ended is written when it has become old."""
         job = self.job(self.sh("head -c 100000 /dev/zero | tr '\\0' x"),
                        self.sh("echo second"),
                        self.sh(self.until_said("second"), timeout_seconds=30))
@@ -125,12 +124,11 @@ class ArtifactTest(SandboxCase):
         self.assertFalse((self.job_directory / "artifacts").exists())
 
 
-@unittest.skipUnless(shutil.which("strace"), "wants strace")
+@sba.wants("strace")
 class DurableTest(SandboxCase):
     """What a power loss would tell: the order of the system calls. The last rename is the final result's."""
 
     def calls_of(self, *more, script="true"):
-        """(name, descriptor) of each call that writes, in order."""
         trace = self.root / "trace"
         trace.touch()
         self.give(trace)
@@ -167,8 +165,6 @@ class UsageTest(SandboxCase):
 
 
 class PlaceTest(SandboxCase):
-    """Where the result cannot be put as usual."""
-
     def check_unwritable(self, job, *more, **options):
         outcome = self.run_job(job, *more, **options)
         self.assertEqual(outcome.exit, 3)
@@ -216,7 +212,7 @@ class PlaceTest(SandboxCase):
 
     @unittest.skipUnless(sba.UID, "wants root")
     def test_a_job_directory_of_another_user(self):
-        """A node that forgot to give it to the container's user is told why nothing ran, and who the runner was."""
+        """A node that forgot to give it away is told why nothing ran, and who the runner was."""
         os.chown(self.job_directory, 0, 0)
         outcome = self.run_job(self.ran())
         self.assertEqual(outcome.exit, 3)
@@ -236,7 +232,7 @@ class PlaceTest(SandboxCase):
 
     @unittest.skipUnless(sba.MAY_MOUNT, "nothing can be mounted here")
     def test_a_read_only_mount_with_a_bind_mounted_file(self):
-        """As a node does that lets a container write its result and nothing else of the job's directory."""
+        """A node that lets a container write nothing but its result."""
         outside = self.root / "outside"
         outside.touch()
         self.give(outside)
@@ -257,7 +253,7 @@ class PlaceTest(SandboxCase):
         self.assertEqual(sorted(os.listdir(self.job_directory)), ["job.json"])
 
     def test_stdout_that_is_closed(self):
-        """It is no place that takes everything: the result would be lost, and the status would say that all is well."""
+        """Else the result would be lost, and the status would say that all is well."""
         outcome = self.run_job(self.ran(), "--result", "-", wrapper=["sh", "-c", 'exec "$0" "$@" >&-'])
         self.assertEqual((outcome.exit, outcome.result_on_stderr["status"]), (3, "success"))
         self.assertIn("stdout took only 0 of ", outcome.stderr.decode())

@@ -27,13 +27,12 @@ WAYS = sorted(set(leak.ways(TOKEN)) - {"environment"})
 
 
 def unescaped(data):
-    """Without JSON's escapes, once."""
     data = re.sub(rb"\\u([0-9a-fA-F]{4})", lambda found: chr(int(found[1], 16)).encode("utf-8", "replace"), data)
     return re.sub(rb"\\([^nrt])", rb"\1", data)
 
 
 def decoded(data):
-    """What the base64 in it stands for, at any of the four places where a group may begin, where it can be a leak."""
+    """Of the base64 in it, at any of the four places where a group may begin."""
     least = LEAKED * 4 // 3
     for run in set(re.findall(rb"(?:[A-Za-z0-9+/_-]|\\+[nr/]|\s|%%2[BFbf]){%d,}" % least, data)):
         run = re.sub(rb"\\+[nr]|\s|\\", b"", urllib.parse.unquote_to_bytes(run))
@@ -44,7 +43,7 @@ def decoded(data):
 
 
 def views(data):
-    """The bytes, and what they are once the result's own escapes and another encoding are taken off."""
+    """The bytes as they are, and without the result's escapes and another encoding."""
     for one in {data, unescaped(data)}:
         for two in {one, urllib.parse.unquote_to_bytes(one), unescaped(one)}:
             yield two
@@ -52,7 +51,6 @@ def views(data):
 
 
 def leaks(data, secret=TOKEN):
-    """The parts of the secret that the bytes give away."""
     secret = secret.encode()
     parts = [secret[i:i + LEAKED] for i in range(max(1, len(secret) - LEAKED + 1))]
     seen = b"\0".join({*views(data)})
@@ -72,7 +70,7 @@ class SecretCase(AgentCase):
         return self.closing(mcp.Server(tools={name: ({}, function) for name, function in tools.items()}))
 
     def leak(self, way):
-        return self.step("run_command", command=PYTHON, args=["leak.py", way])
+        return self.run_command(PYTHON, args=["leak.py", way])
 
     def left(self, outcome, servers=()):
         """Every sink of a run, by name. What lies in the artifacts directory is the job's own."""
@@ -97,8 +95,6 @@ class SecretCase(AgentCase):
 
 
 class TheSearch(sba.unittest.TestCase):
-    """The tests' own search finds what it must find."""
-
     def test_finds_the_secret_in_all_encodings(self):
         for secret in (TOKEN, "p\u00e4ss/w\u00f6rd"):
             for way, chunks in leak.ways(secret).items():
@@ -121,7 +117,7 @@ class Commands(SecretCase):
             text = leak.ways(TOKEN)[form][0][1]
             for left in range(1, len(text), max(1, len(text) // 6)):
                 self.put("text", b"x" * 50 + text)
-                for step in (self.step("run_command", command="cat", args=["text"]), self.step("read_file", path="text")):
+                for step in (self.run_command("cat", args=["text"]), self.read_file("text")):
                     outcome = self.run_secret(self.job(step, max_output_bytes=50 + left))
                     self.assertEqual(outcome.code, "constraint_violation")
                     self.assert_clean(outcome)
@@ -134,16 +130,16 @@ class Commands(SecretCase):
         self.put("binary", b"\xff\xfe" + TOKEN.encode())
         diff = f"--- a/loot\n+++ b/loot\n@@ -1 +1 @@\n-{'p' * 60}{TOKEN} other\n+x\n"
         job = self.job(
-            self.step("list_tree", path="."), self.step("search_files", pattern="sba-Z|zz"), self.step("read_file", path="loot"),
-            self.step("read_file", path="binary"), self.step("search_files", pattern="ppp|y{100}"),
-            self.step("write_file", path=f"out/{secret_name}", content=TOKEN), self.step("apply_unified_diff", diff=diff),
+            self.step("list_tree", path="."), self.step("search_files", pattern="sba-Z|zz"), self.read_file("loot"),
+            self.read_file("binary"), self.step("search_files", pattern="ppp|y{100}"),
+            self.write_file(f"out/{secret_name}", TOKEN), self.apply_diff(diff),
             context={"requirements": [f"use {TOKEN}"]})
         outcome = self.run_secret(job, env={"HTTP_PROXY": f"http://{secret_name}:{name}@127.0.0.1:9"})
         self.assertEqual(outcome.code, "step_failed")
         self.assert_clean(outcome)
         self.assert_clean(outcome, name)
         self.assertIn("does not fit", outcome.message)
-        self.assertEqual((self.workspace / "out" / secret_name).read_text(), TOKEN)  # a workspace is no sink
+        self.assertEqual(self.text(f"out/{secret_name}"), TOKEN)  # a workspace is no sink
 
     def test_artifacts_and_file_names(self):
         secret = "sba-Zq83.Lm.0pWx_7rTgB"
@@ -158,7 +154,7 @@ class Commands(SecretCase):
     def test_ordinary_text_is_untouched(self):
         text = (HERE / "test_secrets.py").read_text().replace(TOKEN, "").encode() + bytes(range(256)) + b"sba-Zq8 %73%62 \\u0073 c2Jh"
         self.put("text", text)
-        steps = [self.step("run_command", command="cat", args=["text"]), self.step("read_file", path="text"),
+        steps = [self.run_command("cat", args=["text"]), self.read_file("text"),
                  self.step("search_files", pattern="e")]
         with_secret, without = self.run_secret(self.job(*steps)), self.run_steps(*steps)
         for one, other in zip(with_secret.steps, without.steps):
@@ -169,7 +165,7 @@ class Commands(SecretCase):
 
 class Sinks(SecretCase):
     def test_result_on_stdout_and_on_stderr(self):
-        outcome = self.run_secret(self.job(self.leak("raw"), self.step("run_command", command=TOKEN)), "--result", "-")
+        outcome = self.run_secret(self.job(self.leak("raw"), self.run_command(TOKEN)), "--result", "-")
         self.assertIn(b"[redacted]", outcome.stdout)
         self.assert_clean(outcome)
         with open("/dev/full", "w") as full:
@@ -186,8 +182,8 @@ class Sinks(SecretCase):
         self.assert_clean(outcome)
 
     def test_a_report_as_html(self):
-        outcome = self.run_secret(self.job(self.sh(f"echo {TOKEN}"), self.step("write_file", path="a", content=TOKEN + "\n"),
-                                           self.step("apply_unified_diff", diff=f"--- a/a\n+++ b/a\n@@ -1 +1 @@\n-{TOKEN}\n+{TOKEN * 2}\n")))
+        outcome = self.run_secret(self.job(self.sh(f"echo {TOKEN}"), self.write_file("a", TOKEN + "\n"),
+                                           self.apply_diff(f"--- a/a\n+++ b/a\n@@ -1 +1 @@\n-{TOKEN}\n+{TOKEN * 2}\n")))
         self.assert_end(outcome, 0)
         for path, code in ((self.result_path, 0), ("/" + TOKEN, 2)):
             done = sba.run("--report", path, env={"SBA_MCP_TOKEN": TOKEN})
@@ -259,7 +255,7 @@ class TheAgent(SecretCase):
         self.assertEqual(len([data for data in sent if b'"status":"completed"' in data or b'"status": "completed"' in data]), 1)
         self.assert_clean(outcome, servers=sent)
         self.assertRegex(outcome.answer, r"^It is \[redacted\], or \[redacted\].==\.$")
-        self.assertEqual((self.workspace / "a").read_text(), "[redacted]")  # what was done is what was recorded
+        self.assertEqual(self.text("a"), "[redacted]")  # what was done is what was recorded
         self.assertTrue((self.job_directory / "outputs").is_dir())
         self.assertEqual({headers.get("Authorization") for headers in gateway.headers("tools/call")}, {f"Bearer {TOKEN}"})
         self.assertEqual([m["params"]["arguments"]["where"] for m in gateway.messages("tools/call")], ["[redacted]"])
@@ -269,7 +265,7 @@ class TheAgent(SecretCase):
         outcome, *_ = self.run_secret_agent(replies=replies)
         self.assert_end(outcome, 0)
         again, model, _, _ = self.run_secret_agent("--replay", self.recording(), replies=[])
-        self.assertEqual((again.exit, again.answer), (0, "[redacted]!"), again.message)
+        self.assert_answer(again, "[redacted]!")
         self.assertEqual(model.requests, [])
         self.assert_clean(again)
 
@@ -336,7 +332,7 @@ class Passwords(SecretCase):
             script = "env > environment; cat /proc/$PPID/environ >> environment 2>&1; true"
             outcome = self.run_job(self.job(self.sh(script)), env={name: url for name in names})
             self.assert_end(outcome, 0)
-            lines = (self.workspace / "environment").read_text().splitlines()
+            lines = self.text("environment").splitlines()
             self.assertEqual(len([line for line in lines if line.split("=")[0] in names]), passed)
             self.assertFalse(leaks((self.workspace / "environment").read_bytes(), self.SECRET))
 
@@ -367,8 +363,8 @@ class OwnWords(SecretCase):
 
     def test_with_secrets_that_are_words_of_ours(self):
         words = ("status", "success", "failure", "job_id", "directory", "run_command", "protocol_version", "modified", "step-1")
-        job = self.job(self.sh("echo one; echo two >&2"), self.step("list_tree"), self.step("write_file", path="a", content="x\n"),
-                       self.step("apply_unified_diff", diff="--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n"))
+        job = self.job(self.sh("echo one; echo two >&2"), self.step("list_tree"), self.write_file("a", "x\n"),
+                       self.apply_diff("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n"))
         expected, shapes = None, None
         for word in ("", *words):
             (self.workspace / "a").unlink(missing_ok=True)

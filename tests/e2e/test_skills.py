@@ -23,7 +23,6 @@ class Skills(AgentCase):
         return self.agent_job(context={"skill_ids": list(skill_ids), **context})
 
     def prompted(self, url, job, *more, replies=(DONE,)):
-        """The outcome, and what the model was told first."""
         server = self.server(*replies, models=WIDE)
         outcome = self.run_agent(server, *more, job=job, env={"SBA_MCP_GATEWAY_URL": url})
         return outcome, "\n".join(message["content"] for chat in server.chats()[:1] for message in chat["messages"])
@@ -94,8 +93,6 @@ class Skills(AgentCase):
 
 
 class OneOrigin(AgentCase):
-    """Status, gateway and model at one origin."""
-
     def origin(self):
         replies = iter([call("run_command", shell="echo x > $CYNODE_ARTIFACTS_DIR/a"), DONE])
         probes = self.server().probes()

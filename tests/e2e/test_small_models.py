@@ -38,7 +38,7 @@ class Degenerate(AgentCase):
                 "a paragraph": "".join(f"Line {number} of what is said again. " for number in range(20)) + "\n"}
 
     def assert_stopped(self, server, outcome, form, usual=None):
-        self.assertEqual((outcome.exit, outcome.result.get("final_answer")), (0, "ok"), outcome.result)
+        self.assert_answer(outcome, "ok")
         first, second, third = server.chats()
         self.assertIn("Your reply was stopped: it repeated", second["messages"][-1]["content"])
         self.assertLess(len(json.dumps(second)), len(json.dumps(first)) + 6000)  # it is not led on by its own words
@@ -94,7 +94,7 @@ class SmallWindows(AgentCase):
                 replies += [call("write_file", path=f"{form}.txt", content=long), call("run_command", shell=f"grep -c line {form}.txt"),
                             call("read_output", step="step-1", offset_bytes=50000), finish("all seen")]
                 outcome, server = self.run_replies(*replies, models=self.models(), form=form)
-                self.assertEqual((outcome.exit, outcome.result.get("final_answer")), (0, "all seen"), outcome.message)
+                self.assert_answer(outcome, "all seen")
                 self.assertEqual((server.refused, len(outcome.steps)), (0, len(self.OUTPUTS) + 2))
                 self.assert_within(server, form, self.WINDOW)
 
@@ -107,7 +107,6 @@ class SmallWindows(AgentCase):
             self.assert_within(server, form, self.WINDOW)
 
     def test_a_refusal_says_how_much_there_was(self):
-        """The counted prompt of the refusal is learned from, so the second try fits."""
         job = self.agent_job(context={"task_context": "word " * 1000})
         server = self.server(*[call("run_command", shell=f"yes 'abc {number}' | head -c 9000") for number in range(4)], finish("seen"),
                              models={"m": {"max_model_len": 8192, "counts": True, "template": 1500}})
@@ -129,7 +128,7 @@ class ToolsThatAreLost(AgentCase):
 
     def assert_told_as_text(self, outcome, server, first):
         """The requests from that number on have no tools, and the job went well."""
-        self.assertEqual((outcome.exit, outcome.result.get("final_answer")), (0, "ok"), outcome.result)
+        self.assert_answer(outcome, "ok")
         self.assertEqual(["tools" in body for body in server.chats()], [number < first for number in range(first + 2)])
 
     def test_a_template_that_has_no_place_for_tools_is_known_before(self):
@@ -161,7 +160,7 @@ class ToolsThatAreLost(AgentCase):
 
 
 class BoundReplies(AgentCase):
-    """The text protocol: every reply is bound by a branch for each tool."""
+    """Every reply is bound by a branch for each tool."""
     MODELS = {"m": {"capabilities": ["completion"], "context_length": 32768}}
 
     def test_a_server_that_makes_no_grammar_of_it(self):
@@ -174,11 +173,11 @@ class BoundReplies(AgentCase):
         whole = "".join(f"{number:5}" for number in range(3000))
         written = {"content": json.dumps({"thought": "", "tool": "write_file", "arguments": {"path": "a", "content": whole}})}
         outcome, server = self.run_replies(written, ToolsThatAreLost.FINISH, models=self.MODELS)
-        self.assertEqual((outcome.exit, (self.workspace / "a").read_text()), (0, whole), outcome.result)
+        self.assertEqual((outcome.exit, self.text("a")), (0, whole), outcome.result)
 
 
 class CallsAsText(AgentCase):
-    """A model with tool calling whose server does not know how it writes calls; calls_spec.lua has all forms. C is the command."""
+    """The server does not know how its model writes calls; calls_spec.lua has all forms. C is the command."""
     JSON = '{"name": "run_command", "arguments": {"command": "C"}}'
     READ = {
         "Hermes": f"<tool_call>\n{JSON}\n</tool_call>",

@@ -34,7 +34,7 @@ class StarvedTest(SandboxCase):
         return self.run_job(job, wrapper=["prlimit", f"--{kind}={limit}"])
 
     def least(self, kind):
-        """The least memory with which the runner starts at all; with less it says why not, or the kernel cannot load it."""
+        """With less, the runner says why not, or the kernel cannot load it."""
         if kind not in LEAST:
             LEAST[kind] = self.search_least(kind)
         return LEAST[kind]
@@ -82,11 +82,11 @@ class StarvedTest(SandboxCase):
             self.assertTrue(fitted[-1], "the largest limit is no limit")
 
     def test_output(self):
-        self.starve(self.sh("head -c 8388608 /dev/zero | tr '\\0' x"), self.step("read_file", path="small"))
+        self.starve(self.sh("head -c 8388608 /dev/zero | tr '\\0' x"), self.read_file("small"))
 
     def test_read_file(self):
         self.put("large", b"z" * (8 * MIB))
-        self.starve(self.step("read_file", path="large"), self.step("read_file", path="small"))
+        self.starve(self.read_file("large"), self.read_file("small"))
 
     def test_patch(self):
         """Of many files too: all of them or none."""
@@ -103,10 +103,10 @@ class StarvedTest(SandboxCase):
             done = outcome.steps and outcome.steps[0]["status"] == "success"
             self.assertEqual(found == new, bool(done))
             self.assertTrue(done or found == old)
-        self.starve(self.step("apply_unified_diff", diff=large_patch() + others), self.step("read_file", path="small"), before=before, after=after)
+        self.starve(self.apply_diff(large_patch() + others), self.read_file("small"), before=before, after=after)
 
     def test_a_job_of_many_steps(self):
-        self.starve(*[self.step("read_file", path="small") for _ in range(2500)])
+        self.starve(*[self.read_file("small") for _ in range(2500)])
 
     def test_tree_and_search(self):
         for i in range(5000):

@@ -19,7 +19,6 @@ class TraceCase(AgentCase):
         return self.closing(status.Server(*answers, **options))
 
     def traced(self, *steps, collector=None, env=None, **options):
-        """Runs a direct job; returns its outcome, and its spans by name where they arrived."""
         collector = collector or self.collector(200)
         outcome = self.run_job(self.job(*steps, **options), env={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, **(env or {})})
         return outcome, self.spans(collector)
@@ -34,15 +33,14 @@ class TraceCase(AgentCase):
         return [line["error"] for line in outcome.events("trace.failed")]
 
 
-def shell(script, **more):
-    return sba.SandboxCase.sh(script, **more)
+shell = sba.SandboxCase.sh
 
 
 class TheTrace(TraceCase):
     def test_a_direct_job(self):
         collector = self.collector(200)
-        outcome, spans = self.traced(shell('echo "$TRACEPARENT"'), self.step("write_file", path="x", content="ab"),
-                                     self.step("read_file", path="x", max_bytes=1), shell("exit 3"),
+        outcome, spans = self.traced(shell('echo "$TRACEPARENT"'), self.write_file("x", "ab"),
+                                     self.read_file("x", max_bytes=1), shell("exit 3"),
                                      collector=collector, env={"OTEL_SERVICE_NAME": "runner", "OTEL_RESOURCE_ATTRIBUTES": "team=a%20b,k=v"})
         self.assertEqual((outcome.exit, len(collector.bodies), self.failures(outcome)), (1, 1, []))
         self.assertTrue(collector.heads[0].startswith("POST /status/v1/traces HTTP/1.1\r\n"), collector.heads[0])

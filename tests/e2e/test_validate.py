@@ -8,13 +8,12 @@ import packages
 
 class Validate(sba.SandboxCase):
     def validate(self, job):
-        """Runs --validate on stdin: exit status and the lines it printed."""
         done = sba.run("--validate", "-", stdin=job if isinstance(job, bytes) else json.dumps(job).encode())
         return done.returncode, (done.stdout + done.stderr).decode().splitlines()
 
     def test_a_context_file_that_is_missing(self):
         job = self.job_directory / "job.json"
-        job.write_text(json.dumps(self.job(self.step("read_file", path="x"), context={"task_context": "/job/missing.md"})))
+        job.write_text(json.dumps(self.job(self.read_file("x"), context={"task_context": "/job/missing.md"})))
         done = sba.run("--validate", job)
         self.assertEqual(done.returncode, 2)
         self.assertRegex(done.stdout.decode(), r":1:\d+: /context/task_context: the context file /job/missing.md cannot be read")
@@ -37,7 +36,7 @@ class Validate(sba.SandboxCase):
         self.assertIn("the job names no models: inference.allowed_models is missing", lines[3])
 
     def test_a_run_refuses_them_in_one_round_too(self):
-        job = self.job(self.step("run_command", command="make test"), self.step("write_file", path="x"),
+        job = self.job(self.run_command("make test"), self.step("write_file", path="x"),
                        context={"skills": {"a": "/job/none.md", "b": "text"}})
         outcome = self.run_job(job)
         self.assertEqual((outcome.exit, outcome.code, outcome.steps), (2, "schema_validation", []))
@@ -101,7 +100,7 @@ class Validate(sba.SandboxCase):
 
 
 class JsonTestSuite(sba.SandboxCase):
-    """The verdicts of JSONTestSuite, from npm: a parser accepts what is called y_, and refuses what is called n_."""
+    """JSONTestSuite, from npm: a parser accepts what is called y_, and refuses what is called n_."""
 
     SCRIPT = """
         local json = require "sba.util.json"

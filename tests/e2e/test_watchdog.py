@@ -50,7 +50,7 @@ class HangingRunner(WatchdogCase):
             with self.subTest(way=way):
                 done = self.run_job(self.hanging(way, daemon, max_runtime_seconds=5))
                 self.assert_ended(done, "timeout", "timeout", 124, 8, steps=1)
-                self.assertRaises(ProcessLookupError, os.kill, int((self.workspace / "pid").read_text()), 0)
+                self.assertRaises(ProcessLookupError, os.kill, int(self.text("pid")), 0)
 
     def test_past_a_signal(self):
         for number, exit_status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):

@@ -22,8 +22,6 @@ root=$1 user=$2 && shift 2 && exec chroot --userspec="$user" "$root" "$@" """
 
 
 class LocalEnvironment(BaseEnvironment):
-    """One task's root directory."""
-
     @staticmethod
     @override
     def type() -> str:

@@ -31,8 +31,6 @@ def solver(task):
 
 
 class Server(model.Server):
-    """Answers each task with its own script."""
-
     def __init__(self):
         super().__init__({"models": {"m": {"capabilities": ["completion", "tools"]}}, "replies": []})
         self.scripts = {(EXAMPLE / "tasks" / task / "instruction.md").read_text().strip(): solver(task) for task in TASKS}

@@ -34,7 +34,6 @@ class Fault:
 
 
 def refuse(answer, ollama, status, text, *headers, **fields):
-    """An error in the words of the one or the other."""
     error = {"message": text, "type": "invalid_request_error", "param": None, "code": None, **fields}
     body = {"error": text if ollama else error}
     answer.whole(status, body, "application/json", *headers)
@@ -119,7 +118,6 @@ def is_last(line):
 
 
 def stream(fault, answer, writer, stopping):
-    """Streams a reply, bent by the fault."""
     if fault.name == "endless":
         return endless(fault, answer, writer, stopping)
     for index, line in enumerate(writer.lines()):

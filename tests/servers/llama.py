@@ -60,7 +60,6 @@ class Llama(real.RealServer):
             return None
 
     def ask(self, path, body=None):
-        """The answer's JSON."""
         request = urllib.request.Request(self.url + path, None if body is None else json.dumps(body).encode(), {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=60) as answer:
             return json.load(answer)
@@ -151,7 +150,6 @@ class Judge(Recorder):
         stream.end()
 
     def prompt(self, body):
-        """As the template renders it."""
         return self.server.ask("/apply-template", body)["prompt"]
 
     def count(self, body):

@@ -93,13 +93,11 @@ def text(words, **more):
 
 
 def silence(exchange):
-    """A tool that never answers: it waits until the client goes."""
     exchange.begin_events()
     exchange.rfile.read(1)
 
 
 def only(method, answer):
-    """A hook that answers the requests of one method."""
     return lambda exchange: exchange.method == method and answer(exchange)
 
 

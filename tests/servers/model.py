@@ -6,19 +6,19 @@
 The script (all but models and replies may be left out):
 
     {"models": {"NAME": {"capabilities": ["completion", "tools"], or null for an old server that does not say
-                         "tools": true,             whether a request with tools is taken; default: as the capabilities say
-                         "context_length": 32768,   trained; null: not said
-                         "num_ctx": 8192,           of the Modelfile
-                         "counts": true,            it counts tokens as tokens.py does, and refuses a prompt that is longer than its window
-                         "template": 0,             tokens that its template adds
-                         "drops_tools": true,       its template has no place for tools: they are left out in silence, as llama.cpp's server does
-                         "refuses_tools": [500, "words"],  what a request with tools is answered
-                         "refuses_grammar": true,   a schema with bounds is refused, as older servers of llama.cpp do
-                         "props": {...},            what llama.cpp's /props says; the model is then its
-                         "alternates": true}},      its template refuses two messages of the user without one of the model between
-     "replies": [REPLY, ...],                       one a chat request, in order; after the last: status 500
-     "formats": ["ollama", "openai"],               which paths exist
-     "probe_fault": FAULT}                          of every request that is no chat
+        "tools": true, # whether a request with tools is taken; default: as the capabilities say
+        "context_length": 32768, # trained; null: not said
+        "num_ctx": 8192, # of the Modelfile
+        "counts": true, # it counts tokens as tokens.py does, and refuses a prompt that is longer than its window
+        "template": 0, # tokens that its template adds
+        "drops_tools": true, # its template has no place for tools: they are left out in silence, as llama.cpp's server does
+        "refuses_tools": [500, "words"], # what a request with tools is answered
+        "refuses_grammar": true, # a schema with bounds is refused, as older servers of llama.cpp do
+        "props": {...}, # what llama.cpp's /props says; the model is then its
+        "alternates": true}}, # its template refuses two messages of the user without one of the model between
+     "replies": [REPLY, ...], # one a chat request, in order; after the last: status 500
+     "formats": ["ollama", "openai"], # which paths exist
+     "probe_fault": FAULT} # of every request that is no chat
 
     REPLY = {"content", "thinking", "tool_calls": [{"name", "arguments", "id"?}], "done_reason", "prompt_tokens",
              "completion_tokens", "piece": characters a streamed piece (default 8), "fault": FAULT}
@@ -38,12 +38,10 @@ CREATED = "2026-01-31T09:05:00.123Z"
 
 
 def calls(*list_of_calls):
-    """A reply with calls, each (name, arguments)."""
     return {"content": "", "tool_calls": [{"name": name, "arguments": arguments} for name, arguments in list_of_calls]}
 
 
 def call(name, **arguments):
-    """A reply with one call."""
     return calls((name, arguments))
 
 
@@ -89,8 +87,6 @@ def pieces(text, size):
 
 
 class Writer:
-    """Writes a reply in one of the formats."""
-
     def __init__(self, request, reply, fault):
         self.request, self.reply, self.fault, self.number = request, reply, fault, itertools.count()
 
@@ -219,8 +215,6 @@ def alternating(messages):
 
 
 class Server(listener.Listener):
-    """Serves a script."""
-
     def __init__(self, script, listen="127.0.0.1:0"):
         self.models, self.replies = script["models"], list(script["replies"])
         self.formats = script.get("formats", ["ollama", "openai"])
@@ -231,7 +225,6 @@ class Server(listener.Listener):
         super().__init__(listen.removeprefix("unix:") if listen.startswith("unix:") else (host, int(port)))
 
     def chats(self):
-        """The bodies of the chat requests, in order."""
         return [request["body"] for request in self.requests if "/chat" in request["path"]]
 
     def serve(self, connection):

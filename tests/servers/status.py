@@ -12,7 +12,6 @@ from . import listener
 
 
 def hang(connection):
-    """Says nothing, until the client goes."""
     while connection.recv(65536):
         pass
 
@@ -22,7 +21,6 @@ def drop(connection):
 
 
 def drip(connection):
-    """Endless headers, one after the other."""
     connection.sendall(b"HTTP/1.1 200 OK\r\n")
     number = 0
     connection.settimeout(0.1)
@@ -73,7 +71,6 @@ class Server(listener.Listener):
         return True
 
     def said(self, report):
-        """The bodies of one report."""
         return [body for body in self.bodies if isinstance(body, dict) and body.get("status") == report]
 
     def wait(self, count, seconds=30):

@@ -24,7 +24,6 @@ def of_text(text):
 
 
 def of_request(body):
-    """The prompt of a chat request: messages, calls, tools."""
     count = of_text(json.dumps(body["tools"])) * 4 // 5 if body.get("tools") else 0
     for message in body["messages"]:
         count += MESSAGE + of_text(message.get("content") or "") + of_text(message.get("thinking") or "")
