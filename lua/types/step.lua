@@ -45,7 +45,7 @@
 ---that size, or the one from before an earlier run of this step that was killed
 ---@field tick fun(news?: string, missing?: integer) to be called now and then: logs and reports go out. news: bytes that the step says
 ---meanwhile; missing: how many before them are left out
----@field spool? string the directory for long outputs, as process.run takes it
+---@field spool string? the directory for long outputs, as process.run takes it; nil: a model's job
 ---@field follow? boolean the log is to have everything that a step says
 
 ---What `run` returns after nil. native.failure is one.
