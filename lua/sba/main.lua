@@ -90,8 +90,6 @@ local function validate(run)
   job.persona = secret.clean(job.persona, {})
   run:set_deadline(run.record.began + job.constraints.max_runtime_seconds) -- since its first byte was read
   run.bytes = nil
-  collectgarbage "generational" -- what a step makes is soon garbage; at first all is collected, and with it the text of the job
-  collectgarbage "step" -- Lua 5.4.4 keeps the threshold that it had before
   return true
 end
 
@@ -109,6 +107,8 @@ end
 
 local function work(run)
   if run.steps and #run.steps == 0 and not run.record.acceptance then return true end
+  collectgarbage "generational" -- what a step makes is soon garbage; at first all is collected, and with it the text of the job
+  collectgarbage "step" -- Lua 5.4.4 keeps the threshold that it had before
   local failure
   if run.steps then failure = run.on_demand.step().run_rest(run) else failure = run.on_demand.agent().run(run) end
   if run.steps and not failure and run.record.acceptance then failure = run.on_demand.step().decide(run) end

@@ -197,6 +197,7 @@ local orders <const> = setmetatable({}, { __mode = "k" })
 
 local function order_of(schema)
   if type(schema) ~= "table" or orders[schema] then return orders[schema] end
+  if not (schema.order or schema.required or schema.properties or schema.items) then return nil end
   local members, names, known = {}, json.key_order(schema)
   orders[schema] = { names, known, members } -- before its parts: a schema may hold itself
   for name, part in next, schema.properties or {} do members[name] = order_of(part) end
