@@ -5,25 +5,20 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { LEAST_ROOM = 8 }; // bytes; base64 comes in fours, with a NUL here
+
 int64_t http_body_size(const struct http_body *body)
 {
     uint64_t size = 0;
-    for (size_t i = 0; i < body->count; i++)
-        size +=
-            body->parts[i].bytes || body->parts[i].is_span ? body->parts[i].size : (body->parts[i].size + 2) / 3 * 4;
+    for (const struct http_part *part = body->parts; part < body->parts + body->count; part++)
+        size += part->bytes || part->is_span ? part->size : (part->size + 2) / 3 * 4;
     return (int64_t)size;
-}
-
-static void begin_part(struct http_body *body, size_t at)
-{
-    body->at = at;
-    body->offset = 0;
-    text_sha256_init(&body->sha256);
 }
 
 void http_body_rewind(struct http_body *body)
 {
-    begin_part(body, 0);
+    body->at = 0;
+    body->offset = 0;
 }
 
 static bool is_as_expected(struct http_body *body, const char *expected)
@@ -41,8 +36,9 @@ static size_t smaller(uint64_t a, uint64_t b)
 static ssize_t read_file(struct http_body *body, const struct http_part *part, char *to, size_t room, const char **why)
 {
     char raw[12 << 10];
-    size_t fits = smaller(sizeof raw, (room - 1) / 4 * 3); // base64 ends with a NUL here
-    size_t wanted = smaller(fits, part->size - body->offset);
+    if (body->offset == 0)
+        text_sha256_init(&body->sha256);
+    size_t wanted = smaller(smaller(sizeof raw, (room - 1) / 4 * 3), part->size - body->offset);
     ssize_t count = pread(part->fd, raw, wanted, (off_t)body->offset);
     if (count < 0) {
         *why = "it cannot be read";
@@ -77,12 +73,18 @@ static ssize_t read_plain(struct http_body *body, const struct http_part *part, 
 
 ssize_t http_body_read(struct http_body *body, char *to, size_t room, const char **why)
 {
-    for (; body->at < body->count; begin_part(body, body->at + 1)) {
+    size_t done = 0;
+    for (; body->at < body->count; body->at++, body->offset = 0) {
         const struct http_part *part = &body->parts[body->at];
-        if (body->offset == part->size)
-            continue;
-        bool is_plain = part->bytes || part->is_span;
-        return (is_plain ? read_plain : read_file)(body, part, to, room, why);
+        while (body->offset < part->size) {
+            if (room - done < LEAST_ROOM)
+                return (ssize_t)done;
+            bool is_plain = part->bytes || part->is_span;
+            ssize_t count = (is_plain ? read_plain : read_file)(body, part, to + done, room - done, why);
+            if (count < 0)
+                return -1;
+            done += (size_t)count;
+        }
     }
-    return 0;
+    return (ssize_t)done;
 }

@@ -34,8 +34,8 @@ int64_t http_body_size(const struct http_body *body);
 // Starts from the beginning, the first time or again.
 void http_body_rewind(struct http_body *body);
 
-// Copies the next bytes into room for at least 8. Returns their number; 0 at the end; -1 and *why (a static string) if
-// a file cannot be read or has changed. The last bytes of a file come only after its SHA-256 was checked.
+// Fills room for at least 8 bytes, but for the last 7. Returns how many came; 0 at the end; -1 and *why (a static
+// string) if a file cannot be read or has changed. The last bytes of a file come only after its SHA-256 was checked.
 ssize_t http_body_read(struct http_body *body, char *to, size_t room, const char **why);
 
 #endif
