@@ -12,42 +12,41 @@ enum {
     DIGITS_OF_LONG = 20,
 };
 
-enum kind { CONTROL, BLANK, DIGIT, LETTER, MARK, OTHER };
+enum kind { CONTROL = 'c', BLANK = '_', DIGIT = '0', LETTER = 'a', MARK = '.', OTHER = 'x' };
 
 static enum kind kind_of(unsigned char byte)
 {
-    if ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z')
-        return LETTER;
-    if (byte >= '0' && byte <= '9')
-        return DIGIT;
-    if (byte == ' ' || byte == '\n' || byte == '\t')
-        return BLANK;
-    return byte >= 0x80 ? OTHER : byte > ' ' && byte < 0x7F ? MARK : CONTROL;
+    static const char of_ascii[] = "ccccccccc__ccccccccccccccccccccc"
+                                   "_...............0000000000......"
+                                   ".aaaaaaaaaaaaaaaaaaaaaaaaaa....."
+                                   ".aaaaaaaaaaaaaaaaaaaaaaaaaa....c";
+    return byte < 0x80 ? (enum kind)of_ascii[byte] : OTHER;
 }
 
-static bool is_of_base64(unsigned char byte)
+static bool is_of_base64(unsigned char mark)
 {
-    enum kind kind = kind_of(byte);
-    return kind == LETTER || kind == DIGIT || byte == '+' || byte == '/' || byte == '=' || byte == '-' || byte == '_';
+    return mark == '+' || mark == '/' || mark == '=' || mark == '-' || mark == '_';
 }
 
 // Adds the run of letters and digits at the start of bytes. Returns its size, as the functions below do.
 static size_t add_run(const unsigned char *bytes, size_t size, size_t *sum)
 {
-    size_t end = 0, digits = 0;
-    for (; end < size && is_of_base64(bytes[end]); end++)
-        digits += kind_of(bytes[end]) == DIGIT;
+    size_t end = 0, digits = 0, others = 0, letters = 0; // digits; other tokens; letters of the last one
+    for (; end < size; end++) {
+        enum kind kind = kind_of(bytes[end]);
+        if (kind == LETTER) {
+            others += letters == 0;
+            letters = letters + 1 < LETTERS_A_TOKEN ? letters + 1 : 0;
+            continue;
+        }
+        if (kind != DIGIT && (kind != MARK || !is_of_base64(bytes[end])))
+            break;
+        *(kind == DIGIT ? &digits : &others) += 1;
+        letters = 0;
+    }
     size_t share = end >= LONG_DENSE ? DIGITS_OF_LONG : DIGITS_OF_DENSE;
-    if (end >= LEAST_DENSE && digits * share >= end) {
-        *sum += end - (end - digits) / 5;
-        return end;
-    }
-    *sum += digits;
-    for (size_t i = 0, letters = 0; i < end; i++) {
-        enum kind kind = kind_of(bytes[i]);
-        letters = kind == LETTER ? letters + 1 : 0;
-        *sum += kind == MARK || letters % LETTERS_A_TOKEN == 1;
-    }
+    bool is_dense = end >= LEAST_DENSE && digits * share >= end;
+    *sum += is_dense ? end - (end - digits) / 5 : digits + others;
     return end;
 }
 
