@@ -89,6 +89,8 @@ static int keep_last(struct output *output, const char *bytes, size_t size)
     struct buffer *last = &output->last;
     if (last->size + size > 2 * LAST_LEAST) { // seldom, so that few bytes are moved
         size_t stays = least(last->size, LAST_LEAST);
+        if (output->head.size == 0 && buffer_append(&output->head, last->data, stays) < 0)
+            return -1;
         memmove(last->data, last->data + last->size - stays, stays);
         last->size = stays;
     }
@@ -101,8 +103,7 @@ static void keep(struct output *output, struct output_stream *stream, const char
     stream->printed += size;
     stream->text.truncated |= fits < size;
     output->total += size;
-    if (keep_text(output, stream, bytes, fits) == 0 && keep_last(output, bytes, size) == 0 &&
-        buffer_append(&output->head, bytes, least(fits, OUTPUT_SHOWN - output->head.size)) == 0)
+    if (keep_text(output, stream, bytes, fits) == 0 && keep_last(output, bytes, size) == 0)
         return;
     output->starved = true;
     output->limit = output->last.size = 0;
@@ -159,10 +160,10 @@ int output_show(const struct output *output, struct buffer *head, struct buffer 
     if (total <= output->limit &&
         (!output->streams[PROCESS_STDOUT].printed || !output->streams[PROCESS_STDERR].printed))
         return 0;
+    const struct buffer *last = &output->last, *first = output->head.size ? &output->head : last;
     if (total <= most)
-        return buffer_append(head, output->head.data, output->head.size) < 0 ? -1 : secret_redact(head, 0);
-    const struct buffer *last = &output->last;
-    if (buffer_append(head, output->head.data, half ? half : most) < 0 ||
+        return buffer_append(head, last->data, last->size) < 0 ? -1 : secret_redact(head, 0);
+    if (buffer_append(head, first->data, half ? half : most) < 0 ||
         buffer_append(tail, last->data + last->size - half, half) < 0)
         return -1;
     *missing = total - text_whole(head->data, head->size) - tail->size;

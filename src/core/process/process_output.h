@@ -35,8 +35,8 @@ struct output {
     struct output_stream streams[PROCESS_STREAMS];
     size_t limit;       // bytes kept of both streams together
     const char *spool;  // where their texts go when they become long, as spool_open takes it; NULL: they stay in memory
-    struct buffer head; // both as they came, up to the limit and OUTPUT_SHOWN
-    struct buffer last; // the last bytes
+    struct buffer last; // the last bytes of both as they came
+    struct buffer head; // the first ones, once they are not in `last`
     uint64_t total, seen; // bytes printed; bytes that output_news has passed
     bool starved;         // memory ran out
 };
