@@ -59,8 +59,8 @@ end
 
 ---@return integer tokens
 function conversation:total()
-  local total = 0
-  for _, message in ipairs(self.messages) do total = total + self:of(message) end
+  local total, cost = 0, self.cost
+  for _, message in ipairs(self.messages) do total = total + (cost[message] or self:of(message)) end
   return total
 end
 
@@ -73,22 +73,22 @@ function conversation:text(utf8) return math.ceil(text.tokens(utf8) * self.scale
 ---@param count? integer tokens; nil: it does not say
 ---@param is_other_form? boolean the tools were told in another form than before
 function conversation:learn(status, count, is_other_form)
-  local total = self:total()
+  local total, cost, is_counted = self:total(), self.cost, self.is_counted
   if not count or count < LEAST * total then return end
-  local is_first, new = is_other_form or not next(self.is_counted), 0
+  local is_first, fresh, new, learned = is_other_form or not next(is_counted), {}, 0, 0
   for _, message in ipairs(self.messages) do
-    if not self.is_counted[message] then new = new + self:of(message) end
+    if not is_counted[message] then fresh[#fresh + 1], new = message, new + cost[message] end
   end
   local unknown = new + (is_first and self.tools or 0)
   local known = total + self.tools + status - unknown
   local ratio = math.max(LEAST, (count - known) / math.max(1, unknown))
-  for _, message in ipairs(self.messages) do
-    if not self.is_counted[message] then self.cost[message] = math.ceil(self.cost[message] * ratio) end
-    self.is_counted[message] = true
+  for _, message in ipairs(fresh) do
+    cost[message], is_counted[message] = math.ceil(cost[message] * ratio), true
+    learned = learned + cost[message]
   end
   -- Prose shows little of what numbers cost: what comes is never taken for cheaper than the estimate.
   if new > LEAST_LEARNED then self.scale = math.min(MOST, math.max(1, self.scale * ratio)) end
-  self.tools = math.max(0, count - status - self:total())
+  self.tools = math.max(0, count - status - (total - new + learned))
 end
 
 --- Replaces a message by a shorter copy, without thoughts. Returns the tokens that this saves.
@@ -161,7 +161,9 @@ function conversation:fit(budget)
   if before <= budget then return before, before end
   local excess = shorten_old(self, before - math.floor(budget * LOW_WATER))
   if excess > 0 then drop_exchanges(self, excess) end
-  if self:total() > budget then shorten_last(self, budget) end
+  local after = self:total()
+  if after <= budget then return before, after end
+  shorten_last(self, budget)
   return before, self:total()
 end
 
