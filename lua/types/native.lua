@@ -158,6 +158,7 @@
 
 ---@class native.opened to be closed
 ---@field size fun(self): integer when it was opened
+---@field read fun(self): string its first 4 KiB, as they are now
 ---@field close fun(self)
 
 ---@class native.change

@@ -3,6 +3,7 @@
 #include "core/files/file.h"
 
 #include "bind/bind.h"
+#include "core/base/cleanup.h"
 #include "core/files/file_log.h"
 #include "core/files/file_replace.h"
 #include "core/files/long_text.h"
@@ -10,7 +11,6 @@
 #include "core/files/stream.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #define LOG_TYPE "native.file.log"
 
@@ -213,9 +213,7 @@ struct file_log *bind_new_log(lua_State *L)
 static int log_close(lua_State *L)
 {
     struct file_log *log = luaL_checkudata(L, 1, LOG_TYPE);
-    if (log->fd >= 0)
-        close(log->fd);
-    log->fd = -1;
+    cleanup_close(&log->fd);
     return 0;
 }
 

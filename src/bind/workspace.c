@@ -3,6 +3,7 @@
 #include "core/files/workspace.h"
 
 #include "bind/bind.h"
+#include "core/base/cleanup.h"
 #include "core/files/workspace_change.h"
 #include "core/files/workspace_read.h"
 #include "core/files/workspace_replace.h"
@@ -71,9 +72,7 @@ static int root_relative(lua_State *L)
     if (!owner->data)
         return bind_fail(L, &error);
     size_t size = strlen(owner->data);
-    if (owner->data[size - 1] == '/')
-        size--;
-    lua_pushlstring(L, owner->data, size);
+    lua_pushlstring(L, owner->data, size - (owner->data[size - 1] == '/'));
     return 1;
 }
 
@@ -210,12 +209,19 @@ static int opened_size(lua_State *L)
     return 1;
 }
 
+// opened:read() -> the first 4 KiB, as they are now
+static int opened_read(lua_State *L)
+{
+    char bytes[4096];
+    ssize_t size = pread(bind_check_opened(L, 1)->fd, bytes, sizeof bytes, 0);
+    lua_pushlstring(L, bytes, size < 0 ? 0 : (size_t)size);
+    return 1;
+}
+
 static int opened_close(lua_State *L)
 {
     struct bind_opened *opened = luaL_checkudata(L, 1, opened_type);
-    if (opened->fd >= 0)
-        close(opened->fd);
-    opened->fd = -1;
+    cleanup_close(&opened->fd);
     return 0;
 }
 
@@ -327,7 +333,8 @@ static const luaL_Reg root_methods[] = {
     {"chmod", root_chmod},
     {NULL, NULL},
 };
-static const luaL_Reg opened_methods[] = {{"size", opened_size}, {"close", opened_close}, {NULL, NULL}};
+static const luaL_Reg opened_methods[] = {
+    {"size", opened_size}, {"read", opened_read}, {"close", opened_close}, {NULL, NULL}};
 static const luaL_Reg functions[] = {{"open", f_open}, {"temporary_name", f_temporary_name}, {NULL, NULL}};
 
 int luaopen_native_workspace(lua_State *L)

@@ -96,20 +96,23 @@ local by_ending = {
 }
 
 local LARGEST_CGROUP <const> = 64 * 1024 -- bytes of /proc/self/cgroup
-local MOST_COUNTED <const> = 4096 -- bytes of a file that counts
+local function kills_in(file_of_counts) return tonumber(file_of_counts:read():match "\noom_kill (%d+)") end
 
-local function kills_in(path) return (file.read(path, MOST_COUNTED) or ""):match "\noom_kill (%d+)" end
+local function open_counter(directory, name)
+  local root <close> = workspace.open(directory)
+  local counter = root and root:open(name)
+  return counter and kills_in(counter) and counter
+end
 
 --- Lines of /proc/self/cgroup are `NUMBER:CONTROLLERS:PATH`, for cgroup v2 `0::PATH`. A container may see its cgroup as the root where
 --- the line has the host's path. False: nothing counts.
 local function find_counter()
   for line in (file.read("/proc/self/cgroup", LARGEST_CGROUP) or ""):gmatch "[^\n]+" do
     local controllers, path = line:match "^%d+:([^:]*):(.*)"
-    local form = controllers == "" and "/sys/fs/cgroup%s/memory.events"
-      or ("," .. controllers .. ","):find(",memory,", 1, true) and "/sys/fs/cgroup/memory%s/memory.oom_control"
-    for _, place in ipairs(form and { path, "" } or {}) do
-      if kills_in(form:format(place)) then return form:format(place) end
-    end
+    local top, name = "/sys/fs/cgroup", controllers == "" and "memory.events"
+    if ("," .. controllers .. ","):find(",memory,", 1, true) then top, name = "/sys/fs/cgroup/memory", "memory.oom_control" end
+    local counter = name and (open_counter(top .. path, name) or open_counter(top, name))
+    if counter then return counter end
   end
   return false
 end
@@ -119,7 +122,7 @@ local counter -- as find_counter returns it
 --- How many processes of the runner's cgroup the kernel killed because memory ran out.
 local function oom_kills()
   if counter == nil then counter = find_counter() end
-  return counter and tonumber(kills_in(counter)) or 0
+  return counter and kills_in(counter) or 0
 end
 
 local known_kills -- before the command

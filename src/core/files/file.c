@@ -39,11 +39,6 @@ static int wait_readable(int fd, const char *path, struct error *error)
     }
 }
 
-static int fail_too_large(const char *path, size_t limit, struct error *error)
-{
-    return error_set(error, "too_large", 0, "%s is larger than %zu bytes", path, limit);
-}
-
 static int64_t read_all(int fd, const char *path, size_t limit, struct buffer *out, struct error *error)
 {
     for (int64_t began = 0;;) {
@@ -66,7 +61,7 @@ static int64_t read_all(int fd, const char *path, size_t limit, struct buffer *o
             return error_system(error, errno, "cannot read %s", path);
         out->size += (size_t)got;
         if (out->size > limit)
-            return fail_too_large(path, limit, error);
+            return error_set(error, "too_large", 0, "%s is larger than %zu bytes", path, limit);
     }
 }
 

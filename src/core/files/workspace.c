@@ -133,8 +133,7 @@ int workspace_open(struct workspace *workspace, const char *path, struct error *
 
 void workspace_close(struct workspace *workspace)
 {
-    if (workspace->fd >= 0)
-        close(workspace->fd);
+    cleanup_close(&workspace->fd);
     free(workspace->path);
     *workspace = (struct workspace){.fd = -1};
 }
