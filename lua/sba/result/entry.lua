@@ -83,9 +83,10 @@ end
 ---@return string|(string|native.file.text)[]
 function entries.encode(entry, module)
   local result, kept, texts = entry.result, {}, {}
-  for name, value in pairs(json.is_object(result) and result or kept) do
-    local is_string = type(value) == "string" and #value > LONG
-    if is_string or getmetatable(value) == long_text then
+  for name, value in next, json.is_object(result) and result or kept do
+    local kind = type(value)
+    local is_string = kind == "string" and #value > LONG
+    if is_string or kind == "table" and getmetatable(value) == long_text then
       texts[#texts + 1], kept[name] = is_string and { bytes = value } or value, value
       result[name] = json.verbatim(('"\0%d\0"'):format(#texts))
     end

@@ -137,7 +137,7 @@ local none <const> = {}
 --- For the log. Only of a direct job it is known how many steps there are.
 local function fields_of(run, event)
   local step, entry = event.step, event.entry or none
-  event.what = event.what or describe(step)
+  event.what = event.what or step.what or describe(step)
   return {
     step = event.index, steps = run.steps and not step.check and #run.steps or nil, id = step.id, type = step.type, check = step.check,
     what = event.what, again = event.before and true or nil, status = entry.status, duration_ms = entry.duration_ms,

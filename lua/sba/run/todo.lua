@@ -50,8 +50,8 @@ function todo:fill(job, describe)
   for _, requirement in ipairs(context.requirements or {}) do add(self, requirement, "requirement") end
   for i, criterion in ipairs(context.acceptance_criteria or {}) do self.criteria[i] = add(self, criterion, "acceptance_criterion") end
   for i, step in ipairs(job.steps) do
-    local what = describe(step)
-    self.steps[i] = add(self, what == "" and step.type or step.type .. ": " .. what, "step")
+    step.what = describe(step)
+    self.steps[i] = add(self, step.what == "" and step.type or step.type .. ": " .. step.what, "step")
   end
 end
 

@@ -164,9 +164,11 @@ local result_schema = is.object {
 }
 
 local function result_of(outcome)
-  local result = {}
-  for _, name in ipairs(result_schema.order) do result[name] = outcome[name] end
-  return result
+  return {
+    exit_code = outcome.exit_code, signal = outcome.signal, stdout = outcome.stdout, stderr = outcome.stderr,
+    stdout_truncated = outcome.stdout_truncated, stderr_truncated = outcome.stderr_truncated,
+    duration_ms = outcome.duration_ms, cpu_time_ms = outcome.cpu_time_ms, max_rss_bytes = outcome.max_rss_bytes,
+  }
 end
 
 --- Outside the workspace, any directory that the user can enter.

@@ -227,13 +227,15 @@ end
 
 -- Exactly one of the names that the parts require must be given.
 local function visit_one_of(walk, depth, value, parts)
+  local count = 0
+  for _, part in ipairs(parts) do count = value[part.required[1]] ~= nil and count + 1 or count end
+  if count == 1 then return end
   local names, present = {}, {}
   for i, part in ipairs(parts) do
     names[i] = part.required[1]
     if value[names[i]] ~= nil then present[#present + 1] = words.quoted(names[i]) end
   end
-  if #present == 1 then return end
-  local got = #present == 0 and "none" or words.list(present, "and")
+  local got = count == 0 and "none" or words.list(present, "and")
   fail(walk, depth, ("expected exactly one of %s, got %s"):format(words.alternatives(names), got))
 end
 

@@ -50,10 +50,11 @@ static bool fits(const char *name, const char *own)
            (*name == '.' && strncmp(name + 1, own, size) == 0 && strncmp(name + 1 + size, ".tmp", 4) == 0);
 }
 
-bool own_files_named(const struct stat *directory, const char *name)
+bool own_files_named(int directory, const char *name)
 {
+    struct stat status;
     for (size_t i = 0; i < count; i++)
-        if (is_same(&files[i].status, directory) && fits(name, files[i].name))
+        if (fits(name, files[i].name) && fstat(directory, &status) == 0 && is_same(&files[i].status, &status))
             return true;
     return false;
 }
@@ -66,8 +67,7 @@ static bool refuse(const char *path, struct error *error)
 
 bool own_files_refuse(int directory, const char *name, const char *path, struct error *error)
 {
-    struct stat status;
-    return fstat(directory, &status) == 0 && own_files_named(&status, name) && refuse(path, error);
+    return own_files_named(directory, name) && refuse(path, error);
 }
 
 bool own_files_refuse_file(const struct stat *file, const char *path, struct error *error)

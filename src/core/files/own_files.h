@@ -15,10 +15,10 @@
 // Adds a path, for as long as the process lives. The directory must exist, the file need not. 0, or -1.
 int own_files_add(const char *path, struct error *error);
 
-// Whether the name in the directory is one of them.
-bool own_files_named(const struct stat *directory, const char *name);
+// Whether the name in the open directory is one of them.
+bool own_files_named(int directory, const char *name);
 
-// The same for an open directory; also fills *error.
+// The same; also fills *error.
 bool own_files_refuse(int directory, const char *name, const char *path, struct error *error);
 
 // Whether the file is one of them, under whatever name it was found: through a link, for example. Fills *error.

@@ -76,12 +76,10 @@ static int sort_items(struct level *level)
 // Adds what one getdents64 gave: 1 to go on; 0: there are enough; -1: out of memory.
 static int add_items(struct workspace_tree *tree, struct level *level, const char *read, long size)
 {
-    struct stat status;
-    bool has_own = fstat(tree->directory, &status) == 0;
     for (long at = 0; at < size;) {
         const struct dirent *entry = (const void *)(read + at);
         at += entry->d_reclen;
-        if (!is_wanted(tree, entry->d_name) || (has_own && own_files_named(&status, entry->d_name)))
+        if (!is_wanted(tree, entry->d_name) || own_files_named(tree->directory, entry->d_name))
             continue;
         if (tree->options.max_names && level->count == tree->options.max_names) {
             tree->cut = true;
