@@ -205,12 +205,12 @@ local function visit_array(walk, depth, value, wanted)
 end
 
 local function visit_string(walk, depth, value, wanted)
-  local least, most = wanted.minLength or 0, wanted.maxLength or math.huge
-  local length = (wanted.minLength or wanted.maxLength) and (utf8.len(value) or #value) -- else not looked at: it may be long
-  if length and length < least then
+  local least, most = wanted.minLength, wanted.maxLength
+  local length = (least or most) and (utf8.len(value) or #value) -- else not looked at: it may be long
+  if least and length < least then
     local expected = least == 1 and "a non-empty string" or ("a string of at least %d characters"):format(least)
     mismatch(walk, depth, expected, value)
-  elseif length and length > most then
+  elseif most and length > most then
     mismatch(walk, depth, ("a string of at most %d characters"):format(most), value)
   end
   if wanted.nul == false and value:find("\0", 1, true) then mismatch(walk, depth, "a string without NUL", value) end
@@ -253,7 +253,7 @@ function visit(walk, depth, value, wanted)
   local further = by_kind[kind]
   if further then further(walk, depth, value, wanted) end
   if wanted.oneOf and kind == "object" then visit_one_of(walk, depth, value, wanted.oneOf) end
-  return wanted.type == "integer" and math.tointeger(value) or value
+  return kinds == "integer" and math.tointeger(value) or value
 end
 
 ---Checks a value and puts it into its final form, in place: names for aliases, integers for whole floats, defaults for what is absent,

@@ -119,8 +119,8 @@ end
 ---@param wanted any
 ---@return boolean
 function words.has(list, wanted)
-  for _, one in ipairs(list) do
-    if one == wanted then return true end
+  for i = 1, #list do
+    if list[i] == wanted then return true end
   end
   return false
 end
