@@ -42,12 +42,12 @@ static void seal_loader(lua_State *L)
 // SMALL, then four a doubling. Each has a list of free blocks, cut from maps, which stay; the last has a rest. The
 // first map is what an empty job needs, and the kernel fills it at once.
 #ifdef NDEBUG
-enum { LARGEST = 32 << 10 };
+enum { LARGEST = 256 << 10 };
 #else
 enum { LARGEST = 0 }; // the sanitizers watch the blocks of malloc
 #endif
-enum { STEP = 16, SMALL = 2048, SMALL_CLASSES = SMALL / STEP + 1, FIRST_MAP = 640 << 10, NEXT_MAP = 128 << 10 };
-static void **free_blocks[SMALL_CLASSES + 16]; // each begins with the next
+enum { STEP = 16, SMALL = 2048, SMALL_CLASSES = SMALL / STEP + 1, FIRST_MAP = 640 << 10, NEXT_MAP = 512 << 10 };
+static void **free_blocks[SMALL_CLASSES + 28]; // each begins with the next
 static char *rest, *rest_end;
 
 static size_t class_of(size_t size)
