@@ -17,7 +17,7 @@ local budgets = {
   { "edits", 950, 38, "src/core/edit/" },
   { "files, trees, snapshots, changes", 3300, 130, "src/core/files/" },
   { "search, globs, secrets, text", 1720, 67, "src/core/search/", "src/core/text/" },
-  { "lua", 16700, 753, "lua/" },
+  { "lua", 16690, 753, "lua/" },
   { "lua/sba/agent", 1970, 92, "lua/sba/agent/" },
   { "lua/sba/run", 3020, 133, "lua/sba/run/" },
   { "lua/sba/model", 1670, 75, "lua/sba/model/" },
