@@ -2,6 +2,7 @@
 // Our threads, see threads.h.
 #include "core/base/threads.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -40,7 +41,10 @@ int threads_start(void *(*run)(void *), void *data)
     pthread_attr_setstacksize(&attributes, STACK);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    errno = 0;
     int error = pthread_create(&thread, &attributes, begin, &start);
+    if (error == EAGAIN && errno == ENOMEM) // for want of a stack, which only errno tells
+        error = ENOMEM;
     while (error == 0 && sem_wait(&start.runs) < 0)
         continue;
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -177,7 +177,6 @@ static int explain(const struct spawn *spawn, const char *path, int number, stru
                       "one; hand data over by stdin or in a file",
                       error);
     case EAGAIN:
-    case ENOMEM:
         return refuse(spawn, "out_of_processes", "the kernel starts no further process", error);
     default:
         return error_system(error, number, "cannot run %s", spawn->argv[0]);
