@@ -226,9 +226,9 @@ static bool count_line(const char *at, const char *stop, struct counts *counts, 
         return false;
     counts->old += kind != '+';
     counts->new += kind != '-';
-    counts->last = stop - at > 1 ? kind : 0;
-    hunk->changes |= kind != ' ';
     bool crlf = stop > at && stop[-1] == '\r';
+    counts->last = stop - at > 1 + crlf ? kind : 0;
+    hunk->changes |= kind != ' ';
     hunk->crlf |= crlf;
     hunk->lf |= !crlf;
     return true;

@@ -109,6 +109,7 @@ describe("a diff", function()
     refuses(X .. "@@ -1 +1,2 @@\n+0\n" .. NO_NEWLINE .. " a\n", "a\n", "goes on below '\\ No newline'")
     refuses(X .. "@@ -1 +1 @@\n-a\n+0\n" .. NO_NEWLINE, "a\nb\n", "'\\ No newline at end of file' is missing or misplaced")
     refuses(X .. "@@ -1 +1,3 @@\n a\n+\n" .. NO_NEWLINE .. "+0\n", "a\n", "goes on below '\\ No newline'")
+    refuses(X .. "@@ -1 +1,2 @@\r\n a\r\n+\r\n\\ No newline\r\n", "a\r\n", "goes on below '\\ No newline'") -- an empty line has one
   end)
 
   it("never mixes line ends", function()
