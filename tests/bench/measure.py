@@ -90,6 +90,13 @@ class Bench:
             self.give(self.directory / name)
         self.workspace, self.job_directory, self.rival = (self.directory / name for name in ("workspace", "job", "rival"))
 
+    def set_aside(self, top):
+        """Instead of removing a directory: ext4 passes over the numbers of files deleted minutes ago, one by one, at each new file."""
+        for path in top.rglob("*"):
+            if path.is_file() and not path.is_symlink():
+                os.truncate(path, 0)
+        top.rename(tempfile.mkdtemp(prefix="aside-", dir=self.directory))
+
     def size(self, full, quick):
         return quick if self.quick else full
 

@@ -38,7 +38,7 @@ def against(bench, runner):
     """The lines of the table: this program and the other runner, in turn, from the same workspace with nothing left to be written."""
     for what, bound, runs, limit, start, steps in jobs(bench):
         def restore():
-            shutil.rmtree(bench.workspace)
+            bench.set_aside(bench.workspace)
             shutil.copytree(start, bench.workspace)
             bench.give_tree(bench.workspace)
             subprocess.run(["sync", "-f", bench.workspace], check=True)
