@@ -113,8 +113,8 @@
 ---Without doubled slashes and "."; "." for the root. Looks at no links. Errors: invalid, name_too_long.
 ---@field relative fun(self, path: string): string?, native.failure?
 ---Reads a regular file in one pass: the lines start_line to end_line (from 1, counted from offset_bytes), at most max_bytes (truncated:
----there is more). digest: sha256 and lines of the whole file, too. Errors: not_found, not_a_file, ...
----@field read fun(self, path: string, options?: { offset_bytes?: integer, max_bytes?: integer, start_line?: integer, end_line?: integer, digest?: boolean }): { content: string, truncated: boolean, size_bytes: integer, mode: integer, sha256?: string, lines?: integer }?, native.failure?
+---there is more). digest: sha256 and lines of the whole file, too. nofollow: a link is no file. Errors: not_found, not_a_file, ...
+---@field read fun(self, path: string, options?: { offset_bytes?: integer, max_bytes?: integer, start_line?: integer, end_line?: integer, nofollow?: boolean, digest?: boolean }): { content: string, truncated: boolean, size_bytes: integer, mode: integer, sha256?: string, lines?: integer }?, native.failure?
 ---Writes a regular file atomically; missing directories are made. A link at the end of path is followed, inside. mode: by default that
 ---of the replaced file, else 0644 less the umask. overwrite = false: already_exists. append: after the old content.
 ---@field write fun(self, path: string, content: string, options?: { mode?: integer, overwrite?: boolean, append?: boolean }): { size_bytes: integer, sha256: string, created: boolean }?, native.failure?
@@ -125,9 +125,9 @@
 ---Writes a file that waits for its place at path, in the nearest directory above that exists. Gives its path.
 ---@field stage fun(self, path: string, content: string, mode?: integer): string?, native.failure?
 ---@field stage_link fun(self, path: string, target: string): string?, native.failure? one that leads out is path_escape
----Moves a file or link; missing directories are made. new: never onto something; aside: as a second link, where there are links, so that
----something stays at the path.
----@field move fun(self, from: string, to: string, how: "replace"|"new"|"aside"): true?, native.failure?
+---Moves a file or link; missing directories are made. aside: what is there gets this path beside `to` first, as a link where there are
+---links, so something stays; "": it is replaced; nil: nothing may be there.
+---@field move fun(self, from: string, to: string, aside?: string): true?, native.failure?
 ---@field remove fun(self, path: string, kind: "file"|"directory"): true?, native.failure? a file or link itself, or an empty directory
 ---@field make_directory fun(self, path: string): true?, native.failure? and those above it
 ---@field prune fun(self, path: string, kept: integer) removes empty directories of path after its first kept bytes

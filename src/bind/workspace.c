@@ -9,6 +9,7 @@
 #include "core/files/workspace_replace.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -78,13 +79,15 @@ static int root_relative(lua_State *L)
 
 static struct workspace_read_options check_read_options(lua_State *L, int index)
 {
-    static const char *const names[] = {"offset_bytes", "max_bytes", "start_line", "end_line", "digest", NULL};
+    static const char *const names[] = {"offset_bytes", "max_bytes", "start_line", "end_line",
+                                        "nofollow",     "digest",    NULL};
     bind_check_options(L, index, names);
     return (struct workspace_read_options){
         .offset = (uint64_t)bind_option_integer(L, index, "offset_bytes", 0, 0),
         .max_bytes = (size_t)bind_option_integer(L, index, "max_bytes", LUA_MAXINTEGER, 0),
         .first_line = (uint64_t)bind_option_integer(L, index, "start_line", 1, 1),
         .last_line = (uint64_t)bind_option_integer(L, index, "end_line", 0, 1),
+        .flags = bind_option_boolean(L, index, "nofollow", false) ? O_NOFOLLOW : 0,
         .digest = bind_option_boolean(L, index, "digest", false),
     };
 }
@@ -197,7 +200,7 @@ static int root_open(lua_State *L)
     luaL_argcheck(L, size == 0 || size == TEXT_SHA256_HEX - 1, 3, "must be a SHA-256 in hex");
     struct bind_opened *opened = new_opened(L);
     memcpy(opened->sha256, sha256, size);
-    opened->fd = path ? workspace_open_file(workspace, path, &status, &error) : -1;
+    opened->fd = path ? workspace_open_file(workspace, path, 0, &status, &error) : -1;
     opened->size = (uint64_t)status.st_size;
     return opened->fd < 0 ? bind_fail(L, &error) : 1;
 }
@@ -258,15 +261,13 @@ static int root_stage_link(lua_State *L)
     return bind_push_owned(L, owner, &error);
 }
 
-// root:move(from, to, how) -> true | nil, failure
+// root:move(from, to, aside?) -> true | nil, failure
 static int root_move(lua_State *L)
 {
-    static const char *const ways[] = {"replace", "new", "aside", NULL}; // enum workspace_move
     struct error error = {0};
     const struct workspace *workspace = bind_check_root(L, 1);
     const char *from = bind_check_path(L, 2, &error), *to = from ? bind_check_path(L, 3, &error) : NULL;
-    enum workspace_move how = (enum workspace_move)luaL_checkoption(L, 4, NULL, ways);
-    return bind_outcome(L, to ? workspace_move(workspace, from, to, how, &error) : -1, &error);
+    return bind_outcome(L, to ? workspace_move(workspace, from, to, luaL_optstring(L, 4, NULL), &error) : -1, &error);
 }
 
 // root:remove(path, kind) -> true | nil, failure

@@ -92,9 +92,7 @@ class Bench:
 
     def set_aside(self, top):
         """Instead of removing a directory: ext4 passes over the numbers of files deleted minutes ago, one by one, at each new file."""
-        for path in top.rglob("*"):
-            if path.is_file() and not path.is_symlink():
-                os.truncate(path, 0)
+        subprocess.run(["find", top, "-type", "f", "-exec", "truncate", "--size=0", "{}", "+"], check=True)
         top.rename(tempfile.mkdtemp(prefix="aside-", dir=self.directory))
 
     def size(self, full, quick):

@@ -73,7 +73,7 @@ local bare = (P "@@" * (#line_end + " ") * rest - "@@ " * S "+-" * R "09") ^ 1 *
 ---@field action "created"|"modified"|"deleted"|"renamed"|"copied"|"mode_changed"
 ---@field is_plain? boolean only "---" and "+++" stand before its hunks
 ---@field is_begin? boolean of "*** Begin Patch"
----@field prefix? boolean whether both names of its "diff --git" line begin with a directory that belongs to no name; nil: not said
+---@field prefix? boolean whether both names begin with a directory that belongs to no name; nil: unknown
 ---@field is_new? boolean its one hunk says that the file is new or empty
 ---@field not_empty? boolean the old content, by the "index" line
 ---@field old_mode? integer as git writes it: 0100644 (octal), 0120000 a link

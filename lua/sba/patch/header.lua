@@ -179,17 +179,18 @@ end
 local function first_directory(name) return name:match("^([^/]*)/") end
 
 local function is_prefixed_pair(old, new)
-  return old and new and first_directory(old) ~= first_directory(new) and strip(old, 1) and strip(old, 1) == strip(new, 1)
+  local below = old and new and strip(old, 1)
+  return below and below == strip(new, 1) and first_directory(old) ~= first_directory(new)
 end
 
----First directories that belong to no name: a, b, and those that pairs of names show.
+---First directories that belong to no name: a, b, and those that pairs of names show. Notes the pairs.
 ---@param files sba.patch.file[]
 ---@return table<string, true>
 function header.prefixes(files)
   local prefixes = { a = true, b = true }
   for _, file in ipairs(files) do
     local old, new = file.old_path, file.new_path
-    if is_prefixed_pair(old, new) then prefixes[first_directory(old)], prefixes[first_directory(new)] = true, true end
+    if is_prefixed_pair(old, new) then file.prefix, prefixes[first_directory(old)], prefixes[first_directory(new)] = true, true, true end
   end
   return prefixes
 end
@@ -197,7 +198,7 @@ end
 local function found_strip(file, prefixes, exists)
   local old, new = file.old_path, file.new_path
   if (old or new):sub(1, 1) == "/" then return 0 end
-  if file.prefix or is_prefixed_pair(old, new) then return 1 end
+  if file.prefix then return 1 end
   local old_below, new_below = strip(old or new, 1), strip(new or old, 1)
   if not old or not new then
     local known = file.prefix == nil and prefixes[first_directory(old or new)] and old_below

@@ -31,10 +31,14 @@ function overlay.new(directory, writes)
 end
 
 local function load(self, path)
-  local stat = self.transaction:look(path)
-  if not stat or stat.type == "directory" then return stat end
-  if stat.type == "symlink" then return { type = "symlink", bytes = stat.target } end
-  local read = check(self.directory:read(path, { max_bytes = MOST_BYTES }))
+  local read, failure = self.directory:read(path, { max_bytes = MOST_BYTES, nofollow = true })
+  if not read then
+    local stat = self.transaction:look(path)
+    if not stat or stat.type == "directory" then return stat end
+    if stat.type ~= "symlink" then error(failure, 0) end
+    return { type = "symlink", bytes = stat.target }
+  end
+  self.transaction.seen[path] = { type = "file", mode = read.mode }
   if read.truncated then raise("too_large", "%s is larger than %d MiB", path, MOST_BYTES >> 20) end
   return { type = "file", bytes = read.content, mode = read.mode & 511 }
 end

@@ -134,17 +134,14 @@ function transaction:plan() return fail.caught(plan_all, self) end
 
 local make = {}
 
-function make.remove(root, change) check(root:move(change.path, change.aside, "replace")) end
+function make.remove(root, change) check(root:move(change.path, change.aside, "")) end
 
 function make.directory(root, change)
   local removed, failure = root:remove(change.path, "directory")
   if not removed then raise("not_a_file", "cannot replace a directory by a file: %s", failure.message) end
 end
 
-function make.put(root, change)
-  if change.aside then check(root:move(change.path, change.aside, "aside")) end
-  check(root:move(change.other, change.path, change.aside and "replace" or "new"))
-end
+function make.put(root, change) check(root:move(change.other, change.path, change.aside)) end
 
 function make.mode(root, change) check(root:chmod(change.path, change.mode)) end
 
@@ -153,7 +150,7 @@ local undo = {} -- goes by the names alone, and can be done again after a part o
 function undo.remove(root, change)
   local there, failure = root:stat(change.aside)
   if not there then return failure.code == "not_found" end -- it was not set aside: the path is as it was
-  if not root:move(change.aside, change.path, "replace") then return false end
+  if not root:move(change.aside, change.path, "") then return false end
   root:remove(change.aside, "file") -- if both were links to one file, the move did nothing
   return true
 end

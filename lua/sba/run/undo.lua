@@ -12,7 +12,7 @@ local NEEDED <const> = { remove = "aside", directory = "old_mode", put = "other"
 
 --- JSON cannot hold every byte of a name.
 local function written(name)
-  name = name:gsub("%%", "%%25")
+  if name:find("%", 1, true) then name = name:gsub("%%", "%%25") end
   if utf8.len(name) then return name end
   return (name:gsub("[\x80-\xff]", function(byte) return ("%%%02X"):format(byte:byte()) end))
 end

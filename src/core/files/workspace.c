@@ -175,17 +175,18 @@ int workspace_not_a_file(struct error *error, mode_t mode, const char *path)
 
 // Looks before it opens, so that a FIFO's writer or a device notices nothing. Something else may take the name in
 // between: so the open itself does no harm either, and what was opened is looked at again.
-int workspace_open_file(const struct workspace *workspace, const char *path, struct stat *status, struct error *error)
+int workspace_open_file(const struct workspace *workspace, const char *path, int flags, struct stat *status,
+                        struct error *error)
 {
     cleanup_free char *relative = workspace_relative(workspace, path, error);
     if (!relative)
         return -1;
-    cleanup_fd int seen = workspace_resolve(workspace, relative, O_PATH);
+    cleanup_fd int seen = workspace_resolve(workspace, relative, O_PATH | flags);
     if (seen < 0 || fstat(seen, status) < 0)
         return workspace_fail(error, errno, "read", path);
     if (!S_ISREG(status->st_mode))
         return workspace_not_a_file(error, status->st_mode, path);
-    cleanup_fd int fd = workspace_resolve(workspace, relative, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    cleanup_fd int fd = workspace_resolve(workspace, relative, O_RDONLY | O_NONBLOCK | O_NOCTTY | flags);
     if (fd < 0 || fstat(fd, status) < 0)
         return workspace_fail(error, errno, "read", path);
     if (!S_ISREG(status->st_mode))

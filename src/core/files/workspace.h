@@ -35,9 +35,10 @@ int workspace_resolve(const struct workspace *workspace, const char *relative, i
 // Fills *error for an errno of workspace_resolve. doing: "read", "write", ... Returns -1.
 int workspace_fail(struct error *error, int number, const char *doing, const char *path);
 
-// Opens a regular file to read it, and fills its status. Other kinds are "not_a_file" and are not opened, so that no
-// FIFO, device or socket notices. Never blocks. Returns a descriptor of the caller, or -1.
-int workspace_open_file(const struct workspace *workspace, const char *path, struct stat *status, struct error *error);
+// Opens a regular file to read it, and fills its status. flags: O_NOFOLLOW or 0. Other kinds are "not_a_file" and are
+// not opened, so that no FIFO, device or socket notices. Never blocks. Returns a descriptor of the caller, or -1.
+int workspace_open_file(const struct workspace *workspace, const char *path, int flags, struct stat *status,
+                        struct error *error);
 
 // Opens a directory with O_PATH. Returns a descriptor of the caller, or -1.
 int workspace_open_directory(const struct workspace *workspace, const char *path, struct error *error);

@@ -117,20 +117,20 @@ static bool has_no_links(int number)
     return number == EPERM || number == EOPNOTSUPP || number == ENOSYS || number == EMLINK;
 }
 
-int workspace_move(const struct workspace *workspace, const char *from, const char *to, enum workspace_move how,
+int workspace_move(const struct workspace *workspace, const char *from, const char *to, const char *aside,
                    struct error *error)
 {
-    int moved = -1;
+    int moved = 0;
+    const char *slash = aside ? strrchr(aside, '/') : NULL, *beside = slash ? slash + 1 : aside;
     workspace_cleanup_place struct workspace_place old = {.directory = -1}, new = {.directory = -1};
     if (workspace_place_open(&old, workspace, workspace_relative(workspace, from, error), false, from, error) < 0 ||
         workspace_place_open(&new, workspace, workspace_relative(workspace, to, error), true, to, error) < 0)
         return -1;
-    if (how == WORKSPACE_ASIDE)
-        moved = linkat(old.directory, old.name, new.directory, new.name, 0);
-    if (how == WORKSPACE_NEW)
-        moved = workspace_rename_new(old.directory, old.name, new.directory, new.name);
-    if (how == WORKSPACE_REPLACE || (how == WORKSPACE_ASIDE && moved < 0 && has_no_links(errno)))
-        moved = renameat(old.directory, old.name, new.directory, new.name);
+    if (aside && *beside && linkat(new.directory, new.name, new.directory, beside, 0) < 0)
+        moved = has_no_links(errno) ? renameat(new.directory, new.name, new.directory, beside) : -1;
+    if (moved == 0)
+        moved = aside ? renameat(old.directory, old.name, new.directory, new.name)
+                      : workspace_rename_new(old.directory, old.name, new.directory, new.name);
     return moved < 0 ? error_system(error, errno, "cannot move %s to %s", from, to) : 0;
 }
 

@@ -20,14 +20,9 @@ char *workspace_stage(const struct workspace *workspace, const char *path, const
 char *workspace_stage_link(const struct workspace *workspace, const char *path, const char *target,
                            struct error *error);
 
-enum workspace_move {
-    WORKSPACE_REPLACE, // whatever is there
-    WORKSPACE_NEW,     // never onto something
-    WORKSPACE_ASIDE,   // as a second link, where the file system knows links, so that something stays at the path
-};
-
-// Moves a file or link. Missing directories are made.
-int workspace_move(const struct workspace *workspace, const char *from, const char *to, enum workspace_move how,
+// Moves a file or link. Makes missing directories. aside: what is at `to` gets this path beside it first, as a link if
+// the file system has links: something stays there; "": it is replaced; NULL: nothing may be there.
+int workspace_move(const struct workspace *workspace, const char *from, const char *to, const char *aside,
                    struct error *error);
 
 // Removes a file or link, or an empty directory.

@@ -70,7 +70,7 @@ int workspace_read(const struct workspace *workspace, const char *path, const st
     struct stat status;
     struct text_sha256 sha256;
     char last = '\n';
-    cleanup_fd int fd = workspace_open_file(workspace, path, &status, error);
+    cleanup_fd int fd = workspace_open_file(workspace, path, options->flags, &status, error);
     if (fd < 0)
         return -1;
     *result = (struct workspace_read_result){.mode = status.st_mode & 07777, .size = (uint64_t)status.st_size};

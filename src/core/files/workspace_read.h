@@ -17,6 +17,7 @@ struct workspace_read_options {
     uint64_t first_line; // from 1; 0: as 1
     uint64_t last_line;  // inclusive; 0: to the end
     size_t max_bytes;    // of content; SIZE_MAX: all
+    int flags;           // O_NOFOLLOW: a link is no file
     bool digest;         // read to the end of the file for its SHA-256 and its lines
 };
 

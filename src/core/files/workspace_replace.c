@@ -85,7 +85,7 @@ static int copy_old(const struct writing *writing, int fd, struct text_sha256 *s
 {
     static char chunk[CHUNK];
     struct stat status;
-    cleanup_fd int old = workspace_open_file(writing->workspace, path, &status, error);
+    cleanup_fd int old = workspace_open_file(writing->workspace, path, 0, &status, error);
     if (old < 0)
         return -1;
     for (;;) {

@@ -322,7 +322,7 @@ static int search_entry(struct search_walk *walk)
 static int search_one_file(struct search_walk *walk, const char *path)
 {
     struct stat status;
-    cleanup_fd int fd = workspace_open_file(walk->workspace, path, &status, walk->error);
+    cleanup_fd int fd = workspace_open_file(walk->workspace, path, 0, &status, walk->error);
     if (fd < 0)
         return -1;
     if (walk->include && !glob_match(walk->include, workspace_tree_path(walk->tree)))
