@@ -20,8 +20,7 @@ local workspace = require "native.workspace"
 local accept = {}
 
 local JOURNAL <const>, TODO <const> = "journal.jsonl", "todo.json"
-local ROOM <const> = 64 * 1024 -- bytes
-local LARGEST_RESULT <const> = 64 * 1024 * 1024 -- bytes
+local ROOM <const>, LARGEST_RESULT <const> = 64 * 1024, 64 * 1024 * 1024 -- bytes
 
 ---What the end by exec is told.
 ---@param run run
@@ -86,8 +85,8 @@ local function write_job(run)
   for i, step in ipairs(run.steps or {}) do steps[i] = { id = step.id, type = step.type } end
   run:emit("job", {
     job_sha256 = run.job_sha256, protocol_version = job.protocol_version, job_id = job.job_id, task_id = job.task_id,
-    started_wall = run.record.started_wall, version = bundle.version, steps = steps,
-    criteria = run.record.acceptance and job.context.acceptance_criteria, todo = run.todo.items, confinement = run.record.confinement,
+    started_wall = run.record.started_wall, version = bundle.version, steps = steps, todo = run.todo:summary().items,
+    criteria = run.record.acceptance and job.context.acceptance_criteria, confinement = run.record.confinement,
   })
 end
 

@@ -12,7 +12,7 @@ todo.__index = todo
 
 local LONGEST_TITLE <const> = 200 -- characters, of a note too
 local MOST_ITEMS <const> = 10000
-local todo_schema = result_schema.properties.todo
+local items_schema = result_schema.properties.todo.properties.items
 
 local function shortened(words)
   local past = utf8.offset(words, LONGEST_TITLE + 1)
@@ -59,7 +59,7 @@ end
 ---@param failed fun(failure: native.failure) called once, when it cannot be written
 function todo:keep(path, failed)
   self.checkpoint = checkpoint.new(function()
-    local ok, failure = file.replace(path, { json.encode({ items = self.items }, todo_schema), "\n" }, { durable = false })
+    local ok, failure = file.replace(path, { '{"items":', self:summary().items[1], "}\n" }, { durable = false })
     if not ok and failed then failed(failure) end
     failed = ok and failed or nil
     return ok ~= nil
@@ -68,6 +68,7 @@ function todo:keep(path, failed)
 end
 
 local function changed(self, item)
+  self.known = nil
   self.checkpoint:changed()
   return item
 end
@@ -77,7 +78,7 @@ end
 ---@param note? string|lightuserdata nil: as it was
 function todo:set(item, status, note)
   item.status, item.note = status, type(note) == "string" and shortened(note) or note or item.note
-  self.checkpoint:changed()
+  changed(self)
 end
 
 ---At the end of a job that was not cut short: an agent has met the requirements; in a direct job nobody has checked them.
@@ -142,11 +143,14 @@ function todo:update(change)
   return changed(self, item)
 end
 
----@return { total: integer, done: integer, items: table[] }
+---Made anew only after a change.
+---@return { total: integer, done: integer, items: table } items: their JSON, for json.encode
 function todo:summary()
+  if self.known then return self.known end
   local done = 0
   for _, item in ipairs(self.items) do done = done + (item.status == "done" and 1 or 0) end
-  return { total = #self.items, done = done, items = self.items }
+  self.known = { total = #self.items, done = done, items = json.verbatim(json.encode(self.items, items_schema)) }
+  return self.known
 end
 
 return todo
