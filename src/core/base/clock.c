@@ -2,7 +2,7 @@
 // The clocks, see clock.h.
 #include "core/base/clock.h"
 
-#include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 static int64_t milliseconds(clockid_t clock)
@@ -24,12 +24,14 @@ int64_t clock_wall(void)
 
 void clock_timestamp(int64_t wall, char text[CLOCK_TIMESTAMP_SIZE])
 {
-    static char last[sizeof "2026-01-31T09:05:00"]; // for many events
-    static time_t last_seconds = -1;
-    const time_t seconds = wall / 1000;
+    static char last[] = "1970-01-01T00:00:00.000Z";
+    static time_t last_seconds;
+    time_t seconds = wall / 1000;
     struct tm parts;
     if (seconds != last_seconds)
-        strftime(last, sizeof last, "%Y-%m-%dT%H:%M:%S", gmtime_r(&seconds, &parts));
+        strftime(last, sizeof last, "%Y-%m-%dT%H:%M:%S.000Z", gmtime_r(&seconds, &parts));
     last_seconds = seconds;
-    snprintf(text, CLOCK_TIMESTAMP_SIZE, "%s.%03uZ", last, (unsigned)(wall % 1000));
+    for (int64_t i = 22, rest = wall % 1000; i >= 20; i--, rest /= 10)
+        last[i] = (char)('0' + rest % 10);
+    strcpy(text, last);
 }
