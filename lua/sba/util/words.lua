@@ -213,12 +213,14 @@ end
 
 -- "src/a.c, src/b.c and 3 more", by the beginning of the diff.
 local function files_of(diff)
-  local names, seen, old = {}, {}, nil
-  for mark, path in ("\n" .. text.cut(diff, MOST_DIFF)):gmatch "\n([-+*][-+*][-+*] )([^\t\r\n]+)" do
+  local names, seen, old, at, lines = {}, {}, nil, 1, "\n" .. text.cut(diff, MOST_DIFF)
+  while at do -- a pattern alone would be tried at each byte
+    local mark, path = lines:match("^\n([-+*][-+*][-+*] )([^\t\r\n]+)", at)
     local new = mark == "+++ " and (path == "/dev/null" and old or path):gsub("^[ab]/", "")
       or mark == "*** " and path:match "^%u%l+ File: (.+)$"
     if new and not seen[new] then names[#names + 1], seen[new] = new, true end
     if mark == "--- " then old = path end
+    at = lines:find("\n", at + 1, true)
   end
   local more = #names - MOST_FILES
   return table.concat(names, ", ", 1, math.min(#names, MOST_FILES)) .. (more > 0 and (" and %d more"):format(more) or "")
