@@ -91,12 +91,10 @@ end
 
 --- Where an old file waits: beside it, or beside the directory above it that a file replaces.
 local function aside_of(puts, path)
-  local beside = path
   for slash in path:gmatch "()/" do
-    local above = path:sub(1, slash - 1)
-    if puts[above] then beside = above break end
+    if puts[path:sub(1, slash - 1)] then path = path:sub(1, slash - 1) break end
   end
-  return (beside:match "^.*/" or "") .. workspace.temporary_name()
+  return (path:match "^.*/" or "") .. workspace.temporary_name()
 end
 
 local function plan_change(self, change, puts)

@@ -49,11 +49,7 @@ end
 ---@return table entry, failure? failure the job's
 function entries.make(module, limit, ok, result, more, is_cut)
   if ok and result ~= nil then
-    -- With room for what comes later: one that grows member by member is made anew four times.
-    local entry = {
-      index = nil, id = nil, type = nil, status = "success", started_at = nil, duration_ms = nil, exit_code = nil, output = nil,
-      output_truncated = nil, result = nil,
-    }
+    local entry = { status = "success" }
     fill(entry, module, limit, result, more, is_cut)
     return entry
   end
