@@ -20,7 +20,7 @@ local workspace = require "native.workspace"
 local accept = {}
 
 local JOURNAL <const>, TODO <const> = "journal.jsonl", "todo.json"
-local ROOM <const>, LARGEST_RESULT <const> = 64 * 1024, 64 * 1024 * 1024 -- bytes
+local ROOM <const>, LARGEST_RESULT <const> = 64 << 10, 64 << 20 -- bytes
 
 ---What the end by exec is told.
 ---@param run run

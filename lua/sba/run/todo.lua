@@ -144,7 +144,7 @@ function todo:update(change)
 end
 
 ---Made anew only after a change.
----@return { total: integer, done: integer, items: table } items: their JSON, for json.encode
+---@return { total: integer, done: integer, items: table } items: for json.encode
 function todo:summary()
   if self.known then return self.known end
   local done = 0

@@ -197,7 +197,7 @@ function words.command(arguments)
 end
 
 local LONGEST <const> = 200 -- characters
-local MOST_FILES <const>, MOST_DIFF <const> = 3, 256 * 1024 -- of a diff, and bytes of it that are looked at
+local MOST_FILES <const>, MOST_DIFF <const>, LINE <const> = 3, 256 << 10, 4096 -- of a diff; bytes
 
 -- A first word with "=" would be a variable.
 local function shell_word(word, is_first)
@@ -213,14 +213,15 @@ end
 
 -- "src/a.c, src/b.c and 3 more", by the beginning of the diff.
 local function files_of(diff)
-  local names, seen, old, at, lines = {}, {}, nil, 1, "\n" .. text.cut(diff, MOST_DIFF)
-  while at do -- a pattern alone would be tried at each byte
-    local mark, path = lines:match("^\n([-+*][-+*][-+*] )([^\t\r\n]+)", at)
-    local new = mark == "+++ " and (path == "/dev/null" and old or path):gsub("^[ab]/", "")
-      or mark == "*** " and path:match "^%u%l+ File: (.+)$"
-    if new and not seen[new] then names[#names + 1], seen[new] = new, true end
-    if mark == "--- " then old = path end
-    at = lines:find("\n", at + 1, true)
+  local names, seen, lines = {}, {}, "\n" .. text.cut(diff, MOST_DIFF)
+  local mark = lines:find("\n*** Begin", 1, true) and "\n*** " or "\n+++ "
+  local at = lines:find(mark, 1, true)
+  while at do
+    local path = lines:match("^[^\t\r\n]*", at + #mark)
+    local old = path == "/dev/null" and lines:sub(math.max(1, at - LINE), at):match ".*\n%-%-%- ([^\t\r\n]+)" -- bounded: LINE
+    if mark == "\n*** " then path = path:match "^%u%l+ File: (.+)$" else path = (old or path):gsub("^[ab]/", "") end
+    if path and not seen[path] then names[#names + 1], seen[path] = path, true end
+    at = lines:find(mark, at + 1, true)
   end
   local more = #names - MOST_FILES
   return table.concat(names, ", ", 1, math.min(#names, MOST_FILES)) .. (more > 0 and (" and %d more"):format(more) or "")

@@ -14,3 +14,22 @@ describe("the words of a command", function()
     assert.equal(#args + 1, #words.command { command = "a", args = args })
   end)
 end)
+
+describe("the words of a step with a diff", function()
+  local function of(...) return words.step { arguments = { diff = table.concat({ ... }, "\n") } } end
+  local function file(old, new) return ("--- %s\n+++ %s\n@@ -1 +1 @@\n--- removed\n"):format(old, new) end
+
+  it("are its files, each once, a deleted one by its old name", function()
+    assert.equal("x, y", of(file("a/x\t2026-01-31", "b/x\t2026-01-31"), file("a/y", "/dev/null"), file("a/x", "b/x")))
+    assert.equal("new", of(file("/dev/null", "b/new")))
+    assert.equal("", of "no diff")
+  end)
+
+  it("are three of its files, and how many more there are", function()
+    assert.equal("1, 2, 3 and 2 more", of(file("a/1", "b/1"), file("2", "2"), file("a/3", "b/3"), file("4", "4"), file("5", "5")))
+  end)
+
+  it("are those of *** Begin Patch", function()
+    assert.equal("x, y z", of("*** Begin Patch", "*** Update File: x", "@@", "+++ b/other", "*** Add File: y z\r", "+a", "*** End Patch"))
+  end)
+end)
