@@ -8,7 +8,7 @@ local root = arg[1] or arg[0]:match("^(.*)/tests/style/") or "."
 
 -- Room, lines, kilobytes (of 1,000 bytes), patterns of the paths that belong to it.
 local budgets = {
-  { "src", 13520, 501, "src/" },
+  { "src", 13520, 502, "src/" },
   { "src/bind", 2700, 91, "src/bind/" },
   {
     "processes, confinement, ending", 2490, 90,
@@ -17,14 +17,14 @@ local budgets = {
   { "edits", 950, 38, "src/core/edit/" },
   { "files, trees, snapshots, changes", 3300, 130, "src/core/files/" },
   { "search, globs, secrets, text", 1720, 67, "src/core/search/", "src/core/text/" },
-  { "lua", 16690, 753, "lua/" },
+  { "lua", 16692, 754, "lua/" },
   { "lua/sba/agent", 1970, 92, "lua/sba/agent/" },
-  { "lua/sba/run", 3020, 133, "lua/sba/run/" },
+  { "lua/sba/run", 3024, 134, "lua/sba/run/" },
   { "lua/sba/model", 1670, 75, "lua/sba/model/" },
   { "lua/sba/gateway", 1320, 58, "lua/sba/gateway/" },
   { "lua/sba/report, repl", 1360, 61, "lua/sba/report/", "lua/sba/repl/" },
   { "lua/sba/patch, steps", 2620, 123, "lua/sba/patch/", "lua/sba/steps/" },
-  { "tests", 24812, 1223, "tests/" },
+  { "tests", 24831, 1224, "tests/" },
 }
 
 local endings = { c = true, h = true, lua = true, py = true }

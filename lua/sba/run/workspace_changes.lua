@@ -128,17 +128,20 @@ local function sections_of(run, changes)
   return parts, left_out
 end
 
+local function each_above(path, call)
+  for slash in path:gmatch "()/" do call(path:sub(1, slash - 1)) end
+end
+
 --- Leaves out what lies below or above a path that is left out.
 local function leave_out_neighbours(changes, left_out)
   local out, over, found = {}, {}, false
   for i in pairs(left_out) do
-    local path = changes[i].path
-    out[path] = true
-    for slash in path:gmatch "()/" do over[path:sub(1, slash - 1)] = true end
+    out[changes[i].path] = true
+    each_above(changes[i].path, function(directory) over[directory] = true end)
   end
   for i, change in ipairs(changes) do
     local blocked = over[change.path]
-    for slash in change.path:gmatch "()/" do blocked = blocked or out[change.path:sub(1, slash - 1)] end
+    each_above(change.path, function(directory) blocked = blocked or out[directory] end)
     if blocked and not left_out[i] then left_out[i], found = "blocked", true end
   end
   return found
