@@ -143,8 +143,8 @@ function todo:update(change)
   return changed(self, item)
 end
 
----Made anew only after a change.
----@return { total: integer, done: integer, items: table } items: for json.encode
+---Made anew only after a change: journal, todo.json and result take the same.
+---@return { total: integer, done: integer, items: table } items: their JSON, for json.encode
 function todo:summary()
   if self.known then return self.known end
   local done = 0

@@ -197,7 +197,7 @@ function words.command(arguments)
 end
 
 local LONGEST <const> = 200 -- characters
-local MOST_FILES <const>, MOST_DIFF <const>, LINE <const> = 3, 256 << 10, 4096 -- of a diff; bytes
+local MOST_FILES <const>, MOST_DIFF <const>, LONGEST_LINE <const> = 3, 256 * 1024, 4096 -- of a diff; bytes that are looked at
 
 -- A first word with "=" would be a variable.
 local function shell_word(word, is_first)
@@ -216,9 +216,10 @@ local function files_of(diff)
   local names, seen, lines = {}, {}, "\n" .. text.cut(diff, MOST_DIFF)
   local mark = lines:find("\n*** Begin", 1, true) and "\n*** " or "\n+++ "
   local at = lines:find(mark, 1, true)
-  while at do
+  while at do -- plain searches: a pattern is tried at each byte
     local path = lines:match("^[^\t\r\n]*", at + #mark)
-    local old = path == "/dev/null" and lines:sub(math.max(1, at - LINE), at):match ".*\n%-%-%- ([^\t\r\n]+)" -- bounded: LINE
+    local above = path == "/dev/null" and lines:sub(math.max(1, at - LONGEST_LINE), at)
+    local old = above and above:match ".*\n%-%-%- ([^\t\r\n]+)" -- bounded: LONGEST_LINE
     if mark == "\n*** " then path = path:match "^%u%l+ File: (.+)$" else path = (old or path):gsub("^[ab]/", "") end
     if path and not seen[path] then names[#names + 1], seen[path] = path, true end
     at = lines:find(mark, at + 1, true)

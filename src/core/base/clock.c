@@ -24,7 +24,7 @@ int64_t clock_wall(void)
 
 void clock_timestamp(int64_t wall, char text[CLOCK_TIMESTAMP_SIZE])
 {
-    static char last[] = "1970-01-01T00:00:00.000Z";
+    static char last[] = "1970-01-01T00:00:00.000Z"; // many events share its second; printf takes longer than all else
     static time_t last_seconds;
     time_t seconds = wall / 1000;
     struct tm parts;
