@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // native.confine: the rules by which the kernel confines commands.
-#include "core/process/confine.h"
+#include "core/confine/confine.h"
 
 #include "bind/bind.h"
-#include "core/process/confine_calls.h"
+#include "core/confine/confine_calls.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include "core/files/file_log.h"
 #include "core/files/file_replace.h"
 #include "core/files/long_text.h"
-#include "core/files/own_files.h"
+#include "core/workspace/own_files.h"
 #include "core/files/stream.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // native.snapshot: what has changed in a directory since root:snapshot(options).
-#include "core/files/snapshot.h"
+#include "core/workspace/snapshot.h"
 
 #include "bind/bind.h"
-#include "core/files/workspace.h"
+#include "core/workspace/workspace.h"
 
 static const char type_name[] = "native.snapshot";
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // native.workspace: a confined directory. Reads, replaces and looks at its files.
-#include "core/files/workspace.h"
+#include "core/workspace/workspace.h"
 
 #include "bind/bind.h"
 #include "core/base/cleanup.h"
-#include "core/files/workspace_change.h"
-#include "core/files/workspace_read.h"
-#include "core/files/workspace_replace.h"
+#include "core/workspace/workspace_change.h"
+#include "core/workspace/workspace_read.h"
+#include "core/workspace/workspace_replace.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #include "core/base/cleanup.h"
 
 #include "check.h"
-#include "core/files/workspace.h"
+#include "core/workspace/workspace.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- arrows.lua, patterns.lua and budgets.lua against made-up sources: silent on good ones, and finding the one mistake that is put in.
+-- arrows.lua, patterns.lua and size.lua against made-up sources: silent on good ones, and finding the one mistake that is put in.
 
 -- arrows.lua
 
@@ -88,11 +88,20 @@ for _, source in ipairs(linear) do assert_silent("patterns.lua", {}, "lua/sba/x.
 for _, source in ipairs(backtracking) do
   assert_found("lua/sba/x.lua:%d: the pattern", "patterns.lua", {}, "lua/sba/x.lua", source .. "\n")
 end
--- budgets.lua
-
+-- size.lua: what a file has too much of.
 tree["tests/a.py"] = "pass\n"
-assert_silent("budgets.lua", tree)
-assert_found("src has 20%d%d%d lines", "budgets.lua", tree, "src/core/base/a.h", ("//\n"):rep(20000))
-assert_found("lua has %d+ lines and 2%d%d%d kB", "budgets.lua", tree, "lua/sba/cli.lua", ("-"):rep(2000000))
+assert_silent("size.lua", tree)
+local too_large = {
+  { "src has 20%d%d%d lines of code", "src/core/base/a.h", ("int a;\n"):rep(20000) },
+  { "a file of 401 lines of code", "src/core/base/a.h", ("int a;\n"):rep(401)},
+  { "a function of 63 lines of code", "src/core/base/a.c", "void a(void)\n{\n" .. ("    a();\n"):rep(61) .. "}\n" },
+  { "a function of 62 lines of code", "lua/sba/cli.lua", "local function a()\n" .. ("  a()\n"):rep(60) .. "end\n" },
+  { "a function of 62 lines of code", "tests/a.py", "def a():\n" .. ("    a()\n"):rep(61) .. "a()\n" },
+  { "a line of 121 characters", "lua/sba/cli.lua", ("-"):rep(121) .. "\n" },
+  { "3 `and` and `or` choose one value", "lua/sba/cli.lua", "a = b and c or d and e\n" },
+  { "assigns to 4 names", "lua/sba/cli.lua", "local a, b, c, d = f()\n" },
+}
+for _, case in ipairs(too_large) do assert_found(case[1], "size.lua", tree, case[2], case[3]) end
+assert_silent("size.lua", tree, "src/core/base/a.h", ("// words are free\n\n"):rep(20000))
 
-print(("%d mistakes were put in and found"):format(#upward + #backtracking + 2))
+print(("%d mistakes were put in and found"):format(#upward + #backtracking + #too_large))

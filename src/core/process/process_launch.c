@@ -4,8 +4,8 @@
 
 #include "core/base/interrupt.h"
 #include "core/base/threads.h"
-#include "core/process/confine.h"
-#include "core/process/confine_calls.h"
+#include "core/confine/confine.h"
+#include "core/confine/confine_calls.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules of .gitignore files, see ignore.h.
-#include "core/files/ignore.h"
+#include "core/workspace/ignore.h"
 
 #include "core/base/buffer.h"
 #include "core/base/cleanup.h"

@@ -9,7 +9,7 @@
 #define SBA_CORE_SNAPSHOT_H
 
 #include "core/base/buffer.h"
-#include "core/files/workspace.h"
+#include "core/workspace/workspace.h"
 
 #include <stdbool.h>
 #include <stdint.h>

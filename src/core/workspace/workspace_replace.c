@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Atomic replacement of one file, see workspace_replace.h.
-#include "core/files/workspace_replace.h"
+#include "core/workspace/workspace_replace.h"
 
 #include "core/base/cleanup.h"
 #include "core/base/interrupt.h"
-#include "core/files/workspace_internal.h"
+#include "core/workspace/workspace_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

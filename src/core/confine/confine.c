@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Confines commands by Landlock, see confine.h. The interface of landlock(7) is declared here, because the headers of
 // Debian 12 end at version 3.
-#include "core/process/confine.h"
+#include "core/confine/confine.h"
 
 #include "core/base/cleanup.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks a directory, see workspace_tree.h.
-#include "core/files/workspace_tree.h"
+#include "core/workspace/workspace_tree.h"
 
 #include "core/base/buffer.h"
 #include "core/base/cleanup.h"
 #include "core/base/interrupt.h"
-#include "core/files/own_files.h"
-#include "core/files/workspace_internal.h"
+#include "core/workspace/own_files.h"
+#include "core/workspace/workspace_internal.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
 // Resolves paths within the workspace: with openat2 or, where the kernel lacks it, a walk that is as strict.
 #include "core/base/buffer.h"
 #include "core/base/cleanup.h"
-#include "core/files/workspace.h"
-#include "core/files/workspace_internal.h"
+#include "core/workspace/workspace.h"
+#include "core/workspace/workspace_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

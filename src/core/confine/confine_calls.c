@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The seccomp filter of commands, see confine_calls.h.
-#include "core/process/confine_calls.h"
+#include "core/confine/confine_calls.h"
 
 #include "core/base/threads.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a file in one pass, see workspace_read.h.
-#include "core/files/workspace_read.h"
+#include "core/workspace/workspace_read.h"
 
 #include "core/base/cleanup.h"
 #include "core/base/interrupt.h"
-#include "core/files/workspace_internal.h"
+#include "core/workspace/workspace_internal.h"
 
 #include <errno.h>
 #include <string.h>

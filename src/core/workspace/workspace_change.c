@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stages, moves and removes files, see workspace_change.h.
-#include "core/files/workspace_change.h"
+#include "core/workspace/workspace_change.h"
 
 #include "core/base/cleanup.h"
-#include "core/files/own_files.h"
-#include "core/files/workspace_internal.h"
-#include "core/files/workspace_replace.h"
+#include "core/workspace/own_files.h"
+#include "core/workspace/workspace_internal.h"
+#include "core/workspace/workspace_replace.h"
 
 #include <errno.h>
 #include <fcntl.h>

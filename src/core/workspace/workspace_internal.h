@@ -3,7 +3,7 @@
 #ifndef SBA_CORE_WORKSPACE_INTERNAL_H
 #define SBA_CORE_WORKSPACE_INTERNAL_H
 
-#include "core/files/workspace_change.h"
+#include "core/workspace/workspace_change.h"
 #include "core/text/text.h"
 
 #include <stdbool.h>

@@ -5,7 +5,7 @@
 #ifndef SBA_CORE_WORKSPACE_REPLACE_H
 #define SBA_CORE_WORKSPACE_REPLACE_H
 
-#include "core/files/workspace.h"
+#include "core/workspace/workspace.h"
 #include "core/text/text.h"
 
 #include <stdbool.h>

@@ -7,7 +7,7 @@
 #ifndef SBA_CORE_WORKSPACE_CHANGE_H
 #define SBA_CORE_WORKSPACE_CHANGE_H
 
-#include "core/files/workspace.h"
+#include "core/workspace/workspace.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps what a workspace was, see snapshot.h. snapshot_compare.c compares.
 #include "core/base/cleanup.h"
-#include "core/files/snapshot_internal.h"
-#include "core/files/workspace_read.h"
+#include "core/workspace/snapshot_internal.h"
+#include "core/workspace/workspace_read.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runner's own files, see own_files.h.
-#include "core/files/own_files.h"
+#include "core/workspace/own_files.h"
 
 #include "core/base/buffer.h"
 #include "core/base/cleanup.h"

@@ -5,7 +5,7 @@
 #define SBA_CORE_WORKSPACE_READ_H
 
 #include "core/base/buffer.h"
-#include "core/files/workspace.h"
+#include "core/workspace/workspace.h"
 #include "core/text/text.h"
 
 #include <stdbool.h>

@@ -4,9 +4,9 @@
 #define SBA_CORE_SNAPSHOT_INTERNAL_H
 
 #include "core/base/spool.h"
-#include "core/files/ignore.h"
-#include "core/files/snapshot.h"
-#include "core/files/workspace_tree.h"
+#include "core/workspace/ignore.h"
+#include "core/workspace/snapshot.h"
+#include "core/workspace/workspace_tree.h"
 
 #define SNAPSHOT_NOT_KEPT UINT64_MAX
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The confined directory, see workspace.h: reading paths, and opening what they name.
-#include "core/files/workspace.h"
+#include "core/workspace/workspace.h"
 
 #include "core/base/cleanup.h"
-#include "core/files/own_files.h"
-#include "core/files/workspace_internal.h"
+#include "core/workspace/own_files.h"
+#include "core/workspace/workspace_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

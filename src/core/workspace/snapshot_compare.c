@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares a workspace with what it was, see snapshot.h.
 #include "core/base/cleanup.h"
-#include "core/files/snapshot_internal.h"
+#include "core/workspace/snapshot_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

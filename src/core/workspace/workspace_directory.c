@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Directories of a workspace and names in them: making and removing directories, temporary files, links, moves.
 #include "core/base/cleanup.h"
-#include "core/files/own_files.h"
-#include "core/files/workspace_internal.h"
+#include "core/workspace/own_files.h"
+#include "core/workspace/workspace_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

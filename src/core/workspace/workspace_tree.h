@@ -5,7 +5,7 @@
 #ifndef SBA_CORE_WORKSPACE_TREE_H
 #define SBA_CORE_WORKSPACE_TREE_H
 
-#include "core/files/workspace.h"
+#include "core/workspace/workspace.h"
 
 #include <stdbool.h>
 #include <stddef.h>
