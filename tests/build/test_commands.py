@@ -3,6 +3,7 @@
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -13,6 +14,7 @@ IS_ROOT = os.geteuid() == 0
 NOTHING = "#!/bin/sh\n"
 CTEST = """#!/bin/sh
 echo "tested in $PWD with $*, TMPDIR=${TMPDIR-none}"
+grep SigIgn /proc/self/status
 [ "$(id -u)" -ne 0 ] || setpriv --reuid 54321 --regid 54321 --clear-groups cat "$PWD/tests/run" >/dev/null || exit 99
 exit 5
 """
@@ -43,10 +45,10 @@ class TestsRun(Place):
         self.put("checkout/build/dev/left-behind", "")
         shutil.copytree(TOP / "tests", self.place / "checkout/tests", ignore=lambda directory, names: {*names} - {"run"})
 
-    def start(self, *before, **variables):
+    def start(self, *before, preexec_fn=None, **variables):
         plain = {name: value for name, value in os.environ.items() if name != "TMPDIR"}
         environment = {**plain, "PATH": f"{self.place}/bin:{os.environ['PATH']}", **variables}
-        return self.run_here(*before, self.place / "checkout/tests/run", "-R", "some thing", env=environment)
+        return self.run_here(*before, self.place / "checkout/tests/run", "-R", "some thing", env=environment, preexec_fn=preexec_fn)
 
     @unittest.skipUnless(IS_ROOT, "only root tests as another user")
     def test_a_directory_that_only_root_may_enter(self):
@@ -63,6 +65,20 @@ class TestsRun(Place):
         self.assertRegex(done.stdout, f"tested in {self.place}/checkout with .* -LE \\^long\\$ -R some thing")
         self.assertNotIn("-LE", self.start(SBA_LONG="1").stdout)
         self.assertEqual(done.returncode, 5, done.stdout)
+
+    def test_what_failed_runs_once_more_alone(self):
+        self.place.chmod(0o755)
+        first, second = self.start().stdout.split("== What failed runs once more, alone.")
+        self.assertRegex(first, "tested in .* -j [0-9]+ .*-R some thing")
+        self.assertRegex(second, "tested in .* --rerun-failed .*-R some thing")
+        self.assertNotIn(" -j ", second)
+        self.put("bin/ctest", NOTHING)
+        self.assertEqual(self.start().returncode, 0)
+
+    def test_signals_that_its_parent_ignores(self):
+        self.place.chmod(0o755)
+        ignored = self.start(preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)).stdout
+        self.assertIn("SigIgn:\t0000000000000000", ignored)
 
     def test_root_who_cannot_become_another(self):
         in_namespace = ["unshare", "--user", "--map-root-user"]
