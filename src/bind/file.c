@@ -7,8 +7,8 @@
 #include "core/files/file_log.h"
 #include "core/files/file_replace.h"
 #include "core/files/long_text.h"
-#include "core/workspace/own_files.h"
 #include "core/files/stream.h"
+#include "core/workspace/own_files.h"
 
 #include <string.h>
 

@@ -5,12 +5,12 @@
 // line by line: also if it has carriage returns or long lines, and without JIT.
 #include "core/base/cleanup.h"
 #include "core/base/interrupt.h"
-#include "core/workspace/workspace.h"
-#include "core/workspace/workspace_tree.h"
 #include "core/search/search_internal.h"
 #include "core/text/glob.h"
 #include "core/text/secret.h"
 #include "core/text/text.h"
+#include "core/workspace/workspace.h"
+#include "core/workspace/workspace_tree.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -87,11 +87,20 @@ static int store(struct snapshot *snapshot, const char *bytes, size_t size, stru
     return spool_append(&snapshot->store, bytes, size) < 0 ? error_system(error, errno, "cannot keep a file") : 0;
 }
 
+static bool has_room(const struct snapshot *snapshot, uint64_t size)
+{
+    uint64_t begun = snapshot->store.size;
+    return begun <= snapshot->most_bytes && size <= snapshot->most_bytes - begun;
+}
+
+// A link that cannot be read is not kept.
 static int store_link(struct snapshot *snapshot, const struct workspace_tree *tree, struct snapshot_item *item,
                       struct error *error)
 {
     cleanup_free char *target = workspace_tree_target(tree);
-    item->size = target ? strlen(target) : 0;
+    if (!target || !has_room(snapshot, strlen(target)))
+        return 0;
+    item->size = strlen(target);
     item->content = snapshot->store.size;
     return store(snapshot, target, item->size, error);
 }
@@ -104,7 +113,7 @@ static int store_file(struct snapshot *snapshot, const struct workspace_tree *tr
     static char block[128 << 10];
     struct stat status;
     uint64_t begun = snapshot->store.size, left = item->size;
-    if (left > snapshot->most_bytes - begun)
+    if (!has_room(snapshot, left))
         return 0;
     cleanup_fd int fd = left ? workspace_tree_open_file(tree, &status) : -1;
     while (fd >= 0 && left > 0) {
@@ -187,6 +196,12 @@ struct snapshot *snapshot_take(const struct workspace *workspace, const struct s
     return NULL;
 }
 
+void snapshot_forget_changes(struct snapshot *snapshot)
+{
+    while (snapshot->change_count > 0)
+        free(snapshot->changes[--snapshot->change_count].path);
+}
+
 void snapshot_free(struct snapshot *snapshot)
 {
     if (!snapshot)
@@ -196,8 +211,7 @@ void snapshot_free(struct snapshot *snapshot)
     buffer_free(&snapshot->paths);
     free(snapshot->left_out);
     free(snapshot->items);
-    for (size_t i = 0; i < snapshot->change_count; i++)
-        free(snapshot->changes[i].path);
+    snapshot_forget_changes(snapshot);
     free(snapshot->changes);
     free(snapshot);
 }

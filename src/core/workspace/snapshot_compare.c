@@ -193,6 +193,7 @@ static int find_changes(struct comparison *comparison)
 
 long snapshot_compare(struct snapshot *snapshot, const struct snapshot_change **changes, struct error *error)
 {
+    snapshot_forget_changes(snapshot);
     struct workspace_tree *tree = snapshot_open_tree(snapshot->workspace, error);
     if (!tree)
         return -1;

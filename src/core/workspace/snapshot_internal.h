@@ -45,6 +45,8 @@ int snapshot_out_of_memory(struct error *error);
 
 struct snapshot_item snapshot_item_of(const struct workspace_tree_entry *entry);
 
+void snapshot_forget_changes(struct snapshot *snapshot);
+
 struct workspace_tree *snapshot_open_tree(const struct workspace *workspace, struct error *error);
 
 // The next entry of the walk below the workspace: 1, 0 at the end, -1. reads: also reads .gitignore files.

@@ -3,8 +3,8 @@
 #ifndef SBA_CORE_WORKSPACE_INTERNAL_H
 #define SBA_CORE_WORKSPACE_INTERNAL_H
 
-#include "core/workspace/workspace_change.h"
 #include "core/text/text.h"
+#include "core/workspace/workspace_change.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
 #define SBA_CORE_WORKSPACE_READ_H
 
 #include "core/base/buffer.h"
-#include "core/workspace/workspace.h"
 #include "core/text/text.h"
+#include "core/workspace/workspace.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
 #ifndef SBA_CORE_WORKSPACE_REPLACE_H
 #define SBA_CORE_WORKSPACE_REPLACE_H
 
-#include "core/workspace/workspace.h"
 #include "core/text/text.h"
+#include "core/workspace/workspace.h"
 
 #include <stdbool.h>
 #include <stdint.h>
