@@ -105,7 +105,7 @@ local function keep(run, directory, kept)
   os.remove(kept .. "artifacts") -- unless there are any
   local ok, failure = keep_files(directory, kept)
   if not ok then return run.log:event("warning", "task.not_kept", { error = redact(failure.message) }) end
-  run.settings.result = kept .. NAMES[2]
+  run.settings.job, run.settings.result = kept .. NAMES[1], kept .. NAMES[2]
   file.remove_directory(directory)
 end
 

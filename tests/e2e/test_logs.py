@@ -99,6 +99,18 @@ class JsonLogTest(SandboxCase):
         turn.write_text("go\n")
         self.assertEqual(self.outcome_of(process).exit, 0)
 
+    def test_a_job_that_can_go_on_says_how(self):
+        job = self.job(self.sh("[ -e 'it is there' ]"))
+        first = self.run_job(job, "--log-format", "text")
+        self.assert_end(first, 1, code="step_failed")
+        command = first.stderr.decode().split("\nto go on: ")[1].splitlines()[0]
+        self.assertTrue(command.startswith("cynode-sba --resume --job "), command)
+        (self.workspace / "it is there").touch()
+        again = self.start(job, wrapper=["sh", "-c", command.replace("cynode-sba", str(sba.BINARY), 1)])
+        done = self.outcome_of(again)
+        self.assert_end(done, 0)
+        self.assertNotIn("to go on", done.stderr.decode())
+
     def test_follow_tells_all(self):
         job = self.job(self.sh("seq 20000; printf 'no newline'"))
         outcome = self.run_job(job, "--follow", "--log-format", "json")
@@ -118,7 +130,7 @@ class JsonLogTest(SandboxCase):
             shown += os.read(process.stderr.fileno(), 1)
         turn.write_text("go\n")
         shown = (shown + self.outcome_of(process).stderr).decode()
-        self.assertIn("    ared\\x1b[2Jb\n     50%\n    100%\n    end\nFAILED step 1", shown)
+        self.assertIn("    ared\\x1b[2Jb\n    100%\n    end\nFAILED step 1", shown)
         self.assertEqual(shown.count("    end\n"), 1, "what was shown is not shown again")
 
     @unittest.skipUnless(sba.UID, "only root can look")

@@ -9,6 +9,7 @@ local file = require "native.file"
 local interrupt = require "native.interrupt"
 local process = require "native.process"
 local redact = require "native.secret".redact
+local words = require "sba.util.words"
 
 local STDOUT <const>, STDERR <const> = 1, 2
 local TIMEOUT <const> = 30 -- seconds without progress: the reader of a stream is gone
@@ -84,6 +85,8 @@ local function log_outcome(run)
   if failures.exit_status(code) == exit.REFUSED then
     run.log:event("error", "job.refused", { failure_code = code, failure_message = message, errors = run.errors })
   end
+  local is_resumable = code and run.accepted and run.journal and not run.settings.replay
+  if is_resumable then run.log.view:resumable(words.resume(run.settings)) end
   if not run.settings.is_answered then run.log.view:answer(fields.final_answer) end
   run.log:event(code and "error" or "info", "job.finished", {
     status = fields.status, failure_code = code, failure_message = message, duration_ms = fields.duration_ms,

@@ -2,37 +2,87 @@
 -- The log for people: a line for each step, and, where the log follows the output, all of it between them, indented.
 
 local excerpt = require "sba.util.excerpt"
+local interrupt = require "native.interrupt"
 local printable = require "sba.util.printable"
 local words = require "sba.util.words"
 
 ---@class terminal: log.view
-local terminal = { TAIL = 64 * 1024 } -- of which people see the last lines
+---@field running? { step: table, began: number, next: number } what runs, and when a line tells again that it does
+local terminal = { TAIL = 64 * 1024, now = interrupt.now } -- TAIL: bytes, of which people see the last lines
 terminal.__index = terminal
 
 local LONGEST_MESSAGE <const>, LONGEST_ANSWER <const> = 2048, 64 * 1024 -- bytes
+local LONGEST_ID <const>, LONGEST_WHAT <const> = 40, 200 -- bytes
+local SHORTEST_WHAT <const>, BESIDE_IT <const> = 30, 45 -- columns of a terminal: a step's line is to fit one
 local TAIL_LINES <const> = 20 -- of a failed step's output
 local LONGEST_SEQUENCE <const> = 64 -- bytes of a control sequence
 local INDENT <const> = "    " -- of output
+local QUIET <const> = 5 -- seconds in which nothing is shown, until a line tells that a step still runs
+local AGAIN <const>, REDRAWN <const> = 30, 1 -- seconds until the next one; on a terminal it is drawn in its place
+local ERASED <const> = "\r\27[K"
 
--- On a terminal, and elsewhere:
+-- On a terminal that shows UTF-8, and elsewhere:
 local signs <const> = { success = "✓", failure = "✗", timeout = "✗", skipped = "-", more = "…", begun = "▸" }
 local names <const> = { success = "ok", failure = "FAILED", timeout = "TIMEOUT", skipped = "-", more = "...", begun = ">" }
 local colours <const> = { success = "32", failure = "31", timeout = "31", skipped = "2", warning = "33", error = "31" }
+
+-- Of the locale's variables the first that is set counts; where none is, most terminals are taken at their best.
+local function shows_utf8(environment)
+  for _, name in ipairs { "LC_ALL", "LC_CTYPE", "LANG" } do
+    local locale = environment[name] or ""
+    if locale ~= "" then return locale:lower():find("utf%-?8") ~= nil end
+  end
+  return true
+end
 
 ---@param write fun(bytes: string)
 ---@param columns? integer nil: no terminal
 ---@param environment table<string, string>
 ---@param follow? boolean show all output
 function terminal.new(write, columns, environment, follow)
-  local has_colours = columns and (environment.TERM or "dumb") ~= "dumb" and (environment.NO_COLOR or "") == ""
-  return setmetatable({ write = write, follow = follow, rest = "", colour = has_colours, marks = columns and signs or names }, terminal)
+  local can_move = columns ~= nil and (environment.TERM or "dumb") ~= "dumb"
+  return setmetatable({
+    write = write, follow = follow, rest = "", redraws = can_move,
+    longest_what = columns and math.max(columns - BESIDE_IT, SHORTEST_WHAT) or LONGEST_WHAT,
+    colour = can_move and (environment.NO_COLOR or "") == "",
+    marks = can_move and shows_utf8(environment) and signs or names,
+  }, terminal)
 end
 
 function terminal:identify(job_id) self.job_id = job_id end
 
 function terminal:answer(answer) self.final_answer = answer end
 
-function terminal.tick() end
+---@param command string that goes on with the job
+function terminal:resumable(command) self.resume = command end
+
+-- Writes in the place of the line that tells that it lives.
+local function put(self, bytes)
+  if self.drawn then bytes = ERASED .. bytes end
+  self.drawn = false
+  self.write(bytes)
+end
+
+-- What is shown tells by itself that it lives.
+local function was_shown(self)
+  if self.running then self.running.next = self.now() + QUIET end
+end
+
+local function begin(self, step) self.running = { step = step, began = self.now(), next = self.now() + QUIET } end
+
+---Tells from time to time that a step, or a question to a model, still runs.
+function terminal:tick()
+  local running, now = self.running, self.now()
+  if not running or now < running.next or self.in_line then return end
+  local elapsed = words.duration((now - running.began) // 1 * 1000)
+  if self.redraws then
+    put(self, self:painted("skipped", INDENT .. elapsed))
+    self.drawn, running.next = true, now + REDRAWN
+  else
+    self:step_line(self.marks.begun, "running", running.step, elapsed)
+    running.next = now + AGAIN
+  end
+end
 
 function terminal:painted(kind, text)
   local colour = self.colour and colours[kind]
@@ -41,18 +91,22 @@ end
 
 local function place(step)
   if not step.step then return step.type end
-  return ("step %d%s  %s"):format(step.step, step.steps and " of " .. step.steps or "", step.check and "check" or step.type)
+  local id = ""
+  local is_given = step.id and not step.check and step.id ~= "step-" .. step.step
+  if is_given then id = "  " .. printable.line(step.id, LONGEST_ID) end
+  local count = step.steps and " of " .. step.steps or ""
+  return ("step %d%s%s  %s"):format(step.step, count, id, step.check and "check" or step.type)
 end
 
---- "step 3 of 12  run_command  make test  1.2 s", after a mark.
+--- "step 3 of 12  test  run_command  make test  1.2 s", after a mark; the third is the step's id, unless it is step-3.
 function terminal:step_line(mark, kind, step, elapsed)
-  local line = { place(step), step.what and step.what ~= "" and printable.line(step.what) or nil }
+  local line = { place(step), step.what and step.what ~= "" and printable.line(step.what, self.longest_what) or nil }
   line[#line + 1] = elapsed
   self:print(nil, self:painted(kind, mark) .. " " .. table.concat(line, "  "))
 end
 
--- Colours go; other control sequences are named.
-local function plain(line) return printable.line((line:gsub("\27%[[%d;:]*[mK]", ""))) end
+-- Colours go, and so does what a carriage return overwrites; other control sequences are named.
+local function plain(line) return printable.line((line:gsub("^.*\r", ""):gsub("\27%[[%d;:]*[mK]", ""))) end
 
 ---@param text string UTF-8, without secrets
 function terminal:output(text)
@@ -60,11 +114,15 @@ function terminal:output(text)
   text = self.rest .. text
   local half, parts = text:find("\27%[?[%d;:]*$", -LONGEST_SEQUENCE) or text:find("\r", -1, true), {}
   self.rest = half and text:sub(half) or ""
-  for _, line, is_whole in excerpt.lines((text:sub(1, half and half - 1):gsub("\r\n?", "\n"))) do
-    parts[#parts + 1] = (self.in_line and "" or INDENT) .. plain(line) .. (is_whole and "\n" or "")
+  for _, line, is_whole in excerpt.lines((text:sub(1, half and half - 1):gsub("\r\n", "\n"))) do
+    local begun = self.in_line and "" or INDENT
+    if self.in_line and line:find("\r", 1, true) then begun = (self.redraws and ERASED or "\n") .. INDENT end
+    parts[#parts + 1] = begun .. plain(line) .. (is_whole and "\n" or "")
     self.in_line = not is_whole
   end
-  if #parts > 0 then self.write(table.concat(parts)) end
+  if #parts == 0 then return end
+  put(self, table.concat(parts))
+  was_shown(self)
 end
 
 function terminal:end_output()
@@ -79,7 +137,7 @@ end
 
 function terminal:print(kind, line)
   if self.in_line then self:end_output() end
-  self.write(self:painted(kind, line) .. "\n")
+  put(self, self:painted(kind, line) .. "\n")
 end
 
 function terminal:message(kind, message) self:print(kind, "  " .. printable.line(message, LONGEST_MESSAGE)) end
@@ -103,20 +161,28 @@ end
 
 events["step.started"] = function(self, step)
   self.in_step = true
+  begin(self, step)
   if self.follow then self:step_line(self.marks.begun, "running", step) end
 end
 
 events["step.finished"] = function(self, step)
-  self.in_step = false
+  self.in_step, self.running = false, nil
   local mark = self.marks[step.status] or self.marks.failure
   self:step_line(mark, step.status, step, words.duration(step.duration_ms))
   if step.error then self:message(step.status, step.error) end
+  self.last_error = step.error
   if step.output_tail and not self.follow then self:tail(step.output_tail) end
 end
 
 events["model.request"] = function(self, request)
-  if self.in_step or not self.follow then return end -- what a step asks a model is the step's
-  self:step_line(self.marks.begun, "running", { type = "model", what = request.model })
+  if self.in_step then return end -- what a step asks a model is the step's
+  local step = { type = "model", what = request.model }
+  begin(self, step)
+  if self.follow then self:step_line(self.marks.begun, "running", step) end
+end
+
+events["model.response"] = function(self)
+  if not self.in_step then self.running = nil end
 end
 
 events["job.refused"] = function(self, job)
@@ -126,14 +192,18 @@ events["job.refused"] = function(self, job)
 end
 
 events["job.finished"] = function(self, job)
+  self.running = nil
   local code = job.failure_code ~= job.status and job.failure_code
   local outcome = code and ("%s: %s"):format(job.status, code) or job.status
   if not self.refused then
     self:print(job.status, ("%s in %s, %s"):format(outcome, words.duration(job.duration_ms), words.outcomes(job.outcomes)))
-    if job.failure_message then self:message(job.status, job.failure_message) end
+    local message, last = job.failure_message, self.last_error
+    local is_shown = message and last and message:sub(-#last) == last -- above, with the step
+    if message and not is_shown then self:message(job.status, message) end
   end
   if self.final_answer then self:text(excerpt.of(self.final_answer, LONGEST_ANSWER)) end
   if job.result then self:print(nil, "result: " .. printable.line(job.result)) end
+  if self.resume then self:print(nil, "to go on: " .. printable.line(self.resume)) end
 end
 
 events["job.done_before"] = function(self, job) self:print(nil, job.message) end

@@ -205,10 +205,20 @@ local function shell_word(word, is_first)
   return "'" .. word:gsub("'", [['\'']]) .. "'"
 end
 
-local function command_line(arguments)
+local function joined(command)
   local list = {}
-  for i, word in ipairs(words.command(arguments)) do list[i] = shell_word(tostring(word), i == 1) end
+  for i, word in ipairs(command) do list[i] = shell_word(tostring(word), i == 1) end
   return table.concat(list, " ")
+end
+
+---@param settings { job: string, result: string, workspace: string } paths
+---@return string a command line for a shell that goes on with that job
+function words.resume(settings)
+  local command = { "cynode-sba", "--resume" }
+  for _, name in ipairs { "job", "result", "workspace" } do
+    table.move({ "--" .. name, settings[name] }, 1, 2, #command + 1, command)
+  end
+  return joined(command)
 end
 
 -- "src/a.c, src/b.c and 3 more", by the beginning of the diff.
@@ -233,7 +243,7 @@ end
 ---@return string its command line, pattern, path, ...
 function words.step(step, is_whole)
   local arguments = step.arguments
-  local what = arguments.shell or (arguments.argv or arguments.command) and command_line(arguments)
+  local what = arguments.shell or (arguments.argv or arguments.command) and joined(words.command(arguments))
   what = what or arguments.pattern or arguments.path or arguments.tool or arguments.prompt
   what = what or arguments.diff and files_of(arguments.diff) or ""
   what = redact(what)
