@@ -15,6 +15,9 @@ int main(int argc, char **argv)
     identity_harden();
     interrupt_install();
     ending_begin(argv);
+    const struct ending *before = ending_inherited();
+    for (size_t i = 0; i < before->command_count; i++)
+        children_started(before->commands[i]);
     terminal_mode_keep();
     int status = host_run(argc, argv);
     terminal_mode_restore();

@@ -47,11 +47,11 @@
 
 ---Ends a job whose runner hangs (2.5 s past the deadline, 5 s past a signal), crashes or is refused memory: the program executes itself.
 ---@class native.ending
----Why the image before ended, its information, and the journal's descriptor or -1.
----@field inherited fun(): "timeout"|"SIGTERM"|"SIGINT"|"crash"|"memory"|nil, string, integer
+---Why the image before ended, its information, the journal's descriptor or -1, and the number of the signal that had cancelled the job.
+---@field inherited fun(): "timeout"|"signal"|"crash"|"memory"|nil, string?, integer, integer?
 ---@field start fun(): true?, native.failure? starts to watch
 ---@field last fun(status: integer): true?, native.failure? in the new image: ends it after 10 s with this status
----@field keep fun(information: string, journal: integer) what the new image inherits
+---@field keep fun(information: string, journal: integer): true?, native.failure? what the new image inherits
 ---@field stop fun()
 ---@field deadline fun(at: number) as interrupt.now
 ---@field begun fun() the end has begun: it has 2 s more past the deadline, 2.5 s past a signal
@@ -292,6 +292,8 @@
 ---A line, given without its newline (goes_on: none yet). A failure may leave it torn. Gives its offset, and the file's size.
 ---@field append fun(self, parts: native.file.parts, goes_on?: boolean): integer?, integer|native.failure
 ---@field read fun(self, offset: integer, size: integer): string?, native.failure? changed: it is shorter
+---The line at an offset: its first bytes, its size, and whether a newline ends it (which counts). Nothing at the end of the file.
+---@field line fun(self, at: integer, most: integer): string?, integer|native.failure|nil, boolean?
 ---@field descriptor fun(self): integer
 ---@field lock fun(self): true?, native.failure? until closed. Errors: locked, or there are no locks
 ---@field cut fun(self, size: integer): true?, native.failure?

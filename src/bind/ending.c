@@ -4,16 +4,18 @@
 
 #include "bind/bind.h"
 
-// inherited() -> reason, information, journal | nil
+// inherited() -> reason, information | nil, journal, signal | nil
 static int f_inherited(lua_State *L)
 {
     const struct ending *before = ending_inherited();
     if (!before->reason[0])
         return 0;
     lua_pushstring(L, before->reason);
-    lua_pushstring(L, before->information ? before->information : "");
+    lua_pushstring(L, before->information); // nil if NULL
     lua_pushinteger(L, before->journal);
-    return 3;
+    if (before->signal)
+        lua_pushinteger(L, before->signal);
+    return before->signal ? 4 : 3;
 }
 
 static int f_start(lua_State *L)

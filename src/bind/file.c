@@ -158,6 +158,26 @@ static int log_read(lua_State *L)
     return 1;
 }
 
+// line(at, most) -> head, size, is_whole | nil at the end | nil, failure
+static int log_line(lua_State *L)
+{
+    const struct file_log *log = check_log(L, 1);
+    int64_t at = (int64_t)bind_check_size(L, 2);
+    size_t most = bind_check_size(L, 3);
+    struct buffer *head = bind_new_buffer(L);
+    struct error error = {0};
+    bool is_whole;
+    int64_t size = file_log_line(log, at, most, head, &is_whole, &error);
+    if (size < 0)
+        return bind_fail(L, &error);
+    if (size == 0)
+        return 0;
+    bind_push_bytes(L, head);
+    lua_pushinteger(L, size);
+    lua_pushboolean(L, is_whole);
+    return 3;
+}
+
 static int log_append(lua_State *L)
 {
     struct file_log *log = check_log(L, 1);
@@ -327,9 +347,9 @@ static const luaL_Reg functions[] = {
 };
 
 static const luaL_Reg log_methods[] = {
-    {"lock", log_lock}, {"cut", log_cut},       {"guard", log_guard},           {"is_unchanged", log_is_unchanged},
-    {"read", log_read}, {"append", log_append}, {"descriptor", log_descriptor}, {"close", log_close},
-    {NULL, NULL},
+    {"lock", log_lock},   {"cut", log_cut},   {"guard", log_guard},   {"is_unchanged", log_is_unchanged},
+    {"read", log_read},   {"line", log_line}, {"append", log_append}, {"descriptor", log_descriptor},
+    {"close", log_close}, {NULL, NULL},
 };
 
 int luaopen_native_file(lua_State *L)

@@ -21,30 +21,27 @@ local LARGEST_LIST <const> = 16 << 20 -- bytes
 local GRACE <const> = 1 -- seconds from SIGTERM to SIGKILL; none past the deadline
 local AGO <const> = 1.2 -- seconds since the deadline, as `finish` is told: some are left for artifacts
 
-local CANCELLED <const> = { "cancelled", "the job was cancelled by a signal, and the runner hung: its watchdog ended it" }
-
 -- The job's failure code and message, and the error code of the step that ran.
 local ends <const> = {
   timeout = { "timeout", "the job's time was up, and the runner hung: its watchdog ended it" },
-  SIGTERM = CANCELLED, SIGINT = CANCELLED,
+  signal = { "cancelled", "the job was cancelled by a signal, and the runner hung: its watchdog ended it" },
   memory = { "internal_error", "the runner ran out of memory; a job of this size needs more", "out_of_memory" },
   crash = { "internal_error", "the runner crashed; this is a bug of the runner, or somebody sent it such a signal" },
 }
 local list_schema <const> = {
   type = "object", required = { "items" }, properties = { items = result_schema.properties.todo.properties.items },
 }
-local statuses <const> = { timeout = exit.TIMEOUT, SIGTERM = 143, SIGINT = 130 }
 
---- As excerpt.lines, but one line at a time: memory may be short.
+--- As excerpt.lines, but one line at a time: memory may be short. The journal is read from the descriptor that was passed on: a
+--- command may have closed its name to us. An error is raised: it is no end.
 local function lines_of(book)
-  local handle = assert(io.open("/proc/self/fd/" .. book:descriptor()))
   local after = 1
   return function()
-    local line, at = handle:read "L", after
-    if not line then return nil end
-    local is_whole = line:sub(-1) == "\n"
-    after = at + #line
-    return after, is_whole and line:sub(1, -2) or line, is_whole, at
+    local line, size, is_whole = book:line(after - 1, math.maxinteger)
+    if not line then return size and error(size.message, 0) or nil end
+    local at = after
+    after = at + size
+    return after, line, is_whole, at
   end
 end
 
@@ -96,9 +93,9 @@ end
 
 ---@return integer status
 return function()
-  local reason, information, book = ending.inherited()
+  local reason, information, book, signal = ending.inherited()
   interrupt.disarm()
-  local standing = statuses[reason] or exit.FAILED
+  local standing = reason == "timeout" and exit.TIMEOUT or reason == "signal" and 128 + signal or exit.FAILED
   ending.last(standing)
   process.finish(reason == "timeout" and 0 or GRACE)
   local told = json.decode(information) -- by accept.keep

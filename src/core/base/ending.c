@@ -2,7 +2,9 @@
 // The end of a job that cannot end by itself, see ending.h.
 #include "core/base/ending.h"
 
+#include "core/base/cleanup.h"
 #include "core/base/interrupt.h"
+#include "core/base/spool.h"
 #include "core/base/terminal_mode.h"
 #include "core/base/threads.h"
 
@@ -14,56 +16,76 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 enum {
-    PAST_DEADLINE = 2500,
-    PAST_SIGNAL = 5000,
-    BEGUN_PAST_DEADLINE = 4500,
-    BEGUN_PAST_SIGNAL = 7500,
-    REPORTING = 35000,            // ms for what follows the result
-    REPORTING_PAST_SIGNAL = 7000, // the same after a signal
-    LAST = 10000,                 // ms for the new image
     STACK = 64 << 10,
-    PREFIX = 80, // bytes of SBA_END before the information
+    VARIABLE = 128, // bytes of SBA_END
     UNWRITABLE = 3,
 };
 
-static const int64_t never = INT64_MAX;
-static const int crashes[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
+#define NEVER INT64_MAX
+
+// What the main thread does, and how long that may take: ms past the deadline, past a signal, and past its own begin.
+// In WRITTEN and LAST a status is known, and the program exits with it; before, it executes itself.
+enum phase { IDLE, WORKING, ENDING, WRITTEN, LAST };
+
+static const struct {
+    int64_t past_deadline, past_signal, past_begin;
+} patience[] = {
+    [IDLE] = {NEVER, NEVER, NEVER},   // no job runs
+    [WORKING] = {2500, 5000, NEVER},  // until ending_begun
+    [ENDING] = {4500, 7500, NEVER},   // until ending_written
+    [WRITTEN] = {NEVER, 7000, 35000}, // what follows the result; a signal counts from its begin at the earliest
+    [LAST] = {NEVER, NEVER, 10000},   // the new image
+};
 
 static char **arguments, **variables; // for the new image; the last variable is SBA_END
 static size_t variable_count;
 static const char *program;
-static char *_Atomic kept; // SBA_END, behind PREFIX the information
-static atomic_int journal_fd = -1;
+static char variable[VARIABLE];
+static pid_t runner, timer_thread;
 static int timer_fd = -1;
-static pid_t runner;
 static struct ending before;
-static _Atomic int64_t deadline = INT64_MAX, signalled_at = INT64_MAX, written_at = INT64_MAX, patience = REPORTING;
+
+// What the new image gets. A memfd holds each text that was kept, and ends each with a NUL; the last one counts.
+static atomic_int journal_fd = -1, commands_fd = -1;
+static int texts_fd = -1;
+static _Atomic off_t text_at = -1;
+
+// The main thread sets these; the timer's thread, and a handler of signals, read them.
+static _Atomic enum phase phase;
+static _Atomic int64_t deadline = NEVER, signalled_at = NEVER, phase_at;
 static atomic_int written_status;
-static atomic_bool watching, begun, crashed;
+static atomic_bool crashed;
 
 static int64_t later(int64_t time, int64_t by)
 {
-    return time < never - by ? time + by : never;
+    return by != NEVER && time < NEVER - by ? time + by : NEVER;
+}
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
 }
 
 // When the program must be over.
 static int64_t due(void)
 {
-    int64_t written = written_at, signalled = signalled_at;
-    if (!watching)
-        return never;
-    if (written != never && signalled == never)
-        return written + patience;
-    if (written != never)
-        return (signalled > written ? signalled : written) + REPORTING_PAST_SIGNAL;
-    int64_t past_deadline = later(deadline, begun ? BEGUN_PAST_DEADLINE : PAST_DEADLINE);
-    int64_t past_signal = later(signalled, begun ? BEGUN_PAST_SIGNAL : PAST_SIGNAL);
-    return past_deadline < past_signal ? past_deadline : past_signal;
+    enum phase now = phase;
+    int64_t signalled = signalled_at, begun = phase_at;
+    if (now == IDLE)
+        return NEVER;
+    if (crashed)
+        return 0;
+    if (now == WRITTEN && signalled < begun)
+        signalled = begun;
+    int64_t at = sooner(later(deadline, patience[now].past_deadline), later(signalled, patience[now].past_signal));
+    return sooner(at, later(begun, patience[now].past_begin));
 }
 
 // Safe in a signal handler, and if a handler interrupts it.
@@ -71,7 +93,7 @@ static void set_timer(void)
 {
     for (int64_t at = due(); timer_fd >= 0; at = due()) {
         struct itimerspec timer = {.it_value = {.tv_sec = at / 1000, .tv_nsec = at % 1000 * 1000000 + 1}};
-        if (at == never)
+        if (at == NEVER)
             timer.it_value = (struct timespec){0}; // none
         timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &timer, NULL);
         if (at == due())
@@ -79,30 +101,46 @@ static void set_timer(void)
     }
 }
 
+static void begin_phase(enum phase next)
+{
+    phase_at = clock_now();
+    phase = next;
+    set_timer();
+}
+
 static void signalled(void)
 {
-    int64_t none = never;
+    int64_t none = NEVER;
     atomic_compare_exchange_strong(&signalled_at, &none, clock_now());
     set_timer();
 }
 
-static const char *overdue(void)
+static void pass_on(int fd)
 {
-    int number = interrupt_signal();
-    return number == SIGTERM ? "SIGTERM" : number ? "SIGINT" : "timeout";
+    if (fd >= 0)
+        fcntl(fd, F_SETFD, 0);
 }
 
+// Only the first thread goes on, and no signal interrupts it: not the new image either, before its handlers stand.
 // Nothing here may allocate memory or wait for a lock: the main thread may hold any.
 static _Noreturn void end(const char *reason)
 {
-    char *variable = kept, head[PREFIX];
-    terminal_mode_restore(); // so that the new image finds it
-    if (written_at != never)
+    static atomic_flag ends = ATOMIC_FLAG_INIT;
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    while (atomic_flag_test_and_set(&ends))
+        pause();
+    setitimer(ITIMER_REAL, &(struct itimerval){{0}, {0}}, NULL); // it outlives an exec
+    terminal_mode_restore();                                     // so that the new image finds it
+    if (phase == WRITTEN || phase == LAST)
         _exit(written_status);
-    if (journal_fd >= 0)
-        fcntl(journal_fd, F_SETFD, 0);
-    int size = snprintf(head, sizeof head, "SBA_END=%d %s %d ", (int)getpid(), reason, journal_fd);
-    variables[variable_count] = memcpy(variable + PREFIX - size, head, (size_t)size);
+    pass_on(journal_fd);
+    pass_on(texts_fd);
+    pass_on(commands_fd);
+    snprintf(variable, sizeof variable, "SBA_END=%d %s %d %d %d %jd %d", (int)getpid(), reason, interrupt_signal(),
+             journal_fd, texts_fd, (intmax_t)text_at, commands_fd);
+    variables[variable_count] = variable;
     execve(program, arguments, variables);
     _exit(UNWRITABLE);
 }
@@ -111,52 +149,64 @@ static void *watch(void *unused)
 {
     uint64_t times;
     (void)unused;
+    timer_thread = (pid_t)syscall(SYS_gettid);
     for (;;) {
         ssize_t ignored = read(timer_fd, &times, sizeof times);
         (void)ignored;
-        if (crashed)
-            end("crash");
         if (clock_now() >= due())
-            end(overdue());
+            end(crashed ? "crash" : interrupt_signal() ? "signal" : "timeout");
     }
     return NULL;
 }
 
-// A handler runs in any thread, and in a child that shares our memory until it executes a program.
+// A handler runs in any thread, and in a child that shares our memory until it executes a program. A launcher has
+// confined itself, and with it what it would execute: the timer's thread ends the job in its place.
 static void on_crash(int number, siginfo_t *info, void *unused)
 {
     (void)unused, (void)info;
-    const struct itimerspec now = {.it_value = {.tv_nsec = 1}};
+    pid_t thread = (pid_t)syscall(SYS_gettid);
 #ifdef __SANITIZE_ADDRESS__
     bool own = info->si_code <= 0; // the sanitizer, which comes next, reports its own
 #else
     bool own = true;
 #endif
-    if (!watching || getpid() != runner || !own) {
+    if (phase == IDLE || getpid() != runner || !own || (thread != runner && timer_fd < 0)) {
         signal(number, SIG_DFL);
         return;
     }
-    if (syscall(SYS_gettid) == runner)
+    if (thread == runner || thread == timer_thread)
         end("crash");
     crashed = true;
-    timerfd_settime(timer_fd, 0, &now, NULL);
+    set_timer();
     for (;;)
         pause();
+}
+
+static void on_crashes(void (*handler)(int, siginfo_t *, void *))
+{
+    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+    sigset_t crashes;
+    threads_crashes(&crashes);
+    if (handler)
+        action.sa_sigaction = handler;
+    else
+        action.sa_handler = SIG_IGN;
+    for (int number = 1; number < NSIG; number++)
+        if (sigismember(&crashes, number) == 1)
+            sigaction(number, &action, NULL);
 }
 
 static void catch_crashes(void)
 {
     static char stack[STACK];
     const stack_t alternative = {.ss_sp = stack, .ss_size = sizeof stack};
-    struct sigaction action = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
     sigaltstack(&alternative, NULL);
-    for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
-        sigaction(crashes[i], &action, NULL);
+    on_crashes(on_crash);
 }
 
-static int start_watching(struct error *error)
+static int start_watching(enum phase first, struct error *error)
 {
-    watching = true; // also without the thread, for crashes and memory
+    begin_phase(first); // also without the thread, for crashes and memory
     if (timer_fd < 0) {
         timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
         int outcome = timer_fd < 0 ? errno : threads_start(watch, NULL);
@@ -189,38 +239,44 @@ int ending_start(struct error *error)
     if (!program)
         return error_system(error, errno, "cannot execute this program again");
     runner = getpid();
-    if (!kept || (!variables && copy_environment() < 0))
+    if (text_at < 0 || (!variables && copy_environment() < 0))
         return error_set(error, "out_of_memory", 0, "no memory is left");
     catch_crashes();
-    return start_watching(error);
+    return start_watching(WORKING, error);
 }
 
 int ending_last(int status, struct error *error)
 {
-    interrupt_on_signal(signalled);
-    patience = LAST;
-    ending_written(status);
-    return start_watching(error);
+    written_status = status;
+    return start_watching(LAST, error);
 }
 
 void ending_stop(void)
 {
-    watching = begun = false;
-    set_timer();
-    deadline = signalled_at = written_at = never;
+    begin_phase(IDLE);
+    deadline = signalled_at = NEVER;
 }
 
 int ending_keep(const char *information, int journal, struct error *error)
 {
-    size_t size = strlen(information) + 1;
-    char *text = malloc(PREFIX + size), *old = kept;
-    if (!text)
-        return error_set(error, "out_of_memory", 0, "no memory is left");
-    memcpy(text + PREFIX, information, size);
-    memcpy(text, &old, sizeof old); // it may be in use: it is kept too
-    kept = text;
+    static struct spool texts = {.fd = -1};
+    off_t at = (off_t)texts.size;
+    if (texts.fd < 0 && spool_open(&texts, "") < 0)
+        return error_system(error, errno, "cannot keep what the end of the job must know");
+    texts_fd = texts.fd;
+    if (spool_append(&texts, information, strlen(information) + 1) < 0)
+        return error_system(error, errno, "cannot keep what the end of the job must know");
     journal_fd = journal;
+    text_at = at;
     return 0;
+}
+
+void ending_command(pid_t command)
+{
+    static struct spool commands = {.fd = -1};
+    if (commands.fd >= 0 || spool_open(&commands, "") == 0)
+        spool_append(&commands, (const char *)&command, sizeof command);
+    commands_fd = commands.fd;
 }
 
 void ending_deadline(int64_t at)
@@ -231,21 +287,20 @@ void ending_deadline(int64_t at)
 
 void ending_begun(void)
 {
-    begun = true;
-    set_timer();
+    if (phase == WORKING)
+        begin_phase(ENDING);
 }
 
 void ending_written(int status)
 {
-    int64_t none = never;
     written_status = status;
-    atomic_compare_exchange_strong(&written_at, &none, clock_now());
-    set_timer();
+    if (phase == WORKING || phase == ENDING)
+        begin_phase(WRITTEN);
 }
 
 void ending_memory(void)
 {
-    if (watching && variables)
+    if (phase != IDLE && variables)
         end("memory");
 }
 
@@ -254,22 +309,53 @@ const struct ending *ending_inherited(void)
     return &before;
 }
 
+// What stands in a descriptor from an offset on, with a NUL behind; NULL: nothing.
+static char *read_inherited(int fd, off_t from, size_t *size)
+{
+    struct stat status;
+    if (fd < 0 || from < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fstat(fd, &status) < 0 || status.st_size < from)
+        return NULL;
+    cleanup_buffer struct buffer bytes = {0};
+    *size = (size_t)(status.st_size - from);
+    const struct spool spool = {.fd = fd};
+    if (spool_read(&spool, (uint64_t)from, *size, &bytes) < 0 || buffer_append(&bytes, "", 1) < 0)
+        return NULL;
+    return steal_pointer(&bytes.data);
+}
+
+static bool inherit(const char *given)
+{
+    int pid, texts, commands;
+    intmax_t at;
+    size_t size = 0;
+    if (sscanf(given, "%d %15s %d %d %d %jd %d", &pid, before.reason, &before.signal, &before.journal, &texts, &at,
+               &commands) != 7 ||
+        pid != getpid())
+        return false;
+    if (before.journal < 0 || fcntl(before.journal, F_SETFD, FD_CLOEXEC) < 0)
+        before.journal = -1;
+    before.information = read_inherited(texts, (off_t)at, &size);
+    before.commands = (pid_t *)read_inherited(commands, 0, &size);
+    before.command_count = before.commands ? size / sizeof *before.commands : 0;
+    return true;
+}
+
 void ending_begin(char **argv)
 {
     const char *given = getenv("SBA_END");
     sigset_t none;
-    int pid = 0, size = 0;
     arguments = argv;
-    sigemptyset(&none);
-    if (given && sscanf(given, "%d %15s %d %n", &pid, before.reason, &before.journal, &size) == 3 && pid == getpid()) {
-        if (before.journal < 0 || fcntl(before.journal, F_SETFD, FD_CLOEXEC) < 0)
-            before.journal = -1;
-        before.information = strdup(given + size);
-        if (strncmp(before.reason, "SIG", 3) == 0)
-            raise(strcmp(before.reason, "SIGINT") == 0 ? SIGINT : SIGTERM);
+    if (given && inherit(given)) {
+#ifndef __SANITIZE_ADDRESS__ // which reports crashes
+        on_crashes(NULL);    // from others; a crash of ours ends the program all the same
+#endif
+        interrupt_on_signal(signalled);
+        if (before.signal)
+            raise(before.signal);
+        sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL); // of the thread that executed us
     } else {
-        before.reason[0] = '\0';
+        before = (struct ending){.journal = -1};
     }
     unsetenv("SBA_END");
 }

@@ -4,20 +4,26 @@
 //
 // The program executes itself, with SBA_END in the environment. The process keeps its PID and its children, and loses
 // its threads, locks and memory, whatever state they are in. The new image writes the result from the journal
-// (sba.run.ending). Times are milliseconds of clock_now. Before ending_start these functions have no effect.
+// (sba.run.ending). SBA_END names what passes through: our PID, the reason, a signal, and descriptors of the journal
+// and of memory with what else it must know. All signals are blocked from before the exec until the handlers of the new
+// image stand. Times are milliseconds of clock_now. Before ending_start these functions have no effect.
 #ifndef SBA_CORE_ENDING_H
 #define SBA_CORE_ENDING_H
 
 #include "core/base/error.h"
 
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 // What the image before left.
 struct ending {
-    char reason[16]; // "timeout", "SIGTERM", "SIGINT", "crash", "memory"; empty: this is no new image
-    int journal;     // descriptor; -1: none
-    const char *information;
+    char reason[16];         // "timeout", "signal", "crash", "memory"; empty: this is no new image
+    int signal;              // the one that cancelled the job; 0: none
+    int journal;             // descriptor; -1: none
+    const char *information; // NULL: it is lost
+    pid_t *commands;         // of ending_command
+    size_t command_count;
 };
 
 // Call it once, after interrupt_install. In a new image, sends the signal that ended the job to this process again.
@@ -29,8 +35,12 @@ const struct ending *ending_inherited(void);
 int ending_start(struct error *error);
 void ending_stop(void);
 
-// What the new image gets: a text, and the descriptor of the journal, or -1.
+// What the new image gets: a text of any length, and the descriptor of the journal, or -1. Errors: "too_many_files",
+// ...
 int ending_keep(const char *information, int journal, struct error *error);
+
+// And the PID of a command that was started, for when /proc does not list our children.
+void ending_command(pid_t command);
 
 void ending_deadline(int64_t at);
 

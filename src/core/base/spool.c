@@ -4,6 +4,7 @@
 
 #include "core/base/cleanup.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -13,8 +14,10 @@ int spool_open(struct spool *spool, const char *directory)
     cleanup_free char *name = NULL;
     const int flags = O_TMPFILE | O_RDWR | O_CLOEXEC;
     *spool = (struct spool){.fd = *directory ? open(directory, flags, 0600) : memfd_create("spool", MFD_CLOEXEC)};
-    if (spool->fd >= 0 || asprintf(&name, "%s/.sba-XXXXXX", directory) < 0)
-        return spool->fd < 0 ? -1 : 0;
+    if (spool->fd >= 0)
+        return 0;
+    if (!*directory || asprintf(&name, "%s/.sba-XXXXXX", directory) < 0)
+        return -1;
     spool->fd = mkostemp(name, O_CLOEXEC); // some file systems want a name
     return spool->fd < 0 ? -1 : unlink(name);
 }
@@ -23,6 +26,8 @@ int spool_append(struct spool *spool, const char *bytes, size_t size)
 {
     for (size_t done = 0; done < size;) {
         ssize_t count = pwrite(spool->fd, bytes + done, size - done, (off_t)(spool->size + done));
+        if (count == 0)
+            return errno = EIO, -1;
         if (count < 0 && errno != EINTR)
             return -1;
         done += count > 0 ? (size_t)count : 0;

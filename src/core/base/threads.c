@@ -29,18 +29,37 @@ static void *begin(void *data)
     return run(own);
 }
 
+void threads_crashes(sigset_t *signals)
+{
+    static const int crashes[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
+    sigemptyset(signals);
+    for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
+        sigaddset(signals, crashes[i]);
+}
+
+// All but those of a crash: blocked, these would end the program at once.
+static void blocked_signals(sigset_t *signals)
+{
+    sigset_t crashes;
+    threads_crashes(&crashes);
+    sigfillset(signals);
+    for (int number = 1; number < NSIG; number++)
+        if (sigismember(&crashes, number) == 1)
+            sigdelset(signals, number);
+}
+
 int threads_start(void *(*run)(void *), void *data)
 {
     pthread_t thread;
     pthread_attr_t attributes;
-    sigset_t all, before;
+    sigset_t blocked, before;
     struct start start = {.run = run, .data = data};
     sem_init(&start.runs, 0, 0);
-    sigfillset(&all);
+    blocked_signals(&blocked);
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
     errno = 0;
     int error = pthread_create(&thread, &attributes, begin, &start);
     if (error == EAGAIN && errno == ENOMEM) // for want of a stack, which only errno tells

@@ -3,13 +3,17 @@
 #ifndef SBA_CORE_THREADS_H
 #define SBA_CORE_THREADS_H
 
+#include <signal.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 enum { THREADS_MOST = 8 };
 
-// Starts a thread, with all signals blocked, that calls run(data), which must not return; waits until it runs. 0, or an
-// errno.
+// The signals of a crash, which no thread of ours blocks.
+void threads_crashes(sigset_t *signals);
+
+// Starts a thread, with all other signals blocked, that calls run(data), which must not return; waits until it runs. 0,
+// or an errno.
 int threads_start(void *(*run)(void *), void *data);
 
 // Fills in their ids, the main thread's first. Returns how many there are.

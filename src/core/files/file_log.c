@@ -74,6 +74,35 @@ int64_t file_log_append(struct file_log *log, const struct file_parts *parts, bo
     return log->size += (int64_t)file_parts_size(parts);
 }
 
+static ssize_t read_at(const struct file_log *log, char *to, size_t size, int64_t at, struct error *error)
+{
+    ssize_t got;
+    do
+        got = pread(log->fd, to, size, (off_t)at);
+    while (got < 0 && errno == EINTR);
+    return got < 0 ? error_system(error, errno, "cannot read") : got;
+}
+
+int64_t file_log_line(const struct file_log *log, int64_t at, size_t most, struct buffer *head, bool *is_whole,
+                      struct error *error)
+{
+    enum { FIRST = 4096 };         // most lines are short
+    static char block[FILE_BLOCK]; // as in file_write_parts
+    int64_t size = 0;
+    for (*is_whole = false; !*is_whole;) {
+        ssize_t got = read_at(log, block, size ? sizeof block : FIRST, at + size, error);
+        if (got <= 0)
+            return got < 0 ? -1 : size;
+        const char *newline = memchr(block, '\n', (size_t)got);
+        size_t part = newline ? (size_t)(newline - block) : (size_t)got, room = most - head->size;
+        if (buffer_append(head, block, part < room ? part : room) < 0)
+            return error_set(error, "out_of_memory", 0, "no memory is left");
+        *is_whole = newline != NULL;
+        size += (int64_t)part + *is_whole;
+    }
+    return size;
+}
+
 static int digest_all(int fd, struct text_sha256 *digest)
 {
     static char block[FILE_BLOCK]; // as in file_write_parts

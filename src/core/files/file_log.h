@@ -3,6 +3,7 @@
 #ifndef SBA_CORE_FILE_LOG_H
 #define SBA_CORE_FILE_LOG_H
 
+#include "core/base/buffer.h"
 #include "core/files/file_replace.h"
 
 #include <stdbool.h>
@@ -34,6 +35,11 @@ int file_log_cut(struct file_log *log, int64_t size, struct error *error);
 
 // Appends parts, also past the deadline; goes_on: of a line that is not whole yet. Returns the size of the file.
 int64_t file_log_append(struct file_log *log, const struct file_parts *parts, bool goes_on, struct error *error);
+
+// Reads the line at an offset: its first bytes, at most so many, into *head, which is empty. Returns its size, with the
+// newline that makes it whole; 0 at the end of the file. An error is never taken for the end.
+int64_t file_log_line(const struct file_log *log, int64_t at, size_t most, struct buffer *head, bool *is_whole,
+                      struct error *error);
 
 // From now on file_log_is_unchanged finds out whether others have written to it.
 int file_log_guard(struct file_log *log, struct error *error);

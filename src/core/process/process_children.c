@@ -4,6 +4,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/cleanup.h"
+#include "core/base/ending.h"
 #include "core/base/threads.h"
 
 #include <dirent.h>
@@ -176,6 +177,8 @@ void children_of(pid_t parent, struct pids *pids)
 void children_started(pid_t command)
 {
     pids_add(&groups, command);
+    if (!proc_is_ours())
+        ending_command(command);
 }
 
 static void add_groups(struct pids *pids)
