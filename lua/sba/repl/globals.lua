@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The globals of --lua besides Lua's own: job, prompt, step, help, and the modules as native and sba. They raise failures.
+-- The globals of --lua besides Lua's own: job, prompt, step, result, help, and the modules as native and sba.
+-- They raise failures.
 
 local agent = require "sba.agent"
 local bundle = require "native.bundle"
@@ -11,6 +12,7 @@ local failures = require "sba.result.failure"
 local file = require "native.file"
 local job = require "sba.job"
 local json = require "sba.util.json"
+local printable = require "sba.util.printable"
 local process = require "native.process"
 local prompt = require "sba.agent.prompt"
 local real_path = require "native.confine".real_path
@@ -26,6 +28,7 @@ local GRACE <const> = 2 -- seconds
 local MOST_OUTPUT <const> = 1024 * 1024 -- bytes
 local CONTEXT_LENGTH <const> = 32768 -- tokens
 local DEPTH <const> = 200 -- levels of a step's result
+local LARGEST_RESULT <const> = 1024 * 1024 * 1024 -- bytes
 
 local silent <const> = { event = function() end } -- a log or journal
 
@@ -71,17 +74,29 @@ local function job_of_step(type, arguments)
   }, catalogue, {}))
 end
 
----Runs one step in the current directory: step("write_file", { path = "a", content = "b" }).
+---Reads a result.
+---@param path? string default: result.json
+---@return table
+function globals.result(path)
+  local bytes = must(file.read(path or "result.json", LARGEST_RESULT))
+  return must(json.decode(bytes, { depth = DEPTH, values = math.maxinteger }))
+end
+
+---Runs one step: step("write_file", { path = "a", content = "b" }).
 ---@param type string
 ---@param arguments? table as in a job; wrong ones are raised
+---@param places? { workspace: string?, artifacts: string? } directories; default: the current one, and no artifacts
 ---@return table? result, table? entry nil and the whole entry of a step that failed
-function globals.step(type, arguments)
+function globals.step(type, arguments, places)
   has_run_a_step = true
+  places = places or {}
   local read = job_of_step(type, arguments)
   local step, module = read.steps[1], catalogue.get(type)
   local run = state.of {
     job = read, steps = read.steps, environment = environment, record = record.new("prompt", "prompt"), past = { entries = {} },
-    log = silent, journal = silent, todo = todo.new(), workspace = must(workspace.open(".")),
+    log = silent, journal = silent, todo = todo.new(),
+    workspace = must(workspace.open(places.workspace or ".")),
+    artifacts = places.artifacts and must(workspace.open(places.artifacts)) or nil,
   }
   run.context = run:step_context()
   run.context.tick = function() end
@@ -121,14 +136,22 @@ local OVERVIEW <const> = [[
 An expression shows its values; _ is the first of the last ones. Tab completes,
 Ctrl-R finds what was typed before, Ctrl-C stops what runs or drops the line.
 
-  job(file)              a job file, checked, with its context
-  prompt(file)           what a model is told at the beginning of it
-  step(type, arguments)  runs one step here: step("list_tree", {path="."})
-  native.NAME, sba.NAME  modules, which need no `require`
-  help "NAME"            what a step type takes, what a module offers
+%s  native.NAME, sba.NAME  modules, which need no `require`
 
 Step types:
 ]]
+
+-- What is at hand: how it is called, and what it does.
+local FUNCTIONS <const> = {
+  { "job(file)", "a job file, checked, with its context" },
+  { "prompt(file)", "what a model is told at the beginning of it" },
+  { "step(type, arguments, places)", [[runs one step here: step("list_tree", {path="."});
+    with places = {workspace = DIR, artifacts = DIR}, there]] },
+  { "result(file)", "a result, as a table: result().failure_message" },
+  { "help(name)", "what a step type takes, what a module offers, or one of these" },
+}
+
+local function help_on_function(entry) return ("  %s\n    %s\n"):format(entry[1], entry[2]) end
 
 local function help_on_step(step)
   local lines = {}
@@ -140,7 +163,9 @@ local function help_on_step(step)
 end
 
 local function help_on_all()
-  io.write(OVERVIEW)
+  local functions = {}
+  for i, entry in ipairs(FUNCTIONS) do functions[i] = help_on_function(entry) end
+  io.write(OVERVIEW:format(table.concat(functions)))
   for _, step in ipairs(catalogue.all()) do io.write("  ", step.name, "  ", step.summary, "\n") end
   local modules = {}
   for _, prefix in ipairs { "native", "sba" } do
@@ -150,16 +175,23 @@ local function help_on_all()
   io.write("\nModules: ", table.concat(modules, ", "), "\n")
 end
 
----Prints what there is; or what a step type takes, a module or native type offers.
----@param name? string "list_tree", "native.file", "sba.util.retry"
+-- Of a function that is at hand, or of one of a module: "native.file.read".
+local function words_on(name)
+  for _, entry in ipairs(FUNCTIONS) do
+    if entry[1]:match "^%a+" == name then return help_on_function(entry) end
+  end
+  if documentation[name] then return documentation[name] .. "\n" end
+end
+
+---Prints what there is; or what a step type takes, a module, native type or function offers.
+---@param name? string "list_tree", "native.file", "sba.util.retry", "job"
 function globals.help(name)
-  local step = name and catalogue.get(name)
+  if name == nil then return help_on_all() end
+  local step, said = catalogue.get(name), words_on(name)
   if step then
     help_on_step(step)
-  elseif documentation[name] then
-    io.write(documentation[name], "\n")
   else
-    help_on_all()
+    io.write(said or ("nothing is called %s here; help() says what there is\n"):format(printable.line(tostring(name))))
   end
 end
 
@@ -171,7 +203,7 @@ end
 ---@param variables_of_steps table<string, string>
 function globals.install(variables_of_steps)
   environment = variables_of_steps
-  for _, name in ipairs { "job", "prompt", "step", "help" } do _G[name] = globals[name] end
+  for _, name in ipairs { "job", "prompt", "step", "result", "help" } do _G[name] = globals[name] end
   _G.native, _G.sba = namespace "native", namespace "sba"
 end
 

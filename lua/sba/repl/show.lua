@@ -4,6 +4,7 @@
 
 local json = require "sba.util.json"
 local printable = require "sba.util.printable"
+local text = require "native.text"
 
 local show = {}
 
@@ -74,13 +75,20 @@ function render(state, value, depth)
   return ok and "<" .. printable.line(words) .. ">" or "<its __tostring fails>"
 end
 
----Several values: on one line where they fit, else each on its own.
+---Several values: on one line where they fit, else each on its own. A text of several lines is shown as it is.
 ---@param values table as table.pack makes it
 ---@param columns integer
 ---@return string one line or more, without the last newline
 function show.values(values, columns)
   local texts = {}
-  for i = 1, values.n do texts[i] = render({ columns = columns, left = MOST_VALUES, open = {} }, values[i], 0) end
+  for i = 1, values.n do
+    local value = values[i]
+    if type(value) == "string" and value:find("\n[^\n]") then
+      texts[i] = printable.replace(text.repair(value), "%s")
+    else
+      texts[i] = render({ columns = columns, left = MOST_VALUES, open = {} }, value, 0)
+    end
+  end
   local line = table.concat(texts, ", ")
   return (#texts == 1 or #line <= columns and not line:find("\n", 1, true)) and line or table.concat(texts, "\n")
 end

@@ -17,6 +17,10 @@ describe("a value at the prompt", function()
     shows("{ 1, [3] = 3 }", setmetatable({ 1, [3] = 3 }, {}))
   end)
 
+  it("is shown as it is where it is a text of several lines", function()
+    shows("a\n\"b\" \\x1b", "a\n\"b\" \27")
+  end)
+
   it("tells JSON's arrays and null", function()
     shows('["a", null, []]', json.array { "a", json.null, json.array {} })
     shows("{}", {})
