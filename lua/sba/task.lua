@@ -19,6 +19,7 @@ local OUTPUT_BYTES <const> = 1024 * 1024
 local TIMEOUT <const> = 30 -- seconds without progress until a reader of stdout counts as gone
 local LARGEST_KEPT <const> = 512 * 1024 * 1024 -- bytes; a larger journal stays where it is
 local STDOUT <const> = 1
+local MOST_NAMED <const> = 10 -- changed files
 local NAMES <const> = { "job.json", "result.json", "journal.jsonl" }
 
 local function uuid()
@@ -68,7 +69,7 @@ local function job_of(settings, id, model)
   end
   return {
     protocol_version = "1.0", job_id = id, task_id = uuid(), execution_mode = "agent_inference", steps = json.array {},
-    constraints = { max_runtime_seconds = settings.time, max_output_bytes = OUTPUT_BYTES },
+    constraints = { max_runtime_seconds = settings.time, max_output_bytes = OUTPUT_BYTES, report_changes = true },
     inference = { allowed_models = json.array { model } },
     context = { requirements = json.array { settings.task }, acceptance_criteria = criteria },
   }
@@ -98,6 +99,31 @@ local function keep_files(directory, kept)
   return file.replace(kept .. "report.html", { page }, { mode = tonumber("600", 8) })
 end
 
+-- "changed: 2 modified, 1 created: a.c, b.c, c.c"
+local function changed(changes)
+  local counts, names = {}, {}
+  for action, count in pairs(changes.counts) do
+    if count > 0 then counts[#counts + 1] = ("%d %s"):format(count, (action:gsub("_", " "))) end
+  end
+  if #counts == 0 then return "changed: nothing" end
+  table.sort(counts)
+  for i = 1, math.min(#changes.files, MOST_NAMED) do names[i] = changes.files[i].path end
+  if #changes.files > #names then names[#names + 1] = "..." end
+  return ("changed: %s: %s"):format(table.concat(counts, ", "), table.concat(names, ", "))
+end
+
+-- What somebody at the terminal asks next: what changed, how to undo it, was it checked, where is the page.
+local function say_outcome(run, kept)
+  local function note(...) run.log.view:note(string.format(...)) end
+  local changes = run.fields.workspace_changes
+  if changes then note("%s", changed(changes)) end
+  if changes and changes.patch then note("to undo: git apply -R %sartifacts/%s", kept, changes.patch) end
+  if run.fields.status == "success" and not run.fields.acceptance then
+    note("nothing but the model says that it is done: --check COMMAND would make sure")
+  end
+  note("report: %sreport.html", kept)
+end
+
 -- What cannot be kept stays where it is.
 local function keep(run, directory, kept)
   say_answer(run)
@@ -107,6 +133,7 @@ local function keep(run, directory, kept)
   if not ok then return run.log:event("warning", "task.not_kept", { error = redact(failure.message) }) end
   run.settings.job, run.settings.result = kept .. NAMES[1], kept .. NAMES[2]
   file.remove_directory(directory)
+  say_outcome(run, kept)
 end
 
 ---Makes the job, and sets job, result and keep of the settings.

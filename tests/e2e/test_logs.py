@@ -104,6 +104,7 @@ class JsonLogTest(SandboxCase):
         first = self.run_job(job, "--log-format", "text")
         self.assert_end(first, 1, code="step_failed")
         command = first.stderr.decode().split("\nto go on: ")[1].splitlines()[0]
+        self.assertTrue(first.stderr.decode().splitlines()[-1].startswith("result: "), "the last line")
         self.assertTrue(command.startswith("cynode-sba --resume --job "), command)
         (self.workspace / "it is there").touch()
         again = self.start(job, wrapper=["sh", "-c", command.replace("cynode-sba", str(sba.BINARY), 1)])

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import subprocess
 
 import sba
 from agent_case import AgentCase, finish
@@ -32,19 +33,26 @@ class Task(AgentCase):
         done = self.task(server, "--task", "Fix it", "--check", "make test", "--check=test -s Makefile", "--log-format", "text")
         self.assertEqual((done.returncode, done.stdout), (0, b"It is fixed.\n"), done.stderr)
         lines, kept = done.stderr.decode().splitlines(), self.kept()
-        self.assertEqual(lines[-2:], ["    It is fixed.", f"result: {kept}/result.json"])
+        self.assertEqual(lines[-5:], [
+            "    It is fixed.", "changed: 1 created: fixed", f"to undo: git apply -R {kept}/artifacts/changes.patch",
+            f"report: {kept}/report.html", f"result: {kept}/result.json"])
+        self.assertNotIn("warning", done.stderr.decode())
         result = json.loads((kept / "result.json").read_text())
         self.assertEqual([(each["criterion"], each["met"]) for each in result["acceptance"]],
                          [("make test ends with exit code 0", True), ("test -s Makefile ends with exit code 0", True)])
         self.assertEqual([item["title"] for item in result["todo"]["items"]][0], "Fix it")
-        self.assertEqual({path.name for path in kept.iterdir()}, {"job.json", "result.json", "journal.jsonl", "report.html"})
+        names = {"job.json", "result.json", "journal.jsonl", "report.html", "artifacts"}
+        self.assertEqual({path.name for path in kept.iterdir()}, names)
         self.assertEqual(kept.stat().st_mode & 0o777, 0o700)
         self.assertIn("It is fixed.", (kept / "report.html").read_text())
         job = json.loads((kept / "job.json").read_text())
-        self.assertEqual(job["constraints"], {"max_runtime_seconds": 1800, "max_output_bytes": 1 << 20})
+        limits = {"max_runtime_seconds": 1800, "max_output_bytes": 1 << 20, "report_changes": True}
+        self.assertEqual(job["constraints"], limits)
         self.assertNotEqual(job["job_id"], job["task_id"])
         self.assertTrue((self.workspace / "fixed").exists())
         self.assertEqual(list((self.runtime / "cynode-sba").iterdir()), [], "the job's own directory is gone")
+        subprocess.run(lines[-3].removeprefix("to undo: ").split(), cwd=self.workspace, check=True)
+        self.assertFalse((self.workspace / "fixed").exists(), "undone as the log says")
 
     def test_its_directory_is_private_and_artifacts_stay(self):
         server = self.server(call("run_command", shell=f"ls -ld {self.runtime}/cynode-sba/*; echo x >$CYNODE_ARTIFACTS_DIR/kept"), finish("x"))

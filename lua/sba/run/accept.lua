@@ -112,7 +112,8 @@ local function log_accepted(run, avoidable)
     confinement = run.record.confinement,
   })
   if not partial then return end
-  local level = avoidable and "warning" or "info"
+  -- Who starts a task with --task chose none of these places.
+  local level = avoidable and not run.settings.task and "warning" or "info"
   run.log:event(level, "confinement.partial", { partial = partial, error = table.concat(partial, "; ") })
 end
 

@@ -86,7 +86,7 @@ local function log_outcome(run)
     run.log:event("error", "job.refused", { failure_code = code, failure_message = message, errors = run.errors })
   end
   local is_resumable = code and run.accepted and run.journal and not run.settings.replay
-  if is_resumable then run.log.view:resumable(words.resume(run.settings)) end
+  if is_resumable then run.log.view:note("to go on: " .. words.resume(run.settings)) end
   if not run.settings.is_answered then run.log.view:answer(fields.final_answer) end
   run.log:event(code and "error" or "info", "job.finished", {
     status = fields.status, failure_code = code, failure_message = message, duration_ms = fields.duration_ms,

@@ -55,7 +55,7 @@ function json_lines:missed(count) return line_of(self, "warning", "log.dropped",
 
 function json_lines.answer() end
 
-function json_lines.resumable() end
+function json_lines.note() end
 
 function json_lines:output(piece, kind, fields)
   if not self.not_before then self.not_before, self.kind, self.fields = interrupt.now() + INTERVAL, kind, fields end

@@ -42,7 +42,7 @@ end
 function terminal.new(write, columns, environment, follow)
   local can_move = columns ~= nil and (environment.TERM or "dumb") ~= "dumb"
   return setmetatable({
-    write = write, follow = follow, rest = "", redraws = can_move,
+    write = write, follow = follow, rest = "", notes = {}, redraws = can_move,
     longest_what = columns and math.max(columns - BESIDE_IT, SHORTEST_WHAT) or LONGEST_WHAT,
     colour = can_move and (environment.NO_COLOR or "") == "",
     marks = can_move and shows_utf8(environment) and signs or names,
@@ -53,8 +53,8 @@ function terminal:identify(job_id) self.job_id = job_id end
 
 function terminal:answer(answer) self.final_answer = answer end
 
----@param command string that goes on with the job
-function terminal:resumable(command) self.resume = command end
+---@param line string for the end, above the last line
+function terminal:note(line) self.notes[#self.notes + 1] = line end
 
 -- Writes in the place of the line that tells that it lives.
 local function put(self, bytes)
@@ -202,8 +202,8 @@ events["job.finished"] = function(self, job)
     if message and not is_shown then self:message(job.status, message) end
   end
   if self.final_answer then self:text(excerpt.of(self.final_answer, LONGEST_ANSWER)) end
+  for _, line in ipairs(self.notes) do self:print(nil, printable.line(line)) end
   if job.result then self:print(nil, "result: " .. printable.line(job.result)) end
-  if self.resume then self:print(nil, "to go on: " .. printable.line(self.resume)) end
 end
 
 events["job.done_before"] = function(self, job) self:print(nil, job.message) end
