@@ -34,7 +34,7 @@ cli.options = {
   { name = "report", is_mode = true, value = "[FILE]", takes_file = true, summary = "print a result as an HTML page" },
   { name = "schema", is_mode = true, value = "[job|result|steps]", values = { "job", "result", "steps" },
     summary = "print a JSON Schema (draft 2020-12)" },
-  { name = "idle", is_mode = true, summary = "wait as PID 1 of a session until SIGTERM" },
+  { name = "idle", is_mode = true, summary = "wait as PID 1 of a session until SIGTERM or SIGINT" },
   { name = "lua", is_mode = true, value = "[FILE [ARG...]]", takes_file = true, summary = "run Lua, or a prompt; -e CODE runs one line" },
   { name = "completion", is_mode = true, value = "bash|zsh|fish", values = { "bash", "fish", "zsh" },
     summary = "print completions for a shell" },

@@ -37,7 +37,7 @@
 ---@field set_deadline fun(seconds: number) from now
 ---@field remaining fun(): number? until the deadline, never negative
 ---@field reason fun(): native.failure? why work must stop now: timeout or cancelled
----@field signal fun(): "SIGTERM"|"SIGINT"|nil, number? the first, and when it came, as now()
+---@field signal fun(): integer?, number? number of the first (or SIGTERM's), and when the first came, as now()
 ---@field sleep fun(seconds: number): true?, native.failure? Errors: timeout, cancelled
 ---@field begin_session fun() SIGINT now stops the current work, not the program; code that catches its error, at its next instruction
 ---@field clear fun(): boolean forgets a SIGINT; whether there was one
@@ -101,7 +101,8 @@
 ---call), and the PID of one of these, or 0.
 ---@field finish fun(grace: number): integer, integer, integer
 ---@field usage fun(): { cpu_time_ms: integer, max_rss_bytes: integer } with what it waited for
----@field idle fun() reaps children until SIGTERM or SIGINT, without using CPU time
+---Reaps children until SIGTERM or SIGINT, without using CPU time; other signals do nothing.
+---@field idle fun()
 
 ---@class native.workspace files of a directory that nothing leads out of
 ---@field open fun(path: string): native.root?, native.failure?

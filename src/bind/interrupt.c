@@ -4,8 +4,6 @@
 
 #include "bind/bind.h"
 
-#include <signal.h>
-
 static int f_now(lua_State *L)
 {
     lua_pushnumber(L, (lua_Number)clock_now() / 1000);
@@ -59,7 +57,7 @@ static int f_signal(lua_State *L)
     int number = interrupt_signal();
     if (number == 0)
         return 0;
-    lua_pushstring(L, number == SIGINT ? "SIGINT" : "SIGTERM");
+    lua_pushinteger(L, number);
     lua_pushnumber(L, (lua_Number)interrupt_signalled_at() / 1000);
     return 2;
 }

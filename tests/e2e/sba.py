@@ -41,6 +41,14 @@ def run(*arguments, stdin=b"", env=None, **options):
                           env={"PATH": "/usr/bin:/bin", **(env or {})}, **{**ordinary_user(), **options})
 
 
+def reset_signals():
+    """In a child, before it executes the runner: who started the tests may have blocked or ignored some (nohup)."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        with contextlib.suppress(OSError):
+            signal.signal(number, signal.SIG_DFL)
+
+
 def wants(program):
     return unittest.skipUnless(shutil.which(program), f"wants {program}")
 
@@ -219,7 +227,7 @@ class SandboxCase(unittest.TestCase):
         self.give(path)
         environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", **self.environment, **(env or {})}
         options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
-                   **ordinary_user(), **options}
+                   "preexec_fn": reset_signals, **ordinary_user(), **options}
         return subprocess.Popen([*wrapper, BINARY, *(self.arguments() if arguments is None else arguments), *more], env=environment, **options)
 
     def journal(self):

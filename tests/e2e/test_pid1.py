@@ -52,8 +52,8 @@ class AsPid1(ProcessCase):
         done = self.run_as_pid1(self.sh(NO_ZOMBIES))
         self.assertEqual((done.exit, self.output(done, 1)), (0, "none\n"), done.result)
 
-    def test_sigterm_cancels(self):
-        for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+    def test_a_signal_cancels(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
             with self.subTest(signal=number.name):
                 begun = self.workspace / "begun"
                 begun.unlink(missing_ok=True)
@@ -62,7 +62,7 @@ class AsPid1(ProcessCase):
                 sba.wait_for(begun.exists, "the command to begin")
                 os.kill(self.child_of(process.pid), number)
                 done = self.outcome_of(process)
-                self.assert_end(done, status, "cancelled")
+                self.assert_end(done, 128 + number, "cancelled")
                 self.assertEqual(self.output(done, 0), "said\n")
                 self.assert_gone()
 
@@ -152,7 +152,7 @@ class WithTheProcOfOthers(WithoutProc):
 class Session(sba.SandboxCase):
     def setUp(self):
         super().setUp()
-        self.session = subprocess.Popen([*WITH_PROC, sba.BINARY, "--idle"],
+        self.session = subprocess.Popen([*WITH_PROC, sba.BINARY, "--idle"], preexec_fn=sba.reset_signals,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.first = None
         self.addCleanup(self.end)
@@ -233,6 +233,12 @@ class Session(sba.SandboxCase):
         before = awake()
         time.sleep(1)  # the longer, the sooner a runner that polls is found out; one that sleeps passes in any case
         self.assertEqual(awake(), before)
+
+    def test_other_signals_do_nothing(self):
+        for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGRTMAX):
+            os.kill(self.first, number)
+        self.assertEqual(self.round("echo on")[0], 0)
+        self.assertIsNone(self.session.poll())
 
     def test_sigterm_ends_it_and_all_that_runs_in_it(self):
         for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):

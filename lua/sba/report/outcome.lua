@@ -25,7 +25,7 @@ outcome.failures = {
   constraint_violation = { "A step returned more than the job allows, or a model needed more requests or tokens than it allows.",
     "Print less, write to a file, set a smaller max_output_bytes for the step (its output is cut, but the step succeeds), "
     .. "or increase the limit that the message names." },
-  cancelled = { "SIGTERM or SIGINT ended the job. The work done until then is kept.",
+  cancelled = { "A signal ended the job: SIGTERM, SIGINT, a closed terminal. The work done until then is kept.",
     "Run it again. With --resume it continues from its journal, if that still exists." },
   interrupted = { "The job has not ended: the runner was killed or is still running. The report shows the work done so far.",
     "If no runner is running any more, --resume continues from the journal." },

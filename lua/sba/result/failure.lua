@@ -52,8 +52,8 @@ end
 
 ---@return integer? status nil: no signal came
 function exit.signalled()
-  local name = interrupt.signal()
-  return name and (name == "SIGINT" and 130 or 143)
+  local number = interrupt.signal()
+  return number and 128 + number
 end
 
 ---Says on stderr why the program ends.

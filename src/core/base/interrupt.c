@@ -17,22 +17,57 @@
 
 enum { UNSTOPPABLE = 1000 }; // ms after a signal, from when on the next one ends the program
 
-static volatile sig_atomic_t cancel_signal; // the first one, but SIGTERM wins over SIGINT
+static volatile sig_atomic_t cancel_signal; // the first one, but SIGTERM wins over the others
 static volatile sig_atomic_t cancelled;     // whether one came since it was cleared
 static volatile int64_t cancelled_at;       // when the first one since then came
 static int64_t deadline = INT64_MAX;
+static pid_t runner;
+static sigset_t cancels; // the signals that cancel
 static bool disarmed;
 static bool in_session;
 static int event_fd = -1;
 static void (*on_stop)(void);
 static void (*on_cancel)(void);
 
-// The main thread has the PID as its TID. A thread of a library passes its signals on to it.
+// Signals that are no cancel, though some of them end a process that does not handle them.
+static bool is_exempt(int number)
+{
+    switch (number) {
+    case SIGSEGV: // a crash (ending.h)
+    case SIGBUS:
+    case SIGABRT:
+    case SIGILL:
+    case SIGFPE:
+    case SIGTRAP:
+    case SIGSYS:
+    case SIGALRM: // ours: the deadline
+    case SIGPIPE: // ignored: the write fails instead
+    case SIGXFSZ:
+    case SIGCHLD: // the rest end no process
+    case SIGCONT:
+    case SIGTSTP:
+    case SIGTTIN:
+    case SIGTTOU:
+    case SIGURG:
+    case SIGWINCH:
+        return true;
+    default:
+        return false;
+    }
+}
+
+// Whether a handler may act here. A thread of a library passes its signals on to the main thread, which has the PID as
+// its TID. A child that shares our memory until it executes a program is none of ours: the signal is for it.
 static bool is_main_thread(int number)
 {
-    if (syscall(SYS_gettid) == getpid())
+    if (getpid() != runner) {
+        signal(number, SIG_DFL);
+        kill(getpid(), number);
+        return false;
+    }
+    if (syscall(SYS_gettid) == runner)
         return true;
-    syscall(SYS_tgkill, getpid(), getpid(), number);
+    syscall(SYS_tgkill, runner, runner, number);
     return false;
 }
 
@@ -62,6 +97,22 @@ static void on_signal(int number)
     errno = saved;
 }
 
+// A signal that was ignored when the program started stays so, as with nohup. All are blocked meanwhile: one call for
+// each signal then finds that out, and none of them gets lost.
+static void handle_cancels(const struct sigaction *action)
+{
+    struct sigaction before;
+    sigemptyset(&cancels);
+    for (int number = 1; number <= SIGRTMAX; number++) {
+        if (is_exempt(number) || sigaction(number, action, &before) < 0)
+            continue; // SIGKILL, SIGSTOP and those of the C library cannot be handled
+        if (before.sa_handler == SIG_IGN)
+            sigaction(number, &before, NULL);
+        else
+            sigaddset(&cancels, number);
+    }
+}
+
 void interrupt_install(void)
 {
     event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -69,12 +120,19 @@ void interrupt_install(void)
         fprintf(stderr, "cynode-sba: cannot start: no event descriptor: %s\n", strerror(errno));
         exit(3);
     }
+    runner = getpid();
     // No SA_RESTART: a blocking read of the job must end with EINTR.
     struct sigaction action = {.sa_handler = on_signal};
+    sigset_t all, before;
     sigemptyset(&action.sa_mask);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGINT, &action, NULL);
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    handle_cancels(&action);
     sigaction(SIGALRM, &action, NULL);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    sigset_t ours = cancels;
+    sigaddset(&ours, SIGALRM);
+    sigprocmask(SIG_UNBLOCK, &ours, NULL); // our parent may have blocked some, or the image before (ending.h)
 }
 
 // Waits check the clock themselves. The alarm stops Lua code that does not wait.
@@ -177,22 +235,37 @@ bool interrupt_in_session(void)
     return in_session;
 }
 
+static void forget_notice(void)
+{
+    uint64_t count;
+    ssize_t ignored = read(event_fd, &count, sizeof count);
+    (void)ignored;
+}
+
+static void clear(void)
+{
+    forget_notice();
+    cancel_signal = cancelled = 0;
+}
+
 bool interrupt_clear(void)
 {
-    sigset_t cancels, before;
-    sigemptyset(&cancels);
-    sigaddset(&cancels, SIGINT);
-    sigaddset(&cancels, SIGTERM);
+    sigset_t before;
     sigprocmask(SIG_BLOCK, &cancels, &before);
     bool cleared = cancel_signal == SIGINT;
-    if (cleared) {
-        uint64_t count;
-        ssize_t ignored = read(event_fd, &count, sizeof count);
-        (void)ignored;
-        cancel_signal = cancelled = 0;
-    }
+    if (cleared)
+        clear();
     sigprocmask(SIG_SETMASK, &before, NULL);
     return cleared;
+}
+
+void interrupt_ignore_others(void)
+{
+    for (int number = 1; number <= SIGRTMAX; number++)
+        if (sigismember(&cancels, number) == 1 && number != SIGTERM && number != SIGINT)
+            signal(number, SIG_IGN);
+    if (cancel_signal != SIGTERM && cancel_signal != SIGINT)
+        clear();
 }
 
 void interrupt_on_stop(void (*call)(void))
@@ -221,10 +294,8 @@ bool interrupt_hold(bool held)
 
 void interrupt_rearm(int64_t milliseconds)
 {
-    uint64_t count;
     cancelled = 0;
-    ssize_t ignored = read(event_fd, &count, sizeof count);
-    (void)ignored;
+    forget_notice();
     disarmed = false;
     interrupt_set_deadline(milliseconds);
 }

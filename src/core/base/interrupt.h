@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One deadline and one cancel flag that every wait in core obeys.
 //
-// SIGTERM and SIGINT cancel. Times are milliseconds of clock_now. Nothing here fails; interrupt_install ends the
-// program if it cannot get an eventfd.
+// Every signal cancels whose default is to end a process, unless it was ignored when the program started (nohup). None
+// of these: SIGPIPE and SIGXFSZ, which are ignored; SIGALRM, which is ours; the signals of crashes (ending.h). Times
+// are milliseconds of clock_now. Nothing here fails; interrupt_install ends the program if it cannot get an eventfd.
 #ifndef SBA_CORE_INTERRUPT_H
 #define SBA_CORE_INTERRUPT_H
 
@@ -33,7 +34,7 @@ int interrupt_check(struct error *error);
 const char *interrupt_code(enum interrupt_reason reason);
 const char *interrupt_message(enum interrupt_reason reason);
 
-// The signal that cancelled, or 0; SIGTERM if both came.
+// The number of the signal that cancelled, or 0. The first one; but SIGTERM if that came too.
 int interrupt_signal(void);
 
 // When the first signal came; valid if there was one.
@@ -56,10 +57,13 @@ bool interrupt_in_session(void);
 // Clears a SIGINT, so that the session goes on; SIGTERM stays. Returns whether there was one.
 bool interrupt_clear(void);
 
+// From now on SIGTERM and SIGINT alone cancel; another that came before is forgotten.
+void interrupt_ignore_others(void);
+
 // Sets the function that a signal handler on the main thread calls at a cancel or at the deadline.
 void interrupt_on_stop(void (*call)(void));
 
-// Sets the function that the signal handler of SIGTERM and SIGINT calls.
+// Sets the function that the signal handler of a cancel calls.
 void interrupt_on_signal(void (*call)(void));
 
 // Ends the effect of deadline and cancel, so that the result can be written.

@@ -313,6 +313,7 @@ size_t process_finish(int64_t grace, struct process_left *left)
 void process_idle(void)
 {
     struct error error = {0};
+    interrupt_ignore_others();
     if (children_watch(&error) < 0)
         error_clear(&error);
     while (interrupt_reason() != INTERRUPT_CANCELLED) {

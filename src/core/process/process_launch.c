@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -44,25 +45,27 @@ struct launcher {
 
 static struct launcher launchers[LAUNCHERS];
 
-// The signals that this process ignores or handles. Handlers must not run in the child, in our memory.
-static sigset_t changed;
+static pid_t runner;
 
-static void find_changed_signals(void)
+// The signals that this process ignores: a command does not. Those that it handles are reset by exec, and until then
+// our handlers leave alone what is no thread of ours.
+static int ignored[64];
+static size_t ignored_count;
+
+static void find_ignored_signals(void)
 {
-    sigemptyset(&changed);
     for (int number = 1; number <= SIGRTMAX; number++) {
         struct sigaction action;
-        if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_DFL)
-            sigaddset(&changed, number);
+        if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+            ignored[ignored_count++] = number;
     }
 }
 
 ON_FOREIGN_STACK static void reset_signals(void)
 {
     const struct sigaction standard = {.sa_handler = SIG_DFL};
-    for (int number = 1; number <= SIGRTMAX; number++)
-        if (sigismember(&changed, number) == 1)
-            sigaction(number, &standard, NULL);
+    for (size_t i = 0; i < ignored_count; i++)
+        sigaction(ignored[i], &standard, NULL);
 }
 
 // What the child does until exec. Returns only an errno.
@@ -70,6 +73,9 @@ ON_FOREIGN_STACK static int exec_command(const struct request *request)
 {
     sigset_t none;
     const struct spawn *spawn = request->spawn;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); // when the launcher ends, which is when the runner does
+    if (getppid() != runner)
+        return ESRCH; // it did before
     reset_signals();
     sigemptyset(&none);
     setsid();
@@ -151,7 +157,8 @@ static int prepare(void)
             return error;
     }
     confine_calls_prepare();
-    find_changed_signals();
+    find_ignored_signals();
+    runner = getpid();
     return 0;
 }
 
