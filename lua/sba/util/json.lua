@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- JSON (RFC 8259, and nothing else), by lua-cjson with our patches (vendor/patches/lua-cjson). Here is what cjson does not do: UTF-8, the
--- order of keys by a schema, and where a mistake is.
+-- JSON (RFC 8259, and nothing else), by lua-cjson with our patches (vendor/patches/lua-cjson). Here is what cjson does
+-- not do: UTF-8, the order of keys by a schema, and where a mistake is.
 --
 -- Objects are tables with string keys, arrays carry a mark (even empty ones), null is json.null. A number without fraction and exponent is
 -- an integer. One that neither 64 bits nor a double hold is kept as its text.
@@ -192,7 +192,8 @@ function json.key_order(schema)
   return names, known
 end
 
--- As cjson takes them (vendor/patches/lua-cjson/13-order.patch): names, the same as keys, the orders of members and that of elements.
+-- As cjson takes them (vendor/patches/lua-cjson/4-order.patch): names, the same as keys, the orders of members and that
+-- of elements.
 local orders <const> = setmetatable({}, { __mode = "k" })
 
 local function order_of(schema)

@@ -226,6 +226,26 @@ describe("json.encode", function()
       json.encode({ children = { { children = json.array {}, name = "b" } }, name = "a" }, entry))
   end)
 
+  -- Encoding allocates, so the collector may run a finalizer in the middle of it.
+  it("is not disturbed by what a finalizer encodes", function()
+    local finalizer = { __gc = function() json.encode { "a finalizer" } end }
+    local value, expected, pause = {}, {}, collectgarbage("setpause", 0)
+    for i = 1, 2000 do value[i], expected[i] = { name = i }, ('{"name":%d}'):format(i) end
+    expected = "[" .. table.concat(expected, ",") .. "]"
+    collectgarbage() -- so that the cycles that follow are short
+    for _ = 1, 100 do
+      for _ = 1, 20 do setmetatable({}, finalizer) end
+      assert.equal(expected, json.encode(value))
+    end
+    collectgarbage("setpause", pause)
+    collectgarbage()
+  end)
+
+  it("adds no members that are no object", function()
+    assert.has_error(function() json.continue('{"a":1', json.array { 1 }, {}) end)
+    assert.equal('{"b":2}', json.encode { b = 2 })
+  end)
+
   it("raises for what JSON cannot hold", function()
     local deep, cyclic = {}, {}
     for _ = 1, 200 do deep = { deep } end
