@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Long texts from outside, each made so that a reader that goes back, or copies what it has, would take hours over it. For Lua's
 -- patterns, tests/style/patterns.lua says so of all.
-local calls = require "sba.model.calls"
 local context = require "sba.job.context"
 local exchange = require "sba.agent.exchange"
+local find = require "sba.model.text_calls.find"
 local journal = require "sba.report.source".journal
 local past = require "sba.run.past"
 local scratch = require "scratch"
@@ -53,13 +53,15 @@ describe("a long text", function()
       many "[", many '{"a":', many "<tool_call>{", many '<tool_call>{"', many '<tool_call>{"\\', many "<tool_call>" .. many "[",
       many "<function=a><parameter=b>", many "<tool_call>a<arg_key>", many "to=functions.a", many "<|message|>to=functions.a",
       many "[TOOL_CALLS]a[ARGS]{", many '<invoke name="', many '"\n', many "[1,]", many "```json\n{}```\n", many "```json\n[",
+      many "<tool_call>{'a", many "\\", many '{"a": "\\', many "</think>", many "functools[", many "read_file\n{", many "<function=read_file>{",
+      many "\nread_file(", many "[read_file", many "<tool_call>{}</tool_call>x",
     } do
-      assert.is_nil(calls.read(reply, tools))
-      assert.is_nil(calls.find(reply, tools))
+      assert.is_nil(find.read(reply, tools))
+      assert.is_nil(find.calls(reply, tools))
     end
-    local _, before = calls.find(many "<tool_call>" .. '<tool_call>{"name":"read_file","arguments":{}}' .. many "</tool_call>", tools)
+    local _, before = find.calls(many "<tool_call>" .. '<tool_call>{"name":"read_file","arguments":{}}' .. many "</tool_call>", tools)
     assert.equal(#many "<tool_call>", #before)
-    assert.equal("read_file", calls.read("```json\n" .. many " " .. '{"tool":"read_file"}\n```', tools)[1].name)
+    assert.equal("read_file", find.read("```json\n" .. many " " .. '{"tool":"read_file"}\n```', tools)[1].name)
   end)
 
   it("may be in a replay", function()

@@ -2,6 +2,7 @@
 -- Puts a reply together from what is streamed, bounds it, and stops one that has become one token, line or paragraph over and over.
 
 local calls = require "sba.model.calls"
+local find = require "sba.model.text_calls.find"
 local json = require "sba.util.json"
 local text = require "native.text"
 local words = require "sba.util.words"
@@ -123,7 +124,7 @@ function reply:texts() return table.concat(self.said), table.concat(self.thought
 
 local function told_apart(self)
   local said, thoughts = self:texts()
-  local content, thought = calls.thinking(said)
+  local content, thought = find.thinking(said)
   return content, thoughts .. thought
 end
 
@@ -162,10 +163,10 @@ function reply:finish(outcome, tools, as_text, session)
   if outcome.done_reason == "length" then return result end -- its calls may be cut
   for _, call in ipairs(list) do call.arguments = call.fragments and table.concat(call.fragments) or call.arguments end
   if tools and as_text then
-    list, result.unreadable = calls.read(content, tools)
+    list, result.unreadable = find.read(content, tools, thought)
     if list then result.said, result.content = content, list[1].thought or "" end
   elseif tools and #list == 0 then
-    list, more = calls.find(content, tools) -- of a model with tool calling that wrote them as text
+    list, more = find.calls(content, tools, thought) -- of a model with tool calling that wrote them as text
     if list then result.content = more else result.unreadable, result.is_like_a_call = more, more and true end
   end
   result.tool_calls = calls.normal(table.move(list or {}, 1, MOST_CALLS, 1, {}), tools or {}, session)

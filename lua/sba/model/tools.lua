@@ -142,6 +142,29 @@ local function remembering(make)
   end
 end
 
+-- A tool's parameters as they are shown, decoded.
+local shown <const> = remembering(function(tool) return json.decode(tools.parameters(tool)) end)
+
+---@param tool inference.tool
+---@return table<string, table> properties as they are shown
+function tools.properties(tool) return shown(tool).properties end
+
+local EXAMPLES <const> = { string = "...", integer = 1, number = 1, boolean = true, array = json.array { "..." } }
+
+---The form of a call's arguments: each that is required, or else the first.
+---@param tool inference.tool
+---@return string json
+function tools.example(tool)
+  local wanted, members, names = shown(tool), {}, {}
+  local order = type(tool.parameters) == "table" and tool.parameters.order or {}
+  for _, name in ipairs(wanted.required or { order[1] or next(wanted.properties) }) do
+    names[#names + 1] = name
+    local property = wanted.properties[name] or {}
+    members[name] = table_of(property.enum)[1] or EXAMPLES[property.type] or {}
+  end
+  return (json.encode(members, { order = names }))
+end
+
 ---@type fun(list: inference.tool[]): string
 tools.json = remembering(function(list)
   return "[" .. each(list, function(tool)

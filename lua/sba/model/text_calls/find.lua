@@ -1,0 +1,222 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Which of the calls in a reply's text count: those at its end. Elsewhere they are words about calls. A text that
+-- holds a call which is not wholly understood is not acted upon; the model is told why, and the form.
+
+local forms = require "sba.model.text_calls.forms"
+local lpeg = require "lpeg"
+local text = require "native.text"
+local tools_of = require "sba.model.tools"
+local values = require "sba.model.text_calls.values"
+local words = require "sba.util.words"
+
+local find = {}
+
+local P, S, R = lpeg.P, lpeg.S, lpeg.R
+local C, Cp = lpeg.C, lpeg.Cp
+
+local blank <const> = S " \t\n\v\f\r" ^ 0
+local letters <const> = R("az", "AZ", "09") + S "_:"
+-- Between calls and after the last one: marks without content.
+local mark <const> = "<" * P "/" ^ -1 * letters ^ 1 * ">" + "<|" * letters ^ 1 * "|>" + "</s>"
+local nothing <const> = (S " \t\n\v\f\r;," + mark) ^ 0 * -1
+
+local thought_end <const> = "</think" * R("az", "AZ") ^ 0 * ">" * blank
+local opened <const> = blank * "<think" * R("az", "AZ") ^ 0 * ">" * C((1 - thought_end) ^ 0) * (thought_end + -1)
+  * C(P(1) ^ 0)
+-- The template itself opened it.
+local unopened <const> = C((1 - (thought_end + "<think")) ^ 0) * Cp() * thought_end * C(P(1) ^ 0)
+
+-- By name; of the other names too.
+local function names_of(tools)
+  local names = {}
+  for _, tool in ipairs(tools) do
+    names[tool.name] = tool
+    for _, called in ipairs(tool.called or {}) do names[called] = names[called] or tool end
+  end
+  return names
+end
+
+local function items_of(content, names) return lpeg.match(forms.found, content, 1, names) end
+
+-- Thinking
+
+local function is_readable(item)
+  if item.json then return values.read(item.json, item.ending ~= "") ~= nil end
+  return item.members ~= nil
+end
+
+-- Whether the place is in an argument of a call.
+local function is_in_call(whole, at)
+  if whole:find "^%s*[{%[]" and values.read(whole) then return true end
+  for _, item in ipairs(items_of(whole, {})) do
+    if item.from < at and at < item.to then return is_readable(item) end
+  end
+  return false
+end
+
+---Splits a text in which a server left a model's thinking.
+---@param whole string
+---@return string content, string thought
+function find.thinking(whole)
+  local thought, content = lpeg.match(opened, whole)
+  if thought then return content, text.trim(thought) end
+  local at
+  thought, at, content = lpeg.match(unopened, whole)
+  if not thought or is_in_call(whole, at) then return whole, "" end
+  return content, text.trim(thought)
+end
+
+-- Mistakes
+
+-- The tool whose name the text has first, else the first that the model is shown.
+local function meant_by(content, tools)
+  local meant, first
+  for _, tool in ipairs(tools) do
+    local at = content:find(tool.name, 1, true)
+    if at and at < (first or math.huge) then meant, first = tool, at end
+  end
+  for _, tool in ipairs(tools) do
+    if not meant and not tool.hidden then meant = tool end
+  end
+  return meant or tools[1]
+end
+
+local NOT_DONE <const> = "it looks like a call, but %s, so nothing was done. "
+  .. 'Call the tool, or end the reply with this form: <tool_call>{"name": "%s", "arguments": %s}</tool_call>'
+
+local function told(why, content, tools)
+  local tool = meant_by(content, tools)
+  return NOT_DONE:format(why, tool.name, tools_of.example(tool))
+end
+
+local function beside(found)
+  for _, call in ipairs(found) do
+    if call.beside then return ("%s stands beside the arguments"):format(words.quoted(call.beside)) end
+  end
+end
+
+local function mistake_in(found, names)
+  for _, call in ipairs(found) do
+    if type(call.name) ~= "string" then return "it names no tool" end
+    if not names[call.name] then return "there is no tool " .. words.quoted(call.name) end
+  end
+  return beside(found)
+end
+
+-- At the end of a text
+
+local function calls_of(item, names)
+  local form = forms.list[item.form]
+  if not form.read then return nil end
+  local found, mistake = form.read(item, names)
+  if not found then return nil, form.is_marked and mistake or nil end
+  local has_arguments = found[1].arguments ~= nil or form.is_marked
+  mistake = mistake_in(found, names)
+  if mistake or not has_arguments then return nil, has_arguments and mistake or nil end
+  return found
+end
+
+-- Returns the calls of the last items, the number of the first of these, and where it begins; or the mistake in one.
+local function calls_at_end(content, items, names)
+  local at_end = { calls = {}, first = #items + 1, start = #content + 1 }
+  local found = {}
+  while at_end.first > 1 and lpeg.match(nothing, content:sub(items[at_end.first - 1].to, at_end.start - 1)) do
+    local item = items[at_end.first - 1]
+    local these, mistake = calls_of(item, names)
+    if mistake then return nil, mistake end
+    if not these then break end
+    table.insert(found, 1, these)
+    at_end.first, at_end.start = at_end.first - 1, item.from
+  end
+  for _, these in ipairs(found) do table.move(these, 1, #these, #at_end.calls + 1, at_end.calls) end
+  return at_end
+end
+
+-- The same of bare JSON: the whole text, or from the start of a line.
+local function bare_calls(content, names)
+  local start = content:find("^%s*[{%[]") and 1 or content:find("\n{", 1, true)
+  local found = start and forms.objects(content:sub(start), names)
+  if not found or found[1].arguments == nil then return nil end
+  local mistake = mistake_in(found, names)
+  return not mistake and { calls = found, start = start } or nil, mistake
+end
+
+local function has_call(item, names)
+  local form = forms.list[item.form]
+  local found = form.is_marked and form.read(item, names)
+  return found and not mistake_in(found, names)
+end
+
+local SHELLS <const> = { "bash", "sh", "shell", "zsh", "console" }
+
+-- Why a text that looks like a call is none; nil for prose.
+local function suspicion(content, items, names)
+  local last = items[#items] or {}
+  local form = forms.list[last.form]
+  local found = forms.objects(last.json or content:match "^%s*(%b{})" or "", names) or {} -- bounded: one pass
+  if form and form.is_marked or #found > 0 and found[1].arguments and not mistake_in(found, names) then
+    return "text stands after the call"
+  end
+  local ends_in_shell = words.has(SHELLS, last.language) and lpeg.match(nothing, content:sub(last.to))
+  if ends_in_shell then return "a command in a code block is not run" end
+  return lpeg.match(forms.is_told, content, 1, names) and "it is not in a form that is known here" or nil
+end
+
+local function find_in(content, tools)
+  local names = names_of(tools)
+  local items = items_of(content, names)
+  local found, mistake = calls_at_end(content, items, names)
+  local is_found = found and #found.calls > 0
+  for i = 1, is_found and found.first - 1 or 0 do
+    if has_call(items[i], names) then mistake = "text stands between it and another call" end
+  end
+  if found and not is_found then found, mistake = bare_calls(content, names) end
+  if not found then mistake = mistake or suspicion(content, items, names) end
+  if mistake then return nil, told(mistake, content, tools) end
+  if not found then return nil end
+  local before = content:sub(1, found.start - 1)
+  return found.calls, text.trim(before:sub(1, (before:find("<|", 1, true) or 0) - 1))
+end
+
+---Finds calls that a model with tool calling wrote as text at the end of its reply, or of its thinking, if the reply
+---holds nothing else.
+---@param content string
+---@param tools inference.tool[]
+---@param thought? string
+---@return inference.raw_call[]? found nil for prose or a mistake
+---@return string? more the words before them; or the mistake, for the model
+function find.calls(content, tools, thought)
+  if content:find "%S" or not thought then return find_in(content, tools) end
+  local found = find_in(thought, tools)
+  return found, found and ""
+end
+
+local NOT_READ <const> = "the reply is not the JSON object that was asked for: %s; "
+  .. 'it must be {"thought": "...", "tool": "%s", "arguments": %s}'
+
+local function objects_around(content, names)
+  -- Words around an object, which goes from the first brace that begins a call to the last one.
+  local from, back = content:find('{%s*"'), content:reverse():find("}", 1, true)
+  return from and back and forms.objects(content:sub(from, #content - back + 1), names) or nil
+end
+
+---Reads a reply that was asked for as JSON.
+---@param content string
+---@param tools inference.tool[]
+---@param thought? string read where there is no content
+---@return inference.raw_call[]? found, string? mistake for the model
+function find.read(content, tools, thought)
+  if thought and thought ~= "" and not content:find "%S" then content = thought end
+  local names = names_of(tools)
+  local found, mistake = forms.objects(content, names)
+  if not found then
+    local at_end = calls_at_end(content, items_of(content, names), names)
+    found = at_end and at_end.calls[1] and at_end.calls or objects_around(content, names)
+  end
+  mistake = found and beside(found) or mistake
+  if found and not beside(found) then return found end
+  local tool = meant_by(content, tools)
+  return nil, NOT_READ:format(mistake, tool.name, tools_of.example(tool))
+end
+
+return find

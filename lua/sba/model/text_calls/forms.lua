@@ -1,0 +1,234 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The forms in which models write calls as text, where their server does not know the form. A new form is a new row;
+-- a spec reads every row's example. Which of the calls found count is decided in find.lua.
+
+local json = require "sba.util.json"
+local lpeg = require "lpeg"
+local tools_of = require "sba.model.tools"
+local values = require "sba.model.text_calls.values"
+local words = require "sba.util.words"
+
+local P, S, R = lpeg.P, lpeg.S, lpeg.R
+local C, Cc, Cg = lpeg.C, lpeg.Cc, lpeg.Cg
+local Cmt, Cp, Ct = lpeg.Cmt, lpeg.Cp, lpeg.Ct
+
+---@class text_calls.form
+---@field name string
+---@field example string calls run_command with {"command": "ls"}
+---@field pattern userdata captures what `read` takes: `called`, `json`, `members`, `ending` ("": it has no end mark)
+---@field read? fun(item: table, names: table): inference.raw_call[]?, string? nil: it is known, and not read
+---@field is_marked? boolean nothing but a call is written so: if it cannot be read, the model is told
+
+---@class text_calls.forms
+---@field list text_calls.form[]
+---@field told text_calls.form[] how calls look that are not read
+local forms = {}
+
+-- After its opening no form can fail: it goes on to its end, or the reply's. So nothing is read again and again.
+
+local blank <const> = S " \t\n\v\f\r" ^ 0
+local letters <const> = R("az", "AZ", "09")
+local line_start <const> = lpeg.B "\n" + -lpeg.B(1)
+local called <const> = (P "functions." + "default_api:") ^ -1 * Cg(C((letters + S "_-.") ^ 1), "called")
+local string <const> = '"' * (P "\\" * 1 + (1 - P '"')) ^ 0 * P '"' ^ -1
+
+-- The name of a tool that there is.
+local known <const> = Cmt(C((letters + S "_-") ^ 1) * lpeg.Carg(1), function(_, _, name, names)
+  return names[name] ~= nil, name
+end)
+
+-- Captures the mark, or "" at the end of the text.
+local function ending(mark) return Cg(C(mark) + -1 * Cc "", "ending") end
+
+-- JSON up to a mark, which its strings may hold.
+local function json_up_to(mark)
+  return blank * #S "{[" * Cg(C((string + (1 - mark)) ^ 0), "json") * ending(mark)
+end
+
+-- <tool_call>, <tools>, <minimax:tool_call>, ... Small models mix them up, and end a call with </tool_response>.
+local tag <const> = (letters ^ 1 * ":") ^ -1 * ((P "tool_call" + "function_call" + "toolcall") * P "s" ^ -1 + "tools")
+local opening <const>, closing <const> = "<" * tag * ">", "</" * (tag + "tool_response") * ">"
+
+local attribute <const> = (P "=" + " name=") * P '"' ^ -1 * C((1 - S '">\n<={(') ^ 1) * P '"' ^ -1
+local parameter <const> = "<param" * P "eter" ^ -1 * attribute * P ">" ^ -1
+local function_end <const> = P "</function>" + "</invoke>"
+-- A value may hold the mark: it ends where another mark follows. It stands without the line ends at its marks.
+local value_end <const> = "</param" * P "eter" ^ -1 * ">" * #(blank * ("<param" + function_end + closing + -1))
+local function value_up_to(mark)
+  return P "\n" ^ -1 * C((1 - (P "\n" ^ -1 * mark)) ^ 0) * P "\n" ^ -1 * C(P(mark) + -1)
+end
+local between <const> = C((1 - (parameter + function_end)) ^ 0)
+local parameters <const> = Cg(Ct((between * parameter * value_up_to(value_end)) ^ 0), "members")
+local glm_key <const> = C "" * blank * "<arg_key>" * C((1 - P "</arg_key>") ^ 0) * P "</arg_key>" ^ -1
+  * blank * P "<arg_value>" ^ -1
+local glm_members <const> = Cg(Ct((glm_key * value_up_to "</arg_value>") ^ 0), "members")
+local function_start <const> = (opening * blank) ^ -1 * (P "<function" + "<invoke")
+  * (Cg(attribute, "called") + "(" * called * ")")
+
+local harmony_header <const> = P "<|start|>assistant" ^ -1 * ("<|channel|>" * R "az" ^ 1 * P " " ^ 0) ^ -1
+  * "to=functions." * called * (1 - (P "<|message|>" + "to=functions." + "\n")) ^ 0
+
+local NAME_KEYS <const> = { "tool", "name", "action", "tool_name", "function_name", "function" }
+local ARGUMENT_KEYS <const> = { "arguments", "parameters", "args", "input", "action_input", "tool_input" }
+local THOUGHT_KEYS <const> = { "thought", "thoughts", "reasoning", "reason", "explanation" }
+local about_calls <const> = { id = true, type = true, index = true, call_id = true, role = true }
+for _, keys in ipairs { NAME_KEYS, ARGUMENT_KEYS, THOUGHT_KEYS } do
+  for _, key in ipairs(keys) do about_calls[key] = true end
+end
+
+local function first_of(object, names)
+  for _, one in ipairs(names) do
+    if object[one] ~= nil and object[one] ~= json.null then return object[one] end
+  end
+end
+
+-- What a call's object holds besides a name, arguments and what is usual: the first such key that the tool does not
+-- have, and all.
+local function others_of(object, tool)
+  local others, foreign = {}, nil
+  local properties = tool and tools_of.properties(tool) or {}
+  for key, value in pairs(object) do
+    if not about_calls[key] then others[key] = value end
+    if not about_calls[key] and not properties[key] then foreign = foreign or key end
+  end
+  return next(others) and others, foreign
+end
+
+-- In {"read_file": {"path": "a"}} the only key is the tool's name. In {"name": "read_file", "path": "a"} the
+-- arguments are not apart.
+local function call_of(object, names)
+  local name, arguments = first_of(object, NAME_KEYS), first_of(object, ARGUMENT_KEYS)
+  if type(name) == "table" then return call_of(name, names) end
+  if not name then
+    local key, value = next(object)
+    local is_call = names[key] and next(object, key) == nil and type(value) == "table"
+    return is_call and { name = key, arguments = value } or nil
+  end
+  if type(name) == "string" then name = name:gsub("^functions%.", ""):gsub("^default_api:", "") end
+  local thought, others, foreign = first_of(object, THOUGHT_KEYS), others_of(object, names[name])
+  if others and arguments == nil and not foreign then arguments, others = others, nil end
+  return {
+    name = name, arguments = arguments, thought = type(thought) == "string" and thought or nil,
+    id = type(object.id) == "string" and object.id or nil,
+    beside = others and names[name] and (foreign or next(others)) or nil, -- it is there, and not understood
+  }
+end
+
+local function add_calls(found, value, names)
+  local kind = json.kind(value)
+  local list = kind == "object" and json.is_array(value.tool_calls) and value.tool_calls
+  if kind == "array" then list = value end
+  for _, one in ipairs(list or {}) do add_calls(found, one, names) end
+  if kind == "object" and not list then found[#found + 1] = call_of(value, names) end
+  return found
+end
+
+---@param written string JSON values one after the other
+---@param names table<string, inference.tool>
+---@param is_ended? boolean as of values.read
+---@return inference.raw_call[]? found at least one, or nil and the mistake
+---@return string? mistake
+function forms.objects(written, names, is_ended)
+  local list, failure = values.read(written, is_ended)
+  if not list then return nil, "it is not JSON: " .. failure.message end
+  local found = {}
+  for _, value in ipairs(list) do add_calls(found, value, names) end
+  if #found > 0 then return found end
+  return nil, "it names no tool"
+end
+
+local function read_objects(item, names) return forms.objects(item.json, names, item.ending ~= "") end
+
+-- Members: what stands before, name, value and end mark in turn. All values are text: the caller knows the schema.
+local function members_of(item)
+  local members, arguments = item.members, {}
+  for i = 1, #members, 4 do
+    local before, key, value = members[i], members[i + 1], members[i + 2]
+    if before:find "%S" then return nil, ("it holds %s, which is no argument"):format(words.quoted(before)) end
+    if members[i + 3] == "" then return nil, ("the end of %s is missing"):format(words.quoted(key)) end
+    if arguments[key] ~= nil then return nil, ("it has two values for %s"):format(words.quoted(key)) end
+    arguments[key] = value
+  end
+  if item.rest:find "%S" then return nil, ("it holds %s, which is no argument"):format(words.quoted(item.rest)) end
+  if #members == 0 and item.ending == "" then return nil, "its end is missing" end
+  return arguments
+end
+
+local function read_named(item)
+  if not item.members then
+    local list, failure = values.read(item.json, item.ending ~= "")
+    if not list then return nil, "its arguments are not JSON: " .. failure.message end
+    if #list ~= 1 then return nil, "there is more than one value for its arguments" end
+    return { { name = item.called, arguments = list[1] } }
+  end
+  local arguments, mistake = members_of(item)
+  return arguments and { { name = item.called, arguments = arguments } }, mistake
+end
+
+local CALL <const> = '{"name": "run_command", "arguments": {"command": "ls"}}'
+local ARGUMENTS <const> = '{"command": "ls"}'
+
+forms.list = {
+  { name = "JSON in a code block", example = "```json\n" .. CALL .. "\n```", read = read_objects,
+    pattern = "```" * (P "json" + "tool_call") ^ -1 * json_up_to(P "```") },
+  { name = "other code", example = "```c\nint main(void);\n```",
+    pattern = "```" * Cg(C(R "az" ^ 0), "language") * (1 - P "```") ^ 0 * (P "```" + -1) },
+  { name = "JSON in tags", example = "<tool_call>\n" .. CALL .. "\n</tool_call>", read = read_objects, is_marked = true,
+    pattern = opening * json_up_to(closing + #opening) },
+  { name = "Llama 3", example = "<|python_tag|>" .. CALL .. "<|eom_id|>", read = read_objects, is_marked = true,
+    pattern = "<|python_tag|>" * json_up_to(#P "<|eo") },
+  { name = "Phi 4", example = "functools[" .. CALL .. "]", read = read_objects, is_marked = true,
+    pattern = line_start * "functools" * json_up_to(-P(1)) },
+  { name = "Mistral", example = "[TOOL_CALLS][" .. CALL .. "]</s>", read = read_objects, is_marked = true,
+    pattern = "[TOOL_CALLS]" * json_up_to(#(P "[TOOL_CALLS]" + "</s>")) },
+  { name = "Mistral, newer", read = read_named, is_marked = true,
+    example = "[TOOL_CALLS]run_command[ARGS]" .. ARGUMENTS,
+    pattern = "[TOOL_CALLS]" * called * "[ARGS]" * json_up_to(#(P "[TOOL_CALLS]" + "</s>")) },
+  { name = "Harmony", read = read_named, is_marked = true,
+    example = "<|channel|>commentary to=functions.run_command <|constrain|>json<|message|>" .. ARGUMENTS .. "<|call|>",
+    pattern = harmony_header * "<|message|>" * json_up_to(P "<|call|>") },
+  { name = "Llama 3.1", read = read_named, is_marked = true,
+    example = "<function=run_command>" .. ARGUMENTS .. "</function>",
+    pattern = function_start * S ">=" ^ 0 * json_up_to(function_end + closing) },
+  { name = "Qwen 3 Coder, Claude, MiniMax", read = read_named, is_marked = true,
+    example = "<tool_call>\n<function=run_command>\n<parameter=command>\nls\n</parameter>\n</function>\n</tool_call>",
+    pattern = function_start * P ">" ^ -1 * parameters * Cg(C((1 - function_end) ^ 0), "rest")
+      * ending(function_end) },
+  { name = "GLM 4.5", read = read_named, is_marked = true,
+    example = "<tool_call>run_command\n<arg_key>command</arg_key>\n<arg_value>ls</arg_value>\n</tool_call>",
+    pattern = opening * blank * called * blank * #(P "<arg_key>" + closing) * glm_members * Cg(Cc "", "rest")
+      * blank * ending(closing) },
+  { name = "GLM 4", example = "run_command\n" .. ARGUMENTS, read = read_named,
+    pattern = line_start * Cg(known, "called") * blank * #P "{" * json_up_to(-P(1)) },
+}
+
+forms.told = {
+  { name = "DeepSeek", pattern = P "<｜tool",
+    example = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>run_command\n" .. ARGUMENTS .. "<｜tool▁call▁end｜>" },
+  { name = "Kimi", pattern = P "<|tool_call", example = "<|tool_call_begin|>functions.run_command:0"
+    .. "<|tool_call_argument_begin|>" .. ARGUMENTS .. "<|tool_call_end|>" },
+  { name = "Llama 4, Gemma", pattern = line_start * P "[" ^ -1 * known * "(", example = '[run_command(command="ls")]' },
+  { name = "Cline", pattern = line_start * "<" * known * ">",
+    example = "<run_command>\n<command>ls</command>\n</run_command>" },
+  { name = "ReAct", pattern = line_start * "Action Input:",
+    example = "Thought: I look.\nAction: run_command\nAction Input: " .. ARGUMENTS },
+  { name = "something else in tags", example = "<tool_call>run_command, with ls</tool_call>",
+    pattern = line_start * (opening + "<function=" + "<function(" + "<invoke ") },
+  { name = "Mistral without brackets", pattern = line_start * "[TOOL_CALLS]",
+    example = "[TOOL_CALLS] run_command: ls" },
+  { name = "special marks", pattern = P "<|python_tag|>" + "to=functions.",
+    example = '<|python_tag|>run_command.call("ls")' },
+}
+
+local function any_of(list)
+  local pattern = P(false)
+  for i, form in ipairs(list) do pattern = pattern + Cg(Cc(i), "form") * form.pattern end
+  return pattern
+end
+
+---What is found in a text, in order: a form's captures, `form`, `from`, and `to`, behind it. Extra argument: the tools
+---by name.
+forms.found = Ct((Ct(Cg(Cp(), "from") * any_of(forms.list) * Cg(Cp(), "to")) + 1) ^ 0)
+forms.is_told = (1 - any_of(forms.told)) ^ 0 * any_of(forms.told)
+
+return forms
