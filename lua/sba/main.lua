@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The program: arguments in, exit status out. A job goes through the stages below. Whatever stops it, `finish` ends its processes
--- and writes the result.
+-- The program: arguments in, exit status out. A job goes through the stages below. Whatever stops it, `finish` ends its
+-- processes and writes the result.
 
 local accept = require "sba.run.accept"
 local catalogue = require "sba.catalogue"
@@ -88,7 +88,9 @@ local function validate(run)
   run.record.protocol_version = job.protocol_version
   if not run.steps and not job.context then job.context = require "sba.job.context".load() end
   job.persona = secret.clean(job.persona, {})
-  run:set_deadline(run.record.began + job.constraints.max_runtime_seconds) -- since its first byte was read
+  local has_checks = job.context and next(job.context.checks)
+  local kept = has_checks and run.on_demand.check().kept(job.constraints) or 0
+  run:set_deadline(run.record.began + job.constraints.max_runtime_seconds, kept) -- since its first byte was read
   run.bytes = nil
   return true
 end
@@ -110,24 +112,38 @@ local function work(run)
   collectgarbage "generational" -- what a step makes is soon garbage; at first all is collected, and with it the text of the job
   collectgarbage "step" -- Lua 5.4.4 keeps the threshold that it had before
   local failure
-  if run.steps then failure = run.on_demand.step().run_rest(run) else failure = run.on_demand.agent().run(run) end
-  if run.steps and not failure and run.record.acceptance then failure = run.on_demand.step().decide(run) end
+  if run.steps then failure = run.on_demand.direct().run_rest(run) else failure = run.on_demand.agent().run(run) end
   return not failure, failure
 end
 
--- Each stage returns true, or nil and the failure that the job ends with, or raises it. `finish` is not a stage: it always runs.
+-- Each stage returns true, or nil and the failure that the job ends with, or raises it. `finish` is not a stage: it
+-- always runs.
 local stages = { become_user, accept.lock, watch, read, validate, accept.accept, report_start, fetch_skills, work }
 
 local function go_through(run)
   for _, stage in ipairs(stages) do
     local ok, failure = stage(run)
     if not ok then
-      -- The message may quote the job, or a path of the command line. Only `work` redacts its messages itself, but not the ids of steps.
+      -- The message may quote the job, or a path of the command line. Only `work` redacts its messages itself, but not
+      -- the ids of steps.
       if stage ~= work then failure.message = secret.redact(failure.message) end
       return failure
     end
     if run.past.result then return nil end
   end
+end
+
+--- Also of what is raised.
+local function failure_of(ok, failure)
+  if ok then return failure end
+  failure = failures.caught(failure)
+  failure.message = secret.redact(failure.message)
+  return failure
+end
+
+local function check_at_end(run, failure)
+  if not run.context or not run.record.acceptance then return failure end
+  return run.on_demand.check().at_end(run, failure)
 end
 
 -- What --lua runs has globals as Lua has them.
@@ -145,12 +161,9 @@ local function run_job(settings, environment, warnings)
   run.status_url = not settings.replay and secret.first_set(environment, STATUS_URLS) or nil -- a replay reports nothing
   if secret.first_set(environment, TRACING) then run.trace = run.on_demand.trace().new(run) end
   for _, warning in ipairs(warnings) do run.log:event("warning", "secret.warning", { error = warning }) end
-  local ok, failure = xpcall(go_through, failures.traced, run)
+  local failure = failure_of(xpcall(go_through, failures.traced, run))
+  failure = failure_of(xpcall(check_at_end, failures.traced, run, failure))
   interrupt.disarm()
-  if not ok then
-    failure = failures.caught(failure)
-    failure.message = secret.redact(failure.message)
-  end
   run.failure = failure
   local status = exit.REFUSED
   if failure and failure.code == "locked" then

@@ -63,6 +63,7 @@
 ---@field directory native.opened
 ---@field stdin? string default: /dev/null
 ---@field timeout? number
+---@field grace? number from SIGTERM to SIGKILL at its timeout or the output limit; default, and at most: 2
 ---@field output_limit integer of stdout and stderr together
 ---@field end_at_limit? boolean past the limit end the command; default: read on, and keep no more
 ---@field spool? string where long texts are kept: a directory, in a nameless file; "": in memory that is not ours

@@ -43,6 +43,9 @@
 ---@field commit fun(transaction: sba.transaction): true?, native.failure? commits it so that --resume undoes it if the runner dies
 ---@field size_before_append fun(size?: integer): integer? journals the size of a file (nil: absent) before the step appends to it; gives
 ---that size, or the one from before an earlier run of this step that was killed
+---@field seconds_left fun(): number?, number? until a command is ended so that its grace, the second value, lies before
+---the time that is kept for checks; nil: none is kept
+---@field time_is_up fun() no step runs from now on
 ---@field tick fun(news?: string, missing?: integer) to be called now and then: logs and reports go out. news: bytes that the step says
 ---meanwhile; missing: how many before them are left out
 ---@field spool string? the directory for long outputs, as process.run takes it; nil: a model's job

@@ -131,8 +131,9 @@ static int64_t check_timeout(lua_State *L)
 // What this pushes stays on the stack while the command runs, because a tick may change the table.
 static void check_options(lua_State *L, struct process_options *options, struct ticker *ticker)
 {
-    static const char *const names[] = {"argv",         "env",  "directory",  "stdin", "timeout", "output_limit",
-                                        "end_at_limit", "tick", "whole_news", "apart", "spool",   NULL};
+    static const char *const names[] = {"argv",         "env",          "directory", "stdin",      "timeout",
+                                        "output_limit", "end_at_limit", "tick",      "whole_news", "apart",
+                                        "spool",        "grace",        NULL};
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_settop(L, 1);
     bind_check_options(L, 1, names);
@@ -143,6 +144,8 @@ static void check_options(lua_State *L, struct process_options *options, struct 
     options->apart = bind_option_boolean(L, 1, "apart", false);
     options->whole_news = bind_option_boolean(L, 1, "whole_news", false);
     options->timeout = check_timeout(L);
+    options->grace = (int64_t)(bind_option_number(L, 1, "grace", 2) * 1000);
+    luaL_argcheck(L, options->grace >= 0, 1, "option 'grace' must not be negative");
     lua_getfield(L, 1, "stdin");
     options->input = bind_option_string(L, 1, "stdin", &options->input_size);
     lua_getfield(L, 1, "spool");

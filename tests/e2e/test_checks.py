@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of acceptance criteria, which the runner runs itself, in direct and in agent jobs; and the status that a model gives `finish`."""
+import signal
+
 import sba
 from agent_case import FORMATS, AgentCase, call, finish
 from sba import timeless
@@ -66,12 +68,6 @@ class Direct(CheckCase):
             self.assert_passed(outcome)
             self.assertEqual(outcome.result["acceptance"], [{"criterion": "from a file", "met": None, "evidence": "", "verified_by": None}])
 
-    def test_a_failing_step_leaves_them_out(self):
-        outcome = self.run_job(self.direct(criterion("c", shell="touch checked"), steps=[self.run_command("false")]))
-        self.assert_failed(outcome, "step_failed")
-        self.assertEqual((self.steps(outcome.result), self.verdicts(outcome.result)), ([("step-1", None, "failure")], [(None, None)]))
-        self.assertFalse((self.workspace / "checked").exists())
-
     def test_an_id_that_a_step_has_is_not_taken_again(self):
         outcome = self.run_job(self.direct(criterion("c", command="true"), steps=[{"id": "check-2", "type": "list_tree"}]))
         self.assertEqual([step["id"] for step in outcome.steps], ["check-2", "check-2-1"], outcome.message)
@@ -113,6 +109,115 @@ class Direct(CheckCase):
         page = sba.run("--report", str(self.result_path)).stdout.decode()
         for words in ("not checked", "checked by the runner: check-1: ", "&lt;c&gt;", "$ echo seen by all", "the check of criterion 2"):
             self.assertIn(words, page)
+
+
+class AtEveryEnd(CheckCase):
+    """Status and failure code stay; what was found is in acceptance."""
+
+    DONE = criterion("done", shell="test -e done")
+
+    def test_after_a_step_that_failed(self):
+        steps = [self.sh("touch done; exit 3"), self.write_file("never", "")]
+        outcome = self.run_job(self.direct("nobody looks", self.DONE, steps=steps))
+        self.assert_failed(outcome, "step_failed")
+        self.assertEqual(self.steps(outcome.result),
+                         [("step-1", None, "failure"), ("step-2", None, "skipped"), ("check-3", 2, "success")])
+        self.assertEqual(self.verdicts(outcome.result), [(None, None), (True, "check")])
+        again = self.run_job(self.direct("nobody looks", self.DONE, steps=steps), "--resume")
+        self.assertEqual((timeless(again.steps), again.exit), (timeless(outcome.steps), 1))
+
+    def test_after_a_check_that_fails_too(self):
+        outcome = self.run_job(self.direct(self.DONE, criterion("more", shell="exit 4"), steps=[self.sh("exit 3")]))
+        self.assert_failed(outcome, "step_failed")
+        self.assertIn("exit code 3", outcome.message)
+        self.assertEqual(self.verdicts(outcome.result), [(False, "check")] * 2)
+
+    def test_after_a_timeout_in_time_that_is_kept_for_them_with_the_services_of_earlier_steps(self):
+        seconds = round(12 * sba.slowness())
+        steps = [self.sh("(while :; do sleep 0.1; done) >/dev/null 2>&1 & echo $! > pid"),
+                 self.sh("touch done; trap 'touch asked' TERM; while :; do sleep 0.1; done"),
+                 self.write_file("never", "")]
+        check = criterion("the service lives", shell="test -d /proc/$(cat pid) && test -e asked && test -e done")
+        outcome = self.run_job(self.direct(check, steps=steps, max_runtime_seconds=seconds))
+        self.assert_failed(outcome, "timeout", 124)
+        self.assertEqual(self.steps(outcome.result), [
+            ("step-1", None, "success"), ("step-2", None, "timeout"), ("step-3", None, "skipped"),
+            ("check-4", 1, "success")])
+        self.assertEqual((self.verdicts(outcome.result), outcome.status), ([(True, "check")], "timeout"))
+        self.assertIn("the job's time was up while the command", outcome.message)
+        self.assertLess(outcome.result["duration_ms"], seconds * 1000)
+
+    def test_what_finds_no_time_says_so(self):
+        outcome = self.run_job(self.direct(criterion("c", shell="sleep 60"), criterion("d", command="true"),
+                                           steps=[self.sh("sleep 60")], max_runtime_seconds=2))
+        self.assert_failed(outcome, "timeout", 124)
+        self.assertEqual(self.verdicts(outcome.result), [(None, None)] * 2)
+        first, second = [one["evidence"] for one in outcome.result["acceptance"]]
+        self.assertRegex(first, "^check-2: the job's time was up")
+        self.assertEqual(second, "not checked: the job's time was up")
+
+    def test_a_signal_leaves_them_out(self):
+        job = self.direct(criterion("c", shell="touch checked"), steps=[self.sh("touch up; sleep 60")])
+        outcome = self.run_and_signal(job, signal.SIGTERM, (self.workspace / "up").exists, "the step")
+        self.assertEqual((outcome.code, self.verdicts(outcome.result)), ("cancelled", [(None, None)]))
+        self.assertFalse((self.workspace / "checked").exists())
+
+    def test_an_agent_that_did_the_work_and_ends_otherwise(self):
+        work = call("write_file", path="done", content="x")
+        repeated = call("run_command", shell="exit 1")
+        for replies, code in (([work, *[{"content": "I am happy."}] * 3], "agent_gave_up"),
+                              ([work, *[repeated] * 4], "agent_stuck"),
+                              ([work, finish("no", status="failed")], "agent_gave_up"),
+                              ([work, {"status": 400}], "inference_unavailable")):
+            outcome, _ = self.run_replies(*replies, job=self.agent("plain", self.DONE))
+            with self.subTest(code=code):
+                self.assertEqual((outcome.code, outcome.status), (code, "failure"))
+                self.assertEqual(self.verdicts(outcome.result), [(None, None), (True, "check")])
+            (self.workspace / "done").unlink()
+
+    def test_an_agent_whose_time_is_up(self):
+        job = self.agent(self.DONE, max_runtime_seconds=round(10 * sba.slowness()))
+        outcome, server = self.run_replies(call("run_command", command="touch done; sleep 60"), job=job)
+        self.assert_failed(outcome, "timeout", 124)
+        self.assertEqual(self.verdicts(outcome.result), [(True, "check")])
+        (self.workspace / "done").unlink()
+        server = self.server(finish("done"), call("write_file", path="done", content=""), finish("done"))
+        again = self.run_agent(server, "--resume", job=job)
+        self.assert_passed(again)  # the check of the end ran again
+        self.assertEqual(self.verdicts(again.result), [(True, "check")])
+
+    def test_commands_are_told_when_they_end(self):
+        tell = self.sh('echo $((CYNODE_DEADLINE - $(date +%s)))', env={"CYNODE_DEADLINE": "1"})
+        short = self.sh('echo $((CYNODE_DEADLINE - $(date +%s)))', timeout_seconds=20)
+        for criteria, at_most in (((), 100), ((criterion("c", command="true"),), 88)):
+            outcome = self.run_job(self.direct(*criteria, steps=[tell, short], max_runtime_seconds=100))
+            first, second = [int(step["output"]) for step in outcome.steps[:2]]
+            self.assertTrue(at_most - 40 < first <= at_most and 0 < second <= 20, (first, second))
+
+
+class FinishAtOnce(CheckCase):
+    def test_the_checks_decide_where_there_are_some(self):
+        check = criterion("done", shell="echo looked; test -e done || exit 7")
+        self.put("done")
+        outcome, server = self.run_replies(finish("it was done"), job=self.agent(check))
+        self.assert_passed(outcome)
+        self.assertEqual(len(server.chats()), 1)
+        (self.workspace / "done").unlink()
+        outcome, server = self.run_replies(finish("it was done"), call("write_file", path="done", content=""),
+                                           finish("now"), job=self.agent(check))
+        self.assert_passed(outcome)
+        told = self.tool_answers(server, 1)[0]
+        for words in ("test -e done || exit 7", "exit code 7", "looked"):
+            self.assertIn(words, told)
+
+    def test_after_calls_that_could_not_be_carried_out_it_does_not_count(self):
+        wrong = [call("nonesuch", x=1), call("read_file", paht="a")]
+        outcome, server = self.run_replies(*wrong, finish("done"), finish("done"), {"content": "never asked"})
+        self.assert_failed(outcome, "agent_gave_up")
+        self.assertEqual((len(server.chats()), outcome.answer), (4, "done"))
+        self.assertIn("None of your calls could be carried out", self.told(server, 3))
+        outcome, server = self.run_replies(*wrong, finish("done"), call("list_tree"), finish("done"))
+        self.assert_passed(outcome)
 
 
 class Resumed(CheckCase):
@@ -224,11 +329,6 @@ class Agents(CheckCase):
         outcome = self.run_agent(self.server(call("list_tree"), finish("done")), job=self.agent(criterion("c", shell="seq 100000"), max_output_bytes=1000))
         self.assert_passed(outcome)
 
-    def test_a_job_that_ends_otherwise_says_that_nothing_was_checked(self):
-        outcome, server = self.run_replies(*[call("run_command", shell="exit 1")] * 4, job=self.agent("plain", self.A))
-        self.assert_failed(outcome, "agent_stuck")
-        self.assertEqual(self.verdicts(outcome.result), [(None, None)] * 2)
-
 
 class Validation(CheckCase):
     def test_mistakes_are_named_with_their_places(self):
@@ -272,12 +372,11 @@ class Status(CheckCase):
         self.assertIn("in_progress", self.told(server, 2))
         self.assertEqual(outcome.answer, "all of it")
 
-    def test_giving_up_runs_no_check_and_keeps_what_the_model_could_prove(self):
+    def test_giving_up_keeps_what_the_model_could_prove(self):
         check = criterion("checked", shell="touch checked")
         _, outcome = self.finished("failed", "first", "second", check, entries=[("first", True, "step-1"), ("second", False, "it cannot be had")])
         self.assert_failed(outcome, "agent_gave_up")
-        self.assertEqual(self.verdicts(outcome.result), [(True, "model"), (False, "model"), (None, None)])
-        self.assertFalse((self.workspace / "checked").exists())
+        self.assertEqual(self.verdicts(outcome.result), [(True, "model"), (False, "model"), (True, "check")])
 
 
 if __name__ == "__main__":

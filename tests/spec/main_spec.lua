@@ -7,7 +7,7 @@ local json = require "sba.util.json"
 local main = require "sba.main"
 local process = require "native.process"
 local scratch = require "scratch"
-local steps = require "sba.run.step"
+local direct = require "sba.run.direct"
 
 local JOB <const> = [[{"protocol_version": "1.0", "job_id": "j", "task_id": "t", "steps": [{"type": "list_tree"}],
   "constraints": {"max_runtime_seconds": 60, "max_output_bytes": 100000}}]]
@@ -18,13 +18,13 @@ describe("the program", function()
 
   before_each(function()
     here:put("job.json", JOB)
-    is_root, finish, globals, skip_rest = identity.is_root, process.finish, getmetatable(_G), steps.skip_rest
+    is_root, finish, globals, skip_rest = identity.is_root, process.finish, getmetatable(_G), direct.skip_rest
     open = artifacts.open
     identity.is_root = function() return false end -- the tests may be root's
   end)
 
   after_each(function()
-    identity.is_root, process.finish, steps.skip_rest, artifacts.open = is_root, finish, skip_rest, open
+    identity.is_root, process.finish, direct.skip_rest, artifacts.open = is_root, finish, skip_rest, open
     setmetatable(_G, globals)
   end)
 
@@ -62,7 +62,7 @@ describe("the program", function()
     local status, result = run()
     check_internal(status, result)
     assert.are.equal("success", result.steps[1].status)
-    steps.skip_rest = function() error "oh no" end
+    direct.skip_rest = function() error "oh no" end
     check_internal(run())
   end)
 end)

@@ -208,6 +208,15 @@ local function mismatch(recording, number, recorded, fresh)
   return found and ("the replay differs from the recording%s: %s"):format(version and " of version " .. version or "", found)
 end
 
+--- After its last exchange an earlier run has only the checks of its end, which run again at this one's.
+local function forget_checks(run)
+  local past, done = run.past, run.record.count
+  for index = #past.entries, done + 1, -1 do past.entries[index] = nil end
+  for index, step in pairs(past.begun) do
+    if index > done and step.check then past.begun[index] = nil end
+  end
+end
+
 ---@param state agent.state
 ---@param fresh table[] the messages since the last exchange
 ---@return inference.reply?, failure?
@@ -217,7 +226,10 @@ function exchange.next(state, fresh)
   local problem = run.recording and mismatch(run.recording, number, recorded, fresh)
   if problem then return nil, { code = "internal_error", message = problem } end
   local reply, failure = recorded and recorded.reply, nil
-  if not recorded then reply, failure = ask(state) end
+  if not recorded then
+    forget_checks(run)
+    reply, failure = ask(state)
+  end
   if not reply then return nil, failure end
   state.number = number
   if run.recording or not recorded then

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- How an agent's job ends: by the model's `finish`, with evidence for each criterion without a check, where no check fails; or by three
--- answers in prose in a row.
+-- How an agent's job ends: by the model's `finish`, with evidence for each criterion without a check, where no check
+-- fails; or by three answers in prose in a row.
 
 local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
@@ -23,8 +23,8 @@ local LONGEST_REASON <const> = 1000 -- bytes
 ---@field misfits integer answers that did not fit the job's schema
 ---@field failed_checks integer times that a check failed
 ---@field asked_to_begin? boolean
+---@field was_refused? boolean it was told that none of its calls could be carried out
 ---@field answer? string the last one
----@field acceptance? run.verdict[]
 ---@field is_over? boolean the job ended well
 
 ---@return agent.ending
@@ -110,25 +110,46 @@ local function report_of(state, checked, count)
   return body ~= "" and head .. "\n" .. state.outputs:show(checked.id, body, math.max(LEAST_SHARES, count)) or head
 end
 
---- The checks that fail are an answer to the model, or the job's failure.
-local function check_all(state, list)
+--- The checks that fail are an answer to the model, or the job's failure; nil: none fails.
+local function check_all(state)
   local count = 0
-  local failing, failure = state.run:perform_checks(list, function(checked)
+  local failing, failure = state.run:perform_checks(function(checked)
     count = count + 1
     finish.note(state, checked.entry)
   end)
   if not failing then return nil, failure end
-  if #failing > 0 and not is_once_too_often(state.ending, "failed_checks") then
-    local parts = { phrases.checks_failed:format(#failing, count) }
-    for i, checked in ipairs(failing) do parts[i + 1] = report_of(state, checked, #failing) end
-    return { text = table.concat(parts, "\n\n"), changed = true }
-  end
-  state.ending.acceptance, state.ending.is_over = list, not failure
-  if failure then return gave_up(failure.code, failure.message) end
-  return { text = "finished" }
+  if #failing == 0 then return nil end
+  if is_once_too_often(state.ending, "failed_checks") then return gave_up(failure.code, failure.message) end
+  local parts = { phrases.checks_failed:format(#failing, count) }
+  for i, checked in ipairs(failing) do parts[i + 1] = report_of(state, checked, #failing) end
+  return { text = table.concat(parts, "\n\n"), changed = true }
 end
 
---- The answer as the result has it, or nil and what is wrong. With a schema it is JSON that fits, given as text or as a value.
+--- Verdicts of checks are the runner's.
+local function keep_verdicts(state, list)
+  local verdicts, checks = state.run.record.acceptance, state.run.job.context.checks
+  for i, verdict in ipairs(list) do
+    if not checks[i] then verdicts[i] = verdict end
+  end
+end
+
+--- What the model is told that says `done` before any step, and nothing is checked; nil: it counts.
+local function begin_first(state)
+  local ending = state.ending
+  if state.has_failed_calls then
+    if ending.was_refused then
+      return gave_up("agent_gave_up", "the model says that the job is done, but none of its calls could be carried out")
+    end
+    ending.was_refused = true
+    return { text = phrases.nothing_carried_out }
+  end
+  if ending.asked_to_begin then return nil end
+  ending.asked_to_begin = true
+  return { text = phrases.nothing_done }
+end
+
+--- The answer as the result has it, or nil and what is wrong. With a schema it is JSON that fits, given as text or as a
+--- value.
 local function read_answer(state, arguments)
   local schema = (state.run.job.inference or {}).answer_schema
   local value = arguments.answer
@@ -154,23 +175,33 @@ function finish.called(state, _, arguments)
     if item.met == true then state.run.todo:set(state.run.todo.criteria[i], "done", json.null) end
   end
   local has_failed = arguments.status == "failed"
-  if has_failed or unmet then ending.acceptance = list end
+  if has_failed or unmet then keep_verdicts(state, list) end
   if has_failed then
     return gave_up("agent_gave_up", "the model gave up: " .. printable.line((excerpt.of(ending.answer, LONGEST_REASON))))
   end
   if unmet then return gave_up("acceptance_unmet", "the model says that a criterion is not met: " .. unmet) end
-  if not state.has_acted and not ending.asked_to_begin then
-    ending.asked_to_begin = true
-    return { text = phrases.nothing_done }
+  local told, failure
+  local is_first = not state.has_acted and next(state.run.job.context.checks) ~= nil
+  if is_first then
+    told, failure = check_all(state)
+  elseif not state.has_acted then
+    told, failure = begin_first(state)
   end
+  if told or failure then return told, failure end
   if misfit then
     if not is_once_too_often(ending, "misfits") then return { text = misfit } end
     return gave_up("agent_gave_up", "the model gave no answer that fits inference.answer_schema: " .. misfit)
   end
-  if #missing == 0 then return check_all(state, list) end
-  local why = table.concat(missing, "; ")
-  if not is_once_too_often(ending, "refused") then return { text = phrases.not_finished:format(why) } end
-  return gave_up("acceptance_unmet", "the model ended the job without evidence: " .. why)
+  if #missing > 0 then
+    local why = table.concat(missing, "; ")
+    if not is_once_too_often(ending, "refused") then return { text = phrases.not_finished:format(why) } end
+    return gave_up("acceptance_unmet", "the model ended the job without evidence: " .. why)
+  end
+  if not is_first then told, failure = check_all(state) end
+  if told or failure then return told, failure end
+  keep_verdicts(state, list)
+  ending.is_over = true
+  return { text = "finished" }
 end
 
 ---@param state agent.state

@@ -37,6 +37,7 @@ local RECORDED_CONTEXT <const> = 32768 -- tokens, where a recording does not say
 ---@field unreached? table entry of the last command or gateway call, if it lacked the network; set by finish
 ---@field status_of table<string, string> of steps and checks, by id; set by finish
 ---@field has_acted? boolean a step was run; set by calls
+---@field has_failed_calls? boolean a call could not be carried out
 ---@field without_call? boolean the last reply held no call
 ---@field status_tokens integer of the last request's end; set by exchange
 ---@field as_text? boolean the last request told the tools as text; set by exchange
@@ -68,6 +69,7 @@ end
 
 local function without_calls(state, reply)
   local mistake, why = mistake_in(state, reply)
+  state.has_failed_calls = state.has_failed_calls or reply.is_like_a_call
   if mistake then return nudge_or_end(state, state.stuck:could_not_read(), "three replies in a row could not be read" .. why, mistake) end
   if not (reply.content or ""):find "%S" then
     return nudge_or_end(state, state.stuck:said_nothing(), "three replies in a row said nothing", phrases.empty)
@@ -101,6 +103,7 @@ local function with_calls(state, reply)
     local failure, is_mistaken = answer_call(state, call)
     if failure then return failure end
     all_mistaken = all_mistaken and is_mistaken
+    state.has_failed_calls = state.has_failed_calls or is_mistaken
     if state.ending.is_over then return nil end
   end
   if not all_mistaken then
@@ -209,7 +212,7 @@ function agent.run(run)
   })
   local state = begin(run, session, gateway_tools, extras)
   repeat failure = next_turn(state) until failure or state.ending.is_over
-  run.record.final_answer, run.record.acceptance = state.ending.answer, state.ending.acceptance or run.record.acceptance
+  run.record.final_answer = state.ending.answer
   return failure and finish.failure(state, failure)
 end
 

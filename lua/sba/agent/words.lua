@@ -87,6 +87,8 @@ words.repeated = "Your reply was stopped: %s. Nothing of it was done. Say it onc
 
 words.nothing_done = "No tool was called yet. If the job needs none, call finish once more; else begin now: call a tool, for example "
   .. "list_tree to see the workspace."
+words.nothing_carried_out = "None of your calls could be carried out, so nothing was done. "
+  .. "Correct them as their answers say; if the job cannot be done, call finish with the status failed and the reason."
 words.not_finished = "not finished: %s"
 words.checks_failed = "not finished: %d of %d checks failed. Mend what they show, then call finish again."
 words.check_failed = "[%s]\nThe check of %s failed: %s"

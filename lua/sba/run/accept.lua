@@ -45,7 +45,8 @@ local function refuse(code, message) error { code = code, message = message } en
 local function read_past(run)
   local path = run.result_directory .. JOURNAL
   local past, failure = run.on_demand.past().resume(path, {
-    job_sha256 = run.job_sha256, steps = run.steps, checks = run.on_demand.step().checks(run.job.context), catalogue = run.catalogue,
+    job_sha256 = run.job_sha256, steps = run.steps, checks = run.on_demand.check().numbers(run.job.context),
+    catalogue = run.catalogue,
   })
   interrupt.hold(false) -- what earlier runs did is read whole, also where a signal comes meanwhile
   if failure then refuse("schema_validation", "cannot resume: " .. failure.message) end

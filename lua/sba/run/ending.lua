@@ -66,7 +66,7 @@ local function take_over_steps(run)
       error = failure.message, error_code = failure.of_step or failure.code,
     }, "step.kept")
   end
-  if run.steps then steps.skip_rest(run) end
+  if run.steps then run.on_demand.direct().skip_rest(run) end
 end
 
 local function look_back(run)

@@ -109,7 +109,7 @@ local function take_over_steps(run)
 end
 
 local function skip_rest(run)
-  if run.accepted and run.steps and (#run.steps > 0 or run.record.acceptance) then run.on_demand.step().skip_rest(run) end
+  if run.accepted and run.steps and #run.steps > 0 then run.on_demand.direct().skip_rest(run) end
 end
 
 local function revert(run)

@@ -17,6 +17,8 @@
 ---@field job_sha256? string of the job file
 ---@field steps? table[] nil: an agent's job
 ---@field deadline? number monotonic seconds
+---@field kept_seconds number the last of the job's time, kept for its checks; 0: they run, or there are none
+---@field checked_at? integer steps when all checks had run; set by check
 ---@field failure? failure also set by finish, where the end itself fails
 ---Set by accept:
 ---@field accepted? boolean the first result is written
@@ -62,10 +64,14 @@ local secret = require "sba.util.secret"
 
 local state = {}
 
+local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL, as in process.h
+
 -- Modules that only some jobs need: to load all takes longer than an empty job.
 local on_demand = {
   agent = function() return require "sba.agent" end,
   ask = function() return require "sba.run.ask" end,
+  check = function() return require "sba.run.check" end,
+  direct = function() return require "sba.run.direct" end,
   gateway = function() return require "sba.gateway" end,
   http = function() return require "sba.util.http" end,
   orchestrator = function() return require "sba.run.orchestrator" end,
@@ -102,6 +108,13 @@ function methods:step_context()
     spool = self.steps and (self.result_directory or "") or nil, -- what a model's commands print is shown to it, and in memory
     max_output_bytes = self.job.constraints.max_output_bytes,
   }
+  --- Only the tree of a command that runs then is ended: the checks may need what earlier steps left.
+  function context.seconds_left()
+    if self.kept_seconds == 0 then return nil end
+    local grace = math.min(GRACE, self.kept_seconds)
+    return math.max(0, self.deadline - self.kept_seconds - grace - interrupt.now()), grace
+  end
+  function context.time_is_up() self:set_deadline(self.deadline, self.deadline - interrupt.now()) end
   function context.place(path) return artifacts.place(self, path) end
   function context.commit(change) return on_demand.undo().commit(self, change) end
   function context.ask(question)
@@ -134,7 +147,8 @@ end
 
 function methods:perform(step) return on_demand.step().run(self, step) end
 
-function methods:perform_checks(...) return on_demand.step().check_all(self, ...) end
+---@param note? fun(checked: run.checked)
+function methods:perform_checks(note) return on_demand.check().run_all(self, note) end
 
 ---@param event string
 ---@param message string
@@ -146,9 +160,10 @@ function methods:warn(event, message, fields)
 end
 
 ---@param at number as interrupt.now
-function methods:set_deadline(at)
-  self.deadline = at
-  interrupt.set_deadline(math.max(0, at - interrupt.now()))
+---@param kept number seconds before it in which nothing but checks runs
+function methods:set_deadline(at, kept)
+  self.deadline, self.kept_seconds = at, kept
+  interrupt.set_deadline(math.max(0, at - kept - interrupt.now()))
   ending.deadline(at)
 end
 

@@ -1,19 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Runs steps: a direct job's, a model's, and checks. What an earlier run had of a step is looked for here alone.
+-- Runs a step: a direct job's, a model's, or a check. What an earlier run had of a step is looked for here alone.
 
 local confinement = require "sba.run.confinement"
 local entries = require "sba.result.entry"
 local failures = require "sba.result.failure"
 local interrupt = require "native.interrupt"
-local json = require "sba.util.json"
 local network = require "sba.result.network"
 local rules = require "sba.gateway.rules"
 local secret = require "sba.util.secret"
-local words = require "sba.util.words"
 
 local steps = {}
-
-local MOST_SHOWN <const> = 64 * 1024 -- bytes of a check's arguments that the journal has
 
 --- Other failures are answers to a model.
 local function ends_job(failure)
@@ -21,7 +17,11 @@ local function ends_job(failure)
   return code == "internal_error" or (code == "timeout" or code == "cancelled") and interrupt.reason() ~= nil
 end
 
-local function failure_of(step, index, failure)
+---@param step { id: string, type: string }
+---@param index integer
+---@param failure failure
+---@return failure of the job
+function steps.failure_of(step, index, failure)
   local message = ("step %d (%s, %s): %s"):format(index, step.id, step.type, failure.message)
   return { code = failure.code, message = message, traceback = failure.traceback }
 end
@@ -104,18 +104,6 @@ function steps.revert(run)
   if not ok then run.log:event("error", "step.not_undone", { error = failure.message }) end
 end
 
----@param run run
-function steps.skip_rest(run)
-  local first, at, texts = run.record.count + 1, interrupt.timestamp(), {}
-  for index = first, #run.job.steps do
-    local step = run.job.steps[index]
-    texts[#texts + 1] = entries.encode {
-      index = index - 1, id = step.id, type = step.type, status = "skipped", started_at = at, duration_ms = 0,
-    }
-  end
-  if #texts > 0 then run:emit("steps.skipped", { first = first, last = #run.job.steps, texts = texts }) end
-end
-
 ---Ends a step that did not run.
 ---@param run run
 ---@param event run.step_event
@@ -189,103 +177,6 @@ function steps.run(run, step)
   if begun and is_models then return interrupted(run, event, begun) end
   if run.recording and step.type == "call_tool" then return replayed(run, event) end
   return perform(run, event)
-end
-
----Until one fails.
----@param run run
----@return failure? of the job
-function steps.run_rest(run)
-  for index = run.record.count + 1, #run.job.steps do
-    local step = run.job.steps[index]
-    local entry, failure = steps.run(run, step)
-    if not entry then return failure end
-    run.job.steps[index] = { id = step.id } -- its arguments may be megabytes
-    if index < #run.job.steps or run.record.acceptance then run.context.tick() end -- after the last the job's end writes everything
-    if failure then return failure_of(step, index, failure) end
-  end
-end
-
-local function free_id(run, id)
-  for _, step in ipairs(run.steps or {}) do
-    if step.id == id then return free_id(run, id .. "-1") end
-  end
-  return id
-end
-
----@param context? sba.context
----@return integer[] numbers of the criteria that have a check
-function steps.checks(context)
-  local numbers = {}
-  for number in ipairs(context and context.acceptance_criteria or {}) do
-    if context.checks[number] then numbers[#numbers + 1] = number end
-  end
-  return numbers
-end
-
----@class run.checked
----@field id string of the step
----@field verdict run.verdict
----@field entry table of the step
----@field code? string the failure code that the step would give a direct job
-
---- nil and the job's failure where its time is up or the runner failed.
-local function check(run, number)
-  local context, index, arguments = run.context, run.record.count + 1, run.job.context.checks[number]
-  local encoded = json.encode(arguments)
-  local step = {
-    id = free_id(run, "check-" .. index), type = "run_command", arguments = arguments, check = number,
-    shown = #encoded <= MOST_SHOWN and secret.clean(json.decode(encoded), {}) or nil,
-  }
-  local shell = context.shell
-  context.shell, context.apart = nil, true -- a check is the job's: it runs in /bin/sh, out of reach of what steps left
-  local entry, failure, is_end = steps.run(run, step)
-  context.shell, context.apart = shell, nil
-  if not entry then return nil, failure end
-  context.tick()
-  if is_end then return nil, failure_of(step, index, failure) end
-  local met = entry.status == "success"
-  return {
-    id = step.id, entry = entry, code = entry.error_code and failures.of_step(entry.error_code, "").code,
-    verdict = {
-      criterion = run.job.context.acceptance_criteria[number], met = met, verified_by = "check",
-      evidence = ("%s: %s"):format(step.id, met and ("`%s` ended with exit code 0"):format(words.step(step)) or entry.error),
-    },
-  }
-end
-
-local function unmet(failing)
-  local first, more = failing[1].verdict, #failing > 1 and ("; and %d more"):format(#failing - 1) or ""
-  return {
-    code = "acceptance_unmet", message = ("the criterion %s is not met: %s%s"):format(words.quoted(first.criterion), first.evidence, more),
-  }
-end
-
----@param run run
----@param verdicts run.verdict[] those of checks are replaced
----@param note? fun(checked: run.checked)
----@return run.checked[]? failing
----@return failure? failure of the job, also where checks fail
-function steps.check_all(run, verdicts, note)
-  local failing = {}
-  for _, number in ipairs(steps.checks(run.job.context)) do
-    local checked, failure = check(run, number)
-    if not checked then return nil, failure end
-    verdicts[number] = checked.verdict
-    if note then note(checked) end
-    if not checked.verdict.met then failing[#failing + 1] = checked end
-  end
-  return failing, failing[1] and unmet(failing)
-end
-
--- What the job may not do kept the check from an answer.
-local own_codes <const> = { constraint_violation = true, ext_net_required = true }
-
----@param run run
----@return failure? of the job
-function steps.decide(run)
-  local failing, failure = steps.check_all(run, run.record.acceptance)
-  if failing and failing[1] and own_codes[failing[1].code] then failure.code = failing[1].code end
-  return failure
 end
 
 ---@param run run

@@ -3,6 +3,7 @@
 
 local excerpt = require "sba.util.excerpt"
 local file = require "native.file"
+local interrupt = require "native.interrupt"
 local is = require "sba.util.schema_check"
 local json = require "sba.util.json"
 local long_text = require "sba.util.files".long_text
@@ -12,6 +13,7 @@ local text = require "native.text"
 local words = require "sba.util.words"
 local workspace = require "native.workspace"
 
+local LEAST <const> = 0.001 -- seconds of a command
 local DEFAULT_PATH <const> = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 local MOST_TEXT <const> = 1024 * 1024 -- bytes of both streams as they came
 local SHOWN_BESIDE <const> = 64 * 1024 -- of a stream that is not the step's plain text
@@ -34,6 +36,8 @@ local function named(arguments)
   return ("the command `%s`"):format(line)
 end
 
+local DEADLINE <const> = "CYNODE_DEADLINE" -- seconds since 1970, when the command is ended
+
 local function name_of(variable) return variable:match "^[^=]*" end
 
 -- The environment of steps that add nothing to it, by the job's.
@@ -51,26 +55,30 @@ local function proxies_of(inherited)
   return set
 end
 
---- The job's environment, the step's own variables, and a PATH. A step cannot replace the proxies that the node set, in upper or lower
---- case.
+--- The job's environment, the step's own variables, and a PATH. A step cannot replace the proxies that the node set, in
+--- upper or lower case.
 local function merged(inherited, own)
   local list, has_path, kept = {}, own.PATH ~= nil, proxies_of(inherited)
   for _, variable in ipairs(inherited) do
     local name = name_of(variable)
     has_path = has_path or name == "PATH"
-    if own[name] == nil or kept[name:lower()] then list[#list + 1] = variable end
+    if (own[name] == nil or kept[name:lower()]) and name ~= DEADLINE then list[#list + 1] = variable end
   end
   for name, value in pairs(own) do
-    if not kept[name:lower()] then list[#list + 1] = name .. "=" .. value end
+    if not kept[name:lower()] and name ~= DEADLINE then list[#list + 1] = name .. "=" .. value end
   end
   if not has_path then list[#list + 1] = DEFAULT_PATH end
   return list
 end
 
-local function environment(inherited, own)
-  if own then return merged(inherited, own) end
+--- seconds: until the command is ended.
+local function environment(inherited, own, seconds)
   with_path[inherited] = with_path[inherited] or merged(inherited, {})
-  return with_path[inherited]
+  local list = own and merged(inherited, own) or table.move(with_path[inherited], 1, #with_path[inherited], 1, {})
+  if seconds < math.huge then
+    list[#list + 1] = ("%s=%d"):format(DEADLINE, math.floor(interrupt.wall() / 1000 + seconds))
+  end
+  return list
 end
 
 local function check(arguments)
@@ -104,8 +112,8 @@ local function open_counter(directory, name)
   return counter and kills_in(counter) and counter
 end
 
---- Lines of /proc/self/cgroup are `NUMBER:CONTROLLERS:PATH`, for cgroup v2 `0::PATH`. A container may see its cgroup as the root where
---- the line has the host's path. False: nothing counts.
+--- Lines of /proc/self/cgroup are `NUMBER:CONTROLLERS:PATH`, for cgroup v2 `0::PATH`. A container may see its cgroup as
+--- the root where the line has the host's path. False: nothing counts.
 local function find_counter()
   for line in (file.read("/proc/self/cgroup", LARGEST_CGROUP) or ""):gmatch "[^\n]+" do
     local controllers, path = line:match "^%d+:([^:]*):(.*)"
@@ -190,19 +198,33 @@ local function text_of(outcome, limit)
   return excerpt.join(head, tail, #head + outcome.output_missing + #tail, math.min(limit, MOST_TEXT)), true
 end
 
+--- Seconds until the command is ended, whether the job's time is up then, and the grace that it has.
+local function time_limit(arguments, job_context)
+  local own, left, grace = arguments.timeout_seconds or math.huge, nil, nil
+  if job_context.seconds_left then left, grace = job_context.seconds_left() end
+  if left and left <= own then return left, true, grace end
+  return own, false, nil
+end
+
 local function run(arguments, job_context)
   local directory <close>, unusable = directory_of(job_context.workspace, arguments.working_dir)
   if not directory then return nil, { code = unusable.code, message = "the working directory cannot be used: " .. unusable.message } end
   local limit = math.min(arguments.max_output_bytes or math.huge, job_context.max_output_bytes)
   known_kills = oom_kills()
+  local seconds, is_jobs, grace = time_limit(arguments, job_context)
   local outcome, failure = process.run {
-    argv = argv_of(arguments, job_context.shell), env = environment(job_context.environment, arguments.env), directory = directory,
-    stdin = arguments.stdin, timeout = arguments.timeout_seconds,
+    argv = argv_of(arguments, job_context.shell), directory = directory, stdin = arguments.stdin,
+    env = environment(job_context.environment, arguments.env, math.min(seconds, interrupt.remaining() or math.huge)),
+    timeout = seconds < math.huge and math.max(seconds, LEAST) or nil, grace = grace,
     output_limit = limit, apart = job_context.apart,
     end_at_limit = limit == job_context.max_output_bytes and not job_context.agent,
     tick = job_context.tick, whole_news = job_context.follow, spool = job_context.spool,
   }
   if not outcome then return nil, failure end
+  if outcome.ended == "timeout" and is_jobs then
+    outcome.ended = "deadline"
+    job_context.time_is_up()
+  end
   local shown = outcome.output and SHOWN_BESIDE or MOST_TEXT
   outcome.stdout, outcome.stderr = long_text.of_output(outcome.stdout, shown), long_text.of_output(outcome.stderr, shown)
   if outcome.signal then outcome.signal = SIGNALS[outcome.signal] or "signal " .. outcome.signal end
@@ -219,7 +241,8 @@ local function show(result)
   return result.stdout .. (result.stdout:byte(-1) == 0x0A and "" or "\n") .. "--- stderr:\n" .. result.stderr
 end
 
--- What models write -----------------------------------------------------------------------------------------------------
+-- What models write
+-- -----------------------------------------------------------------------------------------------------
 
 local RIGHT_FORM <const> = 'write the whole command line as one text: {"command": "ls -la | head"}'
 local ONLY_CD <const> = "^%s*cd%f[%s\0][^;&|\n]*$"
@@ -253,7 +276,8 @@ local function read_list(arguments, list)
   return arguments
 end
 
---- A line that is followed by a list: a program and its arguments, a command and further ones, or a script with $1 and so on.
+--- A line that is followed by a list: a program and its arguments, a command and further ones, or a script with $1 and
+--- so on.
 local function read_line(arguments, line, more)
   local list = { line }
   if line:find(SPECIAL) then
@@ -264,7 +288,8 @@ local function read_line(arguments, line, more)
   return read_list(arguments, table.move(more, 1, #more, #list + 1, list))
 end
 
---- The one of command, shell and argv that is given, or nil and why. Beside a command, shell may say that there is to be one, or which.
+--- The one of command, shell and argv that is given, or nil and why. Beside a command, shell may say that there is to
+--- be one, or which.
 local function the_command(arguments)
   local command, shell, argv = arguments.command, arguments.shell, arguments.argv
   local is_which = type(shell) == "boolean" or shell == command or command and type(shell) == "string" and shell:find("^[%w/._-]*sh$")
@@ -281,7 +306,8 @@ local function read_command(arguments)
   if not given then return mistake(why) end
   local list, args = list_of(given), arguments.args
   local more = list_of(args)
-  arguments.command, arguments.shell, arguments.argv, arguments.args = nil, nil, nil, nil
+  arguments.command, arguments.shell = nil, nil
+  arguments.argv, arguments.args = nil, nil
   local milliseconds = tonumber(arguments.timeout_ms)
   if milliseconds then arguments.timeout_seconds, arguments.timeout_ms = arguments.timeout_seconds or milliseconds / 1000, nil end
   arguments.timeout_seconds = arguments.timeout_seconds or MODELS_SECONDS

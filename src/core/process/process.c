@@ -209,7 +209,7 @@ static void end_early(struct run *run)
     const struct tree tree = {.command = &run->child, .spared = all ? NULL : &run->spared};
     if (all)
         ending_begun();
-    tree_end(&tree, GRACE, wait_and_move, run);
+    tree_end(&tree, all ? GRACE : sooner(run->options->grace, GRACE), wait_and_move, run);
 }
 
 // Processes that outlive their command may still hold the pipes.

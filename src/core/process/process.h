@@ -2,8 +2,8 @@
 // Runs commands, one at a time, with limits on time and output; ends every process that they leave.
 //
 // A command gets its own session. If it must end early (its timeout, the deadline, a cancel, the output limit), it and
-// its descendants get SIGTERM and, 2 s later, SIGKILL; their output until then is kept. A deadline or cancel also ends
-// what earlier commands left. Processes left by a command that ends by itself live until process_finish. Processes
+// its descendants get SIGTERM and, `grace` later, SIGKILL; their output until then is kept. A deadline or cancel also
+// ends what earlier commands left. Processes left by a command that ends by itself live until process_finish. Processes
 // orphaned while a command runs count as its own, even if an earlier one started them. process_tree.h says what is
 // weaker without /proc.
 //
@@ -36,6 +36,7 @@ struct process_options {
     const char *input;       // for its stdin; NULL: /dev/null
     size_t input_size;
     int64_t timeout;     // INT64_MAX: none
+    int64_t grace;       // from SIGTERM to SIGKILL, at most 2 s; past a deadline or cancel it is 2 s
     size_t output_limit; // of stdout and stderr together
     const char *spool;   // where long texts go, as spool_open takes it; NULL: all stay in memory
     bool apart;          // out of reach of other commands: in a Landlock domain of its own, where there is Landlock

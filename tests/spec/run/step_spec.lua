@@ -3,7 +3,7 @@ local journal = require "sba.run.journal"
 local json = require "sba.util.json"
 local state = require "sba.run.state"
 local record = require "sba.result.record"
-local steps = require "sba.run.step"
+local direct = require "sba.run.direct"
 local todo = require "sba.run.todo"
 
 --- A run of steps whose types are functions.
@@ -34,7 +34,7 @@ end
 describe("a direct job", function()
   it("turns a mistake in a step into internal_error, with a traceback", function()
     local run = prepare({ bad = function() error "oh no" end }, "bad")
-    local failure = steps.run_rest(run)
+    local failure = direct.run_rest(run)
     assert.equal("internal_error", failure.code)
     assert.matches("oh no", failure.message)
     assert.matches("stack traceback", failure.traceback)
@@ -52,14 +52,14 @@ describe("a direct job", function()
     }
     for name in pairs(bad) do
       local run = prepare(bad, name)
-      assert.equal("internal_error", steps.run_rest(run).code, name)
+      assert.equal("internal_error", direct.run_rest(run).code, name)
       assert.equal("failure", entries(run)[1].status)
     end
   end)
 
   it("keeps an interrupt what it is", function()
     local run = prepare({ bad = function() error { code = "timeout", message = "the job's time was up" } end }, "bad")
-    assert.equal("timeout", steps.run_rest(run).code)
+    assert.equal("timeout", direct.run_rest(run).code)
     assert.equal("timeout", entries(run)[1].status)
   end)
 end)

@@ -1,0 +1,137 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The runner's own runs of acceptance checks: when an agent calls `finish`, and at every end but a signal's, a
+-- refusal's and a crash's, in time that is kept for them.
+
+local direct = require "sba.run.direct"
+local failures = require "sba.result.failure"
+local interrupt = require "native.interrupt"
+local json = require "sba.util.json"
+local secret = require "sba.util.secret"
+local steps = require "sba.run.step"
+local words = require "sba.util.words"
+
+local checks = {}
+
+local MOST_SHOWN <const> = 64 * 1024 -- bytes of a check's arguments that the journal has
+local KEPT_SHARE <const>, MOST_KEPT <const> = 10, 60 -- a tenth of the job's time, at most so many seconds
+
+---@param constraints { max_runtime_seconds: integer }
+---@return number seconds of the job's time that are kept for checks
+function checks.kept(constraints) return math.min(constraints.max_runtime_seconds / KEPT_SHARE, MOST_KEPT) end
+
+local function free_id(run, id)
+  for _, step in ipairs(run.steps or {}) do
+    if step.id == id then return free_id(run, id .. "-1") end
+  end
+  return id
+end
+
+---@param context? sba.context
+---@return integer[] numbers of the criteria that have a check
+function checks.numbers(context)
+  local numbers = {}
+  for number in ipairs(context and context.acceptance_criteria or {}) do
+    if context.checks[number] then numbers[#numbers + 1] = number end
+  end
+  return numbers
+end
+
+---@class run.checked
+---@field id string of the step
+---@field verdict run.verdict
+---@field entry table of the step
+---@field code? string the failure code that the step would give a direct job
+
+--- nil, the job's failure and what the verdict says of it, where its time is up or the runner failed.
+local function check(run, number)
+  local context, index, arguments = run.context, run.record.count + 1, run.job.context.checks[number]
+  local encoded = json.encode(arguments)
+  local step = {
+    id = free_id(run, "check-" .. index), type = "run_command", arguments = arguments, check = number,
+    shown = #encoded <= MOST_SHOWN and secret.clean(json.decode(encoded), {}) or nil,
+  }
+  local shell = context.shell
+  context.shell, context.apart = nil, true -- a check is the job's: it runs in /bin/sh, out of reach of what steps left
+  local entry, failure, is_end = steps.run(run, step)
+  context.shell, context.apart = shell, nil
+  if not entry then return nil, failure end
+  context.tick()
+  if is_end then return nil, steps.failure_of(step, index, failure), ("%s: %s"):format(step.id, entry.error) end
+  local met, how = entry.status == "success", entry.error
+  if met then how = ("`%s` ended with exit code 0"):format(words.step(step)) end
+  return {
+    id = step.id, entry = entry, code = entry.error_code and failures.of_step(entry.error_code, "").code,
+    verdict = {
+      criterion = run.job.context.acceptance_criteria[number], met = met, verified_by = "check",
+      evidence = ("%s: %s"):format(step.id, how),
+    },
+  }
+end
+
+local function unmet(failing)
+  local first, more = failing[1].verdict, #failing > 1 and ("; and %d more"):format(#failing - 1) or ""
+  local message = "the criterion %s is not met: %s%s"
+  return { code = "acceptance_unmet", message = message:format(words.quoted(first.criterion), first.evidence, more) }
+end
+
+local function forget(run, number, why)
+  run.record.acceptance[number] = {
+    criterion = run.job.context.acceptance_criteria[number], met = json.null, evidence = why or "",
+    verified_by = json.null,
+  }
+end
+
+local function run_all(run, note)
+  local failing, numbers = {}, checks.numbers(run.job.context)
+  for at, number in ipairs(numbers) do
+    local checked, failure, why = check(run, number)
+    if not checked then
+      local reason = interrupt.reason() or failure
+      for i = at, #numbers do forget(run, numbers[i], i == at and why or "not checked: " .. reason.message) end
+      return nil, failure
+    end
+    run.record.acceptance[number] = checked.verdict
+    if note then note(checked) end
+    if not checked.verdict.met then failing[#failing + 1] = checked end
+  end
+  return failing, failing[1] and unmet(failing)
+end
+
+---Runs all checks, and sets their verdicts in the record.
+---@param run run
+---@param note? fun(checked: run.checked)
+---@return run.checked[]? failing
+---@return failure? failure of the job, also where checks fail
+function checks.run_all(run, note)
+  local kept = run.kept_seconds
+  run:set_deadline(run.deadline, 0)
+  local failing, failure = run_all(run, note)
+  run:set_deadline(run.deadline, kept)
+  run.checked_at = run.record.count
+  return failing, failure
+end
+
+-- Ends of which no check says anything: a signal's, and the runner's own failure.
+local unchecked <const> = { cancelled = true, internal_error = true }
+-- What the job may not do kept the check from an answer.
+local own_codes <const> = { constraint_violation = true, ext_net_required = true }
+
+---Runs the checks of a job that is over, unless they ran after its last step. What ended the job stays its failure.
+---@param run run
+---@param failure? failure of the job
+---@return failure? of the job
+function checks.at_end(run, failure)
+  if run.checked_at == run.record.count then return failure end
+  if failure and unchecked[failure.code] then
+    for _, number in ipairs(checks.numbers(run.job.context)) do forget(run, number) end
+    return failure
+  end
+  if run.steps then direct.skip_rest(run) else steps.take_over(run) end
+  run.kept_seconds = 0
+  local failing, problem = checks.run_all(run)
+  if failure then return failure end
+  if failing and failing[1] and own_codes[failing[1].code] then problem.code = failing[1].code end
+  return problem
+end
+
+return checks
