@@ -178,7 +178,7 @@ end
 -- Of a function that is at hand, or of one of a module: "native.file.read".
 local function words_on(name)
   for _, entry in ipairs(FUNCTIONS) do
-    if entry[1]:match "^%a+" == name then return help_on_function(entry) end
+    if entry[1]:match("^%a+") == name then return help_on_function(entry) end
   end
   if documentation[name] then return documentation[name] .. "\n" end
 end
