@@ -332,5 +332,6 @@
 ---@field read fun(self): string?, native.failure? waits for more of the body. nil alone: its proper end
 ---Waits for a line of the body, which ends with CR, LF or CRLF; whether it had its end. nil alone: as read.
 ---@field line fun(self): string?, boolean|native.failure?
+---@field idle fun(self, seconds: number) the idle_timeout from now on
 ---@field proxy fun(self): string? which may have written the answer: "the proxy http://host:port"
 ---@field close fun(self)

@@ -260,6 +260,15 @@ static int m_line(lua_State *L)
     return 2;
 }
 
+static int m_idle(lua_State *L)
+{
+    struct exchange_box *box = check_exchange(L);
+    lua_Number seconds = luaL_checknumber(L, 2);
+    luaL_argcheck(L, seconds >= 0 && seconds < 1e9, 2, "a timeout must be from 0 to 1e9 seconds");
+    http_set_idle_timeout(box->exchange, (int64_t)(seconds * 1000));
+    return 0;
+}
+
 static int m_proxy(lua_State *L)
 {
     lua_pushstring(L, http_proxy(check_exchange(L)->exchange));
@@ -276,8 +285,8 @@ static int m_close(lua_State *L)
 
 static const luaL_Reg client_methods[] = {{"open", m_open}, {"tick", m_tick}, {NULL, NULL}};
 static const luaL_Reg exchange_methods[] = {
-    {"status", m_status}, {"header", m_header}, {"read", m_read}, {"line", m_line},
-    {"proxy", m_proxy},   {"close", m_close},   {NULL, NULL},
+    {"status", m_status}, {"header", m_header}, {"read", m_read},   {"line", m_line},
+    {"idle", m_idle},     {"proxy", m_proxy},   {"close", m_close}, {NULL, NULL},
 };
 static const luaL_Reg functions[] = {{"client", f_client}, {NULL, NULL}};
 

@@ -3,6 +3,7 @@
 
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
+local json_tolerant = require "sba.util.json_tolerant"
 local lpeg = require "lpeg"
 local native = require "native.http"
 local printable = require "sba.util.printable"
@@ -139,6 +140,7 @@ function http.propagate(headers) propagated = headers or no_headers end
 function http.send(client, request, until_when)
   local own <const>, all <const> = request.headers or {}, propagated()
   request.headers = table.move(own, 1, #own, #all + 1, all)
+  table.insert(request.headers, "Accept-Encoding: identity") -- without it a server may compress (RFC 9110, 12.5.3)
   request.body_limit = request.body_limit or LARGEST_ANSWER
   for _ = 0, MOST_REDIRECTS do
     if until_when then request.whole_timeout = math.max(SHORTEST_TRY, until_when - interrupt.now()) end
@@ -201,22 +203,36 @@ end
 ---@field error? string of some servers of models
 ---@field is_cut? boolean the stream ended before the event's blank line
 
----Reads server-sent events.
+-- Some servers end an event with one line end, so that the next one looks like its second line. In JSON nothing begins
+-- right behind "}".
+local function begins_another(data, line)
+  local last = data[#data]
+  return last and last:byte(-1) == 0x7D and line:find "^data: ?[%[{]"
+end
+
+---Reads server-sent events of JSON.
 ---@param next_line fun(): string?, boolean|table? a line, and whether it had its end; nil at the end; or nil and a failure
 ---@return fun(): http.event?, table? nil at the end; or nil and a failure
 function http.events(next_line)
-  local is_first = true
+  local is_first, held, held_ended = true, nil, nil
   return function()
     local event, data = {}, {}
     while true do
-      local line, ended = next_line()
+      local line, ended = held, held_ended
+      held, held_ended = nil, nil
+      if not line then line, ended = next_line() end
       if not line and ended then return nil, ended end
       if is_first and line then
         is_first, line = false, line:gsub("^\xEF\xBB\xBF", "")
       end
-      if line and line ~= "" then add_line(event, data, line) end
-      local is_cut = not line or not ended
-      if (is_cut or line == "") and (data[1] or event.id or event.retry or event.error) then
+      local is_next = line and begins_another(data, line)
+      if is_next then
+        held, held_ended = line, ended
+      elseif line and line ~= "" then
+        add_line(event, data, line)
+      end
+      local is_cut = not line or not ended and not is_next
+      if (is_cut or is_next or line == "") and (data[1] or event.id or event.retry or event.error) then
         event.data, event.is_cut = table.concat(data, "\n"), is_cut
         return event
       end
@@ -234,7 +250,7 @@ end
 ---@return string words, table details the error object, or an empty one
 function http.words(body)
   if type(body) == "string" then
-    local inner = body:find "^%s*{" and json.decode_repaired(body)
+    local inner = body:find "^%s*{" and json_tolerant.decode(body)
     if type(inner) == "table" then return http.words(inner) end
     return other_than_json(body) or body, {}
   end
@@ -245,17 +261,22 @@ function http.words(body)
   return type(words) == "string" and words or json.encode(body), details
 end
 
+-- Statuses below 500 that pass, and those above that do not: not implemented, and the version of HTTP.
+local passing <const> = { [408] = true, [425] = true, [429] = true }
+local lasts <const> = { [501] = true, [505] = true }
+
 ---@param who string the server, as messages name it
 ---@param status integer
 ---@param body any decoded, or a string
----@param retry_after? string the header
+---@param retry_after? number seconds
 ---@return http.failure
 function http.refused(who, status, body, retry_after)
   local words, details = http.words(body)
   words = redact(words)
   return http.failure("refused", ("%s answered with status %d: %s"):format(who, status, http.shown(words)), {
-    status = status, words = words, details = details, value = type(body) == "string" and json.decode_repaired(body) or body,
-    transient = status == 408 or status == 429 or status >= 500 and status ~= 501, retry_after = retry.after(retry_after),
+    status = status, words = words, details = details,
+    value = type(body) == "string" and json_tolerant.decode(body) or body,
+    transient = passing[status] or status >= 500 and not lasts[status], retry_after = retry_after,
   })
 end
 
@@ -266,7 +287,8 @@ end
 ---@return http.failure
 function http.refusal(exchange, status, who)
   local body, unread = http.read(exchange, LARGEST_ERROR)
-  local failure = http.refused(who, status, body or unread.message, exchange:header "Retry-After")
+  local asked = retry.after(exchange:header "Retry-After", exchange:header "Retry-After-Ms")
+  local failure = http.refused(who, status, body or unread.message, asked)
   local location, proxy = status >= 300 and status < 400 and exchange:header "Location", exchange:proxy()
   local redirect = location and ("; it redirects to %s, which is not followed"):format(http.shown(http.place(location))) or ""
   failure.message = failure.message .. redirect .. (proxy and ("; %s may have answered in its place"):format(proxy) or "")

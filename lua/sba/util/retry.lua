@@ -26,15 +26,22 @@ end
 local LONGEST_ASKED <const> = 100 -- bytes of a Retry-After that are read
 local MONTHS <const> = "JanFebMarAprMayJunJulAugSepOctNovDec"
 
+local function seconds_of(value)
+  return value and #value <= LONGEST_ASKED and tonumber(value:match("^%d+%.?%d*$")) -- bounded: it is short
+end
+
 ---Reads a Retry-After header: seconds, or a date as "Sun, 06 Nov 1994 08:49:37 GMT".
 ---@param value? string
+---@param milliseconds? string of a Retry-After-Ms header, which is more exact
 ---@param now? integer milliseconds of the wall clock
 ---@return number? seconds from now, never negative
-function retry.after(value, now)
+function retry.after(value, milliseconds, now)
+  local exact = seconds_of(milliseconds)
+  if exact then return exact / 1000 end
   value = text.trim(value or "")
   if #value > LONGEST_ASKED then return nil end
-  local seconds = value:match("^%d+%.?%d*$") -- bounded: it is short
-  if seconds then return tonumber(seconds) end
+  local seconds = seconds_of(value)
+  if seconds then return seconds end
   local day, name, year, hour, minute, second = value:match("^%a+, (%d%d) (%a%a%a) (%d%d%d%d) (%d%d):(%d%d):(%d%d) GMT$")
   local at = name and MONTHS:find(name, 1, true)
   if not at or at % 3 ~= 1 then return nil end

@@ -88,6 +88,11 @@ int http_status(struct http_exchange *exchange, struct error *error)
     return http_check_proxy(exchange, (int)status, error);
 }
 
+void http_set_idle_timeout(struct http_exchange *exchange, int64_t milliseconds)
+{
+    exchange->request.idle_timeout = milliseconds;
+}
+
 const char *http_proxy(const struct http_exchange *exchange)
 {
     const char *scheme = NULL;

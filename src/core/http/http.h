@@ -77,6 +77,9 @@ ssize_t http_read(struct http_exchange *exchange, const char **bytes, struct err
 // the end of the body, and valid until the next call. *ended says whether the line had its end; the last may lack it.
 ssize_t http_read_line(struct http_exchange *exchange, const char **line, bool *ended, struct error *error);
 
+// How long may pass between two pieces of the answer from now on, counted from the last one.
+void http_set_idle_timeout(struct http_exchange *exchange, int64_t milliseconds);
+
 // The proxy that may have written the answer itself, "the proxy http://host:port"; NULL if there is none, or it only
 // passed bytes on. Valid until the exchange is closed.
 const char *http_proxy(const struct http_exchange *exchange);

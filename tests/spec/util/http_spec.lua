@@ -66,3 +66,23 @@ describe("a redirect", function()
     end
   end)
 end)
+
+describe("http.events", function()
+  local function events(lines)
+    local i, found = 0, {}
+    for event in http.events(function()
+      i = i + 1
+      return lines[i], lines[i] and true or nil
+    end) do
+      found[#found + 1] = event.data
+    end
+    return found
+  end
+
+  it("end with a blank line, or where another JSON text can only begin", function()
+    assert.same({ "1\n2" }, events { "data: 1", "data:2", "" })
+    assert.same({ '{"a":1}', '{"a":2}', "[DONE]" }, events { 'data: {"a":1}', 'data:{"a":2}', "data: [DONE]" })
+    assert.same({ '{"a":\n{"b":1}\n}' }, events { 'data: {"a":', 'data: {"b":1}', "data: }" })
+    assert.same({ '[{"a":1},\n{"a":2}]' }, events { 'data: [{"a":1},', 'data: {"a":2}]', "" })
+  end)
+end)

@@ -10,7 +10,15 @@ describe("retry.after", function()
       ["Sun, 06 Nov 1994 08:49:00 GMT"] = 0, ["Mon, 07 Nov 1994 08:49:37 GMT"] = 86400, ["Thu, 29 Feb 1996 08:49:37 GMT"] = 480 * 86400,
       ["Fri, 01 Mar 1996 08:49:37 GMT"] = 481 * 86400, ["Wed, 01 Mar 2000 08:49:37 GMT"] = 1942 * 86400,
     } do
-      assert.equal(seconds, retry.after(value, NOW), value)
+      assert.equal(seconds, retry.after(value, nil, NOW), value)
+    end
+  end)
+
+  it("prefers milliseconds", function()
+    local others <const> = { soon = 7, [""] = 7, [("1"):rep(1000)] = 7, ["-1"] = 7 }
+    for given, seconds in pairs(others) do assert.equal(seconds, retry.after("7", given)) end
+    for given, seconds in pairs { ["1500"] = 1.5, ["20.5"] = 0.0205, ["0"] = 0 } do
+      assert.equal(seconds, retry.after("7", given))
     end
   end)
 
@@ -18,7 +26,7 @@ describe("retry.after", function()
     for _, value in ipairs { "", "soon", "-1", "1e3", "1d", "2026-01-01",
       "Sun, 06 Now 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 CET", "\0", "1.2.3", "Sun, 06 anF 1994 08:49:37 GMT",
       ("1"):rep(1000000), (" "):rep(1000000) } do
-      assert.is_nil(retry.after(value, NOW), value)
+      assert.is_nil(retry.after(value, nil, NOW), value)
     end
     assert.is_nil(retry.after(nil))
   end)
