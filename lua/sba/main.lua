@@ -92,6 +92,7 @@ local function validate(run)
   local kept = has_checks and run.on_demand.check().kept(job.constraints) or 0
   run:set_deadline(run.record.began + job.constraints.max_runtime_seconds, kept) -- since its first byte was read
   run.bytes = nil
+  accept.keep(run) -- the ids
   return true
 end
 

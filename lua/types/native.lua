@@ -45,10 +45,16 @@
 ---@field hold fun(held: boolean): boolean while held, deadline and signals wait. Gives what was before
 ---@field rearm fun(seconds: number) after disarm: a new deadline, and new signals cancel
 
+---What the image before left.
+---@class native.ending.inherited
+---@field reason "timeout"|"signal"|"crash"|"memory"
+---@field information? string of keep; nil: it is lost
+---@field journal? integer its descriptor
+---@field signal? integer the number of the one that had cancelled the job
+
 ---Ends a job whose runner hangs (2.5 s past the deadline, 5 s past a signal), crashes or is refused memory: the program executes itself.
 ---@class native.ending
----Why the image before ended, its information, the journal's descriptor or -1, and the number of the signal that had cancelled the job.
----@field inherited fun(): "timeout"|"signal"|"crash"|"memory"|nil, string?, integer, integer?
+---@field inherited fun(): native.ending.inherited? in the new image
 ---@field start fun(): true?, native.failure? starts to watch
 ---@field last fun(status: integer): true?, native.failure? in the new image: ends it after 10 s with this status
 ---@field keep fun(information: string, journal: integer): true?, native.failure? what the new image inherits

@@ -4,18 +4,21 @@
 
 #include "bind/bind.h"
 
-// inherited() -> reason, information | nil, journal, signal | nil
+// inherited() -> what the image before left, or nil
 static int f_inherited(lua_State *L)
 {
     const struct ending *before = ending_inherited();
     if (!before->reason[0])
         return 0;
-    lua_pushstring(L, before->reason);
-    lua_pushstring(L, before->information); // nil if NULL
-    lua_pushinteger(L, before->journal);
+    lua_createtable(L, 0, 4);
+    bind_set_string(L, "reason", before->reason);
+    if (before->information)
+        bind_set_string(L, "information", before->information);
+    if (before->journal >= 0)
+        bind_set_integer(L, "journal", before->journal);
     if (before->signal)
-        lua_pushinteger(L, before->signal);
-    return before->signal ? 4 : 3;
+        bind_set_integer(L, "signal", before->signal);
+    return 1;
 }
 
 static int f_start(lua_State *L)

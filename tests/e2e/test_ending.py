@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The end by exec: whatever crashes, and whatever a command did to the runner's files, the result is complete, and nothing lives on."""
 import ctypes
+import json
 import os
 import signal
+import subprocess
+import threading
 import unittest
 
 import sba
+from agent_case import AgentCase, call, calls
 from sba import SandboxCase
+from servers import status
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -85,6 +90,75 @@ class Crash(CrashCase):
     @unittest.skipUnless(sba.MAY_MOUNT, "nothing can be mounted here")
     def test_without_proc(self):
         self.assert_crashed(self.crash(self.three_steps(), **self.in_namespace("umount -l /proc")))
+
+
+class Standing(AgentCase):
+    """A result that stands is never replaced by one that knows less."""
+
+    def two_steps(self, **fields):
+        return self.job(self.sh("echo one"), self.sh("test -e good"), self.sh("echo three"), **fields)
+
+    def failed(self):
+        """A run whose second step failed. Returns its result."""
+        done = self.run_job(self.two_steps())
+        self.assertEqual(done.statuses, ["success", "failure", "skipped"])
+        return done.result_bytes
+
+    def stopped_while_reading(self, *more, number, **options):
+        """A run that has not read its job yet when the signal comes."""
+        process = self.start(self.two_steps(), "--job", "-", *more, stdin=subprocess.PIPE, **options)
+        sba.wait_for(lambda: len(threads_of(process.pid)) == 2, "the watch over the end")
+        process.send_signal(number)
+        process.wait(60)
+        return process.returncode, [json.loads(line) for line in process.communicate()[1].splitlines()]
+
+    def assert_goes_on(self):
+        self.put("good")
+        done = self.run_job(self.two_steps(), "--resume")
+        self.assertEqual((done.exit, done.statuses), (0, ["success"] * 3), done.stderr)
+
+    def test_a_resumed_run_that_ends_before_it_has_read_the_journal(self):
+        for number, exit_status in ((signal.SIGSEGV, 1), (signal.SIGTERM, 143)):
+            before = self.failed()
+            code, log = self.stopped_while_reading("--resume", number=number)
+            self.assertEqual((code, self.result_path.read_bytes()), (exit_status, before))
+            self.assertIn("result.kept", [line["event"] for line in log])
+        self.assert_goes_on()
+
+    def test_a_resumed_run_that_is_refused(self):
+        before = self.failed()
+        done = self.run_job("{", "--resume")
+        self.assertEqual((done.exit, done.result_bytes), (2, before))
+        self.assert_goes_on()
+
+    def test_a_new_run_that_crashes_before_it_has_read_its_job(self):
+        before = self.failed()
+        self.stopped_while_reading(number=signal.SIGSEGV)
+        self.assertEqual(self.result_path.read_bytes(), before, "perhaps it is this job's")
+        self.stopped_while_reading(number=signal.SIGSEGV, env={"CYNODE_JOB_ID": "another"})
+        result = json.loads(self.result_path.read_bytes())
+        self.assertEqual((result["job_id"], result["failure_code"]), ("another", "internal_error"))
+
+    def test_the_first_result_of_a_resumed_agent(self):
+        first = self.server(calls(("write_file", {"path": "a", "content": "x"})), call("finish", answer="no", status="failed", acceptance=[]))
+        done = self.run_agent(first)
+        self.assertEqual((done.code, done.statuses), ("agent_gave_up", ["success"]))
+        told, go_on = threading.Event(), threading.Event()
+        reports = self.closing(status.Server(lambda connection: (told.set(), go_on.wait(60))))
+        self.addCleanup(go_on.set)
+        process = self.start(self.agent_job(), "--resume", env={"OLLAMA_BASE_URL": first.url, "SBA_JOB_STATUS_URL": reports.url})
+        self.assertTrue(told.wait(60))
+        process.kill()
+        done = self.outcome_of(process)
+        self.assertEqual((done.code, done.statuses), ("interrupted", ["success"]))
+
+    def test_a_job_whose_first_result_could_not_be_written(self):
+        """It can be resumed, which means to begin it."""
+        self.result_path.mkdir()
+        self.assertEqual(self.run_job(self.two_steps()).exit, 3)
+        self.assertEqual(self.journal(), [])
+        self.result_path.rmdir()
+        self.assert_goes_on()
 
 
 if __name__ == "__main__":

@@ -151,12 +151,15 @@ class ResumeTest(SandboxCase):
         self.assertTrue(outcome.events("journal.missing"))
 
     def check_refused(self, job, words):
-        journal = self.journal_file.read_bytes()
+        """The result and the journal stay as they are; the log says why."""
+        files = self.result_path, self.journal_file
+        before = [path.read_bytes() for path in files]
         outcome = self.run_job(job, "--resume")
-        self.assert_end(outcome, 2, "schema_validation")
-        self.assertIn(words, outcome.message)
-        self.assertIn("without --resume", outcome.message)
-        self.assertEqual(self.journal_file.read_bytes(), journal)
+        self.assertEqual((outcome.exit, [path.read_bytes() for path in files]), (2, before))
+        refused = outcome.events("job.refused")[0]
+        self.assertEqual(refused["failure_code"], "schema_validation")
+        self.assertIn(words, refused["failure_message"])
+        self.assertIn("without --resume", refused["failure_message"])
         self.assertEqual(self.counts(), ["one"])
 
     def test_a_journal_of_another_job(self):

@@ -161,15 +161,27 @@ function record:parts(fields)
   return parts
 end
 
----The result that stays if the runner is killed.
+--- With entries of an earlier run that this one has not taken over yet.
+local function with_entries(self, entries)
+  local all = setmetatable({ steps = table.move(self.steps, 1, #self.steps, 1, {}), outcomes = {} }, { __index = self })
+  for index = self.count + 1, #entries do
+    local old = entries[index]
+    all:add_step(old.part, old.size, old.entry.status, old.entry.check)
+  end
+  return all
+end
+
+---The result that stays if the runner is killed. It knows no less than the one before.
+---@param entries? { part: integer|string, size?: integer, entry: table }[] of the journal that the run goes on from
 ---@return native.file.parts
-function record:interim()
+function record:interim(entries)
   local message, running = INTERRUPTED, self.running and self.running()
   if running then
     message = ("%s; step %d (%s, %s) ran since %s"):format(message, running.index + 1, running.id, running.type, running.started_at)
   end
   local fields = self:fields { code = "interrupted", message = message }
   fields.running_step = running
+  if entries and #entries > self.count then self = with_entries(self, entries) end
   return self:parts(fields)
 end
 

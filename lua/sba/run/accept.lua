@@ -28,7 +28,8 @@ function accept.keep(run)
   local url, settings, record = run.status_url, run.settings, run.record
   ending.keep(json.encode {
     result = settings.result, workspace = settings.workspace, log_format = settings.log_format, job_id = record.job_id,
-    task_id = record.task_id, artifacts = run.artifacts and run.artifacts:path(), temporary = run.temporary_artifacts,
+    task_id = record.task_id, has_result = run.has_result,
+    artifacts = run.artifacts and run.artifacts:path(), temporary = run.temporary_artifacts,
     status_url = url and not url:find("@", 1, true) and url or nil,
   }, run.journal and run.lock and run.lock:descriptor() or -1)
 end
@@ -77,6 +78,7 @@ local function begin_journal(run)
     cannot_resume(run, failure)
     run.record:load()
   end)
+  run.has_job_line = run.past.job ~= nil
   if run.past.job and not run.past.result then run:emit("job.resumed", {}) end
 end
 
@@ -89,6 +91,7 @@ local function write_job(run)
     started_wall = run.record.started_wall, version = bundle.version, steps = steps, todo = run.todo:summary().items,
     criteria = run.record.acceptance and job.context.acceptance_criteria, confinement = run.record.confinement,
   })
+  run.has_job_line = true
 end
 
 --- Opens the workspace and confines commands to it. Returns avoidable, see confinement.begin.
@@ -131,14 +134,15 @@ local function open_checkpoint(run)
   local path, problem, warned = run.settings.result, nil, false
   run.checkpoint = checkpoint.new(function()
     if path == "-" then return true end
-    local how, more = file.replace(path, run.record:interim(), { durable = false })
+    local how, more = file.replace(path, run.record:interim(run.past.entries), { durable = false })
     if not file.keep_room(path, ROOM + (how and more or 0)) then file.keep_room(path, ROOM) end
     if how then return true end
     problem = more
     if run.accepted and not warned then warn(run, "checkpoint.failed", more, "the previous result stays, and the job goes on") end
     warned = run.accepted
   end)
-  if run.checkpoint:write() then return end
+  run.has_result = run.checkpoint:write()
+  if run.has_result then return end
   refuse("environment_invalid", "cannot write the result, so nothing was run: " .. problem.message)
 end
 

@@ -74,6 +74,7 @@ local function look_back(run)
   if problem and not is_torn then error(problem, 0) end
   local job, record = run.past.job, run.record
   if not job then return end
+  run.has_job_line, run.has_result = true, true -- it knows all
   record:continue(job.started_wall)
   record.confinement = job.confinement or record.confinement
   if job.criteria then record:expect(job.criteria) end
@@ -93,21 +94,24 @@ end
 
 ---@return integer status
 return function()
-  local reason, information, book, signal = ending.inherited()
+  local before = assert(ending.inherited())
+  local reason = before.reason
   interrupt.disarm()
-  local standing = reason == "timeout" and exit.TIMEOUT or reason == "signal" and 128 + signal or exit.FAILED
+  local standing = reason == "timeout" and exit.TIMEOUT or reason == "signal" and 128 + before.signal or exit.FAILED
   ending.last(standing)
   process.finish(reason == "timeout" and 0 or GRACE)
-  local told = json.decode(information) -- by accept.keep
+  local told = before.information and json.decode(before.information) -- by accept.keep
+  if not told then return standing end
   local run = state.new({ result = told.result, workspace = told.workspace, log_format = told.log_format }, identity.environment {})
   run.record.job_id, run.record.task_id = told.job_id, told.task_id
   run.log:identify(told.job_id, told.task_id)
   run.past, run.status_url, run.temporary_artifacts, run.artifacts_shared = past.new(), told.status_url, told.temporary, 0
+  run.crashed, run.has_result = true, told.has_result
   run.failure = { code = ends[reason][1], message = ends[reason][2], of_step = ends[reason][3] }
   run.artifacts = told.artifacts and workspace.open(told.artifacts)
   local message, status = "the runner could not end the job: it was started again, which wrote the result", nil
-  if book >= 0 then
-    run.lock = file.adopt(book)
+  if before.journal then
+    run.lock = file.adopt(before.journal)
     run.record.from = run.lock
     local ok, problem = pcall(look_back, run)
     if not ok and told.result ~= "-" then -- what stands is better than a result without steps

@@ -7,6 +7,7 @@ local exit = require "sba.result.failure".exit
 local failures = require "sba.result.failure"
 local file = require "native.file"
 local interrupt = require "native.interrupt"
+local json = require "sba.util.json"
 local process = require "native.process"
 local redact = require "native.secret".redact
 local words = require "sba.util.words"
@@ -16,6 +17,7 @@ local TIMEOUT <const> = 30 -- seconds without progress: the reader of a stream i
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
 local OVERRUN <const> = 2.5 -- seconds past the deadline, when the grace ends
 local SHORTER <const> = { 65536, 1024 } -- bytes of an entry that a full disk may still take
+local LARGEST_READ <const> = 16 << 20 -- bytes of a result that stands
 local READING <const> = 2.2 -- seconds past the deadline, or a signal: artifacts are read until then
 
 local function end_processes(run)
@@ -137,12 +139,36 @@ end
 
 local function status_of(run) return run.written and failures.exit_status(code_of(run.fields)) or exit.UNWRITABLE end
 
+local function ids_differ(run, result)
+  local id = run.record.job_id
+  return not run.settings.resume and id ~= "" and id ~= result.job_id
+end
+
+--- What stands there and knows more: a run that goes on with a job, or crashed, may have ended before it had read the journal.
+local function standing_result(run)
+  if run.has_result or not (run.settings.resume or run.crashed) or run.settings.result == "-" then return nil end
+  local bytes, failure = file.read(run.settings.result, LARGEST_READ, { regular = true })
+  if not bytes then return failure.code == "too_large" and "" or nil end
+  local result = json.decode_own(bytes)
+  local steps = json.is_object(result) and result.steps
+  if type(steps) ~= "table" or #steps <= run.record.count or ids_differ(run, result) then return nil end
+  return bytes
+end
+
+local function keep_standing(run, bytes)
+  run.parts, run.written = bytes ~= "" and { bytes } or nil, true
+  ending.written(status_of(run))
+  run:warn("result.kept", "the result that stands knows more than this run, which had not read the journal yet: it stays as it is")
+end
+
 --- A stream counts as written before it is: nothing may add a second result.
 local function write_result(run)
   local earlier = run.past.result
   run.fields = earlier or run.record:fields(run.failure)
+  local standing = standing_result(run)
+  if standing then return keep_standing(run, standing) end
   run.parts = run.record:parts(run.fields)
-  if run.journal and not earlier then attempt(run, run.emit, "job.finished", { result = run.fields }) end
+  if run.has_job_line and not earlier then attempt(run, run.emit, "job.finished", { result = run.fields }) end
   run.written = run.settings.result == "-"
   if run.written then ending.written(status_of(run)) end
   run.written = write_parts(run, run.parts)
@@ -168,7 +194,7 @@ local parts <const> = {
 return function(run)
   ending.begun()
   for _, part in ipairs(run.past.result and parts_again or parts) do attempt(run, part) end
-  if not run.parts then -- memory is out: without the todo list, which todo.json has
+  if not run.parts and not run.written then -- memory is out: without the todo list, which todo.json has
     run.todo, run.record.todo = nil, nil
     collectgarbage()
     attempt(run, write_result)

@@ -29,6 +29,8 @@
 ---@field todo? todo
 ---@field live? live
 ---@field checkpoint? checkpoint of the interim results
+---@field has_result? boolean a result of this run stands
+---@field has_job_line? boolean the journal begins with the job
 ---@field workspace? native.root
 ---@field context? sba.job_context
 ---@field job_directory? string result_directory without links
@@ -40,6 +42,7 @@
 ---@field fields? table the final result
 ---@field parts? native.file.parts of it
 ---@field written? boolean
+---@field crashed? boolean set by the end by exec
 ---Set by orchestrator:
 ---@field missing_skills? string[] ids
 ---@field beginning? table the report of the start, until it is over
