@@ -149,7 +149,6 @@ static void *watch(void *unused)
 {
     uint64_t times;
     (void)unused;
-    timer_thread = (pid_t)syscall(SYS_gettid);
     for (;;) {
         ssize_t ignored = read(timer_fd, &times, sizeof times);
         (void)ignored;
@@ -209,7 +208,7 @@ static int start_watching(enum phase first, struct error *error)
     begin_phase(first); // also without the thread, for crashes and memory
     if (timer_fd < 0) {
         timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-        int outcome = timer_fd < 0 ? errno : threads_start(watch, NULL);
+        int outcome = timer_fd < 0 ? errno : threads_start(watch, NULL, &timer_thread);
         if (outcome)
             return error_system(error, outcome, "cannot watch over the end of the job");
     }

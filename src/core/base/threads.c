@@ -14,20 +14,12 @@ enum { STACK = 64 << 10 };
 struct start {
     void *(*run)(void *);
     void *data;
+    pid_t *id;
     sem_t runs;
 };
 
 static pid_t started[THREADS_MOST - 1];
 static size_t count;
-
-static void *begin(void *data)
-{
-    struct start *start = data;
-    void *(*run)(void *) = start->run, *own = start->data;
-    started[count++] = (pid_t)syscall(SYS_gettid);
-    sem_post(&start->runs);
-    return run(own);
-}
 
 void threads_crashes(sigset_t *signals)
 {
@@ -37,29 +29,31 @@ void threads_crashes(sigset_t *signals)
         sigaddset(signals, crashes[i]);
 }
 
-// All but those of a crash: blocked, these would end the program at once.
-static void blocked_signals(sigset_t *signals)
+// A blocked signal of a crash would end the program at once.
+static void *begin(void *data)
 {
+    struct start *start = data;
+    void *(*run)(void *) = start->run, *own = start->data;
     sigset_t crashes;
+    *start->id = started[count++] = (pid_t)syscall(SYS_gettid);
     threads_crashes(&crashes);
-    sigfillset(signals);
-    for (int number = 1; number < NSIG; number++)
-        if (sigismember(&crashes, number) == 1)
-            sigdelset(signals, number);
+    pthread_sigmask(SIG_UNBLOCK, &crashes, NULL);
+    sem_post(&start->runs);
+    return run(own);
 }
 
-int threads_start(void *(*run)(void *), void *data)
+int threads_start(void *(*run)(void *), void *data, pid_t *id)
 {
     pthread_t thread;
     pthread_attr_t attributes;
-    sigset_t blocked, before;
-    struct start start = {.run = run, .data = data};
+    sigset_t all, before;
+    struct start start = {.run = run, .data = data, .id = id};
     sem_init(&start.runs, 0, 0);
-    blocked_signals(&blocked);
+    sigfillset(&all);
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     errno = 0;
     int error = pthread_create(&thread, &attributes, begin, &start);
     if (error == EAGAIN && errno == ENOMEM) // for want of a stack, which only errno tells

@@ -12,9 +12,9 @@ enum { THREADS_MOST = 8 };
 // The signals of a crash, which no thread of ours blocks.
 void threads_crashes(sigset_t *signals);
 
-// Starts a thread, with all other signals blocked, that calls run(data), which must not return; waits until it runs. 0,
-// or an errno.
-int threads_start(void *(*run)(void *), void *data);
+// Starts a thread, with all other signals blocked, that calls run(data), which must not return; waits until it runs.
+// *id is filled in before such a signal can reach it. 0, or an errno.
+int threads_start(void *(*run)(void *), void *data, pid_t *id);
 
 // Fills in their ids, the main thread's first. Returns how many there are.
 size_t threads_all(pid_t ids[THREADS_MOST]);
