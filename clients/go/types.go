@@ -479,10 +479,21 @@ type ResultAcceptanceItem struct {
 	Criterion string `json:"criterion"`
 	// null: not checked.
 	Met *bool `json:"met"`
-	// Names the step that shows it; empty where nothing was checked.
+	// Names the step that shows it, or says why nothing was checked; may be empty then.
 	Evidence string `json:"evidence"`
 	// check: the runner ran the criterion's check; model: the model says so, and named a step; null: not checked.
 	VerifiedBy *string `json:"verified_by"`
+}
+
+// ResultRunner: What ran the job.
+type ResultRunner struct {
+	Version string `json:"version"`
+	// Of the job file; left out where it could not be read.
+	JobSHA256 *string `json:"job_sha256,omitempty"`
+	// As uname calls the machine: x86_64.
+	Arch string `json:"arch"`
+	// Its release.
+	Kernel string `json:"kernel"`
 }
 
 // ResultConfinement: What the kernel kept commands from.
@@ -553,6 +564,10 @@ type Result struct {
 	InferenceUsed bool                   `json:"inference_used"`
 	Inference     *ResultInference       `json:"inference,omitempty"`
 	Acceptance    []ResultAcceptanceItem `json:"acceptance,omitempty"`
+	// What ran the job.
+	Runner *ResultRunner `json:"runner,omitempty"`
+	// Of a failure: whether the same job may succeed later, because what failed lies outside of it.
+	Retryable *bool `json:"retryable,omitempty"`
 	// What the kernel kept commands from.
 	Confinement ResultConfinement `json:"confinement"`
 	// What the job did to the files of the workspace; where it was asked for.

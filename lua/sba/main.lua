@@ -44,6 +44,7 @@ local function read(run)
   run.bytes, more = file.read(run.settings.job, jobs.LARGEST)
   if run.bytes then
     run.record:start(more)
+    run.record.job_sha256 = text.sha256(run.bytes)
     return true
   end
   if more.code == "cancelled" then return nil, more end
@@ -82,7 +83,7 @@ local function validate(run)
     run.errors = secret.clean(failure.lines, {})
     return nil, failure
   end
-  run.job, run.job_sha256 = job, text.sha256(run.bytes)
+  run.job, run.job_sha256 = job, run.record.job_sha256
   -- In an agent's job the given steps are suggestions; the model decides which steps there are.
   run.steps = job.execution_mode == "direct_steps" and job.steps or nil
   run.record.protocol_version = job.protocol_version

@@ -123,6 +123,8 @@ class AtEveryEnd(CheckCase):
         self.assertEqual(self.steps(outcome.result),
                          [("step-1", None, "failure"), ("step-2", None, "skipped"), ("check-3", 2, "success")])
         self.assertEqual(self.verdicts(outcome.result), [(None, None), (True, "check")])
+        page = sba.run("--report", str(self.result_path)).stdout.decode()
+        self.assertIn("Step 1 (step-1, run_command)", page)  # it decided, not the check
         again = self.run_job(self.direct("nobody looks", self.DONE, steps=steps), "--resume")
         self.assertEqual((timeless(again.steps), again.exit), (timeless(outcome.steps), 1))
 

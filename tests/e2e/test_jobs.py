@@ -3,6 +3,7 @@
 import os
 import pathlib
 import signal
+import unittest
 
 import sba
 from sba import SandboxCase
@@ -89,6 +90,30 @@ class EndTest(SandboxCase):
         outcome = self.run_steps(self.run_command("ls", working_dir=str(self.root / "closed")))
         self.assertEqual(outcome.steps[0]["error_code"], "permission_denied")
         self.assertIn(f"the working directory {os.path.realpath(self.root)}/closed cannot be entered: Permission denied", outcome.message)
+
+    @unittest.skipUnless(sba.UID, "wants root")
+    def test_a_workspace_that_cannot_be_used(self):
+        """As rootless podman gives it without --userns=keep-id. Nothing is run, nor asked."""
+        agents = {"execution_mode": "agent_inference", "inference": {"allowed_models": ["m"]}}
+        for owner, mode, what in ((0, 0o700, "entered"), (sba.UID, 0o300, "listed")):
+            os.chown(self.workspace, owner, owner)
+            self.workspace.chmod(mode)
+            for job in (self.job(shell("touch never"), self.write_file("a", "x")), self.job(), self.job(**agents)):
+                outcome = self.run_job(job, env={"OLLAMA_BASE_URL": "http://127.0.0.1:9"})
+                self.assert_end(outcome, 2, "environment_invalid")
+                self.assertRegex(outcome.message, f"the workspace .* cannot be {what}: Permission denied; .*--userns=keep-id")
+                self.assertEqual(outcome.events("model.retry"), [])
+                self.assertEqual(set(outcome.statuses), {"skipped"} if job["steps"] else set())
+
+    @unittest.skipUnless(sba.UID, "wants root")
+    def test_a_workspace_that_cannot_be_written_is_a_warning(self):
+        self.put("a", "x")
+        os.chown(self.workspace, 0, 0)
+        outcome = self.run_steps(shell("cat a"))
+        self.assert_end(outcome, 0)
+        self.assertRegex(outcome.events("workspace.not_writable")[0]["error"], f"user {sba.UID} cannot write .*--userns=keep-id")
+        self.give(self.workspace)
+        self.assertEqual(self.run_steps(shell("cat a")).events("workspace.not_writable"), [])
 
     def test_a_missing_workspace(self):
         outcome = self.run_job(self.job(shell("true")), "--workspace", str(self.root / "none"))

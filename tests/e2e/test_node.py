@@ -193,15 +193,16 @@ class Jobs(NodeCase):
 
     @unittest.skipUnless(sba.UID, "wants root")
     def test_a_workspace_that_is_closed_is_named(self):
-        """Of another uid than the image's user. An agent's job that only answers needs none."""
+        """Of another uid than the image's user. An agent's job that only answers ends so too."""
         os.chown(self.workspace, 0, 0)
         self.workspace.chmod(0o700)
         for step in (("write_file", {"path": "a", "content": "x"}), ("list_tree", {}), ("run_command", {"argv": ["true"]})):
             outcome = self.as_node(self.sent(step))
-            self.assertEqual(outcome.steps[0]["error_code"], "permission_denied")
+            self.assert_end(outcome, 2, "environment_invalid")
             self.assertRegex(outcome.message, f"{self.workspace} cannot be entered.*: Permission denied")
         server = self.server(model.ending("It is noon."))
-        self.assertEqual(self.run_agent(server).result["final_answer"], "It is noon.")
+        self.assert_end(self.run_agent(server), 2, "environment_invalid")
+        self.assertEqual(server.requests, [])
 
     def test_steps_may_be_left_out_where_the_mode_says_agent(self):
         for steps in ({}, {"steps": None}, {"steps": []}):
@@ -216,7 +217,7 @@ class Jobs(NodeCase):
         """Nodes' own tests send such jobs. No model may be named then."""
         job = {key: value for key, value in self.job().items() if key != "steps"}
         outcome = self.as_node(job, SBA_EXECUTION_MODE="agent_inference", INFERENCE_PROXY_URL=self.server().url)
-        self.assert_end(outcome, 1, "inference_unavailable")
+        self.assert_end(outcome, 75, "inference_unavailable")
 
     def test_cynode_sba_as_the_only_argument(self):
         outcome = self.run_job(self.sent(("run_command", {"argv": ["true"]})), env={

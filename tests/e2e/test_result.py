@@ -12,7 +12,7 @@ import sba
 from sba import SandboxCase
 
 KEYS = ["protocol_version", "job_id", "task_id", "status", "started_at", "finished_at", "duration_ms", "steps", "artifacts",
-        "todo", "resource_usage", "inference_used", "confinement", "failure_code", "failure_message"]
+        "todo", "resource_usage", "inference_used", "runner", "retryable", "confinement", "failure_code", "failure_message"]
 STEP_KEYS = ["index", "id", "type", "status", "started_at", "duration_ms", "exit_code", "output", "output_truncated", "error", "error_code",
              "result"]
 
@@ -26,6 +26,13 @@ class FormTest(SandboxCase):
         job = self.job(self.sh("echo out"), self.sh("exit 3"), self.sh("true"))
         result = self.run_job(job).result
         self.assertEqual(list(result), KEYS)
+        self.assertIs(result["retryable"], False)
+        sha256 = hashlib.sha256((self.job_directory / "job.json").read_bytes()).hexdigest()
+        system = os.uname()
+        self.assertEqual(list(result["runner"].items())[1:],
+                         [("job_sha256", sha256), ("arch", system.machine), ("kernel", system.release)])
+        self.assertIn(result["runner"]["version"], sba.run("--version").stdout.decode())
+        self.assertNotIn("retryable", self.run_steps().result)
         for step in result["steps"]:
             self.assertEqual(list(step), [key for key in STEP_KEYS if key in step])
         self.assertEqual(list(result["todo"]), ["total", "done", "items"])
@@ -248,7 +255,7 @@ class PlaceTest(SandboxCase):
         process = self.start(self.ran(), "--result", "-")
         stdout, stderr = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 0)
-        self.assertEqual(list(json.loads(stdout)), KEYS)
+        self.assertEqual(list(json.loads(stdout)), [key for key in KEYS if key != "retryable"])
         self.assertEqual(json.loads(stderr.splitlines()[-1])["event"], "job.finished")
         self.assertEqual(sorted(os.listdir(self.job_directory)), ["job.json"])
 

@@ -458,9 +458,21 @@ class ResultAcceptanceItem(TypedDict):
     met: bool | None
     """null: not checked."""
     evidence: str
-    """Names the step that shows it; empty where nothing was checked."""
+    """Names the step that shows it, or says why nothing was checked; may be empty then."""
     verified_by: Literal['check', 'model'] | None
     """check: the runner ran the criterion's check; model: the model says so, and named a step; null: not checked."""
+
+
+class ResultRunner(TypedDict):
+    """What ran the job."""
+
+    version: str
+    job_sha256: NotRequired[str]
+    """Of the job file; left out where it could not be read."""
+    arch: str
+    """As uname calls the machine: x86_64."""
+    kernel: str
+    """Its release."""
 
 
 class ResultConfinement(TypedDict):
@@ -530,6 +542,10 @@ class Result(TypedDict):
     inference_used: bool
     inference: NotRequired[ResultInference]
     acceptance: NotRequired[list[ResultAcceptanceItem]]
+    runner: NotRequired[ResultRunner]
+    """What ran the job."""
+    retryable: NotRequired[bool]
+    """Of a failure: whether the same job may succeed later, because what failed lies outside of it."""
     confinement: ResultConfinement
     """What the kernel kept commands from."""
     workspace_changes: NotRequired[ResultWorkspaceChanges]

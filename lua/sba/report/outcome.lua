@@ -53,10 +53,10 @@ local interrupted <const> = {
   },
 }
 
--- The step that decided how the job ended, or that runs.
-local function decisive(steps)
+-- The step that decided how the job ended, or that runs. The checks of a job that failed otherwise come after it.
+local function decisive(steps, code)
   local at = #steps
-  while at > 0 and steps[at].status == "skipped" do at = at - 1 end
+  while at > 0 and (steps[at].status == "skipped" or steps[at].check and code ~= "acceptance_unmet") do at = at - 1 end
   local entry = steps[at]
   if not entry or entry.status == "success" then return nil end
   local name = ("Step %d (%s, %s) %s"):format(at, entry.id, entry.type, parts.status[entry.status].name)
@@ -81,7 +81,7 @@ local function explanation(source, status)
     known and h.p { h.strong { known[1] } },
     status ~= "running" and message_of(result),
     known and h.p { h.span { class = "label", "What helps: " }, known[2] },
-    decisive(result.steps),
+    decisive(result.steps, code),
   }
 end
 

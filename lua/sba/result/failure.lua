@@ -6,7 +6,8 @@ local redact = require "native.secret".redact
 
 local failures = {}
 
-local exit = { OK = 0, FAILED = 1, REFUSED = 2, UNWRITABLE = 3, TIMEOUT = 124 }
+-- TRY_AGAIN: EX_TEMPFAIL of sysexits.h. What is wanting outside may be back later.
+local exit = { OK = 0, FAILED = 1, REFUSED = 2, UNWRITABLE = 3, TRY_AGAIN = 75, TIMEOUT = 124 }
 failures.exit = exit
 
 -- Codes of steps that are the job's too; every other one is step_failed.
@@ -16,8 +17,12 @@ local kept <const> = {
 }
 
 local exits <const> = {
-  schema_validation = exit.REFUSED, runs_as_root = exit.REFUSED, environment_invalid = exit.REFUSED, timeout = exit.TIMEOUT,
+  schema_validation = exit.REFUSED, runs_as_root = exit.REFUSED, environment_invalid = exit.REFUSED,
+  inference_unavailable = exit.TRY_AGAIN, timeout = exit.TIMEOUT,
 }
+
+-- Not the job's fault: the same job may succeed later.
+local retryable <const> = { inference_unavailable = true, interrupted = true, cancelled = true }
 
 local NO_MEMORY <const> = "not enough memory" -- as our bindings say it; where Lua itself gets none, the program begins anew (ending.lua)
 
@@ -64,6 +69,10 @@ function exit.because(message, status)
   io.stderr:write("cynode-sba: ", redact(message), "\n")
   return exit.signalled() or status
 end
+
+---@param code string the job's failure code
+---@return boolean
+function failures.is_retryable(code) return retryable[code] == true end
 
 ---@param code? string the job's failure code
 ---@return integer

@@ -1,6 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What has come of a job so far, and its result as parts of a text: the entries of steps are spans of the journal.
 
+local bundle = require "native.bundle"
+local failures = require "sba.result.failure"
+local identity = require "native.identity"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local printable = require "sba.util.printable"
@@ -23,6 +26,7 @@ local INTERRUPTED <const> = "the runner was ended before the job was over; the r
 ---@field succeeded integer steps, without checks
 ---@field outcomes table<string, integer> steps by status, with checks
 ---@field artifacts table[]
+---@field job_sha256? string of the job file
 ---@field running? fun(): table? the step that runs
 ---@field todo? { summary: fun(self): table }
 
@@ -124,6 +128,13 @@ local function duration_ms(self, now)
   return math.floor((interrupt.now() - self.began) * 1000 + 0.5)
 end
 
+local function runner(self)
+  local system = identity.system()
+  return {
+    version = bundle.version, job_sha256 = self.job_sha256, arch = system.machine, kernel = system.release,
+  }
+end
+
 --- One line for terminals: it may quote a server's names.
 local function line_of(failure)
   return failure and printable.replace((failure.message:gsub("[\r\n\t]+", " ")), "%s") or json.null
@@ -141,7 +152,9 @@ function record:fields(failure)
     todo = self.todo and self.todo:summary() or { total = 0, done = 0, items = json.array {} },
     resource_usage = process.usage(),
     final_answer = self.final_answer, inference_used = self.inference ~= nil and self.inference.requests > 0,
-    inference = self.inference, acceptance = self.acceptance, confinement = self.confinement, workspace_changes = self.workspace_changes,
+    inference = self.inference, acceptance = self.acceptance, runner = runner(self),
+    retryable = failure and failures.is_retryable(failure.code),
+    confinement = self.confinement, workspace_changes = self.workspace_changes,
     failure_code = failure and failure.code or json.null, failure_message = line_of(failure),
   }
 end

@@ -54,12 +54,19 @@ local inference = object {
 local criterion = object {
   "criterion!", text(),
   "met!", { type = { "boolean", "null" }, description = "null: not checked." },
-  "evidence!", text "Names the step that shows it; empty where nothing was checked.",
+  "evidence!", text "Names the step that shows it, or says why nothing was checked; may be empty then.",
   "verified_by!", {
     enum = { "check", "model", json.null },
     description = "check: the runner ran the criterion's check; model: the model says so, and named a step; null: not checked.",
   },
 }
+
+local runner = object({
+  "version!", text(),
+  "job_sha256", text("Of the job file; left out where it could not be read.", { minLength = 64, maxLength = 64 }),
+  "arch!", text "As uname calls the machine: x86_64.",
+  "kernel!", text "Its release.",
+}, { description = "What ran the job." })
 
 local confinement = object({
   "writes!", { enum = { "landlock", "none" }, description = "What kept commands from writing elsewhere." },
@@ -98,7 +105,9 @@ return object({
   }),
   "final_answer", text "What the model said at the end.",
   "inference_used!", flag(), "inference", inference,
-  "acceptance", list(criterion), "confinement!", confinement, "workspace_changes", workspace_changes,
+  "acceptance", list(criterion), "runner", runner,
+  "retryable", flag "Of a failure: whether the same job may succeed later, because what failed lies outside of it.",
+  "confinement!", confinement, "workspace_changes", workspace_changes,
   "failure_code!", {
     enum = {
       json.null, "schema_validation", "ext_net_required", "step_failed", "timeout", "constraint_violation", "cancelled", "interrupted",

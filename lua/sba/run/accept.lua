@@ -15,7 +15,7 @@ local live = require "sba.run.live"
 local secret = require "sba.util.secret"
 local text = require "native.text"
 local todo = require "sba.run.todo"
-local workspace = require "native.workspace"
+local workspace_access = require "sba.run.workspace_access"
 
 local accept = {}
 
@@ -97,11 +97,8 @@ end
 --- Opens the workspace and confines commands to it. Returns avoidable, see confinement.begin.
 local function open_workspace(run)
   local failure, state, avoidable
-  run.workspace, failure = workspace.open(run.settings.workspace)
-  if not run.workspace then
-    local advice = "; mount it, or name another directory with --workspace"
-    refuse("environment_invalid", "cannot use the workspace: " .. failure.message .. advice)
-  end
+  run.workspace, failure = workspace_access.open(run)
+  if not run.workspace then error(failure) end
   state, failure, avoidable = confinement.begin(run)
   if not state then error(failure) end
   if state.partial or state.writes == "none" then run.lock:guard() end
@@ -211,6 +208,7 @@ function accept.accept(run)
   if not run.past.job then write_job(run) end
   if not ok then error(more) end
   log_accepted(run, more)
+  workspace_access.warn(run)
   if run.job.constraints.report_changes or run.environment.SBA_REPORT_CHANGES == "1" then
     run.on_demand.workspace_changes().begin(run)
   end

@@ -76,6 +76,7 @@ local function look_back(run)
   if not job then return end
   run.has_job_line, run.has_result = true, true -- it knows all
   record:continue(job.started_wall)
+  record.job_sha256 = job.job_sha256
   record.confinement = job.confinement or record.confinement
   if job.criteria then record:expect(job.criteria) end
   run.steps, run.job = job.steps, { steps = job.steps or {} }

@@ -1,0 +1,54 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Opens the workspace, and says what helps where the runner's user cannot use it: a wrong owner is the usual reason.
+
+local identity = require "native.identity"
+local may_write = require "native.confine".may_write
+local secret = require "sba.util.secret"
+local workspace = require "native.workspace"
+
+local workspace_access = {}
+
+--- In rootless podman a directory of its user's belongs to root in the container.
+local function advice()
+  local uid = identity.uid()
+  return ("its owner can give it to user %d (chown), or let others use it (chmod); in rootless podman, --userns=keep-id:uid=%d helps")
+    :format(uid, uid)
+end
+
+--- Returns what failed, and why.
+local function problem_with(root)
+  local entry, failure = root:stat "."
+  if not entry then return "entered", failure end
+  local walk <close>, unlisted = root:walk(".", { max_depth = 1, max_names = 1 })
+  if walk then entry, unlisted = walk:next() end
+  if not walk or not entry then return "listed", unlisted end
+end
+
+---@param run run
+---@return native.root? root
+---@return failure? failure
+function workspace_access.open(run)
+  local root, failure = workspace.open(run.settings.workspace)
+  if not root then
+    local help = failure.code == "permission_denied" and advice() or "mount it, or name another directory with --workspace"
+    return nil, {
+      code = "environment_invalid", message = ("cannot use the workspace: %s; %s"):format(failure.message, help),
+    }
+  end
+  local what, why = problem_with(root)
+  if not what then return root end
+  local reason = why.message:match "^.*: (.*)$" or why.message -- of "cannot look at .: Permission denied"
+  local message = ("the workspace %s cannot be %s: %s; %s"):format(root:path(), what, reason, advice())
+  return nil, { code = "environment_invalid", message = message }
+end
+
+---Jobs that only read are common: no failure.
+---@param run run
+function workspace_access.warn(run)
+  local path = run.workspace:path()
+  if may_write(path) then return end
+  local message = "user %d cannot write the workspace %s; if the job is to change it: %s"
+  run:warn("workspace.not_writable", message:format(identity.uid(), secret.redact(path), advice()))
+end
+
+return workspace_access
