@@ -2,6 +2,7 @@
 -- Opens the workspace, and says what helps where the runner's user cannot use it: a wrong owner is the usual reason.
 
 local identity = require "native.identity"
+local interrupt = require "native.interrupt"
 local may_write = require "native.confine".may_write
 local secret = require "sba.util.secret"
 local workspace = require "native.workspace"
@@ -37,6 +38,7 @@ function workspace_access.open(run)
   end
   local what, why = problem_with(root)
   if not what then return root end
+  if interrupt.reason() then return nil, why end
   local reason = why.message:match "^.*: (.*)$" or why.message -- of "cannot look at .: Permission denied"
   local message = ("the workspace %s cannot be %s: %s; %s"):format(root:path(), what, reason, advice())
   return nil, { code = "environment_invalid", message = message }
