@@ -21,7 +21,7 @@ local cli = {}
 ---In the order of the help.
 ---@type cli.option[]
 cli.options = {
-  { name = "task", value = "TEXT", summary = "a model does it; --check COMMAND, --model, --time" },
+  { name = "task", value = "TEXT", summary = "let a model do TEXT in the current directory" },
   { name = "check", value = "COMMAND", is_list = true, of = "task", summary = "a command that must succeed when the task is done" },
   { name = "model", value = "NAME", of = "task", summary = "the model that does the task" },
   { name = "time", value = "TIME", of = "task", summary = "how long the task may take, such as 45m" },
@@ -34,11 +34,11 @@ cli.options = {
   { name = "report", is_mode = true, value = "[FILE]", takes_file = true, summary = "print a result as an HTML page" },
   { name = "schema", is_mode = true, value = "[job|result|steps]", values = { "job", "result", "steps" },
     summary = "print a JSON Schema (draft 2020-12)" },
-  { name = "idle", is_mode = true, summary = "wait as PID 1 of a session until SIGTERM or SIGINT" },
+  { name = "idle", is_mode = true, summary = "wait as PID 1 of a session until SIGTERM, SIGINT" },
   { name = "lua", is_mode = true, value = "[FILE [ARG...]]", takes_file = true, summary = "run Lua, or a prompt; -e CODE runs one line" },
   { name = "completion", is_mode = true, value = "bash|zsh|fish", values = { "bash", "fish", "zsh" },
     summary = "print completions for a shell" },
-  { name = "version", is_mode = true, summary = "print the version, or this" },
+  { name = "version", is_mode = true, summary = "print the version, or the options" },
   { name = "help", is_mode = true, summary = "print the options" },
   { name = "job", value = "FILE", takes_file = true, variables = { "SBA_JOB_PATH" }, default = "/job/job.json",
     summary = "/job/job.json; - is stdin" },
@@ -46,9 +46,9 @@ cli.options = {
     summary = "/job/result.json; - is stdout" },
   { name = "workspace", value = "DIR", takes_file = true, variables = { "SBA_WORKSPACE", "CYNODE_WORKSPACE_DIR" },
     default = "/workspace", summary = "/workspace" },
-  { name = "user", value = "UID[:GID]", variables = { "SBA_USER" }, summary = "none; the user to become when root" },
+  { name = "user", value = "UID[:GID]", variables = { "SBA_USER" }, summary = "none; needed when started as root" },
   { name = "log-format", value = "FORMAT", variables = { "SBA_LOG_FORMAT" }, default = "auto", values = { "auto", "json", "text" },
-    summary = "auto; json, text; on stderr" },
+    summary = "text on a terminal, else json" },
 }
 
 local by_name, names = {}, {}

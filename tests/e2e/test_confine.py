@@ -103,8 +103,8 @@ class JobDirectory(ConfinedCase):
     def test_a_job_directory_below_a_writable_one_is_said(self):
         done, _ = self.shell("true", env={"SBA_WRITABLE": str(self.root)})
         self.assertEqual(done.result["confinement"]["partial"],
-                         [f"commands can write the result and the journal: the job directory {self.job_directory} lies below {self.root}, "
-                          "which they may write; keep it elsewhere"])
+                         [f"a command could change this job's result: its directory, {self.job_directory}, lies below {self.root}, "
+                          "which commands may write"])
         self.assertEqual([line["level"] for line in done.events("confinement.partial")], ["warning"])
 
     def test_required_it_is_refused_where_commands_could_write_the_evidence(self):

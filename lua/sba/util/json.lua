@@ -97,6 +97,19 @@ local expectations = {
   ["object key string"] = "a member name in double quotes",
   ["comma or object end"] = "',' or '}'", ["comma or array end"] = "',' or ']'",
 }
+-- What people write who have another language in mind, by the character that was found.
+local HINTS <const> = {
+  ["'"] = "JSON has double quotes only", ["/"] = "JSON has no comments", ["#"] = "JSON has no comments",
+  ["}"] = "JSON has no comma before it", ["]"] = "JSON has no comma before it",
+}
+local before_end <const> = { value = true, ["object key string"] = true } -- only there a comma goes before
+
+local function hint(what, character)
+  local is_end = character == "}" or character == "]"
+  local said = HINTS[character]
+  return said and (not is_end or before_end[what]) and ("; %s"):format(said) or ""
+end
+
 local findings = {
   ["unexpected end of string"] = function(bytes, offset)
     return 'expected a character, an escape or the closing ", found ' .. found(bytes, offset)
@@ -115,7 +128,8 @@ local function read_message(bytes, message, depth, most)
   if what then
     local offset = at - 1
     if findings[how] then return offset, findings[how](bytes, offset) end
-    return offset, ("expected %s, found %s"):format(expectations[what], found(bytes, offset))
+    local advice = hint(what, bytes:sub(at, at))
+    return offset, ("expected %s, found %s%s"):format(expectations[what], found(bytes, offset), advice)
   end
   what, at = message:match "^Found too many (%a+).* at character (%d+)$" -- bounded: likewise
   if what == "values" then return at - 1, ("holds more than %d values"):format(most), "too_large" end

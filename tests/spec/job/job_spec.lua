@@ -208,7 +208,8 @@ describe("job.parse", function()
       .. "expected an object; /steps: is missing; expected an array (only a job of agent_inference may leave it out)", failure.message)
     assert.equal("schema_validation", failure.code)
     _, failure = lines_of("{'a'}")
-    assert.equal("the job is not valid: (job): line 1, column 2: expected a member name in double quotes, found '''", failure.message)
+    assert.equal("the job is not valid: (job): line 1, column 2: expected a member name in double quotes, found '''" ..
+      "; JSON has double quotes only", failure.message)
   end)
 end)
 

@@ -83,6 +83,11 @@ describe("json.decode", function()
   it("counts lines and characters", function()
     local _, failure = json.decode '{"é":\r\n  1,\n "ü😀" x}'
     assert.same({ 3, 7, "line 3, column 7: expected ':', found 'x'" }, { failure.line, failure.column, failure.message })
+    local function says(expected, bytes) assert.equal(expected, select(2, json.decode(bytes)).message:match "found (.*)") end
+    says("'}'; JSON has no comma before it", '{"a":1,}')
+    says("']'; JSON has no comma before it", "[1,]")
+    says("'/'; JSON has no comments", '{"a":1 // why\n}')
+    says("']'", '{"a":1]')
   end)
 
   it("bounds depth without recursion on the way in", function()
