@@ -103,7 +103,7 @@ class JobDirectory(ConfinedCase):
     def test_a_job_directory_below_a_writable_one_is_said(self):
         done, _ = self.shell("true", env={"SBA_WRITABLE": str(self.root)})
         self.assertEqual(done.result["confinement"]["partial"],
-                         [f"a command could change this job's result: its directory, {self.job_directory}, lies below {self.root}, "
+                         [f"a command could change this job's result: the job directory {self.job_directory} lies below {self.root}, "
                           "which commands may write"])
         self.assertEqual([line["level"] for line in done.events("confinement.partial")], ["warning"])
 

@@ -135,7 +135,7 @@ local function refused(why) return nil, { code = "environment_invalid", message 
 local function evidence_gap(writable, job_directory, abi)
   local parent = job_directory and holder(writable, job_directory)
   if parent then
-    return ("a command could change this job's result: its directory, %s, lies below %s, which commands may write")
+    return ("a command could change this job's result: the job directory %s lies below %s, which commands may write")
       :format(job_directory, parent)
   end
   return job_directory and abi < TRUNCATES and ("commands can truncate the result and the journal: the kernel's Landlock has version %d, "
