@@ -26,7 +26,8 @@
 ---@field descriptions? table<string, string> of these
 ---@field hidden? boolean taken, but not shown
 ---@field called? string[] other names that models have for the tool
----@field read? fun(arguments: table): table?, string? converts what a model may write, or says the mistake in one line; before the check
+---@field read? fun(arguments: table): table?, string? converts what a model may write, and a note on it; or nil and the mistake in one
+---line; before the check
 
 ---What `run` is given beside the step's arguments, which have the schema's defaults filled in.
 ---@class sba.job_context

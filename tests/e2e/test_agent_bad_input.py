@@ -51,7 +51,7 @@ class Servers(BadInputCase):
 class Models(BadInputCase):
     def test_whose_arguments_have_the_wrong_types(self):
         bad = [("read_file", {"path": 1}), ("read_file", {"path": None}), ("read_file", {}), ("run_command", {"argv": ["ls", ["x"]]}),
-               ("run_command", {"argv": [None]}), ("run_command", {"argv": []}), ("write_file", {"path": "a", "content": {"a": 1}}),
+               ("run_command", {"argv": [None]}), ("run_command", {"argv": []}), ("write_file", {"path": "a", "content": ["a"]}),
                ("write_file", {"path": ["a"], "content": "x"}), ("list_tree", {"path": ".", "max_depth": "deep"}),
                ("read_file", {"pth": "a", "nope": True}), ("todo_add", {"title": 7}), ("todo_update", {"id": {}}),
                ("read_output", {"step": 1}), ("finish", {"answer": ["x"], "acceptance": "all"})]

@@ -101,18 +101,19 @@ class Files(NaturalCallsCase):
         self.assertEqual(self.text("b.txt"), "1\n3\n")
         self.assertEqual(self.run_arguments()[1]["start_line"], 2)
 
-    def test_unknown_fields_are_left_out_and_said(self):
+    def test_comments_are_left_out_and_other_unknown_fields_refused(self):
+        """A call never runs without an argument that was written."""
         self.put("a.txt", TEXT)
-        told, outcome = self.answers(("read_file", {"path": "a.txt", "encoding_hint": "utf-8", "offset": 3}), {"command": "echo hi", "explanation": "x"},
-                                     ("todo_add", {"title": "t", "priority": "high"}), ("read_file", {"pth": "a.txt"}), ("write_file", {"file": "b", "text": "x"}))
-        self.assertRegex(told[0], r'^\[step-1\]\n\(left out, because read_file does not have it: "encoding_hint" and "offset"; '
-                         r"it has read_file \{path, start_line\?, end_line\?\}\)\n")
-        self.assertIn("line 5", told[0])
-        self.assertRegex(told[1], r'^\[step-2\]\n\(left out, .*"explanation".*\)\nhi\n$')
-        self.assertRegex(told[2], r'^\(left out, .*"priority".*\)\nitem 1')
+        told, outcome = self.answers(({"command": "echo hi", "explanation": "x", "description": "y"}), ("read_file", {"path": "a.txt", "offset": 3}),
+                                     ("todo_add", {"title": "t", "priority": "high"}), ("read_file", {"pth": "a.txt"}),
+                                     ("write_file", {"file": "b", "text": "x"}))
+        self.assertEqual(told[0], '[step-1]\n(left out, for it changes nothing: "description" and "explanation")\nhi\n')
+        self.assertRegex(told[1], r'^failed: offset: unknown field "offset"; did you mean "offset_bytes"\?; '
+                         r"it has read_file \{path, start_line\?, end_line\?\}$")
+        self.assertRegex(told[2], r'^failed: .*"priority".*; it has todo_add \{title, parent\?\}')
         self.assertRegex(told[3], r'^failed: .*path.* is missing.*"pth"')
         self.assertRegex(told[4], r'^failed: .*path.* is missing')
-        self.assertEqual(len(outcome.steps), 2)
+        self.assertEqual(len(outcome.steps), 1)
 
     def test_other_values(self):
         """Texts, single entries and near words for what the agent's own tools take."""

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The model's tools. Not all that is accepted is shown.
 
+local commands = require "sba.agent.commands"
 local json = require "sba.util.json"
 local object = require "sba.util.schema_check".object
 local phrases = require "sba.agent.words"
@@ -19,7 +20,8 @@ local MOST_REASONS <const> = 5 -- in the log
 ---@class agent.tool: inference.tool
 ---@field kind "step"|"todo"|"read_output"|"gateway"|"finish"
 ---@field accepted? table schema, where it takes more than is shown
----@field read? fun(arguments: table): table?, string? converts what a model may write, or says the mistake
+---@field hidden? boolean taken, but not shown
+---@field read? fun(arguments: table): table?, string? converts what a model may write, and a note; or says the mistake
 ---@field tool? string the gateway's name of it
 
 --- "3", "step 3" and "[step-3]" are step-3; "[check-3]" is check-3.
@@ -29,6 +31,8 @@ local function read_step(arguments)
   if number then arguments.step = (step:find("check", 1, true) and "check-" or "step-") .. number end
   return arguments
 end
+
+local readers <const> = { run_command = commands.read } -- a command is another thing to a model than in a job
 
 local line <const> = { type = "string", minLength = 1 }
 local number <const>, offset <const> = { type = "integer", minimum = 1 }, { type = "integer", minimum = 0 }
@@ -65,8 +69,8 @@ local function step_tool(step)
     parameters.properties[name] = { type = full.type, enum = full.enum, items = full.items, description = (own.descriptions or {})[name] }
   end
   return {
-    name = step.name, kind = "step", description = own.summary or step.summary, read = own.read, called = own.called,
-    accepted = schema, parameters = parameters,
+    name = step.name, kind = "step", description = own.summary or step.summary, called = own.called,
+    read = own.read or readers[step.name], accepted = schema, parameters = parameters,
   }
 end
 
@@ -109,7 +113,8 @@ end
 function tools.list(catalogue, gateway, job, has_todo)
   local list, accepted, by_name = {}, {}, {}
   local function add(tool, is_hidden)
-    accepted[#accepted + 1], by_name[tool.name], tool.accepted = tool, tool, tool.accepted or tool.parameters
+    tool.hidden, tool.accepted = is_hidden, tool.accepted or tool.parameters
+    accepted[#accepted + 1], by_name[tool.name] = tool, tool
     if not is_hidden then table.insert(list, tool.name == FIRST and 1 or #list + 1, tool) end
   end
   for _, step in ipairs(catalogue.all()) do

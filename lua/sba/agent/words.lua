@@ -97,7 +97,13 @@ words.answer_misfits = "the answer does not fit the job's schema: %s; call finis
 -- Calls (calls.lua, init.lua).
 
 words.unknown_tool = "unknown tool %s; the tools are %s. run_command runs any program."
-words.unread_arguments = "the arguments cannot be read: %s%s"
+words.unread_arguments = "the arguments cannot be read: %s; the form is %s"
+words.left_out = "left out, for it changes nothing: %s"
+words.object_as_text = "%s was an object, not a text: its JSON was taken"
+words.which_unit = "%s: %s may be seconds or milliseconds; give %s"
+words.only_cd = "each command starts in the workspace; write cd DIR && COMMAND, or give working_dir"
+words.cd_at_end = "the next command starts in the workspace again: a cd is gone with its command"
+words.is_a_tool = "%s is no program here, but a tool: call %s with %s"
 words.in_circles = "\n[The same call gave the same result again and again. Do something else, or the job ends; to wait for something, wait "
   .. "longer in one call.]"
 words.interrupted = "the runner was ended while this step ran; %s"

@@ -22,7 +22,10 @@ local function each(list, write)
   return table.concat(parts, ",")
 end
 
-local function resolve(reference, root)
+---@param reference any a $ref
+---@param root table a schema
+---@return any part of it, or nil
+function tools.resolve(reference, root)
   local place = type(reference) == "string" and reference:match "^#(/.*)$"
   local found = place and root or nil
   for name in (place or ""):gmatch "/([^/]*)" do
@@ -45,7 +48,7 @@ local function flat(given, state, depth)
   local function add(part, is_alternative)
     part, depth, state.left = table_of(part), depth + 1, state.left - 1
     if depth > DEEPEST or state.left < 0 then return end
-    if part["$ref"] then add(resolve(part["$ref"], state.root), is_alternative) end
+    if part["$ref"] then add(tools.resolve(part["$ref"], state.root), is_alternative) end
     for name, property in pairs(table_of(part.properties)) do result.properties[name] = result.properties[name] or property end
     for _, name in ipairs(TAKEN) do
       if result[name] == nil then result[name] = part[name] end
@@ -142,12 +145,14 @@ local function remembering(make)
   end
 end
 
--- A tool's parameters as they are shown, decoded.
-local shown <const> = remembering(function(tool) return json.decode(tools.parameters(tool)) end)
-
----@param tool inference.tool
----@return table<string, table> properties as they are shown
-function tools.properties(tool) return shown(tool).properties end
+---A tool's parameters as they are shown, decoded.
+---@type fun(tool: inference.tool): table
+tools.shown = remembering(function(tool)
+  local schema = json.decode(tools.parameters(tool))
+  schema.order = table_of(tool.parameters).order
+  schema.order = names_of(schema)
+  return schema
+end)
 
 local EXAMPLES <const> = { string = "...", integer = 1, number = 1, boolean = true, array = json.array { "..." } }
 
@@ -155,14 +160,12 @@ local EXAMPLES <const> = { string = "...", integer = 1, number = 1, boolean = tr
 ---@param tool inference.tool
 ---@return string json
 function tools.example(tool)
-  local wanted, members, names = shown(tool), {}, {}
-  local order = type(tool.parameters) == "table" and tool.parameters.order or {}
-  for _, name in ipairs(wanted.required or { order[1] or next(wanted.properties) }) do
-    names[#names + 1] = name
+  local wanted, members = tools.shown(tool), {}
+  for _, name in ipairs(wanted.required or { wanted.order[1] }) do
     local property = wanted.properties[name] or {}
     members[name] = table_of(property.enum)[1] or EXAMPLES[property.type] or {}
   end
-  return (json.encode(members, { order = names }))
+  return json.encode(members, { order = wanted.order })
 end
 
 ---@type fun(list: inference.tool[]): string

@@ -5,7 +5,6 @@ local excerpt = require "sba.util.excerpt"
 local file = require "native.file"
 local interrupt = require "native.interrupt"
 local is = require "sba.util.schema_check"
-local json = require "sba.util.json"
 local long_text = require "sba.util.files".long_text
 local process = require "native.process"
 local redact = require "native.secret".redact
@@ -17,7 +16,6 @@ local LEAST <const> = 0.001 -- seconds of a command
 local DEFAULT_PATH <const> = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 local MOST_TEXT <const> = 1024 * 1024 -- bytes of both streams as they came
 local SHOWN_BESIDE <const> = 64 * 1024 -- of a stream that is not the step's plain text
-local MODELS_SECONDS <const> = 120 -- for a model's command that names no time; words.lua says so too
 local LONGEST_NAME <const> = 100 -- bytes of a command in a message
 local SIGNALS <const> = { -- by their numbers
   "SIGHUP", "SIGINT", "SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGKILL", "SIGUSR1", "SIGSEGV", "SIGUSR2",
@@ -241,84 +239,6 @@ local function show(result)
   return result.stdout .. (result.stdout:byte(-1) == 0x0A and "" or "\n") .. "--- stderr:\n" .. result.stderr
 end
 
--- What models write
--- -----------------------------------------------------------------------------------------------------
-
-local RIGHT_FORM <const> = 'write the whole command line as one text: {"command": "ls -la | head"}'
-local ONLY_CD <const> = "^%s*cd%f[%s\0][^;&|\n]*$"
-local OPERATORS <const> = { "|", "||", "&", "&&", ";", "<", ">", ">>", "2>&1" }
-local SPECIAL <const> = "[%s|&;<>()$`\\\"'*?#~={}!%[%]]" -- what the shell does not take as it is
-
-local function mistake(why) return nil, why .. "; " .. RIGHT_FORM end
-
---- The words of a list, or of a text that is one in JSON; nil where it is neither.
-local function list_of(value)
-  if type(value) == "string" and value:find('^%s*%["') then value = json.decode(value) end
-  if type(value) ~= "table" or #value == 0 then return nil end
-  local list = {}
-  for i, word in ipairs(value) do
-    if type(word) ~= "string" and type(word) ~= "number" then return nil end
-    list[i] = tostring(word)
-  end
-  return list
-end
-
---- A list is a program and its arguments; one text in a list is a command line.
-local function read_list(arguments, list)
-  if #list == 1 then
-    arguments.shell = list[1]
-    return arguments
-  end
-  for _, word in ipairs(list) do
-    if words.has(OPERATORS, word) then return mistake(("the list holds %s, which only a shell understands"):format(word)) end
-  end
-  arguments.argv = json.array(list)
-  return arguments
-end
-
---- A line that is followed by a list: a program and its arguments, a command and further ones, or a script with $1 and
---- so on.
-local function read_line(arguments, line, more)
-  local list = { line }
-  if line:find(SPECIAL) then
-    local is_script = line:find("%$[%d@*{]")
-    if not is_script and line:find("[|&;<>()\n#]") then return mistake "it is not clear which command of the line the args are for" end
-    list = { "/bin/sh", "-c", is_script and line or line .. ' "$@"', "sh" }
-  end
-  return read_list(arguments, table.move(more, 1, #more, #list + 1, list))
-end
-
---- The one of command, shell and argv that is given, or nil and why. Beside a command, shell may say that there is to
---- be one, or which.
-local function the_command(arguments)
-  local command, shell, argv = arguments.command, arguments.shell, arguments.argv
-  local is_which = type(shell) == "boolean" or shell == command or command and type(shell) == "string" and shell:find("^[%w/._-]*sh$")
-  if is_which then shell = nil end
-  local given = command or shell or argv
-  if given == nil or given == "" then return nil, "command is missing" end
-  if shell and shell ~= given or argv and argv ~= given then return nil, "command, shell and argv are two commands" end
-  return given
-end
-
---- To a model, a command is a line for the shell. It also writes lists, and a line with a list.
-local function read_command(arguments)
-  local given, why = the_command(arguments)
-  if not given then return mistake(why) end
-  local list, args = list_of(given), arguments.args
-  local more = list_of(args)
-  arguments.command, arguments.shell = nil, nil
-  arguments.argv, arguments.args = nil, nil
-  local milliseconds = tonumber(arguments.timeout_ms)
-  if milliseconds then arguments.timeout_seconds, arguments.timeout_ms = arguments.timeout_seconds or milliseconds / 1000, nil end
-  arguments.timeout_seconds = arguments.timeout_seconds or MODELS_SECONDS
-  if list then return read_list(arguments, table.move(more or {}, 1, #(more or {}), #list + 1, list)) end
-  if type(given) ~= "string" then return mistake "command is no text" end
-  if given:find(ONLY_CD) then return nil, "each command starts in the workspace; write cd DIR && COMMAND, or give working_dir" end
-  if more then return read_line(arguments, given, more) end
-  arguments.shell = type(args) == "string" and given .. " " .. args or given
-  return arguments
-end
-
 local c_string <const> = is.text(nil, { nul = false })
 
 local function list(description, least)
@@ -357,7 +277,6 @@ return {
       "bash", "shell", "sh", "cmd", "exec", "terminal", "run", "run_shell_command", "execute_command", "exec_command", "run_terminal_cmd",
       "local_shell", "container_exec",
     },
-    read = read_command,
   },
   result = result_schema,
   check = check,

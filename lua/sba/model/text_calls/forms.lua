@@ -52,10 +52,11 @@ local opening <const>, closing <const> = "<" * tag * ">", "</" * (tag + "tool_re
 local attribute <const> = (P "=" + " name=") * P '"' ^ -1 * C((1 - S '">\n<={(') ^ 1) * P '"' ^ -1
 local parameter <const> = "<param" * P "eter" ^ -1 * attribute * P ">" ^ -1
 local function_end <const> = P "</function>" + "</invoke>"
--- A value may hold the mark: it ends where another mark follows. It stands without the line ends at its marks.
+-- A value may hold the mark: it ends where another mark follows. If it begins on a line of its own, it ends on one too.
 local value_end <const> = "</param" * P "eter" ^ -1 * ">" * #(blank * ("<param" + function_end + closing + -1))
 local function value_up_to(mark)
-  return P "\n" ^ -1 * C((1 - (P "\n" ^ -1 * mark)) ^ 0) * P "\n" ^ -1 * C(P(mark) + -1)
+  return "\n" * C((1 - (P "\n" ^ -1 * mark)) ^ 0) * P "\n" ^ -1 * C(P(mark) + -1)
+    + C((1 - P(mark)) ^ 0) * C(P(mark) + -1)
 end
 local between <const> = C((1 - (parameter + function_end)) ^ 0)
 local parameters <const> = Cg(Ct((between * parameter * value_up_to(value_end)) ^ 0), "members")
@@ -86,7 +87,7 @@ end
 -- have, and all.
 local function others_of(object, tool)
   local others, foreign = {}, nil
-  local properties = tool and tools_of.properties(tool) or {}
+  local properties = tool and tools_of.shown(tool).properties or {}
   for key, value in pairs(object) do
     if not about_calls[key] then others[key] = value end
     if not about_calls[key] and not properties[key] then foreign = foreign or key end

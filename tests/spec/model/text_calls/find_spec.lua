@@ -200,6 +200,13 @@ describe("find.calls", function()
     end
   end)
 
+  it("takes the line ends at both marks of an argument for no part of it", function()
+    for written, path in pairs { ["\na\n"] = "a", ["a\n"] = "a\n", ["\n\na\n\n"] = "\na\n", ["\n"] = "", [""] = "" } do
+      local content = "<invoke name=\"read_file\">\n<parameter name=\"path\">" .. written .. "</parameter>\n</invoke>"
+      assert.equal(path, find.calls(content, tools)[1].arguments.path)
+    end
+  end)
+
   it("takes the mark of an argument's end inside an argument for a part of it", function()
     local content = "<tool_call>\n<function=read_file>\n<parameter=path>\n<r><parameter>1</parameter></r>\nmore\n"
       .. "</parameter>\n</function>\n</tool_call>"

@@ -1,0 +1,259 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The arguments of a model's call, as its tool's schema wants them: our own tools' and the gateway's. What has one
+-- meaning is taken: other names, texts for numbers, JSON in a text, an object around them all. The rest is answered
+-- with the form. A call never runs without an argument that was written.
+
+local json = require "sba.util.json"
+local json_place = require "sba.util.json_place"
+local phrases = require "sba.agent.words"
+local schema_check = require "sba.util.schema_check"
+local table_of = json.table_of
+local tools_of = require "sba.model.tools"
+local values = require "sba.model.text_calls.values"
+local words = require "sba.util.words"
+
+local arguments = {}
+
+local MOST_MISTAKES <const> = 5 -- that one answer names
+local DEEPEST <const> = 12 -- levels of a value
+local LONGEST_SECONDS <const> = 1000 -- from here on a "timeout" may be in milliseconds, as in other agents' tools
+
+-- Names
+
+-- Those that the tools of other agents have. Case, blanks, "_" and "-" do not count.
+local others <const> = {
+  cmd = "command", workdir = "working_dir", filepath = "path", filename = "path", query = "pattern", glob = "include",
+  oldstring = "old_text", oldstr = "old_text", newstring = "new_text", newstr = "new_text", patch = "diff",
+  input = "diff", summary = "answer", result = "answer",
+}
+
+-- They say why, and change nothing: they are left out.
+local comments <const> = {
+  "description", "explanation", "thought", "reason", "reasoning", "why", "justification", "purpose", "comment",
+  "securityrisk",
+}
+local WRAPPERS <const> = { "arguments", "parameters", "args", "input", "params" }
+
+--- Returns the tool's own name, and the unit of a time whose name does not say seconds: "ms", or "?".
+local function meant_by(name, schema)
+  local plain = words.plain(name)
+  for own in pairs(schema.properties) do
+    if words.plain(own) == plain then return own end
+    local base = own:match "^(.*)_seconds$"
+    base = base and words.plain(base)
+    if base == plain then return own, "?" end
+    if base and (plain == base .. "ms" or plain == base .. "milliseconds") then return own, "ms" end
+  end
+  local other = table_of(schema.aliases)[plain] or others[plain]
+  return other and schema.properties[other] and other or name
+end
+
+local function seconds_of(name, value, unit, own)
+  local number = tonumber(value)
+  if unit == "ms" and number then return math.tointeger(number / 1000) or number / 1000 end
+  if not number or number < LONGEST_SECONDS then return value end
+  return nil, phrases.which_unit:format(name, words.quoted(tostring(value)), own)
+end
+
+--- By the tool's own names; null is as if left out.
+local function renamed(given, schema)
+  local result = {}
+  for name, value in pairs(given) do
+    local meant, unit = meant_by(name, schema)
+    if value ~= json.null then
+      local mistake
+      if unit then value, mistake = seconds_of(name, value, unit, meant) end
+      if mistake then return nil, mistake end
+      if (result[meant] or value) ~= value then return nil, ("there are two values for %s; give one"):format(meant) end
+      result[meant] = value
+    end
+  end
+  return result
+end
+
+local function unwrapped(given, schema)
+  local name, inner = next(given)
+  local is_wrapper = words.has(WRAPPERS, name) and next(given, name) == nil and not table_of(schema.properties)[name]
+  if not is_wrapper then return given end
+  if type(inner) == "string" then inner = values.decode(inner) end
+  return json.kind(inner) == "object" and inner or given
+end
+
+-- Values
+
+-- Of the members of an enumeration.
+local synonyms <const> = {
+  success = "done", succeeded = "done", completed = "done", complete = "done", finished = "done", ok = "done",
+  ["true"] = "done", ["false"] = "failed", failure = "failed", error = "failed", blocked = "failed", impossible = "failed",
+  todo = "pending", open = "pending", started = "in_progress", active = "in_progress", cancelled = "dropped",
+  skipped = "dropped",
+}
+
+local function member_of(enum, value)
+  local word = words.plain(tostring(value))
+  for _, member in ipairs(enum) do
+    if value == member or type(member) == "string" and words.plain(member) == word then return member end
+  end
+  return words.has(enum, synonyms[word]) and synonyms[word] or value
+end
+
+--- Adds a schema, and those it refers to or offers.
+local function add_parts(list, schema, root, depth)
+  if type(schema) ~= "table" or depth > DEEPEST or #list > DEEPEST then return list end
+  list[#list + 1] = schema
+  if schema["$ref"] then add_parts(list, tools_of.resolve(schema["$ref"], root), root, depth + 1) end
+  for _, keyword in ipairs { "allOf", "anyOf", "oneOf" } do
+    for _, part in ipairs(table_of(schema[keyword])) do add_parts(list, part, root, depth + 1) end
+  end
+  return list
+end
+
+--- The types that are taken, by name; none: any.
+local function types_of(parts)
+  local types = {}
+  for _, part in ipairs(parts) do
+    for _, kind in ipairs(type(part.type) == "table" and part.type or { part.type }) do types[kind] = true end
+    local members = table_of(part.enum)
+    if part.const ~= nil then members = { part.const } end
+    for _, member in ipairs(members) do types[json.kind(member)] = true end
+  end
+  return types
+end
+
+local function fits(value, types)
+  local kind = json.kind(value)
+  return types[kind] or kind == "number" and types.integer and math.tointeger(value) ~= nil
+end
+
+--- Not a name: a number for one is a mistake.
+local function is_free_text(schema)
+  return schema.type == "string" and not schema.enum and not schema.minLength and schema.nul ~= false
+end
+
+--- A value that does not fit as one that does, if it has one meaning.
+local function converted(value, types, schema)
+  if type(value) == "string" then
+    local found, failure = values.decode(value)
+    if failure then found, failure = json.decode(value:lower()) end -- True
+    if failure or not fits(found, types) then return value end
+    return found
+  end
+  if math.type(value) == "integer" and types.string and is_free_text(schema) then return tostring(value) end
+  if types.array and json.kind(value) == "object" then return json.array { value } end
+  return value
+end
+
+--- A name or a command holds no NUL; a line end at its end is none of it.
+local function trimmed(value, schema)
+  if schema.nul ~= false or type(value) ~= "string" then return value end
+  return value:match "^[\r\n]*([^\r\n]*)[\r\n]*$" or value -- bounded: the three parts share no character
+end
+
+local convert -- root: the whole schema; is_own: one of ours
+
+local function convert_members(value, part, root, depth)
+  local properties, required = table_of(part.properties), {}
+  for _, name in ipairs(table_of(part.required)) do required[name] = true end
+  for name, member in pairs(value) do
+    local schema = properties[name]
+    if schema == nil and type(part.additionalProperties) == "table" then
+      schema = part.additionalProperties
+      if math.type(member) == "integer" and schema.type == "string" then member = tostring(member) end -- such as env
+    end
+    local types = schema ~= nil and member == json.null and types_of(add_parts({}, schema, root, 0))
+    if types and next(types) and not types.null and not required[name] then
+      value[name] = nil
+    elseif type(schema) == "table" then
+      value[name] = convert(member, schema, root, depth + 1)
+    end
+  end
+end
+
+function convert(value, schema, root, depth)
+  if depth > DEEPEST then return value end
+  if schema.enum and root.order then return member_of(schema.enum, value) end -- one of ours
+  local parts = add_parts({}, schema, root, 0)
+  local types = types_of(parts)
+  if next(types) and not fits(value, types) then value = converted(value, types, schema) end
+  for _, part in ipairs(parts) do
+    if json.kind(value) == "object" then convert_members(value, part, root, depth) end
+    for i = 1, type(part.items) == "table" and json.kind(value) == "array" and #value or 0 do
+      value[i] = convert(value[i], part.items, root, depth + 1)
+    end
+  end
+  return trimmed(value, schema)
+end
+
+-- Our own tools
+
+--- An object for a text is meant as JSON, as it was written. Returns a note.
+local function write_objects(given, schema, call)
+  local notes = {}
+  for name, property in pairs(schema.properties) do
+    if is_free_text(property) and json.kind(given[name]) == "object" and next(given[name]) then
+      local whole = call.written and json_place.of(call.written):text("/" .. name)
+      given[name] = whole or json.indented(json.encode(given[name]))
+      notes[#notes + 1] = phrases.object_as_text:format(name)
+    end
+  end
+  return notes[1]
+end
+
+local function leave_out_comments(given, schema)
+  local names = {}
+  for name in pairs(given) do
+    if not schema.properties[name] and words.has(comments, words.plain(name)) then
+      given[name], names[#names + 1] = nil, words.quoted(name)
+    end
+  end
+  table.sort(names)
+  return #names > 0 and phrases.left_out:format(words.list(names, "and")) or nil
+end
+
+---@param tool inference.tool
+---@return string form "read_file {path, start_line?, end_line?}"
+function arguments.form(tool)
+  local shown, required, names = tools_of.shown(tool), {}, {}
+  for _, name in ipairs(shown.required or {}) do required[name] = true end
+  for i, name in ipairs(shown.order) do names[i] = required[name] and name or name .. "?" end
+  return ("%s {%s}"):format(tool.name, table.concat(names, ", "))
+end
+
+local function mistakes_of(errors, tool)
+  local lines = {}
+  for i, one in ipairs(errors) do lines[i] = schema_check.line(one, "arguments"):gsub("^/", "") end
+  lines[#lines + 1] = "it has " .. arguments.form(tool)
+  return table.concat(lines, "; ")
+end
+
+local function read_own(tool, call, step)
+  local schema = tool.accepted
+  local given, mistake = renamed(unwrapped(json.copy(call.arguments), schema), schema)
+  if not given then return nil, mistake end
+  local notes = { leave_out_comments(given, schema) }
+  notes[#notes + 1] = write_objects(given, schema, call)
+  given = convert(given, schema, schema, 0)
+  if tool.read then
+    local read, note = tool.read(given)
+    if not read then return nil, note end
+    given, notes[#notes + 1] = read, note
+  end
+  local checked, errors = schema_check.check(given, schema, { total = 0, limit = MOST_MISTAKES })
+  if errors.total > 0 then return nil, mistakes_of(errors, tool) end
+  mistake = step and step.check and step.check(checked)
+  if mistake then return nil, mistake end
+  return checked, #notes > 0 and table.concat(notes, "; ") or nil
+end
+
+---@param tool agent.tool
+---@param call inference.call
+---@param step? sba.step of a tool that is one
+---@return table? read
+---@return string? note on what was taken otherwise, or the mistake
+function arguments.read(tool, call, step)
+  if tool.kind ~= "gateway" then return read_own(tool, call, step) end
+  local schema = table_of(json.decode(tool.parameters))
+  return convert(unwrapped(json.copy(call.arguments), schema), schema, schema, 0)
+end
+
+return arguments

@@ -1,0 +1,93 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What models write as a command: a line for the shell. They also write lists, and a line with a list.
+
+local json = require "sba.util.json"
+local phrases = require "sba.agent.words"
+local words = require "sba.util.words"
+
+local commands = {}
+
+local SECONDS <const> = 120 -- for a command that names no time; words.lua says so too
+local RIGHT_FORM <const> = 'write the whole command line as one text: {"command": "ls -la | head"}'
+local ONLY_CD <const> = "^%s*cd%f[%s\0][^;&|\n]*$"
+local CD <const> = "^%s*cd%f[%s\0][^()]*$"
+local OPERATORS <const> = { "|", "||", "&", "&&", ";", "<", ">", ">>", "2>&1" }
+local SPECIAL <const> = "[%s|&;<>()$`\\\"'*?#~={}!%[%]]" -- what the shell does not take as it is
+
+local function mistake(why) return nil, why .. "; " .. RIGHT_FORM end
+
+--- The words of a list, or of a text that is one in JSON; nil where it is neither.
+local function list_of(value)
+  if type(value) == "string" and value:find('^%s*%["') then value = json.decode(value) end
+  if type(value) ~= "table" or #value == 0 then return nil end
+  local list = {}
+  for i, word in ipairs(value) do
+    if type(word) ~= "string" and type(word) ~= "number" then return nil end
+    list[i] = tostring(word)
+  end
+  return list
+end
+
+--- A list is a program and its arguments; one text in a list is a command line.
+local function read_list(arguments, list)
+  if #list == 1 then
+    arguments.shell = list[1]
+    return arguments
+  end
+  for _, word in ipairs(list) do
+    if words.has(OPERATORS, word) then return mistake(("the list holds %s, which only a shell understands"):format(word)) end
+  end
+  arguments.argv = json.array(list)
+  return arguments
+end
+
+--- A line that is followed by a list: a program and its arguments, a command and further ones, or a script with $1
+--- and so on.
+local function read_line(arguments, line, more)
+  local list = { line }
+  if line:find(SPECIAL) then
+    local is_script = line:find("%$[%d@*{]")
+    if not is_script and line:find("[|&;<>()\n#]") then return mistake "it is not clear which command of the line the args are for" end
+    list = { "/bin/sh", "-c", is_script and line or line .. ' "$@"', "sh" }
+  end
+  return read_list(arguments, table.move(more, 1, #more, #list + 1, list))
+end
+
+--- The one of command, shell and argv that is given, or nil and why. Beside a command, shell may say that there is to
+--- be one, or which.
+local function the_command(arguments)
+  local command, shell, argv = arguments.command, arguments.shell, arguments.argv
+  local is_which = shell == command or words.has({ true, false, "true", "false" }, shell)
+  if is_which or command and type(shell) == "string" and shell:find("^[%w/._-]*sh$") then shell = nil end
+  local given = command or shell or argv
+  if given == nil or given == "" then return nil, "command is missing" end
+  if shell and shell ~= given or argv and argv ~= given then return nil, "command, shell and argv are two commands" end
+  return given
+end
+
+--- Whether a line of several commands ends with a cd, which then has no effect.
+local function ends_with_cd(line)
+  local last = line:reverse():find("[;&\n]")
+  return last and line:sub(#line - last + 2):find(CD) ~= nil
+end
+
+---@param arguments table of run_command, as models name them
+---@return table? arguments of the step
+---@return string? note or mistake, for the model
+function commands.read(arguments)
+  local given, why = the_command(arguments)
+  if not given then return mistake(why) end
+  local list, args = list_of(given), arguments.args
+  local more = list_of(args)
+  arguments.command, arguments.shell = nil, nil
+  arguments.argv, arguments.args = nil, nil
+  arguments.timeout_seconds = arguments.timeout_seconds or SECONDS
+  if list then return read_list(arguments, table.move(more or {}, 1, #(more or {}), #list + 1, list)) end
+  if type(given) ~= "string" then return mistake "command is no text" end
+  if given:find(ONLY_CD) then return nil, phrases.only_cd end
+  if more then return read_line(arguments, given, more) end
+  arguments.shell = type(args) == "string" and given .. " " .. args or given
+  return arguments, ends_with_cd(given) and phrases.cd_at_end or nil
+end
+
+return commands
