@@ -177,7 +177,7 @@ static int prepare_and_run(lua_State *L)
     interrupt_on_stop(stop);
 
     lua_getglobal(L, "require");
-    lua_pushstring(L, ending_inherited()->reason[0] ? "sba.run.ending" : "sba.main");
+    lua_pushstring(L, ending_inherited()->reason[0] ? "sba.crash_exit" : "sba.main");
     lua_call(L, 1, 1);
     lua_gc(L, LUA_GCRESTART);
     lua_createtable(L, argc, 1);

@@ -131,7 +131,7 @@ local function go_through(run)
       if stage ~= work then failure.message = secret.redact(failure.message) end
       return failure
     end
-    if run.past.result then return nil end
+    if run.history.result then return nil end
   end
 end
 

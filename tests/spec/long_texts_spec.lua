@@ -5,7 +5,8 @@ local context = require "sba.job.context"
 local exchange = require "sba.agent.exchange"
 local find = require "sba.model.text_calls.find"
 local journal = require "sba.report.source".journal
-local past = require "sba.run.past"
+local fold = require "sba.journal.fold"
+local schemas = require "sba.result.events"
 local scratch = require "scratch"
 local text = require "native.text"
 
@@ -28,7 +29,7 @@ describe("a long text", function()
   it("may be the torn last line of a journal", function()
     local torn = '{"event":"job","job_sha256":"x","started_wall":1}\n{"event":"' .. many "a"
     here:put("journal.jsonl", torn)
-    local read = assert(past.resume(here.path .. "/journal.jsonl", { job_sha256 = "x" }))
+    local read = assert(fold.resume(here.path .. "/journal.jsonl", { schemas = schemas, job_sha256 = "x" }))
     assert.equal(1, read.job.started_wall)
     local _, note = journal(torn, {})
     assert.truthy(note:find("its last line is incomplete, which happens when the runner is killed", 1, true))

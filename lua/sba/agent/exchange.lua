@@ -169,7 +169,7 @@ end
 ---@return string? why an earlier run ended after the last exchange
 function exchange.resumed(state)
   local why
-  for _, one in ipairs(state.number > 0 and (state.run.recording or state.run.past).resumes or {}) do
+  for _, one in ipairs(state.number > 0 and (state.run.recording or state.run.history).resumes or {}) do
     if one.after == state.number then why = one.why end
   end
   return why
@@ -210,10 +210,10 @@ end
 
 --- After its last exchange an earlier run has only the checks of its end, which run again at this one's.
 local function forget_checks(run)
-  local past, done = run.past, run.record.count
-  for index = #past.entries, done + 1, -1 do past.entries[index] = nil end
-  for index, step in pairs(past.begun) do
-    if index > done and step.check then past.begun[index] = nil end
+  local history, done = run.history, run.record.count
+  for index = #history.entries, done + 1, -1 do history.entries[index] = nil end
+  for index, step in pairs(history.unfinished) do
+    if index > done and step.check then history.unfinished[index] = nil end
   end
 end
 
@@ -222,7 +222,7 @@ end
 ---@return inference.reply?, failure?
 function exchange.next(state, fresh)
   local run, number = state.run, state.number + 1
-  local recorded = (run.recording or run.past).exchanges[number]
+  local recorded = (run.recording or run.history).exchanges[number]
   local problem = run.recording and mismatch(run.recording, number, recorded, fresh)
   if problem then return nil, { code = "internal_error", message = problem } end
   local reply, failure = recorded and recorded.reply, nil

@@ -179,10 +179,10 @@ end
 ---@param has_todo boolean
 ---@return sba.prompt.extras
 function agent.extras(run, session, instructions, has_todo)
-  local past = (run.recording or run.past).session or {}
+  local history = (run.recording or run.history).session or {}
   return {
-    facts = past.facts or facts.of(run, session.context_length),
-    agents_md = past.facts and past.agents_md or not past.facts and prompt.agents_md(run, session.context_length) or nil,
+    facts = history.facts or facts.of(run, session.context_length),
+    agents_md = history.facts and history.agents_md or not history.facts and prompt.agents_md(run, session.context_length) or nil,
     missing_skills = run.missing_skills, instructions = instructions, answer_schema = run.job.inference and run.job.inference.answer_schema,
     has_todo = has_todo,
   }

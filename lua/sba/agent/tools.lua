@@ -157,8 +157,8 @@ end
 ---@param has_todo boolean
 ---@return agent.tool[], string? instructions
 function tools.of_gateway(run, space, has_todo)
-  local past = run.recording or run.past
-  if past.session then return past.session.tools, past.session.instructions end
+  local history = run.recording or run.history
+  if history.session then return history.session.tools, history.session.instructions end
   if run.recording or not run:has_gateway() then return {} end
   local gateway, failure = run:connect()
   local listed

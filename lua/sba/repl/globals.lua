@@ -54,7 +54,7 @@ end
 ---@return string
 function globals.prompt(path)
   local read, root, list = globals.job(path), must(workspace.open(must(real_path "."))), todo.new()
-  local run = { job = read, workspace = root, artifacts = root, environment = environment, past = {}, log = silent }
+  local run = { job = read, workspace = root, artifacts = root, environment = environment, history = {}, log = silent }
   local extras = agent.extras(run, { context_length = CONTEXT_LENGTH }, nil, true)
   list:fill(read, words.step)
   return table.concat({
@@ -93,7 +93,7 @@ function globals.step(type, arguments, places)
   local read = job_of_step(type, arguments)
   local step, module = read.steps[1], catalogue.get(type)
   local run = state.of {
-    job = read, steps = read.steps, environment = environment, record = record.new("prompt", "prompt"), past = { entries = {} },
+    job = read, steps = read.steps, environment = environment, record = record.new("prompt", "prompt"), history = { entries = {} },
     log = silent, journal = silent, todo = todo.new(),
     workspace = must(workspace.open(places.workspace or ".")),
     artifacts = places.artifacts and must(workspace.open(places.artifacts)) or nil,

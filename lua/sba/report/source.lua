@@ -6,9 +6,10 @@ local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local lines = require "sba.util.excerpt".lines
 local parts = require "sba.report.parts"
-local past = require "sba.run.past"
+local fold = require "sba.journal.fold"
 local result_schema = require "sba.result.result_schema"
 local schema_check = require "sba.util.schema_check"
+local schemas = require "sba.result.events"
 local secret = require "sba.util.secret"
 local text = require "native.text"
 
@@ -23,7 +24,7 @@ local readable <const> = schema_check.with(result_schema, { failure_code = { typ
 
 ---@class report.source
 ---@field result table a valid result
----@field journal? past
+---@field journal? journal.history
 ---@field calls table<integer, { type: string, arguments: table }> of steps, by index from 1, as far as known
 ---@field running boolean the runner still runs
 ---@field patch? string
@@ -42,11 +43,11 @@ end
 
 ---@param bytes string
 ---@param result { job_id: string, task_id: string }
----@return past?, string note
+---@return journal.history?, string note
 function source.journal(bytes, result)
-  local journal = past.new()
+  local journal = fold.new()
   journal.started = {}
-  local problem, is_torn = journal:fold({ brief = true }, lines(bytes))
+  local problem, is_torn = journal:fold({ schemas = schemas, brief = true }, lines(bytes))
   local job = journal.job or {}
   if job.job_id ~= result.job_id or job.task_id ~= result.task_id then
     return nil, "The journal next to the result belongs to another job and was ignored."
@@ -100,7 +101,7 @@ local function add_running(result, journal, is_running)
     result.duration_ms = math.max(result.duration_ms, parts.instant(now) - (parts.instant(result.started_at) or math.huge))
   end
   local step = result.running_step
-  if journal then step = select(2, next(journal.begun)) end
+  if journal then step = select(2, next(journal.unfinished)) end
   if not step then return end
   local at = step.started_at or step.at or result.finished_at
   local latest = parts.instant(result.finished_at)

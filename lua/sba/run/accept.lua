@@ -9,9 +9,10 @@ local describe = require "sba.util.words".step
 local ending = require "native.ending"
 local file = require "native.file"
 local interrupt = require "native.interrupt"
-local journal = require "sba.run.journal"
+local journal = require "sba.journal.file"
 local json = require "sba.util.json"
 local live = require "sba.run.live"
+local schemas = require "sba.result.events"
 local secret = require "sba.util.secret"
 local text = require "native.text"
 local todo = require "sba.run.todo"
@@ -31,7 +32,7 @@ function accept.keep(run)
     task_id = record.task_id, has_result = run.has_result,
     artifacts = run.artifacts and run.artifacts:path(), temporary = run.temporary_artifacts,
     status_url = url and not url:find("@", 1, true) and url or nil,
-  }, run.journal and run.lock and run.lock:descriptor() or -1)
+  }, run.journal and run.journal_file and run.journal_file:descriptor() or -1)
 end
 
 local function warn(run, event, failure, advice)
@@ -42,26 +43,28 @@ local function cannot_resume(run, failure) warn(run, "journal.failed", failure, 
 
 local function refuse(code, message) error { code = code, message = message } end
 
---- If the earlier run succeeded (past.result), only its result is written again.
+--- If the earlier run succeeded (history.result), only its result is written again.
 local function read_past(run)
   local path = run.result_directory .. JOURNAL
-  local past, failure = run.on_demand.past().resume(path, {
-    job_sha256 = run.job_sha256, steps = run.steps, checks = run.on_demand.check().numbers(run.job.context),
-    catalogue = run.catalogue,
+  local history, failure = run.on_demand.fold().resume(path, {
+    schemas = schemas, job_sha256 = run.job_sha256, steps = run.steps, catalogue = run.catalogue,
+    checks = run.on_demand.check().numbers(run.job.context),
   })
   interrupt.hold(false) -- what earlier runs did is read whole, also where a signal comes meanwhile
   if failure then refuse("schema_validation", "cannot resume: " .. failure.message) end
-  if not past then return run:warn("journal.missing", secret.redact(path) .. " holds no job to resume; starting anew") end
-  if not run.lock then refuse("environment_invalid", "cannot resume: the journal cannot be written") end
-  run.past = past
-  run.record:continue(past.job.started_wall)
+  if not history then return run:warn("journal.missing", secret.redact(path) .. " holds no job to resume; starting anew") end
+  if not run.journal_file then refuse("environment_invalid", "cannot resume: the journal cannot be written") end
+  run.history = history
+  run.record:continue(history.job.started_wall)
   -- An agent's replies are counted as they are taken over.
-  for _, result in ipairs(past.result and {} or past.asked) do run.record:count_request(result.model, result) end
+  for _, result in ipairs(history.result and {} or history.model_answers) do
+    run.record:count_request(result.model, result)
+  end
 end
 
 --- What an interrupted step had said stands in the latest result.
 local function tell_interrupted(run)
-  local index, step = next(run.past.begun)
+  local index, step = next(run.history.unfinished)
   if not index then return end
   local bytes = file.read(run.settings.result, LARGEST_RESULT, { regular = true })
   local result = bytes and json.decode_own(bytes)
@@ -72,14 +75,14 @@ local function tell_interrupted(run)
 end
 
 local function begin_journal(run)
-  run.lock = run.lock or file.memory()
-  run.record.from = run.lock
-  run.journal = journal.begin(run.lock, run.past.size, function(failure)
+  run.journal_file = run.journal_file or file.memory()
+  run.record.from = run.journal_file
+  run.journal = journal.begin(run.journal_file, run.history.size, function(failure)
     cannot_resume(run, failure)
     run.record:load()
   end)
-  run.has_job_line = run.past.job ~= nil
-  if run.past.job and not run.past.result then run:emit("job.resumed", {}) end
+  run.has_job_line = run.history.job ~= nil
+  if run.history.job and not run.history.result then run:emit("job.resumed", {}) end
 end
 
 --- The journal's first line. What follows the ids is for an end by exec.
@@ -101,7 +104,7 @@ local function open_workspace(run)
   if not run.workspace then error(failure) end
   state, failure, avoidable = confinement.begin(run)
   if not state then error(failure) end
-  if state.partial or state.writes == "none" then run.lock:guard() end
+  if state.partial or state.writes == "none" then run.journal_file:guard() end
   run.record.confinement = state
   return avoidable
 end
@@ -131,7 +134,7 @@ local function open_checkpoint(run)
   local path, problem, warned = run.settings.result, nil, false
   run.checkpoint = checkpoint.new(function()
     if path == "-" then return true end
-    local how, more = file.replace(path, run.record:interim(run.past.entries), { durable = false })
+    local how, more = file.replace(path, run.record:interim(run.history.entries), { durable = false })
     if not file.keep_room(path, ROOM + (how and more or 0)) then file.keep_room(path, ROOM) end
     if how then return true end
     problem = more
@@ -155,12 +158,12 @@ end
 ---@param create? boolean a job that is refused leaves none
 ---@return true
 function accept.lock(run, create)
-  if run.lock or not run.result_directory then return true end
+  if run.journal_file or not run.result_directory then return true end
   local failure
-  run.lock, failure = journal.lock(run.result_directory .. JOURNAL, create == true)
+  run.journal_file, failure = journal.lock(run.result_directory .. JOURNAL, create == true)
   if not failure then return true end
   if failure.code == "locked" then error(failure) end
-  if run.lock then
+  if run.journal_file then
     warn(run, "journal.not_locked", failure, "nothing keeps a second runner out of this job directory")
   elseif create then
     cannot_resume(run, failure)
@@ -175,19 +178,19 @@ local function open_files(run)
   if settings.resume then read_past(run) end
   if settings.replay then -- it may be the journal, which is cut off next
     local failure
-    run.recording, failure = run.on_demand.past().recording(settings.replay, run.job_sha256)
+    run.recording, failure = run.on_demand.fold().recording(settings.replay, run.job_sha256, schemas)
     if failure then refuse("schema_validation", "cannot replay: " .. failure.message) end
   end
   -- The old journal goes before the first result is written: after a kill in between nobody takes it for this one's.
   begin_journal(run)
-  if run.past.result then
+  if run.history.result then
     return run.log:event("info", "job.done_before", { message = "the job had succeeded before: its result is written again" })
   end
   run.live = live.new { log = run.log, changed = function() run.checkpoint:changed() end }
   run.record.running = function() return run.live:running_step() end
   tell_interrupted(run)
   open_todo(run)
-  if run.steps and run.past.job then run.on_demand.step().take_over(run) end
+  if run.steps and run.history.job then run.on_demand.step().take_over(run) end
   open_checkpoint(run)
   if directory then
     run.todo:keep(directory .. TODO, function(failure) warn(run, "todo.failed", failure, "the list is in the result only") end)
@@ -200,20 +203,20 @@ end
 function accept.accept(run)
   open_files(run)
   accept.keep(run)
-  if run.past.result then return true end
+  if run.history.result then return true end
   artifacts.open(run) -- after the first result: it makes directories, and could hide that the result's is missing
   run.accepted = true
   accept.keep(run)
   local ok, more = pcall(open_workspace, run)
-  if not run.past.job then write_job(run) end
+  if not run.history.job then write_job(run) end
   if not ok then error(more) end
   log_accepted(run, more)
   workspace_access.warn(run)
   if run.job.constraints.report_changes or run.environment.SBA_REPORT_CHANGES == "1" then
     run.on_demand.workspace_changes().begin(run)
   end
-  if run.past.changes then run.on_demand.undo().recover(run) end
-  if next(run.past.begun) then run.on_demand.undo().sweep(run) end
+  if run.history.changes then run.on_demand.undo().recover(run) end
+  if next(run.history.unfinished) then run.on_demand.undo().sweep(run) end
   run.context = run:step_context()
   return true
 end

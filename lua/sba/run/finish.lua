@@ -9,6 +9,7 @@ local file = require "native.file"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local process = require "native.process"
+local result_schema = require "sba.result.result_schema"
 local redact = require "native.secret".redact
 local words = require "sba.util.words"
 
@@ -107,7 +108,7 @@ local function attempt(run, part, ...)
 end
 
 local function take_over_steps(run)
-  if #run.past.entries > run.record.count then run.on_demand.step().take_over(run) end
+  if #run.history.entries > run.record.count then run.on_demand.step().take_over(run) end
 end
 
 local function skip_rest(run)
@@ -115,11 +116,11 @@ local function skip_rest(run)
 end
 
 local function revert(run)
-  if run.kept then run.on_demand.step().revert(run) end
+  if run.pending_undo then run.on_demand.step().revert(run) end
 end
 
 local function check_journal(run)
-  if not run.lock or run.lock:is_unchanged() then return end
+  if not run.journal_file or run.journal_file:is_unchanged() then return end
   run.record:forget()
   run.failure = { code = "internal_error", message = "journal.jsonl was changed by a command, so what the steps gave is lost" }
 end
@@ -132,7 +133,7 @@ local function finish_todo(run)
 end
 
 local function leave_outside(run)
-  if run.lock then run.lock:close() end
+  if run.journal_file then run.journal_file:close() end
   artifacts.close(run)
   run:disconnect()
 end
@@ -163,12 +164,14 @@ end
 
 --- A stream counts as written before it is: nothing may add a second result.
 local function write_result(run)
-  local earlier = run.past.result
+  local earlier = run.history.result
   run.fields = earlier or run.record:fields(run.failure)
   local standing = standing_result(run)
   if standing then return keep_standing(run, standing) end
   run.parts = run.record:parts(run.fields)
-  if run.has_job_line and not earlier then attempt(run, run.emit, "job.finished", { result = run.fields }) end
+  if run.has_job_line and not earlier then
+    attempt(run, run.emit, "job.finished", { result = json.verbatim(json.encode(run.fields, result_schema)) })
+  end
   run.written = run.settings.result == "-"
   if run.written then ending.written(status_of(run)) end
   run.written = write_parts(run, run.parts)
@@ -193,7 +196,7 @@ local parts <const> = {
 ---@return integer exit status
 return function(run)
   ending.begun()
-  for _, part in ipairs(run.past.result and parts_again or parts) do attempt(run, part) end
+  for _, part in ipairs(run.history.result and parts_again or parts) do attempt(run, part) end
   if not run.parts and not run.written then -- memory is out: without the todo list, which todo.json has
     run.todo, run.record.todo = nil, nil
     collectgarbage()

@@ -110,7 +110,7 @@ end
 ---@param run run
 ---@param result native.file.parts|false
 function orchestrator.report_end(run, result)
-  if run.past.reported then return end -- or refused
+  if run.history.reported then return end -- or refused
   if not result then
     local fields = { report = "completed", outcome = "undeliverable", tries = 0 }
     return run:warn("report.failed", "the end is not reported because the result was not written", fields)
@@ -169,7 +169,7 @@ end
 ---@param run run
 function orchestrator.fetch_skills(run)
   local context = run.job.context
-  local fetched = (run.recording or run.past).skills
+  local fetched = (run.recording or run.history).skills
     or run.recording and { found = json.array {}, missing = context.skill_ids } or fetch_all(run, context.skill_ids)
   run:emit("skills", { found = fetched.found, missing = fetched.missing })
   for _, skill in ipairs(fetched.found) do table.insert(context.skills, { name = skill.name, text = skill.text }) end

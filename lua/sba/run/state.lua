@@ -22,9 +22,9 @@
 ---@field failure? failure also set by finish, where the end itself fails
 ---Set by accept:
 ---@field accepted? boolean the first result is written
----@field past past empty without --resume
----@field recording? past with --replay
----@field lock? native.file.log the journal's file, or memory
+---@field history journal.history empty without --resume
+---@field recording? journal.history with --replay
+---@field journal_file? native.file.log the journal's file, or memory
 ---@field journal? journal
 ---@field todo? todo
 ---@field live? live
@@ -48,18 +48,18 @@
 ---@field beginning? table the report of the start, until it is over
 ---@field upload_failed? boolean
 ---Set by others:
----@field emit fun(run: run, name: string, event: table) see journal.lua
+---@field emit fun(run: run, name: string, event: table) see listeners.lua
 ---@field on_demand table see below
 ---@field http? native.http.client
 ---@field gateway? gateway
 ---@field unreachable? mcp.failure why there is no gateway
 ---@field snapshot? native.snapshot by workspace_changes: the workspace before the first step
----@field kept? sba.transaction by undo: of the running step
+---@field pending_undo? sba.transaction by undo: of the running step
 
 local artifacts = require "sba.run.artifacts"
 local ending = require "native.ending"
 local interrupt = require "native.interrupt"
-local journal = require "sba.run.journal"
+local listeners = require "sba.run.listeners"
 local log = require "sba.util.log"
 local record = require "sba.result.record"
 local rules = require "sba.gateway.rules"
@@ -76,9 +76,9 @@ local on_demand = {
   check = function() return require "sba.run.check" end,
   direct = function() return require "sba.run.direct" end,
   gateway = function() return require "sba.gateway" end,
+  fold = function() return require "sba.journal.fold" end,
   http = function() return require "sba.util.http" end,
   orchestrator = function() return require "sba.run.orchestrator" end,
-  past = function() return require "sba.run.past" end,
   step = function() return require "sba.run.step" end,
   terminal = function() return require "sba.util.terminal" end,
   trace = function() return require "sba.run.trace" end,
@@ -86,7 +86,7 @@ local on_demand = {
   workspace_changes = function() return require "sba.run.workspace_changes" end,
 }
 
-local methods = { emit = journal.emit, on_demand = on_demand }
+local methods = { emit = listeners.emit, on_demand = on_demand }
 methods.__index = methods
 
 -- For a model's commands: nothing waits for a person.
@@ -133,7 +133,7 @@ function methods:step_context()
   end
   -- A step that runs again appends to what was there before the first time.
   function context.size_before_append(size)
-    local index, known = self.record.count + 1, self.past.append
+    local index, known = self.record.count + 1, self.history.append
     if known and known.index == index then return known.size end
     self:emit("step.append", { index = index - 1, size = size })
     return size
@@ -218,7 +218,9 @@ function state.new(settings, environment)
   local run = state.of {
     settings = settings, environment = environment, record = record.new(job_id, task_id),
     result_directory = result ~= "-" and (result:match "^.*/" or "./") or nil,
-    past = { size = 0, entries = {}, begun = {}, planned = {}, exchanges = {}, resumes = {}, asked = {} }, -- as past.new gives
+    history = { -- as fold.new gives
+      size = 0, entries = {}, unfinished = {}, planned = {}, exchanges = {}, resumes = {}, model_answers = {},
+    },
     log = log.new {
       format = settings.log_format, environment = environment, follow = settings.follow, terminal = on_demand.terminal,
     },

@@ -69,7 +69,7 @@ local function execute(run, index, step, module)
   local entry, failure = entries.make(module, limit, xpcall(module.run, failures.traced, step.arguments, run.context))
   if failure then
     judge(run, step, entry, failure)
-    local left, denial = run.past.left, denied(run, step, entry)
+    local left, denial = run.history.undo_failed, denied(run, step, entry)
     if denial then entry.error = entry.error .. "; " .. denial end
     if left and left.index == index then
       entry.error = ("%s; an earlier run was ended during this step: %s"):format(entry.error, left.message)
@@ -96,9 +96,9 @@ end
 ---Undoes the changes of a step that failed after them.
 ---@param run run
 function steps.revert(run)
-  local kept = run.kept
+  local kept = run.pending_undo
   if not kept then return end
-  run.kept = nil
+  run.pending_undo = nil
   local ok, failure = kept:revert()
   kept:close()
   if not ok then run.log:event("error", "step.not_undone", { error = failure.message }) end
@@ -121,10 +121,10 @@ end
 --- A model's step does not run again: the model sees what it may have done.
 local function interrupted(run, event, begun)
   local phrases = run.context.words
-  run.past.begun[event.index] = nil
+  run.history.unfinished[event.index] = nil
   return steps.keep(run, event, {
     status = "failure", error_code = "interrupted", started_at = begun.at, output = begun.output,
-    error = phrases.interrupted:format(run.past.undone or phrases.maybe_done),
+    error = phrases.interrupted:format(run.history.undone or phrases.maybe_done),
   })
 end
 
@@ -157,15 +157,16 @@ end
 ---@return failure? failure of the step, or of the job
 ---@return boolean? ends_job
 function steps.run(run, step)
-  local index, past, is_models = run.record.count + 1, run.past, run.context.agent and not step.check
-  local old = past.entries[index]
+  local index, history, is_models = run.record.count + 1, run.history, run.context.agent and not step.check
+  local old = history.entries[index]
   if old and (old.entry.type ~= step.type or old.entry.check ~= step.check) then -- somebody changed what the model said
-    past.entries, past.begun, old = table.move(past.entries, 1, index - 1, 1, {}), {}, nil
+    history.entries = table.move(history.entries, 1, index - 1, 1, {})
+    history.unfinished, old = {}, nil
   end
-  local begun = past.begun[index]
+  local begun = history.unfinished[index]
   local event = {
     index = index, step = step, arguments = is_models and step.arguments or step.shown,
-    before = begun and "interrupted" or index == past.failed and "failed" or nil,
+    before = begun and "interrupted" or index == history.failed and "failed" or nil,
   }
   if old then
     event.entry = old.entry
@@ -181,8 +182,8 @@ end
 
 ---@param run run
 function steps.take_over(run)
-  for index = run.record.count + 1, #run.past.entries do
-    local entry = run.past.entries[index].entry
+  for index = run.record.count + 1, #run.history.entries do
+    local entry = run.history.entries[index].entry
     run:emit("step.taken_over", { index = index, step = entry, entry = entry })
   end
 end

@@ -45,7 +45,7 @@ local function has_a_secret(list)
   return false
 end
 
----Changes can be undone until their step has ended, which closes run.kept.
+---Changes can be undone until their step has ended, which closes run.pending_undo.
 ---@param run run
 ---@param change sba.transaction
 ---@return true?, native.failure?
@@ -57,20 +57,20 @@ function undo.commit(run, change)
     })
   end
   if done then done, failure = change:commit() end
-  if done then run.kept = change end
+  if done then run.pending_undo = change end
   return done, failure
 end
 
 ---Restores what a killed run was changing, or removes the originals where its step had succeeded.
 ---@param run run
 function undo.recover(run)
-  local found = run.past.changes
+  local found = run.history.changes
   local done, failure = nil, { code = "not_found", message = "the artifacts that it was changing cannot be reached" }
   local root = run[found.plan.artifacts and "artifacts" or "workspace"]
   if root then done, failure = transaction.recover(root, changes_of(found.plan), found.committed) end
   if found.committed then return end
   local message = done and "the files that it was changing are as they were before" or failure.message
-  run.past.undone, run.past.left = message, failure and { index = found.index, message = message }
+  run.history.undone, run.history.undo_failed = message, failure and { index = found.index, message = message }
   run:warn(done and "step.undone" or "step.not_undone", message, { step = found.index })
 end
 
@@ -88,12 +88,12 @@ end
 ---Removes temporary files of a killed run, but no originals that are still needed.
 ---@param run run
 function undo.sweep(run)
-  local past = run.past
-  if past.left then return end
+  local history = run.history
+  if history.undo_failed then return end
   local keep = {}
-  for name in pairs(past.planned) do keep[read(name)] = true end
+  for name in pairs(history.planned) do keep[read(name)] = true end
   for _, root in ipairs { run.workspace, run.artifacts } do
-    local removed, failure = sweep(root, past.job.started_wall // 1000, keep)
+    local removed, failure = sweep(root, history.job.started_wall // 1000, keep)
     if failure or removed > 0 then run:warn("workspace.swept", failure and failure.message, { removed = removed }) end
   end
 end

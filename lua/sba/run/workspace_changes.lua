@@ -173,7 +173,7 @@ function workspace_changes.finish(run, seconds)
   interrupt.disarm()
   if not changes then return warn(run, failure, UNREPORTED) end
   report.patch = write_patch(run, sections)
-  report.since_resume = run.past.job ~= nil or nil
+  report.since_resume = run.history.job ~= nil or nil
   run.record.workspace_changes = report
 end
 

@@ -4,7 +4,7 @@
 //
 // The program executes itself, with SBA_END in the environment. The process keeps its PID and its children, and loses
 // its threads, locks and memory, whatever state they are in. The new image writes the result from the journal
-// (sba.run.ending). SBA_END names what passes through: our PID, the reason, a signal, and descriptors of the journal
+// (sba.crash_exit). SBA_END names what passes through: our PID, the reason, a signal, and descriptors of the journal
 // and of memory with what else it must know. All signals are blocked from before the exec until the handlers of the new
 // image stand. Times are milliseconds of clock_now. Before ending_start these functions have no effect.
 #ifndef SBA_CORE_ENDING_H

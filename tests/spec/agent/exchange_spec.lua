@@ -5,7 +5,7 @@ local function said(content) return { { role = "tool", content = content } } end
 
 describe("exchange", function()
   local function replay(recorded, fresh)
-    local run = { past = { exchanges = {}, resumes = {} }, recording = { exchanges = recorded, resumes = {} }, emit = function() end }
+    local run = { history = { exchanges = {}, resumes = {} }, recording = { exchanges = recorded, resumes = {} }, emit = function() end }
     return exchange.next({ run = run, number = 0 }, fresh)
   end
 

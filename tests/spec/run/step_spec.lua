@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
-local journal = require "sba.run.journal"
+local journal = require "sba.journal.file"
 local json = require "sba.util.json"
 local state = require "sba.run.state"
 local record = require "sba.result.record"
@@ -14,7 +14,7 @@ local function prepare(types, ...)
   local run = state.of {
     job = { steps = list }, journal = journal.begin(nil, 0), record = record.new("j", "t"), todo = todo.new(), steps = list,
     checkpoint = { changed = function() end, hurry = function() end },
-    past = { begun = {}, entries = {} }, context = { tick = function() end, max_output_bytes = 1000 },
+    history = { unfinished = {}, entries = {} }, context = { tick = function() end, max_output_bytes = 1000 },
     catalogue = { get = function(name) return { run = types[name] } end },
   }
   run.live = { step = function() end, finish = function() end }

@@ -1,97 +1,43 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Folds the events of a journal (journal.lua lists them), for --resume, --replay, --report and the end by exec (ending.lua).
+-- Folds the events of a journal (events.lua lists them), for --resume, --replay, --report and the end by exec (crash_exit.lua).
 
+local events = require "sba.journal.events"
 local file = require "native.file"
-local journal = require "sba.run.journal"
+local journal = require "sba.journal.file"
 local json = require "sba.util.json"
 local lines = require "sba.util.excerpt".lines
-local result_schema = require "sba.result.result_schema"
-local schema_check = require "sba.util.schema_check"
+local mistake_in = events.mistake_in
 local secret = require "sba.util.secret"
 
----@class past
+---@class journal.history
 ---@field size integer bytes of the lines that were folded
 ---@field job? table the first event
 ---@field entries { part: integer|string, size?: integer, entry: table }[] of finished steps; part, size: see record:add_step
----@field begun table<integer, table> each step.started without an end; accept sets `output`
+---@field unfinished table<integer, table> each step.started without an end; accept sets `output`
 ---@field started? table<integer, table> each step.started, for a report; `turn`: after how many exchanges
 ---@field changes? { index: integer, plan: table, committed?: boolean } of the last step; committed: it succeeded
 ---@field append? { index: integer, size?: integer } the last step that began to append, and the file's size before
 ---@field planned table<string, true> temporary names in all plans, as the journal has them
 ---@field undone? string what undo did, for the model
----@field left? { index: integer, message: string } what undo could not do
+---@field undo_failed? { index: integer, message: string } what undo could not do
 ---@field result? table of a job that is over, without steps
 ---@field failed? integer the step that failed and runs again
 ---@field resumes { after: integer, why: string }[] why runs ended, and after how many exchanges
 ---@field exchanges table[] every model.exchange, see schemas
----@field asked table[] results of all ask_model steps, also of those that run again
+---@field model_answers table[] results of all ask_model steps, also of those that run again
 ---@field session? table the last model.session
 ---@field skills? { found: table[], missing: string[] }
 ---@field reported? boolean
 ---@field last? string time of the last event that has one
-local past = {}
-past.__index = past
+local history = {}
+history.__index = history
 
 local LIMIT <const> = 1 << 40 -- bytes: any journal that a run could write
 local LONGEST_HEAD <const> = 4096 -- bytes of a line that hold index, check and status
-local LAST_TIME <const> = 253402300799999 -- milliseconds since 1970, in 9999
 
-local words <const>, count <const>, truth <const> = { type = "string" }, { type = "integer", minimum = 0 }, { type = "boolean" }
-local bits <const> = { type = "integer", minimum = 0, maximum = 4095 }
-local entry_schema = result_schema.properties.steps.items
-
-local function object(properties, required) return { type = "object", properties = properties, required = required } end
-local function list_of(items) return { type = "array", items = items } end
-
-local finished_fields = {}
-for _, name in ipairs(result_schema.required) do
-  if name ~= "steps" then finished_fields[#finished_fields + 1] = name end
-end
-
--- What an event must hold: people edit journals, and write recordings.
-local schemas = {
-  job = object { job_sha256 = words, started_wall = { type = "integer", minimum = 0, maximum = LAST_TIME }, version = words },
-  ["step.started"] = object({ index = count, id = words, type = words, check = count, arguments = object() }, { "index", "id", "type" }),
-  ["step.changes"] = object({
-    changes = list_of(object({
-      kind = { enum = { "remove", "directory", "put", "mode" } }, path = words, other = words, kept = count, aside = words, mode = bits,
-      old_mode = bits,
-    }, { "kind", "path" })),
-    artifacts = truth,
-  }, { "changes" }),
-  ["step.append"] = object({ index = count, size = count }, { "index" }),
-  ["step.finished"] = object({ entry = entry_schema }, { "entry" }),
-  ["job.finished"] = object({ result = object(result_schema.properties, finished_fields) }, { "result" }),
-  ["model.session"] = object({
-    model = words, context_length = { type = "integer", minimum = 1 }, instructions = words, facts = words, agents_md = words,
-    tools = list_of(object({
-      kind = { enum = { "gateway" } }, name = words, tool = words, description = words, parameters = words,
-    }, { "kind", "name", "tool", "description", "parameters" })),
-  }, { "model", "context_length" }),
-  ["model.exchange"] = object({
-    messages = list_of(object({ role = words, content = words, step = words }, { "role" })),
-    reply = object {
-      content = words, thinking = words, said = words, unreadable = words, is_like_a_call = truth, done_reason = words,
-      prompt_tokens = count, completion_tokens = count, duration_ms = count, notes = list_of(words),
-      tool_calls = list_of(object({
-        id = words, name = words, arguments = object(), mistake = words, size = count, written = words, called = words,
-      }, { "name", "arguments" })),
-    },
-  }, { "reply" }),
-  ["model.compacted"] = object({ tokens_before = count, tokens_after = count }, { "tokens_before", "tokens_after" }),
-  skills = object({
-    found = list_of(object({ id = words, name = words, text = words }, { "id", "name", "text" })), missing = list_of(words),
-  }, { "found", "missing" }),
-}
-
----@return past
-function past.new()
-  return setmetatable({ size = 0, entries = {}, begun = {}, planned = {}, exchanges = {}, resumes = {}, asked = {} }, past)
-end
-
-local function mistake_in(value, wanted)
-  local errors = wanted and select(2, schema_check.check(value, wanted, { total = 0, limit = 1 })) or {}
-  return errors[1] and schema_check.line(errors[1], "line")
+---@return journal.history
+function history.new()
+  return setmetatable({ size = 0, entries = {}, unfinished = {}, planned = {}, exchanges = {}, resumes = {}, model_answers = {} }, history)
 end
 
 local function forget_from(self, index)
@@ -111,7 +57,7 @@ end
 
 apply["step.started"] = function(self, event)
   local index = event.index + 1
-  self.begun[index], self.changes = event, nil
+  self.unfinished[index], self.changes = event, nil
   if self.started then self.started[index], event.turn = event, #self.exchanges end
 end
 
@@ -128,7 +74,7 @@ apply["step.append"] = function(self, event) self.append = { index = event.index
 --- The entry's span in the journal, or its text where more follows in its line.
 local function part_of(event, size, at)
   for name in pairs(event) do
-    if name ~= "event" and name ~= "entry" then return json.encode(event.entry, entry_schema) end
+    if name ~= "event" and name ~= "entry" then return json.encode(event.entry) end
   end
   return at - 1 + #journal.ENTRY_PREFIX, size - #journal.ENTRY_PREFIX - 1
 end
@@ -137,10 +83,10 @@ apply["step.finished"] = function(self, event, size, at)
   local entry = event.entry
   local index = entry.index + 1
   if entry.status ~= "skipped" then -- what an earlier run had begun of a skipped step is still to be undone
-    self.begun[index], self.append = nil, nil
+    self.unfinished[index], self.append = nil, nil
     if self.changes and entry.status == "success" then self.changes.committed = true else self.changes = nil end
   end
-  if entry.type == "ask_model" and entry.result then table.insert(self.asked, entry.result) end
+  if entry.type == "ask_model" and entry.result then table.insert(self.model_answers, entry.result) end
   local part, length = part_of(event, size, at)
   self.entries[index] = { part = part, size = length, entry = entry }
 end
@@ -148,7 +94,7 @@ end
 apply["model.session"] = function(self, event) self.session, event.tools = event, event.tools or {} end
 
 apply["model.exchange"] = function(self, event)
-  secret.clean(event, schemas["model.exchange"])
+  secret.clean(event, events.schemas["model.exchange"])
   table.insert(self.exchanges, event)
 end
 
@@ -177,7 +123,7 @@ function refusals.job(self, event)
 end
 
 refusals["step.changes"] = function(self, event)
-  return (event.index ~= #self.entries or not self.begun[event.index + 1]) and "the step had not begun"
+  return (event.index ~= #self.entries or not self.unfinished[event.index + 1]) and "the step had not begun"
 end
 
 refusals["step.append"] = refusals["step.changes"]
@@ -186,7 +132,7 @@ refusals["step.finished"] = function(self, event, rules)
   local entry = event.entry
   local reason = misplaced(self, entry, rules)
   if reason then return reason end
-  if not self.begun[entry.index + 1] and entry.status ~= "skipped" then return "the step had not begun" end
+  if not self.unfinished[entry.index + 1] and entry.status ~= "skipped" then return "the step had not begun" end
   if rules.brief then return nil end
   local failed = entry.status == "failure" or entry.status == "timeout"
   if failed and not (entry.error and entry.error_code) then return "its error is missing" end
@@ -235,14 +181,14 @@ local function fold_line(self, text, rules, at)
   if not apply[name] then return nil end
   if type(event.at) ~= "string" then event.at = nil end
   if rules.job_sha256 and name == "job" and event.job_sha256 ~= rules.job_sha256 then return "it belongs to another job" end
-  local reason = rules.strict and untimely(self, event) or not short and mistake_in(event, schemas[name])
+  local reason = rules.strict and untimely(self, event) or not short and mistake_in(event, rules.schemas[name])
   if reason then return reason end
   self.last = event.at or self.last
   local step = name == "step.started" and event or name == "step.finished" and event.entry
   if step and self.goes_back then
     if step.index < #self.entries then
       forget_from(self, step.index + 1)
-      self.begun = {}
+      self.unfinished = {}
     end
     self.goes_back = nil
   end
@@ -251,7 +197,8 @@ local function fold_line(self, text, rules, at)
   apply[name](self, event, #text, at)
 end
 
----@class past.rules
+---@class journal.rules
+---@field schemas table<string, table> of events
 ---@field strict? boolean each event must be able to stand where it stands
 ---@field script? boolean with blank lines, and a last line without its end
 ---@field brief? boolean of finished steps only index, status and check
@@ -260,11 +207,11 @@ end
 ---@field checks? integer[] criteria that have one
 ---@field catalogue? table the step types
 
----@param rules past.rules
+---@param rules journal.rules
 ---@param ... any an iterator as excerpt.lines gives
 ---@return string? problem why the rest is left out
 ---@return boolean? is_torn only the last line has no end
-function past:fold(rules, ...)
+function history:fold(rules, ...)
   local number = 0
   for after, text, is_whole, at in ... do
     number = number + 1
@@ -288,12 +235,12 @@ local function keep_successes(self, steps)
 end
 
 ---@param path string of what an earlier run left
----@param rules past.rules
----@return past?, native.failure? both nil: there is nothing to go on from
-function past.resume(path, rules)
+---@param rules journal.rules
+---@return journal.history?, native.failure? both nil: there is nothing to go on from
+function history.resume(path, rules)
   local bytes, failure = file.read(path, LIMIT)
   if not bytes then return nil, failure.code ~= "not_found" and failure or nil end
-  local self = past.new()
+  local self = history.new()
   rules.strict = true
   local problem, is_torn = self:fold(rules, lines(bytes))
   if problem and not is_torn then
@@ -309,14 +256,15 @@ end
 
 ---@param path string of a journal, or of a script: lines of model.exchange with at least a reply
 ---@param job_sha256 string
----@return past?, native.failure?
-function past.recording(path, job_sha256)
+---@param schemas table<string, table> of events
+---@return journal.history?, native.failure?
+function history.recording(path, job_sha256, schemas)
   local bytes, failure = file.read(path, LIMIT)
   if not bytes then return nil, failure end
-  local self = past.new()
-  local problem = self:fold({ script = true, job_sha256 = job_sha256 }, lines(bytes))
+  local self = history.new()
+  local problem = self:fold({ schemas = schemas, script = true, job_sha256 = job_sha256 }, lines(bytes))
   if problem then return invalid(("the recording %s, %s"):format(path, problem)) end
   return self
 end
 
-return past
+return history

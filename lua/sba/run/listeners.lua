@@ -1,126 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
--- run:emit tells what happens: first to journal.jsonl, one line and one write for each event, then to the todo list, the result, the log
--- and others that look on. The journal's events:
---
---   job               first line: which job
---   job.resumed       another run continues it
---   skills            agent: those of context.skill_ids
---   model.session     agent: the model, and the gateway's tools
---   model.exchange    agent: what was new in the request, and the reply
---   model.compacted   agent: the conversation was shortened
---   step.started      before the step does anything; of agents and checks with the arguments
---   step.changes      before the step changes several files: how to undo it
---   step.append       before the step appends to a file: the file's size; absent: no such file
---   step.finished     the step's entry of the result
---   step.interrupted  the runner was ended during the step; what it had said
---   job.finished      the result's other fields
---   job.reported      the report of the end arrived or was refused
---   journal.failed    last line: later events could not be written
+-- run:emit tells what happens: first to journal.jsonl, then to the todo list, the result, the log and others that look on.
 
 local describe = require "sba.util.words".step
 local entries = require "sba.result.entry"
-local file = require "native.file"
-local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
-local result_schema = require "sba.result.result_schema"
+local journal = require "sba.journal.file"
 local text = require "native.text"
 
-local journal = {}
-journal.__index = journal
-
-journal.ENTRY_PREFIX = '{"event":"step.finished","entry":' -- the entry and "}" follow
-local SEPARATOR <const> = "}\n" .. journal.ENTRY_PREFIX -- from one entry to the next
--- The order of an event's own fields, which follow `event` and `at`.
-local fields_schema = {
-  properties = { result = result_schema },
-  order = { "index", "id", "type", "check", "job_sha256", "protocol_version", "job_id", "task_id", "started_wall" },
-}
-
----Opens and locks a journal, which stays as it is until journal.begin.
----@param path string
----@param create boolean
----@return native.file.log?, native.failure? failure not_locked: beside the log
-function journal.lock(path, create)
-  local log, failure = file.append(path, create)
-  if not log then return nil, failure end
-  local locked, why = log:lock()
-  if locked or why.code ~= "locked" then return log, why and { code = "not_locked", message = why.message } end
-  log:close()
-  return nil, { code = "locked", message = ("another runner works in this job directory: %s is locked"):format(path) }
-end
-
----@param log? native.file.log
----@param size integer bytes of it that stay
----@param failed fun(failure: native.failure) called once
----@return journal
-function journal.begin(log, size, failed)
-  local self = setmetatable({ failed = failed, log = log, size = size }, journal)
-  if not log then return self end
-  local done, failure = log:cut(size)
-  if not done then
-    self.log = nil
-    failed(failure)
-  end
-  return self
-end
-
---- Lets --resume refuse it. Cutting off the torn line, or else all, makes room for that.
-local function end_early(self, failure)
-  local log = self.log
-  self.log = nil
-  self.failed(failure)
-  for _, size in ipairs { self.size, 0 } do
-    if log:cut(size) and log:append { '{"event":"journal.failed"}' } then return end
-  end
-end
-
---- The first part is a string.
-local function append_long(log, parts)
-  local offset
-  for _, part in ipairs(parts) do
-    local done, failure
-    if type(part) == "string" then
-      done, failure = log:append({ part }, true)
-    else
-      done, failure = file.append_text(part, log)
-      if part.file then part.file:close() end
-    end
-    if not done then return nil, failure end
-    offset = offset or done
-  end
-  local at, size = log:append {}
-  return at and offset, size
-end
-
----@param parts (string|native.file.text)[] of a line
----@param is_long? boolean some are texts
----@return integer? offset
-function journal:append(parts, is_long)
-  if not self.log then return nil end
-  local offset, size = (is_long and append_long or self.log.append)(self.log, parts)
-  if not offset then return end_early(self, size) end
-  self.size = size
-  return offset
-end
-
-function journal:event(event, fields)
-  if not self.log then return end
-  self:append { json.continue('{"event":"' .. event .. '","at":"' .. interrupt.timestamp() .. '"', fields, fields_schema) }
-end
-
----@param texts string[]|(string|native.file.text)[][] of entry.encode; one in parts comes alone
----@return integer? offset of the first; nil: they are not written
----@return integer? size of all, with what is between
-function journal:steps_finished(texts)
-  local line, is_long = { journal.ENTRY_PREFIX }, type(texts[1]) == "table"
-  for i, entry in ipairs(is_long and texts[1] or texts) do
-    if i > 1 and not is_long then line[#line + 1] = SEPARATOR end
-    line[#line + 1] = entry
-  end
-  line[#line + 1] = "}"
-  local offset = self:append(line, is_long)
-  if offset then return offset + #journal.ENTRY_PREFIX, self.size - offset - #journal.ENTRY_PREFIX - #"}\n" end
-end
+local listeners = {}
 
 ---@class run.step_event
 ---@field index integer from 1
@@ -165,7 +52,7 @@ local function add(run, texts, status, check)
   for _, entry in ipairs(texts) do
     if type(entry) == "string" then size = #entry end
     run.record:add_step(at or entries.joined(entry), at and size, status, check)
-    at = at and at + size + #SEPARATOR
+    at = at and at + size + #journal.BETWEEN
   end
 end
 
@@ -198,8 +85,8 @@ end
 tell["step.finished"] = function(run, event)
   local entry = event.entry
   add(run, { event.text }, entry.status, event.step.check)
-  if run.kept then run.kept:close() end
-  run.kept = nil
+  if run.pending_undo then run.pending_undo:close() end
+  run.pending_undo = nil
   run.live:finish()
   follow_end(run, event)
   run.checkpoint:changed()
@@ -217,7 +104,7 @@ tell["step.kept"] = function(run, event)
 end
 
 tell["step.taken_over"] = function(run, event)
-  local old = run.past.entries[event.index]
+  local old = run.history.entries[event.index]
   run.record:add_step(old.part, old.size, old.entry.status, old.entry.check)
   follow_end(run, event)
 end
@@ -242,9 +129,9 @@ end
 ---@param run run
 ---@param name string what `tell` lacks goes to the journal alone
 ---@param event table a run.step_event, or the fields of the journal's line
-function journal.emit(run, name, event)
+function listeners.emit(run, name, event)
   if tell[name] then return tell[name](run, event) end
   run.journal:event(name, event)
 end
 
-return journal
+return listeners

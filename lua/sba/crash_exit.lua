@@ -7,11 +7,12 @@ local file = require "native.file"
 local finish = require "sba.run.finish"
 local identity = require "native.identity"
 local interrupt = require "native.interrupt"
-local journal = require "sba.run.journal"
+local journal = require "sba.journal.file"
 local json = require "sba.util.json"
-local past = require "sba.run.past"
+local fold = require "sba.journal.fold"
 local process = require "native.process"
 local result_schema = require "sba.result.result_schema"
+local schemas = require "sba.result.events"
 local schema_check = require "sba.util.schema_check"
 local state = require "sba.run.state"
 local todo = require "sba.run.todo"
@@ -34,10 +35,10 @@ local list_schema <const> = {
 
 --- As excerpt.lines, but one line at a time: memory may be short. The journal is read from the descriptor that was passed on: a
 --- command may have closed its name to us. An error is raised: it is no end.
-local function lines_of(book)
+local function lines_of(journal_fd)
   local after = 1
   return function()
-    local line, size, is_whole = book:line(after - 1, math.maxinteger)
+    local line, size, is_whole = journal_fd:line(after - 1, math.maxinteger)
     if not line then return size and error(size.message, 0) or nil end
     local at = after
     after = at + size
@@ -51,7 +52,7 @@ local function todo_items(run)
   local bytes = directory and not run.steps and file.read(directory .. "todo.json", LARGEST_LIST)
   local list = bytes and json.decode_own(bytes)
   local mistakes = list and select(2, schema_check.check(list, list_schema, { total = 0, limit = 1 }))
-  return mistakes and #mistakes == 0 and list.items or run.past.job.todo or {}
+  return mistakes and #mistakes == 0 and list.items or run.history.job.todo or {}
 end
 
 --- Steps that have not finished end in the result only: a resumed job runs them.
@@ -59,7 +60,7 @@ local function take_over_steps(run)
   local steps, failure = run.on_demand.step(), run.failure
   steps.take_over(run)
   run.journal = journal.begin(nil, 0)
-  local index, step = next(run.past.begun)
+  local index, step = next(run.history.unfinished)
   if index == run.record.count + 1 then
     steps.keep(run, { index = index, step = step }, {
       status = failure.code == "timeout" and "timeout" or "failure", started_at = step.at,
@@ -70,9 +71,10 @@ local function take_over_steps(run)
 end
 
 local function look_back(run)
-  local problem, is_torn = run.past:fold({ strict = true, brief = true }, lines_of(run.lock))
+  local rules = { schemas = schemas, strict = true, brief = true }
+  local problem, is_torn = run.history:fold(rules, lines_of(run.journal_file))
   if problem and not is_torn then error(problem, 0) end
-  local job, record = run.past.job, run.record
+  local job, record = run.history.job, run.record
   if not job then return end
   run.has_job_line, run.has_result = true, true -- it knows all
   record:continue(job.started_wall)
@@ -82,13 +84,15 @@ local function look_back(run)
   run.steps, run.job = job.steps, { steps = job.steps or {} }
   run.todo = todo.new(todo_items(run))
   record.todo = run.todo
-  for _, exchange in ipairs(run.past.exchanges) do record:count_request(run.past.session.model, exchange.reply) end
+  for _, exchange in ipairs(run.history.exchanges) do
+    record:count_request(run.history.session.model, exchange.reply)
+  end
   take_over_steps(run)
-  run.past.entries, job.todo = {}, nil -- memory may be short
+  run.history.entries, job.todo = {}, nil -- memory may be short
 end
 
 local function recover(run)
-  local left = run.past.changes
+  local left = run.history.changes
   run.workspace = left and not left.committed and workspace.open(run.settings.workspace) or nil
   if run.workspace then run.on_demand.undo().recover(run) end
 end
@@ -101,24 +105,26 @@ return function()
   local standing = reason == "timeout" and exit.TIMEOUT or reason == "signal" and 128 + before.signal or exit.FAILED
   ending.last(standing)
   process.finish(reason == "timeout" and 0 or GRACE)
-  local told = before.information and json.decode(before.information) -- by accept.keep
-  if not told then return standing end
-  local run = state.new({ result = told.result, workspace = told.workspace, log_format = told.log_format }, identity.environment {})
-  run.record.job_id, run.record.task_id = told.job_id, told.task_id
-  run.log:identify(told.job_id, told.task_id)
-  run.past, run.status_url, run.temporary_artifacts, run.artifacts_shared = past.new(), told.status_url, told.temporary, 0
-  run.crashed, run.has_result = true, told.has_result
+  local inherited = before.information and json.decode(before.information) -- by accept.keep
+  if not inherited then return standing end
+  local settings = { result = inherited.result, workspace = inherited.workspace, log_format = inherited.log_format }
+  local run = state.new(settings, identity.environment {})
+  run.record.job_id, run.record.task_id = inherited.job_id, inherited.task_id
+  run.log:identify(inherited.job_id, inherited.task_id)
+  run.history, run.status_url = fold.new(), inherited.status_url
+  run.temporary_artifacts, run.artifacts_shared = inherited.temporary, 0
+  run.crashed, run.has_result = true, inherited.has_result
   run.failure = { code = ends[reason][1], message = ends[reason][2], of_step = ends[reason][3] }
-  run.artifacts = told.artifacts and workspace.open(told.artifacts)
+  run.artifacts = inherited.artifacts and workspace.open(inherited.artifacts)
   local message, status = "the runner could not end the job: it was started again, which wrote the result", nil
   if before.journal then
-    run.lock = file.adopt(before.journal)
-    run.record.from = run.lock
+    run.journal_file = file.adopt(before.journal)
+    run.record.from = run.journal_file
     local ok, problem = pcall(look_back, run)
-    if not ok and told.result ~= "-" then -- what stands is better than a result without steps
+    if not ok and inherited.result ~= "-" then -- what stands is better than a result without steps
       status, message = standing, "the journal cannot be read, so the latest result stays: " .. tostring(problem)
     else
-      run.journal = journal.begin(run.lock, run.past.size, function() end)
+      run.journal = journal.begin(run.journal_file, run.history.size, function() end)
       recover(run)
     end
   end

@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 local file = require "native.file"
-local past = require "sba.run.past"
+local fold = require "sba.journal.fold"
 local json = require "sba.util.json"
-local journal = require "sba.run.journal"
+local journal = require "sba.journal.file"
+local schemas = require "sba.result.events"
 local record = require "sba.result.record"
 
 local STEPS <const> = { { id = "a", type = "x" }, { id = "b", type = "x" } }
@@ -43,7 +44,7 @@ describe("the journal", function()
     if fill then fill(log) end
   end
 
-  local function read() return past.resume(path, { job_sha256 = "sha", steps = STEPS }) end
+  local function read() return fold.resume(path, { schemas = schemas, job_sha256 = "sha", steps = STEPS }) end
 
   local function refusal(reason)
     local history, failure = read()
@@ -68,9 +69,9 @@ describe("the journal", function()
     local old = history.entries[1]
     assert.equal(entry(0, "a"), held:read(old.part, old.size))
     assert.equal("success", history.entries[1].entry.status)
-    assert.truthy(history.begun[2].at:find("^%d%d%d%d%-.*Z$"))
-    assert.is_nil(history.begun[1])
-    assert.same({ STEPS[2].id, STEPS[2].type }, { history.begun[2].id, history.begun[2].type })
+    assert.truthy(history.unfinished[2].at:find("^%d%d%d%d%-.*Z$"))
+    assert.is_nil(history.unfinished[1])
+    assert.same({ STEPS[2].id, STEPS[2].type }, { history.unfinished[2].id, history.unfinished[2].type })
     assert.is_nil(history.result)
   end)
 
