@@ -32,16 +32,31 @@ function finish.new() return { prose = 0, refused = 0, misfits = 0, failed_check
 
 -- Evidence
 
+--- The number before it, "2. ", is the list's: "2 files exist" is another criterion than "3 files exist".
 local function normalised(criterion)
-  return text.trim_end(criterion:lower():gsub("%s+", " "):gsub("^[%s%d.)]*", ""), " .")
+  return text.trim_end(criterion:lower():gsub("%s+", " "):gsub("^ ", ""):gsub("^%d+[.)] ", ""), " .")
 end
 
---- By text, or by number.
-local function find(entries, criterion, number)
-  local wanted = normalised(criterion)
+--- Which criterion an entry is for: the one of this text, of this number, of this text but for case, blanks and the
+--- number before it. Where two are alike but for these, the number before it decides.
+local function number_of(named, criteria)
+  for i, criterion in ipairs(criteria) do
+    if criterion == named then return i end
+  end
+  local number = tonumber(named:match "^%s*#?(%d+)[.):]?%s*$")
+  if number then return number end
+  local wanted, found, prefix = normalised(named), nil, tonumber(named:match "^%s*(%d+)[.)]")
+  for i, criterion in ipairs(criteria) do
+    if normalised(criterion) == wanted and (not found or i == prefix) then found = i end
+  end
+  return found
+end
+
+--- Two criteria of one text share their entry.
+local function find(entries, criteria, number)
   for _, entry in ipairs(entries) do
-    local named = entry.criterion
-    if normalised(named) == wanted or named:match("^%s*#?(%d+)[.):]?%s*$") == tostring(number) then return entry end
+    local named = number_of(entry.criterion, criteria)
+    if named and criteria[named] == criteria[number] then return entry end
   end
 end
 
@@ -82,7 +97,7 @@ function finish.judge(context, entries, status_of)
   for i, criterion in ipairs(context.acceptance_criteria) do
     list[i] = { criterion = criterion, met = json.null, evidence = "", verified_by = json.null }
     if not context.checks[i] then
-      local entry = find(entries, criterion, i)
+      local entry = find(entries, context.acceptance_criteria, i)
       local reason = (not entry or entry.met) and what_is_missing(criterion, entry, status_of)
       missing[#missing + 1] = reason or nil
       if entry and not reason then

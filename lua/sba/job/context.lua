@@ -3,8 +3,8 @@
 -- file that cannot be read is an error.
 
 local json = require "sba.util.json"
-local lines = require "sba.util.excerpt".lines
 local listing = require "sba.util.files".entries
+local markdown_list = require "sba.job.markdown_list"
 local schema_check = require "sba.util.schema_check"
 local secret = require "sba.util.secret"
 local text = require "native.text"
@@ -60,35 +60,11 @@ function loader:text(pointer, value)
   return self:file(value:sub(#JOB_DIRECTORY + 1), pointer) or ""
 end
 
-local function list_item(line)
-  return line:match("^%s*[-*+]%s+(%S.*)$") or line:match("^%s*%d+[.)]%s+(%S.*)$")
-end
-
--- Of a Markdown list, each with its further lines; paragraphs where there is no list.
-local function entries(markdown)
-  local list, open, has_items = json.array {}, nil, false
-  for _, line in lines(markdown) do has_items = has_items or list_item(line) ~= nil end
-  for _, line in lines(markdown) do
-    local words = text.trim(line)
-    local item = list_item(words)
-    if words == "" or words:find("^#") then
-      open = nil
-    elseif item or not open and not has_items then
-      open = { item or words }
-      list[#list + 1] = open
-    elseif open then
-      open[#open + 1] = words
-    end
-  end
-  for i, parts in ipairs(list) do list[i] = table.concat(parts, " ") end
-  return list
-end
-
 function loader:list(name, given)
   local list, pointer = json.array {}, "/context/" .. name
   if not given then
     local markdown = self:file("context/" .. name .. ".md") or name == "requirements" and self:file("requirements.md")
-    return markdown and entries(markdown) or list
+    return markdown and json.array(markdown_list.read(markdown)) or list
   end
   if not json.is_array(given) then return given ~= "" and json.array { self:text(pointer, given) } or list end
   for i, value in ipairs(given) do list[i] = self:text(("%s/%d"):format(pointer, i - 1), value) end

@@ -16,6 +16,8 @@ local MOST_NEW <const> = 64 << 20 -- bytes that all places get together
 local MOST_TOLERATED <const> = 4 << 20 -- bytes; a larger file must match exactly
 local MOST_PLACES <const> = 100000 -- counted, if fewer are expected
 local MOST_NUMBERS <const> = 20 -- line numbers in a message
+local LEAST_SPECIFIC <const> = 5 -- bytes of new_text, but for blanks
+local MOST_TRIED <const> = 1000 -- places
 local MOST_LINKS <const> = 40 -- as the kernel
 
 local function times(count) return count == 1 and "once" or count .. " times" end
@@ -50,9 +52,26 @@ local function refuse_count(bytes, path, found, expected)
     is_more and ": add lines around it so that only the wanted places fit, or change expected_count" or "")
 end
 
+--- Where new_text stands as whole lines, in one place, and is long enough to say that the change was made.
+local function find_new(bytes, new)
+  new = text.trim_end(new, "\r\n")
+  local _, blanks = new:gsub("%s", "")
+  if #new - blanks < LEAST_SPECIFIC then return nil end
+  local found, at
+  for _ = 1, MOST_TRIED do
+    at = text.find(bytes, new, at and at + 1 or 1)
+    if not at then return found end
+    local before, after = at == 1 or bytes:byte(at - 1) == 10, bytes:byte(at + #new) or 10
+    if before and (after == 10 or after == 13) then
+      if found then return nil end
+      found = at
+    end
+  end
+end
+
 local function refuse_missing(bytes, path, arguments)
   local difference, numbered = explain.difference(bytes, arguments.old_text, "old_text")
-  local there = text.trim(arguments.new_text) ~= "" and text.find(bytes, arguments.new_text, 1)
+  local there = find_new(bytes, arguments.new_text)
   local why = { there and ("new_text is already there (%s)"):format(lines_of(bytes, { there })) or nil }
   if numbered then
     why[#why + 1] = difference and "of what resembles it " .. difference or "its first lines are there"

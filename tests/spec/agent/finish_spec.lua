@@ -54,6 +54,18 @@ describe("the evidence of a finish", function()
     }, list)
   end)
 
+  it("tells criteria apart that differ in a number only", function()
+    local two, three = "2 files exist", "3 files exist"
+    local list, missing, unmet = judge({ two, three }, { entry(two, "step-1"), entry(three, "step-1", false) })
+    assert.same({ true, false, {}, three }, { list[1].met, list[2].met, missing, unmet })
+    list = judge({ two, three }, { entry("2. 3 files exist.", "step-1", false), entry("1) 2 Files exist", "step-1") })
+    assert.same({ true, false }, { list[1].met, list[2].met })
+    list, missing = judge({ "1. done", "2. done" }, { entry("2. Done", "step-1") })
+    assert.same({ null, true, 1 }, { list[1].met, list[2].met, #missing })
+    list, missing = judge({ "same", "same" }, { entry("same", "step-1") })
+    assert.same({ true, true, 0 }, { list[1].met, list[2].met, #missing })
+  end)
+
   it("says which criterion has no entry", function()
     local list, missing = judge(criteria, { entry("1", "step-1") })
     assert.same(1, #missing)

@@ -50,6 +50,24 @@ describe("context", function()
     assert.same({ "the first in two lines", "the second" }, { table.unpack(context.load(nil, here.path).requirements) })
   end)
 
+  it("loses nothing that stands beside a list, or below an item of it", function()
+    for markdown, wanted in pairs {
+      ["# Must\n\nAll of it, at once.\n\n- one\n\n  with a paragraph\n- two\n\nAnd no less.\n"] = {
+        "All of it, at once.", "one\nwith a paragraph", "two", "And no less.",
+      },
+      ["#123 is mended\n\n## Then\n#124 too\n"] = { "#123 is mended", "#124 too" },
+      ["Must\n====\n1. one\n   goes on\n- - -\nlast\n"] = { "one goes on", "last" },
+      ["- run\n  ```sh\n  # no heading\n  - no item\n  ```\n- two\n"] = {
+        "run\n```sh\n  # no heading\n  - no item\n  ```", "two",
+      },
+      ["- one\n  - nested\n\n***\n"] = { "one", "nested" },
+    } do
+      here:put("context/requirements.md", markdown)
+      assert.same(wanted, { table.unpack(context.load(nil, here.path).requirements) })
+    end
+    here:put("context/requirements.md", "- one\n")
+  end)
+
   it("reads the file that a text names below /job/", function()
     here:put("notes/base.md", "from notes")
     local loaded = context.load({ baseline_context = "/job/notes/base.md", requirements = json.array { "plain" } }, here.path)

@@ -126,6 +126,12 @@ describe("the step replace_in_file", function()
     assert_refused("text_not_found", "no line of it resembles", "int main;\n", "other words", "x")
     assert_refused("text_not_found", 'line 1 is "int main;" where old_text has "INT Main;"', "int main;\n", "INT Main;", "x")
     assert_refused("text_not_found", "; new_text is already there %(line 2%)", "a\nhello\n", "helo", "hello")
+    for _, case in ipairs {
+      { "six = 6\n", "x" }, { "say hello\n", "hello" }, { "hello\nhello\n", "hello" }, { "fi\n", "fi" },
+    } do
+      local _, failure = edit(case[1], "nonesuch", case[2])
+      assert.not_matches("already there", failure.message)
+    end
     assert_refused("text_not_found", "new_text is already there %(line 1%); of what resembles it line 1 is", "int x = 2;\n", "int x = 1;",
       "int x = 2;")
     assert_refused("text_not_found", "the file ends before line 2", "a b\n", "a b\nc\n", "x")
