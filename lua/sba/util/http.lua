@@ -45,12 +45,13 @@ function http.origin(url)
   return ("%s://%s:%s"):format(parts.scheme, name or parts.address, port or PORTS[parts.scheme] or "")
 end
 
----A URL for messages: without user name, path and query.
+---A URL for messages: without user name, path and query, or "its URL".
 ---@param url string
 ---@return string
 function http.place(url)
   local parts = lpeg.match(parts_of, url)
-  if not parts then return "its URL" end
+  -- With an "@" in the rest, what is taken for the host may be the start of a password.
+  if not parts or parts.rest:find("@", 1, true) then return "its URL" end
   if parts.scheme == "http+unix" then return "the socket " .. printable.line(http.unescaped(parts.address)) end
   return parts.scheme .. "://" .. printable.line(parts.address)
 end

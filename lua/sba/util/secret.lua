@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The secrets of the environment: the agent's token for the gateway, the API key for models, passwords in URLs. Only this module knows
--- token and key.
+-- The secrets of the environment: the agent's token for the gateway, the API key for models, passwords in URLs. Only this
+-- module knows token and key.
 
 local file = require "native.file"
 local identity = require "native.identity"
@@ -45,9 +45,13 @@ local api_key <const> = {
 local otlp_headers
 local warnings = {}
 
+local function warn_short(what)
+  warnings[#warnings + 1] = ("%s has fewer than %d characters: it is redacted only together with its user"):format(
+    what, native.SHORTEST)
+end
+
 local function add(value, what)
-  if native.add(value) then return end
-  warnings[#warnings + 1] = ("%s has fewer than %d characters: it is redacted only together with its user"):format(what, native.SHORTEST)
+  if not native.add(value) then warn_short(what) end
 end
 
 -- As the user who started the runner: before --user takes effect.
@@ -76,23 +80,31 @@ end
 
 local function unescaped(text) return (text:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end)) end
 
--- "user:password" or "user" of a URL.
-local function user_info(url)
-  local found = url:gsub("^[^/?#:]*://", ""):match("^[^/?#]*"):match("^(.*)@")
-  return found ~= "" and found or nil
+-- What stands before each "@" of an address: "user:password" or "user". A raw "/", "?" or "#" ends the host for
+-- RFC 3986, but whoever wrote the password meant it to go on.
+local function user_infos(address)
+  local found, given = {}, native_text.trim(address)
+  local rest = given:match "^%a[%w+.-]*:[/\\]+(.*)$" or given:match "^[Hh][Tt][Tt][Pp][Ss]?:(.*)$"
+  rest = rest or given:match "^[/\\]*(.*)$"
+  for before in rest:gmatch "()@" do
+    if before > 1 then found[#found + 1] = rest:sub(1, before - 1) end
+  end
+  return found
 end
 
 -- As it stands there and decoded. A user name without a password counts as one.
-local function take_password(url, variable)
-  local found = user_info(url)
-  if not found then return end
-  local password = found:match("^[^:]*:(.+)$")
-  if password then
-    add(unescaped(password), "the password in " .. variable)
-    native.add(password)
+local function take_password(address, variable)
+  local found, is_short = user_infos(address), false
+  for _, info in ipairs(found) do
+    local password = info:match("^[^:]*:(.+)$")
+    if password then
+      is_short = not native.add(unescaped(password)) -- of the longest, which comes last
+      native.add(password)
+    end
+    native.add(info) -- long enough even if the password alone is not
+    native.add(unescaped(info)) -- what the header of Basic authentication encodes
   end
-  native.add(found) -- long enough even if the password alone is not
-  native.add(unescaped(found)) -- what the header of Basic authentication encodes
+  if is_short then warn_short("the password in " .. variable) end
 end
 
 local function take_headers(value)
@@ -129,7 +141,7 @@ end
 function secret.for_commands(environment)
   local result = {}
   for name, value in pairs(environment) do
-    if not (is_own_url(name) and user_info(value)) then result[name] = value end
+    if not (is_own_url(name) and user_infos(value)[1]) then result[name] = value end
   end
   return result
 end

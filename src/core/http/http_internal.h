@@ -35,7 +35,7 @@ struct http_exchange {
     struct curl_slist *headers;
     char *origin;                // "https://host:port" or "the socket /path", for messages
     bool is_socket;              // the latter
-    char *proxy;                 // without its password, for messages; NULL: none
+    char *proxy;                 // without user and password, for messages; NULL: none
     struct http_body sending;    // the body of the request
     const char *body_problem;    // why it could not be read; NULL: no problem
     int64_t started, sent, last; // monotonic milliseconds; 0: not yet

@@ -32,15 +32,56 @@ static void set_trust(const struct http_exchange *exchange)
     curl_easy_setopt(exchange->easy, CURLOPT_CAPATH, settings->ca_directory);
 }
 
-// "the proxy http://proxy:3128", without user and password.
-static char *proxy_name(const char *proxy)
+static char *part(CURLU *parsed, CURLUPart which, unsigned flags)
 {
-    char *name = NULL;
-    const char *host = strstr(proxy, "://"), *at = strrchr(proxy, '@');
-    size_t scheme = host ? (size_t)(host + 3 - proxy) : 0;
-    if (asprintf(&name, "the proxy %.*s%s", (int)scheme, proxy, at ? at + 1 : proxy + scheme) < 0)
-        return NULL;
-    return name;
+    char *text = NULL;
+    return curl_url_get(parsed, which, &text, flags) == CURLUE_OK ? text : NULL;
+}
+
+// Whether an @ stands after the host. Then what stands before it may be a password with a raw /, ? or #, of which
+// messages would quote the beginning as the host.
+static bool has_late_at(const char *url)
+{
+    const char *scheme = strstr(url, "://"), *authority = scheme ? scheme + 3 : url;
+    return strchr(authority + strcspn(authority, "/?#"), '@');
+}
+
+static int bad_proxy(struct error *error, const char *why)
+{
+    return error_set(error, "proxy_refused", 0, "the address of the proxy %s", why);
+}
+
+// Gives curl the address without user and password, which go apart: curl's messages quote the address.
+static int set_proxy_parts(struct http_exchange *exchange, CURLU *parsed, struct error *error)
+{
+    static const CURLUPart left_out[] = {CURLUPART_USER,  CURLUPART_PASSWORD, CURLUPART_OPTIONS,
+                                         CURLUPART_QUERY, CURLUPART_FRAGMENT, CURLUPART_PATH};
+    char *user = part(parsed, CURLUPART_USER, CURLU_URLDECODE);
+    char *password = part(parsed, CURLUPART_PASSWORD, CURLU_URLDECODE);
+    curl_easy_setopt(exchange->easy, CURLOPT_PROXYUSERNAME, user);
+    curl_easy_setopt(exchange->easy, CURLOPT_PROXYPASSWORD, password);
+    curl_free(user);
+    curl_free(password);
+    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
+        curl_url_set(parsed, left_out[i], NULL, 0);
+    char *address = part(parsed, CURLUPART_URL, 0);
+    int length = address ? (int)strlen(address) - 1 : 0; // without the / of an empty path
+    int outcome = address ? asprintf(&exchange->proxy, "the proxy %.*s", length, address) : -1;
+    curl_easy_setopt(exchange->easy, CURLOPT_PROXY, address);
+    curl_free(address);
+    return outcome < 0 ? error_set(error, "out_of_memory", 0, "cannot start a request: out of memory") : 0;
+}
+
+static int set_proxy_address(struct http_exchange *exchange, const char *proxy, struct error *error)
+{
+    if (has_late_at(proxy))
+        return bad_proxy(error, "has an @ after its host; write / ? # and @ of a password as %2F %3F %23 and %40");
+    CURLU *parsed = curl_url();
+    CURLUcode code = curl_url_set(parsed, CURLUPART_URL, proxy, CURLU_NON_SUPPORT_SCHEME | CURLU_GUESS_SCHEME);
+    int outcome = code == CURLUE_OK ? set_proxy_parts(exchange, parsed, error)
+                                    : bad_proxy(error, "cannot be read; write http://host:port");
+    curl_url_cleanup(parsed);
+    return outcome;
 }
 
 static int set_proxy(struct http_exchange *exchange, const char *scheme, const char *host, struct error *error)
@@ -53,9 +94,8 @@ static int set_proxy(struct http_exchange *exchange, const char *scheme, const c
         curl_easy_setopt(exchange->easy, CURLOPT_PROXY, "");
         return 0;
     }
-    if (!(exchange->proxy = proxy_name(proxy)))
-        return error_set(error, "out_of_memory", 0, "cannot start a request: out of memory");
-    curl_easy_setopt(exchange->easy, CURLOPT_PROXY, proxy);
+    if (set_proxy_address(exchange, proxy, error) < 0)
+        return -1;
     curl_easy_setopt(exchange->easy, CURLOPT_NOPROXY, "");
     // Some proxies close the connection after an answer without saying so. A request sent only once would be lost then.
     curl_easy_setopt(exchange->easy, CURLOPT_FRESH_CONNECT,
@@ -95,14 +135,12 @@ static int set_socket(struct http_exchange *exchange, const char *rest, struct e
     return outcome;
 }
 
-static char *part(CURLU *parsed, CURLUPart which, unsigned flags)
-{
-    char *text = NULL;
-    return curl_url_get(parsed, which, &text, flags) == CURLUE_OK ? text : NULL;
-}
-
 static int set_origin(struct http_exchange *exchange, const char *url, CURLU *parsed, struct error *error)
 {
+    if (has_late_at(url))
+        return error_set(error, "invalid_url", 0,
+                         "the URL has an @ after its host: a user name and a password are not "
+                         "taken, and an @ of a path is written %%40");
     if (curl_url_set(parsed, CURLUPART_URL, url, 0) != CURLUE_OK)
         return bad_url(error, "cannot be read");
     char *scheme = part(parsed, CURLUPART_SCHEME, 0), *host = part(parsed, CURLUPART_HOST, 0);
