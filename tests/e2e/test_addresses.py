@@ -17,7 +17,8 @@ PASSWORDS = ("correct-horse/battery-staple", "correct-horse?battery-staple", "co
              "/correct-horse%2Fbattery-staple", "correct-horse\\battery-staple")
 FORMS = ("http://alice:%s@127.0.0.1:9/", "http://alice:%s@127.0.0.1:9/v1/x@y?z@", "//alice:%s@127.0.0.1:9",
          "http:/alice:%s@127.0.0.1:9", "https:///alice:%s@127.0.0.1:9", "http:alice:%s@127.0.0.1:9",
-         "alice:%s@127.0.0.1:9", "http://%s@127.0.0.1:9", " http://:%s@127.0.0.1:9", "http+unix://alice:%s@%%2Ftmp%%2Fno.sock/v1",
+         "alice:%s@127.0.0.1:9", "http://%s@127.0.0.1:9", " http://:%s@127.0.0.1:9",
+         "http+unix://alice:%s@%%2Ftmp%%2Fno.sock/v1",
          "socks5://alice:%s@127.0.0.1:9", "HTTPS://alice:%s@[::1]:9", "http://alice:%s@")
 
 

@@ -244,7 +244,7 @@ class Passwords(SecretCase):
         for name in ("SBA_JOB_STATUS_URL", "SBA_CALLBACK_URL", "INFERENCE_PROXY_URL", "OLLAMA_BASE_URL", "SBA_API_EGRESS_URL",
                      "OPENAI_BASE_URL", "SBA_MCP_GATEWAY_URL", "MCP_GATEWAY_PROXY_URL", "MCP_GATEWAY_URL"):
             outcome = self.run_job(self.agent_job(), env={name: self.proxy() + "/v1"})
-            self.assertEqual(outcome.exit, 1, name)
+            self.assertEqual(outcome.exit, 75, name)
             self.assert_clean(outcome, self.SECRET)
 
     def test_in_the_runners_own_urls_reach_no_command(self):

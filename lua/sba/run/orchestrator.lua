@@ -84,10 +84,10 @@ function orchestrator.report_start(run)
   local start, at = run.beginning or { left = START, tries = 0 }, interrupt.now()
   local most = math.min(start.left, TRY)
   run.beginning = start
-  run:set_deadline(run.deadline + most)
+  run:set_deadline(run.deadline + most, run.kept_seconds)
   local code, failure = send(run, body_of(run, "in_progress"), at + most)
   local took = interrupt.now() - at
-  run:set_deadline(run.deadline + took - most)
+  run:set_deadline(run.deadline + took - most, run.kept_seconds)
   start.tries, start.left, start.failure = start.tries + 1, start.left - took, failure
   if code or not failure.transient or start.left <= 0 then return close_beginning(run, code) end
   if start.tries == 1 then
