@@ -11,13 +11,13 @@ enum { EXIT_INTERNAL = 3 };
 
 int main(int argc, char **argv)
 {
-    children_usage_begin();
+    process_children_usage_begin();
     identity_harden();
     interrupt_install();
     ending_begin(argv);
     const struct ending *before = ending_inherited();
     for (size_t i = 0; i < before->command_count; i++)
-        children_started(before->commands[i]);
+        process_children_started(before->commands[i]);
     terminal_mode_keep();
     int status = host_run(argc, argv);
     terminal_mode_restore();

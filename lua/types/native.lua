@@ -76,6 +76,8 @@
 ---@field apart? boolean in a Landlock domain of its own, out of reach of earlier commands
 ---Called every 0.1 s with what was printed since, and how many bytes before that are left out. An error in it ends the command.
 ---@field tick? fun(news?: string, missing?: integer)
+---Called once the command runs, with its PID, which is its session too, and when it started, in clock ticks since boot.
+---@field began? fun(pid: integer, started: integer)
 ---@field whole_news? boolean pass all output; default: at most 64 KiB at once, nothing before the first tick
 
 ---@class native.process.outcome
@@ -97,6 +99,18 @@
 ---@field file native.file.log
 ---@field size integer
 
+---Names one process, also after its PID has been given to another; what is unknown is 0 or "".
+---@class native.process.runner
+---@field word string random; CYNODE_RUN in the environment of its commands
+---@field pid integer
+---@field started integer clock ticks since boot
+---@field boot_id string
+---@field pid_namespace integer
+
+---@class native.process.session
+---@field pid integer of its first process
+---@field started integer
+
 ---@class native.process runs commands, and ends what they leave
 ---At its timeout, the deadline, a cancel or the output limit its tree gets SIGTERM and, 2 s later, SIGKILL. What it leaves running lives
 ---until finish(), or until a deadline or cancel ends a later command. Errors: not_found, permission_denied, not_executable, too_large
@@ -108,6 +122,12 @@
 ---call), and the PID of one of these, or 0.
 ---@field finish fun(grace: number): integer, integer, integer
 ---@field usage fun(): { cpu_time_ms: integer, max_rss_bytes: integer } with what it waited for
+---@field runner fun(): native.process.runner this process, with a new word
+---@field life fun(runner: table): "alive"|"gone"|nil nil: it cannot be told
+---Kills processes that outlived their runner, but not those from which we descend: by their words (nil: those of all
+---runners of our PID namespace that are gone), and by sessions that commands began. Gives how many it ended, how many
+---live after that time, and the PID of one.
+---@field end_leftovers fun(words: string[]?, sessions: native.process.session[], seconds: number): integer, integer, integer
 ---Reaps children until SIGTERM or SIGINT, without using CPU time; other signals do nothing.
 ---@field idle fun()
 

@@ -6,8 +6,10 @@
 #include "core/base/cleanup.h"
 #include "core/files/file_log.h"
 #include "core/process/process_children.h"
+#include "core/process/process_leftovers.h"
 #include "core/process/process_spawn.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static int free_outcome(lua_State *L)
@@ -27,11 +29,11 @@ static struct process_outcome *new_outcome(lua_State *L)
     return outcome;
 }
 
-// The tick function, and the stack that holds it.
+// The functions tick and began, and the stack that holds them.
 struct ticker {
     lua_State *L;
-    int function;
-    bool failed; // its error is on the stack
+    int function, began;
+    bool failed; // an error of theirs is on the stack
 };
 
 struct news {
@@ -61,6 +63,16 @@ static bool call_tick(void *data, const char *bytes, size_t size, uint64_t missi
     lua_pushcfunction(ticker->L, call_with_news);
     lua_pushvalue(ticker->L, ticker->function);
     lua_pushlightuserdata(ticker->L, &news);
+    ticker->failed = !bind_call_tick(ticker->L, 2);
+    return !ticker->failed;
+}
+
+static bool call_began(void *data, pid_t command, uint64_t started)
+{
+    struct ticker *ticker = data;
+    lua_pushvalue(ticker->L, ticker->began);
+    lua_pushinteger(ticker->L, command);
+    lua_pushinteger(ticker->L, (lua_Integer)started);
     ticker->failed = !bind_call_tick(ticker->L, 2);
     return !ticker->failed;
 }
@@ -111,14 +123,13 @@ static void push_outcome(lua_State *L, struct process_outcome *outcome)
     bind_set_integer(L, "max_rss_bytes", (lua_Integer)outcome->max_rss);
 }
 
-static bool check_tick(lua_State *L, struct ticker *ticker)
+// Pushes the value of an option. Returns its place, or 0 if there is none.
+static int check_function(lua_State *L, const char *name)
 {
-    int type = lua_getfield(L, 1, "tick");
+    int type = lua_getfield(L, 1, name);
     if (type != LUA_TNIL && type != LUA_TFUNCTION)
-        luaL_argerror(L, 1, "option 'tick' must be a function");
-    ticker->L = L;
-    ticker->function = lua_gettop(L);
-    return type == LUA_TFUNCTION;
+        luaL_argerror(L, 1, lua_pushfstring(L, "option '%s' must be a function", name));
+    return type == LUA_TFUNCTION ? lua_gettop(L) : 0;
 }
 
 static int64_t check_timeout(lua_State *L)
@@ -133,7 +144,7 @@ static void check_options(lua_State *L, struct process_options *options, struct 
 {
     static const char *const names[] = {"argv",         "env",          "directory", "stdin",      "timeout",
                                         "output_limit", "end_at_limit", "tick",      "whole_news", "apart",
-                                        "spool",        "grace",        NULL};
+                                        "spool",        "grace",        "began",     NULL};
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_settop(L, 1);
     bind_check_options(L, 1, names);
@@ -152,7 +163,11 @@ static void check_options(lua_State *L, struct process_options *options, struct 
     options->spool = bind_option_string(L, 1, "spool", NULL);
     lua_getfield(L, 1, "directory");
     options->directory = bind_check_opened(L, -1)->fd;
-    options->tick = check_tick(L, ticker) ? call_tick : NULL;
+    ticker->L = L;
+    ticker->function = check_function(L, "tick");
+    ticker->began = check_function(L, "began");
+    options->tick = ticker->function ? call_tick : NULL;
+    options->began = ticker->began ? call_began : NULL;
     options->data = ticker;
     lua_getfield(L, 1, "argv");
     options->argv = bind_check_strings(L, -1, "argv");
@@ -187,7 +202,7 @@ static int f_find(lua_State *L)
     struct error error = {0};
     const char *name = luaL_checkstring(L, 1), *path = luaL_optstring(L, 2, NULL);
     struct buffer *owner = bind_new_buffer(L);
-    owner->data = spawn_find(name, path, &error);
+    owner->data = process_spawn_find(name, path, &error);
     return bind_push_owned(L, owner, &error);
 }
 
@@ -202,7 +217,7 @@ static int f_finish(lua_State *L)
 
 static int f_any(lua_State *L)
 {
-    lua_pushboolean(L, children_any());
+    lua_pushboolean(L, process_children_any());
     return 1;
 }
 
@@ -210,7 +225,7 @@ static int f_usage(lua_State *L)
 {
     int64_t cpu_time;
     uint64_t max_rss;
-    children_usage(&cpu_time, &max_rss);
+    process_children_usage(&cpu_time, &max_rss);
     lua_createtable(L, 0, 2);
     bind_set_integer(L, "cpu_time_ms", cpu_time);
     bind_set_integer(L, "max_rss_bytes", (lua_Integer)max_rss);
@@ -224,7 +239,74 @@ static int f_idle(lua_State *L)
     return 0;
 }
 
+// runner() -> the identity of this process, with a word of its own
+static int f_runner(lua_State *L)
+{
+    char word[PROCESS_LEFTOVERS_WORD];
+    const struct process_runner self = process_leftovers_self();
+    process_leftovers_word(&self, word);
+    lua_createtable(L, 0, 5);
+    bind_set_string(L, "word", word);
+    bind_set_integer(L, "pid", self.pid);
+    bind_set_integer(L, "started", (lua_Integer)self.started);
+    bind_set_string(L, "boot_id", self.boot_id);
+    bind_set_integer(L, "pid_namespace", (lua_Integer)self.namespace);
+    return 1;
+}
+
+// life(runner) -> "alive" | "gone" | nil
+static int f_life(lua_State *L)
+{
+    static const char *const names[] = {[PROCESS_ALIVE] = "alive", [PROCESS_GONE] = "gone"};
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 1);
+    struct process_runner runner = {
+        .pid = (pid_t)bind_option_integer(L, 1, "pid", 0, 0),
+        .started = (uint64_t)bind_option_integer(L, 1, "started", 0, 0),
+        .namespace = (uint64_t)bind_option_integer(L, 1, "pid_namespace", 0, 0),
+    };
+    lua_getfield(L, 1, "boot_id");
+    const char *boot_id = bind_option_string(L, 1, "boot_id", NULL);
+    snprintf(runner.boot_id, sizeof runner.boot_id, "%s", boot_id ? boot_id : "");
+    lua_pushstring(L, names[process_leftovers_life(&runner)]);
+    return 1;
+}
+
+// The list at index: {pid, started} each. Pushes what holds them.
+static const struct process_session *check_sessions(lua_State *L, int index, size_t *count)
+{
+    luaL_checktype(L, index, LUA_TTABLE);
+    *count = lua_rawlen(L, index);
+    struct process_session *sessions = lua_newuserdatauv(L, *count * sizeof *sessions, 0);
+    for (size_t i = 0; i < *count; i++) {
+        lua_rawgeti(L, index, (lua_Integer)i + 1);
+        luaL_checktype(L, -1, LUA_TTABLE);
+        lua_getfield(L, -1, "pid");
+        lua_getfield(L, -2, "started");
+        sessions[i] = (struct process_session){(pid_t)luaL_checkinteger(L, -2), (uint64_t)luaL_checkinteger(L, -1)};
+        lua_pop(L, 3);
+    }
+    return sessions;
+}
+
+// end_leftovers(words | nil, sessions, seconds) -> ended, left, PID of one
+static int f_end_leftovers(lua_State *L)
+{
+    struct process_left left;
+    struct process_marks marks = {0};
+    lua_settop(L, 3);
+    int64_t milliseconds = bind_check_seconds(L, 3);
+    marks.words = lua_isnil(L, 1) ? NULL : bind_check_strings(L, 1, "words");
+    marks.sessions = check_sessions(L, 2, &marks.session_count);
+    lua_pushinteger(L, (lua_Integer)process_leftovers_end(&marks, milliseconds, &left));
+    lua_pushinteger(L, (lua_Integer)left.count);
+    lua_pushinteger(L, left.first);
+    return 3;
+}
+
 const luaL_Reg bind_process[] = {
-    {"run", f_run},     {"any", f_any},   {"find", f_find}, {"finish", f_finish},
-    {"usage", f_usage}, {"idle", f_idle}, {NULL, NULL},
+    {"run", f_run},       {"any", f_any},     {"find", f_find},
+    {"finish", f_finish}, {"usage", f_usage}, {"idle", f_idle},
+    {"runner", f_runner}, {"life", f_life},   {"end_leftovers", f_end_leftovers},
+    {NULL, NULL},
 };

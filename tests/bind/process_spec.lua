@@ -63,6 +63,35 @@ describe("native.process", function()
     assert.equal(0, process.finish(0))
   end)
 
+  it("knows whether another process lives", function()
+    local self, other = process.runner(), process.runner()
+    assert.not_equal(self.word, other.word)
+    assert.equal("gone", process.life(self)) -- who asks is another run
+    self.pid = tonumber(assert(io.open("/proc/self/stat")):read "a":match "%) %a (%d+)") -- our parent
+    assert.equal("gone", process.life(self)) -- it did not start when we did
+    self.pid_namespace = 1
+    assert.is_nil(process.life(self))
+    assert.is_nil(process.life {})
+    assert.has_error(function() process.life { pid = "x" } end)
+  end)
+
+  it("ends what others left, by a word or a session", function()
+    local first
+    local word, apart = "spec-" .. process.runner().word, os.tmpname() -- which it removes in a session of its own
+    local function began(pid, started) first = { pid = pid, started = started } end
+    run({ "sh", "-c", [[setsid sh -c 'rm "$0"; exec sleep 602' "$0" >/dev/null 2>&1 &
+        sleep 601 >/dev/null 2>&1 & while [ -e "$0" ]; do sleep 0.01; done]], apart }, {
+      env = { "PATH=/usr/bin:/bin", "CYNODE_RUN=" .. word }, began = began,
+    })
+    assert.equal("integer", math.type(first.started))
+    assert.equal(0, process.end_leftovers({ word .. "1" }, { { pid = first.pid, started = first.started + 1 } }, 1))
+    assert.same({ 1, 0, 0 }, { process.end_leftovers({}, { first }, 10) })
+    assert.same({ 1, 0, 0 }, { process.end_leftovers({ "x", word }, {}, 10) })
+    assert.equal(0, process.finish(2))
+    assert.has_error(function() process.end_leftovers({}, { 1 }, 1) end)
+    assert.has_error(function() process.end_leftovers({}, {}, -1) end)
+  end)
+
   it("ends what was left running and says how much", function()
     run { "sh", "-c", "setsid sleep 600 >/dev/null 2>&1 & setsid sleep 600 >/dev/null 2>&1 &" }
     assert.equal(2, process.finish(2))

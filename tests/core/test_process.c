@@ -4,12 +4,14 @@
 
 #include "check.h"
 #include "core/base/interrupt.h"
+#include "core/process/process_children.h"
 #include "core/text/secret.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -120,10 +122,10 @@ static void keeps_the_order_of_both(void **state)
 // Every size around the limit of what is kept: nothing is lost where it fits, and the count is right where it does not.
 static void counts_what_is_missing(void **state)
 {
-    char *bytes = malloc(OUTPUT_SHOWN + 2);
-    for (size_t i = 0; i < OUTPUT_SHOWN + 2; i++)
+    char *bytes = malloc(PROCESS_OUTPUT_SHOWN + 2);
+    for (size_t i = 0; i < PROCESS_OUTPUT_SHOWN + 2; i++)
         bytes[i] = i % 23 ? (char)('a' + i % 23) : '\n';
-    for (size_t size = OUTPUT_SHOWN - 2; size <= OUTPUT_SHOWN + 2; size++) {
+    for (size_t size = PROCESS_OUTPUT_SHOWN - 2; size <= PROCESS_OUTPUT_SHOWN + 2; size++) {
         struct process_options options = options_for_script("printf e >&2; sleep .1; cat");
         options.input = bytes;
         options.input_size = size - 1;
@@ -131,7 +133,8 @@ static void counts_what_is_missing(void **state)
         const struct buffer *head = &outcome.output, *tail = &outcome.tail;
         size_t at = size - 1 - tail->size;
         assert_int_equal(head->size + tail->size + outcome.missing, size);
-        assert_true(size <= OUTPUT_SHOWN ? outcome.missing == 0 : outcome.missing <= OUTPUT_NOTE + 23 + 2);
+        assert_true(size <= PROCESS_OUTPUT_SHOWN ? outcome.missing == 0
+                                                 : outcome.missing <= PROCESS_OUTPUT_NOTE + 23 + 2);
         assert_memory_equal(head->data, "e", 1);
         assert_memory_equal(head->data + 1, bytes, head->size - 1);
         if (tail->size)
@@ -266,7 +269,7 @@ static void tells_all_or_the_end(void **state)
     buffer_free(&heard.text);
     heard = heard_from(script, false);
     assert_int_equal(heard.text.size + heard.missing, 20000008);
-    assert_true(heard.text.size <= (size_t)heard.calls * 2 * OUTPUT_NEWS);
+    assert_true(heard.text.size <= (size_t)heard.calls * 2 * PROCESS_OUTPUT_NEWS);
     assert_memory_equal(heard.text.data + heard.text.size - 8, "the end\n", 8);
     buffer_free(&heard.text);
 }
@@ -299,6 +302,27 @@ static void spares_what_earlier_commands_left(void **state)
     assert_int_equal(process_finish(1000, &rest), 0);
 }
 
+// A command that says PTRACE_TRACEME shows us its stops. It lives on, and is ended like others.
+static void takes_no_stop_for_an_end(void **state)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_NAME, "a) Z 1");
+        ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+        raise(SIGSTOP);
+        _exit(0);
+    }
+    siginfo_t stopped = {0};
+    assert_int_equal(waitid(P_PID, (id_t)child, &stopped, WSTOPPED | WNOWAIT), 0);
+    assert_false(process_children_dead(child));
+    struct process_child waited = {.pid = child};
+    assert_int_equal(process_children_reap(&waited), 0);
+    assert_false(waited.ended);
+    assert_false(process_children_dead(child));
+    assert_int_equal(process_finish(0, &rest), 1);
+    assert_int_equal(kill(child, 0), -1);
+}
+
 static int set_up(void **state)
 {
     interrupt_install();
@@ -326,6 +350,7 @@ int main(void)
         cmocka_unit_test(keeps_long_texts_in_files),
         cmocka_unit_test(tells_what_is_printed_while_it_runs),
         cmocka_unit_test(tells_all_or_the_end),
+        cmocka_unit_test(takes_no_stop_for_an_end),
         cmocka_unit_test(spares_what_earlier_commands_left),
     };
     return cmocka_run_group_tests_name("process", tests, set_up, tear_down);

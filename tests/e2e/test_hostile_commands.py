@@ -22,6 +22,12 @@ class Ends(HostileCase):
         self.assertEqual(self.first(done)["result"]["stdout"], "said\n")
         self.assertEqual(self.first(done)["result"]["signal"], "SIGKILL")
 
+    def test_stopped_where_we_trace_it(self):
+        """PTRACE_TRACEME makes the runner its tracer, which sees its stops; whether it may or not, it stops."""
+        script = "import ctypes, os, signal; ctypes.CDLL(None).ptrace(0, 0, 0, 0); os.kill(os.getpid(), signal.SIGSTOP)"
+        done = self.run_hostile(self.step("run_command", argv=[PYTHON, "-c", script]), max_runtime_seconds=2)
+        self.assertEqual((done.exit, done.code, self.first(done)["status"]), (124, "timeout", "timeout"), done.result)
+
     def test_sigterm_is_a_chance_to_tidy_up(self):
         script = "trap 'echo tidied; exit 5' TERM; echo said; while :; do sleep 0.1; done"
         done = self.run_hostile(self.sh(script, timeout_seconds=1))

@@ -217,14 +217,21 @@ class Session(sba.SandboxCase):
         self.assertEqual(self.shell(NO_ZOMBIES), "none\n")
 
     def test_a_killed_round_leaves_the_session(self):
-        process = self.start_round(self.job(self.sh("touch begun; sleep 600")))
+        process = self.start_round(self.job(self.sh("touch begun; setsid sleep 600 & sleep 600")))
         sba.wait_for((self.workspace / "begun").exists, "the round to begin")
         # In here the first process cannot be killed, so this means the round's.
         self.shell("pkill -KILL -x sba")
         stdout, _ = process.communicate(timeout=60)
         self.assertEqual((process.returncode, stdout), (-signal.SIGKILL, b""))
         self.assertEqual(self.shell(NO_ZOMBIES), "none\n")
-        self.assertEqual(self.round("true")[0], 0)
+        # A second round lives beside the next ones: what belongs to it stays.
+        beside = self.start_round(self.job(self.sh("touch second; setsid sleep 601 & sleep 602")))
+        sba.wait_for((self.workspace / "second").exists, "the second round to begin")
+        status, result = self.round("pgrep -a sleep")
+        self.assertEqual((status, "sleep 600" in result["steps"][0]["output"]), (0, False), result)
+        self.assertIn("sleep 602", result["steps"][0]["output"])
+        self.shell("pkill -KILL -x sleep")
+        beside.communicate(timeout=60)
 
     def test_waiting_takes_no_time(self):
         def awake():

@@ -170,6 +170,7 @@ class ResumeTest(SandboxCase):
     def test_an_edited_journal(self):
         job = self.kill_in_the_middle()
         lines = self.journal_file.read_bytes().splitlines(keepends=True)
+        lines = [line for line in lines if b'"step.session"' not in line]
         for edited in ([lines[0], b"edited\n", *lines[1:]], [lines[0], *lines[2:]], [lines[0], lines[1], lines[2], lines[2]],
                        [lines[0], lines[1], lines[2].replace(b"step-1", b"step-2")], lines[1:], [b"\n", *lines],
                        [lines[0], b'{"event":"step.started","index":1e9}\n'], [b"\0\xff\n"], [b"[" * 100000 + b"\n"]):

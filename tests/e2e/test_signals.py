@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signals to the runner, and what becomes of its commands when it dies."""
+import contextlib
+import json
 import os
+import pathlib
 import pty
+import shutil
 import signal
 
 import sba
-from process_case import ProcessCase
+from process_case import PYTHON, ProcessCase
 
 # No cancels: what cannot be handled, crashes, what the runner ignores or has for itself, and what ends no process.
 EXEMPT = {signal.SIGKILL, signal.SIGSTOP, signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE,
@@ -80,10 +84,116 @@ class Cancels(ProcessCase):
         self.assertEqual(self.left(), [])
 
 
-class Death(ProcessCase):
-    def test_a_command_dies_with_the_runner(self):
+class Killed(ProcessCase):
+    """What outlives a runner that was killed."""
+
+    def kill_with(self, *leftovers, steps=(), **options):
+        """Kills the runner of a job in a step that leaves these behind: shell commands, each for a process."""
+        script = " ".join(f"({leftover}) >/dev/null 2>&1 </dev/null &" for leftover in leftovers)
+        job = self.job(*steps, self.sh(f"test -e killed || {{ {script} touch killed; sleep 600; }}; echo on"))
+        self.assertEqual(self.run_and_kill(job, **options).exit, -signal.SIGKILL)
+        return job
+
+    def commands_left(self):
+        """The command lines of what is alive."""
+        found = []
+        for pid in self.left():
+            with contextlib.suppress(OSError):
+                found.append(pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip())
+        return sorted(found)
+
+    @staticmethod
+    def contents(directory):
+        return {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+
+    def end_left(self):
+        for pid in self.left():
+            with contextlib.suppress(OSError):
+                os.kill(int(pid), signal.SIGKILL)
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.end_left)
+
+    def test_a_command_dies_with_it(self):
         self.run_and_kill(self.job(self.sh("touch killed; exec sleep 600")))
         sba.wait_for(lambda: not self.left(), "the command to end")
+
+    # By its environment, by its session, and by neither: the last is not found.
+    LEFTOVERS = "exec setsid sleep 601", "exec env -i sleep 602", "exec setsid env -i sleep 603"
+
+    def test_the_next_run_ends_it(self):
+        for arguments in ((), ("--resume",)):
+            with self.subTest(arguments=arguments):
+                job = self.kill_with(*self.LEFTOVERS)
+                left = {"sleep 601", "sleep 602", "sleep 603"}
+                sba.wait_for(lambda: left <= set(self.commands_left()), "the leftovers")
+                done = self.run_job(job, *arguments)
+                self.assert_end(done, 0)
+                self.assertEqual(self.commands_left(), ["sleep 603"])
+                self.assertGreaterEqual(done.events("leftovers.ended")[0]["count"], 2)
+                self.end_left()
+                (self.workspace / "killed").unlink()
+
+    def test_a_run_that_ended_left_nothing(self):
+        job = self.job(self.sh("setsid sleep 600 & echo on"))
+        self.assertEqual(self.run_job(job).exit, 0)
+        done = self.run_job(job)
+        self.assertEqual((done.exit, done.events("leftovers.ended"), self.left()), (0, [], []))
+
+    def test_one_that_holds_the_lock(self):
+        """A descriptor that can only be read is enough for a lock."""
+        self.put("hold.py", "import fcntl, sys, time\nopened = open(sys.argv[1])\nfcntl.flock(opened, fcntl.LOCK_SH)\n"
+                            "open('held', 'w').close()\ntime.sleep(600)\n")
+        job = self.kill_with(f"exec {PYTHON} hold.py {self.journal_file}")
+        sba.wait_for((self.workspace / "held").exists, "the lock to be taken")
+        done = self.run_job(job, "--resume")
+        self.assert_end(done, 0)
+        self.assertEqual(self.left(), [])
+
+    def test_beside_a_living_runner_nothing_is_touched(self):
+        """Its journal is locked. Of a copy the lock is free, but it names a runner that lives."""
+        turn = self.fifo()
+        job = self.job(self.sh("setsid sleep 600 & read line <turn; kill -0 $! && echo alive"))
+        first = self.start(job)
+        with turn.open() as writer:
+            copy = self.root / "copy"
+            shutil.copytree(self.job_directory, copy)
+            self.give(copy, *copy.iterdir())
+            before = self.contents(copy)
+            place = ["--job", copy / "job.json", "--result", copy / "result.json", "--workspace", self.workspace]
+            for arguments in (self.arguments(), place):
+                second = sba.run(*arguments, "--resume")
+                self.assertEqual(second.returncode, 2, second.stderr)
+                self.assertIn(b"another runner", second.stderr)
+            self.assertEqual(self.contents(copy), before)
+            writer.write("go on\n")
+        done = self.outcome_of(first)
+        self.assertEqual((done.exit, done.steps[0]["output"]), (0, "alive\n"))
+
+    def test_processes_of_others_live_on(self):
+        """Those of another run of the user, and one from which the next run descends."""
+        other = self.fresh()
+        turn = other.fifo()
+        beside = other.start(other.job(other.sh("setsid sleep 600 & read line <turn; kill -0 $! && echo alive")))
+        with turn.open() as writer:
+            job = self.kill_with("exec setsid sleep 601")
+            word = next(line["run"]["word"] for line in self.journal() if line["event"] == "job")
+            descends = ["env", f"CYNODE_RUN={word}", "sh", "-c", '"$@"; echo "still here" >&2', "sh"]
+            done = self.run_job(job, wrapper=descends)
+            self.assertIn(b"still here", done.stderr)
+            self.assertEqual((done.code, self.left()), (None, []))
+            writer.write("go on\n")
+        self.assertEqual(other.outcome_of(beside).steps[0]["output"], "alive\n")
+
+    def test_the_journal_names_who_runs(self):
+        job = self.kill_with("exec setsid sleep 601", steps=[self.sh("echo $CYNODE_RUN")])
+        self.assert_end(self.run_job(job, "--resume"), 0)
+        runs = [line["run"] for line in self.journal() if line["event"] in ("job", "job.resumed")]
+        self.assertEqual(len({run["word"] for run in runs}), 2)
+        for run in runs:
+            self.assertEqual(set(run), {"word", "pid", "started", "boot_id", "pid_namespace"})
+        self.assertEqual(json.loads(self.result_path.read_text())["steps"][0]["output"], runs[0]["word"] + "\n")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 --   model.compacted   agent: the conversation was shortened
 --   step.started      before the step does anything; of agents and checks with the arguments
 --   step.changes      before the step changes several files: how to undo it
+--   step.session      a command of the step runs: its session, for the next run if this one is killed
 --   step.append       before the step appends to a file: the file's size; absent: no such file
 --   step.finished     the step's entry of the result
 --   step.interrupted  the runner was ended during the step; what it had said
@@ -41,6 +42,7 @@ events.schemas = {
     }, { "kind", "path" })),
     artifacts = truth,
   }, { "changes" }),
+  ["step.session"] = object({ index = count, pid = count, started = count }, { "index", "pid", "started" }),
   ["step.append"] = object({ index = count, size = count }, { "index" }),
   ["model.session"] = object({
     model = words, context_length = { type = "integer", minimum = 1 }, instructions = words, facts = words, agents_md = words,

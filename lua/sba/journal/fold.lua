@@ -102,7 +102,9 @@ function apply.skills(self, event) self.skills = event end
 
 apply["job.reported"] = function(self) self.reported = true end
 apply["job.finished"] = function(self, event) self.result = event.result end
-for _, name in ipairs { "model.compacted", "step.interrupted", "journal.failed" } do apply[name] = function() end end
+for _, name in ipairs { "model.compacted", "step.interrupted", "step.session", "journal.failed" } do
+  apply[name] = function() end
+end
 
 --- After the steps of a direct job come the checks.
 local function is_of_job(about, rules)
@@ -126,7 +128,7 @@ refusals["step.changes"] = function(self, event)
   return (event.index ~= #self.entries or not self.unfinished[event.index + 1]) and "the step had not begun"
 end
 
-refusals["step.append"] = refusals["step.changes"]
+refusals["step.append"], refusals["step.session"] = refusals["step.changes"], refusals["step.changes"]
 
 refusals["step.finished"] = function(self, event, rules)
   local entry = event.entry

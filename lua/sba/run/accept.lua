@@ -21,6 +21,7 @@ local workspace_access = require "sba.run.workspace_access"
 local accept = {}
 
 local JOURNAL <const>, TODO <const> = "journal.jsonl", "todo.json"
+local IDLE <const> = "sba\n" -- how the first process of a session calls itself
 local ROOM <const>, LARGEST_RESULT <const> = 64 << 10, 64 << 20 -- bytes
 
 ---What the end by exec is told.
@@ -82,7 +83,7 @@ local function begin_journal(run)
     run.record:load()
   end)
   run.has_job_line = run.history.job ~= nil
-  if run.history.job and not run.history.result then run:emit("job.resumed", {}) end
+  if run.history.job and not run.history.result then run:emit("job.resumed", { run = run.runner }) end
 end
 
 --- The journal's first line. What follows the ids is for an end by exec.
@@ -91,7 +92,8 @@ local function write_job(run)
   for i, step in ipairs(run.steps or {}) do steps[i] = { id = step.id, type = step.type } end
   run:emit("job", {
     job_sha256 = run.job_sha256, protocol_version = job.protocol_version, job_id = job.job_id, task_id = job.task_id,
-    started_wall = run.record.started_wall, version = bundle.version, steps = steps, todo = run.todo:summary().items,
+    run = run.runner, started_wall = run.record.started_wall, version = bundle.version,
+    steps = steps, todo = run.todo:summary().items,
     criteria = run.record.acceptance and job.context.acceptance_criteria, confinement = run.record.confinement,
   })
   run.has_job_line = true
@@ -153,14 +155,29 @@ local function own_files(settings, directory)
   for _, path in ipairs { settings.result, directory .. JOURNAL, directory .. TODO } do file.own(path) end
 end
 
----Locks the journal. Raises `locked` where another runner works in its directory.
+--- What a killed run left may hold the lock, too.
+local function end_leftovers(run, path, failure)
+  local is_there = not failure or failure.code == "locked" or failure.code == "not_locked"
+  if not is_there then return failure end
+  if run.on_demand.leftovers().finish(run, path, not failure) then
+    return { code = "locked", message = ("another runner works in this job directory: it writes %s"):format(path) }
+  end
+  if not failure or failure.code ~= "locked" then return failure end
+  run.journal_file, failure = journal.lock(path, false)
+  return failure
+end
+
+---Locks the journal, and ends what the run that wrote it left, if that was killed. Raises `locked` where another runner
+---works in its directory.
 ---@param run run
 ---@param create? boolean a job that is refused leaves none
 ---@return true
 function accept.lock(run, create)
+  if not create and file.read("/proc/1/comm", #IDLE) == IDLE then run.on_demand.leftovers().finish_rounds(run) end
   if run.journal_file or not run.result_directory then return true end
-  local failure
-  run.journal_file, failure = journal.lock(run.result_directory .. JOURNAL, create == true)
+  local path, failure = run.result_directory .. JOURNAL
+  run.journal_file, failure = journal.lock(path, create == true)
+  if not create then failure = end_leftovers(run, path, failure) end
   if not failure then return true end
   if failure.code == "locked" then error(failure) end
   if run.journal_file then

@@ -7,6 +7,7 @@
 ---@field environment table<string, string> without the runner's secrets
 ---@field catalogue table the step types
 ---@field record record
+---@field runner native.process.runner who runs it
 ---@field log log
 ---@field result_directory? string with a slash at its end; nil: the result goes to stdout
 ---@field status_url? string
@@ -61,6 +62,7 @@ local ending = require "native.ending"
 local interrupt = require "native.interrupt"
 local listeners = require "sba.run.listeners"
 local log = require "sba.util.log"
+local process = require "native.process"
 local record = require "sba.result.record"
 local rules = require "sba.gateway.rules"
 local secret = require "sba.util.secret"
@@ -78,6 +80,7 @@ local on_demand = {
   gateway = function() return require "sba.gateway" end,
   fold = function() return require "sba.journal.fold" end,
   http = function() return require "sba.util.http" end,
+  leftovers = function() return require "sba.run.leftovers" end,
   orchestrator = function() return require "sba.run.orchestrator" end,
   step = function() return require "sba.run.step" end,
   terminal = function() return require "sba.util.terminal" end,
@@ -97,6 +100,7 @@ local unattended <const> = {
 local function children_environment(self)
   local list, environment = {}, secret.for_commands(self.environment)
   for name, value in pairs(not self.steps and unattended or {}) do environment[name] = environment[name] or value end
+  environment.CYNODE_RUN = self.runner.word
   environment.CYNODE_ARTIFACTS_DIR = self.artifacts and self.artifacts:path()
   for name, value in pairs(environment) do list[#list + 1] = name .. "=" .. value end
   table.sort(list)
@@ -137,6 +141,10 @@ function methods:step_context()
     if known and known.index == index then return known.size end
     self:emit("step.append", { index = index - 1, size = size })
     return size
+  end
+  -- A program may overwrite its environment; it stays in its session.
+  context.began = self.result_directory and function(pid, started)
+    self:emit("step.session", { index = self.record.count, pid = pid, started = started })
   end
   function context.tick(news, missing)
     if news then self.live:said(news, missing) end
@@ -216,7 +224,7 @@ function state.of(fields) return setmetatable(fields, methods) end
 function state.new(settings, environment)
   local job_id, task_id, result = environment.CYNODE_JOB_ID or "", environment.CYNODE_TASK_ID or "", settings.result
   local run = state.of {
-    settings = settings, environment = environment, record = record.new(job_id, task_id),
+    settings = settings, environment = environment, runner = process.runner(), record = record.new(job_id, task_id),
     result_directory = result ~= "-" and (result:match "^.*/" or "./") or nil,
     history = { -- as fold.new gives
       size = 0, entries = {}, unfinished = {}, planned = {}, exchanges = {}, resumes = {}, model_answers = {},

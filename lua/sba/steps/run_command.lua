@@ -216,7 +216,7 @@ local function run(arguments, job_context)
     timeout = seconds < math.huge and math.max(seconds, LEAST) or nil, grace = grace,
     output_limit = limit, apart = job_context.apart,
     end_at_limit = limit == job_context.max_output_bytes and not job_context.agent,
-    tick = job_context.tick, whole_news = job_context.follow, spool = job_context.spool,
+    began = job_context.began, tick = job_context.tick, whole_news = job_context.follow, spool = job_context.spool,
   }
   if not outcome then return nil, failure end
   if outcome.ended == "timeout" and is_jobs then

@@ -7,6 +7,7 @@
 #include "core/base/interrupt.h"
 #include "core/process/process_children.h"
 #include "core/process/process_spawn.h"
+#include "core/process/process_stat.h"
 #include "core/process/process_tree.h"
 
 #include <errno.h>
@@ -26,12 +27,12 @@ enum {
 // A running command.
 struct run {
     const struct process_options *options;
-    struct child child;
-    struct output output;
+    struct process_child child;
+    struct process_output output;
     int ends[PROCESS_STREAMS]; // the writing ends of stdout and stderr; -1: closed
     int input;                 // writing end, non-blocking; -1: all is written, or nobody reads
     size_t written;
-    struct pids spared; // children that earlier commands left
+    struct process_pids spared; // children that earlier commands left
     int64_t started;
     int64_t next_tick;
     enum process_ending ending;
@@ -96,7 +97,7 @@ static int start(struct run *run, struct error *error)
     cleanup_fd int in = -1;
     if (open_input(run, &in, error) < 0 || open_outputs(run, error) < 0)
         return -1;
-    const struct spawn spawn = {
+    const struct process_spawn spawn = {
         .argv = run->options->argv,
         .env = run->options->env,
         .directory = run->options->directory,
@@ -104,11 +105,19 @@ static int start(struct run *run, struct error *error)
         .apart = run->options->apart,
         .until = own_deadline(run),
     };
-    run->child.pid = spawn_command(&spawn, error);
+    run->child.pid = process_spawn(&spawn, error);
     if (run->child.pid < 0)
         return -1;
-    children_started(run->child.pid);
+    process_children_started(run->child.pid);
     return 0;
+}
+
+static bool tell_of_session(const struct run *run)
+{
+    struct process_stat stat;
+    if (!run->options->began || !process_stat_read(run->child.pid, &stat))
+        return true;
+    return run->options->began(run->options->data, run->child.pid, stat.started);
 }
 
 static void write_input(struct run *run)
@@ -140,30 +149,30 @@ static size_t wait_and_move(void *data, int timeout)
 {
     enum { OUT, ERR, IN, CHILDREN, INTERRUPT, ALL };
     struct run *run = data;
-    struct output_stream *streams = run->output.streams;
+    struct process_output_stream *streams = run->output.streams;
     struct pollfd events[ALL] = {
         [OUT] = {.fd = streams[PROCESS_STDOUT].fd, .events = POLLIN},
         [ERR] = {.fd = streams[PROCESS_STDERR].fd, .events = POLLIN},
         [IN] = {.fd = run->input, .events = POLLOUT},
-        [CHILDREN] = {.fd = children_fd(), .events = POLLIN},
+        [CHILDREN] = {.fd = process_children_fd(), .events = POLLIN},
         [INTERRUPT] = {.fd = run->ending == PROCESS_EXIT ? interrupt_fd() : -1, .events = POLLIN},
     };
     int ready = poll(events, ALL, timeout);
     if (ready <= 0)
-        return ready < 0 ? children_reap(&run->child) : 0; // most likely SIGCHLD interrupted it
+        return ready < 0 ? process_children_reap(&run->child) : 0; // most likely SIGCHLD interrupted it
     if (events[OUT].revents)
-        output_read(&run->output, PROCESS_STDOUT); // first, so that the last output on stderr stays last
+        process_output_read(&run->output, PROCESS_STDOUT); // first, so that the last output on stderr stays last
     if (events[ERR].revents)
-        output_read(&run->output, PROCESS_STDERR);
+        process_output_read(&run->output, PROCESS_STDERR);
     if (events[IN].revents)
         write_input(run);
-    return events[CHILDREN].revents ? children_reap(&run->child) : 0;
+    return events[CHILDREN].revents ? process_children_reap(&run->child) : 0;
 }
 
 static bool tell(struct run *run)
 {
     cleanup_buffer struct buffer news = {0};
-    uint64_t missing = output_news(&run->output, run->options->whole_news, &news);
+    uint64_t missing = process_output_news(&run->output, run->options->whole_news, &news);
     bool go_on = run->options->tick(run->options->data, news.data, news.size, missing);
     run->next_tick = clock_now() + TICK_INTERVAL;
     return go_on;
@@ -176,7 +185,7 @@ static uint64_t unseen(const struct run *run)
 
 static bool tick(struct run *run, int64_t now)
 {
-    bool due = now >= run->next_tick || (run->options->whole_news && unseen(run) >= OUTPUT_NEWS);
+    bool due = now >= run->next_tick || (run->options->whole_news && unseen(run) >= PROCESS_OUTPUT_NEWS);
     return due && run->options->tick ? tell(run) : true;
 }
 
@@ -206,37 +215,39 @@ static enum process_ending reason_to_end(struct run *run)
 static void end_early(struct run *run)
 {
     bool all = run->ending == PROCESS_DEADLINE || run->ending == PROCESS_CANCELLED;
-    const struct tree tree = {.command = &run->child, .spared = all ? NULL : &run->spared};
+    const struct process_tree tree = {.command = &run->child, .spared = all ? NULL : &run->spared};
     if (all)
         ending_begun();
-    tree_end(&tree, all ? GRACE : sooner(run->options->grace, GRACE), wait_and_move, run);
+    process_tree_end(&tree, all ? GRACE : sooner(run->options->grace, GRACE), wait_and_move, run);
 }
 
 // Processes that outlive their command may still hold the pipes.
 static void follow(struct run *run)
 {
-    while (!run->child.ended && (run->ending = reason_to_end(run)) == PROCESS_EXIT)
+    if (!tell_of_session(run))
+        run->ending = PROCESS_TICK;
+    while (run->ending == PROCESS_EXIT && !run->child.ended && (run->ending = reason_to_end(run)) == PROCESS_EXIT)
         wait_and_move(run, poll_timeout(run));
     if (run->ending != PROCESS_EXIT)
         end_early(run);
     close_ends(run);
-    output_drain(&run->output, run->ending == PROCESS_EXIT ? LINGER : 0);
+    process_output_drain(&run->output, run->ending == PROCESS_EXIT ? LINGER : 0);
 }
 
 static int fill_outcome(struct run *run, struct process_outcome *outcome, struct error *error)
 {
-    const struct child *child = &run->child;
+    const struct process_child *child = &run->child;
     bool exited = child->ended && WIFEXITED(child->status);
     *outcome = (struct process_outcome){
         .ending = run->ending,
         .exit_code = exited ? WEXITSTATUS(child->status) : -1,
         .signal = child->ended && WIFSIGNALED(child->status) ? WTERMSIG(child->status) : 0,
         .duration = clock_now() - run->started,
-        .cpu_time = children_cpu_time(&child->usage),
-        .max_rss = (uint64_t)child->usage.ru_maxrss * CHILDREN_RSS_UNIT,
+        .cpu_time = process_children_cpu_time(&child->usage),
+        .max_rss = (uint64_t)child->usage.ru_maxrss * PROCESS_CHILDREN_RSS_UNIT,
     };
-    if (output_take(&run->output, outcome->texts) == 0 &&
-        output_show(&run->output, &outcome->output, &outcome->tail, &outcome->missing) == 0)
+    if (process_output_take(&run->output, outcome->texts) == 0 &&
+        process_output_show(&run->output, &outcome->output, &outcome->tail, &outcome->missing) == 0)
         return 0;
     process_outcome_free(outcome);
     return error_set(error, "out_of_memory", 0, "out of memory for the output of %s", run->options->argv[0]);
@@ -246,8 +257,8 @@ static void release(struct run *run)
 {
     cleanup_close(&run->input);
     close_ends(run);
-    output_free(&run->output);
-    pids_free(&run->spared);
+    process_output_free(&run->output);
+    process_pids_free(&run->spared);
 }
 
 int process_run(const struct process_options *options, struct process_outcome *outcome, struct error *error)
@@ -259,11 +270,11 @@ int process_run(const struct process_options *options, struct process_outcome *o
     for (int i = 0; i < PROCESS_STREAMS; i++)
         run.output.streams[i].fd = run.output.streams[i].text.spool.fd = -1;
     run.next_tick = run.started; // the first tick comes as soon as the command runs
-    if (children_watch(error) < 0)
+    if (process_children_watch(error) < 0)
         return -1;
-    if (children_any()) {
-        children_reap(NULL);
-        children_own(&run.spared);
+    if (process_children_any()) {
+        process_children_reap(NULL);
+        process_children_own(&run.spared);
     }
     if (start(&run, error) < 0)
         return -1;
@@ -288,24 +299,24 @@ void process_outcome_free(struct process_outcome *outcome)
 static size_t wait_for_children(void *unused, int milliseconds)
 {
     (void)unused;
-    children_wait(milliseconds);
-    return children_reap(NULL);
+    process_children_wait(milliseconds);
+    return process_children_reap(NULL);
 }
 
 size_t process_finish(int64_t grace, struct process_left *left)
 {
-    const struct tree everything = {0};
-    cleanup_pids struct pids pids = {0};
+    const struct process_tree everything = {0};
+    cleanup_process_pids struct process_pids pids = {0};
     struct error error = {0};
     *left = (struct process_left){0};
-    if (!children_any())
+    if (!process_children_any())
         return 0;
-    if (children_watch(&error) < 0)
+    if (process_children_watch(&error) < 0)
         error_clear(&error); // then ends are noticed at the latest after the grace period
-    children_reap(NULL);
-    size_t count = tree_end(&everything, grace, wait_for_children, NULL);
-    if (children_any())
-        children_own(&pids); // all that ended were reaped: none of these is a zombie
+    process_children_reap(NULL);
+    size_t count = process_tree_end(&everything, grace, wait_for_children, NULL);
+    if (process_children_any())
+        process_children_own(&pids); // all that ended were reaped: none of these is a zombie
     *left = (struct process_left){pids.count, pids.count ? pids.items[0] : 0};
     return count;
 }
@@ -314,11 +325,11 @@ void process_idle(void)
 {
     struct error error = {0};
     interrupt_ignore_others();
-    if (children_watch(&error) < 0)
+    if (process_children_watch(&error) < 0)
         error_clear(&error);
     while (interrupt_reason() != INTERRUPT_CANCELLED) {
-        struct pollfd events[] = {{children_fd(), POLLIN, 0}, {interrupt_fd(), POLLIN, 0}};
-        children_reap(NULL);
+        struct pollfd events[] = {{process_children_fd(), POLLIN, 0}, {interrupt_fd(), POLLIN, 0}};
+        process_children_reap(NULL);
         poll(events, 2, -1);
     }
 }

@@ -26,7 +26,7 @@ enum process_ending {
     PROCESS_DEADLINE,     // the job's
     PROCESS_CANCELLED,    // the job was
     PROCESS_OUTPUT_LIMIT, // it printed more than its limit
-    PROCESS_TICK,         // tick returned false
+    PROCESS_TICK,         // tick or began returned false
 };
 
 struct process_options {
@@ -45,6 +45,9 @@ struct process_options {
     // streams printed since the last call: all of it (whole_news), or its end, after `missing` bytes that are left out.
     bool (*tick)(void *data, const char *news, size_t size, uint64_t missing);
     bool whole_news;
+    // If not NULL, called once the command runs, before tick: its PID, which is its session too, and when it started
+    // (as in process_stat.h); not called where /proc does not say that. False ends the command.
+    bool (*began)(void *data, pid_t command, uint64_t started);
     void *data;
 };
 
@@ -62,7 +65,7 @@ struct process_outcome {
     uint64_t max_rss; // as the kernel counts it: at least our own when the command started
 };
 
-// Runs a command to its end. On success the caller frees *outcome. Errors: those of spawn_command, "too_many_files",
+// Runs a command to its end. On success the caller frees *outcome. Errors: those of process_spawn, "too_many_files",
 // "out_of_memory"; then nothing runs.
 int process_run(const struct process_options *options, struct process_outcome *outcome, struct error *error);
 

@@ -29,7 +29,7 @@ enum {
 enum { SHARED, APART, LAUNCHERS };
 
 struct request {
-    const struct spawn *spawn;
+    const struct process_spawn *spawn;
     const char *path;
     volatile int failure; // errno; 0: the child executed the program
 };
@@ -72,7 +72,7 @@ ON_FOREIGN_STACK static void reset_signals(void)
 ON_FOREIGN_STACK static int exec_command(const struct request *request)
 {
     sigset_t none;
-    const struct spawn *spawn = request->spawn;
+    const struct process_spawn *spawn = request->spawn;
     prctl(PR_SET_PDEATHSIG, SIGKILL); // when the launcher ends, which is when the runner does
     if (getppid() != runner)
         return ESRCH; // it did before
@@ -177,7 +177,7 @@ static bool wait_for_change(struct launcher *launcher)
     return pthread_cond_timedwait(&launcher->changed, &launcher->mutex, &time) == 0;
 }
 
-pid_t launch(const struct spawn *spawn, const char *path, int *failure)
+pid_t process_launch(const struct process_spawn *spawn, const char *path, int *failure)
 {
     struct launcher *launcher = &launchers[spawn->apart && confine_is_on() ? APART : SHARED];
     struct request request = {spawn, path, 0};

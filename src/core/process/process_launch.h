@@ -10,6 +10,6 @@
 // Executes the program in a new child of this process, by vfork, and waits until it runs. Returns its PID, or -1 and
 // *failure, an errno. Not posix_spawn: musl's version waits on a pipe for exec, which costs one more sleep for each
 // command. Where vfork is fork, as in qemu-user, a command that cannot start is one that exits with 127.
-pid_t launch(const struct spawn *spawn, const char *path, int *failure);
+pid_t process_launch(const struct process_spawn *spawn, const char *path, int *failure);
 
 #endif

@@ -16,7 +16,7 @@
 enum {
     PIPE_USUAL = 64 << 10,
     PIPE_WIDE = 256 << 10,
-    LAST_LEAST = OUTPUT_SHOWN / 2, // bytes that stay of the last ones
+    LAST_LEAST = PROCESS_OUTPUT_SHOWN / 2, // bytes that stay of the last ones
 };
 
 static size_t least(size_t a, size_t b)
@@ -25,7 +25,7 @@ static size_t least(size_t a, size_t b)
 }
 
 // A larger pipe means fewer context switches. The kernel may refuse; that does no harm.
-static void widen(struct output_stream *stream, ssize_t got)
+static void widen(struct process_output_stream *stream, ssize_t got)
 {
     if (stream->widened || got < PIPE_USUAL)
         return;
@@ -56,7 +56,7 @@ static int add(struct process_text *text, struct buffer *clean)
 
 // Moves to a stream's text what no secret or character that is cut can begin in. Base64 may be wrapped, so the ends of
 // lines at the end are left.
-static int settle(struct output_stream *stream)
+static int settle(struct process_output_stream *stream)
 {
     cleanup_buffer struct buffer clean = {0};
     struct buffer *raw = &stream->raw;
@@ -73,18 +73,19 @@ static int settle(struct output_stream *stream)
     return 0;
 }
 
-static int keep_text(struct output *output, struct output_stream *stream, const char *bytes, size_t size)
+static int keep_text(struct process_output *output, struct process_output_stream *stream, const char *bytes,
+                     size_t size)
 {
     if (buffer_append(&stream->raw, bytes, size) < 0)
         return -1;
-    if (!output->spool || stream->raw.size < OUTPUT_SHOWN)
+    if (!output->spool || stream->raw.size < PROCESS_OUTPUT_SHOWN)
         return 0;
     if (size_of(&stream->text) == 0 && stream->text.spool.fd < 0)
         spool_open(&stream->text.spool, output->spool); // without one, it stays in memory
     return settle(stream);
 }
 
-static int keep_last(struct output *output, const char *bytes, size_t size)
+static int keep_last(struct process_output *output, const char *bytes, size_t size)
 {
     struct buffer *last = &output->last;
     if (last->size + size > 2 * LAST_LEAST) { // seldom, so that few bytes are moved
@@ -97,7 +98,7 @@ static int keep_last(struct output *output, const char *bytes, size_t size)
     return buffer_append(last, bytes, size);
 }
 
-static void keep(struct output *output, struct output_stream *stream, const char *bytes, size_t size)
+static void keep(struct process_output *output, struct process_output_stream *stream, const char *bytes, size_t size)
 {
     size_t fits = output->total < output->limit ? least(size, output->limit - (size_t)output->total) : 0;
     stream->printed += size;
@@ -109,10 +110,10 @@ static void keep(struct output *output, struct output_stream *stream, const char
     output->limit = output->last.size = 0;
 }
 
-void output_read(struct output *output, int which)
+void process_output_read(struct process_output *output, int which)
 {
     static char bytes[PIPE_WIDE];
-    struct output_stream *stream = &output->streams[which];
+    struct process_output_stream *stream = &output->streams[which];
     ssize_t got = read(stream->fd, bytes, sizeof bytes);
     if (got > 0) {
         keep(output, stream, bytes, (size_t)got);
@@ -122,11 +123,11 @@ void output_read(struct output *output, int which)
     }
 }
 
-void output_drain(struct output *output, int milliseconds)
+void process_output_drain(struct process_output *output, int milliseconds)
 {
-    struct output_stream *streams = output->streams;
+    struct process_output_stream *streams = output->streams;
     for (int i = 0; i < PROCESS_STREAMS; i++)
-        output_read(output, i);
+        process_output_read(output, i);
     int64_t until = clock_now() + milliseconds, left;
     while ((streams[0].fd >= 0 || streams[1].fd >= 0) && (left = until - clock_now()) > 0) {
         struct pollfd ends[PROCESS_STREAMS] = {{streams[0].fd, POLLIN, 0}, {streams[1].fd, POLLIN, 0}};
@@ -134,25 +135,27 @@ void output_drain(struct output *output, int milliseconds)
             break;
         for (int i = 0; i < PROCESS_STREAMS; i++)
             if (ends[i].revents)
-                output_read(output, i);
+                process_output_read(output, i);
     }
     for (int i = 0; i < PROCESS_STREAMS; i++)
         cleanup_close(&streams[i].fd);
 }
 
-uint64_t output_news(struct output *output, bool whole, struct buffer *news)
+uint64_t process_output_news(struct process_output *output, bool whole, struct buffer *news)
 {
     uint64_t seen = output->seen, size = output->total - seen, there = output->total - output->last.size;
-    uint64_t from = whole || size <= OUTPUT_NEWS ? seen : output->total - OUTPUT_NEWS;
+    uint64_t from = whole || size <= PROCESS_OUTPUT_NEWS ? seen : output->total - PROCESS_OUTPUT_NEWS;
     from = from < there ? there : from;
     output->seen = output->total;
     const char *first = output->last.data + (from - there);
     return buffer_append(news, first, (size_t)(output->total - from)) < 0 ? size : from - seen;
 }
 
-int output_show(const struct output *output, struct buffer *head, struct buffer *tail, uint64_t *missing)
+int process_output_show(const struct process_output *output, struct buffer *head, struct buffer *tail,
+                        uint64_t *missing)
 {
-    size_t most = least(output->limit, OUTPUT_SHOWN), half = (most > OUTPUT_NOTE ? most - OUTPUT_NOTE : 0) / 2;
+    size_t most = least(output->limit, PROCESS_OUTPUT_SHOWN),
+           half = (most > PROCESS_OUTPUT_NOTE ? most - PROCESS_OUTPUT_NOTE : 0) / 2;
     uint64_t total = output->total;
     *missing = 0;
     if (output->starved)
@@ -184,11 +187,11 @@ static int cut(struct process_text *text, size_t limit)
 }
 
 // U+FFFD takes more room than the byte that it replaces. A stream that takes less than half of the limit stays whole.
-int output_take(struct output *output, struct process_text texts[PROCESS_STREAMS])
+int process_output_take(struct process_output *output, struct process_text texts[PROCESS_STREAMS])
 {
     int failed = output->starved;
     for (int i = 0; i < PROCESS_STREAMS; i++) {
-        struct output_stream *stream = &output->streams[i];
+        struct process_output_stream *stream = &output->streams[i];
         failed = failed || secret_redact(&stream->raw, stream->text.truncated ? SECRET_CUT_END : 0) < 0 ||
                  add(&stream->text, &stream->raw) < 0;
         texts[i] = stream->text;
@@ -201,9 +204,9 @@ int output_take(struct output *output, struct process_text texts[PROCESS_STREAMS
     return failed ? -1 : 0;
 }
 
-void output_free(struct output *output)
+void process_output_free(struct process_output *output)
 {
-    for (struct output_stream *stream = output->streams; stream < output->streams + PROCESS_STREAMS; stream++) {
+    for (struct process_output_stream *stream = output->streams; stream < output->streams + PROCESS_STREAMS; stream++) {
         cleanup_close(&stream->fd);
         cleanup_close(&stream->text.spool.fd);
         buffer_free(&stream->text.text);

@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 enum {
-    OUTPUT_SHOWN = 1 << 20, // most bytes of both streams as they came
-    OUTPUT_NOTE = 80,       // bytes left free for a line between head and tail
-    OUTPUT_NEWS = 64 << 10, // bytes of news
+    PROCESS_OUTPUT_SHOWN = 1 << 20, // most bytes of both streams as they came
+    PROCESS_OUTPUT_NOTE = 80,       // bytes left free for a line between head and tail
+    PROCESS_OUTPUT_NEWS = 64 << 10, // bytes of news
 };
 
 enum { PROCESS_STDOUT, PROCESS_STDERR, PROCESS_STREAMS };
@@ -23,7 +23,7 @@ struct process_text {
     bool truncated;
 };
 
-struct output_stream {
+struct process_output_stream {
     int fd; // reading end, non-blocking, owned; -1: at its end or closed
     uint64_t printed;
     bool widened;             // the pipe was made larger
@@ -31,36 +31,37 @@ struct output_stream {
     struct buffer raw;        // goes on with it, and was not looked into for secrets
 };
 
-struct output {
-    struct output_stream streams[PROCESS_STREAMS];
+struct process_output {
+    struct process_output_stream streams[PROCESS_STREAMS];
     size_t limit;       // bytes kept of both streams together
     const char *spool;  // where their texts go when they become long, as spool_open takes it; NULL: they stay in memory
     struct buffer last; // the last bytes of both as they came
     struct buffer head; // the first ones, once they are not in `last`
-    uint64_t total, seen; // bytes printed; bytes that output_news has passed
+    uint64_t total, seen; // bytes printed; bytes that process_output_news has passed
     bool starved;         // memory ran out
 };
 
 // Reads what a stream's pipe holds now; closes it at its end.
-void output_read(struct output *output, int stream);
+void process_output_read(struct process_output *output, int stream);
 
 // Reads what the pipes hold, and what comes within that many milliseconds unless both end earlier. Closes both.
-void output_drain(struct output *output, int milliseconds);
+void process_output_drain(struct process_output *output, int milliseconds);
 
-// Appends what was printed since the last call: at most OUTPUT_NEWS bytes from its end, or, if whole, all that is still
-// there. Returns how many bytes before that are left out.
-uint64_t output_news(struct output *output, bool whole, struct buffer *news);
+// Appends what was printed since the last call: at most PROCESS_OUTPUT_NEWS bytes from its end, or, if whole, all that
+// is still there. Returns how many bytes before that are left out.
+uint64_t process_output_news(struct process_output *output, bool whole, struct buffer *news);
 
-// Appends both streams in the order in which they came, as UTF-8. Past the limit, or OUTPUT_SHOWN: the head, and the
-// tail, which starts after a blank where one is near, with *missing bytes between them. Nothing if only one stream
-// printed, and all of it is kept. Secrets are redacted. -1: memory is out, now or when it was read.
-int output_show(const struct output *output, struct buffer *head, struct buffer *tail, uint64_t *missing);
+// Appends both streams in the order in which they came, as UTF-8. Past the limit, or PROCESS_OUTPUT_SHOWN: the head,
+// and the tail, which starts after a blank where one is near, with *missing bytes between them. Nothing if only one
+// stream printed, and all of it is kept. Secrets are redacted. -1: memory is out, now or when it was read.
+int process_output_show(const struct process_output *output, struct buffer *head, struct buffer *tail,
+                        uint64_t *missing);
 
 // Takes what is kept of each stream. A character cut by the limit is dropped, and both together stay within the limit.
 // -1: memory is out; both can be freed all the same.
-int output_take(struct output *output, struct process_text texts[PROCESS_STREAMS]);
+int process_output_take(struct process_output *output, struct process_text texts[PROCESS_STREAMS]);
 
 // Closes the pipes and frees all memory.
-void output_free(struct output *output);
+void process_output_free(struct process_output *output);
 
 #endif

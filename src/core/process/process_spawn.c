@@ -40,12 +40,12 @@ static enum kind kind_of(int directory, const char *path)
     return S_ISREG(status.st_mode) && faccessat(directory, path, X_OK, 0) == 0 ? PROGRAM : NO_PROGRAM;
 }
 
-static int refuse(const struct spawn *spawn, const char *code, const char *why, struct error *error)
+static int refuse(const struct process_spawn *spawn, const char *code, const char *why, struct error *error)
 {
     return error_set(error, code, 0, "cannot run %s: %s", spawn->argv[0], why);
 }
 
-static int not_executable(const struct spawn *spawn, const char *path, struct error *error)
+static int not_executable(const struct process_spawn *spawn, const char *path, struct error *error)
 {
     return error_set(error, "not_executable", 0,
                      "cannot run %s: %s is not executable; make it so with chmod +x, or give it to its interpreter",
@@ -54,7 +54,7 @@ static int not_executable(const struct spawn *spawn, const char *path, struct er
 
 // Finds the first program of that name in the directories of PATH; an empty name there is the working directory. The
 // caller frees the result.
-static char *search(const struct spawn *spawn, const char *path, struct error *error)
+static char *search(const struct process_spawn *spawn, const char *path, struct error *error)
 {
     const char *name = spawn->argv[0];
     cleanup_free char *refused = NULL;
@@ -83,14 +83,14 @@ static char *search(const struct spawn *spawn, const char *path, struct error *e
     return NULL;
 }
 
-char *spawn_find(const char *name, const char *path, struct error *error)
+char *process_spawn_find(const char *name, const char *path, struct error *error)
 {
-    const struct spawn spawn = {.argv = &name, .directory = AT_FDCWD};
+    const struct process_spawn spawn = {.argv = &name, .directory = AT_FDCWD};
     return search(&spawn, path ? path : DEFAULT_PATH, error);
 }
 
 // The path of the command. The caller frees it.
-static char *locate(const struct spawn *spawn, struct error *error)
+static char *locate(const struct process_spawn *spawn, struct error *error)
 {
     const char *name = spawn->argv[0];
     if (!*name) {
@@ -106,7 +106,7 @@ static char *locate(const struct spawn *spawn, struct error *error)
 }
 
 // Reads the first line of a file, without the newline; empty if it cannot be read.
-static void read_first_line(const struct spawn *spawn, const char *path, char line[FIRST_LINE])
+static void read_first_line(const struct process_spawn *spawn, const char *path, char line[FIRST_LINE])
 {
     cleanup_fd int fd = openat(spawn->directory, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     ssize_t size = fd < 0 ? 0 : read(fd, line, FIRST_LINE - 1);
@@ -115,7 +115,7 @@ static void read_first_line(const struct spawn *spawn, const char *path, char li
 }
 
 // The program exists, but the kernel says ENOENT: its interpreter or loader does not.
-static int explain_missing(const struct spawn *spawn, const char *path, struct error *error)
+static int explain_missing(const struct process_spawn *spawn, const char *path, struct error *error)
 {
     char line[FIRST_LINE];
     if (kind_of(spawn->directory, path) == MISSING)
@@ -134,7 +134,7 @@ static int explain_missing(const struct spawn *spawn, const char *path, struct e
                      interpreter[size] == '\r' ? ": a carriage return is part of its name; convert the line ends" : "");
 }
 
-static int explain_denied(const struct spawn *spawn, const char *path, struct error *error)
+static int explain_denied(const struct process_spawn *spawn, const char *path, struct error *error)
 {
     enum kind kind = kind_of(spawn->directory, path);
     if (kind == DIRECTORY)
@@ -148,7 +148,7 @@ static int explain_denied(const struct spawn *spawn, const char *path, struct er
 }
 
 // A link of /proc says where the directory is; without /proc nothing does.
-static int explain_directory(const struct spawn *spawn, int number, struct error *error)
+static int explain_directory(const struct process_spawn *spawn, int number, struct error *error)
 {
     char link[sizeof "/proc/self/fd/" + 3 * sizeof(int)], place[PATH_MAX + 1] = " ";
     snprintf(link, sizeof link, "/proc/self/fd/%d", spawn->directory);
@@ -157,7 +157,7 @@ static int explain_directory(const struct spawn *spawn, int number, struct error
                         size < 0 ? 0 : (int)size + 1, place);
 }
 
-static int explain(const struct spawn *spawn, const char *path, int number, struct error *error)
+static int explain(const struct process_spawn *spawn, const char *path, int number, struct error *error)
 {
     if ((number == EACCES || number == ENOENT) && faccessat(spawn->directory, ".", X_OK, 0) < 0)
         return explain_directory(spawn, errno, error);
@@ -183,12 +183,12 @@ static int explain(const struct spawn *spawn, const char *path, int number, stru
     }
 }
 
-pid_t spawn_command(const struct spawn *spawn, struct error *error)
+pid_t process_spawn(const struct process_spawn *spawn, struct error *error)
 {
     int failure = 0;
     cleanup_free char *path = locate(spawn, error);
     if (!path)
         return -1;
-    pid_t pid = launch(spawn, path, &failure);
+    pid_t pid = process_launch(spawn, path, &failure);
     return pid < 0 ? explain(spawn, path, failure, error) : pid;
 }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct spawn {
+struct process_spawn {
     const char *const *argv; // NULL at the end; argv[0] is looked up in PATH of env unless it holds a slash
     const char *const *env;  // "NAME=value", NULL at the end
     int directory;           // the working directory; O_PATH is enough
@@ -23,10 +23,10 @@ struct spawn {
 // Starts it. Returns its PID, which is also its session and process group. The caller reaps it. Errors, with advice:
 // "not_found" (the command, a script's interpreter, a program's loader),
 // "not_executable", "permission_denied", "too_large" (arguments and environment), "out_of_processes", "invalid", ...
-pid_t spawn_command(const struct spawn *spawn, struct error *error);
+pid_t process_spawn(const struct process_spawn *spawn, struct error *error);
 
 // Finds the first program of that name (without a slash) in the directories of a PATH; NULL: the default PATH. The
 // caller frees the result. NULL and "not_found", "not_executable", "out_of_memory".
-char *spawn_find(const char *name, const char *path, struct error *error);
+char *process_spawn_find(const char *name, const char *path, struct error *error);
 
 #endif

@@ -28,53 +28,53 @@ static void signal_one(pid_t pid, int number)
 
 // Signals a process with its descendants, but for those in *asked, to which it adds them. A PID that was listed a
 // moment ago is not another process's yet: they are given out in turn. False: the time was up.
-static bool signal_all(pid_t pid, int number, struct pids *asked, int64_t until)
+static bool signal_all(pid_t pid, int number, struct process_pids *asked, int64_t until)
 {
-    cleanup_pids struct pids found = {0};
-    pids_add(&found, pid);
+    cleanup_process_pids struct process_pids found = {0};
+    process_pids_add(&found, pid);
     for (size_t i = 0; i < found.count; i++) {
         pid = found.items[i];
         if (clock_now() >= until)
             return false;
-        children_of(pid, &found);
-        if (asked && pids_hold(asked, pid))
+        process_children_of(pid, &found);
+        if (asked && process_pids_hold(asked, pid))
             continue;
         signal_one(pid, number);
         if (asked) {
             signal_one(pid, SIGCONT); // who is stopped does not see the signal
-            pids_add(asked, pid);
+            process_pids_add(asked, pid);
         }
     }
     return true;
 }
 
 // Lists the children of the tree. Those that we may not signal are none: a privileged process left them to us.
-static void list(const struct tree *tree, struct pids *found)
+static void list(const struct process_tree *tree, struct process_pids *found)
 {
-    cleanup_pids struct pids all = {0};
-    if (children_any())
-        children_own(&all);
+    cleanup_process_pids struct process_pids all = {0};
+    if (process_children_any())
+        process_children_own(&all);
     for (size_t i = 0; i < all.count; i++) {
         pid_t pid = all.items[i];
-        bool spared = tree->spared && pids_hold(tree->spared, pid);
+        bool spared = tree->spared && process_pids_hold(tree->spared, pid);
         if (!spared && (kill(pid, 0) == 0 || errno != EPERM))
-            pids_add(found, pid);
+            process_pids_add(found, pid);
     }
 }
 
 // Sends SIGTERM to what has not got it. False: not to all, because they use all the processor's time.
-static bool terminate(const struct pids *children, struct pids *asked)
+static bool terminate(const struct process_pids *children, struct process_pids *asked)
 {
     int64_t until = clock_now() + ASKING;
     for (size_t i = 0; i < children->count; i++)
-        if (!pids_hold(asked, children->items[i]) && !signal_all(children->items[i], SIGTERM, asked, until))
+        if (!process_pids_hold(asked, children->items[i]) && !signal_all(children->items[i], SIGTERM, asked, until))
             return false;
     return true;
 }
 
 // Sends SIGKILL to the children. As PID 1, to all processes of this PID namespace at once, which no fork escapes.
 // Returns how many live, which are the first in the list then.
-static size_t kill_children(const struct tree *tree, struct pids *children)
+static size_t kill_children(const struct process_tree *tree, struct process_pids *children)
 {
     size_t living = 0;
     if (getpid() == 1 && !tree->spared)
@@ -83,7 +83,7 @@ static size_t kill_children(const struct tree *tree, struct pids *children)
     for (size_t i = 0; i < children->count; i++) {
         pid_t pid = children->items[i];
         signal_one(pid, SIGKILL);
-        if (!children_dead(pid)) {
+        if (!process_children_dead(pid)) {
             children->items[i] = children->items[living];
             children->items[living++] = pid;
         }
@@ -91,7 +91,7 @@ static size_t kill_children(const struct tree *tree, struct pids *children)
     return living;
 }
 
-static void kill_below(const struct pids *children, size_t count)
+static void kill_below(const struct process_pids *children, size_t count)
 {
     int64_t until = clock_now() + KILLING;
     for (size_t i = 0; i < count && signal_all(children->items[i], SIGKILL, NULL, until); i++)
@@ -101,17 +101,17 @@ static void kill_below(const struct pids *children, size_t count)
 // Waits for an end; in a crowd, for some more. False: there was none.
 static bool wait_for_end(size_t living)
 {
-    if (!children_wait(QUIET))
+    if (!process_children_wait(QUIET))
         return false;
     if (living > CROWD)
         poll(NULL, 0, living < QUIET * CROWD ? (int)(living / CROWD) : QUIET);
     return true;
 }
 
-static size_t reap_all(const struct tree *tree)
+static size_t reap_all(const struct process_tree *tree)
 {
     size_t count, sum = 0;
-    while ((count = children_reap(tree->command)) > 0)
+    while ((count = process_children_reap(tree->command)) > 0)
         sum += count;
     return sum;
 }
@@ -119,11 +119,11 @@ static size_t reap_all(const struct tree *tree)
 // Kills the tree, one level at a time; after a wait in vain, what is below too, for it may take the time that the
 // killed ones need to die. Nothing is reaped before all are dead and a second look shows no more of them. So no PID is
 // reused, and the dead still count for RLIMIT_NPROC and pids.max: a fork bomb at its limit can fork no more.
-static size_t kill_all(const struct tree *tree)
+static size_t kill_all(const struct process_tree *tree)
 {
     size_t ended = 0, before = 0, living = 1;
     for (int64_t last = clock_now(); clock_now() - last < (living ? NO_PROGRESS : NOT_OURS);) {
-        cleanup_pids struct pids children = {0};
+        cleanup_process_pids struct process_pids children = {0};
         living = kill_children(tree, &children);
         size_t reaped = living == 0 && children.count == before ? reap_all(tree) : 0;
         ended += reaped;
@@ -138,12 +138,13 @@ static size_t kill_all(const struct tree *tree)
     return ended;
 }
 
-size_t tree_end(const struct tree *tree, int64_t grace, size_t (*wait)(void *data, int milliseconds), void *data)
+size_t process_tree_end(const struct process_tree *tree, int64_t grace, size_t (*wait)(void *data, int milliseconds),
+                        void *data)
 {
-    cleanup_pids struct pids asked = {0};
+    cleanup_process_pids struct process_pids asked = {0};
     size_t ended = 0, reaped = 1;
     for (int64_t began = clock_now(), left;; ended += reaped) {
-        cleanup_pids struct pids children = {0};
+        cleanup_process_pids struct process_pids children = {0};
         if (reaped > 0)
             list(tree, &children);
         if (reaped > 0 && children.count == 0)

@@ -11,14 +11,15 @@
 #include "core/process/process_children.h"
 
 // The descendants of this process, except those that are spared.
-struct tree {
-    struct child *command;     // the child that somebody waits for, or NULL
-    const struct pids *spared; // children to be left alone, with their descendants; NULL: none
+struct process_tree {
+    struct process_child *command;     // the child that somebody waits for, or NULL
+    const struct process_pids *spared; // children to be left alone, with their descendants; NULL: none
 };
 
 // Ends the tree: SIGTERM, and SIGCONT, to each process once; SIGKILL to what is left after the grace period, which is a
 // millisecond shorter for each of them, down to half, and over if 0.5 s are not enough to reach all. Until then it
 // calls wait, which reaps, and returns how many were reaped. Returns how many were reaped in all.
-size_t tree_end(const struct tree *tree, int64_t grace, size_t (*wait)(void *data, int milliseconds), void *data);
+size_t process_tree_end(const struct process_tree *tree, int64_t grace, size_t (*wait)(void *data, int milliseconds),
+                        void *data);
 
 #endif

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What /proc says about a process, see process_stat.h.
+#include "core/process/process_stat.h"
+
+#include "core/base/cleanup.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool process_stat_is_ours(void)
+{
+    char link[16];
+    ssize_t size = readlink("/proc/self", link, sizeof link - 1);
+    link[size > 0 ? size : 0] = '\0';
+    return atoi(link) == getpid();
+}
+
+// The name, in parentheses, may hold anything: the fields begin behind the last one.
+bool process_stat_read(pid_t pid, struct process_stat *stat)
+{
+    char path[32], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 || !process_stat_is_ours() ? 0 : read(fd, text, sizeof text - 1);
+    text[size > 0 ? size : 0] = '\0';
+    const char *fields = strrchr(text, ')');
+    *stat = (struct process_stat){0};
+    return fields &&
+           sscanf(fields, ") %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+                  &stat->state, &stat->parent, &stat->session, &stat->started) == 4;
+}
+
+bool process_stat_is_dead(const struct process_stat *stat)
+{
+    return stat->state == 'Z' || stat->state == 'X';
+}
