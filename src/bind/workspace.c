@@ -103,10 +103,12 @@ static int root_read(lua_State *L)
     if (!path || workspace_read(workspace, path, &options, content, &result, &error) < 0)
         return bind_fail(L, &error);
 
-    lua_createtable(L, 0, 6);
+    // First the content: a finalizer that the collector runs may use the buffer too.
     lua_pushlstring(L, content->data, content->size);
-    lua_setfield(L, -2, "content");
     bind_empty_shared_buffer(content);
+    lua_createtable(L, 0, 6);
+    lua_insert(L, -2);
+    lua_setfield(L, -2, "content");
     bind_set_boolean(L, "truncated", result.truncated);
     bind_set_integer(L, "size_bytes", (lua_Integer)result.size);
     bind_set_integer(L, "mode", result.mode);

@@ -115,6 +115,23 @@ describe("native.workspace", function()
     assert.truthy(proc:read("ostype").content:find("Linux"))
   end)
 
+  it("reads the same if a finalizer reads too", function()
+    here:put("f", "content")
+    local others, begun = {}, 0
+    for i = 1, 1000 do
+      others[i] = setmetatable({}, { __gc = function()
+        begun = begun + 1
+        here.root:read "f"
+      end })
+    end
+    others = nil -- luacheck: ignore
+    collectgarbage("incremental", 100, 100, 4) -- steps as small as can be
+    repeat collectgarbage("step", 0) until begun > 0
+    for _ = 1, 1000 do assert.equal("content", assert(here.root:read "f").content) end
+    collectgarbage("incremental", 200, 100, 13)
+    assert.is_true(begun > 100)
+  end)
+
   it("does not wake who waits for a reader of a FIFO", function()
     here:shell("mkfifo fifo; (echo hello > fifo; touch woken) >/dev/null & sleep 0.2")
     refused("not_a_file", here.root:read("fifo"))
@@ -184,12 +201,12 @@ describe("native.workspace", function()
     assert.has_error(function() walk:next() end)
   end)
 
-  it("goes down and up a deep tree with few descriptors", function()
+  it("goes down and up a tree deeper than a path can be, with few descriptors", function()
     local script = assert(io.open(here.above .. "/deep.py", "w"))
-    script:write('import os\nfor i in range(1500):\n  os.mkdir("d"); open("e", "w").close(); os.mkdir("z"); os.chdir("d")\n')
+    script:write('import os\nfor i in range(2500):\n  os.mkdir("d"); open("e", "w").close(); os.mkdir("z"); os.chdir("d")\n')
     script:close()
     here:shell("python3 ../deep.py")
-    assert.equal(3 * 1500 + 1, select(2, (outline(here.root)):gsub("%S+", "")))
+    assert.equal(3 * 2500 + 1, select(2, (outline(here.root)):gsub("%S+", "")))
   end)
 
   it("changes single names, and stays inside", function()

@@ -3,6 +3,7 @@
 #include "core/files/file_replace.h"
 
 #include "core/base/cleanup.h"
+#include "core/base/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,16 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 
 enum { TEMPORARY_NAMES = 8, LARGEST_ROOM = 1 << 20 };
 
 static ssize_t read_span(const struct file_part *part, size_t done, char *to, size_t size, struct error *error)
 {
-    ssize_t got;
-    do
-        got = pread(part->fd, to, size, part->offset + (off_t)done);
-    while (got < 0 && errno == EINTR);
+    ssize_t got = io_read(part->fd, to, size, part->offset + (off_t)done);
     if (got < 0)
         return error_system(error, errno, "cannot read");
     return got || !size ? got : error_set(error, "changed", 0, "the file is shorter than it was");
@@ -52,27 +49,14 @@ size_t file_parts_size(const struct file_parts *parts)
     return size;
 }
 
-// Writes all bytes where the descriptor stands, also past the deadline: in one call where the kernel takes them so.
-static int write_all(int fd, const char *bytes, size_t size, struct error *error)
-{
-    for (ssize_t done; size; bytes += done, size -= (size_t)done) {
-        const struct iovec all = {.iov_base = (void *)bytes, .iov_len = size};
-        done = writev(fd, &all, 1);
-        if (done < 0 && errno != EINTR)
-            return error_system(error, errno, "cannot write");
-        done = done < 0 ? 0 : done;
-    }
-    return 0;
-}
-
 int file_write_parts(int fd, const struct file_parts *parts, struct text_sha256 *digest, struct error *error)
 {
     struct file_parts left = *parts;
     static char block[FILE_BLOCK]; // larger than some stacks; only the main thread is here
     ssize_t size;
     while ((size = file_parts_next(&left, block, sizeof block, error)) > 0) {
-        if (write_all(fd, block, (size_t)size, error) < 0)
-            return -1;
+        if (io_write(fd, block, (size_t)size, IO_OWN) < 0)
+            return error_system(error, errno, "cannot write");
         if (digest)
             text_sha256_update(digest, block, (size_t)size);
     }
@@ -251,6 +235,6 @@ int file_keep_room(const char *path, size_t size, struct error *error)
     size = size < LARGEST_ROOM ? size : LARGEST_ROOM;
     int outcome = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size);
     if (outcome < 0 && (errno == EOPNOTSUPP || errno == ENOSYS))
-        return write_all(fd, zeros, size, error);
+        outcome = io_write(fd, zeros, size, IO_OWN);
     return outcome < 0 ? error_system(error, errno, "cannot keep room for %s", path) : 0;
 }

@@ -4,6 +4,7 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/interrupt.h"
+#include "core/base/io.h"
 #include "core/workspace/workspace_internal.h"
 
 #include <errno.h>
@@ -17,17 +18,15 @@ int workspace_write_bytes(int fd, const char *bytes, size_t size, struct text_sh
                           struct error *error)
 {
     while (size > 0) {
+        size_t some = size < CHUNK ? size : CHUNK;
         if (interrupt_check(error) < 0)
             return -1;
-        ssize_t count = write(fd, bytes, size < CHUNK ? size : CHUNK);
-        if (count < 0 && errno != EINTR)
+        if (io_write(fd, bytes, some, IO_HERE) < 0)
             return error_system(error, errno, "cannot write %s", path);
-        if (count <= 0)
-            continue;
         if (sha256)
-            text_sha256_update(sha256, bytes, (size_t)count);
-        bytes += count;
-        size -= (size_t)count;
+            text_sha256_update(sha256, bytes, some);
+        bytes += some;
+        size -= some;
     }
     return 0;
 }

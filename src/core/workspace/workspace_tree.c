@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -141,16 +142,36 @@ static int enter(struct workspace_tree *tree, int fd)
     return errno == ENOMEM || errno == EINTR ? -1 : 0;
 }
 
-// Opens the directory of the deepest level again. False: another has taken its place, or its path has become too long.
-static bool is_open(struct workspace_tree *tree)
+// Opens a directory below the start by a path that may be longer than the kernel takes at once.
+static int open_below(const struct workspace *start, const char *path)
+{
+    struct workspace from = *start;
+    cleanup_fd int opened = -1;
+    while (strlen(path) >= PATH_MAX) {
+        const char *slash = memrchr(path, '/', PATH_MAX - 1);
+        cleanup_free char *first = slash ? strndup(path, (size_t)(slash - path)) : NULL;
+        from.fd = first ? workspace_resolve(&from, first, O_PATH | O_DIRECTORY | O_NOFOLLOW) : -1;
+        if (from.fd < 0)
+            return -1;
+        cleanup_close(&opened);
+        opened = from.fd;
+        path = slash + 1;
+    }
+    return workspace_resolve(&from, path, DIRECTORY_FLAGS);
+}
+
+// Opens the directory of the deepest level again: 1; 0: another has taken its place; -1 and errno.
+static int open_again(struct workspace_tree *tree)
 {
     if (tree->directory >= 0)
-        return true;
+        return 1;
     size_t skipped = tree->levels[0].path_size, size = deepest(tree)->path_size;
     tree->path.data[size] = '\0';
     const char *below = tree->path.data + skipped + (skipped && size > skipped);
-    tree->directory = workspace_resolve(&tree->start, size > skipped ? below : ".", DIRECTORY_FLAGS);
-    return tree->directory >= 0;
+    tree->directory = open_below(&tree->start, size > skipped ? below : ".");
+    if (tree->directory >= 0)
+        return 1;
+    return errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EXDEV || errno == EACCES ? 0 : -1;
 }
 
 static int set_path(struct workspace_tree *tree, size_t size, const char *name)
@@ -234,13 +255,14 @@ int workspace_tree_next(struct workspace_tree *tree, struct workspace_tree_entry
     if (!tree->begun)
         return begin(tree, entry, error);
     while (tree->depth > 0) {
-        if (deepest(tree)->next == deepest(tree)->count || !is_open(tree)) {
+        int is_open = deepest(tree)->next < deepest(tree)->count ? open_again(tree) : 0;
+        if (is_open == 0) {
             leave(tree);
             continue;
         }
         if (++tree->met % ENTRIES_BETWEEN_CHECKS == 0 && interrupt_check(error) < 0)
             return -1;
-        int outcome = visit(tree, entry);
+        int outcome = is_open < 0 ? -1 : visit(tree, entry);
         if (outcome != 0)
             return outcome < 0 ? tree_fail(error, errno) : 1;
     }
