@@ -32,7 +32,7 @@ local HEAD <const> = "cynode-sba [OPTION...] [JOB]: run a job and write its resu
 local TAIL <const> = [[
                      CYNODE_ARTIFACTS_DIR     artifacts/ next to the result
 exit: 0 success, 1 the job failed, 2 job or command line refused, 3 the result
-could not be written, 75 no model can be reached, 124 timeout, 128+N signal N (143 SIGTERM, 130 SIGINT)
+could not be written, 75 no model can be reached, 124 timeout, 128+N signal N
 ]]
 
 -- Options with a variable stand in a table of their own, with the default as their summary.

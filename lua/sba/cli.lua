@@ -32,6 +32,8 @@ cli.options = {
   { name = "validate", is_mode = true, value = "[FILE...]", takes_file = true, is_list = true,
     summary = "check jobs; list all mistakes, by line" },
   { name = "report", is_mode = true, value = "[FILE]", takes_file = true, summary = "print a result as an HTML page" },
+  { name = "format", value = "FORMAT", of = "report", values = { "html", "junit", "markdown" },
+    summary = "the form of the report: html, markdown or junit" },
   { name = "schema", is_mode = true, value = "[job|result|steps]", values = { "job", "result", "steps" },
     summary = "print a JSON Schema (draft 2020-12)" },
   { name = "idle", is_mode = true, summary = "wait as PID 1 of a session until SIGTERM, SIGINT" },
@@ -209,6 +211,7 @@ function cli.parse(argv, environment, is_directory)
     i = last + 1
   end
   given.mode, given.resume = given.mode or "run", given.resume or false
+  if given.format and given.mode ~= "report" then return nil, "--format requires --report" end
   local ok, message = check_task(given)
   if ok and not given.task then ok, message = stdin_stdout(given, environment) end
   if not ok then return nil, message end

@@ -190,7 +190,7 @@ end
 local modes = {
   run = run,
   lua = function(settings, environment) return require "sba.repl".run(settings, environment) end,
-  report = function(settings) return require "sba.report".print(settings.values[1] or settings.result, settings.job) end,
+  report = function(settings) return require "sba.report".print(settings.values[1] or settings.result, settings.job, settings.format) end,
 }
 
 local function is_directory(path)

@@ -6,6 +6,7 @@ import re
 import resource
 import subprocess
 import time
+import xml.etree.ElementTree
 
 import sba
 from report_page import Page
@@ -243,6 +244,68 @@ class LargeTest(ReportCase):
         self.assertIn("bytes left out", page.text)
         if not sba.IS_DEV:
             self.assertLess(memory, 700 << 20)
+
+
+class OtherForms(SandboxCase):
+    def report(self, result, form):
+        self.result_path.write_text(json.dumps(result))
+        self.give(self.result_path)
+        done = sba.run("--report", str(self.result_path), "--format", form)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        return done.stdout.decode()
+
+    def results(self):
+        """One of a job with a step that failed, one that was skipped, and checks."""
+        entry = {"started_at": "2026-01-31T12:00:00.000Z", "duration_ms": 1500, "type": "run_command"}
+        steps = [{**entry, "index": 0, "id": "build", "status": "failure", "error": "it ended with exit code 2", "error_code": "exit_status",
+                  "output": "a & b\n]]>"},
+                 {**entry, "index": 1, "id": "test", "status": "skipped"},
+                 {**entry, "index": 2, "id": "check-3", "status": "success", "check": 1}]
+        acceptance = [{"criterion": "it builds", "met": True, "evidence": "check-3", "verified_by": "check"},
+                      {"criterion": "it runs", "met": None, "evidence": "no time was left", "verified_by": None},
+                      {"criterion": "it is fast", "met": False, "evidence": "check-4", "verified_by": "check"}]
+        return evil_result(steps=steps, acceptance=acceptance, failure_code="step_failed")
+
+    def test_junit_has_a_case_for_each_step_and_criterion(self):
+        (suite,) = xml.etree.ElementTree.fromstring(self.report(self.results(), "junit"))
+        self.assertEqual({name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")},
+                         {"tests": "5", "failures": "2", "errors": "0", "skipped": "2"})
+        cases = [(case.get("classname"), case.get("name"), [(part.tag, part.get("type")) for part in case]) for case in suite]
+        self.assertEqual(cases, [
+            ("steps", "build run_command", [("failure", "exit_status")]), ("steps", "test run_command", [("skipped", None)]),
+            ("acceptance", "it builds", []), ("acceptance", "it runs", [("skipped", None)]),
+            ("acceptance", "it is fast", [("failure", "acceptance_unmet")])])
+        self.assertEqual(suite[0][0].text, "a & b\n]]>")
+
+    def test_junit_says_why_a_job_failed_that_no_step_failed(self):
+        refused = evil_result(steps=[], acceptance=[], failure_code="schema_validation", failure_message="/steps: is missing")
+        (suite,) = xml.etree.ElementTree.fromstring(self.report(refused, "junit"))
+        self.assertEqual((suite.get("errors"), suite[0][0].tag, suite[0][0].get("message")), ("1", "error", "/steps: is missing"))
+
+    def test_whatever_a_job_says_stays_text(self):
+        for result in (evil_result(), self.results()):
+            xml.etree.ElementTree.fromstring(self.report(result, "junit"))
+            shown = self.report(result, "markdown")
+            outside = re.sub(r"(`{3,})[^\n]*\n.*?\n\1(?=\n)", "", shown, flags=re.S)
+            outside = re.sub(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", outside)
+            for mark in ("<script", "onerror", "alert", "\x1b", "\u202e"):
+                self.assertNotIn(mark, outside)
+            self.assertNotIn("\x1b", shown)
+
+    def test_markdown_sums_a_job_up(self):
+        shown = self.report(self.results(), "markdown")
+        self.assertIn("failed: step_failed\n", shown.splitlines(keepends=True)[0])
+        self.assertIn("| ✗ | `run_command build` |  | 1.5 s |", shown)
+        self.assertIn("### Output of `build`\n\n```\na & b\n]]>\n```\n", shown)
+        self.assertIn("| – | `it runs` | not checked | `no time was left` |", shown)
+        longer = self.report(evil_result(final_answer="```\n<b>\n````"), "markdown")
+        self.assertIn("\n`````\n```\n<b>\n````\n`````\n", longer)
+
+    def test_a_form_that_does_not_exist_is_refused(self):
+        for arguments, words in ((["--report", "x", "--format", "xml"], b"html, junit, markdown"), (["--format", "junit"], b"requires --report")):
+            done = sba.run(*arguments)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(words, done.stderr)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- --report: one HTML page about a result, and the journal and job next to it. Its lists are made here.
+-- --report: one HTML page about a result, and the journal and job next to it; or a summary in another form. The page's lists are
+-- made here.
 
 local exit = require "sba.result.failure".exit
 local file = require "native.file"
 local html = require "sba.report.html"
+local junit = require "sba.report.junit"
+local markdown = require "sba.report.markdown"
 local outcome = require "sba.report.outcome"
 local parts = require "sba.report.parts"
 local read = require "sba.report.source".read
@@ -122,12 +125,7 @@ local function about(source)
     })
 end
 
----@param path string of the result; "-" is stdin
----@param job_path string where the job may be besides the result's directory
----@return string? html, string? message one line
-function report.page(path, job_path)
-  local source, message = read(path, job_path)
-  if not source then return nil, message end
+local function page(source)
   local result = source.result
   return html.document(outcome.title(source), style, h.body {
     outcome.view(source),
@@ -138,12 +136,26 @@ function report.page(path, job_path)
   })
 end
 
----Writes the page to stdout, whole or not at all.
+---@type table<string, fun(source: report.source): string>
+local formats <const> = { html = page, markdown = markdown.of, junit = junit.of }
+
+---@param path string of the result; "-" is stdin
+---@param job_path string where the job may be besides the result's directory
+---@param format? "html"|"markdown"|"junit" default: html
+---@return string? report, string? message one line
+function report.page(path, job_path, format)
+  local source, message = read(path, job_path)
+  if not source then return nil, message end
+  return formats[format or "html"](source)
+end
+
+---Writes the report to stdout, whole or not at all.
 ---@param path string
 ---@param job_path string
+---@param format? "html"|"markdown"|"junit"
 ---@return integer exit status
-function report.print(path, job_path)
-  local bytes, message = report.page(path, job_path)
+function report.print(path, job_path, format)
+  local bytes, message = report.page(path, job_path, format)
   if not bytes then return exit.because(message, exit.REFUSED) end
   if file.write(1, { bytes }, TIMEOUT) then return exit.OK end
   return exit.because("cannot write the report to stdout: its reader stopped reading", exit.UNWRITABLE)

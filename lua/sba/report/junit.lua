@@ -1,0 +1,96 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- --report --format junit: the form of test results that CI systems read. Each step and each acceptance criterion is a test case.
+
+local excerpt = require "sba.util.excerpt"
+local parts = require "sba.report.parts"
+local text = require "native.text"
+
+local junit = {}
+
+local LONGEST_OUTPUT <const>, LONGEST_MESSAGE <const> = 64 * 1024, 2048 -- bytes
+
+local entities <const> = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["\n"] = "&#10;", ["\t"] = "&#9;" }
+
+-- XML has no control characters but these, not even as references; nor U+FFFE and U+FFFF.
+local function escaped(bytes)
+  local whole = text.repair(bytes):gsub("[\0-\8\11-\31\127]", "\u{FFFD}")
+  whole = whole:gsub("\u{FFFE}", "\u{FFFD}"):gsub("\u{FFFF}", "\u{FFFD}")
+  return (whole:gsub('[&<>"]', entities))
+end
+
+local function in_attribute(bytes) return (escaped(bytes):gsub("[\n\t]", entities)) end
+
+-- Members of an attributes list are written in this order: { "name", value, ... }; nil values are left out.
+local function element(name, attributes, content)
+  local head = { "<" .. name }
+  for i = 1, #attributes, 2 do
+    head[#head + 1] = (' %s="%s"'):format(attributes[i], in_attribute(tostring(attributes[i + 1])))
+  end
+  local opening = table.concat(head)
+  if not content or content == "" then return opening .. "/>\n" end
+  return ("%s>%s</%s>\n"):format(opening, content, name)
+end
+
+local function seconds(ms) return ("%.3f"):format(ms / 1000) end
+
+local function outcome(kind, message, code, output)
+  local shown = excerpt.of(message, LONGEST_MESSAGE)
+  return element(kind, { "message", shown, "type", code }, output and escaped(excerpt.of(output, LONGEST_OUTPUT)))
+end
+
+local function case_of_step(source, entry)
+  local call = source.calls[entry.index + 1]
+  local what = call and parts.about(call) or ""
+  local name = ("%s %s%s"):format(entry.id, entry.type, what ~= "" and ": " .. what or "")
+  local inside, status = "", nil
+  if entry.status == "skipped" then
+    inside, status = element("skipped", {}), "skipped"
+  elseif entry.status ~= "success" then
+    inside, status = outcome("failure", entry.error or entry.status, entry.error_code or entry.status, entry.output), "failures"
+  elseif (entry.output or "") ~= "" then
+    inside = element("system-out", {}, escaped(excerpt.of(entry.output, LONGEST_OUTPUT)))
+  end
+  return element("testcase", { "classname", "steps", "name", name, "time", seconds(entry.duration_ms) }, inside), status
+end
+
+local function case_of_criterion(item)
+  local inside, status = "", nil
+  if item.met == false then
+    inside, status = outcome("failure", item.evidence, "acceptance_unmet"), "failures"
+  elseif item.met ~= true then
+    inside, status = element("skipped", { "message", item.evidence }), "skipped"
+  end
+  return element("testcase", { "classname", "acceptance", "name", item.criterion }, inside), status
+end
+
+-- What no step and no criterion shows: a refused job, an agent that gave up, a lost endpoint.
+local function case_of_job(result)
+  local code, message = result.failure_code, result.failure_message
+  if type(code) ~= "string" then return nil end
+  local inside = outcome("error", type(message) == "string" and message or code, code)
+  return element("testcase", { "classname", "job", "name", result.job_id, "time", seconds(result.duration_ms) }, inside), "errors"
+end
+
+---@param source report.source
+---@return string XML
+function junit.of(source)
+  local result, cases = source.result, {}
+  local counts = { tests = 0, failures = 0, errors = 0, skipped = 0 }
+  local function add(case, status)
+    if not case then return end
+    cases[#cases + 1], counts.tests = case, counts.tests + 1
+    if status then counts[status] = counts[status] + 1 end
+  end
+  for _, entry in ipairs(result.steps) do
+    if not entry.check then add(case_of_step(source, entry)) end
+  end
+  for _, item in ipairs(result.acceptance or {}) do add(case_of_criterion(item)) end
+  if counts.failures == 0 then add(case_of_job(result)) end
+  local suite = element("testsuite", {
+    "name", result.job_id, "tests", counts.tests, "failures", counts.failures, "errors", counts.errors, "skipped", counts.skipped,
+    "time", seconds(result.duration_ms), "timestamp", (result.started_at:gsub("%.%d+Z$", "")),
+  }, "\n" .. table.concat(cases))
+  return '<?xml version="1.0" encoding="UTF-8"?>\n' .. element("testsuites", {}, "\n" .. suite)
+end
+
+return junit

@@ -1,0 +1,109 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- --report --format markdown: a summary for merge requests and a CI system's page, in GitHub's Markdown. Whatever a job or a model
+-- wrote stands in code, where no mark, link, HTML or mention of it acts.
+
+local excerpt = require "sba.util.excerpt"
+local parts = require "sba.report.parts"
+local printable = require "sba.util.printable"
+local words = require "sba.util.words"
+
+local markdown = {}
+
+local LONGEST_LINE <const>, LONGEST_BLOCK <const> = 300, 16 * 1024 -- bytes
+local MOST_ROWS <const> = 200 -- steps, criteria or files
+
+-- A run of backticks that is longer than each of the text.
+local function fence_for(text, least)
+  local longest = least - 1
+  for run in text:gmatch "`+" do longest = math.max(longest, #run) end
+  return ("`"):rep(longest + 1)
+end
+
+-- In one line. In a table a bar would end the cell, in code too.
+local function code(text)
+  local line = printable.line(tostring(text), LONGEST_LINE):gsub("|", "\\|")
+  if line:find("^%s*$") then return "" end
+  local fence = fence_for(line, 1)
+  return #fence > 1 and ("%s %s %s"):format(fence, line, fence) or fence .. line .. fence
+end
+
+local function block(text, language)
+  local shown = printable.replace(excerpt.of(text, LONGEST_BLOCK), "%s"):gsub("\n$", "")
+  local fence = fence_for(shown, 3)
+  return ("%s%s\n%s\n%s\n"):format(fence, language or "", shown, fence)
+end
+
+local function table_of(names, items, cells)
+  local lines = { "| " .. table.concat(names, " | ") .. " |", "|" .. ("---|"):rep(#names) }
+  for i = 1, math.min(#items, MOST_ROWS) do lines[#lines + 1] = "| " .. table.concat(cells(items[i]), " | ") .. " |" end
+  if #items > MOST_ROWS then lines[#lines + 1] = ("\n... and %d more"):format(#items - MOST_ROWS) end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+local function head(result)
+  local status = parts.status[result.status]
+  local failure_code = type(result.failure_code) == "string" and ": " .. result.failure_code or ""
+  local lines = {
+    ("## %s job %s %s%s"):format(status.sign, code(result.job_id), status.name, failure_code),
+    ("%s, %s"):format(words.duration(result.duration_ms), words.counted(#result.steps, "step")),
+  }
+  if type(result.failure_message) == "string" then lines[#lines + 1] = block(result.failure_message) end
+  return table.concat(lines, "\n\n")
+end
+
+local function steps(source)
+  local result = source.result
+  return #result.steps > 0 and "### Steps\n\n" .. table_of({ "", "step", "what", "time" }, result.steps, function(entry)
+    local call = source.calls[entry.index + 1]
+    local what = call and parts.about(call) or ""
+    local name = entry.check and ("check of criterion %d"):format(entry.check) or entry.type .. " " .. entry.id
+    return { parts.status[entry.status].sign, code(name), code(what), words.duration(entry.duration_ms) }
+  end)
+end
+
+local signs <const> = { [true] = "✓", [false] = "✗" }
+
+local function acceptance(result)
+  local list = result.acceptance or {}
+  return #list > 0 and "### Acceptance\n\n" .. table_of({ "", "criterion", "by", "evidence" }, list, function(item)
+    local by = type(item.verified_by) == "string" and item.verified_by or "not checked"
+    return { signs[item.met] or "–", code(item.criterion), by, code(item.evidence) }
+  end)
+end
+
+local function changes(source)
+  local changed = source.result.workspace_changes
+  if not changed then return false end
+  local list = #changed.files > 0 and table_of({ "file", "change" }, changed.files, function(one)
+    return { code(one.path), (one.action:gsub("_", " ")) }
+  end)
+  local patch = source.patch and ("<details><summary>The differences</summary>\n\n%s\n</details>\n"):format(block(source.patch, "diff"))
+  return ("### Changes\n\n%s\n%s"):format(list or "nothing changed\n", patch or "")
+end
+
+local function failed_output(result)
+  for _, entry in ipairs(result.steps) do
+    local has_failed = entry.status == "failure" or entry.status == "timeout"
+    if has_failed and (entry.output or "") ~= "" then
+      return ("### Output of %s\n\n%s"):format(code(entry.id), block(entry.output))
+    end
+  end
+  return false
+end
+
+local function answer(result)
+  return type(result.final_answer) == "string" and "### What the model said\n\n" .. block(result.final_answer)
+end
+
+---@param source report.source
+---@return string
+function markdown.of(source)
+  local result, sections = source.result, {}
+  local all = { head(result), steps(source), failed_output(result), acceptance(result), changes(source), answer(result) }
+  for _, part in ipairs(all) do
+    if part then sections[#sections + 1] = part end
+  end
+  return table.concat(sections, "\n") .. "\n"
+end
+
+return markdown
