@@ -148,5 +148,47 @@ class Mistakes(NaturalCallsCase):
         self.assertEqual(self.run_arguments(), [{"shell": "echo hi", "timeout_seconds": 5, "working_dir": "."}])
 
 
+class History(NaturalCallsCase):
+    def test_servers_take_all_of_it(self):
+        """They refuse an empty reply, and calls of tools that were not offered."""
+        replies = [{"content": ""}, calls(("open_browser", {"url": "x"})), calls(("", {})), calls(("open browser", {}), ("list_tree", {})), {"content": " \n"}]
+        for form in FORMATS:
+            server = self.server(*replies, finish())
+            self.assert_end(self.run_agent(server, form=form), 0)
+            offered = {tool["function"]["name"] for tool in server.chats()[0]["tools"]}
+            said = [message for message in server.chats()[-1]["messages"] if message["role"] == "assistant"]
+            self.assertEqual(len(said), len(replies))
+            for message in said:
+                names = {call["function"]["name"] for call in message.get("tool_calls", [])}
+                self.assertTrue(names or message["content"].strip(), message)
+                self.assertLessEqual(names, offered)
+            self.assertIn("unknown tool open_browser; the tools are", self.told(server, 2))
+            self.assertIn("unknown tool open browser; the tools are", self.told(server, 4))
+            self.assertEqual(len(self.tool_answers(server, 4)), 1)
+
+
+class WhatIsSeen(NaturalCallsCase):
+    def silence(self, reply, form="openai"):
+        outcome, server = self.run_replies(reply, reply, reply, form=form)
+        self.assert_end(outcome, 1, "agent_stuck")
+        return self.told(server, 1), outcome.result["failure_message"]
+
+    def test_of_a_reply_that_says_nothing(self):
+        for reply, words in (({"content": "", "done_reason": "content_filter"}, 'ended .*"content_filter"'),
+                             ({"content": "", "thinking": "Now."}, "thinking"), ({"content": "\u200b\ufeff"}, "invisible characters")):
+            with self.subTest(words):
+                told, message = self.silence(reply)
+                self.assertRegex(told, words)
+                self.assertRegex(message, "three replies in a row said nothing; .*" + words)
+
+    def test_of_a_command_and_a_text(self):
+        told, _ = self.answers({"command": "mkdir -p x && cd x"}, {"command": "apply_patch <<'EOF'\n*** Begin Patch\nEOF"},
+                               {"command": "no-such-program"}, ("write_file", {"path": "a", "content": r"one\ntwo\n"}))
+        self.assertIn("\n(the next command starts in the workspace again", told[0])
+        self.assertIn('apply_patch is no program here, but a tool: call apply_unified_diff with {"diff":"..."}', told[1])
+        self.assertIn("command -v NAME", told[2])
+        self.assertIn(r"(content holds \n as two characters", told[3])
+
+
 if __name__ == "__main__":
     sba.main()

@@ -16,6 +16,7 @@ local arguments = {}
 
 local MOST_MISTAKES <const> = 5 -- that one answer names
 local DEEPEST <const> = 12 -- levels of a value
+local LEAST_ESCAPED <const> = 2 -- line ends in a text of one line: one may be meant, as in "a\n" of a program
 local LONGEST_SECONDS <const> = 1000 -- from here on a "timeout" may be in milliseconds, as in other agents' tools
 
 -- Names
@@ -210,6 +211,15 @@ local function leave_out_comments(given, schema)
   return #names > 0 and phrases.left_out:format(words.list(names, "and")) or nil
 end
 
+--- A text that was escaped twice has no line ends. Returns a note.
+local function note_line_ends(given, schema)
+  for name, property in pairs(schema.properties) do
+    local value = is_free_text(property) and type(given[name]) == "string" and given[name] or ""
+    local _, count = value:gsub("\\n", "")
+    if count >= LEAST_ESCAPED and not value:find("\n", 1, true) then return phrases.no_line_ends:format(name) end
+  end
+end
+
 ---@param tool inference.tool
 ---@return string form "read_file {path, start_line?, end_line?}"
 function arguments.form(tool)
@@ -242,6 +252,7 @@ local function read_own(tool, call, step)
   if errors.total > 0 then return nil, mistakes_of(errors, tool) end
   mistake = step and step.check and step.check(checked)
   if mistake then return nil, mistake end
+  notes[#notes + 1] = note_line_ends(checked, schema)
   return checked, #notes > 0 and table.concat(notes, "; ") or nil
 end
 

@@ -9,12 +9,14 @@ local facts = require "sba.agent.facts"
 local finish = require "sba.agent.finish"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
+local lpeg = require "lpeg"
 local outputs = require "sba.agent.outputs"
 local phrases = require "sba.agent.words"
 local process = require "native.process"
 local prompt = require "sba.agent.prompt"
 local stuck = require "sba.agent.stuck"
 local tools = require "sba.agent.tools"
+local words = require "sba.util.words"
 
 local agent = {}
 
@@ -46,11 +48,31 @@ local function agent_stuck(why, gave_up)
   return { code = "agent_stuck", message = "the model repeats itself without progress: " .. why, gave_up = gave_up }
 end
 
-local function tell(state, words) state.conversation:add { role = "user", content = words } end
+local function tell(state, content) state.conversation:add { role = "user", content = content } end
 
-local function nudge_or_end(state, is_over, why, words)
+local function nudge_or_end(state, is_over, why, told)
   if is_over then return agent_stuck(why) end
-  tell(state, words)
+  tell(state, told)
+end
+
+local P, S = lpeg.P, lpeg.S
+local unseen <const> = P "\u{A0}" + "\u{AD}" + "\u{200B}" + "\u{200C}" + "\u{200D}" + "\u{2060}" + "\u{3000}" + "\u{FEFF}"
+local nothing <const> = (S " \t\n\v\f\r" + unseen) ^ 0 * -1
+local usual_ends <const> = { stop = true, length = true, tool_calls = true }
+
+--- Whether nobody would see anything of a text.
+local function is_empty(content) return lpeg.match(nothing, content or "") ~= nil end
+
+--- What the model is told of a reply without content, and what else is known of it.
+local function silence(reply)
+  local reason = reply.done_reason or "stop"
+  if not usual_ends[reason] then
+    local shown = words.quoted(reason)
+    return phrases.ended_early:format(shown), ("; the server ended the last one with %s"):format(shown)
+  end
+  if (reply.content or ""):find "%S" then return phrases.invisible, "; the last one had invisible characters only" end
+  if is_empty(reply.thinking) then return phrases.empty, "" end
+  return phrases.only_thought, "; the last one was thinking only"
 end
 
 --- Whether a reply that had to be a call as text is not even a misspelled one.
@@ -71,12 +93,13 @@ local function without_calls(state, reply)
   local mistake, why = mistake_in(state, reply)
   state.has_failed_calls = state.has_failed_calls or reply.is_like_a_call
   if mistake then return nudge_or_end(state, state.stuck:could_not_read(), "three replies in a row could not be read" .. why, mistake) end
-  if not (reply.content or ""):find "%S" then
-    return nudge_or_end(state, state.stuck:said_nothing(), "three replies in a row said nothing", phrases.empty)
+  if is_empty(reply.content) then
+    local told, more = silence(reply)
+    return nudge_or_end(state, state.stuck:said_nothing(), "three replies in a row said nothing" .. more, told)
   end
   state.stuck:was_read()
-  local words, failure = finish.answered(state, reply.content, reply.unreadable ~= nil)
-  if words then tell(state, words) end
+  local told, failure = finish.answered(state, reply.content, reply.unreadable ~= nil)
+  if told then tell(state, told) end
   return failure
 end
 
@@ -84,12 +107,29 @@ local function answer(state, call, text, step)
   state.conversation:add { role = "tool", tool_call_id = call.id, tool_name = call.name, content = text, step = step }
 end
 
+--- Servers refuse an empty reply in the history, and a call of a tool that was not offered to them: words take the place
+--- of these.
+local function remember(state, reply)
+  local known, other, content = json.array {}, {}, reply.content
+  for _, call in ipairs(reply.tool_calls or {}) do
+    local list = state.tools[call.name] and known or other
+    list[#list + 1] = call
+  end
+  if #known == 0 and is_empty(content) then
+    content = other[1] and phrases.called_unknown:format(other[1].name) or phrases.said_nothing
+  end
+  table.insert(state.conversation.messages, {
+    role = "assistant", content = content, tool_calls = known, thinking = reply.thinking, said = reply.said,
+  })
+end
+
 --- Returns the job's failure, and whether the call had a mistake.
-local function answer_call(state, call)
+local function answer_call(state, call, apart)
   local result, failure = calls.perform(state, call)
   if not result then return failure end
   local verdict = state.stuck:answered(call.name, result.arguments or call.arguments, result.answer or result.text, result)
-  answer(state, call, result.text .. (verdict == "warn" and phrases.in_circles or ""), result.step)
+  local told = result.text .. (verdict == "warn" and phrases.in_circles or "")
+  if state.tools[call.name] then answer(state, call, told, result.step) else apart[#apart + 1] = told end
   if verdict == "end" then
     return agent_stuck(("the same call of %s gave the same result again and again"):format(call.name), true)
   end
@@ -97,15 +137,16 @@ local function answer_call(state, call)
 end
 
 local function with_calls(state, reply)
-  local all_mistaken = true
+  local all_mistaken, apart = true, {} -- apart: answers to calls that are not in the history
   state.ending.prose = 0
   for _, call in ipairs(reply.tool_calls) do
-    local failure, is_mistaken = answer_call(state, call)
+    local failure, is_mistaken = answer_call(state, call, apart)
     if failure then return failure end
     all_mistaken = all_mistaken and is_mistaken
     state.has_failed_calls = state.has_failed_calls or is_mistaken
     if state.ending.is_over then return nil end
   end
+  if #apart > 0 then tell(state, table.concat(apart, "\n")) end
   if not all_mistaken then
     state.stuck:was_read()
   elseif state.stuck:mistaken() then
@@ -120,9 +161,7 @@ local function turn(state)
   local reply, failure = exchange.next(state, fresh)
   if not reply then return failure end
   exchange.replied(state.run, state.session.model, reply)
-  table.insert(talk.messages, {
-    role = "assistant", content = reply.content, tool_calls = reply.tool_calls, thinking = reply.thinking, said = reply.said,
-  })
+  remember(state, reply)
   state.without_call = not (reply.tool_calls and #reply.tool_calls > 0 and reply.done_reason ~= "length")
   return (state.without_call and without_calls or with_calls)(state, reply)
 end
@@ -135,11 +174,11 @@ local function resume(state, why)
     if i > answered then answer(state, call, phrases.not_done) end
   end
   state.stuck, state.ending = stuck.new(), finish.new()
-  local last, words = messages[#messages], phrases.resumed:format(why)
+  local last, told = messages[#messages], phrases.resumed:format(why)
   if last.role == "assistant" then
-    tell(state, words)
+    tell(state, told)
   else
-    last.content = last.content .. "\n\n" .. words
+    last.content = last.content .. "\n\n" .. told
   end
 end
 
