@@ -172,6 +172,7 @@
 ---@field size_bytes integer
 ---@field mode integer
 ---@field inode? integer of stat alone
+---@field changed_ns? integer of stat alone: when content or inode last changed, in nanoseconds since 1970
 ---@field target? string of a symlink, as written
 
 ---@class native.walk to be closed

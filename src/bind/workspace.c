@@ -152,7 +152,7 @@ static int root_write(lua_State *L)
     return 1;
 }
 
-// root:stat(path) -> {type=, size_bytes=, mode=, inode=, target=} | nil, failure
+// root:stat(path) -> {type=, size_bytes=, mode=, inode=, changed_ns=, target=} | nil, failure
 static int root_stat(lua_State *L)
 {
     struct error error = {0};
@@ -163,11 +163,12 @@ static int root_stat(lua_State *L)
     if (!path || workspace_stat(workspace, path, &status, &target->data, &error) < 0)
         return bind_fail(L, &error);
 
-    lua_createtable(L, 0, 5);
+    lua_createtable(L, 0, 6);
     bind_set_string(L, "type", workspace_type_name(status.st_mode));
     bind_set_integer(L, "size_bytes", status.st_size);
     bind_set_integer(L, "mode", status.st_mode & 07777);
     bind_set_integer(L, "inode", (lua_Integer)status.st_ino);
+    bind_set_integer(L, "changed_ns", status.st_ctim.tv_sec * 1000000000 + status.st_ctim.tv_nsec);
     if (target->data)
         bind_set_string(L, "target", target->data);
     return 1;

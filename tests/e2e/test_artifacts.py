@@ -100,6 +100,47 @@ class Listed(ArtifactCase):
         self.assertIn(f"all are kept in {left[0]}", done.stderr.decode())
 
 
+class Claimed(ArtifactCase):
+    """What lay there before and is unchanged is not this job's."""
+
+    def artifact(self, *names, text="x"):
+        return self.sh("cd $CYNODE_ARTIFACTS_DIR; " + "; ".join(f"printf {text} > {name}" for name in names))
+
+    def of(self, job_id, *steps, **fields):
+        return {**self.job(*steps, **fields), "job_id": job_id}
+
+    def listed(self, job, *more):
+        outcome = self.run_job(job, *more)
+        self.assert_end(outcome, 0)
+        return sorted(self.refs(outcome))
+
+    def test_an_earlier_jobs_files_are_not_this_ones(self):
+        reporting = self.of("one", self.artifact("one", "both"), self.write_file("new", "x"))
+        reporting["constraints"]["report_changes"] = True
+        patch = self.job_directory / "artifacts" / "changes.patch"
+        self.assertEqual(self.listed(reporting), ["both", "changes.patch", "one"])
+        self.assertEqual(self.listed(self.of("two", self.artifact("two"))), ["two"])
+        self.assertFalse(patch.exists())
+        self.assertEqual(self.listed(self.of("three", self.artifact("both", text="y"))), ["both"])
+        patch.write_text("a user's own")
+        self.give(patch)
+        self.assertEqual(self.listed(self.of("four")), [])
+        self.assertEqual(patch.read_text(), "a user's own")
+
+    def test_all_runs_of_a_job_are_its_own(self):
+        self.assertEqual(self.listed(self.of("zero", self.artifact("zero"))), ["zero"])
+        first = self.of("one", self.artifact("first"), self.sh("test -e again && exit; touch again; exit 1"))
+        self.assert_end(self.run_job(first), 1, "step_failed")
+        self.assertEqual(self.listed(first, "--resume"), ["first"])
+        self.assertEqual(self.listed(self.of("one", self.artifact("second"))), ["first", "second"])
+
+    def test_a_killed_one_too(self):
+        self.assertEqual(self.listed(self.of("zero", self.artifact("zero"))), ["zero"])
+        job = self.of("one", self.artifact("first"), self.sh("test -e killed || { touch killed; sleep 60; }"))
+        self.run_and_kill(job)
+        self.assertEqual(self.listed(job, "--resume"), ["first"])
+
+
 class Uploaded(ArtifactCase):
     FILES = sba.SandboxCase.sh("cd $CYNODE_ARTIFACTS_DIR; printf hello > a; : > empty; mkdir 'd \"q\"'; head -c 100001 /dev/urandom > 'd \"q\"/\u00e4'")
 

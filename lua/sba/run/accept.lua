@@ -4,6 +4,7 @@
 local artifacts = require "sba.run.artifacts"
 local bundle = require "native.bundle"
 local checkpoint = require "sba.result.checkpoint"
+local claims = require "sba.run.claims"
 local confinement = require "sba.run.confinement"
 local describe = require "sba.util.words".step
 local ending = require "native.ending"
@@ -95,6 +96,7 @@ local function write_job(run)
     run = run.runner, started_wall = run.record.started_wall, version = bundle.version,
     steps = steps, todo = run.todo:summary().items,
     criteria = run.record.acceptance and job.context.acceptance_criteria, confinement = run.record.confinement,
+    earlier_artifacts = run.earlier_artifacts,
   })
   run.has_job_line = true
 end
@@ -198,6 +200,7 @@ local function open_files(run)
     run.recording, failure = run.on_demand.fold().recording(settings.replay, run.job_sha256, schemas)
     if failure then refuse("schema_validation", "cannot replay: " .. failure.message) end
   end
+  claims.remember(run)
   -- The old journal goes before the first result is written: after a kill in between nobody takes it for this one's.
   begin_journal(run)
   if run.history.result then
@@ -222,6 +225,7 @@ function accept.accept(run)
   accept.keep(run)
   if run.history.result then return true end
   artifacts.open(run) -- after the first result: it makes directories, and could hide that the result's is missing
+  claims.begin(run)
   run.accepted = true
   accept.keep(run)
   local ok, more = pcall(open_workspace, run)

@@ -2,6 +2,7 @@
 -- The artifacts directory of a run.
 
 local array = require "sba.util.json".array
+local claims = require "sba.run.claims"
 local file = require "native.file"
 local first_set = require "sba.util.secret".first_set
 local interrupt = require "native.interrupt"
@@ -102,12 +103,12 @@ end
 
 --- Returns the files, and a failure, or true: there are more. Directories get the shared bits.
 local function find(run)
-  local files, closed = {}, nil
+  local files, closed, is_own = {}, nil, claims.judge(run)
   local walk <close>, failure = run.artifacts:walk "."
   while walk do
     local entry, problem, entered = walk:next()
     if not entry then return files, problem end
-    if entry.type == "file" then
+    if entry.type == "file" and is_own(walk:path()) then
       if #files == MOST then return files, true end
       files[#files + 1] = { path = walk:path(), size_bytes = entry.size_bytes }
     elseif entry.type == "directory" then

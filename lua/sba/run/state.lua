@@ -35,6 +35,9 @@
 ---@field workspace? native.root
 ---@field context? sba.job_context
 ---@field job_directory? string result_directory without links
+---Set by claims:
+---@field earlier_artifacts? table[] what lay in the artifacts directory before the job's first run
+---@field has_foreign_patch? boolean the patch there is an earlier job's
 ---Set by artifacts:
 ---@field artifacts? native.root
 ---@field artifacts_shared? integer permission bits

@@ -3,21 +3,13 @@
 -- --resume restores the originals.
 
 local array = require "sba.util.json".array
+local names = require "sba.util.files"
 local redact = require "native.secret".redact
 local transaction = require "sba.patch.transaction"
 
 local undo = {}
 
 local NEEDED <const> = { remove = "aside", directory = "old_mode", put = "other", mode = "old_mode" } -- to undo it
-
---- JSON cannot hold every byte of a name.
-local function written(name)
-  if name:find("%", 1, true) then name = name:gsub("%%", "%%25") end
-  if utf8.len(name) then return name end
-  return (name:gsub("[\x80-\xff]", function(byte) return ("%%%02X"):format(byte:byte()) end))
-end
-
-local function read(name) return (name:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end)) end
 
 local function with_names(list, convert)
   local copies = array {}
@@ -31,7 +23,7 @@ end
 --- Those that can be undone. What makes room for others comes first.
 local function changes_of(plan)
   local list, others = {}, {}
-  for _, change in ipairs(with_names(plan.changes, read)) do
+  for _, change in ipairs(with_names(plan.changes, names.decode_name)) do
     local to = (change.kind == "put" or change.kind == "mode") and others or list
     if change[NEEDED[change.kind]] then to[#to + 1] = change end
   end
@@ -53,7 +45,7 @@ function undo.commit(run, change)
   local done, failure = change:plan()
   if done and run.result_directory and not has_a_secret(done) then
     run:emit("step.changes", {
-      index = run.record.count, changes = with_names(done, written), artifacts = change.root == run.artifacts or nil,
+      index = run.record.count, changes = with_names(done, names.encode_name), artifacts = change.root == run.artifacts or nil,
     })
   end
   if done then done, failure = change:commit() end
@@ -91,7 +83,7 @@ function undo.sweep(run)
   local history = run.history
   if history.undo_failed then return end
   local keep = {}
-  for name in pairs(history.planned) do keep[read(name)] = true end
+  for name in pairs(history.planned) do keep[names.decode_name(name)] = true end
   for _, root in ipairs { run.workspace, run.artifacts } do
     local removed, failure = sweep(root, history.job.started_wall // 1000, keep)
     if failure or removed > 0 then run:warn("workspace.swept", failure and failure.message, { removed = removed }) end

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The entries of a directory; and texts of results that stay in their file.
+-- The entries of a directory; names in JSON; and texts of results that stay in their file.
 
 local excerpt = require "sba.util.excerpt"
 local file = require "native.file"
@@ -23,6 +23,21 @@ function files.entries(root, path, most)
   end
   if problem then return nil, problem end
   return entries, walk:is_cut()
+end
+
+---JSON cannot hold every byte of a name.
+---@param name string
+---@return string
+function files.encode_name(name)
+  if name:find("%", 1, true) then name = name:gsub("%%", "%%25") end
+  if utf8.len(name) then return name end
+  return (name:gsub("[\x80-\xff]", function(byte) return ("%%%02X"):format(byte:byte()) end))
+end
+
+---@param name string as encode_name gives it
+---@return string
+function files.decode_name(name)
+  return (name:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))
 end
 
 ---@class long_text: native.file.text which native.file writes into the journal a piece at a time
