@@ -162,7 +162,7 @@ class SessionTest(PromptCase):
         terminal.wait_for("native.workspace")
         terminal.enter('help "list_tree"')
         terminal.wait_for("list_tree: ")
-        for name, shown in (("sba.util.retry", "function retry.after(value, now)"), ("native.file", "is_locked fun("),
+        for name, shown in (("sba.util.retry", "function retry.after(value, milliseconds, now)"), ("native.file", "is_locked fun("),
                             ("native.root", "chmod fun(")):
             terminal.enter(f'help "{name}"')
             terminal.wait_for(shown)
