@@ -59,11 +59,16 @@ void bind_open_all(lua_State *L)
     bind_new_type(L, "native.buffer", NULL, free_buffer);
 }
 
+int64_t bind_milliseconds(lua_State *L, int index, lua_Number seconds)
+{
+    const lua_Number most = 1e12;
+    luaL_argcheck(L, seconds >= 0, index, "seconds must not be negative");
+    return (int64_t)((seconds < most ? seconds : most) * 1000);
+}
+
 int64_t bind_check_seconds(lua_State *L, int index)
 {
-    lua_Number seconds = luaL_checknumber(L, index);
-    luaL_argcheck(L, seconds >= 0 && seconds < 1e9, index, "must be from 0 to 1e9 seconds");
-    return (int64_t)(seconds * 1000);
+    return bind_milliseconds(L, index, luaL_checknumber(L, index));
 }
 
 size_t bind_check_size(lua_State *L, int index)

@@ -30,7 +30,11 @@ int luaopen_native_search(lua_State *L);
 int luaopen_native_secret(lua_State *L);
 int luaopen_native_workspace(lua_State *L);
 
-// Seconds at index, as milliseconds: from 0, below 1e9. A size or an offset at index: not negative.
+// Seconds as milliseconds. They are not negative, or the argument at index is wrong. Any number of them works: more
+// than 30,000 years are that many, so that the sum with a clock is no overflow.
+int64_t bind_milliseconds(lua_State *L, int index, lua_Number seconds);
+
+// Seconds at index, as milliseconds. A size or an offset at index: not negative.
 int64_t bind_check_seconds(lua_State *L, int index);
 size_t bind_check_size(lua_State *L, int index);
 

@@ -43,8 +43,7 @@ static int f_keep(lua_State *L)
 
 static int f_deadline(lua_State *L)
 {
-    lua_Number at = luaL_checknumber(L, 1);
-    ending_deadline(at < 9e15 ? (int64_t)(at * 1000) : INT64_MAX);
+    ending_deadline(bind_check_seconds(L, 1));
     return 0;
 }
 

@@ -86,9 +86,7 @@ static int m_tick(lua_State *L)
 
 static int64_t milliseconds(lua_State *L, const char *name, lua_Number otherwise)
 {
-    lua_Number seconds = bind_option_number(L, 2, name, otherwise);
-    luaL_argcheck(L, seconds >= 0 && seconds < 1e9, 2, "a timeout must be from 0 to 1e9 seconds");
-    return (int64_t)(seconds * 1000);
+    return bind_milliseconds(L, 2, bind_option_number(L, 2, name, otherwise));
 }
 
 static const char *required_string(lua_State *L, const char *name)
@@ -263,9 +261,7 @@ static int m_line(lua_State *L)
 static int m_idle(lua_State *L)
 {
     struct exchange_box *box = check_exchange(L);
-    lua_Number seconds = luaL_checknumber(L, 2);
-    luaL_argcheck(L, seconds >= 0 && seconds < 1e9, 2, "a timeout must be from 0 to 1e9 seconds");
-    http_set_idle_timeout(box->exchange, (int64_t)(seconds * 1000));
+    http_set_idle_timeout(box->exchange, bind_check_seconds(L, 2));
     return 0;
 }
 

@@ -28,9 +28,7 @@ static int f_timestamp(lua_State *L)
 
 static int f_set_deadline(lua_State *L)
 {
-    lua_Number seconds = luaL_checknumber(L, 1);
-    luaL_argcheck(L, seconds >= 0, 1, "must not be negative");
-    interrupt_set_deadline(seconds < 9e15 ? (int64_t)(seconds * 1000) : INT64_MAX);
+    interrupt_set_deadline(bind_check_seconds(L, 1));
     return 0;
 }
 

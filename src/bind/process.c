@@ -9,6 +9,7 @@
 #include "core/process/process_leftovers.h"
 #include "core/process/process_spawn.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -134,9 +135,9 @@ static int check_function(lua_State *L, const char *name)
 
 static int64_t check_timeout(lua_State *L)
 {
-    lua_Number seconds = bind_option_number(L, 1, "timeout", 9e15);
+    lua_Number seconds = bind_option_number(L, 1, "timeout", HUGE_VAL);
     luaL_argcheck(L, seconds > 0, 1, "option 'timeout' must be more than 0");
-    return seconds < 9e15 ? (int64_t)(seconds * 1000) + 1 : INT64_MAX;
+    return bind_milliseconds(L, 1, seconds) + 1;
 }
 
 // What this pushes stays on the stack while the command runs, because a tick may change the table.
@@ -155,8 +156,7 @@ static void check_options(lua_State *L, struct process_options *options, struct 
     options->apart = bind_option_boolean(L, 1, "apart", false);
     options->whole_news = bind_option_boolean(L, 1, "whole_news", false);
     options->timeout = check_timeout(L);
-    options->grace = (int64_t)(bind_option_number(L, 1, "grace", 2) * 1000);
-    luaL_argcheck(L, options->grace >= 0, 1, "option 'grace' must not be negative");
+    options->grace = bind_milliseconds(L, 1, bind_option_number(L, 1, "grace", 2));
     lua_getfield(L, 1, "stdin");
     options->input = bind_option_string(L, 1, "stdin", &options->input_size);
     lua_getfield(L, 1, "spool");

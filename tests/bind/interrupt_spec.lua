@@ -31,7 +31,7 @@ describe("interrupt.sleep", function()
   end)
 
   it("refuses what is no time", function()
-    for _, seconds in ipairs { -1, 0 / 0, math.huge, "x" } do
+    for _, seconds in ipairs { -1, 0 / 0, "x" } do
       assert.has_error(function() interrupt.sleep(seconds) end)
     end
   end)

@@ -4,6 +4,8 @@ import json
 
 import sba  # first: it knows where the others are
 import packages
+from agent_case import AgentCase, call, finish
+from servers import mcp
 
 
 class Validate(sba.SandboxCase):
@@ -121,6 +123,70 @@ class JsonTestSuite(sba.SandboxCase):
         twice = {"y_object_duplicated_key.json", "y_object_duplicated_key_and_value.json"}  # the contract refuses a name that is there twice
         self.assertEqual({name for name, verdict in verdicts.items() if name.startswith("y_") and verdict == "refused"}, twice)
         self.assertEqual({name for name, verdict in verdicts.items() if name.startswith("n_") and verdict == "accepted"}, set())
+
+
+class LargestNumbers(AgentCase):
+    """Every number of the job's schema with its largest accepted value: what the schema accepts runs."""
+
+    LARGEST = {"integer": 2 ** 63 - 1, "number": 1.7e308}
+
+    @staticmethod
+    def schema():
+        return json.loads(sba.run("--schema", "job").stdout)
+
+    def numbers_of(self, schema):
+        """Name and largest value of each member that is a number."""
+        for name, property in schema.get("properties", {}).items():
+            kinds = property.get("type")
+            for kind in [kinds] if isinstance(kinds, str) else kinds or []:
+                if kind in self.LARGEST:
+                    yield name, property.get("maximum", self.LARGEST[kind])
+
+    def assert_all_done(self, outcome, count):
+        self.assertEqual((outcome.exit, outcome.statuses), (0, ["success"] * count), outcome.result)
+
+    def test_of_constraints_and_inference(self):
+        properties = self.schema()["properties"]
+        constraints, inference = (dict(self.numbers_of(properties[name])) for name in ("constraints", "inference"))
+        self.assertEqual(len(constraints), 2)
+        self.assertEqual(len(inference), 2)
+        self.put("a", "text\n")
+        steps = [self.sh("echo $CYNODE_DEADLINE; exit 0"), self.read_file("a"), self.step("list_tree"),
+                 self.step("search_files", pattern="text")]
+        job = self.job(*steps)
+        for name in constraints:
+            job["constraints"] = {**job["constraints"], name: constraints[name]}
+            self.assert_all_done(self.run_job(job), len(steps))
+        for largest in (1000000000, 2 ** 53, 2 ** 62, 2 ** 64, 10 ** 30, 1e308):  # beyond 64 bits: the largest
+            job["constraints"] = dict.fromkeys(constraints, largest)
+            self.assert_all_done(self.run_job(job), len(steps))
+        job = self.agent_job()
+        job["inference"].update(inference)
+        job["constraints"] = {**job["constraints"], **constraints}
+        server = self.server(call("run_command", command="true"), finish())
+        self.assert_all_done(self.run_agent(server, job=job), 1)
+
+    def test_of_each_step_type(self):
+        self.put("a", "text\n")
+        self.put("b", "text\n")
+        arguments = {
+            "run_command": {"command": "true"}, "read_file": {"path": "a"}, "list_tree": {},
+            "search_files": {"pattern": "t"},
+            "apply_unified_diff": {"diff": "--- a/b\n+++ b/b\n@@ -1 +1 @@\n-text\n+other\n"},
+            "call_tool": {"tool": "hello"},
+            "replace_in_file": {"path": "a", "old_text": "text", "new_text": "x"},
+        }
+        refused = {("apply_unified_diff", "strip"), ("replace_in_file", "expected_count")}
+        gateway = self.closing(mcp.Server(tools={"hello": ({}, lambda _: mcp.text("hi"))}))
+        definitions, seen = self.schema()["$defs"], 0
+        for kind, definition in definitions.items():
+            for name, largest in self.numbers_of(definition.get("properties", {}).get("arguments", {})):
+                step = self.step(kind, **{**arguments[kind], name: largest})
+                outcome = self.run_job(self.job(step), env={"SBA_MCP_GATEWAY_URL": gateway.url})
+                wanted = "step_failed" if (kind, name) in refused else None  # no file has so much
+                self.assertEqual(outcome.code, wanted, (kind, name, outcome.result))
+                seen += 1
+        self.assertGreater(seen, 10)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,8 @@ local function named(arguments)
   return ("the command `%s`"):format(line)
 end
 
-local DEADLINE <const> = "CYNODE_DEADLINE" -- seconds since 1970, when the command is ended
+-- Seconds since 1970, when the command is ended.
+local DEADLINE <const>, LAST_DEADLINE <const> = "CYNODE_DEADLINE", 253402300799 -- the year 9999
 
 local function name_of(variable) return variable:match "^[^=]*" end
 
@@ -74,7 +75,7 @@ local function environment(inherited, own, seconds)
   with_path[inherited] = with_path[inherited] or merged(inherited, {})
   local list = own and merged(inherited, own) or table.move(with_path[inherited], 1, #with_path[inherited], 1, {})
   if seconds < math.huge then
-    list[#list + 1] = ("%s=%d"):format(DEADLINE, math.floor(interrupt.wall() / 1000 + seconds))
+    list[#list + 1] = ("%s=%d"):format(DEADLINE, math.floor(math.min(LAST_DEADLINE, interrupt.wall() / 1000 + seconds)))
   end
   return list
 end

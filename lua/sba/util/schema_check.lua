@@ -55,6 +55,19 @@ function schema_check.token(name)
   return (token:gsub("~", "~0"):gsub("/", "~1"))
 end
 
+-- A whole number, also one that JSON writes as a float. One beyond 64 bits is the largest, or the least, of them.
+local function as_integer(value, kind)
+  local is_negative
+  if kind == "number" and value % 1 == 0 then
+    is_negative = value < 0
+  elseif kind == "long number" and value[1]:find "^-?%d+$" then
+    is_negative = value[1]:byte() == 0x2D
+  else
+    return nil
+  end
+  return math.tointeger(value) or (is_negative and math.mininteger or math.maxinteger)
+end
+
 local function is_of_type(value, kind, wanted)
   if type(wanted) == "table" then
     for _, name in ipairs(wanted) do
@@ -245,6 +258,8 @@ function visit(walk, depth, value, wanted)
   if walk.errors.total > 0 and schema_check.is_enough(walk.errors) then return value end
   local kind, kinds = type(value), wanted.type
   if kind == "table" or kind == "userdata" then kind = json.kind(value) end
+  local integer = kinds == "integer" and as_integer(value, kind)
+  if integer then value, kind = integer, "number" end
   if kinds and kind ~= kinds and not is_of_type(value, kind, kinds) or wanted.const ~= nil and value ~= wanted.const
     or wanted.enum and not words.has(wanted.enum, value) then
     mismatch(walk, depth, words.schema(wanted), value, wanted.enum and kind == "string" and did_you_mean(value, wanted.enum))
@@ -253,7 +268,7 @@ function visit(walk, depth, value, wanted)
   local further = by_kind[kind]
   if further then further(walk, depth, value, wanted) end
   if wanted.oneOf and kind == "object" then visit_one_of(walk, depth, value, wanted.oneOf) end
-  return kinds == "integer" and math.tointeger(value) or value
+  return value
 end
 
 ---Checks a value and puts it into its final form, in place: names for aliases, integers for whole floats, defaults for what is absent,

@@ -35,12 +35,18 @@ describe("schema_check.check", function()
     check({ type = "integer" }, "1.0")
     check({ type = "integer" }, "1e3")
     check({ type = "integer" }, "1.5", "(job): expected an integer, got the number 1.5")
-    check({ type = "integer" }, "1e300", "(job): expected an integer, got the number 1e+300")
+    for _, text in ipairs { "1e300", "-1e300", "9223372036854775808", "12345678901234567890123" } do
+      check({ type = "integer" }, text)
+    end
+    check({ type = "integer" }, "1234567890.12345678901234567890", "(job): expected an integer, got the number "
+      .. "1234567890.12345678901234567890, which has more digits than a double holds")
     check({ type = { "string", "array", "null" } }, "{}", "(job): expected a string, an array or null, got an object")
   end)
 
   it("knows the bounds", function()
     check({ type = "integer", minimum = 1 }, "0", "(job): expected an integer from 1, got the number 0")
+    check({ type = "integer", minimum = 1 }, "-12345678901234567890123",
+      "(job): expected an integer from 1, got the number -9223372036854775808")
     check({ type = "integer", minimum = 1, maximum = 3 }, "4", "(job): expected an integer from 1 to 3, got the number 4")
     check({ type = "number", maximum = 3 }, "3")
     check({ type = "string", minLength = 1 }, '""', "(job): expected a non-empty string, got an empty string")
