@@ -51,6 +51,7 @@ cli.options = {
   { name = "user", value = "UID[:GID]", variables = { "SBA_USER" }, summary = "none; needed when started as root" },
   { name = "log-format", value = "FORMAT", variables = { "SBA_LOG_FORMAT" }, default = "auto", values = { "auto", "json", "text" },
     summary = "text on a terminal, else json" },
+  { name = "die-with-parent", variables = { "SBA_DIE_WITH_PARENT" }, summary = "off; cancel when the parent ends" },
 }
 
 local by_name, names = {}, {}
@@ -151,15 +152,20 @@ end
 
 local switches = { ["true"] = true, ["1"] = true, ["false"] = false, ["0"] = false, [""] = false }
 
+local function take_switch(given, name, environment, variable)
+  local wanted = given[name]
+  if wanted == nil then wanted = switches[(environment[variable] or ""):lower()] end
+  given[name] = wanted or nil
+  return wanted ~= nil or nil, variable .. " must be true or false"
+end
+
 -- Options take precedence over it; it takes precedence over the other variables.
 local function stdin_stdout(given, environment)
-  local wanted = given.stdin
-  if wanted == nil then wanted = switches[(environment.SBA_STDIN_STDOUT or ""):lower()] end
-  if wanted == nil then return nil, "SBA_STDIN_STDOUT must be true or false" end
-  if wanted then
+  local ok, message = take_switch(given, "stdin", environment, "SBA_STDIN_STDOUT")
+  if given.stdin then
     given.job, given.result = given.job or "-", given.result or "-"
   end
-  return true
+  return ok, message
 end
 
 local settings <const> = {
@@ -167,7 +173,7 @@ local settings <const> = {
   table.unpack(cli.options),
 }
 
----@class cli.settings the options by name (log_format), and these
+---@class cli.settings the options by name (log_format, die_with_parent), and these
 ---@field mode "run"|"validate"|"report"|"schema"|"idle"|"completion"|"version"|"help"|"lua"
 ---@field job string "-" is stdin
 ---@field result string "-" is stdout
@@ -214,6 +220,7 @@ function cli.parse(argv, environment, is_directory)
   if given.format and given.mode ~= "report" then return nil, "--format requires --report" end
   local ok, message = check_task(given)
   if ok and not given.task then ok, message = stdin_stdout(given, environment) end
+  if ok then ok, message = take_switch(given, "die-with-parent", environment, "SBA_DIE_WITH_PARENT") end
   if not ok then return nil, message end
   for _, option in ipairs(settings) do
     if option.variables and given[option.name] == nil then
@@ -229,6 +236,7 @@ function cli.parse(argv, environment, is_directory)
     if given[option.name] == nil then given[option.name] = option.default end
   end
   given.log_format, given["log-format"] = given["log-format"], nil
+  given.die_with_parent, given["die-with-parent"] = given["die-with-parent"], nil
   if given.resume and given.replay then return nil, "--resume and --replay cannot be combined" end
   if given.resume and given.result == "-" then return nil, "--resume requires a result file: the journal is next to it" end
   if is_missing then return nil, NO_JOB end

@@ -54,7 +54,17 @@ end
 --- From here on the job ends even if the runner hangs or crashes.
 local function watch(run)
   accept.keep(run)
-  local ok, failure = ending.start()
+  local ok, failure
+  if run.settings.die_with_parent then
+    ok, failure = interrupt.watch_parent()
+    if ok then ok, failure = ending.start() end
+    if not ok then
+      local message = "cannot end with the parent (--die-with-parent): " .. failure.message
+      return nil, { code = "environment_invalid", message = message }
+    end
+    return true
+  end
+  ok, failure = ending.start()
   if not ok then
     run.log:event("warning", "watchdog.failed", { error = failure.message .. "; if the runner hangs, nothing ends the job" })
   end

@@ -60,6 +60,12 @@ static int f_signal(lua_State *L)
     return 2;
 }
 
+static int f_watch_parent(lua_State *L)
+{
+    struct error error = {0};
+    return bind_outcome(L, interrupt_watch_parent(&error), &error);
+}
+
 static int f_sleep(lua_State *L)
 {
     struct error error = {0};
@@ -106,6 +112,7 @@ const luaL_Reg bind_interrupt[] = {
     {"remaining", f_remaining},
     {"reason", f_reason},
     {"signal", f_signal},
+    {"watch_parent", f_watch_parent},
     {"sleep", f_sleep},
     {"begin_session", f_begin_session},
     {"clear", f_clear},

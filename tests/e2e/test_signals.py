@@ -7,9 +7,11 @@ import pathlib
 import pty
 import shutil
 import signal
+import subprocess
+import unittest
 
 import sba
-from process_case import PYTHON, ProcessCase
+from process_case import PYTHON, WITH_PROC, ProcessCase, has_namespaces
 
 # No cancels: what cannot be handled, crashes, what the runner ignores or has for itself, and what ends no process.
 EXEMPT = {signal.SIGKILL, signal.SIGSTOP, signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE,
@@ -82,6 +84,52 @@ class Cancels(ProcessCase):
         os.close(master)
         self.assert_end(self.outcome_of(process), 129, "cancelled")
         self.assertEqual(self.left(), [])
+
+
+class DieWithParent(ProcessCase):
+    # Starts the runner in a thread of a pool, waits for the test, ends the thread, then itself.
+    PARENT = """
+import subprocess, sys, threading
+def start():
+    global runner
+    runner = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
+thread = threading.Thread(target=start)
+thread.start()
+thread.join()
+sys.stdin.readline()
+"""
+
+    def test_the_end_of_the_process_that_started_it_cancels(self):
+        begun = self.workspace / "begun"
+        job = self.job(self.sh("setsid sleep 600 & touch begun; sleep 600"))
+        for how in (["--die-with-parent"], {"SBA_DIE_WITH_PARENT": "1"}):
+            with self.subTest(how=how):
+                more, env = (how, None) if isinstance(how, list) else ((), how)
+                begun.unlink(missing_ok=True)
+                parent = self.start(job, *more, wrapper=[PYTHON, "-c", self.PARENT], env=env, stdin=subprocess.PIPE)
+                sba.wait_for(begun.exists, "the command to begin")
+                parent.kill()
+                # The runner has the other ends of the parent's pipes.
+                done = self.outcome_of(parent)
+                self.assertEqual(done.code, "cancelled", done.stderr)
+                sba.wait_for(lambda: not self.left(), "the job's processes to end")
+
+    def test_without_it_the_job_goes_on(self):
+        turn = self.fifo()
+        job = self.job(self.sh("touch begun; read line <turn; echo on"))
+        parent = self.start(job, wrapper=[PYTHON, "-c", self.PARENT], stdin=subprocess.PIPE)
+        with turn.open() as writer:
+            parent.kill()
+            writer.write("go on\n")
+        done = self.outcome_of(parent)
+        self.assertEqual((done.code, done.steps[0]["output"]), (None, "on\n"))
+
+    @unittest.skipUnless(has_namespaces(), "no PID namespace is to be had here")
+    def test_a_parent_outside_the_namespace(self):
+        done = self.run_job(self.job(self.sh("touch never")), "--die-with-parent", wrapper=WITH_PROC, **sba.AS_ROOT)
+        self.assert_end(done, 2, "environment_invalid")
+        self.assertIn("outside its PID namespace", done.message)
+        self.assertFalse((self.workspace / "never").exists())
 
 
 class Killed(ProcessCase):

@@ -219,7 +219,10 @@ function methods:disconnect()
 end
 
 ---@return run
-function state.of(fields) return setmetatable(fields, methods) end
+function state.of(fields)
+  fields.runner = process.runner()
+  return setmetatable(fields, methods)
+end
 
 ---@param settings table
 ---@param environment table<string, string>
@@ -227,7 +230,7 @@ function state.of(fields) return setmetatable(fields, methods) end
 function state.new(settings, environment)
   local job_id, task_id, result = environment.CYNODE_JOB_ID or "", environment.CYNODE_TASK_ID or "", settings.result
   local run = state.of {
-    settings = settings, environment = environment, runner = process.runner(), record = record.new(job_id, task_id),
+    settings = settings, environment = environment, record = record.new(job_id, task_id),
     result_directory = result ~= "-" and (result:match "^.*/" or "./") or nil,
     history = { -- as fold.new gives
       size = 0, entries = {}, unfinished = {}, planned = {}, exchanges = {}, resumes = {}, model_answers = {},

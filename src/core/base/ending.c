@@ -150,6 +150,7 @@ static void *watch(void *unused)
     uint64_t times;
     (void)unused;
     for (;;) {
+        interrupt_wait_for(timer_fd);
         ssize_t ignored = read(timer_fd, &times, sizeof times);
         (void)ignored;
         if (clock_now() >= due())

@@ -15,7 +15,10 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { UNSTOPPABLE = 1000 }; // ms after a signal, from when on the next one ends the program
+enum {
+    UNSTOPPABLE = 1000,    // ms after a signal, from when on the next one ends the program
+    PARENT_INTERVAL = 500, // ms between two looks at who our parent is
+};
 
 static volatile sig_atomic_t cancel_signal; // the first one, but SIGTERM wins over the others
 static volatile sig_atomic_t cancelled;     // whether one came since it was cleared
@@ -26,6 +29,8 @@ static sigset_t cancels; // the signals that cancel
 static bool disarmed;
 static bool in_session;
 static int event_fd = -1;
+static pid_t parent; // whose end cancels; 0: none
+static int parent_fd = -1;
 static void (*on_stop)(void);
 static void (*on_cancel)(void);
 
@@ -266,6 +271,33 @@ void interrupt_ignore_others(void)
             signal(number, SIG_IGN);
     if (cancel_signal != SIGTERM && cancel_signal != SIGINT)
         clear();
+}
+
+int interrupt_watch_parent(struct error *error)
+{
+    parent = getppid();
+    if (parent == 0)
+        return error_set(error, "unsupported", 0,
+                         "the process that started the runner is outside its PID namespace, so its end cannot be seen");
+    parent_fd = (int)syscall(SYS_pidfd_open, parent, 0); // Linux before 5.3 has none
+    if (getppid() != parent)
+        parent_fd = -1; // it ended meanwhile: this may be another process
+    const struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGTERM, &action, NULL); // also if it was ignored
+    return 0;
+}
+
+void interrupt_wait_for(int fd)
+{
+    struct pollfd ends[] = {{fd, POLLIN, 0}, {parent_fd, POLLIN, 0}};
+    do {
+        poll(ends, 2, parent && parent_fd < 0 ? PARENT_INTERVAL : -1);
+        if (parent && (ends[1].revents || getppid() != parent)) {
+            parent = 0;
+            ends[1].fd = -1;
+            syscall(SYS_tgkill, runner, runner, SIGTERM);
+        }
+    } while (!ends[0].revents);
 }
 
 void interrupt_on_stop(void (*call)(void))

@@ -60,6 +60,13 @@ bool interrupt_clear(void);
 // From now on SIGTERM and SIGINT alone cancel; another that came before is forgotten.
 void interrupt_ignore_others(void);
 
+// From now on the end of the process that started this one cancels, as SIGTERM does, as long as a thread of ours waits
+// in interrupt_wait_for. Its threads may end. Errors: "unsupported" if it is outside our PID namespace.
+int interrupt_watch_parent(struct error *error);
+
+// For the thread that watches: waits until the descriptor is readable. Meanwhile it sees the end of the parent.
+void interrupt_wait_for(int fd);
+
 // Sets the function that a signal handler on the main thread calls at a cancel or at the deadline.
 void interrupt_on_stop(void (*call)(void));
 
