@@ -2,6 +2,7 @@
 """The clients in clients/: their types are those of the schemas, and they run with the binary of SBA_BINARY."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,8 @@ import packages  # noqa: E402
 
 BINARY = os.environ["SBA_BINARY"]
 CLIENTS = TOP / "clients"
+VERSION = re.search(r"VERSION ([0-9.]+)", (TOP / "CMakeLists.txt").read_text().split("project(")[1])[1]
+MACHINE = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
 
 
 class Clients(unittest.TestCase):
@@ -42,6 +45,20 @@ class Clients(unittest.TestCase):
     def test_the_python_client(self):
         self.check(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", CLIENTS / "python/tests",
                    env={**os.environ, "PYTHONPATH": str(CLIENTS / "python"), "PYTHONDONTWRITEBYTECODE": "1"})
+
+    def test_a_wheel_brings_program_and_client(self):
+        places = [self.place / name for name in ("one", "two")]
+        for place in places:
+            place.mkdir()
+            self.check(TOP / "scripts/wheel", VERSION, MACHINE, BINARY, TOP / "examples/eval", place)
+        (wheel,), (again,) = (list(place.iterdir()) for place in places)
+        self.assertEqual(wheel.read_bytes(), again.read_bytes())
+        self.check(sys.executable, "-m", "venv", self.place / "venv")
+        self.check(self.place / "venv/bin/pip", "install", "--no-index", wheel)
+        self.assertIn(f"cynode-sba {VERSION} ", self.check(self.place / "venv/bin/cynode-sba", "--version"))
+        script = "import cynode_sba, cynode_sba.collect; print(cynode_sba._program('cynode-sba'))"
+        found = self.check(self.place / "venv/bin/python", "-c", script, env={"PATH": "/usr/bin:/bin"})
+        self.assertEqual(found, f"{self.place}/venv/bin/cynode-sba\n")
 
     def test_the_types_of_the_python_client_are_strict(self):
         mypy = packages.environment("mypy-2", "mypy==1.18.2", "atif==1.8.0") / "mypy"

@@ -66,7 +66,7 @@ class Release(unittest.TestCase):
         lines = (self.dist / "SHA256SUMS").read_text().splitlines()
         self.assertEqual({line.split()[1]: line.split()[0] for line in lines},
                          {name: digest for name, digest in self.digests.items() if name != "SHA256SUMS"})
-        self.assertEqual(len(lines), 5 * len(ARCHITECTURES))
+        self.assertEqual(len(lines), 6 * len(ARCHITECTURES))
 
     def test_the_package_and_the_archive_have_the_same_files(self):
         root, archive = self.place / "root", self.place / "archive"
@@ -90,6 +90,17 @@ class Release(unittest.TestCase):
                               "share/doc/cynode-sba/licenses/openssl"}, {name.rstrip("/") for name in files} | {
                                   str(path.relative_to(archive)) for path in archive.rglob("*")})
         self.assertIn(VERSION, output_of(root / "usr/bin/cynode-sba", "--version"))
+
+    def test_the_wheel_installs_with_pipx_and_uv(self):
+        (wheel,) = self.dist.glob(f"cynode_sba-{VERSION}-*{'x86_64' if HOST == 'amd64' else 'aarch64'}.whl")
+        tools = packages.environment("installers-1", "pipx==1.18.4", "uv==0.13.9")
+        for name, arguments in (("pipx", ["install"]), ("uv", ["tool", "install", "--offline"])):
+            place = self.place / name
+            variables = {"PIPX_HOME": place, "PIPX_BIN_DIR": place / "bin", "UV_TOOL_DIR": place, "UV_TOOL_BIN_DIR": place / "bin",
+                         "UV_CACHE_DIR": place / "cache"}
+            subprocess.run([tools / name, *arguments, wheel], check=True, capture_output=True, timeout=300,
+                           env={**os.environ, **{variable: str(path) for variable, path in variables.items()}})
+            self.assertIn(VERSION, output_of(place / "bin/cynode-sba", "--version"))
 
     def test_the_bill_of_materials_names_every_library(self):
         path = self.dist / f"cynode-sba-{VERSION}-{HOST}.spdx.json"

@@ -9,7 +9,9 @@ import dataclasses
 import json
 import os
 import pathlib
+import shutil
 import subprocess
+import sysconfig
 import tempfile
 from collections.abc import Mapping, Sequence
 
@@ -46,10 +48,16 @@ class Outcome:
         return (self.directory / "artifacts" / path).read_bytes()
 
 
+def _program(name: str) -> str:
+    """Of a wheel in an environment that is not activated, the program stands beside the interpreter."""
+    beside = pathlib.Path(sysconfig.get_path("scripts"), name)
+    return str(beside) if not shutil.which(name) and beside.exists() else name
+
+
 def _command(directory: pathlib.Path, workspace: pathlib.Path, binary: str, image: str | None, runtime: str,
              runtime_options: Sequence[str], options: Sequence[str], variables: Mapping[str, str]) -> list[str]:
     if image is None:
-        return [binary, "--job", f"{directory}/job.json", "--result", f"{directory}/result.json", "--workspace", str(workspace),
+        return [_program(binary), "--job", f"{directory}/job.json", "--result", f"{directory}/result.json", "--workspace", str(workspace),
                 "--log-format", "json", *options]
     return [runtime, "run", "--rm", *(f"--env={name}" for name in variables), f"--volume={directory}:/job",
             f"--volume={workspace}:/workspace", "--workdir=/workspace", *runtime_options, image, "--log-format", "json", *options]
