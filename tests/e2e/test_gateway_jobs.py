@@ -239,6 +239,86 @@ class Direct(GatewayCase):
         self.assertTrue(gateway.wait_for(lambda m: m.get("method") == "notifications/cancelled"))
 
 
+class OtherServers(GatewayCase):
+    """What they send has one meaning, though it is not what MCP says."""
+
+    def output(self, gateway, **fields):
+        outcome = self.direct(gateway, step("echo"), **fields)
+        self.assert_end(outcome, 0)
+        return outcome.steps[0]["output"]
+
+    def test_results(self):
+        text = {"type": "text", "text": "words"}
+        for result, output in (({"content": "words"}, "words"), ({"content": text}, "words"), ({"content": ["words"]}, "words"),
+                               ({"content": [{"text": "words"}]}, "words"), ("words", "words"), ([1, {"a": 2}], '[1,{"a":2}]'),
+                               ({"temperature": 5}, '{"temperature":5}'), ({"content": {"a": 1}}, '{"a":1}'), (7, "7"), ({"content": []}, "")):
+            with self.subTest(result=result):
+                self.assertEqual(self.output(self.gateway(tools={"echo": tool(lambda _, result=result: result)})), output)
+        failed = self.direct(self.gateway(tools={"echo": tool(lambda _: {"content": "no", "isError": "true"})}), step("echo"))
+        self.assert_end(failed, 1, "step_failed")
+
+    def test_answers(self):
+        def body(form):
+            return tool(lambda e: e.whole(form.replace("ID", str(e.message["id"])).encode("latin-1")))
+        for form in ('{"jsonrpc":"2.0","id":"ID","result":{"content":"caf\xe9"}}', '{"id":ID.0,"id":ID,"result":{"content":"caf\xe9"}}',
+                     '{"content":[{"type":"text","text":"caf\xe9"}]}', '\ufeff{"result":{"content":"caf\xe9"}}'.replace("\ufeff", "")):
+            self.assertEqual(self.output(self.gateway(tools={"echo": body(form)})), "caf\ufffd", form)
+
+        def late(exchange):
+            exchange.begin_events()
+            exchange.event({"jsonrpc": "2.0", "id": str(exchange.message["id"]), "result": mcp.text("as a text")})
+        self.assertEqual(self.output(self.gateway(tools={"echo": tool(late)})), "as a text")
+
+    def test_a_lost_session_in_other_words(self):
+        for refuse in (lambda e: e.refuse(-32002, "Server not initialized", 200), lambda e: e.refuse(-32600, "Session expired", 401),
+                       lambda e: e.whole({"error": "HTTP 400: Bad Request: No valid session ID provided"}, 500)):
+            def hook(exchange, refuse=refuse):
+                if exchange.method != "tools/call" or exchange.headers["Mcp-Session-Id"] != "s-1":
+                    return False
+                gateway.session = "s-2"
+                return refuse(exchange)
+            gateway = self.gateway(tools={"echo": says("here")}, hook=hook)
+            self.assertEqual(self.output(gateway), "here")
+            self.assertEqual(len(gateway.messages("initialize")), 2)
+
+    def test_openings(self):
+        def old(exchange):
+            if exchange.method == "server/discover":
+                return exchange.whole(b"<html>", 500, "text/html")
+            if exchange.method == "initialize" and exchange.message["params"]["protocolVersion"] != "2025-03-26":
+                return exchange.whole(b"Unsupported protocol version (supported versions: 2025-03-26, 2024-11-05)", 400, "text/plain")
+            return False
+        self.assertEqual(self.output(self.gateway(version="2025-03-26", tools={"echo": says("here")}, hook=old)), "here")
+
+    def test_one_unreadable_tool_does_not_hide_the_others(self):
+        deep = '{"type":"object","properties":{"a":' * 80 + "{}" + "}}" * 80
+        for schema, names in (('{"type":"object","type":"object"}', ["echo", "odd"]), ('{"properties":[{"a":NaN}]}', ["echo", "odd"]), (deep, ["echo"])):
+            def give(exchange, schema=schema):
+                tools = '{"name":"odd","inputSchema":%s},{"name":"echo","inputSchema":{"type":"object"}}' % schema
+                exchange.whole(('{"jsonrpc":"2.0","id":%d,"result":{"tools":[%s]}}' % (exchange.message["id"], tools)).encode())
+            outcome, server = self.agent(self.gateway(tools={"echo": says("here")}, hook=mcp.only("tools/list", give)), call("echo"))
+            self.assert_end(outcome, 0)
+            self.assertEqual(sorted({one["name"] for one in self.offered(server)} & {"echo", "odd"}), names)
+        self.assertIn(b"odd: it is nested more deeply than 60 levels", outcome.stderr)
+
+    def test_a_token_that_is_replaced(self):
+        token = self.root / "token"
+        token.write_text("the-old-token")
+        valid = ["the-old-token"]
+
+        def replace(_):
+            valid[0] = "the-new-token"
+            token.write_text(valid[0])
+            return mcp.text("here")
+
+        def hook(exchange):
+            return exchange.headers["Authorization"] != f"Bearer {valid[0]}" and (exchange.whole(None, 401) or True)
+        gateway = self.gateway(tools={"echo": tool(replace), "again": says("the-new-token")}, hook=hook)
+        outcome = self.run_job(self.job(step("echo"), step("again")), env={**self.names(gateway), "SBA_MCP_TOKEN_FILE": str(token)})
+        self.assert_end(outcome, 0)
+        self.assertEqual([one["output"] for one in outcome.steps], ["here", "[redacted]"])
+
+
 class ResumeAndReplay(GatewayCase):
     REPLIES = (call("count"), call("write_file", path="a", content="x"), call("broken"), call("count"))
 

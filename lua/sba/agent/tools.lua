@@ -15,6 +15,7 @@ local FIRST <const> = "run_command" -- what models know best
 local CHEAPER <const> = 4 / 5 -- than other code: schemas are prose and repeated names
 local MOST_TOOLS <const> = 128 -- that servers of models take
 local SHARE <const> = 1 / 3 -- of what our own tools leave is for the gateway's
+local LONGEST_DESCRIPTION <const> = 1000 -- characters; OpenAI refuses more than 1,024
 local MOST_REASONS <const> = 5 -- in the log
 
 ---@class agent.tool: inference.tool
@@ -142,6 +143,8 @@ local function choose(listed, own, taken, room, left_out)
     }
     local tokens = tools.cost { one }
     if #chosen < free and tokens <= room then
+      local last = utf8.offset(one.description, LONGEST_DESCRIPTION + 1)
+      if last then one.description = one.description:sub(1, last - 1) .. "..." end
       chosen[#chosen + 1], taken[one.name], room = one, one, room - tokens
     else
       left_out[#left_out + 1] = one.name .. ": there is no room for it"

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tools of the gateway that the environment names: lists those that a job may call, and calls them with the job's identifiers.
--- Failures are those of mcp/transport.lua and rules.lua, "no_gateway", "invalid_token" and "unknown_tool".
+-- The tools of the gateway that the environment names: lists those that a job may call, and calls them with the job's
+-- identifiers. Failures are those of mcp/transport.lua and rules.lua, "no_gateway", "invalid_token" and
+-- "unknown_tool".
 
 local http = require "sba.util.http"
 local json = require "sba.util.json"
@@ -22,6 +23,7 @@ local TRIES <const>, FIRST_WAIT <const> = 4, 0.25 -- of a request; seconds befor
 ---@field task_id string
 ---@field ext_net_allowed boolean
 ---@field token? string
+---@field renew_token? fun(): string? another token, if there is one now
 ---@field answer_timeout? number as in mcp.options
 
 ---@class gateway.tool
@@ -62,6 +64,19 @@ local function is_unsent(failure)
   return unsent[failure.code] or failure.status == 429 and failure.retry_after ~= nil
 end
 
+local function fits_a_header(token) return token:find("^[\x21-\x7E]+$") ~= nil end
+
+-- A token may be replaced while the job runs: the attempt that it was refused for is made once more with the new one.
+local function renewing(holder, renew, attempt)
+  return function()
+    local result, failure = attempt()
+    local token = renew and result == nil and failure.status == 401 and renew()
+    if not token or not fits_a_header(token) then return result, failure end
+    holder.token = token
+    return attempt()
+  end
+end
+
 -- The plain form where the address names it, or no MCP server is there.
 local function reach(options, limits)
   local form = plain.at(options)
@@ -89,15 +104,17 @@ function gateway.connect(options, limits)
   if not http.origin(address) then
     return nil, http.failure("invalid_url", variable .. " is not a URL that begins with http://, https:// or http+unix://")
   end
-  if options.token and not options.token:find "^[\x21-\x7E]+$" then
+  if options.token and not fits_a_header(options.token) then
     return nil, http.failure("invalid_token", "the agent's token has characters that a header cannot carry")
   end
   limits = limits or {}
   local server = { url = address, http = options.http, token = options.token, answer_timeout = options.answer_timeout }
-  local remote, failure = retried(function() return reach(server, limits) end, is_quick, limits)
+  local remote, failure = retried(renewing(server, options.renew_token, function()
+    return reach(server, limits)
+  end), is_quick, limits)
   if not remote then return nil, naming(variable, failure) end
   return setmetatable({
-    remote = remote, variable = variable, instructions = secret.clean(remote.instructions), filled = {},
+    remote = remote, variable = variable, renew = options.renew_token, instructions = secret.clean(remote.instructions), filled = {},
     ext_net_allowed = options.ext_net_allowed == true, ids = { task_id = options.task_id, job_id = options.job_id },
   }, methods)
 end
@@ -135,7 +152,9 @@ local function clean_descriptions(schema)
 end
 
 local function read_list(self, limits)
-  local listed, failure = retried(function() return self.remote:list(limits) end, is_quick, limits)
+  local listed, failure = retried(renewing(self.remote.peer, self.renew, function()
+    return self.remote:list(limits)
+  end), is_quick, limits)
   if not listed then return nil, failure end
   self.listed, self.filled = {}, {}
   for _, tool in ipairs(listed) do
@@ -185,8 +204,9 @@ function methods:call(name, arguments, limits)
   if not filled then return nil, failure end
   arguments = json.copy(arguments)
   for id in pairs(filled) do arguments[id] = self.ids[id] end
-  local answer, problem = retried(function() return self.remote:call(name, arguments, limits) end,
-    limits.repeatable and is_quick or is_unsent, limits)
+  local answer, problem = retried(renewing(self.remote.peer, self.renew, function()
+    return self.remote:call(name, arguments, limits)
+  end), limits.repeatable and is_quick or is_unsent, limits)
   if answer == nil then
     if unknown_ends[problem.code] then problem.message = problem.message .. "; the call may still have run" end
     return nil, naming(self.variable, problem)

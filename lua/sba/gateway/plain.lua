@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A gateway without MCP: POST /v1/mcp/tools/call with {"tool_name", "arguments"}; it lists no tools. A node's proxy (mcp:call) takes the
--- call in a JSON envelope whose body is base64.
+-- A gateway without MCP: POST /v1/mcp/tools/call with {"tool_name", "arguments"}; it lists no tools. A node's proxy
+-- (mcp:call) takes the call in a JSON envelope whose body is base64.
 
 local http = require "sba.util.http"
 local json = require "sba.util.json"
+local json_tolerant = require "sba.util.json_tolerant"
 local text = require "native.text"
 local transport = require "sba.gateway.mcp.transport"
 
@@ -28,7 +29,7 @@ end
 
 -- Returns the gateway's status and body; or nil and what is wrong.
 local function unwrap(bytes)
-  local value, problem = json.decode(bytes)
+  local value, problem = json_tolerant.decode(bytes)
   if not json.is_object(value) then return nil, problem and "that is not JSON: " .. problem.message or "that is not an object" end
   local status, encoded = math.type(value.status) == "integer" and value.status or 0, value.body_b64
   if status < 200 or status > 599 then return nil, "without the gateway's status" end
@@ -140,7 +141,7 @@ local understood = { [200] = true, [400] = true, [403] = true, [422] = true, [50
 function gateway:probe(limits)
   local status, answer = post(self, "", {}, self.peer:request("the probe", limits))
   if not status or status == 401 or (status >= 500 and status ~= 501) then return nil, answer end
-  local value = status >= 300 and answer.value or status < 300 and json.decode(answer)
+  local value = status >= 300 and answer.value or status < 300 and json_tolerant.decode(answer)
   return understood[status] == true and json.is_object(value) and value.jsonrpc == nil
 end
 
@@ -154,7 +155,7 @@ function gateway:call(name, arguments, limits)
     return nil, body
   end
   if not body:find "%S" then return {} end -- a 2xx that has nothing to say
-  local value, problem = json.decode(body)
+  local value, problem = json_tolerant.decode(body)
   if value ~= nil then return value end
   return nil, self.peer:failure("bad_answer", "sent what is not JSON: %s", http.shown(problem.message))
 end

@@ -54,9 +54,9 @@ local LONGEST <const> = 64 -- characters
 
 ---@param tool string
 ---@param taken table<string, any> names in use
----@return string name for models: letters, digits, _ and -
+---@return string name for models: letters, digits, _ and -, the first a letter or _, as Gemini has it
 function rules.mapped(tool, taken)
-  local base = tool:gsub("[\xC2-\xF4][\x80-\xBF]+", "_"):gsub("[^%w_-]", "_"):sub(1, LONGEST)
+  local base = tool:gsub("[\xC2-\xF4][\x80-\xBF]+", "_"):gsub("[^%w_-]", "_"):gsub("^[^%a_]", "_%0"):sub(1, LONGEST)
   local name, number = base, 1
   while taken[name] do
     number = number + 1

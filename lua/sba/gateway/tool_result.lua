@@ -40,7 +40,9 @@ function show.resource(block)
 end
 
 local function block_shown(block)
+  if type(block) == "string" then return block end
   if type(block) ~= "table" then return "[not a block]" end
+  if block.type == nil and type(block.text) == "string" then return block.text end
   local how = type(block.type) == "string" and show[block.type]
   return how and how(block) or ("[%s, not shown]"):format(named(block.type, "block without a type"))
 end
@@ -51,7 +53,8 @@ end
 ---@field is_error boolean the tool ran and failed
 ---@field parts table[] raw blocks
 
--- Whether a structured value only repeats the content: the JSON of its text; or its text, texts or blocks in a member: {"result": ...}.
+-- Whether a structured value only repeats the content: the JSON of its text; or its text, texts or blocks in a
+-- member: {"result": ...}.
 local function repeats(structured, texts, parts)
   local name, inner = next(json.is_object(structured) and structured or {})
   if name == nil or next(structured, name) ~= nil then inner = nil end
@@ -68,23 +71,61 @@ local function repeats(structured, texts, parts)
   return true
 end
 
+local function text_block(words) return { type = "text", text = words } end
+
+local about_results <const> = { _meta = true, isError = true, resultType = true, content = true, structuredContent = true }
+
+-- What a result holds besides what MCP knows.
+local function rest_of(result)
+  local rest = {}
+  for name, value in pairs(result) do
+    if not about_results[name] then rest[name] = value end
+  end
+  return next(rest) and rest or nil
+end
+
+local function is_block(value)
+  return type(value) == "string" or type(value) == "table" and (type(value.type) == "string" or type(value.text) == "string")
+end
+
+local function holds_a_block(list)
+  for _, value in ipairs(list) do
+    if is_block(value) then return true end
+  end
+  return #list == 0
+end
+
+-- The blocks of a result. Servers also write one block, a text, or a value; some have no content, but members of their
+-- own: what is not known is shown as it is.
+local function parts_of(result)
+  local content, structured = result.content, result.structuredContent
+  if json.is_array(content) and holds_a_block(content) then return content end
+  if content == json.null then content = nil end
+  if content == nil and (structured == nil or structured == json.null) then content = rest_of(result) end
+  if content == nil then return json.array {} end
+  if json.is_object(content) and show[content.type] then return json.array { content } end
+  if type(content) ~= "string" then content = excerpt.without_base64(json.encode(content)) end
+  return json.array { text_block(content) }
+end
+
 ---@param result table of tools/call
 ---@return gateway.answer
 function tool_result.of_mcp(result)
-  local parts = json.is_array(result.content) and result.content or json.array {}
+  local parts = parts_of(result)
   local lines, texts = {}, {}
   for i, block in ipairs(parts) do
     lines[i] = block_shown(block)
     if type(block) == "table" and block.type == "text" and lines[i] ~= "" then texts[#texts + 1] = lines[i] end
   end
-  local structured = result.structuredContent
+  local structured, is_error = result.structuredContent, result.isError
   if structured == json.null or structured ~= nil and repeats(structured, texts, parts) then structured = nil end
   if structured ~= nil and #texts == 0 then
     local whole = json.encode(structured)
     lines[#lines + 1] = excerpt.without_base64(whole)
     if lines[#lines] == whole then structured = nil end
   end
-  return { content = table.concat(lines, "\n"), structured = structured, is_error = result.isError == true, parts = parts }
+  is_error = is_error == true or is_error == "true"
+  return { content = table.concat(lines, "\n"), structured = structured, is_error = is_error, parts = parts }
 end
 
 local WRAPPERS <const> = { "artifact", "skill", "result", "data" }
@@ -120,10 +161,10 @@ end
 ---@param value any decoded: any JSON, or a result in MCP's form
 ---@return gateway.answer
 function tool_result.of_plain(value)
-  if type(value) == "table" and json.is_array(value.content) then return tool_result.of_mcp(value) end
+  if json.is_object(value) and json.is_array(value.content) then return tool_result.of_mcp(value) end
   local problem = error_words(value)
   local words = problem or type(value) == "string" and value
-  local answer = tool_result.of_mcp(words and { content = json.array { { type = "text", text = words } } } or { structuredContent = value })
+  local answer = tool_result.of_mcp(words and { content = words } or { structuredContent = value })
   answer.is_error = problem ~= nil or type(value) == "table" and value.status == "error"
   return answer
 end

@@ -1,14 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Tools as models see them: as JSON; or, without tool calling, in the system text, with replies bound to a schema where the server can,
--- and results as the user's words.
+-- Tools as models see them: as JSON; or, without tool calling, in the system text, with replies bound to a schema
+-- where the server can, and results as the user's words.
 
 local json = require "sba.util.json"
 local table_of = json.table_of
 
 local tools = {}
 
--- Every server takes type, description, enum, properties, required, additionalProperties, items, anyOf, in this order. Some refuse more
--- (OpenAI: anyOf at the top), fail at it (chat templates: an enum without a type) or drop it (Ollama).
+-- Every server takes type, description, enum, properties, required, additionalProperties, items, anyOf, in this
+-- order. Some refuse more (OpenAI: anyOf at the top), fail at it (chat templates: an enum without a type) or drop it
+-- (Ollama).
 local TOLD <const> = { "default", "minimum", "maximum", "pattern", "format" } -- in the description
 local TAKEN <const> = { "type", "description", "items", "enum", table.unpack(TOLD) }
 local DEEPEST <const> = 12 -- levels, for references may be circular
@@ -42,40 +43,48 @@ local function alternatives(part)
   return list
 end
 
--- Resolves $ref, allOf, const and a single alternative. At the top all alternatives' properties are taken, none of them required.
-local function flat(given, state, depth)
-  local result, required, is_top = { properties = {} }, {}, depth == 0
-  local function add(part, is_alternative)
-    part, depth, state.left = table_of(part), depth + 1, state.left - 1
-    if depth > DEEPEST or state.left < 0 then return end
-    if part["$ref"] then add(tools.resolve(part["$ref"], state.root), is_alternative) end
-    for name, property in pairs(table_of(part.properties)) do result.properties[name] = result.properties[name] or property end
-    for _, name in ipairs(TAKEN) do
-      if result[name] == nil then result[name] = part[name] end
-    end
-    if part.const ~= nil then result.enum = { part.const } end
-    result.order = result.order or state.is_own and part.order or nil
-    for _, name in ipairs(is_alternative and {} or table_of(part.required)) do required[name] = true end
-    for _, one in ipairs(table_of(part.allOf)) do add(one, is_alternative) end
-    local any = alternatives(part)
-    if is_top or #any == 1 then
-      for _, one in ipairs(any) do add(one, is_top) end
-    elseif #any > 1 then
-      result.anyOf = result.anyOf or any
-    end
+-- Adds what a part of a schema says to the result, and then what the parts say that it refers to or is made of. Of an
+-- alternative nothing is required.
+local function add(result, part, state, is_alternative)
+  part, result.depth, state.left = table_of(part), result.depth + 1, state.left - 1
+  if result.depth > DEEPEST or state.left < 0 then return end
+  if part["$ref"] then add(result, tools.resolve(part["$ref"], state.root), state, is_alternative) end
+  for name, property in pairs(table_of(part.properties)) do
+    if type(name) == "string" then result.properties[name] = result.properties[name] or property end
   end
-  add(given)
-  return result, required, depth
+  for _, name in ipairs(TAKEN) do
+    if result[name] == nil then result[name] = part[name] end
+  end
+  if part.const ~= nil then result.enum = { part.const } end
+  if state.is_own then result.order = result.order or part.order end
+  for _, name in ipairs(is_alternative and {} or table_of(part.required)) do result.required[name] = true end
+  for _, one in ipairs(table_of(part.allOf)) do add(result, one, state, is_alternative) end
+  local any = alternatives(part)
+  if result.is_top or #any == 1 then
+    for _, one in ipairs(any) do add(result, one, state, result.is_top) end
+  elseif #any > 1 then
+    result.anyOf = result.anyOf or any
+  end
 end
 
-local function plain_type(wanted)
-  local kind, kinds = wanted.type or next(wanted.properties) and "object" or nil, {}
+-- A schema with $ref, allOf, const and a single alternative resolved: {"allOf": [{"$ref": "#/$defs/a"}, {"const":
+-- 1}]} is what "a" says and {"enum": [1]}. At the top all alternatives' properties are taken.
+local function flat(given, state, depth)
+  local result = { properties = {}, required = {}, depth = depth, is_top = depth == 0 }
+  add(result, given, state, false)
+  return result
+end
+
+-- The types that are taken, without null; an enumeration has those of its members.
+local function types_of(wanted)
+  local kinds, kind = {}, wanted.type
+  if kind == nil and next(wanted.properties) then kind = "object" end
   for _, one in ipairs(type(kind) == "table" and kind or { kind }) do
     if one ~= "null" and type(one) == "string" then kinds[#kinds + 1] = one end
   end
   local first = table_of(wanted.enum)[1]
-  if #kinds > 0 or first == nil then return #kinds > 1 and json.array(kinds) or kinds[1] end
-  return math.type(first) == "integer" and "integer" or json.kind(first)
+  if #kinds == 0 and first ~= nil then kinds[1] = math.type(first) == "integer" and "integer" or json.kind(first) end
+  return kinds
 end
 
 local function description_of(wanted)
@@ -99,30 +108,55 @@ end
 
 local written
 
-local function written_properties(wanted, required, state, depth, is_closed)
+local function written_properties(wanted, state, is_closed)
   local parts, needed = {}, json.array {}
   for _, name in ipairs(names_of(wanted)) do
     local property = wanted.properties[name]
-    if property ~= nil then parts[#parts + 1] = json.encode(name) .. ":" .. written(property, state, depth) end
-    if required[name] then needed[#needed + 1] = name end
+    if property ~= nil then parts[#parts + 1] = json.encode(name) .. ":" .. written(property, state, wanted.depth) end
+    if wanted.required[name] then needed[#needed + 1] = name end
   end
-  return '"properties":{' .. table.concat(parts, ",") .. "}" .. (#needed > 0 and ',"required":' .. json.encode(needed) or "")
-    .. (is_closed and #parts > 0 and ',"additionalProperties":false' or "")
+  local result = '"properties":{' .. table.concat(parts, ",") .. "}"
+  if #needed > 0 then result = result .. ',"required":' .. json.encode(needed) end
+  if is_closed and #parts > 0 then result = result .. ',"additionalProperties":false' end
+  return result
+end
+
+-- An enumeration's members of a type.
+local function members_of(enum, kind)
+  local list = json.array {}
+  for _, member in ipairs(table_of(enum)) do
+    local is_of_kind = json.kind(member) == kind or kind == "integer" and math.type(member) == "integer"
+    if is_of_kind then list[#list + 1] = member end
+  end
+  return #list > 0 and list or nil
+end
+
+-- The keywords of one type. OpenAI and Gemini refuse an array without items.
+local function written_type(members, wanted, kind, state, is_closed)
+  members[#members + 1] = '"type":' .. json.encode(kind)
+  if wanted.shown ~= "" then members[#members + 1] = '"description":' .. json.encode(wanted.shown) end
+  local enum = members_of(wanted.enum, kind)
+  if enum then members[#members + 1] = '"enum":' .. json.encode(enum) end
+  if kind == "object" then members[#members + 1] = written_properties(wanted, state, is_closed) end
+  if kind == "array" then members[#members + 1] = '"items":' .. written(wanted.items, state, wanted.depth) end
+  return members
 end
 
 function written(given, state, depth, is_closed)
-  local wanted, required
-  wanted, required, depth = flat(given, state, depth)
-  local members, kind, description = {}, plain_type(wanted), description_of(wanted)
-  if kind then members[1] = '"type":' .. json.encode(kind) end
-  if description ~= "" then members[#members + 1] = '"description":' .. json.encode(description) end
-  if #table_of(wanted.enum) > 0 then members[#members + 1] = '"enum":' .. json.encode(wanted.enum) end
-  if kind == "object" then members[#members + 1] = written_properties(wanted, required, state, depth, is_closed) end
-  if wanted.items then members[#members + 1] = '"items":' .. written(wanted.items, state, depth) end
-  if wanted.anyOf and not kind then
-    local branches = each(wanted.anyOf, function(branch) return written(branch, state, depth) end)
-    members[#members + 1] = '"anyOf":[' .. branches .. "]"
+  local wanted = flat(given, state, depth)
+  local kinds, members, any = types_of(wanted), {}, nil
+  wanted.shown = description_of(wanted)
+  if #kinds == 1 then
+    written_type(members, wanted, kinds[1], state, is_closed)
+  else
+    if wanted.shown ~= "" then members[1], wanted.shown = '"description":' .. json.encode(wanted.shown), "" end
+    -- Gemini refuses a list of types.
+    any = #kinds > 0 and each(kinds, function(kind)
+      return "{" .. table.concat(written_type({}, wanted, kind, state), ",") .. "}"
+    end)
+    any = any or wanted.anyOf and each(wanted.anyOf, function(branch) return written(branch, state, wanted.depth) end)
   end
+  if any then members[#members + 1] = '"anyOf":[' .. any .. "]" end
   return "{" .. table.concat(members, ",") .. "}"
 end
 

@@ -206,6 +206,7 @@ function methods:connect(again, limits)
   if not failure then
     self.gateway, failure = on_demand.gateway().connect({
       environment = self.environment, http = http, job_id = self.job.job_id, task_id = self.job.task_id, token = token,
+      renew_token = secret.renew_agent_token,
       ext_net_allowed = self.job.constraints.ext_net_allowed,
     }, limits)
   end

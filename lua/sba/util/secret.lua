@@ -150,6 +150,16 @@ end
 ---@return string? token, native.failure? failure where a file is named that cannot be read
 function secret.agent_token() return agent_token.value, agent_token.failure end
 
+---Reads the agent token's file again, which a node may have replaced.
+---@return string? token nil: there is no other
+function secret.renew_agent_token()
+  local value = agent_token.path and read_token(agent_token.path, agent_token.what)
+  if not value or value == agent_token.value then return nil end
+  agent_token.value = value
+  add(value, agent_token.what)
+  return value
+end
+
 ---For OPENAI_BASE_URL only.
 ---@return string? key, native.failure? failure where there is one that cannot be used
 function secret.api_key()

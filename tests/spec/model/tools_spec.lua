@@ -85,6 +85,14 @@ describe("tools_of.json", function()
       property { oneOf = json.array { { type = "integer" }, { type = "string" } } })
   end)
 
+  it("has what servers refuse to be without, and nothing that they refuse", function()
+    assert.same({ type = "array", items = {} }, property { type = "array" })
+    assert.same({ type = "array", items = {} }, property { type = json.array { "array", "null" }, items = json.null })
+    assert.same({ description = "d", anyOf = { { type = "string", enum = { "a" } }, { type = "array", items = {} } } },
+      property { type = json.array { "string", "array" }, description = "d", enum = json.array { "a", json.null } })
+    assert.same({ type = "object", properties = {} }, parameters '{"properties":[{"name":"a"}]}')
+  end)
+
   it("says in words what it has no keyword for", function()
     assert.same({ type = "integer", description = "How many. (default 3, minimum 1)" },
       property { type = "integer", description = "How many.", minimum = 1, default = 3, exclusiveMaximum = 9 })

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- An MCP client over Streamable HTTP, for tools only: revisions 2024-11-05 to 2025-11-25 (legacy) and 2026-07-28 (modern).
--- Failures are those of transport.lua.
+-- An MCP client over Streamable HTTP, for tools only: revisions 2024-11-05 to 2025-11-25 (legacy) and 2026-07-28
+-- (modern). Failures are those of transport.lua.
 
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
@@ -14,6 +14,7 @@ local mcp = {}
 
 local SILENCE <const> = 5 -- seconds until initialize is tried: the first SDKs never answer what they do not know
 local MOST_PAGES <const>, MOST_TOOLS <const> = 100, 1000
+local DEEPEST <const> = 60 -- levels of a tool, whose schema the journal holds
 local LONGEST_INSTRUCTIONS <const> = 4096 -- bytes
 
 ---@class mcp.options
@@ -48,6 +49,8 @@ local function by_refusal(peer, failure)
   local supported = rpc and rpc.code == modern.UNSUPPORTED_VERSION and json.table_of(rpc.data).supported
   if json.is_array(supported) then return by_versions(peer, supported) end
   if rpc or no_answer[failure.code] or status and (status < 500 or status == 501) then return "legacy" end
+  -- Some answer so to a method that they do not know. Those that only failed do so again, and then this is said.
+  if status == 500 then return "legacy", failure end
   return nil, failure
 end
 
@@ -58,6 +61,7 @@ local function discover(peer, limits)
   if not result then return by_refusal(peer, failure) end
   if not json.is_array(result.supportedVersions) then return "legacy" end
   local era, problem = by_versions(peer, result.supportedVersions)
+  if era == "legacy" then return era end
   return era, problem or result
 end
 
@@ -82,7 +86,9 @@ local function open(peer, limits)
   legacy.close(peer)
   if not era then return nil, result end
   local opened, failure = open_legacy(peer, limits)
-  return opened and era, opened or failure
+  if opened then return era, opened end
+  local is_passing = result and result.transient and not failure.transient
+  return nil, is_passing and result or failure
 end
 
 ---@param options mcp.options
@@ -109,7 +115,7 @@ end
 local function pages(self, limits)
   local found, seen, cursor = {}, {}, nil
   for _ = 1, MOST_PAGES do
-    local result, failure = request(self, "tools/list", { cursor = cursor }, limits)
+    local result, failure = request(self, transport.LIST, { cursor = cursor }, limits)
     if not result then return nil, failure end
     if not json.is_array(result.tools) then return nil, self.peer:failure("bad_answer", "sent no list of tools") end
     table.move(result.tools, 1, #result.tools, #found + 1, found)
@@ -120,10 +126,19 @@ local function pages(self, limits)
   return found
 end
 
+local function is_deep(value, depth)
+  if depth > DEEPEST then return true end
+  for _, part in pairs(type(value) == "table" and value or {}) do
+    if is_deep(part, depth + 1) then return true end
+  end
+  return false
+end
+
 local function unusable(self, tool, seen)
   if type(tool) ~= "table" or type(tool.name) ~= "string" or tool.name == "" then return "it has no name" end
   if seen[tool.name] then return "its name is there twice" end
   if not json.is_object(tool.inputSchema) then return "it has no inputSchema" end
+  if is_deep(tool, 0) then return ("it is nested more deeply than %d levels"):format(DEEPEST) end
   if self.era == "legacy" then
     return json.table_of(tool.execution).taskSupport == "required" and "it can only be run as a task" or nil
   end

@@ -3,84 +3,17 @@
 
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
+local json = require "sba.util.json"
 local retry = require "sba.util.retry"
+local standalone = require "sba.gateway.mcp.standalone"
 local transport = require "sba.gateway.mcp.transport"
 
-local NEWEST <const> = "2025-11-25"
+local VERSIONS <const> = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" } -- revisions, the newest first
 
-local legacy = {
-  versions = { ["2024-11-05"] = true, ["2025-03-26"] = true, ["2025-06-18"] = true, ["2025-11-25"] = true },
-}
+local legacy = { versions = {} }
+for _, version in ipairs(VERSIONS) do legacy.versions[version] = true end
 
 local MOST_FAILED_RESUMES <const> = 5 -- in a row, without a new event
-local LINES_AT_A_TIME <const> = 256 -- of the standalone stream, then of the call
-
-local function header_lines(peer, first)
-  local lines = { first }
-  if peer.session then lines[#lines + 1] = "Mcp-Session-Id: " .. peer.session end
-  if peer.version then lines[#lines + 1] = "MCP-Protocol-Version: " .. peer.version end
-  return lines
-end
-
--- Sends a message that has no answer, or only HTTP's method.
-local function tell(peer, message, options)
-  if message then message.jsonrpc = "2.0" end
-  local exchange <close>, status = peer:send(peer:request("a message", {}), message, header_lines(peer), options)
-  if not exchange then return nil, status end
-  http.read(exchange, 1)
-  return true
-end
-
-local function answer(peer, message)
-  if message.method == "ping" then return tell(peer, { id = message.id, result = {} }) end
-  return tell(peer, { id = message.id, error = { code = -32601, message = "Method not found" } })
-end
-
--- The server's standalone stream: many ask there what a call needs, and wait; what they ask while it is not open is lost.
-
--- Yields where there is no line yet.
-local function yielding(exchange)
-  local count = 0
-  local function line()
-    local next_line, more = exchange:line()
-    local is_quiet = not next_line and type(more) == "table" and more.code == "slow_answer"
-    count = count + 1
-    if is_quiet or count % LINES_AT_A_TIME == 0 then coroutine.yield() end
-    if is_quiet then return line() end
-    return next_line, more
-  end
-  return { header = function(_, name) return exchange:header(name) end, line = line }
-end
-
-local function close_standalone(peer)
-  if peer.standalone and peer.standalone.exchange then peer.standalone.exchange:close() end
-  peer.standalone = nil
-end
-
-local function open_standalone(peer)
-  close_standalone(peer)
-  local request = { id = 0, method = "GET" }
-  local exchange, status = peer:send(request, nil, header_lines(peer), { is_polled = true })
-  peer.standalone = {}
-  if not exchange then return nil end
-  if status >= 300 or not http.is_stream(exchange) then return exchange:close() end
-  peer.standalone.exchange, peer.standalone.thread = exchange, coroutine.create(function()
-    peer:read(yielding(exchange), request, function(message) answer(peer, message) end)
-  end)
-  return peer.standalone.thread
-end
-
--- Answers the standalone stream until the returned value is closed.
-local function listen(peer)
-  local thread, before = peer.standalone and peer.standalone.thread, nil
-  if not peer.standalone or thread and coroutine.status(thread) == "dead" then thread = open_standalone(peer) end
-  if not thread then return nil end
-  before = peer.http:tick(function()
-    if before then before() end
-    if coroutine.status(thread) == "suspended" then assert(coroutine.resume(thread)) end
-  end)
-  return setmetatable({}, { __close = function() peer.http:tick(before) end })
-end
 
 local gave_up <const> = { timeout = true, cancelled = true, slow_answer = true, slow_first_byte = true }
 
@@ -88,7 +21,7 @@ local gave_up <const> = { timeout = true, cancelled = true, slow_answer = true, 
 local function cancel(peer, request, failure)
   if not gave_up[failure.code] or request.method == "initialize" then return end
   local params = { requestId = request.id, reason = failure.code }
-  tell(peer, { method = "notifications/cancelled", params = params }, { ignore_interrupt = true })
+  standalone.notify(peer, { method = "notifications/cancelled", params = params }, { ignore_interrupt = true })
 end
 
 local function lost(peer, request, why, ...)
@@ -101,7 +34,7 @@ local function reopen(peer, request, wait, on_request)
   local left = request.until_when and request.until_when - interrupt.now() or wait
   local slept, failure = interrupt.sleep(math.max(0, math.min(wait, left)))
   if not slept then return nil, http.failure(failure.code, failure.message) end
-  local exchange <close>, status = peer:send(request, nil, header_lines(peer, "Last-Event-ID: " .. request.last_id))
+  local exchange <close>, status = peer:send(request, nil, standalone.headers(peer, "Last-Event-ID: " .. request.last_id))
   if not exchange then return nil, status end
   if status >= 500 then return nil, peer:refusal(exchange, status) end
   if status < 300 and http.is_stream(exchange) then return peer:read(exchange, request, on_request) end
@@ -122,19 +55,29 @@ local function resume(peer, request, failure, on_request)
   return result, failure
 end
 
--- Mostly 404; some servers use another status.
+local OF_SESSIONS <const> = {
+  "id", "valid", "expired", "not found", "missing", "no ", "unknown", "terminated", "closed", "required",
+}
+
+-- Mostly 404. Servers and what stands before them also say it with another status, or as an error: then by their words.
 local function is_session_lost(peer, request, failure)
   if not peer.session or request.method == "initialize" then return false end
-  local status = failure.status
-  return status == 404 or (status == 400 or status == 401) and failure.words:lower():find("session", 1, true) ~= nil
+  if failure.status == 404 then return true end
+  local said = (failure.words or ""):lower()
+  if said:find("not initialized", 1, true) or said:find("not been initialized", 1, true) then return true end
+  if not said:find("session", 1, true) then return false end
+  for _, word in ipairs(OF_SESSIONS) do
+    if said:find(word, 1, true) then return true end
+  end
+  return false
 end
 
 -- Returns result, failure, and the session that the answer names.
 local function ask(peer, method, params, limits)
   local request <const> = peer:request(method, limits)
-  local _ <close> = method == transport.CALL and listen(peer) or nil
-  local function on_request(message) answer(peer, message) end
-  local result, failure = peer:ask(request, params, header_lines(peer), on_request)
+  local _ <close> = method == transport.CALL and standalone.attend(peer) or nil
+  local function on_request(message) standalone.respond(peer, message) end
+  local result, failure = peer:ask(request, params, standalone.headers(peer), on_request)
   if not result and request.last_id and not request.last_id:find "%c" then
     result, failure = resume(peer, request, failure, on_request)
   end
@@ -147,15 +90,26 @@ end
 
 local function is_session(name) return name:find("^[\x21-\x7E]+$") ~= nil end
 
+-- The newest revision that a refusal names and that is spoken here; nil: none but the one that was offered.
+local function version_in(failure, offered)
+  local said = (failure.words or "") .. json.encode(json.table_of(failure.rpc).data or json.null)
+  for _, version in ipairs(VERSIONS) do
+    if version ~= offered and said:find(version, 1, true) then return version end
+  end
+end
+
 ---@param peer mcp.peer
 ---@param limits mcp.limits
+---@param offered? string the revision; default: the newest
 ---@return table? result of initialize, mcp.failure?
-function legacy.open(peer, limits)
+function legacy.open(peer, limits, offered)
   peer.session, peer.version = nil, nil
-  close_standalone(peer)
+  standalone.close(peer)
   local result, failure, session = ask(peer, "initialize", {
-    protocolVersion = NEWEST, capabilities = {}, clientInfo = transport.CLIENT,
+    protocolVersion = offered or VERSIONS[1], capabilities = {}, clientInfo = transport.CLIENT,
   }, limits)
+  local other = failure and not offered and version_in(failure, VERSIONS[1])
+  if other then return legacy.open(peer, limits, other) end
   if not result then return nil, failure end
   local version = result.protocolVersion
   if not legacy.versions[version] then
@@ -166,7 +120,7 @@ function legacy.open(peer, limits)
     return nil, peer:failure("bad_session", "names a session with characters that no header may hold")
   end
   peer.session, peer.version = session, version
-  local accepted, failed = tell(peer, { method = "notifications/initialized" })
+  local accepted, failed = standalone.notify(peer, { method = "notifications/initialized" })
   return accepted and result, failed
 end
 
@@ -187,8 +141,8 @@ end
 ---Ignores failures.
 ---@param peer mcp.peer
 function legacy.close(peer)
-  close_standalone(peer)
-  if peer.session and is_session(peer.session) then tell(peer, nil, { method = "DELETE", ignore_interrupt = true }) end
+  standalone.close(peer)
+  if peer.session and is_session(peer.session) then standalone.notify(peer, nil, { method = "DELETE", ignore_interrupt = true }) end
   peer.session = nil
 end
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- MCP without a handshake: revision 2026-07-28. Every request describes itself, in headers too; arguments marked with `x-mcp-header` in a
--- tool's schema become headers too.
+-- MCP without a handshake: revision 2026-07-28. Every request describes itself, in headers too; arguments marked with
+-- `x-mcp-header` in a tool's schema become headers too.
 
 local http = require "sba.util.http"
 local json = require "sba.util.json"

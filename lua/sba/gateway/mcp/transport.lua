@@ -1,21 +1,24 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Streamable HTTP: a JSON-RPC message goes out by POST; messages come back as one JSON text or as a stream of events.
--- Failures are those of sba.util.http, and: "unauthorized" (401), "tool_denied" (403 to a call), "refused" (another 4xx), "redirected",
--- "gateway_failed" (429, 5xx), "tool_refused" (a JSON-RPC error), "tool_unavailable" (501), "session_lost", "bad_session" (fits no
--- header), "request_lost" (may have run), "not_mcp", "unsupported_version", "input_required", "bad_answer", "slow_answer".
+-- Failures are those of sba.util.http, and: "unauthorized" (401), "tool_denied" (403 to a call), "refused" (another
+-- 4xx), "redirected", "gateway_failed" (429, 5xx), "tool_refused" (a JSON-RPC error), "tool_unavailable" (501),
+-- "session_lost", "bad_session" (fits no header), "request_lost" (may have run), "not_mcp", "unsupported_version",
+-- "input_required", "bad_answer", "slow_answer".
 
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
+local json_tolerant = require "sba.util.json_tolerant"
 local version = require "native.bundle".version
 
 local transport = {
   CLIENT = { name = "cynode-sba", version = version },
-  CALL = "tools/call",
+  CALL = "tools/call", LIST = "tools/list",
 }
 
 -- Seconds: ANSWER for all but calls, STANDALONE until that stream has begun, LAST_* after the deadline.
 local NO_LIMIT <const>, CONNECT <const>, ANSWER <const>, STANDALONE <const> = 1e8, 10, 20, 1
+local DEEPEST_LIST <const> = 500 -- levels of a list of tools
 local LAST_CONNECT <const>, LAST_ANSWER <const> = 0.5, 0.25
 
 ---@class mcp.failure: http.failure
@@ -116,6 +119,7 @@ function peer:send(request, message, headers, options)
 end
 
 local function of_rpc(self, error, status)
+  if not json.is_object(error) then error = { message = type(error) == "string" and error or json.encode(error) } end
   local words, code = type(error.message) == "string" and error.message or json.encode(error), math.tointeger(error.code)
   local failure = self:failure("tool_refused", "answered with the error%s: %s", code and (" %d"):format(code) or "",
     http.shown(words))
@@ -152,23 +156,27 @@ function peer:refusal(exchange, status)
   return self:refused(http.refusal(exchange, status, self:place()))
 end
 
--- One message, or in revision 2025-03-26 a list.
-local function decoded(self, bytes)
-  local value, problem = json.decode(bytes)
+-- One message, or in revision 2025-03-26 a list. In a list of tools one may be nested more deeply than a job's JSON: it
+-- does not hide the others.
+local function decoded(self, bytes, request)
+  local value, problem = json_tolerant.decode(bytes)
+  if problem and problem.code == "too_deep" and request.method == transport.LIST then
+    value, problem = json.decode(bytes, { size = #bytes, depth = DEEPEST_LIST })
+  end
   if json.is_object(value) then return { value } end
   if json.is_array(value) then return value end
   return nil, http.not_json(self:place(), bytes, problem)
 end
 
 -- These two return iterators over lists of messages: nil at the end; or nil and a failure.
-local function of_json(self, exchange)
+local function of_json(self, exchange, request)
   local is_read = false
   return function()
     if is_read then return nil end
     is_read = true
     local bytes, failure = http.read(exchange)
     if not bytes then return nil, failure end
-    return decoded(self, bytes)
+    return decoded(self, bytes, request)
   end
 end
 
@@ -184,19 +192,30 @@ local function of_events(self, exchange, request)
     if not event or event.is_cut then return nil, failure and http.failure(failure.code, failure.message) end
     request.last_id, request.retry = event.id or request.last_id, event.retry or request.retry
     if event.data == "" or event.name and event.name ~= "message" then return {} end
-    return decoded(self, event.data)
+    return decoded(self, event.data, request)
   end
 end
 
 local function is_given(id) return id ~= nil and id ~= json.null end
 
 -- An error may come without an id.
-local function is_answer(message, id)
-  if json.is_object(message.error) then return message.id == id or not is_given(message.id) end
-  return message.id == id and json.is_object(message.result)
+local function is_answer(message, request)
+  if is_given(message.id) and tonumber(message.id) ~= request.id then return false end
+  if is_given(message.error) then return true end
+  return message.result ~= nil or not is_given(message.jsonrpc) and request.method == transport.CALL
 end
 
-local function take(request, message, on_request)
+-- Of a call any value may be the result, and the answer may be the result itself.
+local function result_of(self, message, request)
+  if is_given(message.error) then return nil, of_rpc(self, message.error, 200) end
+  local result = message.result
+  if result == nil then return message end
+  if json.is_object(result) then return result end
+  if request.method == transport.CALL then return { content = result } end
+  return nil, self:failure("bad_answer", "answered %s with %s", request.method, http.shown(json.encode(result)))
+end
+
+local function handle(request, message, on_request)
   local params = message.params
   if is_given(message.id) then
     if on_request then on_request(message) end
@@ -211,15 +230,19 @@ end
 ---@return table? result, mcp.failure? failure nil without a result: the stream ended early
 function peer:read(exchange, request, on_request)
   local next_messages = (http.is_stream(exchange) and of_events or of_json)(self, exchange, request)
+  local other -- an answer whose id is the request's number, but as a text: it counts where no better one comes
   while true do
     local messages, failure = next_messages()
-    if not messages then return nil, failure end
+    if not messages then
+      if other then return result_of(self, other, request) end
+      return nil, failure
+    end
     for _, message in ipairs(messages) do
       if json.is_object(message) and type(message.method) == "string" then
-        take(request, message, on_request)
-      elseif json.is_object(message) and is_answer(message, request.id) then
-        if json.is_object(message.error) then return nil, of_rpc(self, message.error, 200) end
-        return message.result
+        handle(request, message, on_request)
+      elseif json.is_object(message) and is_answer(message, request) then
+        if type(message.id) ~= "string" then return result_of(self, message, request) end
+        other = other or message
       end
     end
   end
