@@ -398,7 +398,7 @@ class AskModel(AgentCase):
         schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
         for bad, mistake in (('{"a": 1}', "/a: expected a string"), ("{}", "/a: is missing"), ("[", "is not JSON")):
             with self.subTest(bad):
-                server, outcome = self.ask_twice(bad, '{"a": "1"}', schema)
+                server, outcome = self.ask_twice(bad, '```json\n{"a": "1",}\n```', schema)
                 self.assert_end(outcome, 0)
                 result = outcome.steps[0]["result"]
                 self.assertEqual((result["json"], result["prompt_tokens"], result["completion_tokens"]), ({"a": "1"}, 30, 3))
@@ -476,6 +476,7 @@ class ResumeAndReplay(AgentCase):
         self.assertEqual(outcome.result["todo"]["done"], 1)
         messages = second.chats()[0]["messages"]
         self.assertIn(f"[The job ended here ({first.result['failure_code']}: ", json.dumps(messages[-1]))
+        self.assertEqual(len(outcome.events("model.response")), len(second.chats()), "the earlier replies are in the earlier log")
         calls = sum(len(message.get("tool_calls") or ()) for message in messages)
         self.assertEqual(calls, sum(message["role"] == "tool" for message in messages), "each call has its answer")
         again = self.run_agent(self.server(), "--resume", job=job)

@@ -250,8 +250,9 @@ local function read_own(tool, call, step)
   end
   local checked, errors = schema_check.check(given, schema, { total = 0, limit = MOST_MISTAKES })
   if errors.total > 0 then return nil, mistakes_of(errors, tool) end
-  mistake = step and step.check and step.check(checked)
-  if mistake then return nil, mistake end
+  local name
+  if step and step.check then mistake, name = step.check(checked) end
+  if mistake then return nil, name and ("%s: %s"):format(name, mistake) or mistake end
   notes[#notes + 1] = note_line_ends(checked, schema)
   return checked, #notes > 0 and table.concat(notes, "; ") or nil
 end

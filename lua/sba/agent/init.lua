@@ -160,7 +160,9 @@ local function turn(state)
   talk.fresh = {}
   local reply, failure = exchange.next(state, fresh)
   if not reply then return failure end
-  exchange.replied(state.run, state.session.model, reply)
+  local run, model = state.run, state.session.model
+  local is_of_earlier_run = not run.recording and run.history.exchanges[state.number] -- which logged it
+  if is_of_earlier_run then run.record:count_request(model, reply) else exchange.replied(run, model, reply) end
   remember(state, reply)
   state.without_call = not (reply.tool_calls and #reply.tool_calls > 0 and reply.done_reason ~= "length")
   return (state.without_call and without_calls or with_calls)(state, reply)

@@ -7,6 +7,7 @@ local orchestrator = require "sba.run.orchestrator"
 local phrases = require "sba.agent.words"
 local prompt = require "sba.agent.prompt"
 local redact = require "native.secret".redact
+local values = require "sba.model.text_calls.values"
 local words = require "sba.util.words"
 
 local function connect_for(run, model)
@@ -51,6 +52,7 @@ return function(run)
     if not reply then return nil, failure end
     exchange.replied(run, session.model, reply)
     reply.model = session.model
+    if request.json_schema then reply.content = values.mended(reply.content) or reply.content end -- such as a fence around it
     return reply
   end
 end

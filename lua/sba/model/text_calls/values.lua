@@ -88,6 +88,17 @@ function values.read(text, is_ended)
 end
 
 ---@param text string one value, as above
+---@return string? json
+function values.mended(text)
+  local _, failure = json.decode_repaired(text)
+  if not failure then return text end
+  local at = lpeg.match(fence, text)
+  if not text:find("^[{%[]", at) then return nil end
+  local mended, after = mended_at(text, at)
+  return mended and lpeg.match(noise, text, after) and mended or nil
+end
+
+---@param text string one value, as above
 ---@return any value
 ---@return sba.json.failure? failure
 function values.decode(text)
