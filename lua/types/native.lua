@@ -324,6 +324,7 @@
 ---@field read fun(self, offset: integer, size: integer): string?, native.failure? changed: it is shorter
 ---The line at an offset: its first bytes, its size, and whether a newline ends it (which counts). Nothing at the end of the file.
 ---@field line fun(self, at: integer, most: integer): string?, integer|native.failure|nil, boolean?
+---@field size fun(self): integer bytes of the file now
 ---@field descriptor fun(self): integer
 ---@field lock fun(self): true?, native.failure? until closed. Errors: locked, or there are no locks
 ---@field cut fun(self, size: integer): true?, native.failure?

@@ -11,6 +11,7 @@
 #include "core/workspace/own_files.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #define LOG_TYPE "native.file.log"
 
@@ -125,6 +126,14 @@ static int log_cut(lua_State *L)
 {
     struct error error = {0};
     return bind_outcome(L, file_log_cut(check_log(L, 1), (int64_t)bind_check_size(L, 2), &error), &error);
+}
+
+static int log_size(lua_State *L)
+{
+    struct stat status;
+    int fd = check_log(L, 1)->fd;
+    lua_pushinteger(L, fstat(fd, &status) == 0 ? (lua_Integer)status.st_size : 0);
+    return 1;
 }
 
 static int log_guard(lua_State *L)
@@ -347,9 +356,9 @@ static const luaL_Reg functions[] = {
 };
 
 static const luaL_Reg log_methods[] = {
-    {"lock", log_lock},   {"cut", log_cut},   {"guard", log_guard},   {"is_unchanged", log_is_unchanged},
-    {"read", log_read},   {"line", log_line}, {"append", log_append}, {"descriptor", log_descriptor},
-    {"close", log_close}, {NULL, NULL},
+    {"lock", log_lock}, {"cut", log_cut},     {"guard", log_guard},   {"is_unchanged", log_is_unchanged},
+    {"read", log_read}, {"line", log_line},   {"append", log_append}, {"descriptor", log_descriptor},
+    {"size", log_size}, {"close", log_close}, {NULL, NULL},
 };
 
 int luaopen_native_file(lua_State *L)

@@ -117,14 +117,14 @@ describe("native.workspace", function()
 
   it("reads the same if a finalizer reads too", function()
     here:put("f", "content")
-    local others, begun = {}, 0
-    for i = 1, 1000 do
-      others[i] = setmetatable({}, { __gc = function()
+    local begun = 0
+    local function reader()
+      return setmetatable({}, { __gc = function()
         begun = begun + 1
         here.root:read "f"
       end })
     end
-    others = nil -- luacheck: ignore
+    for _ = 1, 1000 do reader() end
     collectgarbage("incremental", 100, 100, 4) -- steps as small as can be
     repeat collectgarbage("step", 0) until begun > 0
     for _ = 1, 1000 do assert.equal("content", assert(here.root:read "f").content) end

@@ -261,6 +261,7 @@ static int search_until_deadline(const char *pattern, const char *filling)
     struct search_results results = unlimited();
     struct error error = {0};
     setrlimit(RLIMIT_CPU, &(struct rlimit){3, 3});
+    interrupt_install(); // signals are this process's own
     interrupt_set_deadline(300);
     if (search(pattern, bytes, SIZE, &results, &error) == 0)
         return ENDED;

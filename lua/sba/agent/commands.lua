@@ -57,7 +57,7 @@ end
 --- be one, or which.
 local function the_command(arguments)
   local command, shell, argv = arguments.command, arguments.shell, arguments.argv
-  local is_which = shell == command or words.has({ true, false, "true", "false" }, shell)
+  local is_which = command and (shell == command or words.has({ true, false, "true", "false" }, shell))
   if is_which or command and type(shell) == "string" and shell:find("^[%w/._-]*sh$") then shell = nil end
   local given = command or shell or argv
   if given == nil or given == "" then return nil, "command is missing" end

@@ -30,12 +30,11 @@ local function fits(value, schema)
 end
 
 --- Whether the run ended by itself: then it ended its processes too.
-local function is_over(path)
-  local log <close> = io.open(path, "rb")
-  local size = log and log:seek "end" or 0
+local function is_over(log)
+  local size = log:size()
   if size == 0 then return true end
-  log:seek("set", math.max(0, size - TAIL))
-  local text, last = log:read "a", ""
+  local length = math.min(size, TAIL)
+  local text, last = log:read(size - length, length) or "", ""
   for line in text:gmatch "[^\n]+" do last = line end
   local name = text:sub(-1) == "\n" and last:match '^{"event": ?"([%a.]+)"'
   return name == "job.finished" or name == "job.reported"
@@ -97,9 +96,8 @@ end
 ---@param is_ours boolean it is locked
 ---@return boolean? alive its runner works
 function leftovers.finish(run, path, is_ours)
-  if is_over(path) then return end
   local log <close> = file.append(path, false)
-  if not log then return end
+  if not log or is_over(log) then return end
   local marks = read_marks(log)
   local life = marks.last and process.life(marks.last)
   if life == "alive" then return true end
