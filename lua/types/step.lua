@@ -47,7 +47,7 @@
 ---@field seconds_left fun(): number?, number? until a command is ended so that its grace, the second value, lies before
 ---the time that is kept for checks; nil: none is kept
 ---@field time_is_up fun() no step runs from now on
----@field began? fun(pid: integer, started: integer) journals the session of a command, see process.run
+---@field began (fun(pid: integer, started: integer))? nil: no journal; journals the session of a command, see process.run
 ---@field tick fun(news?: string, missing?: integer) to be called now and then: logs and reports go out. news: bytes that the step says
 ---meanwhile; missing: how many before them are left out
 ---@field spool string? the directory for long outputs, as process.run takes it; nil: a model's job

@@ -9,7 +9,7 @@ local root = arg[1] or arg[0]:match("^(.*)/tests/style/") or "."
 
 local MOST <const> = { file = 400, ["function"] = 60, line = 120, choices = 2, names = 3 }
 -- Lines of code of a whole. Raising one wants a reason in the commit.
-local CEILINGS <const> = { src = 11600, lua = 13600, tests = 24000 }
+local CEILINGS <const> = { src = 12200, lua = 14200, tests = 24000 }
 -- What older files of this checkout still have too much of: only ever lowered.
 local left = { file = 2, ["function"] = 0, line = 1776, choices = 195, names = 40 }
 if arg[1] then left = { file = 0, ["function"] = 0, line = 0, choices = 0, names = 0 } end
