@@ -87,7 +87,7 @@ static void push_report(lua_State *L, uint32_t hunks, const struct edit_report *
     bind_set_integer(L, "offset", report->offset);
     bind_set_integer(L, "fuzz", report->fuzz);
     if (report->line_ends)
-        bind_set_string(L, "line_ends", report->line_ends == 'c' ? "crlf" : "lf");
+        bind_set_string(L, "line_ends", report->line_ends == EDIT_ENDS_CRLF ? "crlf" : "lf");
     lua_newtable(L);
     for (int i = 0; i < EDIT_TOLERATED_COUNT; i++)
         if (report->tolerated >> i & 1)

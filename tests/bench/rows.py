@@ -210,6 +210,34 @@ def patch(bench):
     return [row("`apply_unified_diff`, 100 files, 10,000 hunks", ours.seconds, "`git apply`", theirs.seconds, 1)]
 
 
+def patch_of_repeated_lines(bench):
+    """A hunk whose lines are nearly everywhere in the file: searches that compare line by line are quadratic here."""
+    count, half = bench.size(100_000, 1000), bench.size(2001, 20)
+    lines = ["alpha\n", "beta\n"] * (count // 2)
+    place = count * 4 // 10 * 2
+    lines.insert(place, "alpha\n")
+    hunk = lines[place - half:place + half + 1]
+    body = [*(" " + line for line in hunk[:half]), "-" + hunk[half], "+new\n", *(" " + line for line in hunk[half + 1:])]
+    diff = f"--- a/text\n+++ b/text\n@@ -1,{len(hunk)} +1,{len(hunk)} @@\n" + "".join(body)
+    wanted = [*lines[:place], "new\n", *lines[place + 1:]]
+    (bench.rival / "repeated").write_text(diff, encoding="utf-8")
+
+    def restore():
+        for directory in (bench.workspace, bench.rival):
+            (directory / "text").write_text("".join(lines), encoding="utf-8")
+        bench.give_tree(bench.workspace)
+
+    bench.write_job(("apply_unified_diff", {"diff": diff}))
+    restore()
+    bench.run_job()
+    gnu = ["patch", "-s", "-p1", "-i", "repeated"]
+    bench.run(gnu, cwd=bench.rival)
+    for directory in (bench.workspace, bench.rival):
+        bench.check((directory / "text").read_text(encoding="utf-8") == "".join(wanted), "the hunk is not at its place")
+    ours, theirs = bench.compare(gnu, 9, before=restore, cwd=bench.rival)
+    return [row(f"a hunk of {len(hunk):,} lines in {len(lines):,} of two kinds", ours.seconds, "`patch`", theirs.seconds, 1)]
+
+
 def copy_source(top, wanted):
     """Copies what any Debian machine has of source, under numbered directories, until it is so many bytes."""
     done, round_ = 0, 0
@@ -269,7 +297,7 @@ def files(bench):
 
 
 ALL = {"empty": empty, "commands": commands, "confined": confined, "steps": steps, "memory": memory, "drain": drain,
-       "capture": capture, "tree": tree, "changes": changes, "patch": patch, "search": search, "files": files}
+       "capture": capture, "tree": tree, "changes": changes, "patch": patch, "repeated": patch_of_repeated_lines, "search": search, "files": files}
 
 # Measured in the build directory too, which is on a disk.
 ON_DISK = ("commands", "steps")

@@ -5,6 +5,9 @@
 // for as they are, then without blanks at line ends, then without indentation. What was overlooked (enum
 // edit_tolerated) is told, and only overlooked where one place fits.
 //
+// The time is linear in the bytes of file and edit, but for places that differ in nothing but indentation. Long work
+// asks for the interrupt.
+//
 // Errors as error.h says. Codes: patch_mismatch, already_applied, patch_ambiguous, too_large,
 // out_of_memory, timeout, cancelled. Lines count from 1, sizes are bytes.
 #ifndef SBA_CORE_EDIT_H
@@ -34,6 +37,9 @@ enum edit_tolerated {
     EDIT_TOLERATED_COUNT = 5,
 };
 
+// How added lines end. Lines of an edit are compared with those of a file byte by byte only where they end as they are.
+enum edit_ends { EDIT_ENDS_AS_THEY_ARE, EDIT_ENDS_LF, EDIT_ENDS_CRLF };
+
 // One hunk: offsets into the diff.
 struct edit_hunk {
     uint32_t header, body, end; // from header to body: its @@ line, if it has one
@@ -53,10 +59,10 @@ struct edit_hunks {
 };
 
 struct edit_report {
-    uint32_t added, removed; // lines
-    uint32_t offset;         // largest distance of a hunk from where its @@ line says, in lines
-    uint32_t fuzz;           // most lines of context left out at one end of a hunk
-    char line_ends; // 'c' or 'l': the diff's line ends were made the file's, CR LF or LF; 0: taken as they were
+    uint32_t added, removed;  // lines
+    uint32_t offset;          // largest distance of a hunk from where its @@ line says, in lines
+    uint32_t fuzz;            // most lines of context left out at one end of a hunk
+    enum edit_ends line_ends; // the file's, where the diff's were made the same
     unsigned tolerated;
     // Where it failed:
     uint32_t hunk;        // the number of the hunk in its file

@@ -36,7 +36,7 @@ static int begin_line(struct application *application, struct error *error)
         return error_set(
             error, "patch_mismatch", 0,
             "a line would follow one without a newline: '\\ No newline at end of file' is missing or misplaced");
-    end_line(application, application->file.ends == 'c');
+    end_line(application, application->file.ends == EDIT_ENDS_CRLF);
     return 0;
 }
 
@@ -81,12 +81,13 @@ static int indent(struct application *application, const struct edit_shift *shif
 static int add_line(struct application *application, const struct edit_search *found, const struct edit_shift *shift,
                     struct edit_line line, struct error *error)
 {
-    bool crlf = application->file.ends == 'c';
+    bool crlf = application->file.ends == EDIT_ENDS_CRLF;
     application->report->added++;
     application->ends_added = true;
     if (!line.size && !line.newline)
         return 0;
-    if (found->level > EDIT_EXACT && !application->file.ends && found->side->count) { // as the line it was found at
+    if (found->level > EDIT_EXACT && application->file.ends == EDIT_ENDS_AS_THEY_ARE && found->side->count) {
+        // As the line it was found at.
         struct edit_line there = edit_line_at(&application->file, (uint32_t)found->place);
         crlf = edit_ends_cr(there);
         line.size -= edit_ends_cr(line);
@@ -165,14 +166,16 @@ static int apply_hunk(struct application *application, const char *diff, const s
                                  .floor = application->done};
     if (edit_body_read(body, diff + hunk->body, diff + hunk->end, application->file.ends) < 0)
         return error_system(error, ENOMEM, "cannot place the edit");
-    int status = edit_find(&search, error);
-    if (status < 0)
+    enum edit_found found = edit_find(&search, error), found_new = EDIT_NOWHERE;
+    if (found == EDIT_NOWHERE)
+        found_new = edit_find_new(&search, &there, error);
+    if (found == EDIT_FAILED || found_new == EDIT_FAILED)
         return -1;
-    if (status == 2)
+    if (found == EDIT_TWICE)
         return refuse(application, "patch_ambiguous", search.place, search.other, error);
-    if (!status && edit_find_new(&search, &there))
+    if (found_new != EDIT_NOWHERE)
         return refuse(application, "already_applied", there, 0, error);
-    if (!status)
+    if (found == EDIT_NOWHERE)
         return refuse(application, "patch_mismatch", search.guess, 0, error);
     note(application, &search, expected);
     return write_edit(application, &search, error);
@@ -180,11 +183,11 @@ static int apply_hunk(struct application *application, const char *diff, const s
 
 // If all lines of an edit end in one way and all lines of the file in the other, added lines get the file's, so that no
 // file ends up with both. Otherwise line ends count as all bytes do.
-static char choose_ends(const struct edit_file *file, bool crlf, bool lf)
+static enum edit_ends choose_ends(const struct edit_file *file, bool crlf, bool lf)
 {
     if (!file->crlf == !file->lf || (file->crlf ? crlf : lf))
-        return 0;
-    return file->crlf ? 'c' : 'l';
+        return EDIT_ENDS_AS_THEY_ARE;
+    return file->crlf ? EDIT_ENDS_CRLF : EDIT_ENDS_LF;
 }
 
 // A file without a final newline, which the edit does not mention, stays without one; but an empty line needs one.

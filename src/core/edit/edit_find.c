@@ -2,15 +2,17 @@
 // Finds where in a file a side of an edit stands, see edit_lines.h.
 #include "core/edit/edit_lines.h"
 
+#include "core/base/interrupt.h"
+
 #include <errno.h>
 #include <string.h>
 
 // Whether all lines but those left out stand at place, none of them above the floor.
-static bool fits(const struct edit_search *search, int64_t place)
+static bool fits(const struct edit_search *search, int64_t place, uint32_t floor)
 {
     const struct edit_file *file = search->file;
     uint32_t end = search->side->count - search->tail;
-    if (place + search->head < search->floor || place + end > file->count)
+    if (place + search->head < floor || place + end > file->count)
         return false;
     for (uint32_t i = search->head; i < end; i++)
         if (!edit_line_equal(edit_line_at(file, (uint32_t)(place + i)), search->side->lines[i], search->level))
@@ -18,24 +20,58 @@ static bool fits(const struct edit_search *search, int64_t place)
     return true;
 }
 
-// Finds the places of the side's line that is in the file least often, so that few have to be tried. 1; 0: the side has
-// no lines; -1 and *error.
-static int find_rarest(const struct edit_search *search, const uint32_t **places, uint32_t *count, uint32_t *line,
-                       struct error *error)
+// Where a side may stand: where that of its lines is which the file has least often.
+struct candidates {
+    const uint32_t *lines; // of the file, ascending
+    uint32_t count;
+    uint32_t number; // of the line, in the side
+    uint32_t hash;   // of all lines but those left out
+    uint32_t factor; // of as many lines
+};
+
+// EDIT_NOWHERE: the side has no lines.
+static enum edit_found find_candidates(const struct edit_search *search, struct candidates *found, struct error *error)
 {
-    *count = UINT32_MAX;
-    if (search->side->count && edit_index(search->file) < 0)
+    const struct edit_side *side = search->side;
+    uint32_t end = side->count - search->tail;
+    *found = (struct candidates){.count = UINT32_MAX, .factor = edit_hash_factor(end - search->head)};
+    if (!side->count)
+        return EDIT_NOWHERE;
+    if (edit_index(search->file) < 0 || edit_sum(search->file, search->level) < 0)
         return error_system(error, ENOMEM, "cannot place the edit");
-    for (uint32_t i = search->head; i < search->side->count - search->tail; i++) {
-        uint32_t found_count;
-        const uint32_t *found = edit_places(search->file, search->side->lines[i], &found_count);
-        if (found_count < *count) {
-            *places = found;
-            *count = found_count;
-            *line = i;
+    for (uint32_t i = search->head; i < end; i++) {
+        uint32_t count;
+        const uint32_t *lines = edit_places(search->file, side->lines[i], &count);
+        found->hash = edit_add_hash(found->hash, side->lines[i], search->level);
+        if (count < found->count) {
+            found->lines = lines;
+            found->count = count;
+            found->number = i;
         }
     }
-    return search->side->count > 0;
+    return EDIT_ONCE;
+}
+
+// Whether all lines but those left out stand at place. The hashes tell in one step about nearly every place where they
+// do not, however many lines of it are the same.
+static bool try(struct edit_search *search, const struct candidates *candidates, int64_t place, uint32_t floor)
+{
+    const uint32_t *sums = search->file->sums[search->level];
+    int64_t first = place + search->head, end = place + search->side->count - search->tail;
+    search->work++;
+    if (first < 0 || end > search->file->count || sums[end] - sums[first] * candidates->factor != candidates->hash)
+        return false;
+    search->work += (uint32_t)(end - first);
+    return fits(search, place, floor);
+}
+
+static int ask_for_interrupt(struct edit_search *search, struct error *error)
+{
+    const uint32_t lines = 10000; // compared in less than a millisecond
+    if (search->work < lines)
+        return 0;
+    search->work = 0;
+    return interrupt_check(error);
 }
 
 // The first of sorted numbers that is at least wanted.
@@ -53,34 +89,36 @@ static uint32_t lower_bound(const uint32_t *numbers, uint32_t count, int64_t wan
 }
 
 // Tries every place, the nearest to the guess first, of two that are as near the later.
-static int find_anywhere(struct edit_search *search, struct error *error)
+static enum edit_found find_nearest(struct edit_search *search, struct error *error)
 {
-    const uint32_t *places;
-    uint32_t count, line;
-    int status = find_rarest(search, &places, &count, &line, error);
-    if (status <= 0)
+    struct candidates candidates;
+    enum edit_found status = find_candidates(search, &candidates, error);
+    if (status != EDIT_ONCE)
         return status;
-    int64_t wanted = search->guess + line;
-    uint32_t up = lower_bound(places, count, wanted), down = up;
-    while (down || up < count) {
-        bool later = up < count && (!down || places[up] - wanted <= wanted - places[down - 1]);
-        search->place = (int64_t)places[later ? up++ : --down] - line;
-        if (fits(search, search->place))
-            return 1;
+    const uint32_t *lines = candidates.lines;
+    int64_t wanted = search->guess + candidates.number;
+    uint32_t up = lower_bound(lines, candidates.count, wanted), down = up;
+    while (down || up < candidates.count) {
+        bool later = up < candidates.count && (!down || lines[up] - wanted <= wanted - lines[down - 1]);
+        search->place = (int64_t)lines[later ? up++ : --down] - candidates.number;
+        if (try(search, &candidates, search->place, search->floor))
+            return EDIT_ONCE;
+        if (ask_for_interrupt(search, error) < 0)
+            return EDIT_FAILED;
     }
-    return 0;
+    return EDIT_NOWHERE;
 }
 
-static int find_at(struct edit_search *search, int64_t place)
+static enum edit_found find_at(struct edit_search *search, int64_t place)
 {
     search->place = place;
-    return fits(search, place);
+    return fits(search, place, search->floor) ? EDIT_ONCE : EDIT_NOWHERE;
 }
 
 // One attempt. fuzz lines of the longer context are left out, and as many of the shorter one that both have the same
 // length. If the shorter one has fewer lines than that, the beginning or end of the file cut it off, and the hunk
 // belongs there.
-static int find_with_fuzz(struct edit_search *search, uint32_t fuzz, uint32_t start, struct error *error)
+static enum edit_found find_with_fuzz(struct edit_search *search, uint32_t fuzz, uint32_t start, struct error *error)
 {
     const struct edit_side *side = search->side;
     uint32_t prefix = search->body->prefix, suffix = search->body->suffix, context = prefix > suffix ? prefix : suffix;
@@ -88,12 +126,12 @@ static int find_with_fuzz(struct edit_search *search, uint32_t fuzz, uint32_t st
     search->head = head > 0 ? (uint32_t)head : 0;
     search->tail = tail > 0 ? (uint32_t)tail : 0;
     if (fuzz > context || (fuzz && search->head + search->tail >= side->count))
-        return 0;
+        return EDIT_NOWHERE;
     if (head < 0 && start <= 1)
-        return (tail >= 0 || side->count == search->file->count) && find_at(search, 0);
+        return tail >= 0 || side->count == search->file->count ? find_at(search, 0) : EDIT_NOWHERE;
     if (tail < 0)
         return find_at(search, (int64_t)search->file->count - side->count);
-    return find_at(search, search->guess) ? 1 : find_anywhere(search, error);
+    return find_at(search, search->guess) == EDIT_ONCE ? EDIT_ONCE : find_nearest(search, error);
 }
 
 // Whether the indentation of a line differs from the edit's like that of the lines before, which the shift tells.
@@ -130,66 +168,94 @@ bool edit_find_shift(const struct edit_search *search, int64_t place, struct edi
     return false;
 }
 
-// Finds the only place from first to last, whatever the floor. 1, 0, 2: place and other, or -1.
-static int find_only(struct edit_search *search, int64_t first, int64_t last, struct error *error)
+// Finds the only place from first to last, whatever the floor. Hashes do not tell how indentation differs: where so
+// many places differ in that alone that they overlap each other many times, none is taken.
+static enum edit_found find_only(struct edit_search *search, int64_t first, int64_t last, struct error *error)
 {
-    const uint32_t *places;
-    uint32_t count, line, floor = search->floor;
+    struct candidates candidates;
     struct edit_shift shift;
     search->head = search->tail = 0;
-    int found = 0, status = find_rarest(search, &places, &count, &line, error);
-    if (status <= 0)
+    enum edit_found found = EDIT_NOWHERE, status = find_candidates(search, &candidates, error);
+    if (status != EDIT_ONCE)
         return status;
-    search->floor = 0;
-    for (uint32_t i = lower_bound(places, count, first + line); found < 2 && i < count; i++) {
-        int64_t place = (int64_t)places[i] - line;
+    uint64_t compared = 0, most = 8 * ((uint64_t)search->file->count + search->side->count);
+    uint32_t i = lower_bound(candidates.lines, candidates.count, first + candidates.number);
+    for (; found != EDIT_TWICE && i < candidates.count; i++) {
+        int64_t place = (int64_t)candidates.lines[i] - candidates.number;
         if (place > last)
             break;
-        if (fits(search, place) && (search->level < EDIT_INDENTED || edit_find_shift(search, place, &shift)))
-            *(found++ ? &search->other : &search->place) = place;
+        if (ask_for_interrupt(search, error) < 0)
+            return EDIT_FAILED;
+        if (!try(search, &candidates, place, 0))
+            continue;
+        if (search->level == EDIT_INDENTED && (compared += search->side->count) > most)
+            return EDIT_NOWHERE;
+        if (search->level < EDIT_INDENTED || edit_find_shift(search, place, &shift))
+            *(found++ == EDIT_ONCE ? &search->other : &search->place) = place;
     }
-    search->floor = floor;
     return found;
 }
 
-bool edit_find_new(const struct edit_search *search, int64_t *place)
+enum edit_found edit_find_new(const struct edit_search *search, int64_t *place, struct error *error)
 {
     struct edit_search after = *search;
     const struct edit_hunk *hunk = search->hunk;
-    struct error error = {0};
     after.side = &search->body->new;
     after.level = EDIT_EXACT;
     if (!after.side->count || (hunk->by_content && search->body->prefix == after.side->count))
-        return false;
-    int found = hunk->by_content ? find_only(&after, 0, search->file->count, &error)
-                                 : find_with_fuzz(&after, 0, hunk->new_start, &error);
-    error_clear(&error);
+        return EDIT_NOWHERE;
+    enum edit_found found = hunk->by_content ? find_only(&after, 0, search->file->count, error)
+                                             : find_with_fuzz(&after, 0, hunk->new_start, error);
     *place = after.place;
-    return found > 0;
+    return found;
 }
 
-int edit_find(struct edit_search *search, struct error *error)
+// By the lines alone, from the level on at which the search stands. An edit never goes above the one before it.
+static enum edit_found find_by_content(struct edit_search *search, struct error *error)
 {
-    bool by_content = search->hunk->by_content;
-    int64_t end = (int64_t)search->file->count - search->body->old.count, place;
-    int status = 0;
+    int64_t end = (int64_t)search->file->count - search->side->count, first = search->hunk->at_end ? end : 0;
+    enum edit_found found;
+    while ((found = find_only(search, first, end, error)) == EDIT_NOWHERE && search->level < EDIT_INDENTED)
+        search->level++;
+    return found == EDIT_ONCE && search->place < search->floor ? EDIT_NOWHERE : found;
+}
+
+// An edit without line numbers.
+static enum edit_found find_unnumbered(struct edit_search *search, struct error *error)
+{
+    int64_t place;
+    if (!search->side->count) { // it can go to the end, if it says so, and into an empty file
+        search->place = search->file->count;
+        return search->hunk->at_end || !search->file->count ? EDIT_ONCE : EDIT_NOWHERE;
+    }
+    enum edit_found found = find_by_content(search, error);
+    enum edit_found found_new = found == EDIT_ONCE ? edit_find_new(search, &place, error) : EDIT_NOWHERE;
+    if (found_new == EDIT_FAILED)
+        return EDIT_FAILED;
+    return found_new != EDIT_NOWHERE && place == search->place ? EDIT_NOWHERE : found; // it is done already
+}
+
+static enum edit_found find_numbered(struct edit_search *search, struct error *error)
+{
+    int64_t place;
+    enum edit_found found = EDIT_NOWHERE;
+    for (uint32_t fuzz = 0; found == EDIT_NOWHERE && fuzz <= EDIT_MAX_FUZZ; fuzz++)
+        found = find_with_fuzz(search, fuzz, search->hunk->old_start, error);
+    if (found != EDIT_NOWHERE)
+        return found;
+    enum edit_found found_new = edit_find_new(search, &place, error);
+    if (found_new != EDIT_NOWHERE)
+        return found_new == EDIT_FAILED ? EDIT_FAILED : EDIT_NOWHERE;
+    search->level = EDIT_TRAILING;
+    found = find_by_content(search, error);
+    return found == EDIT_TWICE && search->level == EDIT_INDENTED ? EDIT_NOWHERE : found;
+}
+
+enum edit_found edit_find(struct edit_search *search, struct error *error)
+{
     search->side = &search->body->old;
     search->level = EDIT_EXACT;
-    if (by_content && !search->side->count) { // it can go to the end, if it says so, and into an empty file
-        search->place = search->file->count;
-        return search->hunk->at_end || !search->file->count;
-    }
-    for (uint32_t fuzz = 0; !by_content && !status && fuzz <= EDIT_MAX_FUZZ; fuzz++)
-        status = find_with_fuzz(search, fuzz, search->hunk->old_start, error);
-    if (status || (!by_content && edit_find_new(search, &place)))
-        return status;
-    search->level = by_content ? EDIT_EXACT : EDIT_TRAILING;
-    while (!(status = find_only(search, search->hunk->at_end ? end : 0, end, error)) && search->level < EDIT_INDENTED)
-        search->level++;
-    if (status == 2 && search->level == EDIT_INDENTED && !by_content)
-        return 0;
-    bool is_there = status == 1 && by_content && edit_find_new(search, &place) && place == search->place;
-    return status == 1 && (search->place < search->floor || is_there) ? 0 : status;
+    return search->hunk->by_content ? find_unnumbered(search, error) : find_numbered(search, error);
 }
 
 static uint32_t count_blanks(struct edit_line line)

@@ -34,11 +34,13 @@ void edit_file_free(struct edit_file *file)
     free(file->starts);
     free(file->buckets);
     free(file->places);
+    for (int level = 0; level < EDIT_LEVELS; level++)
+        free(file->sums[level]);
 }
 
-static struct edit_line make_line(const char *text, const char *end, bool newline, char ends)
+static struct edit_line make_line(const char *text, const char *end, bool newline, enum edit_ends ends)
 {
-    if (ends && newline && end > text && end[-1] == '\r')
+    if (ends != EDIT_ENDS_AS_THEY_ARE && newline && end > text && end[-1] == '\r')
         end--;
     return (struct edit_line){.text = text, .size = (uint32_t)(end - text), .newline = newline};
 }
@@ -84,14 +86,43 @@ bool edit_line_equal(struct edit_line there, struct edit_line wanted, enum edit_
     return there.size == wanted.size && memcmp(there.text, wanted.text, wanted.size) == 0;
 }
 
-// The same for lines that are equal at any level (FNV-1a).
-static uint32_t hash_line(struct edit_line line)
+// The same for lines that are equal at the level or at one below it (FNV-1a).
+static uint32_t hash_line(struct edit_line line, enum edit_level level)
 {
     uint32_t hash = 2166136261u;
-    line = trim(line, EDIT_INDENTED);
+    line = trim(line, level);
     for (uint32_t i = 0; i < line.size; i++)
         hash = (hash ^ (unsigned char)line.text[i]) * 16777619u;
     return hash;
+}
+
+enum { FACTOR = 0x01000193 };
+
+uint32_t edit_add_hash(uint32_t hash, struct edit_line line, enum edit_level level)
+{
+    return hash * FACTOR + hash_line(line, level);
+}
+
+uint32_t edit_hash_factor(uint32_t count)
+{
+    uint32_t factor = 1;
+    for (uint32_t square = FACTOR; count; count >>= 1, square *= square)
+        factor *= count & 1 ? square : 1;
+    return factor;
+}
+
+int edit_sum(struct edit_file *file, enum edit_level level)
+{
+    uint32_t *sums = file->sums[level];
+    if (sums)
+        return 0;
+    if (!(sums = malloc(((size_t)file->count + 1) * sizeof *sums)))
+        return -1;
+    sums[0] = 0;
+    for (uint32_t i = 0; i < file->count; i++)
+        sums[i + 1] = edit_add_hash(sums[i], edit_line_at(file, i), level);
+    file->sums[level] = sums;
+    return 0;
 }
 
 // Sorts line numbers by bucket (counting sort).
@@ -121,14 +152,14 @@ int edit_index(struct edit_file *file)
     if (!hashes || !file->buckets || !(file->places = malloc((file->count + 1) * sizeof *file->places)))
         return -1;
     for (uint32_t i = 0; i < file->count; i++)
-        hashes[i] = hash_line(edit_line_at(file, i));
+        hashes[i] = hash_line(edit_line_at(file, i), EDIT_INDENTED);
     sort_places(file, hashes);
     return 0;
 }
 
 const uint32_t *edit_places(const struct edit_file *file, struct edit_line line, uint32_t *count)
 {
-    uint32_t bucket = hash_line(line) & file->bucket_mask;
+    uint32_t bucket = hash_line(line, EDIT_INDENTED) & file->bucket_mask;
     *count = file->buckets[bucket + 1] - file->buckets[bucket];
     return file->places + file->buckets[bucket];
 }
@@ -181,7 +212,7 @@ static char kind_of(const char *at, const char *stop)
     return *at == ' ' || *at == '-' || *at == '+' ? *at : 0;
 }
 
-int edit_body_read(struct edit_body *body, const char *text, const char *end, char ends)
+int edit_body_read(struct edit_body *body, const char *text, const char *end, enum edit_ends ends)
 {
     body->all.count = 0;
     body->bare = false;
@@ -210,7 +241,7 @@ void edit_body_free(struct edit_body *body)
 struct counts {
     uint32_t old, new;
     bool old_ends, new_ends; // the side's last line was read: it has no newline
-    char last;               // kind of the line before; 0: there is none, or it is empty
+    char last;               // kind of the line before; 0: there is none, or it is empty, or it is the marker itself
 };
 
 // Counts a line. False: it does not belong to a hunk.
@@ -220,7 +251,9 @@ static bool count_line(const char *at, const char *stop, struct counts *counts, 
     if (kind == '\\') {
         counts->old_ends |= counts->last != '+';
         counts->new_ends |= counts->last != '-';
-        return counts->last != 0; // an empty line cannot lack its newline
+        bool belongs = counts->last != 0; // an empty line cannot lack its newline, and none can lack it twice
+        counts->last = 0;
+        return belongs;
     }
     if (!kind || (kind != '+' && counts->old_ends) || (kind != '-' && counts->new_ends))
         return false;

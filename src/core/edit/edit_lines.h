@@ -7,7 +7,7 @@
 #include "core/edit/edit.h"
 
 // How lines are compared. CR LF and LF are the same from EDIT_TRAILING on.
-enum edit_level { EDIT_EXACT, EDIT_TRAILING, EDIT_INDENTED };
+enum edit_level { EDIT_EXACT, EDIT_TRAILING, EDIT_INDENTED, EDIT_LEVELS };
 
 struct edit_line {
     const char *text; // without its end
@@ -22,11 +22,13 @@ struct edit_file {
     uint32_t count;
     uint32_t crlf; // lines that end in CR LF
     uint32_t lf;   // in LF alone
-    char ends;     // 'c' or 'l': CR LF and LF are the same, and what is added gets this one; 0: all bytes count
+    enum edit_ends ends;
     // The index, made when first needed: line numbers by hash, ascending within one.
     uint32_t *buckets; // bucket_mask + 2 offsets into places
     uint32_t *places;
     uint32_t bucket_mask;
+    // Made when first needed: count + 1 hashes of all lines above, at a level.
+    uint32_t *sums[EDIT_LEVELS];
 };
 
 // Lines of an edit: all of them, the old ones or the new ones.
@@ -44,10 +46,17 @@ struct edit_body {
 // These return 0, or -1 when memory is out.
 int edit_split(struct edit_file *file, const char *bytes, size_t size);
 int edit_index(struct edit_file *file);
+int edit_sum(struct edit_file *file, enum edit_level level);
 void edit_file_free(struct edit_file *file);
 
 // The lines of an indexed file that may equal a line at any level, by number.
 const uint32_t *edit_places(const struct edit_file *file, struct edit_line line, uint32_t *count);
+
+// Goes on with a hash of lines by one more. It is the same for lines that are equal at the level.
+uint32_t edit_add_hash(uint32_t hash, struct edit_line line, enum edit_level level);
+
+// What a hash of some lines is multiplied by if so many more follow.
+uint32_t edit_hash_factor(uint32_t count);
 
 struct edit_line edit_line_at(const struct edit_file *file, uint32_t number);
 
@@ -65,7 +74,7 @@ static inline bool edit_ends_cr(struct edit_line line)
 struct edit_line edit_trim_end(struct edit_line line);
 
 // Fills the body, which is used again, with a hunk's lines.
-int edit_body_read(struct edit_body *body, const char *text, const char *end, char ends);
+int edit_body_read(struct edit_body *body, const char *text, const char *end, enum edit_ends ends);
 void edit_body_free(struct edit_body *body);
 
 // The search for one edit. A place is the line where the side's first line would stand, in the file or outside.
@@ -77,6 +86,7 @@ struct edit_search {
     int64_t guess;
     uint32_t floor; // the edit before ends here
     enum edit_level level;
+    uint32_t work; // lines that were compared since the interrupt was asked for
     // Found:
     int64_t place, other;
     uint32_t head, tail; // lines left out at the side's ends
@@ -92,11 +102,14 @@ struct edit_shift {
 
 bool edit_find_shift(const struct edit_search *search, int64_t place, struct edit_shift *shift);
 
-// Finds the place of a hunk. 1; 0: it stands nowhere; 2: in two places, place and other; -1 and *error.
-int edit_find(struct edit_search *search, struct error *error);
+// How often a side stands in a file. Of EDIT_TWICE the places are place and other. EDIT_FAILED: and *error.
+enum edit_found { EDIT_FAILED = -1, EDIT_NOWHERE, EDIT_ONCE, EDIT_TWICE };
 
-// Whether the new side stands there already.
-bool edit_find_new(const struct edit_search *search, int64_t *place);
+// Finds the place of a hunk.
+enum edit_found edit_find(struct edit_search *search, struct error *error);
+
+// Finds where the new side stands already.
+enum edit_found edit_find_new(const struct edit_search *search, int64_t *place, struct error *error);
 
 // What was overlooked where the side was found.
 unsigned edit_differences(const struct edit_search *search);
