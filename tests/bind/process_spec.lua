@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
+local confine = require "native.confine"
 local native_file = require "native.file"
 local process = require "native.process"
 local workspace = require "native.workspace"
@@ -38,6 +39,11 @@ describe("native.process", function()
     assert.equal("not_found", select(2, process.find("no-such-command", "/bin")).code)
     assert.equal("not_found", select(2, process.find("..", "/bin")).code)
     assert.equal("not_executable", select(2, process.find("passwd", "/etc")).code)
+  end)
+
+  it("confines no command once one has run", function()
+    assert(run { "true" })
+    assert.equal("too_late", select(2, confine.set_rules({ "/tmp" }, {})).code)
   end)
 
   it("raises on misuse", function()

@@ -5,10 +5,14 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "tests"))
+import tidy  # noqa: E402
+
 BINARY = os.environ["SBA_BINARY"]
 IS_ROOT = os.geteuid() == 0
 NOTHING = "#!/bin/sh\n"
@@ -109,6 +113,15 @@ class ExamplesRun(Place):
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertIn('\n  "job_id": "read-and-search",\n', done.stdout)
         self.assertIn("\nAll 1 examples ended as expected.\n", done.stdout)
+
+    def test_nothing_is_left(self):
+        """No process, also of a runner that was killed, and no file."""
+        names = ["resume", "timeout-keeps-output", "read-and-search", "session"]
+        self.place.chmod(0o777)
+        done = self.run_here(TOP / "examples/run", "--binary", BINARY, *names, env={**os.environ, "TMPDIR": str(self.place)})
+        self.assertIn("as expected", done.stdout)
+        self.assertEqual(tidy.end(self.place), [])
+        self.assertEqual([path.name for path in self.place.iterdir() if path.name not in ("bin", "examples")], [])
 
     def test_a_failing_example_fails(self):
         self.put("examples/other/run", "#!/bin/sh\nexit 1\n")

@@ -60,6 +60,14 @@ class Clients(unittest.TestCase):
         found = self.check(self.place / "venv/bin/python", "-c", script, env={"PATH": "/usr/bin:/bin"})
         self.assertEqual(found, f"{self.place}/venv/bin/cynode-sba\n")
 
+    def test_installing_the_python_client_leaves_nothing_in_the_checkout(self):
+        programs = packages.environment("flit", "flit_core==3.12.0", oldest=(3, 11))
+        before = sorted((CLIENTS / "python").rglob("*"))
+        self.check(programs / "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--no-compile",
+                   "--target", self.place, CLIENTS / "python")
+        self.assertEqual(sorted((CLIENTS / "python").rglob("*")), before)
+        self.assertTrue((self.place / "cynode_sba/py.typed").exists())
+
     def test_the_types_of_the_python_client_are_strict(self):
         mypy = packages.environment("mypy-2", "mypy==1.18.2", "atif==1.8.0") / "mypy"
         self.check(mypy, "--strict", "--allow-any-generics", "--cache-dir", self.place, CLIENTS / "python/cynode_sba")

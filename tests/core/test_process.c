@@ -327,7 +327,8 @@ static int set_up(void **state)
 {
     interrupt_install();
     signal(SIGPIPE, SIG_IGN);
-    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 || make_directory(state) < 0)
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ||
+        make_directory(state) < 0)
         return -1;
     directory_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
     return directory_fd < 0;

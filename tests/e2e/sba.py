@@ -19,6 +19,7 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # where the tests find servers and waiting
+import tidy  # noqa: E402
 from waiting import wait_for  # noqa: E402, F401  (for the tests)
 
 BINARY = os.environ["SBA_BINARY"]
@@ -116,7 +117,8 @@ class SandboxCase(unittest.TestCase):
 
     def setUp(self):
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="sba-test-", dir=self.place))
-        self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
+        self.addCleanup(tidy.remove, self.root)
+        self.addCleanup(tidy.end, self.root)
         os.chmod(self.root, 0o755)
         self.job_directory, self.workspace = self.root / "job", self.root / "workspace"
         for directory in (self.job_directory, self.workspace):
@@ -324,4 +326,9 @@ def slowness():
 
 
 def main():
-    unittest.main(verbosity=2)
+    """Runs the tests of a file. Afterwards nothing of them is alive."""
+    program = unittest.main(verbosity=2, exit=False)
+    left = tidy.end(tidy.ROOT)
+    for words in left:
+        print(f"left running: {words}", file=sys.stderr)
+    sys.exit(not program.result.wasSuccessful() or bool(left))

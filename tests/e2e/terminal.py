@@ -1,31 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program on a terminal (tmux): keys go in, and a test waits for what the screen shows."""
-import itertools
 import os
 import shlex
+import shutil
 import subprocess
+import tempfile
 import time
 
 PATIENCE = 60  # seconds; only what hangs meets it
-_numbers = itertools.count()
 
 
 class Terminal:
     """Runs argv with nothing but these variables; the shell prints "status N" when it has ended."""
 
     def __init__(self, argv, env=None, columns=80, rows=24, directory="/"):
-        self.socket = f"sba-{os.getpid()}-{next(_numbers)}"
+        self.directory = tempfile.mkdtemp(prefix="sba-terminal-")
         variables = {"PATH": os.environ["PATH"], **(env or {})}
         words = ["env", "-i", *(f"{name}={value}" for name, value in variables.items()), *argv]
         script = f"trap : INT; {shlex.join(words)}; echo status $?; exec sleep {PATIENCE * 5}"
         self.tmux("-f", "/dev/null", "new-session", "-d", "-c", directory, "-x", str(columns), "-y", str(rows), "sh", "-c", script)
 
     def tmux(self, *arguments):
-        return subprocess.run(["tmux", "-u", "-L", self.socket, *arguments], check=True, timeout=PATIENCE, text=True,
+        return subprocess.run(["tmux", "-u", "-S", f"{self.directory}/socket", *arguments], check=True, timeout=PATIENCE, text=True,
                               env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}, stdout=subprocess.PIPE).stdout
 
     def close(self):
         self.tmux("kill-server")
+        shutil.rmtree(self.directory, ignore_errors=True)  # the server removes its socket, too
 
     def type(self, text):
         self.tmux("send-keys", "-l", "--", text)

@@ -182,7 +182,8 @@ class Session(sba.SandboxCase):
 
     def start_round(self, job):
         process = subprocess.Popen(self.enter(sba.BINARY, "--stdin", "--workspace", str(self.workspace)), stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   env={**os.environ, "TMPDIR": str(self.job_directory)})  # for its artifacts
         process.stdin.write(json.dumps(job).encode())
         process.stdin.close()
         process.stdin = None

@@ -40,6 +40,7 @@ struct path_rule {
 } __attribute__((packed));
 
 static int rules = -1; // descriptor
+static bool begun;
 
 int confine_abi(void)
 {
@@ -47,6 +48,11 @@ int confine_abi(void)
     if (known < 0)
         known = (int)syscall(LANDLOCK_CREATE_RULESET, NULL, 0, VERSION_FLAG);
     return known = known > 0 ? known : 0;
+}
+
+void confine_begin(void)
+{
+    begun = true;
 }
 
 bool confine_is_on(void)
@@ -160,6 +166,8 @@ static int allow_reading_others(int ruleset, const char *const *hidden, struct e
 int confine_set_rules(const char *const *writable, const char *const *hidden, struct error *error)
 {
     int abi = confine_abi();
+    if (begun)
+        return error_set(error, "too_late", 0, "a command has run: rules for commands come before the first");
     if (abi == 0)
         return error_set(error, "unsupported", 0, "the kernel has no Landlock, or does not let this process use it");
     cleanup_fd int ruleset = create(abi, *hidden != NULL);

@@ -16,11 +16,15 @@ int confine_abi(void);
 // The version from which on the kernel confines these.
 enum { CONFINE_RENAMES = 2, CONFINE_TRUNCATES = 3, CONFINE_SIGNALS = 6 };
 
-// Sets the rules for all commands from now on; call it once. Commands may write only below the writable paths (NULL at
-// the end; paths that do not exist are ignored). They cannot open the `hidden` files (absolute paths without links;
-// NULL at the end). New files beside one, or beside one of its parent directories, cannot be read either. Errors:
-// "unsupported", "too_many_entries" (beside a hidden file), "not_a_file", "permission_denied", ...
+// Sets the rules for all commands; call it once, before the first of them. Commands may write only below the writable
+// paths (NULL at the end; paths that do not exist are ignored). They cannot open the `hidden` files (absolute paths
+// without links; NULL at the end). New files beside one, or beside one of its parent directories, cannot be read
+// either. Errors: "unsupported", "too_late" (a command has run), "too_many_entries" (beside a hidden file),
+// "not_a_file", "permission_denied", ...
 int confine_set_rules(const char *const *writable, const char *const *hidden, struct error *error);
+
+// The first command is about to run: rules can no longer be set.
+void confine_begin(void);
 
 // Whether rules were set.
 bool confine_is_on(void);

@@ -7,7 +7,8 @@
 // orphaned while a command runs count as its own, even if an earlier one started them. process_tree.h says what is
 // weaker without /proc.
 //
-// This process must be a subreaper or PID 1 and ignore SIGPIPE (identity_harden). All its children are reaped here,
+// This process must be a subreaper or PID 1, ignore SIGPIPE, and have no_new_privs, without which an ordinary user may
+// set no seccomp filter (identity_harden does all that). All its children are reaped here,
 // whoever started them. Errors are those of error.h. Times are milliseconds, sizes bytes.
 #ifndef SBA_CORE_PROCESS_H
 #define SBA_CORE_PROCESS_H

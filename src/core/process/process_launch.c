@@ -157,6 +157,7 @@ static int prepare(void)
         if (error)
             return error;
     }
+    confine_begin();
     confine_calls_prepare();
     find_ignored_signals();
     runner = getpid();

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program of tests makes outside the checkout goes with it: its temporary files, and processes that use them."""
+import atexit
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+PATIENCE = 20  # seconds until a process that was killed is gone
+
+
+def named_by(pid):
+    """What says to whom a process belongs: its working directory, its environment, its command line."""
+    with contextlib.suppress(OSError):
+        yield os.readlink(f"/proc/{pid}/cwd").encode()
+    for name in ("environ", "cmdline"):
+        with contextlib.suppress(OSError):
+            yield pathlib.Path(f"/proc/{pid}/{name}").read_bytes()
+
+
+def processes(directory):
+    """The processes that name a path below the directory, zombies aside."""
+    path, own = str(directory).encode(), str(os.getpid())
+    return [int(pid) for pid in filter(str.isdigit, os.listdir("/proc"))
+            if pid != own and any(path in words for words in named_by(pid))]
+
+
+def end(directory):
+    """Kills them. Gives the command lines of those that were alive."""
+    found, until = {}, time.monotonic() + PATIENCE
+    while (alive := processes(directory)) and time.monotonic() < until:
+        for pid in alive:
+            with contextlib.suppress(OSError):
+                words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                found.setdefault(pid, words)
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+    return list(found.values())
+
+
+def remove(directory):
+    """Whatever its modes, and however deep it is."""
+    shutil.rmtree(directory, ignore_errors=True)
+    if os.path.lexists(directory):
+        subprocess.run(["chmod", "-R", "u+rwX", directory], stderr=subprocess.DEVNULL, check=False)
+        subprocess.run(["rm", "-rf", directory], stderr=subprocess.DEVNULL, check=False)
+
+
+# Everything is below one directory.
+ROOT = pathlib.Path(tempfile.mkdtemp(prefix="sba-tests-"))
+ROOT.chmod(0o755)
+tempfile.tempdir = str(ROOT)
+_owner = os.getpid()
+
+
+@atexit.register
+def remove_root():
+    if os.getpid() == _owner:
+        remove(ROOT)
