@@ -144,6 +144,35 @@ static void counts_what_is_missing(void **state)
     free(bytes);
 }
 
+static bool holds(const struct buffer *buffer, const char *text)
+{
+    return memmem(buffer->data, buffer->size, text, strlen(text)) != NULL;
+}
+
+// Both cuts are within a character, and the tail holds a secret.
+static void splits_no_character_where_it_is_cut(void **state)
+{
+    static const char secret[] = "s3cr3t-of-23-characters", redacted[] = "[redacted]";
+    size_t size = PROCESS_OUTPUT_SHOWN + 1001;
+    char *bytes = malloc(size);
+    bytes[0] = 'x';
+    for (size_t i = 1; i < size; i++)
+        bytes[i] = i % 2 ? '\303' : '\251';
+    memcpy(bytes + size - 1 - strlen(secret), secret, strlen(secret));
+    bytes[size - 1] = '\n';
+    assert_int_not_equal(secret_add(secret, strlen(secret)), -1);
+    struct process_options options = options_for_script("cat; printf e >&2");
+    options.input = bytes;
+    options.input_size = size;
+    struct process_outcome outcome = run(&options);
+    size_t shown = outcome.output.size + outcome.tail.size + strlen(secret) - strlen(redacted);
+    assert_int_equal(shown + outcome.missing, size + 1);
+    assert_true(holds(&outcome.tail, redacted));
+    assert_false(holds(&outcome.output, "\357\277\275") || holds(&outcome.tail, "\357\277\275"));
+    process_outcome_free(&outcome);
+    free(bytes);
+}
+
 static void read_text(struct process_text *text)
 {
     if (text->spool.fd >= 0)
@@ -348,6 +377,7 @@ int main(void)
         cmocka_unit_test(cuts_at_its_limit_between_characters),
         cmocka_unit_test(keeps_the_order_of_both),
         cmocka_unit_test(counts_what_is_missing),
+        cmocka_unit_test(splits_no_character_where_it_is_cut),
         cmocka_unit_test(keeps_long_texts_in_files),
         cmocka_unit_test(tells_what_is_printed_while_it_runs),
         cmocka_unit_test(tells_all_or_the_end),

@@ -31,7 +31,10 @@ void clock_timestamp(int64_t wall, char text[CLOCK_TIMESTAMP_SIZE])
     if (seconds != last_seconds)
         strftime(last, sizeof last, "%Y-%m-%dT%H:%M:%S.000Z", gmtime_r(&seconds, &parts));
     last_seconds = seconds;
-    for (int64_t i = 22, rest = wall % 1000; i >= 20; i--, rest /= 10)
+    int64_t rest = wall % 1000;
+    for (int i = 22; i >= 20; i--) { // the milliseconds
         last[i] = (char)('0' + rest % 10);
+        rest /= 10;
+    }
     strcpy(text, last);
 }

@@ -3,7 +3,17 @@
 //
 // Every signal cancels whose default is to end a process, unless it was ignored when the program started (nohup). None
 // of these: SIGPIPE and SIGXFSZ, which are ignored; SIGALRM, which is ours; the signals of crashes (ending.h). Times
-// are milliseconds of clock_now. Nothing here fails; interrupt_install ends the program if it cannot get an eventfd.
+// are milliseconds of clock_now. Nothing here fails but interrupt_watch_parent; interrupt_install ends the program if
+// it cannot get an eventfd.
+//
+// What stops work, and what is known of signals:
+//
+//   after                  deadline                     cancel                              interrupt_signal
+//   install                none until set_deadline      yes                                 the signal
+//   hold(true)             later, after hold(false)     later, after hold(false)            the signal
+//   disarm                 no                           no                                  the signal
+//   rearm, after disarm    the new one                  by a signal that comes from now on  also earlier ones
+//   clear, in a session    as before                    SIGINT is forgotten                 0, but for others
 #ifndef SBA_CORE_INTERRUPT_H
 #define SBA_CORE_INTERRUPT_H
 

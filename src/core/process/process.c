@@ -180,7 +180,7 @@ static bool tell(struct run *run)
 
 static uint64_t unseen(const struct run *run)
 {
-    return run->output.total - run->output.seen;
+    return run->output.both.total - run->output.seen;
 }
 
 static bool tick(struct run *run, int64_t now)
@@ -206,7 +206,7 @@ static enum process_ending reason_to_end(struct run *run)
         return reason == INTERRUPT_TIMEOUT ? PROCESS_DEADLINE : PROCESS_CANCELLED;
     if (now >= own_deadline(run))
         return PROCESS_TIMEOUT;
-    if (run->options->end_at_limit && run->output.total > run->output.limit)
+    if (run->options->end_at_limit && run->output.both.total > run->output.limit)
         return PROCESS_OUTPUT_LIMIT;
     return tick(run, now) ? PROCESS_EXIT : PROCESS_TICK;
 }

@@ -85,12 +85,13 @@ static int keep_text(struct process_output *output, struct process_output_stream
     return settle(stream);
 }
 
-static int keep_last(struct process_output *output, const char *bytes, size_t size)
+static int write_down(struct process_transcript *transcript, const char *bytes, size_t size)
 {
-    struct buffer *last = &output->last;
+    struct buffer *last = &transcript->last;
+    transcript->total += size;
     if (last->size + size > 2 * LAST_LEAST) { // seldom, so that few bytes are moved
         size_t stays = least(last->size, LAST_LEAST);
-        if (output->head.size == 0 && buffer_append(&output->head, last->data, stays) < 0)
+        if (transcript->head.size == 0 && buffer_append(&transcript->head, last->data, stays) < 0)
             return -1;
         memmove(last->data, last->data + last->size - stays, stays);
         last->size = stays;
@@ -98,16 +99,26 @@ static int keep_last(struct process_output *output, const char *bytes, size_t si
     return buffer_append(last, bytes, size);
 }
 
+// Appends the bytes from that offset on that are still there. Returns the offset of the first.
+static uint64_t read_from(const struct process_transcript *transcript, uint64_t offset, struct buffer *into)
+{
+    const struct buffer *last = &transcript->last;
+    uint64_t there = transcript->total - last->size;
+    uint64_t from = offset < there ? there : offset;
+    size_t size = (size_t)(transcript->total - from);
+    return buffer_append(into, last->data + (from - there), size) < 0 ? transcript->total : from;
+}
+
 static void keep(struct process_output *output, struct process_output_stream *stream, const char *bytes, size_t size)
 {
-    size_t fits = output->total < output->limit ? least(size, output->limit - (size_t)output->total) : 0;
+    uint64_t before = output->both.total;
+    size_t fits = before < output->limit ? least(size, output->limit - (size_t)before) : 0;
     stream->printed += size;
     stream->text.truncated |= fits < size;
-    output->total += size;
-    if (keep_text(output, stream, bytes, fits) == 0 && keep_last(output, bytes, size) == 0)
+    if (write_down(&output->both, bytes, size) == 0 && keep_text(output, stream, bytes, fits) == 0)
         return;
     output->starved = true;
-    output->limit = output->last.size = 0;
+    output->limit = output->both.last.size = 0;
 }
 
 void process_output_read(struct process_output *output, int which)
@@ -143,33 +154,52 @@ void process_output_drain(struct process_output *output, int milliseconds)
 
 uint64_t process_output_news(struct process_output *output, bool whole, struct buffer *news)
 {
-    uint64_t seen = output->seen, size = output->total - seen, there = output->total - output->last.size;
-    uint64_t from = whole || size <= PROCESS_OUTPUT_NEWS ? seen : output->total - PROCESS_OUTPUT_NEWS;
-    from = from < there ? there : from;
-    output->seen = output->total;
-    const char *first = output->last.data + (from - there);
-    return buffer_append(news, first, (size_t)(output->total - from)) < 0 ? size : from - seen;
+    uint64_t seen = output->seen, total = output->both.total;
+    bool all = whole || total - seen <= PROCESS_OUTPUT_NEWS;
+    output->seen = total;
+    return read_from(&output->both, all ? seen : total - PROCESS_OUTPUT_NEWS, news) - seen;
+}
+
+// The bytes of a character that begins before the text.
+static size_t torn(const char *bytes, size_t size)
+{
+    size_t count = 0;
+    while (count < size && count < 3 && (bytes[count] & 0xc0) == 0x80)
+        count++;
+    return count;
+}
+
+// So many bytes of the beginning and of the end, but no parts of characters.
+static int show_ends(const struct process_transcript *transcript, size_t first, size_t last, struct buffer *head,
+                     struct buffer *tail)
+{
+    const struct buffer *begin = transcript->head.size ? &transcript->head : &transcript->last;
+    const char *end = transcript->last.data + transcript->last.size - last;
+    size_t part = torn(end, last);
+    return buffer_append(head, begin->data, text_whole(begin->data, first)) < 0 ||
+                   buffer_append(tail, end + part, last - part) < 0
+               ? -1
+               : 0;
 }
 
 int process_output_show(const struct process_output *output, struct buffer *head, struct buffer *tail,
                         uint64_t *missing)
 {
-    size_t most = least(output->limit, PROCESS_OUTPUT_SHOWN),
-           half = (most > PROCESS_OUTPUT_NOTE ? most - PROCESS_OUTPUT_NOTE : 0) / 2;
-    uint64_t total = output->total;
+    const struct process_transcript *both = &output->both;
+    const struct process_output_stream *out = &output->streams[PROCESS_STDOUT], *err = &output->streams[PROCESS_STDERR];
+    size_t most = least(output->limit, PROCESS_OUTPUT_SHOWN);
     *missing = 0;
     if (output->starved)
         return -1;
-    if (total <= output->limit &&
-        (!output->streams[PROCESS_STDOUT].printed || !output->streams[PROCESS_STDERR].printed))
+    if (both->total <= output->limit && (!out->printed || !err->printed))
         return 0;
-    const struct buffer *last = &output->last, *first = output->head.size ? &output->head : last;
-    if (total <= most)
-        return buffer_append(head, last->data, last->size) < 0 ? -1 : secret_redact(head, 0);
-    if (buffer_append(head, first->data, half ? half : most) < 0 ||
-        buffer_append(tail, last->data + last->size - half, half) < 0)
+    if (both->total <= most)
+        return buffer_append(head, both->last.data, both->last.size) < 0 ? -1 : secret_redact(head, 0);
+    bool has_room = most > PROCESS_OUTPUT_NOTE + 1;
+    size_t half = has_room ? (most - PROCESS_OUTPUT_NOTE) / 2 : 0;
+    if (show_ends(both, has_room ? half : most, half, head, tail) < 0)
         return -1;
-    *missing = total - text_whole(head->data, head->size) - tail->size;
+    *missing = both->total - head->size - tail->size;
     return secret_redact(head, SECRET_CUT_END) < 0 ? -1 : secret_redact(tail, SECRET_CUT_START);
 }
 
@@ -212,6 +242,6 @@ void process_output_free(struct process_output *output)
         buffer_free(&stream->text.text);
         buffer_free(&stream->raw);
     }
-    buffer_free(&output->head);
-    buffer_free(&output->last);
+    buffer_free(&output->both.head);
+    buffer_free(&output->both.last);
 }

@@ -10,7 +10,7 @@
 
 enum {
     PROCESS_OUTPUT_SHOWN = 1 << 20, // most bytes of both streams as they came
-    PROCESS_OUTPUT_NOTE = 80,       // bytes left free for a line between head and tail
+    PROCESS_OUTPUT_NOTE = 80,       // bytes left free for a line between head and tail: NOTE_ROOM of excerpt.lua
     PROCESS_OUTPUT_NEWS = 64 << 10, // bytes of news
 };
 
@@ -31,14 +31,20 @@ struct process_output_stream {
     struct buffer raw;        // goes on with it, and was not looked into for secrets
 };
 
+// Bytes of which the first and the last ones are kept.
+struct process_transcript {
+    uint64_t total;     // all of them
+    struct buffer last; // how they end
+    struct buffer head; // how they begin, once that is no longer in `last`
+};
+
 struct process_output {
     struct process_output_stream streams[PROCESS_STREAMS];
-    size_t limit;       // bytes kept of both streams together
-    const char *spool;  // where their texts go when they become long, as spool_open takes it; NULL: they stay in memory
-    struct buffer last; // the last bytes of both as they came
-    struct buffer head; // the first ones, once they are not in `last`
-    uint64_t total, seen; // bytes printed; bytes that process_output_news has passed
-    bool starved;         // memory ran out
+    size_t limit;      // bytes kept of both streams together
+    const char *spool; // where their texts go when they become long, as spool_open takes it; NULL: they stay in memory
+    struct process_transcript both; // streams, as they came
+    uint64_t seen;                  // bytes of these that process_output_news has passed
+    bool starved;                   // memory ran out
 };
 
 // Reads what a stream's pipe holds now; closes it at its end.
