@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What edits make of a file, see edit.h.
+#include "core/edit/edit_anchor.h"
 #include "core/edit/edit_lines.h"
 
 #include <errno.h>
 #include <string.h>
+
+enum { SHOWN = 80 }; // bytes of an anchor in a message
 
 struct application {
     struct edit_file file;
@@ -154,6 +157,19 @@ static int refuse(struct application *application, const char *code, int64_t lin
     return error_set(error, code, 0, "the hunk does not fit");
 }
 
+// Says which anchor the file lacks, or what does not stand below the last one. Report.line stays 0: the message says
+// all.
+static int refuse_anchor(const struct edit_search *search, struct error *error)
+{
+    bool lacks = search->missing < search->anchors->count;
+    struct edit_line line = search->anchors->lines[lacks ? search->missing : search->anchors->count - 1];
+    int size = line.size > SHOWN ? SHOWN : (int)line.size;
+    return error_set(error, "patch_mismatch", 0,
+                     lacks ? "its anchor `@@ %.*s` is not a line of the file%s"
+                           : "its lines do not stand below its anchor `@@ %.*s`%s",
+                     size, line.text, lacks && search->missing ? ", below the anchor before it" : "");
+}
+
 static int apply_hunk(struct application *application, const char *diff, const struct edit_hunk *hunk,
                       struct error *error)
 {
@@ -164,6 +180,10 @@ static int apply_hunk(struct application *application, const char *diff, const s
                                  .body = body,
                                  .guess = expected + application->offset,
                                  .floor = application->done};
+    struct edit_anchors anchors;
+    if (edit_anchors_read(&anchors, diff, hunk) < 0)
+        return error_set(error, "patch_mismatch", 0, "it has more than %d anchors", EDIT_MAX_ANCHORS);
+    search.anchors = anchors.count ? &anchors : NULL;
     if (edit_body_read(body, diff + hunk->body, diff + hunk->end, application->file.ends) < 0)
         return error_system(error, ENOMEM, "cannot place the edit");
     enum edit_found found = edit_find(&search, error), found_new = EDIT_NOWHERE;
@@ -175,6 +195,8 @@ static int apply_hunk(struct application *application, const char *diff, const s
         return refuse(application, "patch_ambiguous", search.place, search.other, error);
     if (found_new != EDIT_NOWHERE)
         return refuse(application, "already_applied", there, 0, error);
+    if (found == EDIT_NOWHERE && search.anchors)
+        return refuse_anchor(&search, error);
     if (found == EDIT_NOWHERE)
         return refuse(application, "patch_mismatch", search.guess, 0, error);
     note(application, &search, expected);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds where in a file a side of an edit stands, see edit_lines.h.
+#include "core/edit/edit_anchor.h"
 #include "core/edit/edit_lines.h"
 
 #include "core/base/interrupt.h"
@@ -196,6 +197,30 @@ static enum edit_found find_only(struct edit_search *search, int64_t first, int6
     return found;
 }
 
+enum edit_found edit_find_first(struct edit_search *search, int64_t first, int64_t last, int64_t *place,
+                                struct error *error)
+{
+    struct candidates candidates;
+    struct edit_shift shift;
+    search->head = search->tail = 0;
+    enum edit_found status = find_candidates(search, &candidates, error);
+    if (status != EDIT_ONCE)
+        return status;
+    search->work += search->side->count;
+    uint32_t i = lower_bound(candidates.lines, candidates.count, first + candidates.number);
+    for (; i < candidates.count; i++) {
+        *place = (int64_t)candidates.lines[i] - candidates.number;
+        if (*place > last)
+            break;
+        if (ask_for_interrupt(search, error) < 0)
+            return EDIT_FAILED;
+        if (try(search, &candidates, *place, search->floor) &&
+            (search->level < EDIT_INDENTED || edit_find_shift(search, *place, &shift)))
+            return EDIT_ONCE;
+    }
+    return EDIT_NOWHERE;
+}
+
 enum edit_found edit_find_new(const struct edit_search *search, int64_t *place, struct error *error)
 {
     struct edit_search after = *search;
@@ -204,8 +229,13 @@ enum edit_found edit_find_new(const struct edit_search *search, int64_t *place, 
     after.level = EDIT_EXACT;
     if (!after.side->count || (hunk->by_content && search->body->prefix == after.side->count))
         return EDIT_NOWHERE;
-    enum edit_found found = hunk->by_content ? find_only(&after, 0, search->file->count, error)
-                                             : find_with_fuzz(&after, 0, hunk->new_start, error);
+    enum edit_found found;
+    if (search->anchors)
+        found = edit_find_anchored(&after, error);
+    else if (hunk->by_content)
+        found = find_only(&after, 0, search->file->count, error);
+    else
+        found = find_with_fuzz(&after, 0, hunk->new_start, error);
     *place = after.place;
     return found;
 }
@@ -224,11 +254,11 @@ static enum edit_found find_by_content(struct edit_search *search, struct error 
 static enum edit_found find_unnumbered(struct edit_search *search, struct error *error)
 {
     int64_t place;
-    if (!search->side->count) { // it can go to the end, if it says so, and into an empty file
+    if (!search->anchors && !search->side->count) { // it can go to the end, if it says so, and into an empty file
         search->place = search->file->count;
         return search->hunk->at_end || !search->file->count ? EDIT_ONCE : EDIT_NOWHERE;
     }
-    enum edit_found found = find_by_content(search, error);
+    enum edit_found found = search->anchors ? edit_find_anchored(search, error) : find_by_content(search, error);
     enum edit_found found_new = found == EDIT_ONCE ? edit_find_new(search, &place, error) : EDIT_NOWHERE;
     if (found_new == EDIT_FAILED)
         return EDIT_FAILED;

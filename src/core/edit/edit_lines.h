@@ -77,9 +77,12 @@ struct edit_line edit_trim_end(struct edit_line line);
 int edit_body_read(struct edit_body *body, const char *text, const char *end, enum edit_ends ends);
 void edit_body_free(struct edit_body *body);
 
+struct edit_anchors; // edit_anchor.h
+
 // The search for one edit. A place is the line where the side's first line would stand, in the file or outside.
 struct edit_search {
     const struct edit_hunk *hunk;
+    const struct edit_anchors *anchors; // NULL: there are none
     struct edit_file *file;
     const struct edit_body *body;
     const struct edit_side *side; // the one that is looked for
@@ -90,6 +93,7 @@ struct edit_search {
     // Found:
     int64_t place, other;
     uint32_t head, tail; // lines left out at the side's ends
+    uint32_t missing;    // where it stands nowhere: the anchor that the file lacks
 };
 
 // How the indentation of a place differs from an edit's on all lines: it has text more, or less, or size blanks of the
@@ -104,6 +108,10 @@ bool edit_find_shift(const struct edit_search *search, int64_t place, struct edi
 
 // How often a side stands in a file. Of EDIT_TWICE the places are place and other. EDIT_FAILED: and *error.
 enum edit_found { EDIT_FAILED = -1, EDIT_NOWHERE, EDIT_ONCE, EDIT_TWICE };
+
+// Finds the first place from first to last, and not above the floor, where the side stands: *place.
+enum edit_found edit_find_first(struct edit_search *search, int64_t first, int64_t last, int64_t *place,
+                                struct error *error);
 
 // Finds the place of a hunk.
 enum edit_found edit_find(struct edit_search *search, struct error *error);

@@ -297,7 +297,7 @@ describe("a diff of a model", function()
   end)
 
   it("finds hunks without numbers", function()
-    for _, header in ipairs { "@@", "@@ @@", "@@ ... @@", "@@ ... @@ int f(void)", "@@ -,+ @@", "@@ f" } do
+    for _, header in ipairs { "@@", "@@ @@", "@@ ... @@", "@@ ... @@ b", "@@ -,+ @@", "@@ b", "@@ b @@" } do
       takes(X .. header .. "\n c\n-d\n+D\n", BASE, "a\nb\nc\nD\ne\n", "no_line_numbers")
     end
     takes(X .. "@@\n-b\n+B\n\n@@\n-d\n+D\n", BASE, "a\nB\nc\nD\ne\n", "no_line_numbers", "blank_lines")
@@ -313,6 +313,35 @@ describe("a diff of a model", function()
     refuses(X .. "@@\n-a\n+b\nwords\n", BASE, "neither a line of the hunk")
     refuses(X .. "@@\n", BASE, "changes nothing")
     refuses(X .. "@@x\n-a\n+b\n", BASE, "a hunk begins with")
+  end)
+
+  it("finds a hunk below its anchors, and nowhere else", function()
+    local CLASS <const> = "class %s:\n    def get(self):\n        return 1\n\n    def set(self):\n        return %d\n\n"
+    local code = CLASS:format("B", 2) .. CLASS:format("A", 3)
+    local change <const> = "-        return 1\n+        return 9\n"
+    local function changed(name) return (code:gsub("(class " .. name .. ":\n    def get%(self%):\n        return) 1", "%1 9")) end
+    for _, form in ipairs { { X, "" }, { UPDATE, END, "begin_patch" } } do
+      local head <const>, tail <const>, name <const> = table.unpack(form, 1, 3)
+      for _, class in ipairs { "A", "B" } do
+        takes(head .. "@@ class " .. class .. ":\n" .. change .. tail, code, changed(class), "no_line_numbers", name)
+        takes(head .. "@@ class " .. class .. ":\n@@     def get(self): \n" .. change .. tail, code, changed(class),
+          "no_line_numbers", name)
+      end
+      refuses(head .. "@@ class C:\n" .. change .. tail, code, "its anchor `@@ class C:` is not a line of the file")
+      refuses(head .. "@@ class A:\n@@ class B:\n" .. change .. tail, code,
+        "its anchor `@@ class B:` is not a line of the file, below the anchor before it")
+      refuses(head .. "@@ class A:\n-        return 2\n+        return 9\n" .. tail, code,
+        "patch_mismatch: x: hunk 1 of 1 \"@@ class A:\" does not fit: its lines do not stand below its anchor `@@ class A:`")
+      refuses(head .. "@@ def get(self):\n" .. change .. tail, code, "patch_ambiguous")
+      takes(head .. "@@ def set(self):\n-        return 2\n+        return 9\n" .. tail, code,
+        (code:gsub("return 2", "return 9")), "no_line_numbers", name)
+      takes(head .. "@@ class A:\n+    x = 1\n" .. tail, code, (code:gsub("class A:\n", "%0    x = 1\n")), "no_line_numbers", name)
+      refuses(head .. "@@ class A:\n+    def get(self):\n+        return 1\n" .. tail, code, "already_applied")
+      refuses(head .. "@@ def set(self):\n+        pass\n" .. tail, code, "patch_ambiguous")
+      takes(head .. "@@ ## B\n-x\n+y\n" .. tail, "## A\nx\n## B\nx\n## C\nx\n", "## A\nx\n## B\ny\n## C\nx\n",
+        "no_line_numbers", name)
+    end
+    takes(UPDATE .. "@@ -9,3 +9,3 @@ class A:\n" .. change .. END, code, changed "A", "no_line_numbers", "begin_patch")
   end)
 
   it("overlooks trailing blanks", function()

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds where a hunk stands below its anchors, see edit_anchor.h.
+#include "core/edit/edit_anchor.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static struct edit_line trim(struct edit_line line)
+{
+    uint32_t indent = edit_indent(line);
+    line.text += indent;
+    line.size -= indent;
+    return edit_trim_end(line);
+}
+
+static bool has_word(struct edit_line line)
+{
+    for (uint32_t i = 0; i < line.size; i++)
+        if (isalnum((unsigned char)line.text[i]) || line.text[i] & 0x80)
+            return true;
+    return false;
+}
+
+// What a line "@@ class B:", "@@ class B: @@" or "@@ ... @@ class B:" names: the part that has words. Numbers are none.
+static struct edit_line named(struct edit_line line)
+{
+    static const char mark[] = "@@";
+    const char *end = line.text + line.size, *second;
+    line = trim((struct edit_line){.text = line.text + 2, .size = line.size - 2});
+    second = memmem(line.text, line.size, mark, 2);
+    if (!second)
+        return line;
+    struct edit_line first = trim((struct edit_line){.text = line.text, .size = (uint32_t)(second - line.text)});
+    bool numbers = first.size && first.text[0] == '-' && first.size > 1 && isdigit((unsigned char)first.text[1]);
+    if (has_word(first) && !numbers)
+        return first;
+    return trim((struct edit_line){.text = second + 2, .size = (uint32_t)(end - second - 2)});
+}
+
+int edit_anchors_read(struct edit_anchors *anchors, const char *diff, const struct edit_hunk *hunk)
+{
+    const char *at = diff + hunk->header, *end = diff + hunk->body;
+    anchors->count = 0;
+    while (hunk->by_content && end - at > 2 && at[0] == '@' && at[1] == '@') {
+        const char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ? newline : end;
+        struct edit_line line = named((struct edit_line){.text = at, .size = (uint32_t)(stop - at)});
+        at = newline ? newline + 1 : end;
+        if (!has_word(line))
+            continue;
+        if (anchors->count == EDIT_MAX_ANCHORS)
+            return -1;
+        anchors->lines[anchors->count++] = line;
+    }
+    return 0;
+}
+
+static bool is_anchor(const struct edit_search *search, uint32_t number, struct edit_line anchor)
+{
+    struct edit_line there = trim(edit_line_at(search->file, number));
+    return there.size == anchor.size && memcmp(there.text, anchor.text, anchor.size) == 0;
+}
+
+// The line after the block of a line: the next one that is not indented more.
+static uint32_t block_end(const struct edit_file *file, uint32_t line)
+{
+    uint32_t indent = edit_indent(edit_line_at(file, line)), end = line + 1;
+    while (end < file->count) {
+        struct edit_line there = edit_line_at(file, end);
+        if (edit_trim_end(there).size && edit_indent(there) <= indent)
+            break;
+        end++;
+    }
+    return end;
+}
+
+// The next line from *at on at which all anchors stand below each other; *at is where the last one does. Each anchor's
+// place only ever moves down, so the file is gone through once for each.
+static bool next_place(const struct edit_search *search, uint32_t places[], uint32_t *at)
+{
+    const struct edit_anchors *anchors = search->anchors;
+    for (uint32_t i = 0; i < anchors->count; i++) {
+        uint32_t from = i ? places[i - 1] + 1 : places[0];
+        if (places[i] < from)
+            places[i] = from;
+        while (places[i] < search->file->count && !is_anchor(search, places[i], anchors->lines[i]))
+            places[i]++;
+        if (places[i] >= search->file->count)
+            return false;
+    }
+    *at = places[anchors->count - 1];
+    return true;
+}
+
+// Notes a place that fits: EDIT_TWICE where it is another than the one before.
+static enum edit_found note(struct edit_search *search, int64_t place, enum edit_found found)
+{
+    if (found == EDIT_ONCE && place == search->place)
+        return found;
+    *(found == EDIT_ONCE ? &search->other : &search->place) = place;
+    return found + 1;
+}
+
+// Looks below one anchor: in its block, or below it up to the end, where the nearest counts.
+static enum edit_found find_below(struct edit_search *search, uint32_t anchor, bool in_block, enum edit_found found,
+                                  struct error *error)
+{
+    int64_t end = (int64_t)search->file->count - search->side->count, place = anchor;
+    int64_t last = in_block ? (int64_t)block_end(search->file, anchor) - 1 : end;
+    if (!search->side->count) // its lines are only added
+        return in_block && anchor + 1 >= search->floor ? note(search, anchor + 1, found) : found;
+    place = search->hunk->at_end && place < end ? end : place;
+    for (; found != EDIT_TWICE && place <= last; place++) {
+        enum edit_found next = edit_find_first(search, place, last, &place, error);
+        if (next != EDIT_ONCE)
+            return next == EDIT_FAILED ? next : found;
+        found = note(search, place, found);
+        if (!in_block)
+            break;
+    }
+    return found;
+}
+
+static enum edit_found find_at_level(struct edit_search *search, bool in_block, struct error *error)
+{
+    uint32_t places[EDIT_MAX_ANCHORS] = {0}, anchor;
+    enum edit_found found = EDIT_NOWHERE, before;
+    for (; (found == EDIT_NOWHERE || found == EDIT_ONCE) && next_place(search, places, &anchor); places[0]++) {
+        before = found;
+        if (in_block || !found || anchor > search->place)
+            found = find_below(search, anchor, in_block, found, error);
+        if (!in_block && found == before)
+            break; // nor does it stand below a later one
+    }
+    return found;
+}
+
+enum edit_found edit_find_anchored(struct edit_search *search, struct error *error)
+{
+    uint32_t places[EDIT_MAX_ANCHORS] = {0}, anchor;
+    enum edit_found found = EDIT_NOWHERE;
+    search->head = search->tail = 0;
+    for (search->level = EDIT_EXACT;; search->level++) {
+        for (int in_block = 1; found == EDIT_NOWHERE && in_block >= 0; in_block--)
+            found = find_at_level(search, in_block, error);
+        if (found != EDIT_NOWHERE || search->level == EDIT_INDENTED)
+            break;
+    }
+    search->missing = search->anchors->count;
+    if (found == EDIT_NOWHERE && !next_place(search, places, &anchor))
+        for (search->missing = 0; places[search->missing] < search->file->count; search->missing++)
+            continue;
+    return found;
+}
