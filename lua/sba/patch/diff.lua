@@ -13,6 +13,7 @@ local P, R, S, C, Cp = lpeg.P, lpeg.R, lpeg.S, lpeg.C, lpeg.Cp
 
 local diff = {}
 
+local MARK <const> = "\u{FEFF}" -- of the byte order
 local MOST_REPAIRED <const> = 4 << 20 -- bytes of a diff of a model
 
 local newline = P "\n"
@@ -282,6 +283,7 @@ local function changes_anything(files)
 end
 
 local function read(bytes)
+  if bytes:sub(1, #MARK) == MARK then bytes = bytes:sub(#MARK + 1) end
   local reader = {
     diff = bytes, at = 1, -- where the next line begins
     files = {}, -- sba.patch.file

@@ -13,8 +13,20 @@ local MOST_BYTES <const> = 4 * 1024 * 1024 -- of the file, from its beginning
 local MOST_LINES <const> = 40 -- of the text
 local MOST_SHOWN <const> = 12 -- lines
 local LONGEST <const> = 160 -- bytes of a line that is shown
+local MOST_COMPARED <const> = 64 << 10 -- bytes of two lines
+local MOST_CODES <const> = 3 -- of a character with its accents
 local MOST_PLACES <const> = 4 -- lines of the text that one word votes for
-local LEAST_SHARE <const> = 0.4 -- of the text's words that must be there
+local LEAST_SHARE <const> = 0.4 -- of the text's words that must be there, or of its first line
+local LEAST_ALIKE <const> = 3 -- bytes of that
+
+local COMBINING <const> = "^\xCC[\x80-\xBF]" -- U+0300 to U+033F: the accent of the letter before
+
+--- As it looks to a reader: U+00A0, U+2000 to U+200B, U+202F and U+3000 are blanks, U+00AD and U+FEFF are nothing.
+local function visible(line)
+  if not line:find "[\x80-\xFF]" then return line end
+  line = line:gsub("\xC2\xA0", " "):gsub("\xE2\x80[\x80-\x8B\xAF]", " "):gsub("\xE3\x80\x80", " ")
+  return (line:gsub("\xC2\xAD", ""):gsub("\xEF\xBB\xBF", ""))
+end
 
 local function first_lines(bytes)
   local found = {}
@@ -29,7 +41,7 @@ end
 local function words_of(old)
   local words, total = {}, 0
   for number, line in ipairs(old) do
-    for word in line:lower():gmatch("[%w_\x80-\xFF]+") do
+    for word in visible(line):lower():gmatch("[%w_\x80-\xFF]+") do
       local numbers = words[word] or {}
       words[word] = numbers
       if numbers[#numbers] ~= number and #numbers < MOST_PLACES then
@@ -46,7 +58,7 @@ local function best_start(bytes, old)
   local votes, voted, number, best = {}, {}, 0, nil
   for _, line in lines(bytes) do
     number = number + 1
-    for word in line:lower():gmatch("[%w_\x80-\xFF]+") do
+    for word in visible(line):lower():gmatch("[%w_\x80-\xFF]+") do
       for _, own in ipairs(voted[word] ~= number and words[word] or {}) do
         local start = number - own + 1
         votes[start] = (votes[start] or 0) + 1
@@ -58,10 +70,53 @@ local function best_start(bytes, old)
   return best and votes[best] >= total * LEAST_SHARE and best or nil
 end
 
+--- The line that begins most as the text's first does: its words may be written in another way.
+local function alike_start(bytes, old)
+  local first, wanted = nil, nil
+  for i, line in ipairs(old) do
+    if line:find "%S" then
+      first, wanted = i, text.trim(line)
+      break
+    end
+  end
+  if not wanted or #wanted > LONGEST then return nil end
+  local best, most, number = nil, math.max(LEAST_ALIKE, #wanted * LEAST_SHARE), 0
+  for _, line in lines(bytes) do
+    number = number + 1
+    local there, same = line:match "^%s*(.*)$", 0
+    while same < #wanted and there:byte(same + 1) == wanted:byte(same + 1) do same = same + 1 end
+    if same >= most then best, most = number - first + 1, same + 1 end
+  end
+  return best
+end
+
 local function shown(line) return printable.quoted(redact(line), LONGEST) end
 
+--- The characters at a place, an accent of its own with its letter: "U+0065 U+0301".
+local function code_points(line, at)
+  local names = {}
+  for _, code in utf8.codes(line:sub(at), true) do
+    local is_more = #names > 0 and not utf8.char(code):find(COMBINING)
+    if is_more or #names == MOST_CODES then break end
+    names[#names + 1] = ("U+%04X"):format(code)
+  end
+  return names[1] and table.concat(names, " ") or "its end"
+end
+
+--- Where two lines differ first, if a reader may not see it: "the file has U+00A0 where old_text has U+0020".
+local function unseen(there, wanted, name)
+  if not utf8.len(there) or not utf8.len(wanted) then return "" end
+  local at = 1
+  while at <= math.min(#there, MOST_COMPARED) and there:byte(at) == wanted:byte(at) do at = at + 1 end
+  local function begins_inside(line) return line:find("^[\x80-\xBF]", at) or line:find(COMBINING, at) end
+  while at > 1 and (begins_inside(there) or begins_inside(wanted)) do at = at - 1 end
+  local one, other = there:sub(at, at), wanted:sub(at, at)
+  if not (one .. other):find "[^ -~]" then return "" end
+  return ("; the file has %s where %s has %s"):format(code_points(there, at), name, code_points(wanted, at))
+end
+
 local function difference(number, there, wanted, name)
-  return ("line %d is %s where %s has %s"):format(number, shown(there), name, shown(wanted))
+  return ("line %d is %s where %s has %s%s"):format(number, shown(there), name, shown(wanted), unseen(there, wanted, name))
 end
 
 ---@param bytes string the file
@@ -73,7 +128,7 @@ end
 function explain.difference(bytes, wanted_text, name, hint)
   bytes = bytes:sub(1, MOST_BYTES)
   local old = first_lines(wanted_text)
-  local start = best_start(bytes, old) or hint
+  local start = best_start(bytes, old) or hint or alike_start(bytes, old)
   if not start then return nil end
   local number, listed, problem, slight = 0, {}, nil, nil -- slight: only blanks differ
   if start < 1 then problem = difference(1, bytes:match("^[^\n]*"), old[1], name) end

@@ -49,6 +49,7 @@ struct edit_hunk {
     bool at_end;     // it belongs at the end of the file
     bool changes;    // some line is added or removed
     bool crlf, lf;   // some line ends so
+    bool has_mark;   // some line begins with a byte order mark
 };
 
 struct edit_hunks {

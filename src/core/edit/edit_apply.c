@@ -33,7 +33,7 @@ static void end_line(struct application *application, bool crlf)
 static int begin_line(struct application *application, struct error *error)
 {
     const struct buffer *out = application->out;
-    if (!out->size || out->data[out->size - 1] == '\n')
+    if (out->size <= application->file.starts[0] || out->data[out->size - 1] == '\n')
         return 0;
     if (!(application->report->tolerated & EDIT_FINAL_NEWLINE))
         return error_set(
@@ -227,15 +227,18 @@ int edit_apply(const struct edit_hunks *hunks, uint32_t first, uint32_t count, c
                struct buffer *out, struct edit_report *report, struct error *error)
 {
     struct application application = {.out = out, .report = report};
-    bool crlf = false, lf = false;
+    bool crlf = false, lf = false, has_mark = false;
     *report = (struct edit_report){0};
     for (uint32_t i = first; i < first + count; i++) {
         crlf |= hunks->items[i].crlf;
         lf |= hunks->items[i].lf;
+        has_mark |= hunks->items[i].has_mark;
     }
     int status = 0;
-    if (edit_split(&application.file, bytes, size) < 0 || buffer_reserve(out, size + size / 16 + 64) < 0)
+    if (edit_split(&application.file, bytes, size, !has_mark) < 0 || buffer_reserve(out, size + size / 16 + 64) < 0)
         status = error_system(error, ENOMEM, "cannot place the edit");
+    else
+        append(&application, bytes, application.file.starts[0]); // the byte order mark stays
     report->line_ends = application.file.ends = choose_ends(&application.file, crlf, lf);
     for (uint32_t i = 0; !status && i < count; i++) {
         report->hunk = i + 1;
@@ -247,6 +250,8 @@ int edit_apply(const struct edit_hunks *hunks, uint32_t first, uint32_t count, c
         status = error_system(error, ENOMEM, "cannot place the edit");
     if (!status)
         keep_open_end(&application);
+    if (!status && out->size == application.file.starts[0] && report->removed)
+        out->size = 0; // a file of no lines has no mark
     edit_body_free(&application.body);
     edit_file_free(&application.file);
     return status;

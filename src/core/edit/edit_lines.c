@@ -8,9 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-int edit_split(struct edit_file *file, const char *bytes, size_t size)
+const char edit_mark[] = "\xEF\xBB\xBF";
+
+int edit_split(struct edit_file *file, const char *bytes, size_t size, bool keeps_mark)
 {
-    const char *at = bytes, *end = bytes + size;
+    bool marked = keeps_mark && size >= EDIT_MARK && memcmp(bytes, edit_mark, EDIT_MARK) == 0;
+    const char *at = bytes + (marked ? EDIT_MARK : 0), *end = bytes + size;
     *file = (struct edit_file){.bytes = bytes};
     for (;; file->count++) {
         uint32_t *starts = array_grow(file->starts, file->count, sizeof *starts);
@@ -260,6 +263,7 @@ static bool count_line(const char *at, const char *stop, struct counts *counts, 
     counts->old += kind != '+';
     counts->new += kind != '-';
     bool crlf = stop > at && stop[-1] == '\r';
+    hunk->has_mark |= stop - at > EDIT_MARK && memcmp(at + 1, edit_mark, EDIT_MARK) == 0;
     counts->last = stop - at > 1 + crlf ? kind : 0;
     hunk->changes |= kind != ' ';
     hunk->crlf |= crlf;

@@ -9,6 +9,9 @@
 // How lines are compared. CR LF and LF are the same from EDIT_TRAILING on.
 enum edit_level { EDIT_EXACT, EDIT_TRAILING, EDIT_INDENTED, EDIT_LEVELS };
 
+enum { EDIT_MARK = 3 }; // bytes of a byte order mark
+extern const char edit_mark[];
+
 struct edit_line {
     const char *text; // without its end
     uint32_t size;
@@ -44,7 +47,8 @@ struct edit_body {
 };
 
 // These return 0, or -1 when memory is out.
-int edit_split(struct edit_file *file, const char *bytes, size_t size);
+// keeps_mark: a byte order mark is no part of the first line.
+int edit_split(struct edit_file *file, const char *bytes, size_t size, bool keeps_mark);
 int edit_index(struct edit_file *file);
 int edit_sum(struct edit_file *file, enum edit_level level);
 void edit_file_free(struct edit_file *file);

@@ -355,6 +355,21 @@ describe("a diff of a model", function()
     takes(X .. "@@ -1 +1 @@\n-a\n+b\n", "a \r\nx\n", "b\r\nx\n", "trailing_blanks", "line_ends")
   end)
 
+  it("leaves a byte order mark where it is, unless the diff has one", function()
+    local MARK <const> = "\u{FEFF}"
+    takes(X .. "@@ -1,2 +1,2 @@\n-a\n+A\n b\n", MARK .. "a\nb\n", MARK .. "A\nb\n")
+    takes(X .. "@@ -1 +1,2 @@\n+0\n a\n", MARK .. "a\n", MARK .. "0\na\n")
+    takes(X .. "@@ -1 +1 @@\n-" .. MARK .. "a\n+a\n", MARK .. "a\n", "a\n")
+    takes(X .. "@@ -1 +1 @@\n-a\n+" .. MARK .. "a\n", "a\n", MARK .. "a\n")
+    takes(MARK .. X .. "@@ -1 +1 @@\n-a\n+b\n", "a\n", "b\n")
+    assert.equal("deleted", assert(attempt("--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n", MARK .. "a\n"))[1].action)
+  end)
+
+  it("refuses two markers of a missing newline in a row", function()
+    refuses(X .. "@@ -1 +1 @@\n-a\r\n" .. NO_NEWLINE:gsub("\n", "\r\n"):rep(2) .. "+b\n", "a", "invalid_patch")
+    refuses(X .. "@@ -1 +1 @@\n-a\n" .. NO_NEWLINE .. "+b\n" .. NO_NEWLINE:rep(2), "a", "invalid_patch")
+  end)
+
   it("keeps a missing newline", function()
     takes(X .. "@@ -1,2 +1,2 @@\n a\n-b\n+B\n", "a\nb", "a\nB", "final_newline")
     takes(X .. "@@\n b\n+c\n", "a\nb", "a\nb\nc", "no_line_numbers", "final_newline")

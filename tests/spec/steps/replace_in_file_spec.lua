@@ -119,6 +119,28 @@ describe("the step replace_in_file", function()
     assert_refused("text_ambiguous", "but for blanks or indentation, at lines 1 and 3", "a \nb\na\t\nb\n", "a\nb", "q")
   end)
 
+  it("names what a reader cannot see", function()
+    for old, case in pairs {
+      ["a task list"] = { "a\u{A0}task list", "U+00A0 where old_text has U+0020" },
+      ["x y"] = { "x\u{3000}y", "U+3000 where old_text has U+0020" },
+      ["no-break"] = { "no\u{AD}-break", "U+00AD where old_text has U+002D" },
+      ["caf\u{E9}"] = { "cafe\u{301}", "U+0065 U+0301 where old_text has U+00E9" },
+      ["cafe\u{301} noir"] = { "caf\u{E9} noir", "U+00E9 where old_text has U+0065 U+0301" },
+      ["say 'x' now"] = { "say \u{2019}x\u{2019} now", "U+2019 where old_text has U+0027" },
+      ["\u{FEFF}begin here"] = { "begin here", "U+0062 where old_text has U+FEFF" },
+      ["tab here"] = { "tab\tthere", "U+0009 where old_text has U+0020" },
+    } do
+      local failure = select(2, edit(case[1] .. "\n", old, "q"))
+      assert.equal("text_not_found", failure.code)
+      assert.matches("the file has " .. case[2], failure.message, 1, true)
+    end
+  end)
+
+  it("leaves a byte order mark where it is", function()
+    assert_edit("\u{FEFF}A\nb\n", "", "\u{FEFF}a\nb\n", "a\nb", "A\nb")
+    assert_edit("\u{FEFF}  A\n  b\n", "indentation", "\u{FEFF}  a\n  b\n", "a\nb\n", "A\nb\n") -- as a hunk of a diff
+  end)
+
   it("names the nearest lines of a miss, and what differs", function()
     local failure = assert_refused("text_not_found", 'line 2 is "  return 3;" where old_text has "  return 4;"',
       "int main() {\n  return 3;\n}\n", "int main() {\n  return 4;\n}\n", "x")
