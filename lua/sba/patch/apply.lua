@@ -12,10 +12,12 @@ local lpeg = require "lpeg"
 local overlay = require "sba.patch.overlay"
 local printable = require "sba.util.printable"
 local text = require "native.text"
+local words = require "sba.util.words"
 
 local caught, check, raise = fail.caught, fail.check, fail.raise
 local LONGEST_HEADER <const> = 80 -- bytes of an @@ line that is shown
 local MOST_EXPLAINED <const> = 64 << 10 -- bytes of a hunk that does not fit
+local RETRIED <const> = { "invalid_patch", "patch_mismatch" } -- codes of a diff that may be meant in another way
 local LINK <const> = 40960 -- 0120000
 
 local function type_of(mode) return mode == LINK and "symlink" or "file" end
@@ -180,14 +182,25 @@ local function entry_of(file, report)
   return report
 end
 
-local function apply_diff(directory, diff, arguments, commit)
+local function apply_parsed(directory, patch, arguments, commit)
   local files <close> = overlay.new(directory, not arguments.dry_run)
-  local patch, entries = check(diffs.parse(diff)), {}
+  local entries = {}
   patch.overlay, patch.strip, patch.prefixes = files, arguments.strip, header.prefixes(patch.files)
   for _, file in ipairs(patch.files) do about(file, locate, patch) end
   for i, file in ipairs(patch.files) do entries[i] = entry_of(file, about(file, actions[file.action], patch)) end
   if not arguments.dry_run then files:commit(commit) end
   return entries, patch.tolerated
+end
+
+--- Lines below a hunk that may be its own are so where they then stand in the file.
+local function apply_diff(directory, diff, arguments, commit)
+  local patch, entries, more = diffs.parse(diff), nil, nil
+  if patch then
+    entries, more = caught(apply_parsed, directory, patch, arguments, commit)
+    local is_final = entries or not patch.is_doubtful or not words.has(RETRIED, more.code)
+    if is_final then return check(entries, more), more end
+  end
+  return apply_parsed(directory, check(diffs.parse(diff, true)), arguments, commit)
 end
 
 ---@param directory native.root
@@ -197,7 +210,7 @@ end
 ---@return native.failure|table<string, true> tolerated in the whole diff; or the failure
 return function(directory, arguments, commit)
   local entries, more = caught(apply_diff, directory, arguments.diff, arguments, commit)
-  if entries or more.code ~= "invalid_patch" and more.code ~= "patch_mismatch" then return entries, more end
+  if entries or not words.has(RETRIED, more.code) then return entries, more end
   if text.find("\n" .. arguments.diff, "\n<<<<<<< SEARCH", 1) then
     return nil, { code = "invalid_patch", message = "SEARCH/REPLACE blocks are not a diff; make each of them a call of replace_in_file" }
   end

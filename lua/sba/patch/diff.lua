@@ -49,7 +49,11 @@ local words = (line - special - separator - blank) ^ 1 * Cp()
 -- The lines of a hunk by their look, without blank lines at its end. In "*** Begin Patch" nothing else can look so.
 local by_look = (blank ^ 0 * (marked + "\\ ") * rest) ^ 0 * Cp()
 local begin_look = (blank ^ 0 * (S " +-" + "\\ ") * rest) ^ 0 * Cp()
-local goes_on = blank ^ 0 * marked
+-- Below a hunk that has as many lines as it says: more of its kind, or, below a blank line, perhaps. What only begins with '+' there
+-- cannot be told from a signature, and is none.
+local goes_on = marked
+local may_go_on = blank ^ 1 * (blank + (P "+" + "\\ ") * rest) ^ 0 * (S " -" - names - signature)
+local text_below = blank ^ 1 * (blank + line - separator - "@@ -") ^ 0 * Cp() + tail
 local ends_well = blank + "@@" + separator
 local next_hunk = blanks * Cp() * "@@"
 local at_lines = ("@@" * rest) ^ 0 * Cp()
@@ -145,16 +149,26 @@ local function read_by_look(reader, file)
   if is_at(reader, fenced_off) then invalid(reader, "this looks like the end of a hunk, but lines that look like a part of it follow") end
 end
 
-local function read_hunk(reader, file)
-  reader.is_open = false
-  local after, count, last, removes, adds, is_new = reader.hunks:read(reader.count + 1, reader.at)
-  if after and lpeg.match(goes_on, reader.diff, after) then after, count = last, count - 1 end -- the last one has more lines than it says
-  if not note_hunks(reader, file, after, count, last, removes, adds, is_new) then read_by_look(reader, file) end
+local function has_more(reader, after)
+  if lpeg.match(goes_on, reader.diff, after) then return true end
+  local is_doubtful = lpeg.match(may_go_on, reader.diff, after) ~= nil
+  reader.is_doubtful = reader.is_doubtful or is_doubtful
+  return is_doubtful and not reader.trusts_counts
 end
 
---- Passes blank lines and words below a file's last hunk. Lines that may be a part of a hunk are refused: a change would be lost.
+local function read_hunk(reader, file)
+  reader.is_open, reader.is_counted = false, true
+  local after, count, last, removes, adds, is_new = reader.hunks:read(reader.count + 1, reader.at)
+  if after and has_more(reader, after) then after, count = last, count - 1 end -- the last one has more lines than it says
+  if note_hunks(reader, file, after, count, last, removes, adds, is_new) then return end
+  reader.is_counted = false
+  read_by_look(reader, file)
+end
+
+--- Passes blank lines and words below a file's last hunk. Lines that may be a part of a hunk are refused, because a change would be
+--- lost, unless the hunk has all the lines that it says and a blank line follows: a signature, a list, the boundary of a mail.
 local function pass_tail(reader)
-  local after = is_at(reader, tail)
+  local after = is_at(reader, reader.is_counted and text_below or tail)
   if is_at(reader, blank_lines) < after then reader.tolerated.prose = true end
   reader.at = after
   if starts(reader, "\\") then invalid(reader, "'\\ No newline' belongs right below a line of a hunk") end
@@ -163,6 +177,7 @@ end
 
 local function read_hunks(reader, file)
   local at = reader.at
+  reader.is_counted = false
   while starts(reader, "@@") or file.hunks > 0 and reach(reader, next_hunk) do
     if reader.at ~= at then file.tolerated.blank_lines = true end
     read_hunk(reader, file)
@@ -282,7 +297,7 @@ local function changes_anything(files)
   end
 end
 
-local function read(bytes)
+local function read(bytes, trusts_counts)
   if bytes:sub(1, #MARK) == MARK then bytes = bytes:sub(#MARK + 1) end
   local reader = {
     diff = bytes, at = 1, -- where the next line begins
@@ -292,6 +307,9 @@ local function read(bytes)
     is_mail = false, -- or a log: it has words
     in_fence = false, -- a code fence is open
     is_open = false, -- only its lines tell where the last hunk ends
+    is_counted = false, -- the last hunk has as many lines as it says
+    is_doubtful = false, -- of some such hunk, lines below a blank one may be its own
+    trusts_counts = trusts_counts, -- they are not
   }
   while reader.at <= #bytes do read_next(reader) end
   if not changes_anything(reader.files) then
@@ -301,10 +319,17 @@ local function read(bytes)
   return reader
 end
 
+---@class sba.patch.parsed
+---@field files sba.patch.file[]
+---@field hunks native.edit.hunks
+---@field tolerated table<string, true>
+---@field is_doubtful boolean it could be read with trusts_counts in another way
+
 ---@param bytes string
----@return { files: sba.patch.file[], hunks: native.edit.hunks, tolerated: table<string, true> }? parsed
+---@param trusts_counts? boolean what follows a hunk of as many lines as it says, and a blank line, is none of it
+---@return sba.patch.parsed? parsed
 ---@return native.failure? failure invalid_patch (with the line), binary_patch, too_large
-function diff.parse(bytes) return fail.caught(read, bytes) end
+function diff.parse(bytes, trusts_counts) return fail.caught(read, bytes, trusts_counts) end
 
 local ends_part = P "diff --git " + "*** " + "```" + "Index: " + names
 local function with_blanks(unmarked)

@@ -144,11 +144,27 @@ describe("a diff", function()
     refuses(X .. "@@ -1,4 +1,4 @@\n a\n-b\n+B\nc\n d\n", BASE, "of the diff: neither a line of the hunk")
     refuses(X .. "@@ -1,2 +1,2 @@\n a\n-b\n+B\nc\n+d\n", BASE, "line 8 of the diff: this looks like a part of a hunk")
     refuses(X .. "@@ -1,2 +1,2 @@\n a\n-b\n+B\nc\n@@ -5 +5 @@\n-e\n+E\n", BASE, "line 8 of the diff")
-    refuses(X .. "@@ -1 +1 @@\n-a\n+A\n\nwords\n\n-b\n", BASE, "of the diff: this looks like")
+    refuses(X .. "@@ -1 +1,9 @@\n-a\n+A\n\nwords\n\n-b\n", BASE, "of the diff: this looks like")
     refuses(X .. "@@ -1 +1 @@\n a\n", BASE, "changes nothing")
     gives(X .. "@@ -1 +1 @@\n-a\n+A\n-- \n2.39.2\n", BASE, "A\nb\nc\nd\ne\nf\ng\nh\n")
     gives("Binary files are left out.\n\n" .. X .. "@@ -1 +1 @@\n-a\n+A\n", BASE, "A\nb\nc\nd\ne\nf\ng\nh\n")
     gives(X .. "@@ -1 +1 @@\n-a\n+A\n```\n- that was it\n", BASE, "A\nb\nc\nd\ne\nf\ng\nh\n")
+  end)
+
+  it("believes the counts where text follows, below a blank line", function()
+    local CHANGE <const>, DONE <const> = X .. "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n\n", "a\nB\nc\nd\ne\nf\ng\nh\n"
+    for _, text in ipairs {
+      "--=-Qx31lODH7--\n", "--------------0.1--\n\n", "- one thing\n- another\n", "+1 555 0100\n", "-- \nJohn\n+1 555\n", "---\n words\n",
+      " Thanks,\n John\n", "Thanks.\n\n- John\n+ Jane\n", "\n-b is not in it\n",
+    } do
+      takes(CHANGE .. text, BASE, DONE, "prose")
+    end
+    -- What stands in the file so is the hunk's own.
+    gives(CHANGE .. "-d\n+D\n", "a\nb\nc\n\nd\ne\n", "a\nB\nc\n\nD\ne\n")
+    assert.equal(1, entry.recounted)
+    gives(CHANGE .. "+1 555 0100\n", "a\nb\nc\n\nd\n", "a\nB\nc\n\nd\n") -- a signature, not a line more
+    gives(CHANGE .. "- one\n\ndiff --git a/y b/y\nnew file mode 100644\n--- /dev/null\n+++ b/y\n@@ -0,0 +1 @@\n+y\n", BASE, DONE)
+    assert.equal("y\n", here:content "y")
   end)
 
   it("takes context without its blank", function()
