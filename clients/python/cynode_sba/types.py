@@ -39,7 +39,7 @@ class ApplyUnifiedDiffResultFile(TypedDict):
 
 class ApplyUnifiedDiffResult(TypedDict):
     files: list[ApplyUnifiedDiffResultFile]
-    tolerated: NotRequired[list[Literal['code_fence', 'prose', 'begin_patch', 'bare_context']]]
+    tolerated: NotRequired[list[Literal['code_fence', 'prose', 'begin_patch', 'bare_context', 'properties']]]
     """What stood around the diff, or that it was of another form."""
     dry_run: NotRequired[bool]
     """True where nothing was written."""

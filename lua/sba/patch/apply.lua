@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Applies a diff to the files of a workspace: all of it, or none.
 --
--- As in git, a copy takes the content from before the diff, and a rename may go to a path that another file leaves later: files can be
--- swapped. Only a part of mode 120000 changes a link; nothing goes through one.
+-- As in git, a copy takes the content from before the diff, and a rename may go to a path that another file leaves
+-- later: files can be swapped. Only a part of mode 120000 changes a link; nothing goes through one.
 
 local diffs = require "sba.patch.diff"
 local explain = require "sba.patch.explain"
@@ -59,8 +59,8 @@ local function refuse_hunk(patch, file, bytes, problem)
   raise(problem.code, "%s does not fit: %s", hunk, why)
 end
 
---- One hunk that only adds, at line 0, means that the file is new or empty. Git writes the same for lines inserted at the top with -U0,
---- but then its header names the content that was there.
+--- One hunk that only adds, at line 0, means that the file is new or empty. Git writes the same for lines inserted at
+--- the top with -U0, but then its header names the content that was there.
 local function check_absence(patch, file, bytes)
   if not file.is_new or bytes == "" then return end
   if patch.hunks:apply(file.first, 1, "") == bytes then
@@ -76,6 +76,9 @@ local function changed(patch, file, before)
     check_absence(patch, file, bytes)
     bytes, report = patch.hunks:apply(file.first, file.hunks, bytes)
     if not bytes then refuse_hunk(patch, file, before.bytes, report) end
+  end
+  if patch.is_crlf and before.bytes == "" and bytes:find("\r\n", 1, true) then
+    bytes, report.line_ends = bytes:gsub("\r\n", "\n"), "lf" -- the transport's, of all lines of the diff
   end
   if before.type == "symlink" and file.action ~= "deleted" then check_target(patch.overlay.directory, file.new, bytes) end
   return { type = before.type, bytes = bytes, mode = permissions(file.new_mode, before.mode) }, report
@@ -186,6 +189,7 @@ local function apply_parsed(directory, patch, arguments, commit)
   local files <close> = overlay.new(directory, not arguments.dry_run)
   local entries = {}
   patch.overlay, patch.strip, patch.prefixes = files, arguments.strip, header.prefixes(patch.files)
+  patch.is_crlf = not patch.diff:find "^\n" and not patch.diff:find "[^\r]\n"
   for _, file in ipairs(patch.files) do about(file, locate, patch) end
   for i, file in ipairs(patch.files) do entries[i] = entry_of(file, about(file, actions[file.action], patch)) end
   if not arguments.dry_run then files:commit(commit) end
@@ -194,9 +198,9 @@ end
 
 --- Lines below a hunk that may be its own are so where they then stand in the file.
 local function apply_diff(directory, diff, arguments, commit)
-  local patch, entries, more = diffs.parse(diff), nil, nil
+  local patch = diffs.parse(diff)
   if patch then
-    entries, more = caught(apply_parsed, directory, patch, arguments, commit)
+    local entries, more = caught(apply_parsed, directory, patch, arguments, commit)
     local is_final = entries or not patch.is_doubtful or not words.has(RETRIED, more.code)
     if is_final then return check(entries, more), more end
   end

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Reads unified diffs, git's extensions included, and the form of "*** Begin Patch" that models are taught. native.edit reads the lines of
--- hunks, this module what is between, by patterns that pass over each line once.
+-- Reads unified diffs, git's extensions included, and the form of "*** Begin Patch" that models are taught. native.edit
+-- reads the lines of hunks, this module what is between, by patterns that pass over each line once.
 
 local edit = require "native.edit"
 local fail = require "sba.util.fail"
@@ -33,8 +33,9 @@ local blank_lines = blank ^ 0 * Cp()
 local tail = (blank + line - separator - marked - "@@" - "\\") ^ 0 * Cp()
 local field = "*** " * C(P "Add File" + "Delete File" + "Update File") * ":" * Cp()
 local move_to = "*** Move to:" * Cp()
-local begin = P "*** Begin Patch" * S " \t" ^ 0 * line_end * blanks * field
-local end_patch = blanks * Cp() * "*** End Patch" * S " \t" ^ 0 * line_end
+local gap = S " \t" ^ 0
+local begin = gap * "*** Begin Patch" * gap * line_end * blanks * gap * field
+local end_patch = blanks * gap * Cp() * "*** End Patch" * gap * line_end
 local end_of_file = blanks * "*** End of File" * S " \t" ^ 0 * line_end * Cp()
 
 -- Git's lines about a file without "diff --git".
@@ -42,23 +43,28 @@ local bare_git = (P "old mode " + "new mode " + "new file mode " + "deleted file
   + "similarity index " * R "09" ^ 1 * "%" + "rename from " * rest * "rename to " + "copy from " * rest * "copy to "
 
 -- Lines outside of any file.
-local special = P "diff --git " + bare_git + names + begin + "```" + "From " + "commit " + "@@ -" + binary
+-- A file of which svn shows no lines; and what it says of properties, up to the next file.
+local no_lines = blanks * (P "Property changes on" + "Index: " + -1)
+local properties = P "Property changes on" * rest * (blank + line - "Index: " - "diff " - "Property changes on") ^ 0 * Cp()
+
+local special = P "diff --git " + "Property changes on" + bare_git + names + begin + "```" + "From " + "commit " + "@@ -" + binary
 local boring = ((blank + #separator * line) - special) ^ 0 * Cp()
 local words = (line - special - separator - blank) ^ 1 * Cp()
 
 -- The lines of a hunk by their look, without blank lines at its end. In "*** Begin Patch" nothing else can look so.
 local by_look = (blank ^ 0 * (marked + "\\ ") * rest) ^ 0 * Cp()
-local begin_look = (blank ^ 0 * (S " +-" + "\\ ") * rest) ^ 0 * Cp()
--- Below a hunk that has as many lines as it says: more of its kind, or, below a blank line, perhaps. What only begins with '+' there
--- cannot be told from a signature, and is none.
+local last_line = gap * "*** End Patch" * gap * line_end * blanks * ("```" * rest * blanks) ^ -1 * -1 -- though it looks like context
+local begin_look = (blank ^ 0 * (S " +-" + "\\ " - last_line) * rest) ^ 0 * Cp()
+-- Below a hunk that has as many lines as it says: more of its kind, or, below a blank line, perhaps. What only begins
+-- with '+' there cannot be told from a signature, and is none.
 local goes_on = marked
 local may_go_on = blank ^ 1 * (blank + (P "+" + "\\ ") * rest) ^ 0 * (S " -" - names - signature)
 local text_below = blank ^ 1 * (blank + line - separator - "@@ -") ^ 0 * Cp() + tail
 local ends_well = blank + "@@" + separator
 local next_hunk = blanks * Cp() * "@@"
 local at_lines = ("@@" * rest) ^ 0 * Cp()
-local past_blanks = blanks * Cp()
-local begin_ends = blanks * (P "*** " + -1)
+local past_gap = blanks * gap * Cp()
+local begin_ends = blanks * (P "*** " + last_line + -1)
 local begin_ends_well = next_hunk + begin_ends
 local added_lines = (P "+" * rest) ^ 1 * ("\\ " * rest) ^ -1 * Cp()
 local fenced_off = "```" * rest * (line - blank - marked - separator) ^ 0 * marked
@@ -165,8 +171,9 @@ local function read_hunk(reader, file)
   read_by_look(reader, file)
 end
 
---- Passes blank lines and words below a file's last hunk. Lines that may be a part of a hunk are refused, because a change would be
---- lost, unless the hunk has all the lines that it says and a blank line follows: a signature, a list, the boundary of a mail.
+--- Passes blank lines and words below a file's last hunk. Lines that may be a part of a hunk are refused, because a
+--- change would be lost, unless the hunk has all the lines that it says and a blank line follows: a signature, a list,
+--- the boundary of a mail.
 local function pass_tail(reader)
   local after = is_at(reader, reader.is_counted and text_below or tail)
   if is_at(reader, blank_lines) < after then reader.tolerated.prose = true end
@@ -183,7 +190,10 @@ local function read_hunks(reader, file)
     read_hunk(reader, file)
     at = reader.at
   end
-  if file.hunks == 0 and file.is_plain then
+  if file.hunks == 0 and file.is_plain and reader.is_svn and is_at(reader, no_lines) then
+    table.remove(reader.files)
+    return
+  elseif file.hunks == 0 and file.is_plain then
     invalid(reader, "after '---' and '+++' a hunk must begin, with '@@ -LINE,COUNT +LINE,COUNT @@'")
   end
   if file.action == "created" and file.removes then invalid(reader, "the new file above takes lines from an old one") end
@@ -250,7 +260,7 @@ local function read_begin(reader)
   reader.tolerated.begin_patch = true
   take(reader)
   while not reach(reader, end_patch) do
-    reach(reader, past_blanks)
+    reach(reader, past_gap)
     if reader.at > #reader.diff then invalid(reader, "'*** Begin Patch' without '*** End Patch': the patch was cut off") end
     local kind, after = is_at(reader, field)
     if not kind then
@@ -274,6 +284,8 @@ local function read_next(reader)
     take(reader)
   elseif is_at(reader, begin) then
     read_begin(reader)
+  elseif reach(reader, properties) then
+    reader.tolerated.properties = true
   elseif starts(reader, "diff --git ") then
     read_file(reader, {})
   elseif is_at(reader, bare_git) then
@@ -306,6 +318,7 @@ local function read(bytes, trusts_counts)
     tolerated = {}, -- of the whole diff
     is_mail = false, -- or a log: it has words
     in_fence = false, -- a code fence is open
+    is_svn = bytes:find("^Index: ") ~= nil or text.find(bytes, "\nIndex: ", 1) ~= nil,
     is_open = false, -- only its lines tell where the last hunk ends
     is_counted = false, -- the last hunk has as many lines as it says
     is_doubtful = false, -- of some such hunk, lines below a blank one may be its own
@@ -339,8 +352,8 @@ end
 local add_blank = P "" / " " * line
 local all, some = with_blanks(add_blank), with_blanks(" " * rest + add_blank)
 
----The diff with a blank before each context line (a model that leaves out one leaves out all: what looks like one is indentation), and
----with a blank before each that has none. Neither, if each line of each hunk has its mark.
+---The diff with a blank before each context line (a model that leaves out one leaves out all: what looks like one is
+---indentation), and with a blank before each that has none. Neither, if each line of each hunk has its mark.
 ---@param bytes string
 ---@return string[]
 function diff.with_blanks(bytes)

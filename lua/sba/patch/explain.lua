@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What was overlooked in an edit, or why its lines do not stand in the file. The lines that resemble them most are found by votes: each
--- word that both have is one for the line where they would begin.
+-- What was overlooked in an edit, or why its lines do not stand in the file. The lines that resemble them most are
+-- found by votes: each word that both have is one for the line where they would begin.
 
 local lines = require "sba.util.excerpt".lines
 local printable = require "sba.util.printable"

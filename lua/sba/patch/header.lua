@@ -5,13 +5,13 @@ local lpeg = require "lpeg"
 local raise = require "sba.util.fail".raise
 local text = require "native.text"
 
-local P, R, S, C, Cp, Cs = lpeg.P, lpeg.R, lpeg.S, lpeg.C, lpeg.Cp, lpeg.Cs
+local P, R, S, C, Cg, Cp, Cs, Ct = lpeg.P, lpeg.R, lpeg.S, lpeg.C, lpeg.Cg, lpeg.Cp, lpeg.Cs, lpeg.Ct
 
 local header = {}
 
 local NULL <const> = "/dev/null"
 local LONGEST <const> = 16 << 10 -- bytes of a name
-local LONGEST_DATE <const> = 48
+local LONGEST_DATE <const> = 80
 local NO_NAME <const> = "no file name can be read here (empty, too long, with a NUL, or its quotes are wrong)"
 header.NO_NAME = NO_NAME
 
@@ -30,20 +30,60 @@ function header.name(written)
   return after == #written + 1 and usable(name) or nil
 end
 
-local DATE <const> = "()[ \t]+(%d%d%d%d%-%d%d%-%d%d) %d%d:%d%d:(%d%d)%.?%d* ?[+-]?%d?%d?:?%d?%d?$"
-local epoch <const> = { ["1970-01-01"] = true, ["1969-12-31"] = true } -- in any zone
+-- What may follow a name, behind blanks, by who writes it. A second of 00 on the first day of Unix, in any zone, is the
+-- date of a file that is not there.
+local digit <const>, letter <const>, blanks <const> = R "09", R("az", "AZ"), S " \t" ^ 1
+local two <const>, four <const>, three <const> = digit * digit, digit * digit * digit * digit, letter * letter * letter
+local clock <const> = two * ":" * two * ":" * Cg(two, "second") * ("." * digit ^ 1) ^ -1
+local zone <const> = S "+-" * two * P ":" ^ -1 * two + letter ^ 1
+local day_number <const> = digit * digit ^ -1
+local function captured(...) return Cg(..., "day") end
+local forms <const> = {
+  { name = "diff, git", example = "2024-08-01 19:44:26.123456789 +0200",
+    pattern = captured(four * "-" * two * "-" * two) * S " T" * clock * (blanks ^ -1 * zone) ^ -1 },
+  { name = "hg, BSD, Solaris", example = "Thu Aug  1 19:44:26 2024 +0200",
+    pattern = three * blanks * captured(three * blanks * day_number) * blanks * clock * (blanks * letter ^ 1) ^ -1 * blanks
+      * Cg(four, "year") * (blanks * zone) ^ -1 },
+  { name = "CVS", example = "1 Aug 2024 19:44:26 -0000   1.7",
+    pattern = (three * "," * blanks) ^ -1 * captured(day_number * blanks * three) * blanks * Cg(four, "year") * blanks * clock
+      * (blanks * zone) ^ -1 * (blanks * digit ^ 1 * ("." * digit ^ 1) ^ 1) ^ -1 },
+  { name = "svn", example = "(revision 7)",
+    pattern = P "(" * (P "revision " * digit ^ 1 + "working copy" + "nonexistent" + "working revision" + ".../" * (1 - P ")") ^ 1) * ")"
+      * (blanks * "(revision " * digit ^ 1 * ")") ^ -1 },
+}
+local date = P(false)
+for _, form in ipairs(forms) do date = date + form.pattern end
+date = Ct(date) * S " \t" ^ 0 * -1
+header.forms_of_dates = forms
 
---- The name after "--- " or "+++ ", which ends at a date or a tab; and whether the date is the epoch, as of a file that is not there.
-local function dated(written)
-  if written:sub(1, 1) == '"' then return usable((lpeg.match(quoted, written))), false end
-  local tail = math.max(1, #written - LONGEST_DATE)
-  local at, day, second = written:sub(tail):match(DATE) -- bounded: LONGEST_DATE
-  if not at then return usable(written:match "^[^\t]*"), false end
-  return usable(text.trim_end(written:sub(1, tail + at - 2))), second == "00" and epoch[day] or false
+local epochs <const> = {
+  "^1970%-01%-01$", "^1969%-12%-31$", "^Jan +0?1 1970$", "^Dec 31 1969$", "^0?1 Jan 1970$", "^31 Dec 1969$",
+}
+
+local function is_epoch(found)
+  local day = found.year and found.day .. " " .. found.year or found.day
+  for _, pattern in ipairs(day and found.second == "00" and epochs or {}) do
+    if day:find(pattern) then return true end
+  end
+  return false
 end
 
---- Where the two names after "diff --git " part: at a quote, at /dev/null, where they are the same below their first directory, or in the
---- middle. From blank to blank the first name grows and the second shrinks: they have the same size at most once.
+--- The name after "--- " or "+++ ", which ends at a date or a tab; and whether the date is the epoch.
+local function dated(written)
+  if written:sub(1, 1) == '"' then return usable((lpeg.match(quoted, written))), false end
+  local from = math.max(1, #written - LONGEST_DATE)
+  for at, after in written:sub(from):gmatch "()[ \t]+()" do
+    local found = lpeg.match(date, written, from + after - 1)
+    if found and from + at > 2 then
+      return usable(text.trim_end(written:sub(1, from + at - 2):match "^[^\t]*")), is_epoch(found)
+    end
+  end
+  return usable(written:match "^[^\t]*"), false
+end
+
+--- Where the two names after "diff --git " part: at a quote, at /dev/null, where they are the same below their first
+--- directory, or in the middle. From blank to blank the first name grows and the second shrinks: they have the same
+--- size at most once.
 local function split(written)
   if written:sub(1, 1) == '"' then return select(2, lpeg.match(quoted, written)) end
   local before_quote = written:find(' "', 1, true)
@@ -74,12 +114,14 @@ end
 --- Below "diff --git" it must be the name that stands there.
 local function name_of_side(side, plain_side, absent)
   return function(file, written)
-    local name, is_epoch = dated(written)
+    local name, is_absent = dated(written)
     if not name then return NO_NAME end
     if file.is_plain then
-      file[side], file.action = name, is_epoch and absent or file.action
+      file[side], file.action = name, is_absent and absent or file.action
       return
     end
+    local whole = usable(written:match "^[^\t]*") -- a name may end as a date does: the lines above say so
+    if file[side] and whole and same_below(file[side], whole) then name = whole end
     local plain = file[plain_side]
     local agrees = not plain
     if name ~= NULL then
@@ -109,7 +151,8 @@ local function mode(side, action)
   end
 end
 
---- Reads "1234567..89abcde 100644": whether the old content is empty (hash e69de29...) or absent (zeros), and the mode of both sides.
+--- Reads "1234567..89abcde 100644": whether the old content is empty (hash e69de29...) or absent (zeros), and the mode
+--- of both sides.
 local function index(file, written)
   local hash, blank = written:match "^[^.]*", written:find(" ", 1, true)
   file.not_empty = not hash:find "^0*$" and hash:sub(1, 7) ~= "e69de29"
@@ -160,11 +203,12 @@ function header.settle(file)
   return not known and "the header above does not say which file it is about" or nil
 end
 
--- How many leading directories to strip from names. Those of "rename from" and the like, and of "*** Begin Patch", have no prefix: one less
--- than the step's argument says, or none. Else, without that argument:
+-- How many leading directories to strip from names. Those of "rename from" and the like, and of "*** Begin Patch", have
+-- no prefix: one less than the step's argument says, or none. Else, without that argument:
 --   two names that differ in the first directory alone (a/x and b/x, old/x and new/x): one, whatever the workspace has;
 --   the same name twice: none, unless only the name without its first directory is there;
---   one name alone (the other is /dev/null), if no "diff --git" line says that it has no prefix: one if its first directory is a, b or one
+-- one name alone (the other is /dev/null), if no "diff --git" line says that it has no prefix: one if its first
+-- directory is a, b or one
 --   that the pairs of this diff lose, unless only the name with it is there; else none.
 
 --- The name without count leading directories; nil: it has no more than that.
@@ -209,7 +253,8 @@ local function found_strip(file, prefixes, exists)
   return differ and not exists(old) and not exists(new) and 1 or 0
 end
 
---- Which of two names a plain diff means: the second, the first if the second only adds to it (x and x.orig), or the one that exists.
+--- Which of two names a plain diff means: the second, the first if the second only adds to it (x and x.orig), or the
+--- one that exists.
 local function chosen(old, new, exists)
   local name, other = new, old
   if #old < #new and new:sub(1, #old) == old then name, other = old, new end

@@ -83,7 +83,7 @@ return {
       },
     },
     "tolerated", names("What stood around the diff, or that it was of another form.", {
-      "code_fence", "prose", "begin_patch", "bare_context",
+      "code_fence", "prose", "begin_patch", "bare_context", "properties",
     }),
     "dry_run", is.flag "True where nothing was written.",
   },

@@ -4,6 +4,7 @@ local apply = require "sba.patch.apply"
 local edit = require "native.edit"
 local interrupt = require "native.interrupt"
 local diffs = require "sba.patch.diff"
+local headers = require "sba.patch.header"
 local scratch = require "scratch"
 
 local X <const> = "--- a/x\n+++ b/x\n"
@@ -129,6 +130,54 @@ describe("a diff", function()
     gives("--- a/x\r\n+++ b/x\r\n@@ -1 +1 @@\r\n-a\r\n\\ No newline at end of file\r\n+b\r\n", "a", "b\r\n")
   end)
 
+  it("takes no transport for content", function()
+    local hunk <const> = "@@ -1 +1 @@\n-a\n+b\n"
+    for _, form in ipairs(headers.forms_of_dates) do
+      for _, gap in ipairs { "\t", "  ", "    " } do
+        takes(("--- x%s%s\n+++ x%s%s\n%s"):format(gap, form.example, gap, form.example, hunk), "a\n", "b\n")
+      end
+    end
+    for _, date in ipairs {
+      "(working copy)", "(nonexistent)", "20 Jul 2005 19:19:00 -0000", "Fri, 28 Feb 2014 15:49:11 +0100", "Thu Aug 01 19:44:26 CEST 2024",
+      "(.../trunk/x)    (revision 3)", "2024-08-01T19:44:26Z",
+    } do
+      takes(("--- x  %s\n+++ x  %s\n%s"):format(date, date, hunk), "a\n", "b\n")
+    end
+    for _, epoch in ipairs { "Thu Jan 01 00:00:00 1970 +0000", "Wed Dec 31 16:00:00 1969", "1970-01-01 01:00:00.000000000 +0100" } do
+      gives(("--- /dev/null    %s\n+++ b/x    Fri Feb 28 15:51:02 2014 +0100\n@@ -0,0 +1 @@\n+a\n"):format(epoch), "", "a\n")
+      local gone <const> = ("--- x\t2024-01-01 00:00:00\n+++ x\t%s\n@@ -1 +0,0 @@\n-a\n"):format(epoch)
+      assert.equal("deleted", attempt(gone, "a\n")[1].action)
+    end
+    names_are("--- a (revision 1) b\n+++ a (revision 1) b\n" .. hunk, "a (revision 1) b", "a (revision 1) b")
+    names_are("diff --git a/x (working copy) b/x (working copy)\n--- a/x (working copy)\t\n+++ b/x (working copy)\t\n" .. hunk,
+      "a/x (working copy)", "b/x (working copy)")
+  end)
+
+  it("passes over a file of which svn says only properties", function()
+    local line <const> = ("="):rep(67)
+    local function of(name, rest)
+      local form <const> = "Index: %s\n%s\n--- %s\t(revision 1)\n+++ %s\t(working copy)\n%s"
+      return form:format(name, line, name, name, rest)
+    end
+    local properties <const> = "\nProperty changes on: run.sh\n___\nAdded: svn:executable\n## -0,0 +1 ##\n+*\n"
+      .. "\\ No newline at end of property\n"
+    local change <const> = "@@ -1 +1 @@\n-a\n+b\n"
+    takes(of("x", change) .. of("run.sh", properties), "a\n", "b\n", "properties")
+    takes(of("run.sh", properties) .. of("x", change), "a\n", "b\n", "properties")
+    takes(of("x", change .. properties), "a\n", "b\n", "properties")
+    refuses(of("run.sh", properties), "a\n", "no change found")
+    refuses(X .. "\nProperty changes on: x\n", "a\n", "a hunk must begin")
+  end)
+
+  it("makes a new file with the line ends of its lines, not of the transport", function()
+    local script <const> = "diff --git a/x b/x\nnew file mode 100755\n--- /dev/null\n+++ b/x\n@@ -0,0 +1,2 @@\n+#!/bin/sh\n+echo\n"
+    gives(script:gsub("\n", "\r\n"), "", "#!/bin/sh\necho\n")
+    assert.equal("lf", entry.line_ends)
+    gives("*** Begin Patch\r\n*** Add File: x\r\n+a\r\n+b\r\n*** End Patch\r\n", "", "a\nb\n")
+    gives("--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+a\r\n", "", "a\r\n") -- the file's
+    assert.is_nil(entry.line_ends)
+  end)
+
   it("recounts wrong counts", function()
     gives(X .. "@@ -1,9 +1,9 @@\n a\n-b\n+B\n c\n", BASE, "a\nB\nc\nd\ne\nf\ng\nh\n")
     assert.equal(1, entry.recounted)
@@ -154,7 +203,8 @@ describe("a diff", function()
   it("believes the counts where text follows, below a blank line", function()
     local CHANGE <const>, DONE <const> = X .. "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n\n", "a\nB\nc\nd\ne\nf\ng\nh\n"
     for _, text in ipairs {
-      "--=-Qx31lODH7--\n", "--------------0.1--\n\n", "- one thing\n- another\n", "+1 555 0100\n", "-- \nJohn\n+1 555\n", "---\n words\n",
+      "--=-Qx31lODH7--\n", "--------------0.1--\n\n", "- one thing\n- another\n", "+1 555 0100\n", "-- \nJohn\n+1 555\n",
+      "---\n words\n",
       " Thanks,\n John\n", "Thanks.\n\n- John\n+ Jane\n", "\n-b is not in it\n",
     } do
       takes(CHANGE .. text, BASE, DONE, "prose")
@@ -163,7 +213,8 @@ describe("a diff", function()
     gives(CHANGE .. "-d\n+D\n", "a\nb\nc\n\nd\ne\n", "a\nB\nc\n\nD\ne\n")
     assert.equal(1, entry.recounted)
     gives(CHANGE .. "+1 555 0100\n", "a\nb\nc\n\nd\n", "a\nB\nc\n\nd\n") -- a signature, not a line more
-    gives(CHANGE .. "- one\n\ndiff --git a/y b/y\nnew file mode 100644\n--- /dev/null\n+++ b/y\n@@ -0,0 +1 @@\n+y\n", BASE, DONE)
+    gives(CHANGE .. "- one\n\ndiff --git a/y b/y\nnew file mode 100644\n--- /dev/null\n+++ b/y\n@@ -0,0 +1 @@\n+y\n",
+      BASE, DONE)
     assert.equal("y\n", here:content "y")
   end)
 
@@ -411,6 +462,10 @@ describe("a diff of a model", function()
   end)
 
   it("refuses broken begin patches", function()
+    takes(" *** Begin Patch\n*** Update File: x\n@@\n-b\n+B\n *** End Patch \n", BASE, "a\nB\nc\nd\ne\n", "begin_patch", "no_line_numbers")
+    takes("  *** Begin Patch\n  *** Add File: x\n+a\n  *** End Patch\n```\n", "", "a\n", "begin_patch", "code_fence")
+    takes(UPDATE .. "@@\n *** End Patch\n-b\n+B\n" .. END, "*** End Patch\nb\n", "*** End Patch\nB\n", "begin_patch",
+      "no_line_numbers")
     refuses(UPDATE .. "@@\n-b\n+B\n*** End of File\n" .. END, BASE, "patch_mismatch")
     refuses(UPDATE .. "@@\n-b\n+B\n", BASE, "was cut off")
     refuses("*** Begin Patch\n*** Add File: x\n+a", "", "was cut off")
