@@ -45,7 +45,8 @@ local bare_git = (P "old mode " + "new mode " + "new file mode " + "deleted file
 -- Lines outside of any file.
 -- A file of which svn shows no lines; and what it says of properties, up to the next file.
 local no_lines = blanks * (P "Property changes on" + "Index: " + -1)
-local properties = P "Property changes on" * rest * (blank + line - "Index: " - "diff " - "Property changes on") ^ 0 * Cp()
+local properties = P "Property changes on" * rest
+  * (blank + line - "Index: " - "diff " - "Property changes on") ^ 0 * Cp()
 
 local special = P "diff --git " + "Property changes on" + bare_git + names + begin + "```" + "From " + "commit " + "@@ -" + binary
 local boring = ((blank + #separator * line) - special) ^ 0 * Cp()
@@ -53,7 +54,8 @@ local words = (line - special - separator - blank) ^ 1 * Cp()
 
 -- The lines of a hunk by their look, without blank lines at its end. In "*** Begin Patch" nothing else can look so.
 local by_look = (blank ^ 0 * (marked + "\\ ") * rest) ^ 0 * Cp()
-local last_line = gap * "*** End Patch" * gap * line_end * blanks * ("```" * rest * blanks) ^ -1 * -1 -- though it looks like context
+-- Though it looks like context.
+local last_line = gap * "*** End Patch" * gap * line_end * blanks * ("```" * rest * blanks) ^ -1 * -1
 local begin_look = (blank ^ 0 * (S " +-" + "\\ " - last_line) * rest) ^ 0 * Cp()
 -- Below a hunk that has as many lines as it says: more of its kind, or, below a blank line, perhaps. What only begins
 -- with '+' there cannot be told from a signature, and is none.
@@ -165,7 +167,7 @@ end
 local function read_hunk(reader, file)
   reader.is_open, reader.is_counted = false, true
   local after, count, last, removes, adds, is_new = reader.hunks:read(reader.count + 1, reader.at)
-  if after and has_more(reader, after) then after, count = last, count - 1 end -- the last one has more lines than it says
+  if after and has_more(reader, after) then after, count = last, count - 1 end -- the last one is longer than it says
   if note_hunks(reader, file, after, count, last, removes, adds, is_new) then return end
   reader.is_counted = false
   read_by_look(reader, file)

@@ -42,14 +42,15 @@ local forms <const> = {
   { name = "diff, git", example = "2024-08-01 19:44:26.123456789 +0200",
     pattern = captured(four * "-" * two * "-" * two) * S " T" * clock * (blanks ^ -1 * zone) ^ -1 },
   { name = "hg, BSD, Solaris", example = "Thu Aug  1 19:44:26 2024 +0200",
-    pattern = three * blanks * captured(three * blanks * day_number) * blanks * clock * (blanks * letter ^ 1) ^ -1 * blanks
-      * Cg(four, "year") * (blanks * zone) ^ -1 },
+    pattern = three * blanks * captured(three * blanks * day_number) * blanks * clock
+      * (blanks * letter ^ 1) ^ -1 * blanks * Cg(four, "year") * (blanks * zone) ^ -1 },
   { name = "CVS", example = "1 Aug 2024 19:44:26 -0000   1.7",
-    pattern = (three * "," * blanks) ^ -1 * captured(day_number * blanks * three) * blanks * Cg(four, "year") * blanks * clock
-      * (blanks * zone) ^ -1 * (blanks * digit ^ 1 * ("." * digit ^ 1) ^ 1) ^ -1 },
+    pattern = (three * "," * blanks) ^ -1 * captured(day_number * blanks * three) * blanks * Cg(four, "year")
+      * blanks * clock * (blanks * zone) ^ -1 * (blanks * digit ^ 1 * ("." * digit ^ 1) ^ 1) ^ -1 },
   { name = "svn", example = "(revision 7)",
-    pattern = P "(" * (P "revision " * digit ^ 1 + "working copy" + "nonexistent" + "working revision" + ".../" * (1 - P ")") ^ 1) * ")"
-      * (blanks * "(revision " * digit ^ 1 * ")") ^ -1 },
+    pattern = P "("
+      * (P "revision " * digit ^ 1 + "working copy" + "nonexistent" + "working revision" + ".../" * (1 - P ")") ^ 1)
+      * ")" * (blanks * "(revision " * digit ^ 1 * ")") ^ -1 },
 }
 local date = P(false)
 for _, form in ipairs(forms) do date = date + form.pattern end
@@ -57,15 +58,13 @@ date = Ct(date) * S " \t" ^ 0 * -1
 header.forms_of_dates = forms
 
 local epochs <const> = {
-  "^1970%-01%-01$", "^1969%-12%-31$", "^Jan +0?1 1970$", "^Dec 31 1969$", "^0?1 Jan 1970$", "^31 Dec 1969$",
+  ["1970-01-01"] = true, ["1969-12-31"] = true, ["Jan 1 1970"] = true, ["Dec 31 1969"] = true, ["1 Jan 1970"] = true,
+  ["31 Dec 1969"] = true,
 }
 
 local function is_epoch(found)
-  local day = found.year and found.day .. " " .. found.year or found.day
-  for _, pattern in ipairs(day and found.second == "00" and epochs or {}) do
-    if day:find(pattern) then return true end
-  end
-  return false
+  local day = (found.day or "") .. (found.year and " " .. found.year or "")
+  return found.second == "00" and epochs[day:gsub("%s+", " "):gsub("%f[%d]0(%d )", "%1")] == true
 end
 
 --- The name after "--- " or "+++ ", which ends at a date or a tab; and whether the date is the epoch.
