@@ -101,12 +101,21 @@ class Failures(ReadingCase):
                   ("run_command", {"command": "no_such_program"}, "command -v"), ("run_command", {"command": "cd src"}, "each command starts in the workspace"),
                   ("run_command", {"command": "./many"}, "chmod"), ("run_command", {"command": "ls", "working_dir": "none"}, "list_tree"),
                   ("read_output", {"step": "step-99"}, "no such step"), ("todo_update", {"id": "9"}, "the list is empty"),
-                  ("no_such_tool", {}, "the tools are .*run_command"), ("read_file", {}, r"read_file \{path, start_line\?, end_line\?\}"),
+                  ("read_file", {}, r"read_file \{path, start_line\?, end_line\?\}"),
                   ("search_files", {"pattern": "("}, "parenthesis")]
         told = self.told(*[one[:2] for one in wanted])
         for (name, arguments, words), answer in zip(wanted, told):
             with self.subTest(name, arguments=arguments):
                 self.assertRegex(answer.split("\n")[0], rf"^failed.*{words}")
+
+    def test_a_tool_that_does_not_exist_is_no_call_in_the_history(self):
+        """Servers refuse a call of a tool that they were not told of."""
+        _, server = self.run_replies(calls(("no_such_tool", {}), ("list_tree", {})), finish("ok"), finish("ok"))
+        *_, answer = messages = server.chats()[1]["messages"]
+        self.assertRegex(answer["content"], "^failed: unknown tool no_such_tool; the tools are .*run_command")
+        self.assertEqual(answer["role"], "user")
+        called = [each["function"]["name"] for message in messages for each in message.get("tool_calls", [])]
+        self.assertEqual(called, ["list_tree"])
 
     def test_bash_where_there_is_none(self):
         server = self.server(call("run_command", command="[[ a ]]"), finish("ok"))
