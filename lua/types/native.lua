@@ -20,7 +20,8 @@
 ---@field filters fun(): boolean whether commands can have the seccomp filter
 ---@field real_path fun(path: string): string?, native.failure? absolute, without links
 ---@field may_write fun(path: string): boolean whether the user may, apart from these rules
----For all commands from now on: below which paths they may write, and which files (absolute, without links) they cannot open.
+---For all commands, before the first: below which paths they may write, and which files (absolute, without links) they
+---cannot open. Errors: too_late, ...
 ---@field set_rules fun(writable: string[], hidden: string[]): true?, native.failure?
 
 ---@class native.identity the user and the environment of the runner

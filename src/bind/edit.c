@@ -10,9 +10,15 @@ static int free_hunks(lua_State *L)
 {
     struct edit_hunks *hunks = luaL_checkudata(L, 1, hunks_name);
     free(hunks->items);
-    hunks->items = NULL;
-    hunks->count = 0;
+    *hunks = (struct edit_hunks){0};
     return 0;
+}
+
+static struct edit_hunks *check_hunks(lua_State *L)
+{
+    struct edit_hunks *hunks = luaL_checkudata(L, 1, hunks_name);
+    luaL_argcheck(L, hunks->diff, 1, "the hunks are closed");
+    return hunks;
 }
 
 // hunks(diff) -> hunks. The userdata keeps the diff alive.
@@ -62,7 +68,7 @@ static int push_read(lua_State *L, const struct edit_hunks *hunks, uint32_t firs
 static int m_read(lua_State *L)
 {
     struct error error = {0};
-    struct edit_hunks *hunks = luaL_checkudata(L, 1, hunks_name);
+    struct edit_hunks *hunks = check_hunks(L);
     lua_Integer number = luaL_checkinteger(L, 2);
     struct edit_hunk hunk = {.header = check_offset(L, 3, 0, hunks), .by_content = lua_toboolean(L, 6)};
     bool is_one = !lua_isnoneornil(L, 4);
@@ -114,7 +120,7 @@ static int m_apply(lua_State *L)
     size_t size;
     struct error error = {0};
     struct edit_report report;
-    const struct edit_hunks *hunks = luaL_checkudata(L, 1, hunks_name);
+    const struct edit_hunks *hunks = check_hunks(L);
     lua_Integer first = luaL_checkinteger(L, 2), count = luaL_checkinteger(L, 3);
     const char *bytes = luaL_checklstring(L, 4, &size);
     luaL_argcheck(L, first >= 1 && count >= 1 && count <= hunks->count - first + 1, 2, "no such hunk");

@@ -125,7 +125,8 @@ static int log_lock(lua_State *L)
 static int log_cut(lua_State *L)
 {
     struct error error = {0};
-    return bind_outcome(L, file_log_cut(check_log(L, 1), (int64_t)bind_check_size(L, 2), &error), &error);
+    struct file_log *log = check_log(L, 1);
+    return bind_outcome(L, file_log_cut(log, (int64_t)bind_check_size(L, 2), &error), &error);
 }
 
 static int log_size(lua_State *L)
@@ -156,8 +157,9 @@ static int log_descriptor(lua_State *L)
 
 static int log_read(lua_State *L)
 {
+    const int fd = check_log(L, 1)->fd;
     const int64_t offset = (int64_t)bind_check_size(L, 2);
-    const struct file_part span = {.fd = check_log(L, 1)->fd, .offset = offset, .size = bind_check_size(L, 3)};
+    const struct file_part span = {.fd = fd, .offset = offset, .size = bind_check_size(L, 3)};
     struct file_parts all = {&span, 1, 0};
     struct error error = {0};
     luaL_Buffer bytes;

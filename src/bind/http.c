@@ -17,6 +17,7 @@ struct client_box {
 
 struct exchange_box {
     struct http_exchange *exchange; // NULL: closed
+    bool waits;                     // a tick runs, which must not close it
 };
 
 // User values of an exchange, and of a client. The client's strings live as long as the table of its settings.
@@ -187,10 +188,12 @@ static struct exchange_box *check_exchange(lua_State *L)
     return box;
 }
 
-// The exchange at index 1, whose client's tick is called while it waits.
-static struct exchange_box *check_waiting(lua_State *L, struct client_box **client)
+// The exchange at index 1, whose client's tick is called while it waits: as long as box->waits.
+static struct exchange_box *begin_wait(lua_State *L, struct client_box **client)
 {
     struct exchange_box *box = check_exchange(L);
+    luaL_argcheck(L, !box->waits, 1, "the exchange waits already");
+    box->waits = true;
     lua_getiuservalue(L, 1, KEPT_CLIENT);
     *client = lua_touserdata(L, -1);
     (*client)->L = L;
@@ -212,7 +215,9 @@ static int m_status(lua_State *L)
 {
     struct error error = {0};
     struct client_box *client;
-    int status = http_status(check_waiting(L, &client)->exchange, &error);
+    struct exchange_box *box = begin_wait(L, &client);
+    int status = http_status(box->exchange, &error);
+    box->waits = false;
     if (status < 0)
         return fail_wait(L, client, &error);
     lua_pushinteger(L, status);
@@ -221,7 +226,8 @@ static int m_status(lua_State *L)
 
 static int m_header(lua_State *L)
 {
-    lua_pushstring(L, http_header(check_exchange(L)->exchange, luaL_checkstring(L, 2)));
+    const struct exchange_box *box = check_exchange(L);
+    lua_pushstring(L, http_header(box->exchange, luaL_checkstring(L, 2)));
     return 1;
 }
 
@@ -230,7 +236,9 @@ static int m_read(lua_State *L)
     struct error error = {0};
     const char *bytes = NULL;
     struct client_box *client;
-    ssize_t size = http_read(check_waiting(L, &client)->exchange, &bytes, &error);
+    struct exchange_box *box = begin_wait(L, &client);
+    ssize_t size = http_read(box->exchange, &bytes, &error);
+    box->waits = false;
     if (size < 0)
         return fail_wait(L, client, &error);
     if (size == 0)
@@ -246,7 +254,9 @@ static int m_line(lua_State *L)
     const char *line = NULL;
     bool ended = false;
     struct client_box *client;
-    ssize_t size = http_read_line(check_waiting(L, &client)->exchange, &line, &ended, &error);
+    struct exchange_box *box = begin_wait(L, &client);
+    ssize_t size = http_read_line(box->exchange, &line, &ended, &error);
+    box->waits = false;
     if (size < 0)
         return fail_wait(L, client, &error);
     if (!line) {
@@ -274,6 +284,7 @@ static int m_proxy(lua_State *L)
 static int m_close(lua_State *L)
 {
     struct exchange_box *box = luaL_checkudata(L, 1, exchange_type);
+    luaL_argcheck(L, !box->waits, 1, "the exchange waits: its own tick cannot close it");
     http_close(box->exchange);
     box->exchange = NULL;
     return 0;

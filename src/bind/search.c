@@ -40,6 +40,13 @@ static int regex_free(lua_State *L)
     return 0;
 }
 
+static const struct bind_search *check_regex(lua_State *L)
+{
+    const struct bind_search *search = luaL_checkudata(L, 1, regex_type);
+    luaL_argcheck(L, search->regex, 1, "the regex is closed");
+    return search;
+}
+
 static int results_free(lua_State *L)
 {
     search_results_free(luaL_checkudata(L, 1, results_type));
@@ -65,7 +72,7 @@ static int regex_files(lua_State *L)
 {
     static const char *const options[] = {"max_matches", "max_bytes", NULL};
     struct error error = {0};
-    const struct bind_search *search = luaL_checkudata(L, 1, regex_type);
+    const struct bind_search *search = check_regex(L);
     const struct workspace *workspace = bind_check_root(L, 2);
     const char *path = bind_check_path(L, 3, &error);
     bind_check_options(L, 4, options);

@@ -19,6 +19,9 @@ static struct snapshot *check_snapshot(lua_State *L)
 {
     struct snapshot **handle = luaL_checkudata(L, 1, type_name);
     luaL_argcheck(L, *handle, 1, "the snapshot is closed");
+    lua_getiuservalue(L, 1, 1);
+    bind_check_root(L, -1);
+    lua_pop(L, 1);
     return *handle;
 }
 

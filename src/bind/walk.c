@@ -70,7 +70,8 @@ static int walk_is_cut(lua_State *L)
 // walk:remove_temporary(since) -> whether it was one
 static int walk_remove_temporary(lua_State *L)
 {
-    lua_pushboolean(L, workspace_tree_remove_temporary(check_walk(L), luaL_checkinteger(L, 2)));
+    struct workspace_tree *tree = check_walk(L);
+    lua_pushboolean(L, workspace_tree_remove_temporary(tree, luaL_checkinteger(L, 2)));
     return 1;
 }
 

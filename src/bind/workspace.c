@@ -296,7 +296,9 @@ static int root_make_directory(lua_State *L)
 // root:prune(path, kept)
 static int root_prune(lua_State *L)
 {
-    workspace_remove_directories(bind_check_root(L, 1), luaL_checkstring(L, 2), bind_check_size(L, 3));
+    const struct workspace *workspace = bind_check_root(L, 1);
+    const char *path = luaL_checkstring(L, 2);
+    workspace_remove_directories(workspace, path, bind_check_size(L, 3));
     return 0;
 }
 

@@ -57,6 +57,11 @@ def says(*pieces, pause=0):
     return answer
 
 
+def late(connection, _):
+    time.sleep(0.3)
+    connection.sendall(OK)
+
+
 def silence(connection, _):
     connection.recv(1)
 
@@ -248,10 +253,17 @@ class Http(sba.SandboxCase):
         self.assertRegex(said, b"false.*single lines")
 
     def test_a_request_past_the_deadline(self):
-        def late(connection, _):
-            time.sleep(0.3)
-            connection.sendall(OK)
         self.assertEqual(self.lua(PAST_DEADLINE, self.server(late).url, "30").split(), [b"timeout", b"200"])
+
+    def test_a_tick_cannot_close_the_exchange_that_waits(self):
+        said = self.lua("""
+            local client = require("native.http").client {}
+            local exchange = client:open { method = "GET", url = arg[1] }
+            local closed
+            client:tick(function() closed = { pcall(exchange.close, exchange) } end)
+            print(exchange:status())
+            print(closed[1], closed[2], exchange:close(), pcall(exchange.close, exchange))""", self.server(late).url)
+        self.assertRegex(said, b"(?s)200.*false.*the exchange waits: its own tick cannot close it.*true")
 
     def test_a_tick_gives_the_one_before(self):
         said = self.lua("""local client, one, two = assert(require "native.http".client {}), function() end, function() error() end

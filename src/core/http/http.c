@@ -27,14 +27,16 @@ struct http_client *http_client_new(const struct http_settings *settings, struct
     }
     close_on_exec();
     client->settings = *settings;
+    client->users = 1;
     curl_multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, 8L);
     return client;
 }
 
 void http_client_free(struct http_client *client)
 {
-    if (client)
-        curl_multi_cleanup(client->multi);
+    if (!client || --client->users > 0)
+        return;
+    curl_multi_cleanup(client->multi);
     free(client);
 }
 
@@ -52,6 +54,7 @@ struct http_exchange *http_open(struct http_client *client, const struct http_re
         return NULL;
     }
     exchange->client = client;
+    client->users++;
     exchange->request = *request;
     exchange->started = clock_now();
     if (http_prepare(exchange, error) < 0) {
@@ -73,6 +76,7 @@ void http_close(struct http_exchange *exchange)
     buffer_free(&exchange->body);
     free(exchange->origin);
     free(exchange->proxy);
+    http_client_free(exchange->client);
     free(exchange);
 }
 

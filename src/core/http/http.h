@@ -33,7 +33,7 @@ struct http_client;
 
 struct http_client *http_client_new(const struct http_settings *settings, struct error *error);
 
-// Its exchanges must be closed before.
+// The exchanges that are open go on; the last one that is closed takes the client with it.
 void http_client_free(struct http_client *client);
 
 // Calls tick about every 0.1 s while an exchange waits; NULL: stop that. If it returns false, the wait fails with

@@ -16,6 +16,7 @@ struct http_client {
     bool (*tick)(void *data);
     void *data;
     int64_t next_tick;
+    size_t users; // its owner, and the exchanges that are open
 };
 
 // Why one of our callbacks stopped a transfer. Curl only knows that one did.
