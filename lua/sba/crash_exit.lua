@@ -20,6 +20,7 @@ local workspace = require "native.workspace"
 
 local LARGEST_LIST <const> = 16 << 20 -- bytes
 local GRACE <const> = 1 -- seconds from SIGTERM to SIGKILL; none past the deadline
+local KILLING <const> = 0.3 -- seconds from SIGKILL on
 local AGO <const> = 1.2 -- seconds since the deadline, as `finish` is told: some are left for artifacts
 
 -- The job's failure code and message, and the error code of the step that ran.
@@ -104,7 +105,8 @@ return function()
   interrupt.disarm()
   local standing = reason == "timeout" and exit.TIMEOUT or reason == "signal" and 128 + before.signal or exit.FAILED
   ending.last(standing)
-  process.finish(reason == "timeout" and 0 or GRACE)
+  local grace = reason == "timeout" and 0 or GRACE
+  process.finish(grace, interrupt.now() + grace + KILLING) -- the result does not wait for those that hang
   local inherited = before.information and json.decode(before.information) -- by accept.keep
   if not inherited then return standing end
   local settings = { result = inherited.result, workspace = inherited.workspace, log_format = inherited.log_format }

@@ -120,9 +120,10 @@
 ---@field run fun(options: native.process.options): native.process.outcome?, native.failure?
 ---@field find fun(name: string, path?: string): string?, native.failure? a program in PATH
 ---@field any fun(): boolean whether there is a child, alive or not yet reaped
----Ends every descendant: SIGTERM, after the grace period SIGKILL. Gives how many ended, how many did not (privileged, or in a hung system
----call), and the PID of one of these, or 0.
----@field finish fun(grace: number): integer, integer, integer
+---Ends every descendant: SIGTERM, after the grace period SIGKILL. Those that do not end (privileged, or in a hung
+---system call) are given up 2 s after the last end, or at the time until_when. Gives how many ended, how many did not,
+---and the PID of one of these, or 0.
+---@field finish fun(grace: number, until_when?: number): integer, integer, integer
 ---@field usage fun(): { cpu_time_ms: integer, max_rss_bytes: integer } with what it waited for
 ---@field runner fun(): native.process.runner this process, with a new word
 ---@field life fun(runner: table): "alive"|"gone"|nil nil: it cannot be told
@@ -294,12 +295,19 @@
 ---@field size? integer
 ---@field cut? "none"|"start"|"end"|"both" as secret.redact takes it
 
+---@class native.file.replacing
+---@field durable? boolean with fsync; default true
+---@field until_when? number it waits for the disk until then (as interrupt.now) and then replaces; sync() does the rest
+---@field mode? integer default 0644
+
 ---@class native.file the runner's own files, and its standard streams
 ---"-" is stdin; more than limit is too_large. Also gives when its first byte or its end came, as interrupt.now. regular: not_a_file else.
 ---@field read fun(path: string, limit: integer, options?: { regular?: boolean }): string?, number|native.failure
----Replaces a file or a link itself, atomically, or in place where it is a mount point or the directory takes no new file. durable: default
----true, with fsync. mode: default 0644. Gives how, and the size. Errors: not_a_file, no_space, changed (`from` is shorter), ...
----@field replace fun(path: string, parts: native.file.parts, options?: { durable?: boolean, mode?: integer }): "renamed"|"in_place"|nil, integer|native.failure
+---Replaces a file or a link itself, atomically, or in place where it is a mount point or the directory takes no new
+---file. Gives how, and the size. Errors: not_a_file, no_space, changed (`from` is shorter), ...
+---@field replace fun(path: string, parts: native.file.parts, options?: native.file.replacing): "renamed"|"in_place"|nil, integer|native.failure
+---Makes durable what the last replace() put there before the disk had it, however long that takes.
+---@field sync fun(path: string): true?, native.failure?
 ---Makes the next temporary file of replace, of 1 byte to 1 MiB, so that there is room on the disk.
 ---@field keep_room fun(path: string, size: integer): true?, native.failure?
 ---@field append fun(path: string, create?: boolean): native.file.log?, native.failure? create: default true. A link is not_a_file

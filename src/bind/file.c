@@ -10,6 +10,7 @@
 #include "core/files/stream.h"
 #include "core/workspace/own_files.h"
 
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -91,20 +92,28 @@ static struct file_parts push_parts(lua_State *L, int index)
 // replace(path, parts, options?) -> "renamed" | "in_place", size | nil, failure
 static int f_replace(lua_State *L)
 {
-    static const char *const names[] = {"durable", "mode", NULL};
+    static const char *const names[] = {"durable", "mode", "until_when", NULL};
     const char *path = check_path(L, 1);
     bind_check_options(L, 3, names);
     bool durable = bind_option_boolean(L, 3, "durable", true);
+    lua_Number at = bind_option_number(L, 3, "until_when", HUGE_VAL);
+    int64_t until = at < HUGE_VAL ? bind_milliseconds(L, 3, at) : INT64_MAX;
     mode_t mode = (mode_t)bind_option_integer(L, 3, "mode", 0644, 0);
     const struct file_parts parts = push_parts(L, 2);
 
     enum file_way way;
     struct error error = {0};
-    if (file_replace(path, &parts, mode, durable, &way, &error) < 0)
+    if (file_replace(path, &parts, mode, durable ? until : FILE_UNSYNCED, &way, &error) < 0)
         return bind_fail(L, &error);
     lua_pushstring(L, way == FILE_RENAMED ? "renamed" : "in_place");
     lua_pushinteger(L, (lua_Integer)file_parts_size(&parts));
     return 2;
+}
+
+static int f_sync(lua_State *L)
+{
+    struct error error = {0};
+    return bind_outcome(L, file_replace_sync(check_path(L, 1), &error), &error);
 }
 
 static int f_keep_room(lua_State *L)
@@ -341,6 +350,7 @@ static int f_terminal_columns(lua_State *L)
 static const luaL_Reg functions[] = {
     {"read", f_read},
     {"replace", f_replace},
+    {"sync", f_sync},
     {"keep_room", f_keep_room},
     {"append", f_append},
     {"adopt", f_adopt},

@@ -206,10 +206,12 @@ static int f_find(lua_State *L)
     return bind_push_owned(L, owner, &error);
 }
 
+// finish(grace, until?) -> count of ended, of left, PID of one of these
 static int f_finish(lua_State *L)
 {
     struct process_left left;
-    lua_pushinteger(L, (lua_Integer)process_finish(bind_check_seconds(L, 1), &left));
+    int64_t grace = bind_check_seconds(L, 1), until = bind_milliseconds(L, 2, luaL_optnumber(L, 2, HUGE_VAL));
+    lua_pushinteger(L, (lua_Integer)process_finish(grace, until, &left));
     lua_pushinteger(L, (lua_Integer)left.count);
     lua_pushinteger(L, left.first);
     return 3;

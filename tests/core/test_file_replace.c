@@ -18,7 +18,7 @@ static int replace(const char *path, const char *content, enum file_way *way, st
         {.bytes = ""},
         {.bytes = content + size / 2, .size = size - size / 2},
     };
-    return file_replace(path, &(struct file_parts){parts, 3, 0}, 0640, true, way, error);
+    return file_replace(path, &(struct file_parts){parts, 3, 0}, 0640, INT64_MAX, way, error);
 }
 
 static void check_content(const char *name, const char *content)
@@ -140,14 +140,15 @@ static void writes_strings_and_spans(void **state)
         assert_int_equal(buffer_append(&there, i % 2 ? "abc" : "0123456789" + i % 8, i % 4), 0);
     }
     assert_int_equal(
-        file_replace(in_directory("many"), &(struct file_parts){parts, COUNT, 0}, 0600, false, &way, &error), 0);
+        file_replace(in_directory("many"), &(struct file_parts){parts, COUNT, 0}, 0600, FILE_UNSYNCED, &way, &error),
+        0);
     struct buffer written = {0};
     assert_true(file_read(in_directory("many"), 100000, true, &written, &error) > 0);
     check_bytes(&written, there.data, there.size);
-    assert_int_equal(file_replace(in_directory("none"), &(struct file_parts){0}, 0600, false, &way, &error), 0);
+    assert_int_equal(file_replace(in_directory("none"), &(struct file_parts){0}, 0600, FILE_UNSYNCED, &way, &error), 0);
     parts[0] = (struct file_part){.fd = fd, .offset = 8, .size = 3};
-    assert_int_equal(file_replace(in_directory("none"), &(struct file_parts){parts, 1, 0}, 0600, false, &way, &error),
-                     -1);
+    assert_int_equal(
+        file_replace(in_directory("none"), &(struct file_parts){parts, 1, 0}, 0600, FILE_UNSYNCED, &way, &error), -1);
     assert_string_equal(error.code, "changed");
     error_clear(&error);
     check_content("none", "");

@@ -325,10 +325,10 @@ static void spares_what_earlier_commands_left(void **state)
     assert_int_equal(outcome.ending, PROCESS_TIMEOUT);
     process_outcome_free(&outcome);
     assert_false(has_ended(left, 100));
-    assert_int_equal(process_finish(1000, &rest), 1);
+    assert_int_equal(process_finish(1000, INT64_MAX, &rest), 1);
     assert_int_equal(rest.count, 0);
     assert_int_equal(kill(left, 0), -1);
-    assert_int_equal(process_finish(1000, &rest), 0);
+    assert_int_equal(process_finish(1000, INT64_MAX, &rest), 0);
 }
 
 // A command that says PTRACE_TRACEME shows us its stops. It lives on, and is ended like others.
@@ -348,7 +348,7 @@ static void takes_no_stop_for_an_end(void **state)
     assert_int_equal(process_children_reap(&waited), 0);
     assert_false(waited.ended);
     assert_false(process_children_dead(child));
-    assert_int_equal(process_finish(0, &rest), 1);
+    assert_int_equal(process_finish(0, INT64_MAX, &rest), 1);
     assert_int_equal(kill(child, 0), -1);
 }
 
@@ -365,7 +365,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    process_finish(0, &rest);
+    process_finish(0, INT64_MAX, &rest);
     close(directory_fd);
     return remove_directory(state);
 }

@@ -139,10 +139,17 @@ class DurableTest(SandboxCase):
         trace = self.root / "trace"
         trace.touch()
         self.give(trace)
-        wrapper = sba.strace("writev,ftruncate,fsync,fdatasync,renameat,renameat2", log=trace)
+        wrapper = sba.strace("writev,ftruncate,fsync,fdatasync,renameat,renameat2,fcntl", "-f", log=trace)
         outcome = self.run_job(self.job(self.sh(script)), *more, wrapper=wrapper)
         self.assert_end(outcome, 0)
-        return re.findall(r"^(\w+)\((\d+)", trace.read_text(), re.MULTILINE)
+        calls, original = [], {}
+        pattern = r"^\d+ +(\w+)\((\d+)(?:, F_DUPFD_CLOEXEC, 0\) += (\d+))?"
+        for name, descriptor, copy in re.findall(pattern, trace.read_text(), re.MULTILINE):
+            if copy:
+                original[copy] = descriptor  # a thread syncs it
+            elif name != "fcntl":
+                calls.append((name, original.pop(descriptor, descriptor) if name == "fsync" else descriptor))
+        return calls
 
     def test_the_final_one_is_on_disk_before_it_has_its_name_and_its_name_before_the_runner_ends(self):
         calls = self.calls_of()

@@ -16,17 +16,44 @@ local words = require "sba.util.words"
 local STDOUT <const>, STDERR <const> = 1, 2
 local TIMEOUT <const> = 30 -- seconds without progress: the reader of a stream is gone
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
-local OVERRUN <const> = 2.5 -- seconds past the deadline, when the grace ends
+local KILLING <const> = 0.4 -- seconds from SIGKILL until the result is written, whatever has not ended
+local LATEST <const> = 2.6 -- seconds past the deadline, when it is written
+local SYNCING <const> = 3 -- seconds past a signal, after which the result waits for the disk no more
+local LONG_SYNC <const> = 1 -- seconds, from which on the log has what the disk took
 local SHORTER <const> = { 65536, 1024 } -- bytes of an entry that a full disk may still take
 local LARGEST_READ <const> = 16 << 20 -- bytes of a result that stands
 local READING <const> = 2.2 -- seconds past the deadline, or a signal: artifacts are read until then
 
+--- by: when those that do not end are given up, as interrupt.now; nil: when none has ended for a while.
+local function end_all(run, grace, by)
+  local _, left, first = process.finish(grace, by)
+  run.left = left > 0 and { count = left, pid = first } or nil
+end
+
+--- The result does not wait for those that hang: write_result and end_rest follow.
 local function end_processes(run)
-  local grace = run.deadline and math.min(GRACE, run.deadline + OVERRUN - interrupt.now()) or GRACE
-  local _, left, first = process.finish(math.max(0, grace))
-  if left == 0 then return end
-  local message = "%d child processes are still alive, including process %d: they belong to another user or hang in the kernel"
-  run:warn("processes.left", message:format(left, first), { count = left, pid = first })
+  local now = interrupt.now()
+  local by = math.min(now + GRACE + KILLING, run.deadline and run.deadline + LATEST or math.huge)
+  end_all(run, math.max(0, by - KILLING - now), by)
+end
+
+local function left_over(left)
+  local message = "%d child processes could not be ended, including process %d: "
+    .. "they belong to another user or hang in the kernel"
+  return message:format(left.count, left.pid)
+end
+
+local function failure_of(run)
+  local failure, left = run.failure, run.left
+  if not failure or not left then return failure end
+  return { code = failure.code, message = failure.message .. "; " .. left_over(left), traceback = failure.traceback }
+end
+
+--- When the result takes its place, though it may not be on the disk yet.
+local function replacing(run)
+  local _, signalled = interrupt.signal()
+  local by = run.deadline or math.huge
+  return { until_when = math.max(0, signalled and math.min(by, signalled + SYNCING) or by) }
 end
 
 local function reading_seconds(run)
@@ -49,7 +76,7 @@ local function write_without_largest(run, problem)
   for _, most in ipairs(SHORTER) do
     run.record:shorten(most)
     run.parts = run.record:parts(run.fields)
-    local how = file.replace(run.settings.result, run.parts)
+    local how = file.replace(run.settings.result, run.parts, replacing(run))
     if how then
       run:warn("result.shortened", ("steps of more than %d bytes are left out of the result: %s"):format(most, redact(problem.message)))
       return how
@@ -62,7 +89,8 @@ local function write_parts(run, parts)
   local path = run.settings.result
   local how, failure
   if path ~= "-" then
-    how, failure = file.replace(path, parts)
+    run.writing_since = interrupt.now()
+    how, failure = file.replace(path, parts, replacing(run))
     if not how and failure.code == "no_space" then how, failure = write_without_largest(run, failure) end
   else
     local taken, size
@@ -145,7 +173,8 @@ local function ids_differ(run, result)
   return not run.settings.resume and id ~= "" and id ~= result.job_id
 end
 
---- What stands there and knows more: a run that goes on with a job, or crashed, may have ended before it had read the journal.
+--- What stands there and knows more: a run that goes on with a job, or crashed, may have ended before it had read the
+--- journal.
 local function standing_result(run)
   if run.has_result or not (run.settings.resume or run.crashed) or run.settings.result == "-" then return nil end
   local bytes, failure = file.read(run.settings.result, LARGEST_READ, { regular = true })
@@ -159,23 +188,49 @@ end
 local function keep_standing(run, bytes)
   run.parts, run.written = bytes ~= "" and { bytes } or nil, true
   ending.written(status_of(run))
-  run:warn("result.kept", "the result that stands knows more than this run, which had not read the journal yet: it stays as it is")
+  run:warn("result.kept", "the result that stands stays as it is: this run ended before it had read the journal")
+end
+
+local function note_end(run)
+  if not run.has_job_line or run.history.result then return end
+  attempt(run, run.emit, "job.finished", { result = json.verbatim(json.encode(run.fields, result_schema)) })
 end
 
 --- A stream counts as written before it is: nothing may add a second result.
 local function write_result(run)
-  local earlier = run.history.result
-  run.fields = earlier or run.record:fields(run.failure)
+  run.fields = run.history.result or run.record:fields(failure_of(run))
   local standing = standing_result(run)
   if standing then return keep_standing(run, standing) end
   run.parts = run.record:parts(run.fields)
-  if run.has_job_line and not earlier then
-    attempt(run, run.emit, "job.finished", { result = json.verbatim(json.encode(run.fields, result_schema)) })
-  end
+  if not run.left then note_end(run) end
   run.written = run.settings.result == "-"
   if run.written then ending.written(status_of(run)) end
   run.written = write_parts(run, run.parts)
   ending.written(status_of(run))
+end
+
+--- Waits longer for what did not end before, now that the result stands.
+local function end_rest(run)
+  local left = run.left
+  if not left then return end
+  end_all(run, 0)
+  if not run.left and run.written and run.settings.result ~= "-" then return write_result(run) end
+  run.left = run.left or left
+  run:warn("processes.left", left_over(run.left), run.left)
+  note_end(run)
+end
+
+--- Past the deadline the result took its place before the disk had it.
+local function wait_for_disk(run)
+  if not run.written or run.settings.result == "-" or not run.writing_since then return end
+  local done, failure = file.sync(run.settings.result)
+  local seconds = interrupt.now() - run.writing_since
+  if not done then
+    run.log:event("error", "result.not_durable", { error = redact(failure.message) })
+  elseif seconds > LONG_SYNC then
+    local message = ("the disk took %.1f s for the result"):format(seconds)
+    run:warn("result.slow", message, { duration_ms = math.floor(seconds * 1000) })
+  end
 end
 
 --- Writes the steps done so far if slow parts follow.
@@ -189,7 +244,7 @@ end
 local parts_again <const> = { take_over_steps, write_result } -- of a job that had succeeded before
 local parts <const> = {
   flush_checkpoint, end_processes, revert, skip_rest, take_over_steps, compare_workspace, list_artifacts, finish_todo, upload_artifacts,
-  check_journal, write_result,
+  check_journal, write_result, end_rest,
 }
 
 ---@param run run
@@ -204,6 +259,7 @@ return function(run)
   end
   local at = interrupt.now()
   if run.status_url then attempt(run, run.on_demand.orchestrator().report_end, run.written and run.parts) end
+  attempt(run, wait_for_disk)
   if run.settings.keep then attempt(run, run.settings.keep) end
   attempt(run, log_outcome)
   if run.trace then attempt(run, function() run.trace:export(interrupt.now() - at) end) end

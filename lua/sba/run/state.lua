@@ -46,6 +46,8 @@
 ---@field fields? table the final result
 ---@field parts? native.file.parts of it
 ---@field written? boolean
+---@field left? { count: integer, pid: integer } processes that could not be ended
+---@field writing_since? number as interrupt.now: the last result
 ---@field crashed? boolean set by the end by exec
 ---Set by orchestrator:
 ---@field missing_skills? string[] ids

@@ -144,7 +144,11 @@ local function failure_of(arguments, job_context, outcome)
   local cut = outcome.stdout_truncated or outcome.stderr_truncated
   if outcome.exit_code == 0 and outcome.ended == "exit" and not cut then return nil end
   local command, ending = named(arguments), by_ending[outcome.ended]
-  if ending then return ending(arguments, command) end
+  if ending then
+    local code, message = ending(arguments, command)
+    if outcome.exit_code or outcome.signal then return code, message end
+    return code, message .. "; SIGKILL did not end it: it hangs in the kernel, or another process traces it"
+  end
   if cut and not job_context.agent and (arguments.max_output_bytes or math.huge) >= job_context.max_output_bytes then
     return "constraint_violation", ("%s printed more than the job's max_output_bytes (%d); print less, write to a file, or set a " ..
       "smaller max_output_bytes for the step, which only cuts"):format(command, job_context.max_output_bytes)

@@ -4,6 +4,7 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/io.h"
+#include "core/files/file_sync.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +14,10 @@
 #include <sys/stat.h>
 
 enum { TEMPORARY_NAMES = 8, LARGEST_ROOM = 1 << 20 };
+
+// What may not be on the disk yet of what was replaced last: the directory; also the file, whose sync goes on; or that
+// of an older one.
+static enum { NOTHING, DIRECTORY, FILE_GOES_ON, OLDER_GOES_ON } unsynced;
 
 static ssize_t read_span(const struct file_part *part, size_t done, char *to, size_t size, struct error *error)
 {
@@ -63,14 +68,14 @@ int file_write_parts(int fd, const struct file_parts *parts, struct text_sha256 
     return (int)size;
 }
 
-static int sync_file(int fd)
+static int sync_file(int fd, int64_t until)
 {
-    int outcome;
-    do
-        outcome = fsync(fd);
-    while (outcome < 0 && errno == EINTR);
-    // Some file systems cannot sync: then nothing more can be done.
-    return outcome < 0 && (errno == EINVAL || errno == ENOTSUP) ? 0 : outcome;
+    if (until == FILE_UNSYNCED || (file_sync_begin(fd) == 0 && file_sync_wait(until) == 0))
+        return 0;
+    if (errno != EBUSY && errno != ETIMEDOUT)
+        return -1;
+    unsynced = errno == EBUSY ? OLDER_GOES_ON : FILE_GOES_ON;
+    return 0;
 }
 
 // Says what was being written before the message of a failed write.
@@ -127,7 +132,7 @@ static bool takes_no_file(int number)
 // The directory takes no new file, because of the errno refused; or nothing may take the file's place, because it is a
 // mount point, or another user's in a sticky directory.
 static int write_in_place(int directory, const char *name, const char *path, const struct file_parts *parts,
-                          bool durable, int refused, struct error *error)
+                          int64_t until, int refused, struct error *error)
 {
     off_t size = (off_t)file_parts_size(parts);
     cleanup_fd int fd = openat(directory, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -139,18 +144,18 @@ static int write_in_place(int directory, const char *name, const char *path, con
         return error_system(error, errno, "cannot write %s", path);
     if (file_write_parts(fd, parts, NULL, error) < 0)
         return fail_write(path, error);
-    if (ftruncate(fd, size) < 0 || (durable && sync_file(fd) < 0))
+    if (ftruncate(fd, size) < 0 || sync_file(fd, until) < 0)
         return error_system(error, errno, "cannot write %s", path);
     return 0;
 }
 
 // Fills the temporary file. It is renamed afterwards, so that nobody sees a part of it.
-static int fill(int fd, const char *path, const struct file_parts *parts, mode_t mode, bool durable,
+static int fill(int fd, const char *path, const struct file_parts *parts, mode_t mode, int64_t until,
                 struct error *error)
 {
     if (file_write_parts(fd, parts, NULL, error) < 0)
         return fail_write(path, error);
-    if (fchmod(fd, mode) < 0 || (durable && sync_file(fd) < 0))
+    if (fchmod(fd, mode) < 0 || sync_file(fd, until) < 0)
         return error_system(error, errno, "cannot write %s", path);
     return 0;
 }
@@ -187,7 +192,7 @@ static int open_directory(const char *path, const char **name, struct error *err
     return fd < 0 ? error_system(error, errno, "cannot open the directory %s", directory) : fd;
 }
 
-int file_replace(const char *path, const struct file_parts *parts, mode_t mode, bool durable, enum file_way *way,
+int file_replace(const char *path, const struct file_parts *parts, mode_t mode, int64_t until, enum file_way *way,
                  struct error *error)
 {
     const char *name = NULL;
@@ -199,11 +204,11 @@ int file_replace(const char *path, const struct file_parts *parts, mode_t mode, 
     int refused = fd < 0 ? errno : 0;
     *way = takes_no_file(refused) ? FILE_IN_PLACE : FILE_RENAMED;
     if (*way == FILE_IN_PLACE)
-        return write_in_place(directory, name, path, parts, durable, refused, error);
+        return write_in_place(directory, name, path, parts, until, refused, error);
     if (fd < 0)
         return error_system(error, refused, "cannot create a file beside %s", path);
 
-    if (fill(fd, path, parts, mode, durable, error) < 0) {
+    if (fill(fd, path, parts, mode, until, error) < 0) {
         unlinkat(directory, temporary, 0);
         return -1;
     }
@@ -213,10 +218,34 @@ int file_replace(const char *path, const struct file_parts *parts, mode_t mode, 
         if (number != EBUSY && number != EPERM)
             return error_system(error, number, "cannot replace %s", path);
         *way = FILE_IN_PLACE;
-        return write_in_place(directory, name, path, parts, durable, number, error);
+        return write_in_place(directory, name, path, parts, until, number, error);
+    }
+    if (until != INT64_MAX) {
+        unsynced = unsynced == NOTHING && until != FILE_UNSYNCED ? DIRECTORY : unsynced;
+        return 0;
     }
     // A directory without read permission cannot be synced; the rename is done all the same.
-    if (durable && sync_file(directory) < 0 && errno != EBADF)
+    if (sync_file(directory, until) < 0 && errno != EBADF)
+        return error_system(error, errno, "cannot make %s durable", path);
+    return 0;
+}
+
+int file_replace_sync(const char *path, struct error *error)
+{
+    const char *name = NULL;
+    if (unsynced == NOTHING)
+        return 0;
+    cleanup_fd int directory = open_directory(path, &name, error);
+    if (directory < 0)
+        return -1;
+    int outcome = file_sync_wait(INT64_MAX);
+    cleanup_fd int fd = -1;
+    if (unsynced == OLDER_GOES_ON) {
+        fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        outcome = fd < 0 ? -1 : sync_file(fd, INT64_MAX);
+    }
+    unsynced = NOTHING;
+    if (outcome < 0 || (sync_file(directory, INT64_MAX) < 0 && errno != EBADF))
         return error_system(error, errno, "cannot make %s durable", path);
     return 0;
 }

@@ -12,9 +12,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 enum file_way { FILE_RENAMED, FILE_IN_PLACE };
+enum { FILE_UNSYNCED = -1 };
 enum { FILE_BLOCK = 64 << 10 };
 
 struct file_part {
@@ -41,14 +43,19 @@ size_t file_parts_size(const struct file_parts *parts);
 int file_write_parts(int fd, const struct file_parts *parts, struct text_sha256 *digest, struct error *error);
 
 // Replaces the file at path by the parts, one after the other, with the permissions mode. A temporary file beside it
-// (".NAME.tmp"; one that a killed run left is removed) is written, synced (durable) and renamed, and the directory is
-// synced (durable). A link at path is itself replaced, not followed. A directory, FIFO, socket or device is
-// "not_a_file".
+// (".NAME.tmp"; one that a killed run left is removed) is written, synced and renamed, and the directory is synced. A
+// link at path is itself replaced, not followed. A directory, FIFO, socket or device is "not_a_file".
+//
+// until: how long (clock_now) it waits for the disk. Then it renames all the same, and file_replace_sync waits for the
+// rest. FILE_UNSYNCED: it does not sync.
 //
 // If path is a mount point, or another user's in a sticky directory, or the directory takes no new file, an existing
 // regular file is overwritten in place, where there is room for all. A kill then may leave a mixture of old and new.
-int file_replace(const char *path, const struct file_parts *parts, mode_t mode, bool durable, enum file_way *way,
+int file_replace(const char *path, const struct file_parts *parts, mode_t mode, int64_t until, enum file_way *way,
                  struct error *error);
+
+// Makes durable what file_replace, the last time, put there without that, however long it takes.
+int file_replace_sync(const char *path, struct error *error);
 
 // Keeps room on the disk for the next file_replace of path: makes its temporary file ahead, with size bytes (at most 1
 // MiB), which that call frees. Errors: "no_space", ...

@@ -19,8 +19,11 @@
 #include <sys/wait.h>
 
 enum {
-    GRACE = 2000, // from SIGTERM to SIGKILL
-    LINGER = 100, // for output of processes that outlive their command
+    GRACE = 2000,          // from SIGTERM to SIGKILL
+    PATIENCE = 2000,       // ms of process_tree: a command must not hold its job
+    LAST_PATIENCE = 300,   // ms after SIGKILL, at the end of the job
+    FINAL_PATIENCE = 2000, // ms of process_tree
+    LINGER = 100,          // for output of processes that outlive their command
     TICK_INTERVAL = 100,
 };
 
@@ -215,10 +218,16 @@ static enum process_ending reason_to_end(struct run *run)
 static void end_early(struct run *run)
 {
     bool all = run->ending == PROCESS_DEADLINE || run->ending == PROCESS_CANCELLED;
-    const struct process_tree tree = {.command = &run->child, .spared = all ? NULL : &run->spared};
+    int64_t grace = all ? GRACE : sooner(run->options->grace, GRACE);
+    const struct process_tree tree = {
+        .command = &run->child,
+        .spared = all ? NULL : &run->spared,
+        .patience = PATIENCE,
+        .until = all ? clock_now() + grace + LAST_PATIENCE : INT64_MAX,
+    };
     if (all)
         ending_begun();
-    process_tree_end(&tree, all ? GRACE : sooner(run->options->grace, GRACE), wait_and_move, run);
+    process_tree_end(&tree, grace, wait_and_move, run);
 }
 
 // Processes that outlive their command may still hold the pipes.
@@ -303,9 +312,9 @@ static size_t wait_for_children(void *unused, int milliseconds)
     return process_children_reap(NULL);
 }
 
-size_t process_finish(int64_t grace, struct process_left *left)
+size_t process_finish(int64_t grace, int64_t until, struct process_left *left)
 {
-    const struct process_tree everything = {0};
+    const struct process_tree everything = {.patience = FINAL_PATIENCE, .until = until};
     cleanup_process_pids struct process_pids pids = {0};
     struct error error = {0};
     *left = (struct process_left){0};

@@ -79,9 +79,9 @@ struct process_left {
     pid_t first; // 0: none
 };
 
-// Ends and reaps every descendant: SIGTERM, after the grace period SIGKILL. Returns how many were ended; *left says
-// which were not.
-size_t process_finish(int64_t grace, struct process_left *left);
+// Ends and reaps every descendant: SIGTERM, after the grace period SIGKILL. Those that do not end then are given up 2 s
+// after the last end, or at the time until. Returns how many were ended; *left says which were not.
+size_t process_finish(int64_t grace, int64_t until, struct process_left *left);
 
 // Reaps adopted children until the interrupt cancels.
 void process_idle(void);

@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 enum {
-    ASKING = 500,       // ms for SIGTERM to reach all
-    KILLING = 100,      // ms for SIGKILL to reach those below
-    CROWD = 64,         // with more than so many, not every single end is handled at once
-    QUIET = 10,         // ms of one wait for an end
-    NO_PROGRESS = 5000, // ms without an end, after which we give up
-    NOT_OURS = 500,     // the same if only the dead are left: another process that a command left traces them
+    ASKING = 500,   // ms for SIGTERM to reach all
+    KILLING = 100,  // ms for SIGKILL to reach those below
+    CROWD = 64,     // with more than so many, not every single end is handled at once
+    QUIET = 10,     // ms of one wait for an end
+    AT_LEAST = 100, // ms for those that SIGKILL reaches to end
+    NOT_OURS = 500, // of patience if only the dead are left: another process that a command left traces them
 };
 
 static void signal_one(pid_t pid, int number)
@@ -122,7 +122,8 @@ static size_t reap_all(const struct process_tree *tree)
 static size_t kill_all(const struct process_tree *tree)
 {
     size_t ended = 0, before = 0, living = 1;
-    for (int64_t last = clock_now(); clock_now() - last < (living ? NO_PROGRESS : NOT_OURS);) {
+    int64_t now = clock_now(), until = tree->until > now + AT_LEAST ? tree->until : now + AT_LEAST;
+    for (int64_t last = now; now < until && now - last < (living ? tree->patience : NOT_OURS); now = clock_now()) {
         cleanup_process_pids struct process_pids children = {0};
         living = kill_children(tree, &children);
         size_t reaped = living == 0 && children.count == before ? reap_all(tree) : 0;

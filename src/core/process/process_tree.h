@@ -4,7 +4,7 @@
 // is met then.
 //
 // Without the lists of /proc (process_children.h) a tree is the process groups of commands, and what left these lives
-// on. Nothing here fails. After 5 s without progress, processes that hang in the kernel are given up.
+// on. Nothing here fails: processes that hang in the kernel are given up.
 #ifndef SBA_CORE_PROCESS_TREE_H
 #define SBA_CORE_PROCESS_TREE_H
 
@@ -14,6 +14,8 @@
 struct process_tree {
     struct process_child *command;     // the child that somebody waits for, or NULL
     const struct process_pids *spared; // children to be left alone, with their descendants; NULL: none
+    int64_t patience;                  // ms from the last end, after which those that SIGKILL does not end are given up
+    int64_t until;                     // as clock_now: they are given up then, though more are ending
 };
 
 // Ends the tree: SIGTERM, and SIGCONT, to each process once; SIGKILL to what is left after the grace period, which is a

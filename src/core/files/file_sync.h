@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// fsync by a thread of ours: a slow disk can take minutes for it, and nothing interrupts it. Who waits can give up.
+//
+// One at a time. Functions return 0, or -1 with errno. File systems that cannot sync have nothing to do.
+#ifndef SBA_CORE_FILE_SYNC_H
+#define SBA_CORE_FILE_SYNC_H
+
+#include <stdint.h>
+
+// Begins with the file or directory, of which it keeps a descriptor of its own. EBUSY: an earlier one goes on. Without
+// a thread (memory, processes), it syncs at once.
+int file_sync_begin(int fd);
+
+// Waits until then (clock_now) for the end of what was begun. ETIMEDOUT: it goes on.
+int file_sync_wait(int64_t until);
+
+#endif

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""At the deadline the complete result is in place in time, however long processes live or the disk takes."""
+import contextlib
+import ctypes
+import json
+import threading
+import time
+import unittest
+
+import sba
+from sba import SandboxCase
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+PTRACE_SEIZE, PTRACE_O_TRACEEXIT = 0x4206, 0x40
+TIMEOUT = 2  # seconds of the jobs
+BOUND = sba.IN_TIME if sba.LONG else 10  # seconds after it
+
+
+class Holder(threading.Thread):
+    """Traces a process so that SIGKILL does not end it, until release()."""
+
+    def __init__(self, pid):
+        super().__init__(daemon=True)
+        self.pid, self.released, self.tried, self.holds = pid, threading.Event(), threading.Event(), False
+        self.start()
+        self.tried.wait()
+
+    def run(self):
+        LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+        LIBC.ptrace.restype = ctypes.c_long
+        self.holds = LIBC.ptrace(PTRACE_SEIZE, self.pid, None, PTRACE_O_TRACEEXIT) == 0
+        self.tried.set()
+        self.released.wait()  # the kernel lets go what an ended thread traced
+
+    def release(self):
+        self.released.set()
+        self.join()
+
+
+class DeadlineCase(SandboxCase):
+    def result(self):
+        with contextlib.suppress(FileNotFoundError):
+            return json.loads(self.result_path.read_text())
+        return {"failure_code": "interrupted"}
+
+    def final_result(self):
+        result = self.result()
+        return result if result["failure_code"] != "interrupted" else None
+
+    def assert_complete_in_time(self, began):
+        """While the runner still runs."""
+        result = sba.wait_for(self.final_result, "the complete result")
+        self.assertLess(time.monotonic() - began, TIMEOUT + BOUND)
+        sba.result_validator().validate(result)
+        return result
+
+
+class Held(DeadlineCase):
+    def hold(self, process):
+        path = self.workspace / "pid"
+        sba.wait_for(lambda: path.exists() and path.read_text().endswith("\n"), "the command")
+        holder = Holder(int(path.read_text()))
+        self.addCleanup(holder.release)
+        if not holder.holds:
+            process.kill()
+            process.communicate()
+            self.skipTest("nothing can be traced here")
+        return holder
+
+    def steps(self, **more):
+        return self.sh("echo one"), self.sh("echo $$ >pid; exec sleep 600", **more), self.sh("echo three")
+
+    def start_held(self, job):
+        began = time.monotonic()
+        process = self.start(job)
+        return began, process, self.hold(process)
+
+    def test_at_the_deadline(self):
+        began, process, holder = self.start_held(self.job(*self.steps(), max_runtime_seconds=TIMEOUT))
+        result = self.assert_complete_in_time(began)
+        self.assertIsNone(process.poll())
+        self.assertEqual([step["status"] for step in result["steps"]], ["success", "timeout", "skipped"])
+        self.assertIn(f"could not be ended, including process {holder.pid}", result["failure_message"])
+        done = self.outcome_of(process)
+        self.assertEqual((done.exit, done.code), (124, "timeout"))
+        self.assertEqual(done.message, result["failure_message"])
+        self.assertEqual([event["pid"] for event in done.events("processes.left")], [holder.pid])
+
+    def test_the_result_is_written_again_when_all_have_ended(self):
+        began, process, holder = self.start_held(self.job(*self.steps(), max_runtime_seconds=TIMEOUT))
+        self.assert_complete_in_time(began)
+        holder.release()
+        done = self.outcome_of(process)
+        self.assertEqual((done.exit, done.code), (124, "timeout"))
+        self.assertNotIn("could not be ended", done.message)
+        self.assertEqual(done.events("processes.left"), [])
+        self.assertEqual(self.journal()[-1]["result"]["failure_message"], done.message)
+
+    def test_far_from_the_deadline(self):
+        """A step's own timeout does not hold the job for long."""
+        began, process, _ = self.start_held(self.job(*self.steps(timeout_seconds=1)))
+        done = self.outcome_of(process)
+        self.assertEqual((done.exit, done.statuses), (124, ["success", "timeout", "skipped"]))
+        self.assertIn("SIGKILL did not end it", done.steps[1]["error"])
+        self.assertLess(time.monotonic() - began, 12 if sba.LONG else 40)
+
+
+@sba.wants("strace")
+class SlowDisk(DeadlineCase):
+    """The first fsync takes longer than the rest of the job."""
+    SECONDS = TIMEOUT + BOUND + 1
+
+    def start_slow(self, *steps):
+        wrapper = sba.strace("fsync", "-f", "-e", f"inject=fsync:delay_enter={self.SECONDS * 1000000}:when=1")
+        return self.start(self.job(*steps, max_runtime_seconds=TIMEOUT), wrapper=wrapper)
+
+    def check(self, process, exit_status, code):
+        done = self.outcome_of(process)
+        self.assertEqual((done.exit, done.code), (exit_status, code), done.stderr)
+        self.assertGreater(done.events("result.slow")[0]["duration_ms"], 1000)
+
+    def test_past_the_deadline_and_from_before_it_on(self):
+        began, past, before = time.monotonic(), self.fresh(), self.fresh()
+        processes = past.start_slow(self.sh("sleep 600")), before.start_slow(self.sh("echo one"))
+        self.assertEqual(past.assert_complete_in_time(began)["failure_code"], "timeout")
+        self.assertEqual(before.assert_complete_in_time(began)["failure_code"], None)
+        self.assertEqual([process.poll() for process in processes], [None, None])
+        past.check(processes[0], 124, "timeout")
+        before.check(processes[1], 0, None)
+
+
+if __name__ == "__main__":
+    sba.main()
