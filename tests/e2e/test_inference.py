@@ -170,14 +170,14 @@ class Refusals(InferenceCase):
         return {"name": "status", "status": status, "body": body, **more}
 
     def test_each_has_its_cause_and_as_many_tries_as_may_help(self):
-        """Tools that may have been refused are sent once more, as text."""
+        """What is not explained is sent once more as it was, then with its tools as text."""
         without_tools = {"requests": [{}]}
         for fault, tries, cause, words, options in (
                 ("busy", 4, "refused", ["status 503", "server busy"], {"policy": {"tries": 4}}),
-                (self.status(500, '{"error":"template"}'), 3, "refused", ["template"], {}),
-                ("bad_request", 2, "refused", ["status 400", "cannot unmarshal"], {}),
-                ("bad_request", 1, "refused", ["status 400", "cannot unmarshal"], without_tools),
-                (self.status(400, '{"error":"a\\u001b[2Jb\\nc"}'), 1, "refused", [r"a\x1b[2Jb c"], without_tools),
+                (self.status(500, '{"error":"odd"}'), 4, "refused", ["odd"], {"policy": {"tries": 3}}),
+                ("bad_request", 3, "refused", ["status 400", "cannot unmarshal"], {}),
+                ("bad_request", 2, "refused", ["status 400", "cannot unmarshal"], without_tools),
+                (self.status(400, '{"error":"a\\u001b[2Jb\\nc"}'), 2, "refused", [r"a\x1b[2Jb c"], without_tools),
                 (self.status(403, ""), 1, "refused", ["status 403", "an empty answer"], {}),
                 ("model_missing", 1, "model_missing", ["status 404", "model 'm' not found"], {}),
                 (self.status(502, "<html>\n<h1>Bad gateway</h1>", kind="text/html"), 2, "refused", ["an HTML page"], {"policy": {"tries": 2}}),

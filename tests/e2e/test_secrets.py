@@ -198,7 +198,8 @@ class TheAgent(SecretCase):
     def test_errors_of_a_model_server(self):
         for body in (TOKEN, "x" * 290 + TOKEN, "x" * 80 + TOKEN, json.dumps({"error": {"message": "y" * 285 + TOKEN}})):
             for code in (200, 401):
-                server = self.server({"content": "x"}, probe_fault={"name": "status", "status": code, "body": body})
+                fault = {"name": "status", "status": code, "body": body}
+                server = self.server({"content": "x", "fault": fault}, probe_fault=fault)
                 outcome = self.run_agent(server, env={"SBA_MCP_TOKEN": TOKEN})
                 self.assertEqual(outcome.code, "inference_unavailable", body)
                 self.assert_clean(outcome)
@@ -224,7 +225,7 @@ class Passwords(SecretCase):
 
     def test_of_a_proxy_that_fails(self):
         env = {"HTTP_PROXY": self.proxy(), "OLLAMA_BASE_URL": "http://192.0.2.1:11434"}
-        outcome = self.run_job(self.agent_job(), env=env)
+        outcome = self.run_job(self.agent_job(max_runtime_seconds=4), env=env)
         self.assertEqual(outcome.code, "inference_unavailable")
         self.assertIn("127.0.0.1:9", outcome.message)
         self.assert_clean(outcome, self.SECRET)
@@ -243,7 +244,7 @@ class Passwords(SecretCase):
     def test_in_the_runners_own_urls(self):
         for name in ("SBA_JOB_STATUS_URL", "SBA_CALLBACK_URL", "INFERENCE_PROXY_URL", "OLLAMA_BASE_URL", "SBA_API_EGRESS_URL",
                      "OPENAI_BASE_URL", "SBA_MCP_GATEWAY_URL", "MCP_GATEWAY_PROXY_URL", "MCP_GATEWAY_URL"):
-            outcome = self.run_job(self.agent_job(), env={name: self.proxy() + "/v1"})
+            outcome = self.run_job(self.agent_job(max_runtime_seconds=4), env={name: self.proxy() + "/v1"})
             self.assertEqual(outcome.exit, 75, name)
             self.assert_clean(outcome, self.SECRET)
 

@@ -152,7 +152,7 @@ class ToolsThatAreLost(AgentCase):
 
     def test_a_refusal_in_unknown_words_tries_the_tools_as_text_once(self):
         for form in FORMATS:
-            for status, natively in ((400, 1), (422, 1), (500, 2)):
+            for status, natively in ((400, 2), (422, 2), (500, 2)):
                 with self.subTest(form, status=status):
                     models = {"m": {"capabilities": None, "refuses_tools": [status, "Value is not callable: null at row 23"]}}
                     server = self.server(self.LIST, self.FINISH, models=models)

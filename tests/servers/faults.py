@@ -46,7 +46,7 @@ REFUSALS = {
     "bad_request": (400, "json: cannot unmarshal string into Go struct field"),
     "busy": (503, "server busy, please try again.  maximum pending requests exceeded"),
     "rate_limited": (429, "Rate limit reached"),
-    "script_ended": (500, "the script of the test has no more replies"),
+    "script_ended": (403, "the script of the test has no more replies"),
 }
 
 

@@ -16,7 +16,7 @@ The script (all but models and replies may be left out):
         "refuses_grammar": true, # a schema with bounds is refused, as older servers of llama.cpp do
         "props": {...}, # what llama.cpp's /props says; the model is then its
         "alternates": true}}, # its template refuses two messages of the user without one of the model between
-     "replies": [REPLY, ...], # one a chat request, in order; after the last: status 500
+     "replies": [REPLY, ...], # one a chat request, in order; after the last: status 403, which ends a job
      "formats": ["ollama", "openai"], # which paths exist
      "probe_fault": FAULT} # of every request that is no chat
 

@@ -18,9 +18,19 @@ local SHORTER <const> = 7 / 8 -- of it, where the server gives no count
 local ROOMY <const> = 8192 -- tokens of a reply where there is room
 local LONGEST_REPLY <const> = 32768 -- tokens
 local LEAST_REPLY <const> = 256 -- tokens, where the conversation cannot be shortened further
+local LEAST_ASKED <const> = 1024 -- tokens of a reply that is shorter because the server refused the size
+local MARGIN <const> = 32 -- tokens by which a prompt that was counted may differ when it is sent again
 local SMALL_WINDOW <const> = 8192 -- tokens
 
 -- Any request
+
+--- The job's time was up while an endpoint had not answered since the last reply: it may be back later.
+local function unanswered(failure)
+  if failure.unanswered and failure.code == "timeout" then
+    failure.code, failure.message = "inference_unavailable", "no answer from a model: " .. failure.message
+  end
+  return failure
+end
 
 ---@param run run
 ---@param allowed_models string[]
@@ -28,10 +38,18 @@ local SMALL_WINDOW <const> = 8192 -- tokens
 function exchange.connect(run, allowed_models)
   local http, failure = run:client()
   if not http then return nil, { code = "inference_unavailable", message = failure.message } end
-  return inference.connect {
+  local session
+  session, failure = inference.connect {
     environment = run.environment, http = http, allowed_models = allowed_models, source = run.job.inference.source,
-    on_wait = function(problem, seconds) run.log:event("warning", "model.retry", { error = problem.message, seconds = seconds }) end,
+    on_wait = function(problem, seconds)
+      run.log:event("warning", "model.retry", { error = problem.message, seconds = seconds })
+    end,
+    on_move = function(move, problem)
+      local fields = { change = move.act, what = move.field or move.tool or move.most, error = problem.message }
+      run.log:event("warning", "model.adapted", fields)
+    end,
   }
+  return session, failure and unanswered(failure)
 end
 
 --- `most` is nil where the job has no bound.
@@ -73,8 +91,9 @@ function exchange.send(run, session, request)
   run.log:event("info", "model.request", { model = session.model, provider = session.dialect.provider, messages = #request.messages })
   request.on_text = run.context.tick
   local reply, failure = session:chat(request)
-  if failure and failure.used then run.record:count_request(session.model, failure.used) end
-  return reply, failure
+  if not failure then return reply end
+  if failure.used then run.record:count_request(session.model, failure.used) end
+  return nil, unanswered(failure)
 end
 
 ---@param run run
@@ -114,20 +133,31 @@ local function too_large(state)
   return { code = "agent_stuck", message = message:format(state.session.context_length) }
 end
 
---- most: tokens of the conversation; the server refused more.
-local function request(state, most)
+---@class exchange.plan how a request fits: tokens
+---@field room integer for the messages
+---@field reply? integer at most; nil: what the prompt leaves
+---@field cuts integer how often the server refused the size
+---@field has_less? boolean a shorter reply was asked for
+
+local fitted
+
+--- The request of a plan, or the failure that there is none. is_cut: the conversation must become shorter.
+local function request(state, plan, is_cut)
   local talk, run, session = state.conversation, state.run, state.session
   local status = prompt.status(interrupt.remaining(), state.has_todo and run.todo.items, exchange.scarce(run))
   state.status_tokens = talk:text(status)
   local room = exchange.room(state)
-  local before, after = talk:fit(math.min(room, most or room))
+  local before, after = talk:fit(math.min(room, plan.room))
   if after < before then run:emit("model.compacted", { tokens_before = before, tokens_after = after }) end
   local most_room = math.max(room, room + exchange.reserve(session) - LEAST_REPLY)
-  if after > most_room or most and after == before then return nil, too_large(state) end
+  if after > most_room or is_cut and after == before then return nil, too_large(state) end
+  plan.prompt = after + talk.tools + state.status_tokens
   return {
     messages = talk.messages, status = status, tools = state.offered, accepted = state.accepted,
+    on_text = run.context.tick,
     tool_choice = state.without_call and "required" or nil, temperature = state.stuck:temperature(),
-    max_tokens = longest_reply(session.context_length, after + talk.tools + state.status_tokens),
+    max_tokens = math.min(longest_reply(session.context_length, plan.prompt), plan.reply or math.huge),
+    fit = function(sizes, failure) return fitted(state, plan, sizes, failure) end,
   }
 end
 
@@ -138,29 +168,54 @@ local function learn(state, count)
   state.as_text = as_text
 end
 
---- Where the server says that the prompt did not fit, it is asked again with a shorter conversation.
+--- Tokens that the reply may have instead, if the server's refusal may be about it: what the window leaves beside the
+--- prompt, or, where there are no numbers, a quarter, once.
+local function shorter_reply(state, plan, sizes)
+  local window = sizes.window and sizes.prompt and math.min(sizes.window, state.session.context_length)
+  local left = window and window - sizes.prompt
+  if left then return left >= LEAST_REPLY and left - math.min(MARGIN, left - LEAST_REPLY) or nil end
+  if plan.has_less or not sizes.is_of_reply or sizes.excess then return nil end
+  return math.max(LEAST_ASKED, (plan.reply or longest_reply(state.session.context_length, plan.prompt)) // 4)
+end
+
+--- The next request after one whose size was refused: it asks for less, or the conversation is shorter. A window that
+--- is smaller than was known is both.
+function fitted(state, plan, sizes, failure)
+  local session, talk = state.session, state.conversation
+  local before, reply = talk:total(), shorter_reply(state, plan, sizes)
+  plan.cuts = plan.cuts + 1
+  if plan.cuts > MOST_CUTS then return nil, too_large(state) end
+  state.run.log:event("warning", "model.context_cut", { model = session.model, error = failure.message })
+  local is_new_window = sizes.window ~= nil and sizes.window < session.context_length
+  session.context_length = math.min(session.context_length, sizes.window or math.huge)
+  learn(state, sizes.prompt)
+  if reply then
+    plan.reply, plan.has_less = reply, true
+    return request(state, plan)
+  end
+  plan.room = talk:total() - 1
+  if sizes.excess then
+    plan.room = plan.room - sizes.excess
+  elseif not sizes.prompt and not is_new_window then
+    plan.room = SHORTER * before // 1 - 1
+  end
+  return request(state, plan, not is_new_window)
+end
+
 local function ask(state)
-  local run, session, most = state.run, state.session, nil
+  local run, session = state.run, state.session
   local exceeded = exchange.exceeded(run)
   if exceeded then return nil, exceeded end
-  for _ = 1, MOST_CUTS do
-    local wanted, too_long = request(state, most)
-    if not wanted then return nil, too_long end
-    run.todo.checkpoint:flush()
-    run.checkpoint:hurry()
-    run.live:model(session.model)
-    local reply, failure = exchange.send(run, session, wanted)
-    run.live:finish()
-    if reply then
-      learn(state, not reply.is_estimated and reply.prompt_tokens or nil)
-      return reply
-    end
-    if failure.code ~= "context_cut" then return nil, failure end
-    run.log:event("warning", "model.context_cut", { model = session.model, error = failure.message })
-    learn(state, failure.prompt_tokens)
-    most = (failure.prompt_tokens and 1 or SHORTER) * state.conversation:total() - 1
-  end
-  return nil, too_large(state)
+  local wanted, too_long = request(state, { room = math.huge, cuts = 0 })
+  if not wanted then return nil, too_long end
+  run.todo.checkpoint:flush()
+  run.checkpoint:hurry()
+  run.live:model(session.model)
+  local reply, failure = exchange.send(run, session, wanted)
+  run.live:finish()
+  if not reply then return nil, failure end
+  learn(state, not reply.is_estimated and reply.prompt_tokens or nil)
+  return reply
 end
 
 -- Recordings

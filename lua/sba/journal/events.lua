@@ -54,9 +54,9 @@ events.schemas = {
     messages = list_of(object({ role = words, content = words, step = words }, { "role" })),
     reply = object {
       content = words, thinking = words, said = words, unreadable = words, is_like_a_call = truth, done_reason = words,
-      prompt_tokens = count, completion_tokens = count, duration_ms = count, notes = list_of(words),
+      prompt_tokens = count, cached_tokens = count, completion_tokens = count, duration_ms = count, notes = list_of(words),
       tool_calls = list_of(object({
-        id = words, name = words, arguments = object(), mistake = words, size = count, written = words, called = words,
+        id = words, name = words, arguments = object(), mistake = words, size = count, written = words, called = words, extra = object(),
       }, { "name", "arguments" })),
     },
   }, { "reply" }),

@@ -1,74 +1,34 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Connects to an allowed model at an endpoint that the environment names.
 
-local ollama = require "sba.model.ollama"
-local openai = require "sba.model.openai"
+local connect = require "sba.model.connect"
+local interrupt = require "native.interrupt"
 local printable = require "sba.util.printable"
 local retry = require "sba.util.retry"
-local secret = require "sba.util.secret"
 local session = require "sba.model.session"
-local text = require "native.text"
-local wire = require "sba.model.wire"
 local words = require "sba.util.words"
 
-local inference = {}
+local inference = { candidates = connect.candidates }
 
-local CONNECT_TRIES <const> = 3
 local MOST_NAMED <const>, LONGEST_NAME <const> = 10, 100 -- models in a message; bytes
-local TIMEOUT <const> = { connect = 10, first = 600, idle = 120, probe = 30 } -- seconds; a model may load for minutes
-local CHAT <const> = "/chat/completions"
-local SIDECAR <const> = "http://localhost:11434" -- of a node, in the job's pod: the only address that is built in
-
--- By source, in the order in which they are tried.
-local dialects <const> = { worker = { ollama, openai }, api_egress = { openai } }
-local variables <const> = {
-  { name = "INFERENCE_PROXY_URL", source = "worker" }, { name = "OLLAMA_BASE_URL", source = "worker" },
-  { name = "SBA_API_EGRESS_URL", source = "api_egress" }, { name = "OPENAI_BASE_URL", source = "api_egress" },
-}
+local SIDECAR_PATIENCE <const> = 90 -- seconds for the address that is built in, where no other is named
 
 ---@class inference.options
 ---@field environment table<string, string>
 ---@field allowed_models string[] no other is ever named in a request
 ---@field source? "worker"|"api_egress"|"orchestrator" orchestrator and nil: both
 ---@field http native.http.client
+---@field on_move? fun(move: inference.move, failure: inference.failure)
 ---@field on_wait? fun(failure: inference.failure, seconds: number)
 ---@field timeout? table<string, number> as of inference.endpoint
 ---@field policy? table<string, any> as of retry.policy
 
--- The address may name the chat itself, and have a query.
-local function endpoint_at(address, name, options)
-  local mark = address:find("?", 1, true) or #address + 1
-  local base = text.trim_end(address:sub(1, mark - 1), "/")
-  local exact = base:sub(-#CHAT) == CHAT
-  return wire.endpoint {
-    name = name, base = exact and base:sub(1, -#CHAT - 1) or base, exact = exact, query = address:sub(mark), http = options.http,
-    timeout = setmetatable(options.timeout or {}, { __index = TIMEOUT }),
-  }
-end
 
----Lists endpoints in the order in which they are tried. is_guess: nobody named it, but others.
----@param options inference.options
----@return { endpoint: inference.endpoint, source: string, failure: native.failure?, is_guess: boolean? }[]
----@return string[]? missing the source's variables if none is set
-function inference.candidates(options)
-  local list, names, has, source = {}, {}, {}, options.source
-  local function add(name, address, from)
-    local one = { source = from, endpoint = endpoint_at(address, name, options) }
-    if name == "OPENAI_BASE_URL" then one.endpoint.key, one.failure = secret.api_key() end
-    list[#list + 1], has[from], has[one.endpoint.base] = one, true, true
-    return one
-  end
-  for _, variable in ipairs(variables) do
-    local address = options.environment[variable.name] or ""
-    if not dialects[source] or source == variable.source then
-      names[#names + 1] = variable.name
-      if address ~= "" then add(variable.name, address, variable.source) end
-    end
-  end
-  local missing = #list == 0 and names or nil
-  local only_egress = source == "api_egress" or has.api_egress and not has.worker
-  if not only_egress and not has[SIDECAR] then add("the sidecar", SIDECAR, "worker").is_guess = not missing end
-  return list, missing
+-- What passes is waited for until the job's deadline.
+local function patience(changes)
+  local policy = retry.policy(changes)
+  if interrupt.remaining() and not (changes and changes.tries) then policy.tries = math.huge end
+  return policy
 end
 
 local function tagged(name)
@@ -97,17 +57,27 @@ function inference.choose(served, wanted)
   end
 end
 
--- Tries the next dialect where there is no such path, or no JSON.
+-- Whether the chat may work all the same: a key may not see the list, a gateway may have none.
+local function may_chat(candidate, failure)
+  local status = failure.status
+  if status == 404 then return candidate.source == "api_egress" end
+  if failure.cause == "no_list" or status == 500 then return true end
+  return status ~= nil and status >= 400 and not failure.transient
+end
+
+-- Tries the next dialect where there is no such path, or no JSON. Without a list: the first failure, and the dialect
+-- whose chat may work.
 local function list_of(candidate)
-  local first
-  for _, dialect in ipairs(dialects[candidate.source]) do
+  local first, chat
+  for _, dialect in ipairs(connect.dialects[candidate.source]) do
     local served, failure = dialect.list(candidate.endpoint)
     if served then return dialect, served end
     first = first or failure
-    local speaks_otherwise = failure.cause == "bad_answer" or failure.status and failure.status < 500 and failure.status ~= 429
-    if not speaks_otherwise then break end
+    if not chat and may_chat(candidate, failure) then chat = dialect end
+    local is_other = failure.cause == "bad_answer" or failure.cause == "no_list"
+    if not is_other and not (failure.status and failure.status < 500 and failure.status ~= 429) then break end
   end
-  return nil, nil, first
+  return nil, nil, first, chat
 end
 
 local function names_of(served)
@@ -121,30 +91,28 @@ local function connected(options, candidate, dialect, model, others)
   local description, failure = dialect.describe(candidate.endpoint, model)
   if not description then return nil, failure end
   return session.new {
-    dialect = dialect, endpoint = candidate.endpoint, model = model.name, others = others, policy = retry.policy(options.policy),
-    context_length = description.context_length, supports_tools = description.supports_tools, on_wait = options.on_wait,
+    dialect = dialect, endpoint = candidate.endpoint, model = model.name, others = others,
+    context_length = description.context_length, supports_tools = description.supports_tools,
+    policy = patience(options.policy), on_wait = options.on_wait, on_move = options.on_move,
   }
 end
 
--- Statuses of an API Egress that lists no models: the wanted ones are tried in turn.
-local lists_none <const> = { [404] = true, [405] = true, [501] = true }
-
-local function try(options, candidate, wanted)
+-- without_list: candidates whose chat may work, for when no other lists an allowed model.
+local function try(options, candidate, wanted, without_list)
   local endpoint = candidate.endpoint
   if candidate.failure then return nil, endpoint:failure(candidate.failure) end
-  local dialect, served, failure = list_of(candidate)
-  if not dialect then
-    if candidate.source ~= "api_egress" or not lists_none[failure.status] then return nil, failure end
-    return connected(options, candidate, openai, { name = wanted[1], entry = {} }, table.move(wanted, 2, #wanted, 1, {}))
-  end
+  local dialect, served, failure, chat = list_of(candidate)
+  if chat then without_list[#without_list + 1] = { candidate = candidate, dialect = chat } end
+  if not dialect then return nil, failure end
   local model = inference.choose(served, wanted)
   if model then return connected(options, candidate, dialect, model) end
-  return nil, endpoint:failure { code = "model_missing", message = ("%s serves none of the allowed models (%s); it has %s"):format(
+  local message = "%s serves none of the allowed models (%s); it has %s"
+  return nil, endpoint:failure { code = "model_missing", message = message:format(
     endpoint:place(), words.list(wanted, "and"), words.list(names_of(served), "and")) }
 end
 
 local function from_first(options, attempt)
-  local candidates, missing = inference.candidates(options)
+  local candidates, missing = connect.candidates(options)
   local tried, transient = {}, false
   for i, candidate in ipairs(candidates) do
     local found, failure = attempt(candidate)
@@ -155,10 +123,24 @@ local function from_first(options, attempt)
   end
   local parts = {}
   if #tried > 0 then parts[1] = "no model can be reached: " .. table.concat(tried, "; ") end
-  if missing then parts[#parts + 1] = "the environment names no endpoint for models; set " .. words.list(missing, "or") end
+  if missing then
+    parts[#parts + 1] = "the environment names no endpoint for models; set " .. words.list(missing, "or")
+  end
   return nil, {
     code = "inference_unavailable", cause = "no_endpoint", message = table.concat(parts, "; "), transient = transient,
   }
+end
+
+-- The allowed models are asked in turn where nothing lists one.
+local function find(options, wanted)
+  local without_list = {}
+  local found, failure = from_first(options, function(candidate)
+    return try(options, candidate, wanted, without_list)
+  end)
+  local first = not found and without_list[1]
+  if not first then return found, failure end
+  local others = table.move(wanted, 2, #wanted, 1, {})
+  return connected(options, first.candidate, first.dialect, { name = wanted[1], entry = {} }, others)
 end
 
 ---Lists the models of the first endpoint that has any.
@@ -176,11 +158,13 @@ end
 ---@param options inference.options
 ---@return inference.session?, inference.failure?
 function inference.connect(options)
-  local wanted, policy = wanted_of(options), retry.policy(options.policy)
-  policy.tries = math.min(policy.tries, CONNECT_TRIES)
-  return retry.run(policy, function()
-    return from_first(options, function(candidate) return try(options, candidate, wanted) end)
-  end, options.on_wait)
+  local wanted, policy = wanted_of(options), patience(options.policy)
+  local _, missing = connect.candidates(options)
+  local patient = math.min(SIDECAR_PATIENCE, interrupt.remaining() or math.huge)
+  if missing then policy.until_when = interrupt.now() + patient end
+  local found, failure = retry.run(policy, function() return find(options, wanted) end, options.on_wait)
+  if failure then failure.unanswered = failure.code ~= "cancelled" end
+  return found, failure
 end
 
 return inference

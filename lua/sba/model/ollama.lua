@@ -15,7 +15,7 @@ local WINDOW <const> = 32768 -- tokens asked for at most, unless the Modelfile s
 local UNKNOWN_WINDOW <const> = 8192 -- the same if the trained length is not known
 local KEEP_ALIVE <const> = "30m" -- a command may take long, and loading a model again takes minutes
 
-function ollama.list(endpoint) return endpoint:list("/api/tags", "models", { "model", "name" }) end
+function ollama.list(endpoint) return endpoint:list "/api/tags" end
 
 local function trained_window(about)
   local info = table_of(about.model_info)
@@ -46,7 +46,7 @@ function ollama.message(message)
   for i, call in ipairs(message.tool_calls or {}) do
     sent.tool_calls = sent.tool_calls or {}
     sent.tool_calls[i] = { id = call.id, ["function"] = {
-      index = i - 1, name = call.called or call.name, arguments = call.written and json.verbatim(call.written) or call.arguments,
+      index = i - 1, name = wire.name(call), arguments = call.written and json.verbatim(call.written) or call.arguments,
     } }
   end
   return json.encode(sent)
@@ -57,36 +57,37 @@ function ollama.body(session, ask)
     model = session.model, stream = true, keep_alive = KEEP_ALIVE, truncate = false,
     options = { num_ctx = session.num_ctx, num_predict = ask.max_tokens, temperature = ask.temperature },
   }
-  if ask.schema then fields.format = json.verbatim(ask.schema) end
-  if ask.schema and not session.refused.think_unsupported then fields.think = false end
-  return wire.body(fields, ask)
+  if ask.schema then fields.format, fields.think = json.verbatim(ask.schema), false end
+  return wire.body(session, fields, ask)
 end
 
 local function add_calls(builder, calls, line)
-  local places = json_place.of(line)
+  local places = line and json_place.of(line)
   for i, value in ipairs(table_of(calls)) do
     local call = table_of(value)
     local called = table_of(call["function"])
-    local given = called.arguments
-    local part = type(given) == "table" and places:text(("/message/tool_calls/%d/function/arguments"):format(i - 1)) or nil
-    builder:add_call { id = call.id, name = called.name, arguments = given, text = part }
+    local given, written = called.arguments, nil
+    if places and type(given) == "table" then
+      written = places:text(("/message/tool_calls/%d/function/arguments"):format(i - 1))
+    end
+    builder:call { id = call.id, name = called.name, arguments = given, text = written }
   end
 end
 
 -- The last line counts too: some models say all their calls there.
-local function add(builder, outcome, value, line)
-  if value.done == true then
-    outcome.is_over, outcome.done_reason = true, type(value.done_reason) == "string" and value.done_reason or "stop"
-    outcome.prompt_tokens, outcome.completion_tokens = wire.tokens(value.prompt_eval_count), wire.tokens(value.eval_count)
-  end
+---@param builder inference.builder
+---@param value table a line
+---@param line? string as it was written, where it was JSON
+function ollama.add(builder, value, line)
   local message = table_of(value.message)
-  builder:add_content(message.content)
-  builder:add_thinking(message.thinking)
+  builder:content(message.content)
+  builder:thinking(message.thinking)
   add_calls(builder, message.tool_calls, line)
-end
-
-function ollama.read(endpoint, exchange, builder)
-  return endpoint:read(wire.ndjson(function() return exchange:line() end), builder, function(...) add(builder, ...) end)
+  if value.done ~= true then return end
+  builder:counted(wire.tokens(value.prompt_eval_count), wire.tokens(value.eval_count))
+  builder:ended(value.done_reason)
+  builder:ended "stop" -- where it gave no reason
+  builder.is_over = true
 end
 
 return ollama

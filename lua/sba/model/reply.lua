@@ -1,9 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Puts a reply together from what is streamed, bounds it, and stops one that has become one token, line or paragraph over and over.
+-- Puts a reply together from the parts that a server sends, whatever its API. A reply is open until its end was seen,
+-- then whole; or broken, and then nothing of it is done. This is decided here and nowhere else.
 
 local calls = require "sba.model.calls"
 local find = require "sba.model.text_calls.find"
+local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
+local json_tolerant = require "sba.util.json_tolerant"
+local repetition = require "sba.model.repetition"
 local text = require "native.text"
 local words = require "sba.util.words"
 
@@ -11,13 +15,13 @@ local reply = {}
 reply.__index = reply
 
 local LIMIT <const> = 4 * 1024 * 1024 -- bytes of content, thinking and arguments
-local MOST_CALLS <const> = 64 -- each wants an answer in the conversation; a model gone astray writes thousands
-local LEAST_REPEATED <const> = 1024 -- bytes that a repetition fills, for some texts do repeat themselves
+local LEAST_CALL <const> = 64 -- bytes that each call counts: a model gone astray begins thousands
+local MOST_CALLS <const> = 64 -- that are carried out; each wants an answer in the conversation
+local LEAST_REPEATED <const> = 1024 -- bytes that a repetition fills
 local LEAST_REPEATED_ARGUMENTS <const> = 16384 -- the same: a file may have many equal lines
-local LONGEST_PERIOD <const>, PERIODS <const> = 2048, 12 -- most bytes of what is repeated; least times that it is there
-local LONGEST_TOKEN <const>, TOKENS <const> = 32, 24 -- the same of a token at the end
-local PROBE <const> = 64 -- bytes whose last occurrence before the end shows the period
-local STEP <const> = 1024 -- bytes between two looks
+local MOST_BLANKS <const> = 128 -- bytes behind what is whole: some models then write line ends for ever
+local LOOK_AGAIN <const> = 4096 -- blanks between two looks whether something is whole
+local MOST_NESTED <const> = 8 -- levels of a content in parts
 
 ---@class inference.reply plain, for journal and replay
 ---@field content string without thinking
@@ -28,60 +32,138 @@ local STEP <const> = 1024 -- bytes between two looks
 ---@field is_like_a_call? boolean unreadable, of a model with tool calling
 ---@field done_reason string "stop", "length", "tool_calls", "content_filter", "repetition" (ours), ...
 ---@field prompt_tokens? integer
+---@field cached_tokens? integer of these, those that the server did not read again
 ---@field completion_tokens? integer
 ---@field is_estimated? boolean the server did not count the tokens
 ---@field duration_ms integer of the request that was answered
 
--- Only the last bytes are looked at, so a long text costs linear time.
-local function watched(least)
-  return { least = least, kept = least + PERIODS * LONGEST_PERIOD, tail = "", pending = {}, size = 0 }
-end
+---@class inference.part of a call, as it came: of any type
+---@field index? any
+---@field id? any
+---@field name? any
+---@field arguments? any a fragment of JSON, or a table
+---@field text? string arguments that are a table, as they were written
+---@field extra? any what stands beside, and goes back as it came
 
-local function tail_of(watch)
-  watch.tail = (watch.tail .. table.concat(watch.pending)):sub(-watch.kept)
-  watch.pending, watch.size = {}, 0
-  return watch.tail
-end
+---@class inference.builder
+---@field state "open"|"whole"|"broken"
+---@field is_over boolean nothing more is to be read
+---@field ended_at? number when it became whole, on the monotonic clock
+---@field done_reason? string
+---@field failure? native.failure why it is broken
+---@field thinking_field? string the member that had the thinking
+---@field prompt_tokens? integer
+---@field cached_tokens? integer
+---@field completion_tokens? integer
 
-local function is_periodic(tail, period, size)
-  if #tail < size then return false end
-  local last = tail:sub(-size)
-  return last:sub(1, -period - 1) == last:sub(period + 1)
-end
-
--- Returns what the text repeats.
-local function repeated_with(watch, piece)
-  watch.pending[#watch.pending + 1], watch.size = piece, watch.size + #piece
-  if watch.size < STEP then return nil end
-  local tail = tail_of(watch)
-  local backwards = tail:sub(-(LONGEST_PERIOD + PROBE)):reverse()
-  local at = #tail > PROBE and text.find(backwards, backwards:sub(1, PROBE), 2)
-  local period = at and at - 1
-  return period and is_periodic(tail, period, watch.least + PERIODS * period) and tail:sub(-period) or nil
-end
-
-local function once(whole, repeated)
-  local period, last = #repeated, #whole
-  while last >= 2 * period and whole:sub(last - 2 * period + 1, last - period) == whole:sub(last - period + 1, last) do
-    last = last - period
-  end
-  return last == #whole and whole or text.cut(whole, last) .. " [...]"
-end
-
----@param on_text? fun(piece: string)
-function reply.new(on_text)
+---@param wanted? { on_text?: fun(piece: string), tools?: inference.tool[], is_json?: boolean } is_json: asked for so
+---@return inference.builder
+function reply.new(wanted)
   return setmetatable({
-    on_text = on_text, said = {}, thoughts = {}, raw_calls = {}, size = 0, watch = watched(LEAST_REPEATED),
+    wanted = wanted or {}, state = "open", is_over = false, said = {}, thoughts = {}, size = 0, blanks = 0,
+    calls = {}, by_index = {}, by_id = {}, watch = repetition.new(LEAST_REPEATED),
   }, reply)
 end
 
--- The first failure stays.
+-- The state
+
+---Nothing of the reply is done. The first failure stays.
+---@param failure native.failure
+function reply:breaks(failure)
+  self.state, self.is_over, self.failure = "broken", true, self.failure or failure
+end
+
+local FAILED <const> = { "error", "fail", "abort", "cancel", "interrupt", "insufficient" }
+
+---@param reason any why the server says that the reply is at its end; no text, or an empty one, says nothing
+function reply:ended(reason)
+  if type(reason) ~= "string" or reason == "" or self.state ~= "open" then return end
+  local said = reason:lower()
+  for _, word in ipairs(FAILED) do
+    if said:find(word, 1, true) then
+      local message = ("the reply ended with %s"):format(words.quoted(reason))
+      return self:breaks { code = "broken", message = message, transient = true }
+    end
+  end
+  if said:find("malformed", 1, true) then self.unread = ("the server could not read the call (%s)"):format(reason) end
+  self.state, self.done_reason, self.ended_at = "whole", reason, interrupt.now()
+end
+
+local function arguments_of(call)
+  if #call.pieces == 0 then return call.given end
+  call.pieces = { table.concat(call.pieces) }
+  return call.pieces[1]
+end
+
+local function is_whole(call)
+  local given = arguments_of(call)
+  if type(given) ~= "string" then return given ~= nil end
+  return text.trim(given):byte() == 0x7B and json.is_object(json_tolerant.decode(given))
+end
+
+local function has_whole_calls(self)
+  for _, call in ipairs(self.calls) do
+    if not is_whole(call) then return false end
+  end
+  return #self.calls > 0
+end
+
+-- Whether a text, or the calls in it, could be at their end.
+local function is_whole_text(self, content, thought)
+  local wanted = self.wanted
+  if wanted.is_json then
+    if wanted.tools then return find.read(content, wanted.tools, thought) ~= nil end
+    return json_tolerant.decode(content) ~= nil
+  end
+  local found, mistake
+  if wanted.tools then found, mistake = find.calls(content, wanted.tools, thought) end
+  local _, fences = content:gsub("```", "")
+  if found or mistake then return found ~= nil end
+  return content:find("%S") ~= nil and fences % 2 == 0
+end
+
+---The stream's own mark of its end: what is whole before it counts, though no reason was given.
+function reply:marked_end()
+  self.is_over = true
+  if self.state ~= "open" then return end
+  if has_whole_calls(self) then return self:ended "tool_calls" end
+  local content, thought = self:told_apart()
+  if #self.calls == 0 and (content .. thought):find "%S" then self:ended "stop" end
+end
+
+-- Blanks behind what is whole end the reply.
+local function ends_in_blanks(self, holder, piece, is_complete)
+  local kept = #text.trim_end(piece)
+  holder.blanks = kept == 0 and holder.blanks + #piece or #piece - kept
+  if holder.blanks <= MOST_BLANKS or holder.blanks < (holder.look_at or 0) then return end
+  holder.look_at = holder.blanks + LOOK_AGAIN
+  if not is_complete() then return end
+  self.is_over = true
+  self:ended(#self.calls > 0 and "tool_calls" or "stop")
+end
+
+-- Texts
+
 local function grow(self, size, watch, piece)
-  local repeated = watch and repeated_with(watch, piece)
+  local repeated = watch and watch:add(piece)
   self.size = self.size + size
-  self.failure = self.failure
-    or repeated and { code = "repeats", message = "repeats one text over and over", repeated = repeated }
-    or self.size > LIMIT and { code = "too_large", message = ("sent a reply of more than %d bytes"):format(LIMIT) } or nil
+  if repeated then
+    self:breaks {
+      code = "repeats", message = "repeats one text over and over", repeated = repeated, in_call = watch ~= self.watch,
+    }
+  elseif self.size > LIMIT then
+    self:breaks { code = "too_large", message = ("sent a reply of more than %d bytes"):format(LIMIT) }
+  end
+end
+
+---@return string content, string thought so far
+function reply:texts() return table.concat(self.said), table.concat(self.thoughts) end
+
+---@return string content, string thought also the thinking that the server left in the content
+function reply:told_apart()
+  local said, thoughts = self:texts()
+  local content, thought = find.thinking(said)
+  return content, thoughts .. thought
 end
 
 -- Content and thinking are watched as one text: a repetition is in one of them.
@@ -90,87 +172,212 @@ local function add_text(self, list, piece)
   grow(self, #piece, self.watch, piece)
 end
 
----@param piece any ignored unless a string
-function reply:add_content(piece)
-  if type(piece) ~= "string" or piece == "" then return end
-  if self.on_text then self.on_text(piece) end
+local function add_content(self, piece)
+  if piece == "" then return end
+  if self.wanted.on_text then self.wanted.on_text(piece) end
   add_text(self, self.said, piece)
+  ends_in_blanks(self, self, piece, function()
+    return has_whole_calls(self) or #self.calls == 0 and is_whole_text(self, self:told_apart())
+  end)
 end
 
----@param piece any ignored unless a string
-function reply:add_thinking(piece)
-  if type(piece) == "string" then add_text(self, self.thoughts, piece) end
+local function is_thought(part) return part.type == "thinking" or part.type == "reasoning" end
+
+-- A text, or parts: {"type": "text", "text": "..."}, {"type": "thinking", "thinking": [...]}.
+local function each_text(value, use, in_thought, depth)
+  if type(value) == "string" then return use(value, in_thought) end
+  if type(value) ~= "table" or depth > MOST_NESTED then return end
+  for _, part in ipairs(value) do each_text(part, use, in_thought, depth + 1) end
+  local inner = value.text or value.thinking or value.refusal or value.content
+  each_text(inner, use, in_thought or is_thought(value), depth + 1)
 end
 
----@param call inference.raw_call
----@return inference.raw_call
-function reply:add_call(call)
-  local given = call.arguments
-  self.raw_calls[#self.raw_calls + 1] = call
-  grow(self, type(given) == "string" and #given or given ~= nil and #json.encode(given) or 0)
+---@param value any a text or parts
+function reply:content(value)
+  each_text(value, function(piece, in_thought)
+    if in_thought then add_text(self, self.thoughts, piece) else add_content(self, piece) end
+  end, false, 0)
+end
+
+---@param value any a text or parts
+---@param field? string the member that had it, if it is to go back so
+function reply:thinking(value, field)
+  each_text(value, function(piece)
+    if piece ~= "" then self.thinking_field = field or self.thinking_field end
+    add_text(self, self.thoughts, piece)
+  end, true, 0)
+end
+
+-- Calls
+
+local function filled(value) return type(value) == "string" and value ~= "" and value or nil end
+
+local function is_other(call, id, name)
+  local has_other_id = id and call.id and call.id ~= id
+  return has_other_id or call.name ~= name or is_whole(call)
+end
+
+-- By index, else by id, else the last one. A new id, or a new name, begins a new call: some servers give each the index
+-- 0, or no id. A name may also be said again with each fragment, until the arguments are whole.
+local function call_for(self, index, id, name)
+  local call
+  if index then
+    call = self.by_index[index]
+  elseif id then
+    call = self.by_id[id]
+  elseif not name then
+    call = self.calls[#self.calls]
+  end
+  if call and not (name and call.name and is_other(call, id, name)) then return call end
+  call = { pieces = {}, size = 0, blanks = 0, watch = repetition.new(LEAST_REPEATED_ARGUMENTS) }
+  self.calls[#self.calls + 1] = call
+  if index then self.by_index[index] = call end
+  if id then self.by_id[id] = call end
+  grow(self, LEAST_CALL)
   return call
 end
 
----@param call inference.raw_call
----@param fragment string
-function reply:add_arguments(call, fragment)
-  call.fragments, call.watch = call.fragments or {}, call.watch or watched(LEAST_REPEATED_ARGUMENTS)
-  call.fragments[#call.fragments + 1] = fragment
+-- Some servers send all that there is so far with each fragment. In JSON nothing that begins with a brace can begin
+-- anew behind it.
+local function is_said_again(call, fragment)
+  if call.size < 2 or #fragment < call.size then return false end
+  local before = arguments_of(call)
+  return before:byte() == 0x7B and fragment:sub(1, call.size) == before
+end
+
+local function add_fragment(self, call, fragment)
+  if is_said_again(call, fragment) then fragment = fragment:sub(call.size + 1) end
+  call.pieces[#call.pieces + 1], call.size = fragment, call.size + #fragment
   grow(self, #fragment, call.watch, fragment)
+  ends_in_blanks(self, call, fragment, function() return is_whole(call) end)
 end
 
----@return string content, string thought so far
-function reply:texts() return table.concat(self.said), table.concat(self.thoughts) end
-
-local function told_apart(self)
-  local said, thoughts = self:texts()
-  local content, thought = find.thinking(said)
-  return content, thoughts .. thought
-end
-
----Ends a stream that repeats one text. One copy stays, so that the model is not led on by its own words; no call does.
----@param repeated string
----@return inference.reply
-function reply:stopped(repeated)
-  local content, thought = told_apart(self)
-  return {
-    content = once(content, repeated), thinking = once(thought, repeated), tool_calls = json.array {}, done_reason = "repetition",
-    unreadable = ("it repeated %s over and over"):format(words.quoted(repeated)),
-  }
-end
-
----Ollama silently breaks off a stream after 30 equal tokens.
----@return string? repeated token
-function reply:repeated_at_end()
-  local tail = tail_of(self.watch)
-  for period = 1, LONGEST_TOKEN do
-    if is_periodic(tail, period, TOKENS * period) then return tail:sub(-period) end
+---@param part inference.part
+function reply:call(part)
+  local index, id, name = math.tointeger(part.index), filled(part.id), filled(part.name)
+  local call = call_for(self, index, id, name)
+  call.id, call.name, call.extra = call.id or id, call.name or name, part.extra or call.extra
+  if type(part.arguments) == "table" then
+    call.given, call.text = part.arguments, part.text
+    grow(self, #json.encode(part.arguments))
+  elseif type(part.arguments) == "string" then
+    add_fragment(self, call, part.arguments)
   end
 end
 
----@param outcome inference.outcome
----@param tools? inference.tool[]
----@param as_text boolean whether calls were asked for as text
+---@param prompt? integer
+---@param completion? integer
+---@param cached? integer of the prompt; some servers leave them out of its count
+function reply:counted(prompt, completion, cached)
+  if prompt and cached and cached > prompt then prompt = prompt + cached end
+  self.prompt_tokens, self.completion_tokens = prompt or self.prompt_tokens, completion or self.completion_tokens
+  self.cached_tokens = cached or self.cached_tokens
+end
+
+-- What comes of it
+
+-- The second piece goes on behind the first, or says it again.
+local function joined_name(first, second, known)
+  if known[first .. second] then return first .. second end
+  return known[second] and second:sub(1, #first) == first and second or nil
+end
+
+-- Some servers send a name in pieces, which look like calls without arguments.
+local function with_whole_names(list, tools)
+  local known, result = {}, {}
+  for _, tool in ipairs(tools) do known[tool.name] = true end
+  for _, call in ipairs(list) do
+    local last = result[#result]
+    local begun = last and last.size == 0 and not last.given and not known[last.name] and last.name
+    local joined = begun and call.name and joined_name(begun, call.name, known)
+    if joined then
+      call.name, call.id = joined, last.id or call.id
+      result[#result] = call
+    else
+      result[#result + 1] = call
+    end
+  end
+  return result
+end
+
+-- Native calls in the form of sba.model.calls; one that was sent twice is there once.
+local function raw_calls(self, tools)
+  local seen, list = {}, {}
+  for _, call in ipairs(with_whole_names(self.calls, tools or {})) do
+    local arguments = arguments_of(call)
+    local key = call.id and type(arguments) == "string" and ("%s\n%s\n%s"):format(call.id, call.name, arguments)
+    if not key or not seen[key] then
+      local raw = { id = call.id, name = call.name, arguments = arguments, text = call.text, extra = call.extra }
+      list[#list + 1], seen[key or raw] = raw, true
+    end
+  end
+  return list
+end
+
+local function normal(list, tools, session)
+  list = table.move(list, 1, MOST_CALLS, 1, {})
+  local result = calls.normal(list, tools or {}, session)
+  for i, raw in ipairs(list) do result[i].extra = type(raw.extra) == "table" and raw.extra or nil end
+  return result
+end
+
+---Ends a stream that repeats one text. One copy stays, so that the model is not led on by its own words, and the calls
+---that were whole before.
+---@param repeated string
 ---@param session table as of calls.normal
 ---@return inference.reply
-function reply:finish(outcome, tools, as_text, session)
-  local content, thought = told_apart(self)
-  local result = {
-    content = content, thinking = thought, tool_calls = json.array {},
-    done_reason = outcome.done_reason, prompt_tokens = outcome.prompt_tokens, completion_tokens = outcome.completion_tokens,
+function reply:stopped(repeated, session)
+  local content, thought = self:told_apart()
+  local is_done = self.failure and not self.failure.in_call and has_whole_calls(self)
+  local list = is_done and normal(raw_calls(self, self.wanted.tools), self.wanted.tools, session) or json.array {}
+  return {
+    content = repetition.once(content, repeated), thinking = repetition.once(thought, repeated), tool_calls = list,
+    done_reason = "repetition",
+    unreadable = not is_done and ("it repeated %s over and over"):format(words.quoted(repeated)) or nil,
   }
-  local list, more = self.raw_calls
-  if outcome.done_reason == "length" then return result end -- its calls may be cut
-  for _, call in ipairs(list) do call.arguments = call.fragments and table.concat(call.fragments) or call.arguments end
-  if tools and as_text then
-    list, result.unreadable = find.read(content, tools, thought)
-    if list then result.said, result.content = content, list[1].thought or "" end
+end
+
+---@return string? repeated token
+function reply:repeated_at_end() return self.watch:at_end() end
+
+local function read_calls(self, result)
+  local tools, list = self.wanted.tools, raw_calls(self, self.wanted.tools)
+  if tools and self.wanted.is_json then
+    list, result.unreadable = find.read(result.content, tools, result.thinking)
+    if list then result.said, result.content = result.content, list[1].thought or "" end
   elseif tools and #list == 0 then
-    list, more = find.calls(content, tools, thought) -- of a model with tool calling that wrote them as text
-    if list then result.content = more else result.unreadable, result.is_like_a_call = more, more and true end
+    local more
+    list, more = find.calls(result.content, tools, result.thinking) -- that a model with tool calling wrote as text
+    if list then
+      result.content = more
+    else
+      result.unreadable = more or self.unread
+      result.is_like_a_call = result.unreadable and true
+    end
   end
-  result.tool_calls = calls.normal(table.move(list or {}, 1, MOST_CALLS, 1, {}), tools or {}, session)
+  return list or {}
+end
+
+---@param session table as of calls.normal
+---@return inference.reply
+function reply:finish(session)
+  local content, thought = self:told_apart()
+  local result = {
+    content = content, thinking = thought, tool_calls = json.array {}, done_reason = self.done_reason,
+    prompt_tokens = self.prompt_tokens, completion_tokens = self.completion_tokens, cached_tokens = self.cached_tokens,
+  }
+  if self.done_reason == "length" then return result end -- its calls may be cut
+  result.tool_calls = normal(read_calls(self, result), self.wanted.tools, session)
   return result
+end
+
+---Whether the window had no room for a reply: it ended for its length before it began.
+---@param most? integer tokens that were asked for
+---@return boolean
+function reply:has_no_room(most)
+  local content, thought = self:texts()
+  if self.done_reason ~= "length" or #self.calls > 0 or (content .. thought):find "%S" then return false end
+  return 2 * (self.completion_tokens or 0) < (most or math.huge) -- else it thought where nobody sees it
 end
 
 return reply

@@ -1,9 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
--- One conversation with one model: tries transient failures again, and leaves out features once the endpoint refused them.
+-- One conversation with one model. What an endpoint refuses is judged by sba.model.refusal; here is what follows: the
+-- moves, by their names. A reply is asked for until it comes, or no move is left.
 
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
+local refusal = require "sba.model.refusal"
 local reply = require "sba.model.reply"
 local retry = require "sba.util.retry"
 local secret = require "sba.util.secret"
@@ -23,13 +25,20 @@ local BYTES_OF_ASCII <const>, BYTES_OF_OTHER <const>, SHARE_OF_TOOLS <const> = 9
 ---@field endpoint inference.endpoint
 ---@field policy retry.policy
 ---@field on_wait? fun(failure: inference.failure, seconds: number)
+---@field on_move? fun(move: inference.move, failure: inference.failure) the next request is another one
 ---@field others? string[] further allowed models, if the endpoint lists none
 ---@field num_ctx integer window of every request
----@field refused table<string, true> by cause
+---@field refused table<string, true> optional fields of a request
+---@field mended table<string, integer> how often a tool was refused, by name
+---@field shown table<inference.tool[], inference.tool[]> with these mended or left out
+---@field system_first? boolean the system text stands in the user's first message
+---@field thinking_field? string in which thinking came, and goes back
+---@field may_think? boolean it did
 ---@field longest_reply? integer tokens
 ---@field unread integer replies with an unreadable call
 ---@field calls integer ids given here
 ---@field ids table<string, boolean> used
+---@field filled table<inference.message, inference.message> what is sent in place of an empty reply
 ---@field written table<inference.message, string> as JSON
 local session = {}
 session.__index = session
@@ -37,7 +46,7 @@ session.__index = session
 ---@class inference.message never changed once it was sent
 ---@field role "system"|"user"|"assistant"|"tool"
 ---@field content string
----@field thinking? string
+---@field thinking? string goes back as it came, and so does what stood beside a call (`extra`)
 ---@field said? string a whole reply with calls as text
 ---@field tool_calls? inference.call[]
 ---@field tool_call_id? string of a result
@@ -60,6 +69,8 @@ session.__index = session
 ---@field tool_choice? "required"
 ---@field temperature? number nil: the server's own, or 0 with a schema
 ---@field on_text? fun(piece: string) the content as it comes; after a broken stream all of it again
+---@field fit? fun(sizes: inference.sizes, failure: inference.failure): inference.request?, inference.failure? a request
+---that is shorter, or asks for a shorter reply; nil: there is none
 
 ---@class inference.ask all texts are JSON
 ---@field messages string[]
@@ -68,52 +79,108 @@ session.__index = session
 ---@field schema? string
 ---@field max_tokens? integer
 ---@field temperature? number
+---@field shown? inference.tool[] those in tools
+---@field first_role? string of the messages
+---@field fields? table of the body; set by the dialect
+
+---@class inference.trial to get one reply
+---@field session inference.session
+---@field request inference.request the last one
+---@field tried table<string, true|integer> see inference.sent
+---@field number integer waits
+---@field is_text? boolean asked as text although tools may be taken; `before` is what was known of that
+---@field before? boolean
+---@field first? inference.failure for which it was
+---@field last_said? string of the last failure
+---@field used? table of the last request that was answered in part
 
 ---@param fields table dialect, endpoint, model, others, context_length, supports_tools, policy, on_wait
 ---@return inference.session
 function session.new(fields)
-  fields.num_ctx, fields.refused, fields.unread = fields.context_length, {}, 0
-  fields.calls, fields.ids, fields.written = 0, {}, setmetatable({}, { __mode = "k" })
+  fields.num_ctx, fields.refused, fields.mended, fields.unread = fields.context_length, {}, {}, 0
+  fields.calls, fields.ids, fields.shown = 0, {}, setmetatable({}, { __mode = "k" })
+  fields.written, fields.filled = setmetatable({}, { __mode = "k" }), setmetatable({}, { __mode = "k" })
   return setmetatable(fields, session)
 end
 
 local function joined(message, more)
   local copy = {}
   for name, value in pairs(message) do copy[name] = value end
-  copy.content = (message.content or "") .. "\n\n" .. more
+  copy.content = message.content and message.content .. "\n\n" .. more or more
   return copy
 end
 
--- Many chat templates refuse two user messages in a row, and one after a tool's result.
-local function alternating(messages, status)
+local SAID_NOTHING <const> = "(empty reply)"
+
+local function is_empty(message)
+  if message.role ~= "assistant" or message.tool_calls and #message.tool_calls > 0 then return false end
+  return not message.content or not message.content:find "%S"
+end
+
+local function filled(self, message)
+  local known = self.filled[message]
+  known = known or { role = message.role, thinking = message.thinking, content = SAID_NOTHING }
+  self.filled[message] = known
+  return known
+end
+
+-- Many servers refuse two messages of the user in a row, one after a tool's result, and an empty one of the model.
+local function alternating(self, messages, status)
   local result = {}
   for _, message in ipairs(messages) do
     local last = result[#result]
-    if last and message.role == "user" and last.role == "user" then
+    local joins = last and (last.role == "user" or self.system_first and last.role == "system")
+    if joins and message.role == "user" then
       result[#result] = joined(last, message.content or "")
+      result[#result].role = "user"
     else
-      result[#result + 1] = message
+      result[#result + 1] = is_empty(message) and filled(self, message) or message
     end
   end
   if status then result[#result] = joined(result[#result], status) end
   return result
 end
 
+-- Tools as they are shown here: those that the server refused by name have their schema in words, or are left out.
+local function shown_tools(self, tools)
+  if not next(self.mended) then return tools end
+  local shown = self.shown[tools]
+  if shown then return shown end
+  shown = {}
+  for _, tool in ipairs(tools) do
+    local times = self.mended[tool.name] or 0
+    if times == 1 then
+      local told = "%s The arguments fit this JSON Schema: %s"
+      tool = {
+        name = tool.name, called = tool.called, exact = tool.exact, parameters = { type = "object" },
+        description = told:format(tool.description or "", tools_of.parameters(tool)),
+      }
+    end
+    if times <= 1 then shown[#shown + 1] = tool end
+  end
+  self.shown[tools] = shown
+  return shown
+end
+
+---@param self inference.session
+---@param request inference.request
+---@return inference.ask
 local function ask_of(self, request)
   local ask, messages, tools = { messages = {} }, request.messages, request.tools
   ask.max_tokens = request.max_tokens and math.min(request.max_tokens, self.longest_reply or math.huge)
   if tools and self.supports_tools == false then
     messages, ask.schema = tools_of.messages(messages, tools), tools_of.schema(tools)
   elseif tools then
-    ask.tools, ask.tool_choice = tools_of.json(tools), not self.refused.tool_choice_unsupported and request.tool_choice or nil
+    ask.shown = shown_tools(self, tools)
+    ask.tools, ask.tool_choice = tools_of.json(ask.shown), request.tool_choice
   elseif request.json_schema then
     ask.schema = json.encode(request.json_schema)
   end
-  if self.refused.schema_unsupported then ask.schema = nil end
-  if not self.refused.temperature_unsupported then ask.temperature = request.temperature or ask.schema and 0 or nil end
-  for i, message in ipairs(alternating(messages, request.status)) do
-    self.written[message] = self.written[message] or self.dialect.message(message)
-    ask.messages[i] = self.written[message]
+  if ask.schema and (self.refused.format or self.refused.response_format) then ask.schema = nil end
+  ask.temperature = request.temperature or ask.schema and 0 or nil
+  for i, message in ipairs(alternating(self, messages, request.status)) do
+    self.written[message] = self.written[message] or self.dialect.message(message, self)
+    ask.messages[i], ask.first_role = self.written[message], ask.first_role or message.role
   end
   return ask
 end
@@ -125,70 +192,177 @@ local function estimate(into, ask, builder)
   return into
 end
 
-local function exchange_once(self, ask, request)
-  local dialect, started, builder = self.dialect, interrupt.now(), reply.new(request.on_text)
-  local function duration_ms() return math.floor((interrupt.now() - started) * 1000 + 0.5) end
+-- Where no other try follows, what was used until then counts.
+local function ended(failure, ask, builder, started)
+  local is_over = failure.code == "timeout" or failure.code == "cancelled"
+  if not is_over and builder.size == 0 then return failure end
+  failure.used = estimate({ duration_ms = math.floor((interrupt.now() - started) * 1000 + 0.5) }, ask, builder)
+  failure.unanswered = failure.code == "timeout" and builder.size == 0
+  return failure
+end
+
+local function exchange_once(self, ask, request, trial)
+  local dialect, started, tools = self.dialect, interrupt.now(), request.accepted or request.tools
+  local is_json = ask.schema ~= nil or tools ~= nil and not ask.tools
+  local builder = reply.new { on_text = request.on_text, tools = tools, is_json = is_json }
   local exchange <close>, failure = self.endpoint:send(dialect.path, dialect.accept, dialect.body(self, ask))
-  local outcome
-  if exchange then outcome, failure = dialect.read(self.endpoint, exchange, builder) end
+  if exchange then failure = select(2, self.endpoint:read_reply(exchange, builder, dialect.add)) end
+  self.thinking_field = builder.thinking_field or self.thinking_field
   local repeated = failure and (failure.repeated or failure.cause == "cut_off" and builder:repeated_at_end())
-  if failure and not repeated then
-    local is_over = failure.code == "timeout" or failure.code == "cancelled"
-    failure.used = is_over and estimate({ duration_ms = duration_ms() }, ask, builder) or nil
-    return nil, failure
+  if failure and not repeated then return nil, ended(failure, ask, builder, started) end
+  if builder:has_no_room(ask.max_tokens) and request.fit and not trial.tried.no_room then
+    trial.tried.no_room = true
+    local message = "the prompt left no room for a reply"
+    return nil, { code = "context_cut", cause = "no_room", message = message, prompt_tokens = builder.prompt_tokens }
   end
-  local tools = request.accepted or request.tools
-  local result = repeated and builder:stopped(repeated) or builder:finish(outcome, tools, tools and not ask.tools, self)
-  result.duration_ms = duration_ms()
+  local result = repeated and builder:stopped(repeated, self) or builder:finish(self)
+  result.duration_ms = math.floor((interrupt.now() - started) * 1000 + 0.5)
   if not result.prompt_tokens then estimate(result, ask, builder).is_estimated = true end
   return result
 end
 
-local remedies = {} -- by cause; each returns whether it changed anything
+-- The moves
 
-function remedies.tools_unsupported(self, ask)
-  if not ask.tools then return false end
-  self.supports_tools = false
-  return true
-end
-
-function remedies.max_tokens_too_large(self, ask, failure)
-  local most = tonumber(failure.words:match "at most (%d+)" or failure.words:match "> (%d+)")
-  self.longest_reply = math.tointeger(most) or (ask.max_tokens or 0) // 2
-  return self.longest_reply > 0 and self.longest_reply < (ask.max_tokens or 0)
-end
-
-function remedies.model_missing(self)
-  local other = self.others and table.remove(self.others, 1)
-  self.model = other or self.model
-  return other ~= nil
-end
-
--- Returns whether the request is now another one.
-local function adapt(self, ask, failure)
-  local cause = failure.cause
-  if remedies[cause] then return remedies[cause](self, ask, failure) end
-  if not cause:find("_unsupported$") or self.refused[cause] then return false end
-  self.refused[cause] = true
-  return true
-end
-
--- A server that could not parse a call did answer: the model is told.
-local function unparsed(failure)
+local function sent_of(self, ask, request, trial)
+  local field = self.thinking_field or self.may_think and "reasoning_content"
+  local is_sent_back = self.thinking_field and not self.refused[self.thinking_field]
   return {
-    content = "", thinking = "", tool_calls = json.array {}, done_reason = "stop", duration_ms = 0,
-    unreadable = "the server could not parse the tool call: " .. http.shown(failure.words),
+    fields = ask.fields, tools = ask.tools and ask.shown,
+    has_system = ask.first_role == "system" and not self.system_first,
+    thinking_field = not is_sent_back and field or nil,
+    max_tokens = ask.max_tokens, may_fit = request.fit ~= nil, others = self.others, tried = trial.tried,
   }
 end
 
-local function attempt(self, request)
-  while true do
-    local ask = ask_of(self, request)
-    local result, failure = exchange_once(self, ask, request)
-    if result then return result end
-    if failure.cause == "call_unparsed" and request.tools then return unparsed(failure) end
-    if not adapt(self, ask, failure) then return nil, failure end
+-- A server that could not parse a call did answer: the model is told, unless its words are there to be read.
+local function unparsed(self, failure, request)
+  local builder = reply.new { tools = request.accepted or request.tools }
+  builder:content(failure.details and failure.details.failed_generation)
+  builder:ended "stop"
+  local result = builder:finish(self)
+  result.duration_ms = 0
+  if #result.tool_calls == 0 then
+    result.content, result.unreadable = "", "the server could not parse the tool call: " .. http.shown(failure.words)
   end
+  return result
+end
+
+-- By name. Each gets a trial and returns true: ask again; "judge": this was no move; a reply; or nil and the failure.
+local moves = {}
+
+function moves.drop(trial, move)
+  trial.session.refused[move.field] = true
+  return true
+end
+
+function moves.send_back(trial, move)
+  trial.session.thinking_field, trial.session.refused[move.field] = move.field, nil
+  return true
+end
+
+function moves.bound(trial, move)
+  trial.session.longest_reply = move.most
+  return true
+end
+
+function moves.system_first(trial)
+  trial.session.system_first = true
+  return true
+end
+
+function moves.mend(trial, move)
+  local mended = trial.session.mended
+  mended[move.tool] = (mended[move.tool] or 0) + 1
+  trial.session.shown = setmetatable({}, { __mode = "k" })
+  return true
+end
+
+function moves.next_model(trial)
+  trial.session.model = table.remove(trial.session.others, 1)
+  return true
+end
+
+-- Where text does not help either, the tools were not what is refused.
+function moves.text(trial, _, failure)
+  trial.tried.text, trial.before, trial.first = true, trial.session.supports_tools, failure
+  trial.session.supports_tools, trial.is_text = false, true
+  return true
+end
+
+function moves.fit(trial, move, failure)
+  local request, too_long = trial.request.fit(move.sizes, failure)
+  trial.tried.shorter = true
+  if not request and move.sizes.is_a_guess then return "judge" end
+  if not request then return nil, too_long end
+  trial.request = request
+  return true
+end
+
+function moves.tell(trial, _, failure) return unparsed(trial.session, failure, trial.request) end
+
+local function pause(trial, failure)
+  trial.number = trial.number + 1
+  local ok, ended_by = retry.pause(trial.session.policy, trial.number, failure, trial.session.on_wait)
+  if not ok then ended_by.unanswered = ended_by.code ~= "cancelled" end
+  return ok, ended_by
+end
+
+function moves.again(trial, _, failure)
+  trial.tried.again, failure.transient = true, true
+  return pause(trial, failure)
+end
+
+function moves.wait(trial, _, failure)
+  failure.transient = true
+  return pause(trial, failure)
+end
+
+local CAUSES <const> = { quota = true, model_missing = true }
+
+function moves.give_up(_, move, failure)
+  if CAUSES[move.rule] then failure.cause = move.rule end
+  if move.rule == "size" then
+    failure.code, failure.context_length, failure.prompt_tokens = "context_cut", move.sizes.window, move.sizes.prompt
+  end
+  return nil, failure
+end
+
+-- As text it is refused as well.
+local function without_text(trial, move, failure)
+  if not trial.is_text then return nil end
+  local is_same = failure.said ~= nil and failure.said == trial.first.said
+  if not is_same and move.act ~= "give_up" and move.act ~= "again" then return nil end
+  trial.is_text, trial.session.supports_tools = false, trial.before
+  return trial.first
+end
+
+local function note_same(trial, failure)
+  if failure.said ~= trial.last_said then trial.tried.same = 0 end
+  trial.tried.same, trial.last_said = (trial.tried.same or 0) + 1, failure.said
+end
+
+-- After these the next request is no other, or it is logged elsewhere.
+local QUIET <const> = { wait = true, again = true, give_up = true, fit = true }
+
+-- Returns what the move does, see `moves`.
+local function move_on(trial, ask, failure)
+  local self = trial.session
+  if failure.code == "timeout" or failure.code == "cancelled" then return nil, failure end
+  if failure.cause == "no_room" then
+    return moves.fit(trial, { sizes = { prompt = failure.prompt_tokens } }, failure)
+  end
+  note_same(trial, failure)
+  local move = refusal.judge(failure, sent_of(self, ask, trial.request, trial))
+  local first = without_text(trial, move, failure)
+  if first and first.transient then return moves.wait(trial, nil, first) end
+  if first then return nil, first end
+  if not QUIET[move.act] then
+    self.written = setmetatable({}, { __mode = "k" })
+    if self.on_move then self.on_move(move, failure) end
+  end
+  local goes_on, other = moves[move.act](trial, move, failure)
+  if goes_on == "judge" then return move_on(trial, ask, failure) end
+  return goes_on, other
 end
 
 -- Whether the server counted far fewer tokens than these messages and tools take.
@@ -208,21 +382,23 @@ local function tools_dropped(self, request, result)
   return result.prompt_tokens < least
 end
 
--- Some templates and gateways refuse tools in words of their own.
-local refusals <const> = { [400] = true, [422] = true, [500] = true, [501] = true }
-
--- Tries once with the tools as text if the server drops or may refuse them.
+-- Asks until there is a reply, or no move is left.
 local function answered(self, request)
-  local before, has_tools = self.supports_tools, request.tools and self.supports_tools ~= false
-  local result, failure = retry.run(self.policy, function() return attempt(self, request) end, self.on_wait)
-  local is_refused = failure and has_tools and refusals[failure.status] and failure.code == "inference_unavailable"
-  local is_dropped = result and tools_dropped(self, request, result)
-  if not is_refused and not is_dropped then return result, failure end
-  self.supports_tools = false
-  local other, second = attempt(self, request)
-  if other or is_refused and second.code ~= "inference_unavailable" then return other, second end
-  self.supports_tools = is_dropped or before -- it answers like this only
-  return result, failure
+  local trial = { session = self, request = request, tried = {}, number = 0 }
+  while true do
+    local ask = ask_of(self, trial.request)
+    local result, failure = exchange_once(self, ask, trial.request, trial)
+    if result and tools_dropped(self, trial.request, result) then
+      self.supports_tools = false
+      local other = exchange_once(self, ask_of(self, trial.request), trial.request, trial)
+      return other or result
+    end
+    if result then return result end
+    trial.used = failure.used or trial.used
+    local goes_on, ended_by = move_on(trial, ask, failure)
+    if ended_by then ended_by.used = ended_by.used or trial.used end
+    if goes_on ~= true then return goes_on, ended_by end
+  end
 end
 
 local function count_unread(self, request, result)
@@ -259,6 +435,7 @@ function session:chat(request)
     self.context_length = math.min(self.context_length, failure.context_length or math.huge)
     return nil, failure
   end
+  self.may_think = self.may_think or result.thinking ~= ""
   count_unread(self, request, result)
   return clean(result, request.accepted or request.tools)
 end

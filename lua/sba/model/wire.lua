@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Requests to an endpoint for models, and the JSON in its answers: one object, NDJSON (Ollama), or server-sent events.
+-- Requests to an endpoint for models, and the JSON in its answers: one text, lines of JSON, or server-sent events.
 
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
+local json_tolerant = require "sba.util.json_tolerant"
 
 local wire = {}
 
@@ -20,12 +21,14 @@ endpoint.__index = endpoint
 
 ---@class inference.failure: http.failure
 ---@field code "timeout"|"cancelled"|"context_cut"|"inference_unavailable"
----@field cause string a code of sba.util.http, one of the spellings below, "too_large", "model_missing", ...
----@field once? boolean tried once more at most
+---@field cause string a code of sba.util.http, a rule of sba.model.refusal, "too_large", "broken", ...
+---@field said? string of a refusal: the server's words, code, type and parameter, in lower case
+---@field is_in_reply? boolean it came after the status 200
 ---@field context_length? integer of a context_cut
 ---@field prompt_tokens? integer of a context_cut
 ---@field repeated? string why a stream was stopped
 ---@field used? table estimated tokens and duration_ms after a timeout or signal
+---@field unanswered? boolean the time was up while the endpoint had not answered since the last reply
 
 ---@class inference.served
 ---@field name string
@@ -37,15 +40,16 @@ endpoint.__index = endpoint
 ---@field accept string
 ---@field list fun(endpoint: inference.endpoint): inference.served[]?, inference.failure?
 ---@field describe fun(endpoint: inference.endpoint, served: inference.served): inference.description?, inference.failure?
----@field message fun(message: inference.message): string as JSON
+---@field message fun(message: inference.message, session: inference.session): string as JSON
 ---@field body fun(session: inference.session, ask: inference.ask): string[] parts of JSON
----@field read fun(endpoint: inference.endpoint, exchange: native.http.exchange, builder: table): inference.outcome?, inference.failure?
+---@field add fun(builder: inference.builder, value: table, text?: string) a part of a reply; text: as it was written
 
 ---@class inference.description
 ---@field context_length integer tokens
 ---@field supports_tools? boolean nil: not known
 
 local MOST_TOKENS <const> = 1000000000
+local LONGEST_NAME <const> = 64 -- bytes of a tool's
 local LARGEST <const> = 8 * 1024 * 1024 -- bytes of one JSON text; tiny values take some 40 times their size in memory
 
 ---@param fields table
@@ -61,7 +65,7 @@ function wire.tokens(value)
 end
 
 local own_codes <const> = { timeout = true, cancelled = true, context_cut = true }
-local of_answers <const> = { bad_answer = true, too_large = true, cut_off = true } -- their messages name no server
+local of_answers <const> = { bad_answer = true, too_large = true, cut_off = true, broken = true } -- naming no server
 
 ---@return string
 function endpoint:place() return http.place(self.base) end
@@ -72,54 +76,32 @@ function endpoint:failure(failure)
   if failure.cause then return failure end
   local cause, message, place = failure.code, failure.message, self:place()
   if of_answers[cause] and not message:find(place, 1, true) then message = ("%s: %s"):format(place, message) end
-  local result = http.failure(cause, message, { cause = cause, repeated = failure.repeated })
+  local result = http.failure(cause, message, {
+    cause = cause, repeated = failure.repeated, transient = failure.transient,
+  })
   if not own_codes[cause] then result.code = "inference_unavailable" end
   return result
 end
 
--- Causes, and what servers say, in lower case; the first that fits counts.
-local spellings <const> = {
-  { "tools_unsupported", "does not support tools", "requires --enable-auto-tool-choice", "tools param requires --jinja" },
-  -- Ollama; llama.cpp's server, now and before
-  { "call_unparsed", "error parsing tool call", "does not match the expected", "failed to parse input at pos" },
-  { "think_unsupported", "does not support thinking" },
-  { "temperature_unsupported", "'temperature'" }, -- of models that take one value only
-  { "context_cut", "exceed_context_size_error", "context_length_exceeded", "exceeds the available context size",
-    "maximum context length", -- vLLM's also speaks of max_tokens then
-    "longer than the context length", "exceeds the context length" }, -- Ollama's own engine
-  { "max_tokens_too_large", "max_tokens is too large", "maximum allowed number of output tokens" },
-  { "max_tokens_unsupported", "max_completion_tokens" },
-  { "quota", "insufficient_quota" },
-  { "tool_choice_unsupported", "tool_choice" },
-  { "schema_unsupported", "response_format", "json_schema", "grammar" },
-}
-
-local function cause_of(words)
-  for _, spelling in ipairs(spellings) do
-    for i = 2, #spelling do
-      if words:find(spelling[i], 1, true) then return spelling[1] end
-    end
-  end
-end
-
-local function judged(failure)
-  local details, status, words = failure.details, failure.status, failure.words
-  local cause = cause_of(("%s %s %s"):format(words, details.code, details.type):lower())
-  failure.transient = not cause and (failure.transient or status == 409)
-  failure.once = not cause and status == 500 or nil -- mostly a fault of the server that stays
-  failure.cause = cause or status == 404 and "model_missing" or "refused"
-  failure.code = own_codes[failure.cause] and failure.cause or "inference_unavailable"
-  failure.context_length = wire.tokens(details.n_ctx) or wire.tokens(tonumber(words:match "maximum context length is (%d+)"))
-  failure.prompt_tokens = wire.tokens(details.n_prompt_tokens)
-    or wire.tokens(tonumber(words:match "has (%d+) input tokens" or words:match "%((%d+) in the messages"))
-  return failure
-end
-
 ---@param status integer
 ---@param body any decoded, or a string
+---@param more? table of the failure
 ---@return inference.failure
-function endpoint:refusal(status, body)
-  return judged(http.refused(self:place(), status, body))
+function endpoint:refusal(status, body, more)
+  return self:judged(http.refused(self:place(), status, body), more)
+end
+
+---A refusal as it came; sba.model.refusal says what follows from it.
+---@param failure http.failure
+---@param more? table
+---@return inference.failure
+function endpoint.judged(_, failure, more)
+  local details = failure.details
+  failure.cause, failure.code = failure.status == 404 and "model_missing" or "refused", "inference_unavailable"
+  failure.transient = failure.transient or failure.status == 409
+  failure.said = ("%s %s %s %s"):format(failure.words, details.code, details.type, details.param):lower()
+  for name, value in pairs(more or {}) do failure[name] = value end
+  return failure
 end
 
 ---GET, or POST of a body. Returns the exchange if its status is 200.
@@ -139,24 +121,27 @@ function endpoint:send(path, accept, body, first_timeout)
   })
   if not exchange then return nil, self:failure(status) end
   if status == 200 then return exchange end
-  return nil, judged(http.refusal(exchange, status, self:place()))
+  return nil, self:judged(http.refusal(exchange, status, self:place()))
 end
 
--- is_cut: the answer ended in the text.
-local function object_of(self, bytes, is_cut)
-  local value, problem
+-- Also returns whether the JSON had to be mended. is_cut: the answer ended in the text.
+local function value_of(self, bytes, is_cut)
+  local value, problem, is_mended
   if #bytes > LARGEST then
     problem = { code = "too_large", message = ("sent a line of more than %d bytes"):format(LARGEST) }
   else
-    value, problem = json.decode_repaired(bytes)
-    if json.is_object(value) then return value end
-    problem = is_cut and { code = "cut_off", message = "the answer ended in the middle of a line" }
-      or http.not_json(self:place(), bytes, problem)
+    value, problem, is_mended = json_tolerant.decode(bytes)
+    if not problem and type(value) == "table" then return value, nil, is_mended end
+    if is_cut and bytes:find "^%s*[{%[]" then
+      problem = { code = "cut_off", message = "the answer ended in the middle of a line" }
+    else
+      problem = http.not_json(self:place(), bytes, problem)
+    end
   end
   return nil, self:failure(problem)
 end
 
----GET, or POST of a body, for one JSON object.
+---GET, or POST of a body, for one JSON object or array.
 ---@param path string
 ---@param body? string
 ---@return table?, inference.failure?
@@ -165,33 +150,54 @@ function endpoint:ask(path, body)
   if not exchange then return nil, failure end
   local bytes, unread = http.read(exchange)
   if not bytes then return nil, self:failure(unread) end
-  return object_of(self, bytes)
+  return value_of(self, bytes)
 end
 
+local NAMES <const> = { "id", "model", "name" } -- of a model, in lists of any server
+
+local function name_of(entry)
+  if type(entry) == "string" then return entry end
+  for _, name in ipairs(NAMES) do
+    local value = json.table_of(entry)[name]
+    if type(value) == "string" and value ~= "" then return value end
+  end
+end
+
+---Reads a list of models: an array, or an object that has it.
 ---@param path string
----@param member string of the answer
----@param names string[] the two members of an entry that may hold its name
 ---@return inference.served[]?, inference.failure?
-function endpoint:list(path, member, names)
+function endpoint:list(path)
   local answer, failure = self:ask(path)
   if not answer then return nil, failure end
-  if not json.is_array(answer[member]) then
-    return nil, self:failure { code = "bad_answer", message = "sent no list of models" }
+  local list = answer
+  if not json.is_array(list) then list = answer.data or answer.models end
+  if not json.is_array(list) then
+    return nil, self:failure { code = "no_list", message = ("%s sent no list of models"):format(self:place()) }
   end
   local served = {}
-  for _, entry in ipairs(answer[member]) do
-    entry = json.table_of(entry)
-    local name = entry[names[1]] or entry[names[2]]
-    if type(name) == "string" then served[#served + 1] = { name = name, entry = entry } end
+  for _, entry in ipairs(list) do
+    local name = name_of(entry)
+    if name then served[#served + 1] = { name = name:gsub("^models/", ""), entry = json.table_of(entry) } end
   end
   return served
 end
 
----A request's body in parts, so that a long conversation is not copied.
+---A call's name as every server takes it back: the model may have given none, or anything.
+---@param call inference.call
+---@return string
+function wire.name(call) return ((call.called or call.name):gsub("[^%w_-]", "_"):sub(1, LONGEST_NAME)) end
+
+---A request's body in parts, so that a long conversation is not copied. Fields that were refused are left out.
+---@param session inference.session
 ---@param fields table all but messages and tools
----@param ask inference.ask
+---@param ask inference.ask gets these fields
 ---@return string[]
-function wire.body(fields, ask)
+function wire.body(session, fields, ask)
+  for name in pairs(session.refused) do
+    fields[name] = nil
+    if fields.options then fields.options[name] = nil end
+  end
+  ask.fields = fields
   fields.tools = ask.tools and json.verbatim(ask.tools)
   local parts = { json.encode(fields):sub(1, -2), ',"messages":[' }
   for i, message in ipairs(ask.messages) do
@@ -203,70 +209,161 @@ function wire.body(fields, ask)
 end
 
 ---@alias inference.lines fun(): string?, boolean|table? as of http.events
----@alias inference.texts fun(): string?, boolean|table? a JSON text and whether it was cut off; nil at the end; or nil and a failure
+---@alias inference.texts fun(): string?, boolean|table? a JSON text and whether it was cut off, or "[DONE]"; nil at the
+---end; or nil and a failure
 
----@param lines inference.lines
----@return inference.texts
-function wire.ndjson(lines)
+local DONE <const> = "[DONE]"
+
+local function lines_of_json(next_line)
   return function()
     local line, ended
-    repeat line, ended = lines() until not line or line:find "%S"
+    repeat line, ended = next_line() until not line or line:find "%S"
     if not line then return nil, ended or nil end
     return line, not ended
   end
 end
 
----The JSON texts up to "[DONE]". The field "error" of some servers comes as { error = ... }.
----@param lines inference.lines
----@return inference.texts
-function wire.events(lines)
-  local next_event = http.events(lines)
+-- The field "error" of some servers, and an event of that name, come as { error = ... }.
+local function events(next_line)
+  local next_event = http.events(next_line)
   return function()
     local event, failure
     repeat event, failure = next_event() until not event or event.data ~= "" or event.error
-    if not event or event.data == "[DONE]" then return nil, failure end
-    if event.error then return json.encode { error = json.decode_repaired(event.error) or event.error } end
-    return event.data, event.is_cut
+    if not event then return nil, failure end
+    if event.name == "error" and not event.is_cut then event.error = event.error or event.data end
+    if not event.error then return event.data, event.is_cut end
+    local value = json_tolerant.decode(event.error) or event.error
+    if not json.table_of(value).error then value = { error = value } end
+    return json.encode(value)
   end
 end
 
--- An error in a stream, after the status 200.
-local function broken(self, value)
-  local failure = self:refusal(502, value)
-  failure.status = nil
+local function one_text(next_line)
+  local is_read = false
+  return function()
+    if is_read then return nil end
+    is_read = true
+    local all, size = {}, 0
+    for line, ended in next_line do
+      all[#all + 1], size = line, size + #line
+      if not ended or size > LARGEST then break end
+    end
+    return table.concat(all, "\n")
+  end
+end
+
+---The JSON texts of an answer. Its first line tells what it is, whatever its Content-Type says: events, lines of JSON,
+---or one text over several lines.
+---@param next_line inference.lines
+---@return inference.texts
+function wire.texts(next_line)
+  local next_text
+  return function()
+    if next_text then return next_text() end
+    local line, ended
+    repeat line, ended = next_line() until not line or line:find "[^%s\xEF\xBB\xBF]"
+    if not line then return nil, ended or nil end
+    local is_held, form = true, one_text
+    local first = line:gsub("^\xEF\xBB\xBF", "")
+    if first:find "^%a*:" then
+      form = events
+    elseif not ended or json_tolerant.decode(first) ~= nil then
+      form = lines_of_json
+    end
+    next_text = form(function()
+      if not is_held then return next_line() end
+      is_held = false
+      return first, ended
+    end)
+    return next_text()
+  end
+end
+
+local LONGEST_SILENCE <const> = 600 -- seconds within a reply, and at most half of the time that is left
+local PAST_END <const> = 3 -- seconds that are waited for usage, and for the mark of the end, once the reply is whole
+
+-- Waits for the next line as long as patience lasts.
+local function patient_lines(self, exchange, builder)
+  return function()
+    local now, left = interrupt.now(), interrupt.remaining()
+    local idle = math.min(self.timeout.idle or LONGEST_SILENCE, left and left / 2 or math.huge)
+    if builder.ended_at then
+      if now - builder.ended_at > PAST_END then return nil end
+      idle = PAST_END
+    end
+    exchange:idle(idle)
+    return exchange:line()
+  end
+end
+
+-- An error after the status 200, in a stream or as its only answer.
+local function error_in(value)
+  local choice = json.table_of(json.table_of(value.choices)[1])
+  for _, one in ipairs { value.error or false, choice.error or false } do
+    if one and one ~= json.null then return one end
+  end
+  if value.object == "error" or value.type == "error" then return value end
+end
+
+local LEAST_STATUS <const>, MOST_STATUS <const> = 400, 599
+
+-- Its code counts as a status does; without one it may pass.
+local function broken(self, problem)
+  local details = json.table_of(problem)
+  local code = math.tointeger(tonumber(details.code) or tonumber(details.status))
+  local status = (code or 0) >= LEAST_STATUS and code <= MOST_STATUS and code or nil
+  local failure = self:refusal(status or 502, { error = problem }, { is_in_reply = true, status = status })
+  if not status then failure.status = nil end
   failure.message = ("%s broke off its reply: %s"):format(self:place(), http.shown(failure.words))
   return failure
 end
 
----@class inference.outcome
----@field done_reason? string nil: the reply is not whole
----@field is_over? boolean
----@field prompt_tokens? integer
----@field completion_tokens? integer
+local function next_value(self, text, is_cut)
+  if not text then return nil, self:failure(is_cut) end
+  local value, failure, is_mended = value_of(self, text, is_cut)
+  if not value then return nil, failure end
+  if json.is_array(value) and json.table_of(value[1]).error then value = value[1] end -- Gemini's errors
+  if not json.is_object(value) then return nil, self:failure(http.not_json(self:place(), text)) end
+  local problem = error_in(value)
+  if problem then return nil, broken(self, problem) end
+  return value, nil, is_mended
+end
 
+---Reads an answer into the builder until the reply is whole. A failure past its end is none.
 ---@param next_text inference.texts
----@param builder table of sba.model.reply
----@param add fun(outcome: inference.outcome, value: table, text: string) value: of the text
----@return inference.outcome?, inference.failure?
+---@param builder inference.builder
+---@param add fun(builder: inference.builder, value: table, text?: string) text: of the value, as it was written
+---@return true?, inference.failure?
 function endpoint:read(next_text, builder, add)
-  local outcome, has_begun = {}, false
-  while not outcome.is_over do
+  local has_begun = false
+  while not builder.is_over do
     local text, is_cut = next_text()
-    if not text and not is_cut then break end
-    local value, failure
-    if text then value, failure = object_of(self, text, is_cut) else failure = self:failure(is_cut) end
-    if failure then
-      -- In the middle of a reply something between the server and the runner broke the JSON.
-      failure.transient = failure.transient or has_begun and failure.cause == "bad_answer"
-      return nil, failure
+    if text == DONE then
+      builder:marked_end()
+    elseif not text and not is_cut then
+      break
+    else
+      local value, failure, is_mended = next_value(self, text, is_cut)
+      if failure and builder.state == "whole" then break end
+      if failure then
+        -- In the middle of a reply something between the server and the runner broke the JSON.
+        failure.transient = failure.transient or has_begun and failure.cause == "bad_answer"
+        return nil, failure
+      end
+      add(builder, value, not is_mended and text or nil)
+      has_begun = true
     end
-    if value.error and value.error ~= json.null then return nil, broken(self, value) end
-    add(outcome, value, text)
-    if builder.failure then return nil, self:failure(builder.failure) end
-    has_begun = true
   end
-  if outcome.done_reason then return outcome end
-  return nil, self:failure(interrupt.reason() or { code = "cut_off", message = "the reply was cut off" })
+  if builder.state == "whole" then return true end
+  return nil, self:failure(builder.failure or interrupt.reason() or { code = "cut_off", message = "the reply was cut off" })
+end
+
+---@param exchange native.http.exchange
+---@param builder inference.builder
+---@param add fun(builder: inference.builder, value: table, text?: string)
+---@return true?, inference.failure?
+function endpoint:read_reply(exchange, builder, add)
+  return self:read(wire.texts(patient_lines(self, exchange, builder)), builder, add)
 end
 
 return wire

@@ -251,11 +251,12 @@ end
 ---@return string words, table details the error object, or an empty one
 function http.words(body)
   if type(body) == "string" then
-    local inner = body:find "^%s*{" and json_tolerant.decode(body)
+    local inner = body:find "^%s*[{%[]" and json_tolerant.decode(body)
     if type(inner) == "table" then return http.words(inner) end
     return other_than_json(body) or body, {}
   end
   if type(body) ~= "table" then return tostring(body), {} end
+  if type(body[1]) == "table" then return http.words(body[1]) end -- Gemini's errors are in an array
   if type(body.error) == "string" then return http.words(body.error) end
   local details = type(body.error) == "table" and body.error or body
   local words = type(details.message) == "string" and details.message or body.detail

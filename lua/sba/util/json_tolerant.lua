@@ -51,13 +51,14 @@ local document <const> = P "\xEF\xBB\xBF" ^ -1 * blank * P {
 
 ---@param bytes string of any size
 ---@return any value, sba.json.failure? failure what json.decode finds
+---@return boolean? is_mended
 function tolerant.decode(bytes)
   local value, failure = json.decode(bytes, { size = #bytes })
   if not failure then return value end
   local many = select(2, bytes:gsub("[%[{,:]", "%0"))
   if failure.code ~= "invalid_json" or many > MOST_VALUES then return nil, failure end
   local is_read, read = pcall(lpeg.match, document, (text.repair(bytes))) -- raises where it is nested too deeply
-  if is_read and read ~= nil then return read end
+  if is_read and read ~= nil then return read, nil, true end
   return nil, failure
 end
 

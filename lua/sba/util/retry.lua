@@ -59,12 +59,40 @@ function retry.wait(policy, number, asked)
   return math.min(asked, policy.longest_asked) + math.min(own, 1) * math.random()
 end
 
+local LEAST_LEFT <const> = 2 -- seconds of the time that a last try wants
+
 local function may_try_again(policy, number, failure)
-  return failure.transient and number < policy.tries and not (failure.once and number > 1)
-    and (not policy.may_repeat or policy.may_repeat(failure))
+  return failure.transient and number < policy.tries and (not policy.may_repeat or policy.may_repeat(failure))
 end
 
----Tries again failures with `transient`, those with `once` one more time at most, after the seconds of `retry_after`.
+-- Own waits become shorter near the end, so that a last try fits in. One that was asked for is kept or not begun.
+local function wait_within(wait, left, is_asked)
+  if not left or wait < left then return wait end
+  return not is_asked and left > LEAST_LEFT and left / 2 or nil
+end
+
+---Waits before another try.
+---@param policy retry.policy
+---@param number integer of the try that failed
+---@param failure table
+---@param on_wait? fun(failure: table, seconds: number, number: integer)
+---@return true?, table? failure why there is no other try
+function retry.pause(policy, number, failure, on_wait)
+  failure.tries = number
+  if not may_try_again(policy, number, failure) then return nil, failure end
+  local wait = retry.wait(policy, number, failure.retry_after)
+  local left = policy.until_when and math.max(0, policy.until_when - interrupt.now()) or interrupt.remaining()
+  local shorter = wait_within(wait, left, failure.retry_after ~= nil)
+  if not shorter then
+    failure.message = ("%s; the next try would be in %.0f s, and the time is up in %.0f s"):format(failure.message, wait, left)
+    return nil, failure
+  end
+  if on_wait then on_wait(failure, shorter, number) end
+  local ok, interrupted = interrupt.sleep(shorter)
+  return ok, not ok and interrupted or nil
+end
+
+---Tries again failures with `transient`, after the seconds of `retry_after`.
 ---@generic T
 ---@param policy retry.policy
 ---@param attempt fun(number: integer): T?, table?
@@ -75,17 +103,8 @@ function retry.run(policy, attempt, on_wait)
   while true do
     local value, failure = attempt(number)
     if not failure then return value end
-    failure.tries = number
-    if not may_try_again(policy, number, failure) then return nil, failure end
-    local wait = retry.wait(policy, number, failure.retry_after)
-    local left = policy.until_when and math.max(0, policy.until_when - interrupt.now()) or interrupt.remaining()
-    if left and wait >= left then
-      failure.message = ("%s; the next try would be in %.0f s, and the time is up in %.0f s"):format(failure.message, wait, left)
-      return nil, failure
-    end
-    if on_wait then on_wait(failure, wait, number) end
-    local ok, interrupted = interrupt.sleep(wait)
-    if not ok then return nil, interrupted end
+    local ok, ended = retry.pause(policy, number, failure, on_wait)
+    if not ok then return nil, ended end
     number = number + 1
   end
 end

@@ -6,15 +6,15 @@ local ollama = require "sba.model.ollama"
 local reply = require "sba.model.reply"
 local wire = require "sba.model.wire"
 
-local endpoint = wire.endpoint { name = "OLLAMA_BASE_URL", base = "http://host" }
+local endpoint = wire.endpoint { name = "OLLAMA_BASE_URL", base = "http://host", timeout = {} }
 local tools = { { name = "read_file", parameters = { type = "object" } } }
 
 --- An answer of these lines.
-local function exchange_of(lines, kind)
+local function exchange_of(lines)
   local i = 0
   return {
-    header = function() return kind end,
     close = function() end,
+    idle = function() end,
     line = function()
       i = i + 1
       return lines[i], lines[i] and true or nil
@@ -22,11 +22,11 @@ local function exchange_of(lines, kind)
   }
 end
 
-local function read(dialect, lines, kind)
-  local builder = reply.new()
-  local outcome, failure = dialect.read(endpoint, exchange_of(lines, kind), builder)
-  if not outcome then return nil, failure end
-  return builder:finish(outcome, tools, false, { calls = 0, ids = {} })
+local function read(dialect, lines)
+  local builder = reply.new { tools = tools }
+  local _, failure = endpoint:read_reply(exchange_of(lines), builder, dialect.add)
+  if failure then return nil, failure end
+  return builder:finish { calls = 0, ids = {} }
 end
 
 local odd = {
@@ -83,42 +83,15 @@ describe("a reader", function()
 
   it("of events stumbles over nothing", function()
     each_odd(chunk, function(value)
-      holds(read(openai, { "data: " .. json.encode(value), "", "data: [DONE]" }, "text/event-stream"))
+      holds(read(openai, { "data: " .. json.encode(value), "", "data: [DONE]" }))
     end)
   end)
 
   it("of refusals stumbles over nothing", function()
     each_odd({ error = { message = "m", type = "t", code = "c", n_ctx = 7 }, detail = "d" }, function(body)
       holds(nil, endpoint:refusal(400, body))
-      holds(nil, endpoint:refusal(500, json.encode(body), "x"))
+      holds(nil, endpoint:refusal(500, json.encode(body)))
     end)
-  end)
-
-  it("puts fragments together by index, by id, or in the order they come", function()
-    local function calls_of(fragments)
-      local lines = {}
-      for _, one in ipairs(fragments) do
-        local delta = { tool_calls = json.array { { index = one[1], id = one[2], ["function"] = { name = one[3], arguments = one[4] } } } }
-        table.insert(lines, "data: " .. json.encode { choices = json.array { { delta = delta } } })
-        table.insert(lines, "")
-      end
-      table.insert(lines, 'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}')
-      local paths = {}
-      for i, one in ipairs(read(openai, lines, "text/event-stream").tool_calls) do
-        paths[i] = one.name .. " " .. tostring(one.arguments.path)
-      end
-      return paths
-    end
-    local two = { "read_file a", "read_file b" }
-    for _, fragments in ipairs {
-      { { 0, "x", "read_file", '{"pa' }, { 1, "y", "read_file", '{"path"' }, { 0, nil, nil, 'th":"a"}' }, { 1, "", "", ':"b"}' } },
-      { { 0, "x", "read_file", '{"path":"a"}' }, { 0, "y", "read_file", '{"path"' }, { 0, nil, nil, ':"b"}' } },
-      { { nil, "x", "read_file", '{"pa' }, { nil, "x", nil, 'th":"a"}' }, { nil, "y", "read_file", '{"path"' }, { [4] = ':"b"}' } },
-      { { 0, "x", "read_file", '{"pa' }, { 0, "x", "read_file", 'th":"a"}' }, { 1, "y", "read_file", '{"path":"b"}' } },
-      { { 0, nil, "read_file", { path = "a" } }, { 1, nil, "read_file", '{"path":"b"}' } },
-    } do
-      assert.same(two, calls_of(fragments))
-    end
   end)
 end)
 

@@ -1,65 +1,202 @@
 -- SPDX-License-Identifier: Apache-2.0
+local json = require "sba.util.json"
 local reply = require "sba.model.reply"
 
---- What is found in a text that comes in pieces of that size, and after how many bytes.
-local function found_in(whole, size, as_arguments)
-  local builder = reply.new()
-  local call = as_arguments and builder:add_call {}
-  for at = 1, #whole, size do
-    local piece = whole:sub(at, at + size - 1)
-    if call then builder:add_arguments(call, piece) else builder:add_content(piece) end
-    if builder.failure then return builder.failure.repeated, at + size - 1 end
+local tools <const> = {
+  { name = "read_file", parameters = { type = "object", properties = { path = { type = "string" } } } },
+  { name = "finish", parameters = { type = "object", properties = {} } },
+}
+
+local function session() return { calls = 0, ids = {} } end
+
+--- A reply of these parts: a text of content, or { index, id, name, arguments }; a reason ends it.
+local function built(parts, reason, wanted)
+  local builder = reply.new(wanted or { tools = tools })
+  for _, part in ipairs(parts) do
+    if type(part) == "string" then
+      builder:content(part)
+    else
+      builder:call { index = part[1], id = part[2], name = part[3], arguments = part[4] }
+    end
   end
+  builder:ended(reason)
+  return builder
 end
 
-local function numbers(count)
-  local parts = {}
-  for i = 1, count do parts[i] = ("%d is not %d. "):format(i, i * i) end
-  return table.concat(parts)
+local function calls_of(builder)
+  local list = {}
+  for i, one in ipairs(builder:finish(session()).tool_calls) do list[i] = one.name .. " " .. tostring(one.arguments.path) end
+  return list
 end
 
 describe("a reply", function()
-  it("that is one token, line or paragraph over and over is stopped, in pieces of any size", function()
-    for _, period in ipairs { "a", "ha ", "\n", "I look again.\n", numbers(10), numbers(90) } do
-      for _, size in ipairs { 1, 3, 1000, 5000 } do
-        local repeated, at = found_in("Well. " .. period:rep(100000 // #period), size)
-        assert.equal(#period, repeated and #repeated, period:sub(1, 20))
-        assert.is_true(at <= 1024 + 12 * #period + 1024 + 6 + size)
+  it("is whole, broken or open, by the reason of its end", function()
+    for reason, state in pairs {
+      stop = "whole", length = "whole", tool_calls = "whole", function_call = "whole", content_filter = "whole", eos = "whole",
+      error = "broken", network_error = "broken", aborted = "broken", cancelled = "broken", [""] = "open", [7] = "open",
+      insufficient_system_resource = "broken", [json.null] = "open",
+    } do
+      assert.equal(state, built({ "hello" }, reason).state, tostring(reason))
+    end
+    assert.is_true(built({}, "error").failure.transient)
+    assert.matches("could not read the call", built({}, "malformed_function_call"):finish(session()).unreadable)
+  end)
+
+  it("stays what it was at first", function()
+    local builder = built({ "x" }, "stop")
+    builder:ended "error"
+    assert.equal("whole", builder.state)
+    builder = built({ "x" }, "error")
+    builder:ended "stop"
+    assert.equal("broken", builder.state)
+  end)
+
+  it("is whole at a mark without a reason, if what it has is", function()
+    for state, parts in pairs {
+      whole = { { 0, "x", "read_file", '{"path":"a"}' } }, open = { { 0, "x", "read_file", '{"path":' } },
+    } do
+      local builder = built(parts)
+      builder:marked_end()
+      assert.equal(state, builder.state)
+    end
+    local prose, nothing = built { "hello" }, built {}
+    prose:marked_end()
+    nothing:marked_end()
+    assert.same({ "whole", "open" }, { prose.state, nothing.state })
+  end)
+
+  it("has content and thinking of parts, too", function()
+    local builder = reply.new()
+    builder:content(json.array {
+      { type = "thinking", thinking = json.array { { type = "text", text = "hm" } } }, { type = "text", text = "forty" }, "-two", 7, {},
+    })
+    builder:content { { { { { { { { { { "too deep" } } } } } } } } } }
+    builder:thinking("so", "reasoning")
+    assert.same({ "forty-two", "hmso", "reasoning" }, { builder:texts(), select(2, builder:texts()), builder.thinking_field })
+  end)
+
+  it("counts what was cached, whether the server's count has it or not", function()
+    for _, case in ipairs { { 3000, 2000, 3000 }, { 40, 2960, 3000 }, { 40, nil, 40 }, { nil, 5, nil } } do
+      local builder = reply.new()
+      builder:counted(case[1], 20, case[2])
+      assert.equal(case[3], builder.prompt_tokens)
+    end
+  end)
+end)
+
+describe("fragments of calls", function()
+  local A <const>, B <const> = "read_file a", "read_file b"
+  local cases <const> = {
+    { "two by index", { A, B }, { { 0, "x", "read_file", '{"pa' }, { 1, "y", "read_file", '{"path"' }, { 0, nil, nil, 'th":"a"}' },
+      { 1, "", "", ':"b"}' } } },
+    { "a new id under the same index", { A, B }, { { 0, "x", "read_file", '{"path":"a"}' }, { 0, "y", "read_file", '{"path"' },
+      { 0, nil, nil, ':"b"}' } } },
+    { "two by id, then the last", { A, B }, { { nil, "x", "read_file", '{"pa' }, { nil, "x", nil, 'th":"a"}' },
+      { nil, "y", "read_file", '{"path"' }, { nil, nil, nil, ':"b"}' } } },
+    { "its name with each fragment", { A, B }, { { 0, "x", "read_file", '{"pa' }, { 0, "x", "read_file", 'th":"a"}' },
+      { 1, "y", "read_file", '{"path":"b"}' } } },
+    { "arguments as a table", { A, B }, { { 0, nil, "read_file", { path = "a" } }, { 1, nil, "read_file", '{"path":"b"}' } } },
+    { "neither index nor id", { A, B }, { { nil, nil, "read_file", '{"path":"a"}' }, { nil, nil, "read_file", '{"path":"b"}' } } },
+    { "all with index 0 and an empty id", { A, B }, { { 0, "", "read_file", '{"path":"a"}' }, { 0, "", "read_file", '{"path":"b"}' } } },
+    { "whole tables with index 0", { A, B }, { { 0, nil, "read_file", { path = "a" } }, { 0, nil, "read_file", { path = "b" } } } },
+    { "another id with each fragment", { A }, { { 0, "x", "read_file", '{"pa' }, { 0, "y", nil, 'th":"a"}' } } },
+    { "a new name", { A, "finish nil" }, { { 0, nil, "read_file", '{"path":"a"}' }, { 0, nil, "finish", "{}" } } },
+    { "a name in pieces", { A }, { { 0, "x", "read_", "" }, { 0, nil, "file", "" }, { 0, nil, nil, '{"path":"a"}' } } },
+    { "a name that grows", { A }, { { 0, "x", "read_", "" }, { 0, nil, "read_file", '{"path":"a"}' } } },
+    { "a late name", { A }, { { 0, "x", nil, '{"path":"a"}' }, { 0, nil, "read_file" } } },
+    { "null at first", { A }, { { 0, "x", "read_file", json.null }, { 0, json.null, json.null, '{"path":"a"}' } } },
+    { "all so far with each fragment", { A }, { { 0, "x", "read_file", '{"pa' }, { 0, nil, nil, '{"path":' },
+      { 0, nil, nil, '{"path":"a"}' }, { 0, nil, nil, '{"path":"a"}' } } },
+    { "an empty table at first", { A }, { { 0, "x", "read_file", {} }, { 0, nil, nil, '{"path":"a"}' } } },
+    { "a call sent twice", { A }, { { 0, "x", "read_file", '{"path":"a"}' }, { 1, "x", "read_file", '{"path":"a"}' } } },
+    { "two equal calls", { A, A }, { { 0, "x", "read_file", '{"path":"a"}' }, { 1, "y", "read_file", '{"path":"a"}' } } },
+  }
+
+  it("are put together", function()
+    for _, case in ipairs(cases) do assert.same(case[2], calls_of(built(case[3], "stop")), case[1]) end
+  end)
+
+  it("keep what stands beside a call", function()
+    local builder = reply.new { tools = tools }
+    builder:call { index = 0, name = "finish", arguments = "{}", extra = { google = { signature = "x" } } }
+    builder:ended "stop"
+    assert.same({ google = { signature = "x" } }, builder:finish(session()).tool_calls[1].extra)
+  end)
+
+  it("are bounded in number and size", function()
+    local builder = reply.new()
+    for i = 1, 100000 do
+      builder:call { index = i, name = "x", arguments = "" }
+      if builder.failure then break end
+    end
+    assert.equal("too_large", builder.failure.code)
+  end)
+end)
+
+describe("blanks at the end", function()
+  local BLANKS <const> = ("\n"):rep(200)
+  local CALL <const> = '<tool_call>{"name":"read_file","arguments":{"path":"a"}}</tool_call>'
+
+  it("end a reply that holds a whole call or a text", function()
+    for _, case in ipairs {
+      { { "All is done." }, "stop" }, { { CALL }, "stop" }, { { { 0, "x", "read_file", '{"path":"a"}' } }, "tool_calls" },
+      { { '{"tool":"read_file","arguments":{"path":"a"}}' }, "stop", is_json = true }, { { "```c\nint a;\n```" }, "stop" },
+    } do
+      local builder = built(case[1], nil, { tools = tools, is_json = case.is_json })
+      for _ = 1, 10 do builder:content "\n \t\n" end
+      assert.is_false(builder.is_over)
+      builder:content(BLANKS)
+      assert.same({ true, "whole", case[2] }, { builder.is_over, builder.state, builder.done_reason })
+    end
+  end)
+
+  it("end arguments that are whole", function()
+    local builder = built { { 0, "x", "read_file", '{"path":"a"}' } }
+    for _ = 1, 200 do builder:call { index = 0, arguments = "\n" } end
+    assert.is_true(builder.is_over)
+    assert.same({ "read_file a" }, calls_of(builder))
+  end)
+
+  it("end nothing else", function()
+    for _, part in ipairs {
+      "", "<think>hm", '<tool_call>{"name":"read_file","arguments":{"path":"', "```python\nx = 1", { 0, "x", "read_file", '{"path":"' },
+    } do
+      local builder = built { part }
+      if type(part) == "table" then
+        builder:call { index = 0, arguments = BLANKS }
+      else
+        builder:content(BLANKS)
       end
+      assert.is_false(builder.is_over)
     end
+    assert.is_false(built({ '{"tool":"read_file","arguments":{"path":"', BLANKS }, nil, { tools = tools, is_json = true }).is_over)
   end)
+end)
 
-  it("of anything else is not", function()
-    local interrupted <const> = ("ha "):rep(320) .. numbers(9) .. ("ha "):rep(320)
-    for _, whole in ipairs { numbers(30000), ("-"):rep(1000), interrupted, numbers(400):rep(10), "" } do
-      assert.is_nil(found_in(whole, 7))
+describe("a reply that was stopped", function()
+  it("keeps the calls that were whole", function()
+    local whole = { 0, "x", "read_file", '{"path":"a"}' }
+    local builder = built { whole, ("ha "):rep(10000) }
+    local result = builder:stopped(builder.failure.repeated, session())
+    assert.same({ 1, "repetition" }, { #result.tool_calls, result.done_reason })
+    builder = built { { 0, "x", "read_file", '{"path":"' .. ("0"):rep(100000) } }
+    result = builder:stopped(builder.failure.repeated, session())
+    assert.equal(0, #result.tool_calls)
+    assert.matches("over and over", result.unreadable)
+  end)
+end)
+
+describe("a window without room for a reply", function()
+  it("is told from thinking that nobody sees", function()
+    local function has_no_room(parts, reason, completion)
+      local builder = built(parts, reason)
+      builder:counted(4000, completion)
+      return builder:has_no_room(1000)
     end
-    assert.is_nil(found_in(("x\n"):rep(8000), 7, true))
-  end)
-
-  it("that broke off tells the token that came often at its end", function()
-    for whole, repeated in pairs { ["So " .. ("the "):rep(31)] = "the ", [("\n"):rep(24)] = "\n", ["a" .. (" b"):rep(23)] = false } do
-      local builder = reply.new()
-      builder:add_content(whole)
-      assert.equal(repeated, builder:repeated_at_end() or false)
-    end
-  end)
-
-  it("that was stopped has one of what it repeats", function()
-    local function kept(whole, repeated)
-      local builder = reply.new()
-      builder:add_content(whole)
-      return builder:stopped(repeated).content
-    end
-    assert.equal("So: ha  [...]", kept("So: " .. ("ha "):rep(1000), "ha "))
-    assert.equal("So: a ha  [...]", kept("So: " .. ("a ha "):rep(1000) .. "a ha ", "a ha "))
-    assert.equal("nothing", kept("nothing", "ha "))
-  end)
-
-  it("is read in linear time", function()
-    local whole = numbers(50000)
-    local before = os.clock()
-    assert.is_nil(found_in(whole, 4))
-    assert.is_true(os.clock() - before < 20)
+    assert.is_true(has_no_room({}, "length", nil))
+    assert.is_true(has_no_room({ " " }, "length", 1))
+    assert.is_false(has_no_room({}, "length", 1000))
+    assert.is_false(has_no_room({ "So" }, "length", 1))
+    assert.is_false(has_no_room({}, "stop", 1))
   end)
 end)

@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
+local reply = require "sba.model.reply"
 local wire = require "sba.model.wire"
 
 --- A source of these lines; one that ends with "|" lacks its end. A table at the end is its failure.
@@ -16,14 +17,14 @@ end
 local target <const> = wire.endpoint { base = "http://host" }
 
 --- The values that a reader makes of lines, and its failure but for the missing end of a reply.
-local function all(form, lines)
-  local values = {}
-  local _, failure = target:read(form(source(lines)), {}, function(_, value) values[#values + 1] = value end)
+local function all(lines)
+  local values, builder = {}, reply.new()
+  local _, failure = target:read(wire.texts(source(lines)), builder, function(_, value) values[#values + 1] = value end)
   return values, failure.message ~= "http://host: the reply was cut off" and failure or nil
 end
 
-describe("wire.ndjson", function()
-  local function ndjson(lines) return all(wire.ndjson, lines) end
+describe("lines of JSON", function()
+  local ndjson <const> = all
 
   it("gives the object of each line", function()
     assert.same({ { a = 1 }, { b = 2 } }, (ndjson { '{"a":1}', "", "  ", '{"b":2}' }))
@@ -50,8 +51,8 @@ describe("wire.ndjson", function()
   end)
 end)
 
-describe("wire.events", function()
-  local function events(lines) return all(wire.events, lines) end
+describe("events", function()
+  local events <const> = all
 
   it("gives the data of each event", function()
     assert.same({ { a = 1 }, { b = 2 } },
@@ -84,32 +85,80 @@ describe("wire.events", function()
   end)
 end)
 
-describe("a refusal", function()
-  it("finds the words of an error in every form, and its cause", function()
-    for _, case in ipairs {
-      { 400, { error = "registry.ollama.ai/library/m:1 does not support tools" }, "tools_unsupported", "does not support tools" },
-      { 400, { error = '{"error":{"message":"too long","type":"exceed_context_size_error","n_ctx":4096}}' }, "context_cut", "too long" },
-      { 400, { error = { message = "x", code = "context_length_exceeded" } }, "context_cut", "x" },
-      { 400, { error = "the input length exceeds the context length" }, "context_cut", "input length" },
-      { 400, { object = "error", message = "This model's maximum context length is 2048 tokens", code = 400 }, "context_cut", "2048" },
-      { 422, { detail = "no such field" }, "refused", "no such field" },
-      { 401, { error = "unauthorized", signin_url = "x" }, "refused", "unauthorized" },
-      { 429, { error = { message = "m", code = "insufficient_quota" } }, "quota", "m" },
-      { 529, "overloaded", "refused", "overloaded" },
-      { 502, "<html>\n</html>", "refused", "an HTML page" },
-      { 403, "", "refused", "an empty answer" }, { 507, "full", "refused", "full" },
-      { 500, { error = { code = 1 } }, "refused", '{"error":{"code":1}}' },
+describe("an answer of another form than was asked for", function()
+  it("is known by its first line", function()
+    assert.same({ { a = { 1 } } }, (all { "", " ", "{", '"a": [', "1]", "}" }))
+    assert.same({ { a = 1 } }, (all { '\xEF\xBB\xBFdata: {"a":1}', "" }))
+    assert.same({ { a = 1 }, { b = 2 } }, (all { ": comment", 'data: {"a":1}', 'data: {"b":2}' }))
+    assert.same({ { a = 1 } }, (all { '{"a":1}' }))
+    assert.matches("an HTML page", select(2, all { "<html>", "</html>" }).message)
+    assert.matches("an HTML page", select(2, all { "<html></html>|" }).message)
+    assert.equal("cut_off", select(2, all { '{"a":|' }).cause)
+  end)
+end)
+
+describe("an error in a reply", function()
+  it("has the status of its code", function()
+    for written, wanted in pairs {
+      ['{"error":{"code":402,"message":"no credits"}}'] = { 402, false }, ['{"error":{"code":"503","message":"busy"}}'] = { 503, true },
+      ['{"error":"gone"}'] = { nil, true }, ['{"choices":[{"error":{"code":502,"message":"away"}}]}'] = { 502, true },
+      ['{"object":"error","message":"long","code":400}'] = { 400, false }, ['[{"error":{"code":400,"message":"no"}}]'] = { 400, false },
+      ['{"type":"error","message":"x"}'] = { nil, true }, ['{"error":{"code":7,"message":"x"}}'] = { nil, true },
     } do
-      local failure = target:refusal(case[1], case[2])
-      assert.equal(case[3], failure.cause)
-      assert.is_truthy(failure.message:find(case[4], 1, true), failure.message)
-      assert.equal(case[3] == "context_cut" and "context_cut" or "inference_unavailable", failure.code)
+      local _, failure = all { written }
+      assert.same(wanted, { failure.status, failure.transient }, written)
+      assert.is_true(failure.is_in_reply)
     end
+    assert.equal("no", select(2, all { "event: error", 'data: {"message":"no"}', "" }).words)
   end)
 
-  it("learns the window", function()
-    assert.equal(2048, target:refusal(400, { message = "maximum context length is 2048 tokens" }).context_length)
-    assert.equal(4096, target:refusal(400, { error = { type = "exceed_context_size_error", n_ctx = 4096 } }).context_length)
+  it("is none behind the end of the reply", function()
+    local builder = reply.new()
+    local function add(into, value)
+      into:content(value.said)
+      into:ended(value.reason)
+    end
+    local lines = { '{"said":"hello","reason":"stop"}', { code = "cut_off", message = "cut" } }
+    assert.is_true(target:read(wire.texts(source(lines)), builder, add))
+    assert.is_true(target:read(wire.texts(source { '{"said":"x"}', "<html>" }), builder, add))
+  end)
+end)
+
+describe("a list of models", function()
+  it("is read in every form", function()
+    local function names(value)
+      local endpoint = wire.endpoint { base = "http://host", ask = function() return value end }
+      local served, failure = endpoint:list "/models"
+      if not served then return failure.cause end
+      local list = {}
+      for i, one in ipairs(served) do list[i] = one.name end
+      return table.concat(list, " ")
+    end
+    local json = require "sba.util.json"
+    assert.equal("a b", names { data = json.array { { id = "a" }, { id = "models/b" } } })
+    assert.equal("a b c", names(json.array { { id = "a" }, "b", { name = "c", model = "" }, 7, {} }))
+    assert.equal("a", names { models = json.array { { name = "a", model = "a" } } })
+    assert.equal("", names(json.array {}))
+    for _, none in ipairs { {}, { data = {} }, { data = 1 }, { data = json.null } } do assert.equal("no_list", names(none)) end
+  end)
+end)
+
+describe("a refusal", function()
+  it("has the words of an error in every form", function()
+    for _, case in ipairs {
+      { 400, { error = "registry.ollama.ai/library/m:1 does not support tools" }, "does not support tools" },
+      { 400, { error = '{"error":{"message":"too long","type":"exceed_context_size_error","n_ctx":4096}}' }, "too long" },
+      { 400, { error = { message = "x", code = "context_length_exceeded" } }, "x" },
+      { 400, { object = "error", message = "This model's maximum context length is 2048 tokens", code = 400 }, "2048" },
+      { 400, '[{"error":{"message":"Gemini"}}]', "Gemini" }, { 422, { detail = "no such field" }, "no such field" },
+      { 401, { error = "unauthorized", signin_url = "x" }, "unauthorized" }, { 429, { error = { message = "m" } }, "m" },
+      { 529, "overloaded", "overloaded" }, { 502, "<html>\n</html>", "an HTML page" }, { 403, "", "an empty answer" },
+      { 500, { error = { code = 1 } }, '{"error":{"code":1}}' },
+    } do
+      local failure = target:refusal(case[1], case[2])
+      assert.is_truthy(failure.message:find(case[3], 1, true), failure.message)
+      assert.equal("inference_unavailable", failure.code)
+    end
   end)
 
   it("cuts a long answer, between characters", function()
