@@ -183,21 +183,41 @@ class Killed(ProcessCase):
                 self.end_left()
                 (self.workspace / "killed").unlink()
 
+    def test_sessions_of_another_boot_mean_others(self):
+        job = self.kill_with(*self.LEFTOVERS)
+        journal = self.journal_file.read_text()
+        boot_id = self.journal()[0]["run"]["boot_id"]
+        self.journal_file.write_text(journal.replace(boot_id, "00000000" + boot_id[8:]))
+        sba.wait_for(lambda: "sleep 602" in self.commands_left(), "the leftovers")
+        self.assert_end(self.run_job(job, "--resume"), 0)
+        self.assertTrue({"sleep 602", "sleep 603"} <= set(self.commands_left()), self.commands_left())
+        self.assertNotIn("sleep 601", self.commands_left())
+
     def test_a_run_that_ended_left_nothing(self):
         job = self.job(self.sh("setsid sleep 600 & echo on"))
         self.assertEqual(self.run_job(job).exit, 0)
         done = self.run_job(job)
         self.assertEqual((done.exit, done.events("leftovers.ended"), self.left()), (0, [], []))
 
-    def test_one_that_holds_the_lock(self):
-        """A descriptor that can only be read is enough for a lock."""
+    def kill_with_a_lock(self, *before):
+        """Of a job whose command locks the journal. A descriptor that can only be read is enough."""
         self.put("hold.py", "import fcntl, sys, time\nopened = open(sys.argv[1])\nfcntl.flock(opened, fcntl.LOCK_SH)\n"
                             "open('held', 'w').close()\ntime.sleep(600)\n")
-        job = self.kill_with(f"exec {PYTHON} hold.py {self.journal_file}")
+        job = self.kill_with(" ".join(["exec", *before, PYTHON, "hold.py", str(self.journal_file)]))
         sba.wait_for((self.workspace / "held").exists, "the lock to be taken")
-        done = self.run_job(job, "--resume")
+        return job
+
+    def test_one_that_holds_the_lock(self):
+        done = self.run_job(self.kill_with_a_lock(), "--resume")
         self.assert_end(done, 0)
         self.assertEqual(self.left(), [])
+
+    def test_one_that_holds_the_lock_and_is_not_found(self):
+        job = self.kill_with_a_lock("setsid", "env", "-i")
+        before = self.result_path.read_bytes()
+        done = self.run_job(job, "--resume")
+        self.assertEqual((done.exit, done.result_bytes), (2, before))
+        self.assertIn("though its runner is gone", done.events("job.locked")[0]["error"])
 
     def test_beside_a_living_runner_nothing_is_touched(self):
         """Its journal is locked. Of a copy the lock is free, but it names a runner that lives."""

@@ -161,11 +161,15 @@ end
 local function end_leftovers(run, path, failure)
   local is_there = not failure or failure.code == "locked" or failure.code == "not_locked"
   if not is_there then return failure end
-  if run.on_demand.leftovers().finish(run, path, not failure) then
+  local life = run.on_demand.leftovers().finish(run, path, not failure)
+  if life == "alive" then
     return { code = "locked", message = ("another runner works in this job directory: it writes %s"):format(path) }
   end
   if not failure or failure.code ~= "locked" then return failure end
   run.journal_file, failure = journal.lock(path, false)
+  if failure and failure.code == "locked" and life == "gone" then
+    failure.message = ("%s is locked, though its runner is gone; `fuser %s` says by which process"):format(path, path)
+  end
   return failure
 end
 

@@ -54,8 +54,10 @@ apply["job.resumed"] = function(marks, event)
   apply.job(marks, event)
 end
 
+--- One that is older than the runner is none of its commands'.
 apply["step.session"] = function(marks, event)
-  if fits(event, schemas.session) then table.insert(marks.sessions, event) end
+  local since = marks.last and marks.last.started
+  if since and fits(event, schemas.session) and event.started >= since then table.insert(marks.sessions, event) end
 end
 
 ---@class leftovers.marks
@@ -94,14 +96,18 @@ end
 ---@param run run
 ---@param path string of the journal
 ---@param is_ours boolean it is locked
----@return boolean? alive its runner works
+---@return "alive"|"gone"|nil life of its runner; nil: it ended by itself, or that is unknown
 function leftovers.finish(run, path, is_ours)
   local log <close> = file.append(path, false)
   if not log or is_over(log) then return end
   local marks = read_marks(log)
   local life = marks.last and process.life(marks.last)
-  if life == "alive" then return true end
-  if is_ours or life == "gone" then end_all(run, marks.words, marks.sessions) end
+  if life == "gone" then
+    end_all(run, marks.words, marks.sessions)
+  elseif is_ours and not life then -- of another boot or PID namespace, where PIDs mean other processes
+    end_all(run, marks.words, {})
+  end
+  return life
 end
 
 ---In a session, ends what killed rounds left.
