@@ -217,6 +217,7 @@ class LockTest(SandboxCase):
         job = self.job(shell("touch begun; until test -e go; do sleep 0.02; done; echo done >> count"))
         first = self.start(job)
         sba.wait_for((self.workspace / "begun").exists, "the first runner's step")
+        sba.wait_for(lambda: b'"step.session"' in self.journal_file.read_bytes(), "its command in the journal")
         kept, result = self.journal_file.read_bytes(), self.result_path.read_bytes()
         for more in ((), ("--resume",)):
             self.check_locked(self.run_job(job, *more), kept)

@@ -139,7 +139,14 @@ class Killed(ProcessCase):
         """Kills the runner of a job in a step that leaves these behind: shell commands, each for a process."""
         script = " ".join(f"({leftover}) >/dev/null 2>&1 </dev/null &" for leftover in leftovers)
         job = self.job(*steps, self.sh(f"test -e killed || {{ {script} touch killed; sleep 600; }}; echo on"))
-        self.assertEqual(self.run_and_kill(job, **options).exit, -signal.SIGKILL)
+        killed = self.workspace / "killed"
+
+        def is_time():
+            """The journal has the sessions of all commands."""
+            return killed.exists() and self.journal_file.read_bytes().count(b'"step.session"') == len(job["steps"])
+
+        done = self.run_and_signal(job, signal.SIGKILL, is_time, "the leftovers", **options)
+        self.assertEqual(done.exit, -signal.SIGKILL)
         return job
 
     def commands_left(self):
