@@ -7,7 +7,21 @@
 #include "core/process/process_children.h"
 #include "host.h"
 
-enum { EXIT_INTERNAL = 3 };
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { EXIT_INTERNAL = 3, EXIT_UNWRITABLE = 3 };
+
+// Whether what was printed, if anything, is written. A reader that closed its end, as head does, has enough.
+static bool stdout_is_written(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO};
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return true;
+    return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) && !(out.revents & POLLNVAL);
+}
 
 int main(int argc, char **argv)
 {
@@ -21,5 +35,9 @@ int main(int argc, char **argv)
     terminal_mode_keep();
     int status = host_run(argc, argv);
     terminal_mode_restore();
+    if (status == 0 && !stdout_is_written()) {
+        fputs("cynode-sba: cannot write to stdout\n", stderr);
+        return EXIT_UNWRITABLE;
+    }
     return status < 0 ? EXIT_INTERNAL : status;
 }

@@ -112,7 +112,7 @@ local function take_job(given, argument, i)
   local is_job = argument:sub(1, 1) ~= "-" and argument ~= "" and not is_own_name(argument)
   if not is_job or given.mode then return nil, ("'%s' is not an option; see --help"):format(argument) end
   if given.job then return nil, ("'%s' is a second job: one runs at a time"):format(argument) end
-  given.job = argument
+  given.job, given.meant = argument, words.near(argument, names)
   return i
 end
 
@@ -178,6 +178,8 @@ local settings <const> = {
 ---@field job string "-" is stdin
 ---@field result string "-" is stdout
 ---@field workspace string
+---@field is_named? boolean the command line names the job
+---@field meant? string the option that the job's name resembles
 ---@field time? integer seconds
 ---@field confine "auto"|"require"|"off"
 ---@field keep? fun(run: run) ends a task; set by task
@@ -217,6 +219,7 @@ function cli.parse(argv, environment, is_directory)
     i = last + 1
   end
   given.mode, given.resume = given.mode or "run", given.resume or false
+  given.is_named = given.job ~= nil
   if given.format and given.mode ~= "report" then return nil, "--format requires --report" end
   local ok, message = check_task(given)
   if ok and not given.task then ok, message = stdin_stdout(given, environment) end

@@ -13,9 +13,11 @@ local finish = require "sba.run.finish"
 local identity = require "native.identity"
 local interrupt = require "native.interrupt"
 local jobs = require "sba.job"
+local listing = require "sba.util.files".entries
 local secret = require "sba.util.secret"
 local state = require "sba.run.state"
 local text = require "native.text"
+local words = require "sba.util.words"
 local workspace = require "native.workspace"
 
 local STATUS_URLS <const> = { "SBA_JOB_STATUS_URL", "SBA_CALLBACK_URL" }
@@ -37,6 +39,29 @@ end
 
 local codes_of_reading <const> = { too_large = "schema_validation", out_of_memory = "internal_error" }
 
+local MOST_NAMES <const> = 1000 -- of a directory, that are compared with a name that is not there
+
+--- What a job that cannot be opened may be meant to be: an option, or a file of another name.
+local function meant(settings)
+  if settings.meant then return "--" .. settings.meant end
+  local above, name = settings.job:match "^(.-)([^/]+)$"
+  local directory <close> = name and workspace.open(above == "" and "." or above) or nil
+  local entries, names = directory and listing(directory, ".", MOST_NAMES) or {}, {}
+  for i, entry in ipairs(entries) do names[i] = entry.name end
+  local near = name and words.near(name, names)
+  return near and above .. near
+end
+
+--- A typing error must not cost a result: where the command line names the job, what stands at the result's path stays.
+local function refuse_unopened(run, failure)
+  local settings, message = run.settings, "cannot read the job: " .. failure.message
+  local near = settings.is_named and meant(settings)
+  if near then message = ("%s; did you mean %s?"):format(message, near) end
+  local _, absent = file.read(settings.result, 1, { regular = true }) -- most are too large
+  local stands = settings.result ~= "-" and not (absent and absent.code == "not_found")
+  return nil, { code = "environment_invalid", message = message, leaves_result = settings.is_named and stands }
+end
+
 local function read(run)
   -- What an earlier run did must be known before a signal may end this one.
   interrupt.hold(run.settings.resume and run.settings.job ~= "-")
@@ -48,7 +73,9 @@ local function read(run)
     return true
   end
   if more.code == "cancelled" then return nil, more end
-  return nil, { code = codes_of_reading[more.code] or "environment_invalid", message = "cannot read the job: " .. more.message }
+  local code = codes_of_reading[more.code]
+  if not code then return refuse_unopened(run, more) end
+  return nil, { code = code, message = "cannot read the job: " .. more.message }
 end
 
 --- From here on the job ends even if the runner hangs or crashes.
@@ -180,6 +207,10 @@ local function run_job(settings, environment, warnings)
   local status = exit.REFUSED
   if failure and failure.code == "locked" then
     run.log:event("error", "job.locked", { error = failure.message .. "; nothing was done" })
+  elseif failure and failure.leaves_result then
+    run.log:event("error", "job.refused", {
+      failure_code = failure.code, failure_message = failure.message .. ". The result that stands is left as it is",
+    })
   else
     status = finish(run)
   end

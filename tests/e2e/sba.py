@@ -38,8 +38,9 @@ def ordinary_user():
 
 def run(*arguments, stdin=b"", env=None, **options):
     """Runs the binary without a job, with no other variables than these. Returns the process, with its output as bytes."""
-    return subprocess.run([BINARY, *arguments], input=stdin, capture_output=True, timeout=120, check=False,
-                          env={"PATH": "/usr/bin:/bin", **(env or {})}, **{**ordinary_user(), **options})
+    return subprocess.run([BINARY, *arguments], input=stdin, timeout=120, check=False,
+                          env={"PATH": "/usr/bin:/bin", **(env or {})},
+                          **{"capture_output": True, **ordinary_user(), **options})
 
 
 def reset_signals():

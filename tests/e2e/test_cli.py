@@ -32,6 +32,44 @@ class CommandLineTest(SandboxCase):
             self.assertTrue(done.stderr.startswith(b"cynode-sba: "))
             self.assertFalse(self.result_path.exists())
 
+    def test_a_typing_error_costs_no_result(self):
+        """Where the command line names a job that cannot be opened, what stands at the result's path stays."""
+        self.assert_end(self.run_job(self.job(self.sh("true"))), 0)
+        good = self.result_path.read_bytes()
+        for arguments, meant in ((["version"], "did you mean --version?"), (["help"], "did you mean --help?"),
+                                 (["jbo.json"], "job.json?"),
+                                 (["--job", "jbo.json"], "did you mean job.json?"), (["--job", "."], "Is a directory"),
+                                 (["--job", "jbo.json", "--resume"], "job.json?")):
+            done = sba.run(*arguments, cwd=self.job_directory)
+            self.assertEqual((done.returncode, done.stdout), (2, b""), arguments)
+            self.assertIn(meant, done.stderr.decode())
+            self.assertIn("The result that stands is left as it is", done.stderr.decode())
+            self.assertEqual(self.result_path.read_bytes(), good, arguments)
+        self.assertIn(b"did you mean --job?", self.run_sba("--jbo", "x").stderr)
+        # A node that names its job by the environment would deliver the last job's.
+        done = sba.run("--result", str(self.result_path), env={"SBA_JOB_PATH": str(self.root / "none")})
+        code = json.loads(self.result_path.read_bytes())["failure_code"]
+        self.assertEqual((done.returncode, code), (2, "environment_invalid"))
+
+    def test_a_result_is_named_only_where_it_is(self):
+        done = sba.run("--log-format", "text", "--job", str(self.root / "none" / "job.json"))
+        self.assertEqual(done.returncode, 3)
+        self.assertNotRegex(done.stderr.decode(), "(?m)^result: ")
+        done = sba.run("--log-format", "text", "--job", str(self.job_directory / "none.json"))
+        self.assertRegex(done.stderr.decode(), "(?m)^result: ")
+
+    def test_stdout_that_cannot_be_written(self):
+        with open("/dev/full", "wb") as full:
+            for arguments in (["--help"], ["--version"], ["--schema"], ["--lua", "-e", "print(1)"]):
+                done = sba.run(*arguments, capture_output=False, stdout=full, stderr=subprocess.PIPE)
+                said = b"cynode-sba: cannot write to stdout\n"
+                self.assertEqual((done.returncode, done.stderr), (3, said), arguments)
+        reading, writing = os.pipe()
+        os.close(reading)
+        with open(writing, "wb") as closed:
+            done = sba.run("--help", capture_output=False, stdout=closed, stderr=subprocess.PIPE)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))  # as head does: it has enough
+
     @unittest.skipIf(sba.IS_DEV, "AddressSanitizer wants its memory")
     @sba.wants("strace")
     def test_no_memory_to_start_with(self):

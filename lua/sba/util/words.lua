@@ -125,18 +125,19 @@ function words.has(list, wanted)
   return false
 end
 
--- How many letters must be changed; more than limit: not counted.
+-- How many letters must be changed, or change places with the next; more than limit: not counted.
 local function distance(a, b, limit)
   if math.abs(#a - #b) > limit then return limit + 1 end
-  local row = {}
+  local row, above = {}, nil
   for j = 0, #b do row[j] = j end
   for i = 1, #a do
-    local diagonal = row[0]
-    row[0] = i
+    local two_above = above
+    above, row = row, { [0] = i }
     for j = 1, #b do
-      local cost = diagonal + (a:byte(i) == b:byte(j) and 0 or 1)
-      diagonal = row[j]
-      row[j] = math.min(cost, row[j] + 1, row[j - 1] + 1)
+      local cost = above[j - 1] + (a:byte(i) == b:byte(j) and 0 or 1)
+      local is_swapped = i > 1 and j > 1 and a:byte(i) == b:byte(j - 1) and a:byte(i - 1) == b:byte(j)
+      if is_swapped then cost = math.min(cost, two_above[j - 2] + 1) end
+      row[j] = math.min(cost, above[j] + 1, row[j - 1] + 1)
     end
   end
   return row[#b]
