@@ -219,7 +219,7 @@ function cli.parse(argv, environment, is_directory)
     i = last + 1
   end
   given.mode, given.resume = given.mode or "run", given.resume or false
-  given.is_named = given.job ~= nil
+  given.is_named = given.job ~= nil or nil
   if given.format and given.mode ~= "report" then return nil, "--format requires --report" end
   local ok, message = check_task(given)
   if ok and not given.task then ok, message = stdin_stdout(given, environment) end
