@@ -8,14 +8,13 @@
 #include "core/base/ending.h"
 #include "core/base/interrupt.h"
 #include "core/text/secret.h"
+#include "memory.h"
 
 #include <lauxlib.h>
 #include <lua.h>
 #include <lualib.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 enum { INSTRUCTIONS = 1000000 }; // about ten milliseconds, in which Lua may save what was done
 
@@ -38,90 +37,14 @@ static void seal_loader(lua_State *L)
     lua_pop(L, 2);
 }
 
-// Memory of the state: most blocks are short-lived. There are classes of sizes up to LARGEST, 16 bytes apart up to
-// SMALL, then four a doubling. Each has a list of free blocks, cut from maps, which stay; the last has a rest. The
-// first map is what an empty job needs, and the kernel fills it at once.
-#ifdef NDEBUG
-enum { LARGEST = 256 << 10 };
-#else
-enum { LARGEST = 0 }; // the sanitizers watch the blocks of malloc
-#endif
-enum { STEP = 16, SMALL = 2048, SMALL_CLASSES = SMALL / STEP + 1, FIRST_MAP = 640 << 10, NEXT_MAP = 512 << 10 };
-static void **free_blocks[SMALL_CLASSES + 28]; // each begins with the next
-static char *rest, *rest_end;
-
-static size_t class_of(size_t size)
-{
-    if (size <= SMALL)
-        return (size + STEP - 1) / STEP;
-    unsigned doubling = (unsigned)__builtin_clzl(SMALL) - (unsigned)__builtin_clzl(size - 1);
-    return SMALL_CLASSES + doubling * 4 + ((size - 1) >> (9 + doubling)) % 4;
-}
-
-static size_t size_of(size_t class)
-{
-    if (class < SMALL_CLASSES)
-        return class * STEP;
-    class -= SMALL_CLASSES;
-    return (SMALL + SMALL / 4 * (class % 4 + 1)) << class / 4;
-}
-
-static void *take(size_t size)
-{
-    size_t class = class_of(size), map_size = rest ? NEXT_MAP : FIRST_MAP;
-    if (size > LARGEST)
-        return malloc(size);
-    void **block = free_blocks[class];
-    if (block) {
-        free_blocks[class] = *block;
-        return block;
-    }
-    if ((size_t)(rest_end - rest) < size_of(class)) {
-        int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;
-        char *map = mmap(NULL, map_size, PROT_READ | PROT_WRITE, flags, -1, 0);
-        if (map == MAP_FAILED)
-            return NULL;
-        rest = map;
-        rest_end = map + map_size;
-    }
-    rest += size_of(class);
-    return rest - size_of(class);
-}
-
-static void give(void **block, size_t size)
-{
-    if (!block || size > LARGEST) {
-        free(block);
-        return;
-    }
-    *block = free_blocks[class_of(size)];
-    free_blocks[class_of(size)] = block;
-}
-
-static void *resize(void *block, size_t old_size, size_t size)
-{
-    if (old_size > LARGEST && size > LARGEST)
-        return realloc(block, size);
-    if (class_of(old_size) == class_of(size))
-        return block;
-    void *moved = take(size);
-    if (moved && block) {
-        memcpy(moved, block, old_size < size ? old_size : size);
-        give(block, old_size);
-    }
-    return moved;
-}
-
 // Refused twice running: by then Lua has collected all that it can.
 static void *allocate(void *unused, void *block, size_t old_size, size_t size)
 {
     static size_t refused;
     (void)unused;
-    if (size == 0) {
-        give(block, old_size);
+    void *moved = memory_resize(block, block ? old_size : 0, size); // of no block Lua says what it is for
+    if (size == 0)                                                  // of the collection in between
         return NULL;
-    }
-    void *moved = resize(block, block ? old_size : 0, size); // of no block Lua says what it is for
     if (!moved && refused == size)
         ending_memory();
     refused = moved ? 0 : size;

@@ -9,7 +9,8 @@ local root = arg[1] or arg[0]:match("^(.*)/tests/style/") or "."
 -- What a layer may use besides itself; "!" means: not even itself. A file's layer is the first pattern that fits its name.
 local c_layers = {
   { "^main%.c$", "main", "host", "base", "process" },
-  { "^host%.", "host", "bind", "bundle", "base", "text", "confine", "process", "lua" },
+  { "^memory%.", "memory" },
+  { "^host%.", "host", "memory", "bind", "bundle", "base", "text", "confine", "process", "lua" },
   { "^bundle%.", "bundle", "lua" },
   { "^bind/bind%.", "bind", "bundle", "base", "text", "lua" },
   { "^bind/", "binding", "!", "bind", "base", "text", "files", "workspace", "search", "confine", "process", "edit", "http", "lua" },
