@@ -61,10 +61,15 @@ function about.idle()
   return exit.signalled() or exit.OK
 end
 
+-- null is as if left out.
+local function has(name)
+  return { required = json.array { name }, properties = { [name] = { ["not"] = { type = "null" } } } }
+end
+
 local function step_schema(general, step)
   local own = schema_check.with(general, { type = { const = step.name, description = step.summary }, arguments = step.arguments })
-  if #(step.arguments.required or {}) > 0 then
-    own.printed = { anyOf = json.array { { required = json.array { "arguments" } }, { required = json.array { "args" } } } }
+  if step.arguments.oneOf or #(step.arguments.required or {}) > 0 then
+    own.printed = { anyOf = json.array { has "arguments", has "args" } }
   end
   return own
 end

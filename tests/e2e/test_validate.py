@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """--validate: where each mistake of a job stands, and what will fail when it runs."""
 import json
+import os
+import subprocess
 
 import sba  # first: it knows where the others are
 import packages
@@ -187,6 +189,51 @@ class LargestNumbers(AgentCase):
                 self.assertEqual(outcome.code, wanted, (kind, name, outcome.result))
                 seen += 1
         self.assertGreater(seen, 10)
+
+
+class PrintedSchema(sba.SandboxCase):
+    """What the printed schema takes is valid, and the other way round, where a schema can say it."""
+
+    CASES = {
+        "a time limit of 0": (False, "run_command", {"command": "true", "timeout_seconds": 0}),
+        "a small time limit": (True, "run_command", {"command": "true", "timeout_seconds": 0.5}),
+        "a variable with an equals sign": (False, "run_command", {"command": "true", "env": {"A=B": "x"}}),
+        "two commands": (False, "run_command", {"command": "true", "shell": "true"}),
+        "no arguments": (False, "run_command", None),
+        "a mode of one digit": (False, "write_file", {"path": "a", "content": "x", "mode": "9"}),
+        "a mode": (True, "write_file", {"path": "a", "content": "x", "mode": "0644"}),
+        "null for what is optional": (True, "write_file", {"path": "a", "content": "x", "mode": None}),
+    }
+
+    def assert_same(self, checker, job, is_valid):
+        done = sba.run("--validate", "-", stdin=json.dumps(job).encode())
+        self.assertEqual((checker.is_valid(job), done.returncode == 0), (is_valid, is_valid), done.stdout)
+
+    def test_it_agrees_with_validate(self):
+        try:
+            import jsonschema
+        except ImportError:
+            self.skipTest("python3-jsonschema is not there")
+        checker = jsonschema.Draft202012Validator(json.loads(sba.run("--schema", "job").stdout))
+        for name, (is_valid, kind, arguments) in self.CASES.items():
+            with self.subTest(name):
+                job = self.job({"type": kind, "arguments": arguments})
+                self.assert_same(checker, job, is_valid)
+                self.assert_same(checker, {**job, "steps": [{"type": kind, "args": arguments, "arguments": None}]}, is_valid)
+        for version, is_valid in (("1.7", True), ("2.0", False)):
+            self.assert_same(checker, {**self.job(self.step("list_tree")), "protocol_version": version}, is_valid)
+
+    def test_a_strict_reader_takes_it(self):
+        modules = packages.node_modules("ajv-strict-1", "ajv@8.17.1", "ajv-formats@3.0.1")
+        script = """
+            const Ajv = require("ajv/dist/2020"), text = require("fs").readFileSync(0);
+            const ajv = new Ajv({ strict: true });
+            require("ajv-formats")(ajv);
+            ajv.compile(JSON.parse(text));"""
+        for name in ("job", "result", "steps"):
+            done = subprocess.run(["node", "-e", script], input=sba.run("--schema", name).stdout, capture_output=True, check=False,
+                                  env={**os.environ, "NODE_PATH": str(modules)})
+            self.assertEqual(done.returncode, 0, done.stderr.decode()[-500:])
 
 
 if __name__ == "__main__":

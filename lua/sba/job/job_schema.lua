@@ -89,7 +89,7 @@ return function(type_names)
   return object({
     "$schema", text "For editors: where the schema of jobs is. The runner does not read it.",
     "protocol_version!", is("string", "MAJOR.MINOR of this protocol; the major version is 1.",
-      { pattern = "^[0-9]+\\.[0-9]+$", examples = json.array { "1.0" } }),
+      { pattern = "^[0-9]+\\.[0-9]+$", printed = { pattern = "^1\\.[0-9]+$" }, examples = json.array { "1.0" } }),
     "job_id!", name "The job's identifier; a UUID by convention.",
     "task_id!", name "The task's identifier; a UUID by convention.",
     "constraints!", constraints,

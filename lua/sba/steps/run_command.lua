@@ -260,12 +260,12 @@ return {
     "shell", is.text("A script for /bin/sh -c, for pipes, redirections or variables.", { nul = false, minLength = 1 }),
     "working_dir", is.text("Directory to run in; outside the workspace, any that its user can enter.", { nul = false, default = "." }),
     "env", {
-      type = "object", additionalProperties = c_string,
+      type = "object", additionalProperties = c_string, printed = { propertyNames = { pattern = "^[^=\0]+$" } },
       description = "Variables to add to the environment or to replace in it. The proxies that the node set cannot be replaced.",
     },
     "stdin", is.text "What the command reads; default: nothing.",
     "timeout_seconds", {
-      type = "number", minimum = 0,
+      type = "number", minimum = 0, printed = { exclusiveMinimum = 0 },
       description = "Seconds, more than 0, after which the command is ended and the step fails.",
     },
     "max_output_bytes", is.count("Bytes of stdout and stderr together to return at most; the rest is left out, and the command goes on.",

@@ -9,7 +9,7 @@ local schema_document = {}
 local DRAFT <const> = "https://json-schema.org/draft/2020-12/schema"
 local KEYWORDS <const> = {
   "$schema", "$id", "title", "description", "type", "const", "enum", "default", "pattern", "minLength", "maxLength", "minimum", "maximum",
-  "minItems", "maxItems", "examples", "items", "required", "properties", "additionalProperties", "oneOf", "anyOf", "allOf", "not",
+  "exclusiveMinimum", "propertyNames", "minItems", "maxItems", "examples", "items", "required", "properties", "additionalProperties", "oneOf", "anyOf", "allOf", "not",
   "if", "then", "else", "$defs",
 }
 local in_order <const> = { order = KEYWORDS }
@@ -25,7 +25,10 @@ local function listed(values, ...)
 end
 
 local function make_nullable(document)
-  if document["$ref"] then return { anyOf = json.array { document, { type = "null" } } } end
+  local null = { type = "null" }
+  if document["$ref"] then return { anyOf = json.array { document, null } } end
+  if document.anyOf then table.insert(document.anyOf, null) end
+  if document.oneOf then document.anyOf, document.oneOf = json.array { { oneOf = document.oneOf }, null }, nil end
   if document.type then document.type = listed(type(document.type) == "table" and document.type or { document.type }, "null") end
   if document.enum then document.enum = listed(document.enum, json.null) end
   return document
@@ -47,8 +50,8 @@ end
 
 -- The schema of objects that have these members; null counts as absent.
 local function has(names, nullable)
-  local document = { required = listed(names), properties = nullable and {} or nil }
-  for _, name in ipairs(nullable and names or {}) do document.properties[name] = { ["not"] = { type = "null" } } end
+  local document = { type = "object", required = listed(names), properties = {} }
+  for _, name in ipairs(names) do document.properties[name] = nullable and { ["not"] = { type = "null" } } or true end
   return document
 end
 
@@ -70,6 +73,22 @@ local function convert_one_of(parts, pointer, above)
   return list
 end
 
+local ONLY_OF <const> = {
+  string = { "pattern", "minLength", "maxLength" }, array = { "items", "minItems", "maxItems" },
+  object = { "properties", "required", "additionalProperties", "propertyNames" },
+}
+
+-- Strict readers want one type for each keyword.
+local function split_types(document)
+  local types = document.type
+  document.type, document.anyOf = nil, json.array {}
+  for i, kind in ipairs(types) do
+    local part = { type = kind }
+    for _, keyword in ipairs(ONLY_OF[kind] or {}) do part[keyword], document[keyword] = document[keyword], nil end
+    document.anyOf[i] = written(part)
+  end
+end
+
 -- above: schema -> pointer of those that hold this one, for a schema that holds itself.
 function convert(wanted, pointer, above)
   if above[wanted] then return { ["$ref"] = above[wanted] } end
@@ -88,6 +107,7 @@ function convert(wanted, pointer, above)
   if wanted.aliases then document.allOf = exclusions(wanted.aliases, above.nullable) end
   for keyword, value in pairs(wanted.printed or {}) do document[keyword] = value end
   above[wanted] = nil
+  if type(document.type) == "table" and not document.enum then split_types(document) end
   return document
 end
 

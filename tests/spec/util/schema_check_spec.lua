@@ -197,7 +197,12 @@ describe("the printed schema", function()
   "allOf": [
     {
       "not": {
-        "required": ["a", "other"]
+        "properties": {
+          "a": true,
+          "other": true
+        },
+        "required": ["a", "other"],
+        "type": "object"
       }
     }
   ]
