@@ -66,6 +66,21 @@ def resolve(part, document):
             resolve(inner, document)
 
 
+def joined(schema):
+    """Puts together what the program says apart for each type that a value may have: {"anyOf": [{"type": ...}, ...]}."""
+    for inner in schema.values() if isinstance(schema, dict) else schema:
+        if isinstance(inner, (dict, list)):
+            joined(inner)
+    parts = schema.get("anyOf", []) if isinstance(schema, dict) and "type" not in schema else []
+    if parts and all(isinstance(part.get("type"), str) and "$ref" not in part for part in parts):
+        del schema["anyOf"]
+        kinds = [part.pop("type") for part in parts]
+        for part in parts:
+            schema.update(part)
+        schema["type"] = kinds
+    return schema
+
+
 def python_type(schema):
     kinds, takes_null = types_of(schema)
     if "const" in schema or "enum" in schema:
@@ -134,7 +149,7 @@ def go(objects):
 def main(binary, directory=HERE):
     directory = pathlib.Path(directory)
     def schema(what):
-        return json.loads(subprocess.run([binary, "--schema", what], check=True, capture_output=True).stdout)
+        return joined(json.loads(subprocess.run([binary, "--schema", what], check=True, capture_output=True).stdout))
     job, result, steps = schema("job"), schema("result"), schema("steps")
     resolve(steps, steps)
     names = Names()

@@ -8,9 +8,9 @@ local schema_document = {}
 
 local DRAFT <const> = "https://json-schema.org/draft/2020-12/schema"
 local KEYWORDS <const> = {
-  "$schema", "$id", "title", "description", "type", "const", "enum", "default", "pattern", "minLength", "maxLength", "minimum", "maximum",
-  "exclusiveMinimum", "propertyNames", "minItems", "maxItems", "examples", "items", "required", "properties", "additionalProperties", "oneOf", "anyOf", "allOf", "not",
-  "if", "then", "else", "$defs",
+  "$schema", "$id", "title", "description", "type", "const", "enum", "default", "pattern", "minLength", "maxLength",
+  "minimum", "maximum", "exclusiveMinimum", "propertyNames", "minItems", "maxItems", "examples", "items", "required",
+  "properties", "additionalProperties", "oneOf", "anyOf", "allOf", "not", "if", "then", "else", "$defs",
 }
 local in_order <const> = { order = KEYWORDS }
 
