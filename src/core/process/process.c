@@ -172,7 +172,13 @@ static size_t wait_and_move(void *data, int timeout)
     return events[CHILDREN].revents ? process_children_reap(&run->child) : 0;
 }
 
-static bool tell(struct run *run)
+static uint64_t unseen(const struct run *run)
+{
+    return run->output.both.total - run->output.seen;
+}
+
+// Calls tick with what was printed since its last call.
+static bool call_tick(struct run *run)
 {
     cleanup_buffer struct buffer news = {0};
     uint64_t missing = process_output_news(&run->output, run->options->whole_news, &news);
@@ -181,23 +187,22 @@ static bool tell(struct run *run)
     return go_on;
 }
 
-static uint64_t unseen(const struct run *run)
-{
-    return run->output.both.total - run->output.seen;
-}
-
+// Ticks if that is due: after an interval, or, where no news may be left out, when there are many.
 static bool tick(struct run *run, int64_t now)
 {
-    bool due = now >= run->next_tick || (run->options->whole_news && unseen(run) >= PROCESS_OUTPUT_NEWS);
-    return due && run->options->tick ? tell(run) : true;
+    bool is_full = run->options->whole_news && unseen(run) >= PROCESS_OUTPUT_NEWS;
+    if (!run->options->tick || (now < run->next_tick && !is_full))
+        return true;
+    return call_tick(run);
 }
 
-// Passes what came after the last tick, unless the command ended before any news were passed.
-static bool tell_rest(struct run *run)
+// Ticks once more with what came after the last tick, but not if the command ended before any news were passed.
+static bool tick_at_end(struct run *run)
 {
-    const struct process_options *options = run->options;
-    bool wanted = options->tick && (run->output.seen > 0 || options->whole_news) && run->ending != PROCESS_TICK;
-    return wanted && unseen(run) > 0 ? tell(run) : true;
+    bool is_heard = run->output.seen > 0 || run->options->whole_news;
+    if (!run->options->tick || !is_heard || run->ending == PROCESS_TICK || unseen(run) == 0)
+        return true;
+    return call_tick(run);
 }
 
 // Why the command must end now; PROCESS_EXIT: it may run on.
@@ -290,7 +295,7 @@ int process_run(const struct process_options *options, struct process_outcome *o
     if (!options->input || options->input_size == 0)
         cleanup_close(&run.input);
     follow(&run);
-    if (!tell_rest(&run))
+    if (!tick_at_end(&run))
         run.ending = PROCESS_TICK;
     return fill_outcome(&run, outcome, error);
 }

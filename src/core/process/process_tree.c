@@ -116,45 +116,70 @@ static size_t reap_all(const struct process_tree *tree)
     return sum;
 }
 
+// When those that do not end are given up: no later than tree->until, but no sooner than AT_LEAST from now.
+static int64_t last_moment(const struct process_tree *tree)
+{
+    int64_t least = clock_now() + AT_LEAST;
+    return tree->until > least ? tree->until : least;
+}
+
 // Kills the tree, one level at a time; after a wait in vain, what is below too, for it may take the time that the
 // killed ones need to die. Nothing is reaped before all are dead and a second look shows no more of them. So no PID is
 // reused, and the dead still count for RLIMIT_NPROC and pids.max: a fork bomb at its limit can fork no more.
 static size_t kill_all(const struct process_tree *tree)
 {
-    size_t ended = 0, before = 0, living = 1;
-    int64_t now = clock_now(), until = tree->until > now + AT_LEAST ? tree->until : now + AT_LEAST;
-    for (int64_t last = now; now < until && now - last < (living ? tree->patience : NOT_OURS); now = clock_now()) {
+    size_t ended = 0, before = 0;
+    int64_t until = last_moment(tree), progress = clock_now(), patience = tree->patience;
+    while (clock_now() < until && clock_now() - progress < patience) {
         cleanup_process_pids struct process_pids children = {0};
-        living = kill_children(tree, &children);
-        size_t reaped = living == 0 && children.count == before ? reap_all(tree) : 0;
+        size_t living = kill_children(tree, &children), reaped = 0;
+        bool are_all = children.count == before; // as many as at the look before
+        if (living == 0 && are_all)
+            reaped = reap_all(tree);
         ended += reaped;
         if (children.count == 0)
             break;
-        if (reaped > 0 || ((living > 0 || children.count == before) && wait_for_end(living)))
-            last = clock_now();
+        if (reaped > 0 || ((living > 0 || are_all) && wait_for_end(living)))
+            progress = clock_now();
         else
             kill_below(&children, living);
         before = children.count;
+        patience = living > 0 ? tree->patience : NOT_OURS;
     }
     return ended;
+}
+
+// Asks all to end, those too that become our children meanwhile, and waits. Adds to *ended how many were reaped. False:
+// some live when the grace period is over, or take all the processor's time so that not all could be asked.
+static bool ask_all(const struct process_tree *tree, int64_t grace, size_t (*wait)(void *data, int milliseconds),
+                    void *data, size_t *ended)
+{
+    cleanup_process_pids struct process_pids asked = {0};
+    int64_t began = clock_now();
+    for (;;) {
+        cleanup_process_pids struct process_pids children = {0};
+        list(tree, &children);
+        if (children.count == 0)
+            return true;
+        if (!terminate(&children, &asked))
+            return false;
+        int64_t shorter = (int64_t)asked.count < grace / 2 ? (int64_t)asked.count : grace / 2;
+        size_t reaped = 0;
+        while (reaped == 0) {
+            int64_t left = began + grace - shorter - clock_now();
+            if (left <= 0)
+                return false;
+            reaped = wait(data, left < INT_MAX ? (int)left : INT_MAX);
+        }
+        *ended += reaped;
+    }
 }
 
 size_t process_tree_end(const struct process_tree *tree, int64_t grace, size_t (*wait)(void *data, int milliseconds),
                         void *data)
 {
-    cleanup_process_pids struct process_pids asked = {0};
-    size_t ended = 0, reaped = 1;
-    for (int64_t began = clock_now(), left;; ended += reaped) {
-        cleanup_process_pids struct process_pids children = {0};
-        if (reaped > 0)
-            list(tree, &children);
-        if (reaped > 0 && children.count == 0)
-            return ended;
-        bool all = terminate(&children, &asked);
-        int64_t sooner = (int64_t)asked.count < grace / 2 ? (int64_t)asked.count : grace / 2;
-        left = began + grace - sooner - clock_now();
-        if (left <= 0 || !all)
-            return ended + kill_all(tree);
-        reaped = wait(data, left < INT_MAX ? (int)left : INT_MAX);
-    }
+    size_t ended = 0;
+    if (!ask_all(tree, grace, wait, data, &ended))
+        ended += kill_all(tree);
+    return ended;
 }
