@@ -70,6 +70,7 @@
 ---@field env string[] "NAME=value"
 ---@field directory native.opened
 ---@field stdin? string default: /dev/null
+---@field script? string what the command finds at its descriptor 3: a script that is too long for an argument
 ---@field timeout? number
 ---@field grace? number from SIGTERM to SIGKILL at its timeout or the output limit; default, and at most: 2
 ---@field output_limit integer of stdout and stderr together

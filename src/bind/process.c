@@ -143,9 +143,9 @@ static int64_t check_timeout(lua_State *L)
 // What this pushes stays on the stack while the command runs, because a tick may change the table.
 static void check_options(lua_State *L, struct process_options *options, struct ticker *ticker)
 {
-    static const char *const names[] = {"argv",         "env",          "directory", "stdin",      "timeout",
-                                        "output_limit", "end_at_limit", "tick",      "whole_news", "apart",
-                                        "spool",        "grace",        "began",     NULL};
+    static const char *const names[] = {"script",  "argv",         "env",          "directory", "stdin",
+                                        "timeout", "output_limit", "end_at_limit", "tick",      "whole_news",
+                                        "apart",   "spool",        "grace",        "began",     NULL};
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_settop(L, 1);
     bind_check_options(L, 1, names);
@@ -159,6 +159,8 @@ static void check_options(lua_State *L, struct process_options *options, struct 
     options->grace = bind_milliseconds(L, 1, bind_option_number(L, 1, "grace", 2));
     lua_getfield(L, 1, "stdin");
     options->input = bind_option_string(L, 1, "stdin", &options->input_size);
+    lua_getfield(L, 1, "script");
+    options->script = bind_option_string(L, 1, "script", &options->script_size);
     lua_getfield(L, 1, "spool");
     options->spool = bind_option_string(L, 1, "spool", NULL);
     lua_getfield(L, 1, "directory");

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Direct jobs from outside: what ends a job, with which status, code and exit, and what is reported of its steps."""
+import base64
 import os
 import pathlib
 import signal
@@ -181,6 +182,33 @@ class Commands(sba.SandboxCase):
             done, entry = self.run_step(**arguments)
             self.assertEqual((done.exit, entry["result"]["stdout"], entry["output"]), (0, "a b-$c", "a b-$c"), done.result)
             self.assertEqual(list(entry["result"]), FIELDS)
+
+    def test_base64_with_line_ends(self):
+        """As base64(1), Python's encodebytes and GitHub's API write it."""
+        content = bytes(range(256))
+        for ends in (b"\n", b"\r\n"):
+            text = base64.encodebytes(content).replace(b"\n", ends).decode()
+            outcome = self.run_job(self.job(self.write_file("f", text, encoding="base64")))
+            self.assert_end(outcome, 0)
+            self.assertEqual((self.workspace / "f").read_bytes(), content)
+        self.assert_end(self.run_steps(self.write_file("f", "AAAA AAAA", encoding="base64")), 2, "schema_validation")
+
+    def test_a_script_that_is_too_long_for_an_argument(self):
+        comment = "# " + "x" * 1000 + "\n"
+        script = comment * 140 + "cat; test -e /proc/$$/fd/3 || echo closed; printf '%s\\n' \"$#\"; exit 7"
+        done, entry = self.run_step(shell=script, stdin="input\n")
+        self.assertEqual((entry["exit_code"], entry["output"]), (7, "input\nclosed\n0\n"), done.message)
+        for size in (131071, 131072):  # the kernel's limit, with the NUL at the end
+            done, entry = self.run_step(shell="echo $0 #".ljust(size, "x"))
+            self.assertEqual((done.exit, entry["output"]), (0, "/bin/sh\n" if size < 131072 else "/proc/self/fd/3\n"))
+
+    @unittest.skipUnless(sba.MAY_MOUNT, "nothing can be mounted here")
+    def test_a_long_script_without_proc(self):
+        job = self.job(shell("echo $0 #".ljust(200000, "x")))
+        outcome = self.run_job(job, **self.in_namespace("mount -t tmpfs none /proc"))
+        path = outcome.steps[0]["output"].strip()
+        self.assertEqual((outcome.exit, path.split("/")[-1]), (0, "script"), outcome.message)
+        self.assertFalse(os.path.exists(os.path.dirname(path)))
 
     def test_a_signal_is_no_exit_code(self):
         done, entry = self.run_step(shell="kill -SEGV $$")

@@ -16,6 +16,8 @@ local LEAST <const> = 0.001 -- seconds of a command
 local DEFAULT_PATH <const> = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 local MOST_TEXT <const> = 1024 * 1024 -- bytes of both streams as they came
 local SHOWN_BESIDE <const> = 64 * 1024 -- of a stream that is not the step's plain text
+local LONGEST_ARGUMENT <const> = 128 * 1024 -- bytes with its end: the kernel's MAX_ARG_STRLEN
+local OWNERS <const> = tonumber("700", 8)
 local LONGEST_NAME <const> = 100 -- bytes of a command in a message
 local SIGNALS <const> = { -- by their numbers
   "SIGHUP", "SIGINT", "SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGKILL", "SIGUSR1", "SIGSEGV", "SIGUSR2",
@@ -26,6 +28,25 @@ local SIGNALS <const> = { -- by their numbers
 local function argv_of(arguments, shell)
   if arguments.shell then return { shell or "/bin/sh", "-c", arguments.shell } end
   return words.command(arguments)
+end
+
+--- A script that is too long for an argument is read by the shell from a descriptor, which its first line closes, or
+--- without /proc from a file. Returns argv; the script, for process.run; the directory of the file, to be closed.
+local function long_script(script, shell)
+  local proc <close> = workspace.open "/proc/self/fd"
+  if proc then return { shell or "/bin/sh", "/proc/self/fd/3" }, "exec 3<&-; " .. script end
+  local directory, failure = file.make_temporary_directory "/tmp"
+  local ok = directory ~= nil
+  if ok then ok, failure = file.replace(directory .. "/script", { script }, { durable = false, mode = OWNERS }) end
+  if not ok then return nil, failure end
+  local closing = setmetatable({}, { __close = function() file.remove_directory(directory) end })
+  return { shell or "/bin/sh", directory .. "/script" }, nil, closing
+end
+
+--- As long_script, for any command.
+local function invocation(arguments, shell)
+  if #(arguments.shell or "") < LONGEST_ARGUMENT then return argv_of(arguments, shell) end
+  return long_script(arguments.shell, shell)
 end
 
 local function named(arguments)
@@ -209,25 +230,35 @@ local function time_limit(arguments, job_context)
   return own, false, nil
 end
 
-local function run(arguments, job_context)
-  local directory <close>, unusable = directory_of(job_context.workspace, arguments.working_dir)
-  if not directory then return nil, { code = unusable.code, message = "the working directory cannot be used: " .. unusable.message } end
-  local limit = math.min(arguments.max_output_bytes or math.huge, job_context.max_output_bytes)
-  known_kills = oom_kills()
+--- Runs the command to its end.
+local function outcome_of(arguments, job_context, directory, limit)
   local seconds, is_jobs, grace = time_limit(arguments, job_context)
+  local argv, script, file_of_script <close> = invocation(arguments, job_context.shell) -- luacheck: ignore 211/file_of_script
+  if not argv then return nil, script end
   local outcome, failure = process.run {
-    argv = argv_of(arguments, job_context.shell), directory = directory, stdin = arguments.stdin,
+    argv = argv, script = script, directory = directory, stdin = arguments.stdin,
     env = environment(job_context.environment, arguments.env, math.min(seconds, interrupt.remaining() or math.huge)),
     timeout = seconds < math.huge and math.max(seconds, LEAST) or nil, grace = grace,
     output_limit = limit, apart = job_context.apart,
     end_at_limit = limit == job_context.max_output_bytes and not job_context.agent,
     began = job_context.began, tick = job_context.tick, whole_news = job_context.follow, spool = job_context.spool,
   }
-  if not outcome then return nil, failure end
-  if outcome.ended == "timeout" and is_jobs then
+  if outcome and outcome.ended == "timeout" and is_jobs then
     outcome.ended = "deadline"
     job_context.time_is_up()
   end
+  return outcome, failure
+end
+
+local function run(arguments, job_context)
+  local directory <close>, unusable = directory_of(job_context.workspace, arguments.working_dir)
+  if not directory then
+    return nil, { code = unusable.code, message = "the working directory cannot be used: " .. unusable.message }
+  end
+  local limit = math.min(arguments.max_output_bytes or math.huge, job_context.max_output_bytes)
+  known_kills = oom_kills()
+  local outcome, failure = outcome_of(arguments, job_context, directory, limit)
+  if not outcome then return nil, failure end
   local shown = outcome.output and SHOWN_BESIDE or MOST_TEXT
   outcome.stdout, outcome.stderr = long_text.of_output(outcome.stdout, shown), long_text.of_output(outcome.stderr, shown)
   if outcome.signal then outcome.signal = SIGNALS[outcome.signal] or "signal " .. outcome.signal end

@@ -4,6 +4,9 @@
 local is = require "sba.util.schema_check"
 local text = require "native.text"
 
+--- Line ends in base64 mean nothing (RFC 2045): base64(1) writes them, Python and GitHub too.
+local function decoded(content) return text.base64_decode((content:gsub("[\r\n]", ""))) end
+
 --- The result of an append that this step made before the runner was killed; nil: it did not.
 local function appended_before(root, path, content, job_context)
   local there = root:read(path, { max_bytes = 0 })
@@ -18,7 +21,7 @@ local function run(arguments, job_context)
   local root, path, prefix = job_context.place(arguments.path)
   if not root then return nil, path end
   local content = arguments.content
-  if arguments.encoding == "base64" then content = assert(text.base64_decode(content)) end -- check has seen to it
+  if arguments.encoding == "base64" then content = assert(decoded(content)) end -- check has seen to it
   local written = arguments.append and job_context.size_before_append and appended_before(root, path, content, job_context)
   if not written then
     local failure
@@ -38,7 +41,7 @@ local function check(arguments)
     return ("mode must be permission bits in octal, such as \"0644\", not above \"0777\", got %q"):format(mode:sub(1, 20)), "mode"
   end
   if arguments.encoding == "base64" then
-    local content, failure = text.base64_decode(arguments.content)
+    local content, failure = decoded(arguments.content)
     if not content then return failure.message, "content" end
   end
 end
@@ -50,7 +53,10 @@ return {
     "path!", is.text("Relative to the workspace or absolute below it. A link is followed, where it stays inside.",
       { nul = false, minLength = 1 }),
     "content!", is.text(),
-    "encoding", { enum = { "utf-8", "base64" }, default = "utf-8", description = "Of content; base64 is decoded before it is written." },
+    "encoding", {
+      enum = { "utf-8", "base64" }, default = "utf-8",
+      description = "Of content; base64, which may have line ends, is decoded before it is written.",
+    },
     "mode", is.text("Permission bits in octal, such as \"0755\"; else those of the file replaced, or 0644.",
       { printed = { pattern = "^0?[0-7]{3}$" } }),
     "overwrite", is.flag("Where false, a file that is there is an error.", { default = true }),

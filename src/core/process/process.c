@@ -5,6 +5,7 @@
 #include "core/base/cleanup.h"
 #include "core/base/ending.h"
 #include "core/base/interrupt.h"
+#include "core/base/spool.h"
 #include "core/process/process_children.h"
 #include "core/process/process_spawn.h"
 #include "core/process/process_stat.h"
@@ -95,16 +96,30 @@ static int64_t own_deadline(const struct run *run)
     return timeout > INT64_MAX - run->started ? INT64_MAX : run->started + timeout;
 }
 
+static int open_script(const struct run *run, int *fd, struct error *error)
+{
+    struct spool spool;
+    const struct process_options *options = run->options;
+    if (!options->script)
+        return 0;
+    int status = spool_open(&spool, "");
+    *fd = spool.fd;
+    if (status < 0 || spool_append(&spool, options->script, options->script_size) < 0)
+        return error_system(error, errno, "cannot keep the script for the shell");
+    return 0;
+}
+
 static int start(struct run *run, struct error *error)
 {
-    cleanup_fd int in = -1;
-    if (open_input(run, &in, error) < 0 || open_outputs(run, error) < 0)
+    cleanup_fd int in = -1, script = -1;
+    if (open_input(run, &in, error) < 0 || open_outputs(run, error) < 0 || open_script(run, &script, error) < 0)
         return -1;
     const struct process_spawn spawn = {
         .argv = run->options->argv,
         .env = run->options->env,
         .directory = run->options->directory,
         .standard = {in >= 0 ? in : null_device(), run->ends[PROCESS_STDOUT], run->ends[PROCESS_STDERR]},
+        .script = script < 0 ? 0 : script,
         .apart = run->options->apart,
         .until = own_deadline(run),
     };

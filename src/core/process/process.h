@@ -36,6 +36,8 @@ struct process_options {
     int directory;           // the working directory; O_PATH is enough
     const char *input;       // for its stdin; NULL: /dev/null
     size_t input_size;
+    const char *script; // for a shell that reads it from descriptor 3, as /proc/self/fd/3; NULL: none
+    size_t script_size;
     int64_t timeout;     // INT64_MAX: none
     int64_t grace;       // from SIGTERM to SIGKILL, at most 2 s; past a deadline or cancel it is 2 s
     size_t output_limit; // of stdout and stderr together

@@ -8,6 +8,7 @@
 #include "core/confine/confine_calls.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -84,6 +85,9 @@ ON_FOREIGN_STACK static int exec_command(const struct request *request)
     for (int fd = 0; fd < 3; fd++)
         if (dup2(spawn->standard[fd], fd) < 0)
             return errno;
+    // dup2 clears the flag that closes it on exec, unless it is the number already.
+    if (spawn->script && (spawn->script == 3 ? fcntl(3, F_SETFD, 0) : dup2(spawn->script, 3)) < 0)
+        return errno;
     int refused = spawn->apart && confine_is_on() ? confine_enter() : 0;
     if (refused)
         return refused;

@@ -15,6 +15,7 @@ struct process_spawn {
     const char *const *env;  // "NAME=value", NULL at the end
     int directory;           // the working directory; O_PATH is enough
     int standard[3];         // become descriptors 0, 1 and 2; each must be at least 3
+    int script;              // becomes descriptor 3; must be at least that; 0: none
     bool apart;              // in a Landlock domain of its own, out of the others' reach
     int64_t
         until; // on the clock of clock_now: then, and at the deadline or a cancel, a child that is stopped is killed
