@@ -265,7 +265,7 @@ type WriteFileArguments struct {
 	// Relative to the workspace or absolute below it. A link is followed, where it stays inside.
 	Path    string `json:"path"`
 	Content string `json:"content"`
-	// Of content; base64 is decoded before it is written.
+	// Of content; base64, which may have line ends, is decoded before it is written.
 	Encoding *string `json:"encoding,omitempty"`
 	// Permission bits in octal, such as "0755"; else those of the file replaced, or 0644.
 	Mode *string `json:"mode,omitempty"`

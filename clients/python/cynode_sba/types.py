@@ -248,7 +248,7 @@ class WriteFileArguments(TypedDict):
     """Relative to the workspace or absolute below it. A link is followed, where it stays inside."""
     content: str
     encoding: NotRequired[Literal['utf-8', 'base64']]
-    """Of content; base64 is decoded before it is written."""
+    """Of content; base64, which may have line ends, is decoded before it is written."""
     mode: NotRequired[str]
     """Permission bits in octal, such as "0755"; else those of the file replaced, or 0644."""
     overwrite: NotRequired[bool]
