@@ -316,6 +316,7 @@
 ---redacted text; without a log, also whether they are UTF-8.
 ---@field append_text fun(text: native.file.text, log?: native.file.log): integer?, boolean|native.failure
 ---@field memory fun(): native.file.log?, native.failure? not in a file
+---@field open fun(path: string): native.file.log?, native.failure? a regular file, to be read
 ---@field adopt fun(descriptor: integer): native.file.log of the image before
 ---Writes to descriptor 1 or 2. Waits for a slow reader at most timeout without progress, and whole (default: any time) in all. Gives
 ---whether all was written, how many bytes were, and how many there are.
@@ -335,6 +336,10 @@
 ---The line at an offset: its first bytes, its size, and whether a newline ends it (which counts). Nothing at the end of the file.
 ---@field line fun(self, at: integer, most: integer): string?, integer|native.failure|nil, boolean?
 ---@field size fun(self): integer bytes of the file now
+---The JSON value that begins at an offset, or after blanks there: its text, with null for the members that are longer than most or named
+---always; its offset; where it ends; and offset and size of what was left out, by name as it is written. Errors: end, incomplete (the file
+---ends within it), invalid_json, too_deep, ...
+---@field skim fun(self, at: integer, most: integer, always?: string): string?, integer|native.failure, integer?, table<string, integer[]>?
 ---@field descriptor fun(self): integer
 ---@field lock fun(self): true?, native.failure? until closed. Errors: locked, or there are no locks
 ---@field cut fun(self, size: integer): true?, native.failure?

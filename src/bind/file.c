@@ -6,6 +6,7 @@
 #include "core/base/cleanup.h"
 #include "core/files/file_log.h"
 #include "core/files/file_replace.h"
+#include "core/files/json_skim.h"
 #include "core/files/long_text.h"
 #include "core/files/stream.h"
 #include "core/workspace/own_files.h"
@@ -15,6 +16,7 @@
 #include <sys/stat.h>
 
 #define LOG_TYPE "native.file.log"
+#define SKIM_TYPE "native.file.skim"
 
 // A path must not have a NUL: the rest would be lost.
 static const char *check_path(lua_State *L, int index)
@@ -178,6 +180,43 @@ static int log_read(lua_State *L)
     return 1;
 }
 
+static int skim_close(lua_State *L)
+{
+    json_skim_free(luaL_checkudata(L, 1, SKIM_TYPE));
+    return 0;
+}
+
+// skim(at, most, always?) -> text, offset, end, spans | nil, failure
+static int log_skim(lua_State *L)
+{
+    const int fd = check_log(L, 1)->fd;
+    int64_t at = (int64_t)bind_check_size(L, 2);
+    size_t most = bind_check_size(L, 3);
+    const char *always = luaL_optstring(L, 4, NULL);
+    struct json_skim *skim = bind_new_handle(L, SKIM_TYPE, sizeof *skim, 0);
+    *skim = (struct json_skim){0};
+    struct error error = {0};
+    if (json_skim(fd, at, most, always, skim, &error) < 0)
+        return bind_fail(L, &error);
+
+    lua_pushlstring(L, skim->text.data, skim->text.size);
+    lua_pushinteger(L, skim->offset);
+    lua_pushinteger(L, skim->end);
+    lua_createtable(L, 0, (int)skim->count);
+    for (size_t i = 0; i < skim->count; i++) {
+        const struct json_span *span = &skim->spans[i];
+        lua_pushlstring(L, skim->text.data + span->name, span->name_size);
+        lua_createtable(L, 2, 0);
+        lua_pushinteger(L, span->offset);
+        lua_rawseti(L, -2, 1);
+        lua_pushinteger(L, span->size);
+        lua_rawseti(L, -2, 2);
+        lua_rawset(L, -3);
+    }
+    json_skim_free(skim);
+    return 4;
+}
+
 // line(at, most) -> head, size, is_whole | nil at the end | nil, failure
 static int log_line(lua_State *L)
 {
@@ -264,6 +303,13 @@ static int f_append(lua_State *L)
     struct file_log *log = bind_new_log(L);
     struct error error = {0};
     return file_log_open(log, path, create, &error) < 0 ? bind_fail(L, &error) : 1;
+}
+
+static int f_open(lua_State *L)
+{
+    struct file_log *log = bind_new_log(L);
+    struct error error = {0};
+    return file_log_open_to_read(log, check_path(L, 1), &error) < 0 ? bind_fail(L, &error) : 1;
 }
 
 static int f_adopt(lua_State *L)
@@ -353,6 +399,7 @@ static const luaL_Reg functions[] = {
     {"sync", f_sync},
     {"keep_room", f_keep_room},
     {"append", f_append},
+    {"open", f_open},
     {"adopt", f_adopt},
     {"memory", f_memory},
     {"write", f_write},
@@ -368,14 +415,24 @@ static const luaL_Reg functions[] = {
 };
 
 static const luaL_Reg log_methods[] = {
-    {"lock", log_lock}, {"cut", log_cut},     {"guard", log_guard},   {"is_unchanged", log_is_unchanged},
-    {"read", log_read}, {"line", log_line},   {"append", log_append}, {"descriptor", log_descriptor},
-    {"size", log_size}, {"close", log_close}, {NULL, NULL},
+    {"skim", log_skim},
+    {"lock", log_lock},
+    {"cut", log_cut},
+    {"guard", log_guard},
+    {"is_unchanged", log_is_unchanged},
+    {"read", log_read},
+    {"line", log_line},
+    {"append", log_append},
+    {"descriptor", log_descriptor},
+    {"size", log_size},
+    {"close", log_close},
+    {NULL, NULL},
 };
 
 int luaopen_native_file(lua_State *L)
 {
     bind_new_type(L, LOG_TYPE, log_methods, log_close);
+    bind_new_type(L, SKIM_TYPE, NULL, skim_close);
     luaL_newlib(L, functions);
     return 1;
 }

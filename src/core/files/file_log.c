@@ -26,6 +26,18 @@ int file_log_open(struct file_log *log, const char *path, bool create, struct er
     return 0;
 }
 
+int file_log_open_to_read(struct file_log *log, const char *path, struct error *error)
+{
+    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) < 0)
+        return error_system(error, errno, "cannot open %s", path);
+    if (!S_ISREG(status.st_mode))
+        return error_set(error, "not_a_file", 0, "%s is not a regular file", path);
+    *log = (struct file_log){.fd = steal_fd(&fd), .size = status.st_size};
+    return 0;
+}
+
 int file_log_open_memory(struct file_log *log, struct error *error)
 {
     *log = (struct file_log){.fd = memfd_create("journal", MFD_CLOEXEC)};

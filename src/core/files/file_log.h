@@ -20,6 +20,9 @@ struct file_log {
 // Opens a regular file. create: if there is none, creates it (0644). A link, FIFO or device is "not_a_file".
 int file_log_open(struct file_log *log, const char *path, bool create, struct error *error);
 
+// Opens a regular file, also through links, of which others write. Errors: "not_a_file", ...
+int file_log_open_to_read(struct file_log *log, const char *path, struct error *error);
+
 // Opens a file that has no name.
 int file_log_open_memory(struct file_log *log, struct error *error);
 
