@@ -16,6 +16,7 @@ local schemas = require "sba.result.events"
 local schema_check = require "sba.util.schema_check"
 local state = require "sba.run.state"
 local todo = require "sba.run.todo"
+local usage = require "sba.journal.usage"
 local workspace = require "native.workspace"
 
 local LARGEST_LIST <const> = 16 << 20 -- bytes
@@ -34,32 +35,19 @@ local list_schema <const> = {
   type = "object", required = { "items" }, properties = { items = result_schema.properties.todo.properties.items },
 }
 
---- As excerpt.lines, but one line at a time: memory may be short. The journal is read from the descriptor that was passed on: a
---- command may have closed its name to us. An error is raised: it is no end.
-local function lines_of(journal_fd)
-  local after = 1
-  return function()
-    local line, size, is_whole = journal_fd:line(after - 1, math.maxinteger)
-    if not line then return size and error(size.message, 0) or nil end
-    local at = after
-    after = at + size
-    return after, line, is_whole, at
-  end
-end
-
 --- An agent's items are in todo.json, which commands can write to.
 local function todo_items(run)
   local directory = run.result_directory
   local bytes = directory and not run.steps and file.read(directory .. "todo.json", LARGEST_LIST)
   local list = bytes and json.decode_own(bytes)
   local mistakes = list and select(2, schema_check.check(list, list_schema, { total = 0, limit = 1 }))
-  return mistakes and #mistakes == 0 and list.items or run.history.job.todo or {}
+  return mistakes and #mistakes == 0 and list.items or run.history:job_list "todo" or {}
 end
 
 --- Steps that have not finished end in the result only: a resumed job runs them.
-local function take_over_steps(run)
+local function adopt_steps(run)
   local steps, failure = run.on_demand.step(), run.failure
-  steps.take_over(run)
+  steps.adopt(run)
   run.journal = journal.begin(nil, 0)
   local index, step = next(run.history.unfinished)
   if index == run.record.count + 1 then
@@ -72,24 +60,26 @@ local function take_over_steps(run)
 end
 
 local function look_back(run)
-  local rules = { schemas = schemas, strict = true, brief = true }
-  local problem, is_torn = run.history:fold(rules, lines_of(run.journal_file))
+  local history = run.history
+  local problem, is_torn = history:fold({ schemas = schemas, strict = true }, run.journal_file)
   if problem and not is_torn then error(problem, 0) end
-  local job, record = run.history.job, run.record
+  local job, record = history.job, run.record
   if not job then return end
   run.has_job_line, run.has_result = true, true -- it knows all
   record:continue(job.started_wall)
   record.job_sha256 = job.job_sha256
   record.confinement = job.confinement or record.confinement
   if job.criteria then record:expect(job.criteria) end
-  run.steps, run.job = job.steps, { steps = job.steps or {} }
+  for number, verdict in pairs(record.acceptance and history.verdicts or {}) do
+    verdict.criterion = job.criteria[number]
+    record.acceptance[number] = verdict.criterion and verdict
+  end
+  run.steps = history:job_list "steps"
+  run.job = { steps = run.steps or {} }
   run.todo = todo.new(todo_items(run))
   record.todo = run.todo
-  for _, exchange in ipairs(run.history.exchanges) do
-    record:count_request(run.history.session.model, exchange.reply)
-  end
-  take_over_steps(run)
-  run.history.entries, job.todo = {}, nil -- memory may be short
+  record.inference = usage.sum(history.used, history.answers)
+  adopt_steps(run)
 end
 
 local function recover(run)

@@ -221,8 +221,8 @@ class Between(ResumedCase):
             kept = lines[:2] + [json.dumps({"event": "step.changes", "index": 0, **plan})]
             self.journal_file.write_text("\n".join(kept) + "\n")
             outcome = self.resumed()
-            self.assertEqual((outcome.exit, outcome.code), (2, "schema_validation"), plan)
-            self.assertIn("line 3", outcome.message)
+            self.assertEqual((outcome.exit, outcome.code), (2, "interrupted"), plan)
+            self.assertIn("line 3", outcome.events("job.refused")[0]["failure_message"])
 
 
 if __name__ == "__main__":

@@ -164,7 +164,7 @@ class ResumeTest(SandboxCase):
 
     def test_a_journal_of_another_job(self):
         job = self.kill_in_the_middle()
-        job["constraints"]["max_runtime_seconds"] += 1
+        job["task_id"] = "another"
         self.check_refused(job, "another job")
 
     def test_an_edited_journal(self):
@@ -172,7 +172,7 @@ class ResumeTest(SandboxCase):
         lines = self.journal_file.read_bytes().splitlines(keepends=True)
         lines = [line for line in lines if b'"step.session"' not in line]
         for edited in ([lines[0], b"edited\n", *lines[1:]], [lines[0], *lines[2:]], [lines[0], lines[1], lines[2], lines[2]],
-                       [lines[0], lines[1], lines[2].replace(b"step-1", b"step-2")], lines[1:], [b"\n", *lines],
+                       [lines[0], lines[1], lines[2].replace(b"step-1", b"step-2")], lines[1:], [b"x\n", *lines], [b"\0"],
                        [lines[0], b'{"event":"step.started","index":1e9}\n'], [b"\0\xff\n"], [b"[" * 100000 + b"\n"]):
             self.journal_file.write_bytes(b"".join(edited))
             self.check_refused(job, "journal.jsonl cannot be used, line ")

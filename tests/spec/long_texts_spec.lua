@@ -4,6 +4,7 @@
 local context = require "sba.job.context"
 local exchange = require "sba.agent.exchange"
 local find = require "sba.model.text_calls.find"
+local file = require "native.file"
 local journal = require "sba.report.source".journal
 local fold = require "sba.journal.fold"
 local schemas = require "sba.result.events"
@@ -29,9 +30,10 @@ describe("a long text", function()
   it("may be the torn last line of a journal", function()
     local torn = '{"event":"job","job_sha256":"x","started_wall":1}\n{"event":"' .. many "a"
     here:put("journal.jsonl", torn)
-    local read = assert(fold.resume(here.path .. "/journal.jsonl", { schemas = schemas, job_sha256 = "x" }))
+    local log <close> = assert(file.open(here.path .. "/journal.jsonl"))
+    local read = assert(fold.resume(log, "", { schemas = schemas, job_sha256 = "x" }))
     assert.equal(1, read.job.started_wall)
-    local _, note = journal(torn, {})
+    local _, note = journal(log, {})
     assert.truthy(note:find("its last line is incomplete, which happens when the runner is killed", 1, true))
   end)
 
@@ -68,7 +70,8 @@ describe("a long text", function()
 
   it("may be in a replay", function()
     local function message(content) return { { role = "tool", content = content } } end
-    local recording = { exchanges = { { messages = message(many "1" .. " s\nx"), reply = {} } }, resumes = {} }
+    local recorded = { messages = message(many "1" .. " s\nx"), reply = {} }
+    local recording = { exchanges = { recorded }, resumes = {}, exchange = function() return recorded end }
     local _, failure = exchange.next({ run = { recording = recording }, number = 0 }, message(many "1" .. " x\nx"))
     assert.is_truthy(failure.message:find('line 1: the recording has "<duration> s", this run has "111', 1, true))
   end)

@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
+local file = require "native.file"
 local html = require "sba.report.html"
 local instant = require "sba.report.parts".instant
 local journal = require "sba.report.source".journal
@@ -77,14 +78,20 @@ describe("a report", function()
 
   it("takes a step for the turn before it", function()
     local exchange = '{"event":"model.exchange","reply":{"tool_calls":[{"name":"run_command","arguments":{"shell":"bad"}}]}}'
-    local read = journal(table.concat({
+    local function kept(...)
+      local log = assert(file.memory())
+      for _, line in ipairs { ... } do log:append { line } end
+      return log
+    end
+    local entry = '{"index":0,"id":"step-1","type":"run_command","status":"success","started_at":"","duration_ms":0}'
+    local read = journal(kept(
       '{"event":"job","job_id":"j","task_id":"t"}', exchange,
       '{"event":"step.started","index":0,"id":"step-1","type":"run_command","arguments":{"shell":"one"}}',
-      '{"event":"step.finished","entry":{"index":0,"status":"success"}}', exchange, exchange,
-      '{"event":"step.started","index":1,"id":"step-2","type":"read_file"}',
-    }, "\n") .. "\n", { job_id = "j", task_id = "t" })
+      '{"event":"step.finished","entry":' .. entry .. "}", exchange, exchange,
+      '{"event":"step.started","index":1,"id":"step-2","type":"read_file"}'
+    ), { job_id = "j", task_id = "t" })
     assert.same({ 1, 3 }, { read.started[1].turn, read.started[2].turn })
-    assert.same({ shell = "one" }, read.started[1].arguments)
-    assert.is_nil((journal('{"event":"job","job_id":"k","task_id":"t"}\n', { job_id = "j", task_id = "t" })))
+    assert.same({ shell = "one" }, read:start(1).arguments)
+    assert.is_nil((journal(kept '{"event":"job","job_id":"k","task_id":"t"}', { job_id = "j", task_id = "t" })))
   end)
 end)

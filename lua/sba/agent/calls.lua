@@ -62,11 +62,11 @@ local function run_step(state, name, given)
   if not entry or ends_job then return nil, failure end
   state.has_acted = true
   finish.note(state, entry)
-  local recorded = state.run.recording and state.run.recording.entries[index]
+  local recorded = state.run.recording and state.run.recording:head(index)
   local answer = answer_of(state, entry, module, step)
   return {
     text = state.outputs:show(step.id, answer), answer = answer, step = step.id,
-    duration_ms = recorded and recorded.entry.duration_ms or entry.duration_ms,
+    duration_ms = recorded and recorded.duration_ms or entry.duration_ms,
     changed = name == COMMAND or changes[name] and entry.status == "success",
   }
 end

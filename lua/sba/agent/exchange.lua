@@ -266,7 +266,7 @@ end
 --- After its last exchange an earlier run has only the checks of its end, which run again at this one's.
 local function forget_checks(run)
   local history, done = run.history, run.record.count
-  for index = #history.entries, done + 1, -1 do history.entries[index] = nil end
+  if history.count > done then history:forget_entries(done + 1) end
   for index, step in pairs(history.unfinished) do
     if index > done and step.check then history.unfinished[index] = nil end
   end
@@ -277,10 +277,15 @@ end
 ---@return inference.reply?, failure?
 function exchange.next(state, fresh)
   local run, number = state.run, state.number + 1
-  local recorded = (run.recording or run.history).exchanges[number]
+  local from, recorded, failure = run.recording or run.history, nil, nil
+  if number <= #from.exchanges then recorded, failure = from:exchange(number) end
+  if failure then return nil, failure end
   local problem = run.recording and mismatch(run.recording, number, recorded, fresh)
   if problem then return nil, { code = "internal_error", message = problem } end
-  local reply, failure = recorded and recorded.reply, nil
+  local reply = recorded and recorded.reply
+  for _, call in ipairs(reply and reply.tool_calls or {}) do
+    if state.session.ids and call.id then state.session.ids[call.id] = true end -- new calls have other ids
+  end
   if not recorded then
     forget_checks(run)
     reply, failure = ask(state)

@@ -3,6 +3,7 @@
 --
 --   job               first line: which job
 --   job.resumed       another run continues it
+--   job.changed       the job file is another one than before: what `job` has, and how many steps stay as they are
 --   skills            agent: those of context.skill_ids
 --   model.session     agent: the model, and the gateway's tools
 --   model.exchange    agent: what was new in the request, and the reply
@@ -23,17 +24,17 @@ local events = {}
 
 local LAST_TIME <const> = 253402300799999 -- milliseconds since 1970, in 9999
 
--- The order of an event's own fields, which follow `event` and `at`.
-events.order = { order = { "index", "id", "type", "check", "job_sha256", "protocol_version", "job_id", "task_id", "started_wall" } }
-
 local words <const>, count <const>, truth <const> = { type = "string" }, { type = "integer", minimum = 0 }, { type = "boolean" }
 local bits <const> = { type = "integer", minimum = 0, maximum = 4095 }
 local function object(properties, required) return { type = "object", properties = properties, required = required } end
 local function list_of(items) return { type = "array", items = items } end
 
+local time <const> = { type = "integer", minimum = 0, maximum = LAST_TIME }
+
 -- What an event must hold: people edit journals, and write recordings.
 events.schemas = {
-  job = object { job_sha256 = words, started_wall = { type = "integer", minimum = 0, maximum = LAST_TIME }, version = words },
+  job = object { job_sha256 = words, started_wall = time, version = words, job_id = words, task_id = words },
+  ["job.changed"] = object { job_sha256 = words, version = words, job_id = words, task_id = words, kept = count },
   ["step.started"] = object({ index = count, id = words, type = words, check = count, arguments = object() }, { "index", "id", "type" }),
   ["step.changes"] = object({
     changes = list_of(object({

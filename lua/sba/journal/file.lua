@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The file of a journal: opened and locked, one line and one write for each event (events.lua lists them).
 
-local events = require "sba.journal.events"
 local file = require "native.file"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
@@ -11,6 +10,11 @@ journal.__index = journal
 
 journal.ENTRY_PREFIX = '{"event":"step.finished","entry":' -- the entry and "}" follow
 journal.BETWEEN = "}\n" .. journal.ENTRY_PREFIX -- from one entry to the next
+
+-- The order of an event's own fields, which follow `event` and `at`.
+local order <const> = {
+  order = { "index", "id", "type", "check", "job_sha256", "protocol_version", "job_id", "task_id", "started_wall" },
+}
 
 ---Opens and locks a journal, which stays as it is until journal.begin.
 ---@param path string
@@ -32,7 +36,10 @@ end
 function journal.begin(log, size, failed)
   local self = setmetatable({ failed = failed, log = log, size = size }, journal)
   if not log then return self end
-  local done, failure = log:cut(size)
+  local rest, length, is_whole = log:line(size, 0)
+  local ends = rest and is_whole and length == 1 -- with a line end, which is not of the last event
+  local done, failure = log:cut(size + (ends and 1 or 0))
+  if done and size > 0 and not ends then done, failure = log:append {} end
   if not done then
     self.log = nil
     failed(failure)
@@ -81,7 +88,7 @@ end
 
 function journal:event(event, fields)
   if not self.log then return end
-  self:append { json.continue('{"event":"' .. event .. '","at":"' .. interrupt.timestamp() .. '"', fields, events.order) }
+  self:append { json.continue('{"event":"' .. event .. '","at":"' .. interrupt.timestamp() .. '"', fields, order) }
 end
 
 ---@param texts string[]|(string|native.file.text)[][] of entry.encode; one in parts comes alone

@@ -1,30 +1,42 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Folds the events of a journal (events.lua lists them), for --resume, --replay, --report and the end by exec (crash_exit.lua).
+-- The one fold of a journal's events (events.lua lists them): for --resume, --replay, --report and the end after a crash.
+-- It reads the file event by event. In memory stay numbers of each step and exchange; the rest is read again when asked for.
 
 local events = require "sba.journal.events"
 local file = require "native.file"
-local journal = require "sba.journal.file"
 local json = require "sba.util.json"
-local lines = require "sba.util.excerpt".lines
-local mistake_in = events.mistake_in
 local secret = require "sba.util.secret"
+local usage = require "sba.journal.usage"
+local words = require "sba.util.words"
+
+local mistake_in = events.mistake_in
 
 ---@class journal.history
----@field size integer bytes of the lines that were folded
----@field job? table the first event
----@field entries { part: integer|string, size?: integer, entry: table }[] of finished steps; part, size: see record:add_step
+---@field from native.file.log the journal
+---@field size integer bytes of the events that were folded
+---@field job? table the first event, with what a later job.changed says
+---@field count integer finished steps; of each the next fields have offset and size of its entry, and its status
+---@field offsets integer[]
+---@field sizes integer[]
+---@field statuses string[]
+---@field checks table<integer, integer> by step: the criterion that it checks
+---@field verdicts table<integer, table> by criterion: what its last check found
 ---@field unfinished table<integer, table> each step.started without an end; accept sets `output`
----@field started? table<integer, table> each step.started, for a report; `turn`: after how many exchanges
+---@field started? table<integer, { turn: integer, offset: integer, size: integer }> for a report; turn: after how many exchanges
 ---@field changes? { index: integer, plan: table, committed?: boolean } of the last step; committed: it succeeded
 ---@field append? { index: integer, size?: integer } the last step that began to append, and the file's size before
----@field planned table<string, true> temporary names in all plans, as the journal has them
+---@field planned table<string, boolean> temporary names in all plans, as the journal has them; true: of the artifacts
 ---@field undone? string what undo did, for the model
 ---@field undo_failed? { index: integer, message: string } what undo could not do
 ---@field result? table of a job that is over, without steps
 ---@field failed? integer the step that failed and runs again
 ---@field resumes { after: integer, why: string }[] why runs ended, and after how many exchanges
----@field exchanges table[] every model.exchange, see schemas
----@field model_answers table[] results of all ask_model steps, also of those that run again
+---@field exchanges { [1]: integer, [2]: integer }[] offset and size of every model.exchange
+---@field used? journal.usage what the exchanges used
+---@field answers? journal.usage the same of ask_model steps, also of those that run again
+---@field same? integer leading steps that are those of the job file; nil: it has no steps, or nobody asked
+---@field was_there? boolean the first that is another one was there before
+---@field edited? boolean the job file is another one than the journal's
 ---@field session? table the last model.session
 ---@field skills? { found: table[], missing: string[] }
 ---@field reported? boolean
@@ -32,70 +44,251 @@ local secret = require "sba.util.secret"
 local history = {}
 history.__index = history
 
-local LIMIT <const> = 1 << 40 -- bytes: any journal that a run could write
-local LONGEST_HEAD <const> = 4096 -- bytes of a line that hold index, check and status
+local LIMIT <const> = 1 << 40 -- bytes: any recording that is not a file
+local WHOLE <const> = 64 << 10 -- bytes of a member that is read at once; longer ones when they are asked for
+local TORN <const> = "its last line is incomplete, which happens when the runner is killed"
+local EDITED <const> = "; the job was edited since: what it says above is what holds now"
 
 ---@return journal.history
 function history.new()
-  return setmetatable({ size = 0, entries = {}, unfinished = {}, planned = {}, exchanges = {}, resumes = {}, model_answers = {} }, history)
+  return setmetatable({
+    size = 0, count = 0, offsets = {}, sizes = {}, statuses = {}, checks = {}, verdicts = {}, unfinished = {},
+    planned = {}, exchanges = {}, resumes = {},
+  }, history)
+end
+
+-- What a span of the journal holds
+
+local function decode(text)
+  local value, failure = json.decode_own(text)
+  if failure then return nil, { code = "invalid_json", message = failure.message } end
+  return value
+end
+
+local function read(self, offset, size)
+  local text, failure = self.from:read(offset, size)
+  if not text then return nil, failure end
+  return decode(text)
+end
+
+---A value of a file but for its members that are long, which are named in `left`.
+---@param log native.file.log
+---@param at integer
+---@param always? string name of a member that is left out too
+---@return any value, table<string, integer[]>|native.failure left, integer? offset, integer? after
+function history.outline(log, at, always)
+  local text, offset, after, left = log:skim(at, WHOLE, always)
+  if not text then return nil, offset end
+  local value, failure = decode(text)
+  if failure then return nil, failure end
+  for name in pairs(type(value) == "table" and left or {}) do value[name] = nil end
+  return value, left, offset, after
+end
+
+local outline = history.outline
+
+---The elements of an array, one by one, without their long members, which are named in `left`.
+---@param log native.file.log
+---@param span integer[] offset and size of the array
+---@return fun(): any element, table<string, integer[]> left, integer offset, integer after
+function history.elements(log, span)
+  local at = span[1] + 1
+  return function()
+    if not at then return nil end
+    local element, left, offset, after = outline(log, at)
+    at = after
+    if not after then return nil end
+    local byte
+    repeat
+      byte = log:read(at, 1)
+      at = at + 1
+    until not byte or not byte:find "%s"
+    if byte ~= "," then at = nil end
+    return element, left, offset, after
+  end
+end
+
+---What a check found of its criterion.
+---@param criterion? string
+---@param entry table its entry
+---@param step { arguments?: table } which ran it
+---@return table of the result's acceptance
+function history.verdict(criterion, entry, step)
+  local met, how = entry.status == "success", entry.error
+  if met then
+    local command = step.arguments and ("`%s`"):format(words.step(step)) or "its command"
+    how = command .. " ended with exit code 0"
+  end
+  return { criterion = criterion, met = met, verified_by = "check", evidence = ("%s: %s"):format(entry.id, how) }
 end
 
 local function forget_from(self, index)
-  for i = #self.entries, index, -1 do self.entries[i] = nil end
+  for i = self.count, index, -1 do
+    self.offsets[i], self.sizes[i], self.statuses[i] = nil, nil, nil
+    self.checks[i] = nil
+  end
+  self.count = math.min(self.count, index - 1)
 end
+
+---@param index integer from 1: this step and all after it run again
+function history:forget_from(index)
+  forget_from(self, index)
+  if self.append and self.append.index >= index then self.append = nil end
+  for number in pairs(self.unfinished) do
+    if number >= index then self.unfinished[number] = nil end
+  end
+end
+
+---@param index integer from 1: what is finished from there on is not taken
+function history:forget_entries(index) forget_from(self, index) end
+
+---@param index integer from 1
+---@return table? entry whole
+---@return native.failure?
+function history:entry(index) return read(self, self.offsets[index], self.sizes[index]) end
+
+---@param index integer from 1
+---@return table? entry without its long members
+function history:head(index)
+  if index > self.count then return nil end
+  return (outline(self.from, self.offsets[index]))
+end
+
+---@param number integer from 1
+---@return table? event a model.exchange
+---@return native.failure? both nil: there is none
+function history:exchange(number)
+  local span, schema = self.exchanges[number], events.schemas["model.exchange"]
+  if not span then return nil end
+  local event, failure = read(self, span[1], span[2])
+  local reason = failure and failure.message or mistake_in(event, schema)
+  if not reason then return secret.clean(event, schema) end
+  return nil, { code = "environment_invalid", message = ("exchange %d of the journal: %s"):format(number, reason) }
+end
+
+---@param index integer from 1
+---@return table? event a step.started
+function history:start(index)
+  local span = self.started and self.started[index]
+  return span and (read(self, span.offset, span.size)) or nil
+end
+
+---A list of the job line, which may be long.
+---@param name string
+---@return table?
+function history:job_list(name)
+  local left = self.job and self.job.left or {}
+  if left[name] then self.job[name], left[name] = read(self, left[name][1], left[name][2]), nil end
+  return self.job and self.job[name]
+end
+
+--- The same one by one.
+local function elements(self, event, name)
+  local span = event.left[name]
+  if not span then
+    local number = 0
+    return function()
+      number = number + 1
+      return (event[name] or {})[number]
+    end
+  end
+  return history.elements(self.from, span)
+end
+
+-- Events
 
 local apply = {} -- by event
 
-function apply.job(self, event) self.job = event end
+--- How many leading steps of the job file are those of the journal's job, and whether it had another one after these.
+local function same_steps(self, event, rules)
+  if event.job_sha256 == rules.job_sha256 then return math.maxinteger end
+  local number = 0
+  for step in elements(self, event, "steps") do
+    local ours = rules.steps[number + 1]
+    if not ours or step.id ~= ours.id or step.type ~= ours.type or step.digest ~= rules.digest(ours) then
+      return number, true
+    end
+    number = number + 1
+  end
+  return number, false
+end
+
+local function compare(self, event, rules)
+  if not rules.digest then return end
+  self.edited = event.job_sha256 ~= rules.job_sha256
+  self.same = nil
+  if rules.steps then
+    self.same, self.was_there = same_steps(self, event, rules)
+  elseif event.steps or event.left.steps then
+    self.same = 0
+  end
+end
+
+function apply.job(self, event, rules)
+  self.job = event
+  compare(self, event, rules)
+end
+
+--- The steps after the first difference run again; those before it are as they were.
+apply["job.changed"] = function(self, event, rules)
+  event.started_wall, event.earlier_artifacts = self.job.started_wall, self.job.earlier_artifacts
+  self.job = event
+  local last = self.resumes[#self.resumes]
+  if last then last.why = last.why .. EDITED end
+  if event.kept then self:forget_from(event.kept + 1) end
+  compare(self, event, rules)
+end
 
 apply["job.resumed"] = function(self)
   local result = self.result
-  local why = result and type(result.failure_message) == "string" and ("%s: %s"):format(result.failure_code, result.failure_message)
+  local why = result and type(result.failure_message) == "string"
+    and ("%s: %s"):format(result.failure_code, result.failure_message)
   table.insert(self.resumes, { after = #self.exchanges, why = why or "the runner was killed" })
-  self.result, self.reported, self.goes_back = nil, nil, true
+  self.result, self.reported, self.goes_back, self.verdicts = nil, nil, true, {}
 end
 
 apply["step.started"] = function(self, event)
   local index = event.index + 1
   self.unfinished[index], self.changes = event, nil
-  if self.started then self.started[index], event.turn = event, #self.exchanges end
+  if self.started then
+    self.started[index] = { turn = #self.exchanges, offset = event.span[1], size = event.span[2] }
+    event.arguments = nil
+  end
 end
 
 apply["step.changes"] = function(self, event)
   self.changes = { index = event.index + 1, plan = event }
   for _, change in ipairs(event.changes) do
-    if change.other then self.planned[change.other] = true end
-    if change.aside then self.planned[change.aside] = true end
+    if change.other then self.planned[change.other] = event.artifacts == true end
+    if change.aside then self.planned[change.aside] = event.artifacts == true end
   end
 end
 
 apply["step.append"] = function(self, event) self.append = { index = event.index + 1, size = event.size } end
 
---- The entry's span in the journal, or its text where more follows in its line.
-local function part_of(event, size, at)
-  for name in pairs(event) do
-    if name ~= "event" and name ~= "entry" then return json.encode(event.entry) end
-  end
-  return at - 1 + #journal.ENTRY_PREFIX, size - #journal.ENTRY_PREFIX - 1
-end
-
-apply["step.finished"] = function(self, event, size, at)
+apply["step.finished"] = function(self, event)
   local entry = event.entry
   local index = entry.index + 1
+  if entry.check then
+    self.verdicts[entry.check] = history.verdict(nil, entry, self.unfinished[index] or {})
+    self.checks[index] = entry.check
+  end
   if entry.status ~= "skipped" then -- what an earlier run had begun of a skipped step is still to be undone
     self.unfinished[index], self.append = nil, nil
     if self.changes and entry.status == "success" then self.changes.committed = true else self.changes = nil end
   end
-  if entry.type == "ask_model" and entry.result then table.insert(self.model_answers, entry.result) end
-  local part, length = part_of(event, size, at)
-  self.entries[index] = { part = part, size = length, entry = entry }
+  if entry.type == "ask_model" and json.is_object(entry.result) and type(entry.result.model) == "string" then
+    self.answers = usage.add(self.answers, entry.result.model, entry.result)
+  end
+  self.offsets[index], self.sizes[index] = event.left.entry[1], event.left.entry[2]
+  self.statuses[index], self.count = entry.status, index
 end
 
 apply["model.session"] = function(self, event) self.session, event.tools = event, event.tools or {} end
 
 apply["model.exchange"] = function(self, event)
-  secret.clean(event, events.schemas["model.exchange"])
-  table.insert(self.exchanges, event)
+  self.used = usage.add(self.used, self.session and self.session.model or "", event.reply)
+  self.exchanges[#self.exchanges + 1] = event.span
 end
 
 function apply.skills(self, event) self.skills = event end
@@ -106,26 +299,42 @@ for _, name in ipairs { "model.compacted", "step.interrupted", "step.session", "
   apply[name] = function() end
 end
 
+-- Why an event cannot stand where it stands
+
 --- After the steps of a direct job come the checks.
-local function is_of_job(about, rules)
+local function is_of_job(self, about, rules)
   local step = rules.steps[about.index + 1]
-  if step then return about.type == step.type and about.id == step.id and not about.check end
-  return about.type == "run_command" and about.check == rules.checks[about.index + 1 - #rules.steps]
+  if about.index < math.min(self.same, #rules.steps) then
+    return about.type == step.type and about.id == step.id and not about.check
+  end
+  return self.edited or about.type == "run_command" and about.check ~= nil
 end
 
 local function misplaced(self, about, rules)
-  if about.index ~= #self.entries then return "the step is not the next one" end
-  return rules.steps and not is_of_job(about, rules) and "the job has no such step" or nil
+  if about.index ~= self.count then return "the step is not the next one" end
+  local is_known = rules.steps and self.same
+  return is_known and not is_of_job(self, about, rules) and "the job has no such step" or nil
 end
 
-local refusals = { ["step.started"] = misplaced } -- why an event cannot stand there
+local refusals = { ["step.started"] = misplaced }
 
-function refusals.job(self, event)
-  return self.job and "a second job begins" or not event.started_wall and "it does not say when the job began"
+function refusals.job(self, event, rules)
+  if self.job then return "a second job begins" end
+  if not event.started_wall then return "it does not say when the job began" end
+  if not rules.digest or event.job_sha256 == rules.job_sha256 then return nil end
+  local is_its = event.job_id and event.job_id == rules.job_id and event.task_id == rules.task_id
+  if not is_its then return "it belongs to another job" end
+  local first = elements(self, event, "steps")()
+  return first and not first.digest and "the job was edited, and a version wrote it that did not note what its steps were"
+end
+
+refusals["job.changed"] = function(self, event, rules)
+  if not rules.digest or event.job_sha256 == rules.job_sha256 then return nil end
+  return (event.job_id ~= self.job.job_id or event.task_id ~= self.job.task_id) and "it belongs to another job"
 end
 
 refusals["step.changes"] = function(self, event)
-  return (event.index ~= #self.entries or not self.unfinished[event.index + 1]) and "the step had not begun"
+  return (event.index ~= self.count or not self.unfinished[event.index + 1]) and "the step had not begun"
 end
 
 refusals["step.append"], refusals["step.session"] = refusals["step.changes"], refusals["step.changes"]
@@ -135,125 +344,216 @@ refusals["step.finished"] = function(self, event, rules)
   local reason = misplaced(self, entry, rules)
   if reason then return reason end
   if not self.unfinished[entry.index + 1] and entry.status ~= "skipped" then return "the step had not begun" end
-  if rules.brief then return nil end
   local failed = entry.status == "failure" or entry.status == "timeout"
   if failed and not (entry.error and entry.error_code) then return "its error is missing" end
-  local module = entry.result ~= nil and rules.catalogue and rules.catalogue.get(entry.type)
+  local module = entry.result ~= nil and not event.is_cut and rules.catalogue and rules.catalogue.get(entry.type)
   return module and mistake_in(entry.result, module.result)
 end
 
 refusals["model.exchange"] = function(_, event)
   for _, call in ipairs(event.reply.tool_calls or {}) do
-    if call.written and json.kind((json.decode(call.written))) ~= "object" then return "what a call's model wrote is not JSON" end
+    if call.written and json.kind((json.decode(call.written))) ~= "object" then
+      return "what a call's model wrote is not JSON"
+    end
   end
 end
 
 refusals["job.reported"] = function(self) return not self.result and "the job was not over" end
 
 refusals["job.finished"] = function(self, event, rules)
-  return event.result.status == "success" and rules.steps and #self.entries < #rules.steps and "steps are missing"
+  local is_known = rules.steps and self.same == math.maxinteger
+  return event.result.status == "success" and is_known and self.count < #rules.steps and "steps are missing"
 end
 
 refusals["journal.failed"] = function(self) return not self.result and "what was done then could not be written" end
 
---- Decodes nothing: memory may be short, and a report reads the result besides.
-local function brief(text)
-  if text:sub(1, #journal.ENTRY_PREFIX) ~= journal.ENTRY_PREFIX then return nil end
-  local head = text:sub(#journal.ENTRY_PREFIX + 1, LONGEST_HEAD)
-  local index, status, check = head:match '^{"index":(%d+),', head:match ',"status":"(%a+)"', head:match ',"check":(%d+)'
-  if not index or not status then return nil end
-  return { event = "step.finished", entry = { index = tonumber(index), status = status, check = tonumber(check) } }
+local after_end <const> = { ["job.reported"] = true, ["journal.failed"] = true, ["job.resumed"] = true }
+
+local function untimely(self, name)
+  if not self.job and name ~= "job" then return "the journal does not begin with its job" end
+  return self.result and not after_end[name] and "the job was over"
 end
 
-local function untimely(self, event)
-  if not self.job and event.event ~= "job" then return "the journal does not begin with its job" end
-  local follows = not self.result or event.event == "job.reported" or event.event == "journal.failed"
-    or event.event == "job.resumed" and self.result.status ~= "success"
-  return not follows and "the job was over"
+-- Reading
+
+local complete = {} -- by event: reads what is needed of its long members; returns a failure
+
+complete["step.finished"] = function(self, event)
+  if not event.left.entry then return nil end
+  local entry, left = outline(self.from, event.left.entry[1])
+  if entry == nil then return left end
+  event.entry, event.is_cut = entry, next(left) ~= nil
+  if type(entry) ~= "table" or entry.type ~= "ask_model" or not left.result then return nil end
+  entry.result, left = outline(self.from, left.result[1])
+  return entry.result == nil and left or nil
+end
+
+complete["model.exchange"] = function(self, event)
+  if not event.left.reply then return nil end
+  local failure
+  event.reply, failure = outline(self.from, event.left.reply[1])
+  return event.reply == nil and failure or nil
+end
+
+complete["step.started"] = function() end
+
+--- All but the lists that may be as long as the job.
+function complete.job(self, event)
+  for name, span in pairs(event.left) do
+    if name ~= "steps" and name ~= "todo" then
+      local failure
+      event[name], failure = read(self, span[1], span[2])
+      if failure then return failure end
+    end
+  end
+end
+
+complete["job.changed"] = complete.job
+
+local function complete_others(self, event)
+  for name, span in pairs(event.left) do
+    local failure
+    event[name], failure = read(self, span[1], span[2])
+    if failure then return failure end
+  end
+end
+
+--- After a resume, a step that begins again takes the place of what was there.
+local function go_back(self, event)
+  local step = event.event == "step.started" and event or event.event == "step.finished" and event.entry
+  if not step or not self.goes_back then return end
+  if step.index < self.count then
+    forget_from(self, step.index + 1)
+    self.unfinished = {}
+  end
+  self.goes_back = nil
 end
 
 --- Returns why it cannot.
-local function fold_line(self, text, rules, at)
-  local short = rules.brief and brief(text)
-  local event, failure = short, nil
-  if not event then event, failure = json.decode_own(text) end
-  if failure then return failure.message end
-  if type(event) ~= "table" or rules.strict and not apply[event.event] then return "it is not an event of a journal" end
+local function take(self, event, rules)
   local name = event.event
-  if not apply[name] then return nil end
-  if type(event.at) ~= "string" then event.at = nil end
-  if rules.job_sha256 and name == "job" and event.job_sha256 ~= rules.job_sha256 then return "it belongs to another job" end
-  local reason = rules.strict and untimely(self, event) or not short and mistake_in(event, rules.schemas[name])
+  local failure = (complete[name] or complete_others)(self, event)
+  if failure then return failure.message end
+  if rules.script and rules.job_sha256 and name == "job" and event.job_sha256 ~= rules.job_sha256 then
+    return "it belongs to another job"
+  end
+  local reason = rules.strict and untimely(self, name) or mistake_in(event, rules.schemas[name])
   if reason then return reason end
   self.last = event.at or self.last
-  local step = name == "step.started" and event or name == "step.finished" and event.entry
-  if step and self.goes_back then
-    if step.index < #self.entries then
-      forget_from(self, step.index + 1)
-      self.unfinished = {}
-    end
-    self.goes_back = nil
-  end
+  go_back(self, event)
   reason = rules.strict and refusals[name] and refusals[name](self, event, rules)
   if reason then return reason end
-  apply[name](self, event, #text, at)
+  apply[name](self, event, rules)
+end
+
+--- The next event, with its place; nil and a failure.
+local function next_event(self, at, rules)
+  local event, left, offset, after = outline(self.from, at, "entry")
+  if not after then return nil, left end
+  if not json.is_object(event) or rules.strict and not apply[event.event] then
+    return nil, { code = "invalid_json", message = "it is not an event of a journal" }
+  end
+  event.left, event.span = left, { offset, after - offset }
+  if type(event.at) ~= "string" then event.at = nil end
+  return event, nil, after
 end
 
 ---@class journal.rules
 ---@field schemas table<string, table> of events
 ---@field strict? boolean each event must be able to stand where it stands
----@field script? boolean with blank lines, and a last line without its end
----@field brief? boolean of finished steps only index, status and check
----@field job_sha256? string of the job that it must belong to
+---@field script? boolean with lines that are no events
+---@field job_sha256? string of the job file
+---@field job_id? string
+---@field task_id? string
+---@field digest? fun(step: table): string of its arguments; given where the job file may be another one than the journal's
 ---@field steps? table[] of a direct job
----@field checks? integer[] criteria that have one
 ---@field catalogue? table the step types
 
 ---@param rules journal.rules
----@param ... any an iterator as excerpt.lines gives
+---@param log native.file.log
 ---@return string? problem why the rest is left out
 ---@return boolean? is_torn only the last line has no end
-function history:fold(rules, ...)
+function history:fold(rules, log)
+  self.from = log
   local number = 0
-  for after, text, is_whole, at in ... do
+  while true do
+    local event, failure, after = next_event(self, self.size, rules)
+    if not event and failure.code == "end" then return nil end
+    if not event and failure.code == "incomplete" and not rules.script then return TORN, true end
     number = number + 1
-    if not rules.script and not is_whole then return "its last line is incomplete, which happens when the runner is killed", true end
-    local reason = not (rules.script and text == "") and fold_line(self, text, rules, at)
+    local reason = failure and failure.message or apply[event.event] and take(self, event, rules)
     if reason then return ("line %d: %s"):format(number, reason) end
-    self.size = after - 1
+    self.size = after
   end
 end
+
+-- Whose journal it is
 
 local function invalid(message) return nil, { code = "invalid_journal", message = message } end
 
 --- Checks run again: what they check may have changed.
 local function keep_successes(self, steps)
-  for index, old in ipairs(self.entries) do
-    if index > #steps or old.entry.status ~= "success" then
-      self.failed = index <= #steps and old.entry.status ~= "skipped" and index or nil
+  local most = math.min(#steps, self.same)
+  for index = 1, self.count do
+    if index > most or self.statuses[index] ~= "success" then
+      local runs_again = index <= most and self.statuses[index] ~= "skipped"
+      self.failed = runs_again and index or nil
       return forget_from(self, index)
     end
   end
 end
 
----@param path string of what an earlier run left
+--- At most ends of jobs: their beginning could not be written.
+local function has_no_job(log)
+  local at = 0
+  while true do
+    local event, failure, _, after = outline(log, at, "entry")
+    if not after then return failure.code == "end" or failure.code == "incomplete" end
+    local name = json.is_object(event) and event.event
+    if name ~= "job.finished" and name ~= "job.reported" then return false end
+    at = after
+  end
+end
+
+---@param log native.file.log what an earlier run left
+---@param path string its name
 ---@param rules journal.rules
 ---@return journal.history?, native.failure? both nil: there is nothing to go on from
-function history.resume(path, rules)
-  local bytes, failure = file.read(path, LIMIT)
-  if not bytes then return nil, failure.code ~= "not_found" and failure or nil end
+function history.resume(log, path, rules)
   local self = history.new()
   rules.strict = true
-  local problem, is_torn = self:fold(rules, lines(bytes))
+  if has_no_job(log) then return nil end
+  local problem, is_torn = self:fold(rules, log)
   if problem and not is_torn then
     return invalid(("the journal %s cannot be used, %s; without --resume the job starts anew"):format(path, problem))
   end
   if not self.job then return nil end
-  if not self.result or self.result.status ~= "success" then
-    apply["job.resumed"](self)
-    if rules.steps then keep_successes(self, rules.steps) end
+  if self.result and self.result.status == "success" and not self.edited then return self end
+  apply["job.resumed"](self)
+  if self.edited then self.resumes[#self.resumes].why = self.resumes[#self.resumes].why .. EDITED end
+  if not self.same then return self end
+  if rules.steps then
+    keep_successes(self, rules.steps)
+    if self.edited then self:forget_from(math.min(self.same, #rules.steps) + 1) end
+  else
+    self:forget_from(1) -- it was a direct job, and is an agent's now
   end
   return self
+end
+
+---Any file, or "-" for stdin. What is not a regular file is kept in memory that is not ours.
+---@param path string
+---@return native.file.log?, native.failure?
+function history.open(path)
+  local log, failure
+  if path ~= "-" then log, failure = file.open(path) end
+  if log or failure and failure.code ~= "not_a_file" then return log, failure end
+  local bytes
+  bytes, failure = file.read(path, LIMIT)
+  if not bytes then return nil, failure end
+  log = assert(file.memory())
+  local done, problem = log:append({ bytes }, true)
+  return done and log, problem
 end
 
 ---@param path string of a journal, or of a script: lines of model.exchange with at least a reply
@@ -261,11 +561,13 @@ end
 ---@param schemas table<string, table> of events
 ---@return journal.history?, native.failure?
 function history.recording(path, job_sha256, schemas)
-  local bytes, failure = file.read(path, LIMIT)
-  if not bytes then return nil, failure end
+  local log <close>, failure = history.open(path)
+  if not log then return nil, failure end
   local self = history.new()
-  local problem = self:fold({ schemas = schemas, script = true, job_sha256 = job_sha256 }, lines(bytes))
+  local problem = self:fold({ schemas = schemas, script = true, job_sha256 = job_sha256 }, log)
   if problem then return invalid(("the recording %s, %s"):format(path, problem)) end
+  self.from = assert(file.memory()) -- the file may be the journal of this job, which begins anew
+  self.from:append({ 0, self.size, from = log }, true)
   return self
 end
 

@@ -93,7 +93,7 @@ function globals.step(type, arguments, places)
   local read = job_of_step(type, arguments)
   local step, module = read.steps[1], catalogue.get(type)
   local run = state.of {
-    job = read, steps = read.steps, environment = environment, record = record.new("prompt", "prompt"), history = { entries = {} },
+    job = read, steps = read.steps, environment = environment, record = record.new("prompt", "prompt"), history = { count = 0 },
     log = silent, journal = silent, todo = todo.new(), kept_seconds = 0,
     workspace = must(workspace.open(places.workspace or ".")),
     artifacts = places.artifacts and must(workspace.open(places.artifacts)) or nil,

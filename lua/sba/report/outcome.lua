@@ -65,7 +65,8 @@ end
 
 -- A refused job's mistakes, each of which begins with a JSON Pointer, become a list.
 local function message_of(result)
-  local message = excerpt.of(result.failure_message or "", LONGEST)
+  local given = result.failure_message
+  local message = excerpt.of(type(given) == "string" and given or "", LONGEST)
   local mistakes = result.failure_code == "schema_validation" and message:match("^the job is not valid: (.*)")
   if not mistakes then return h.p { class = "message", message } end
   local items = {}

@@ -4,7 +4,6 @@
 local file = require "native.file"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
-local lines = require "sba.util.excerpt".lines
 local parts = require "sba.report.parts"
 local fold = require "sba.journal.fold"
 local result_schema = require "sba.result.result_schema"
@@ -15,55 +14,136 @@ local text = require "native.text"
 
 local source = {}
 
-local LARGEST <const> = 512 * 1024 * 1024 -- bytes of a result or a journal: read whole
+local SHORT <const>, LARGE <const> = 1024, 1 << 20 -- bytes of a step's member that is kept; of a step that is let go at once
 local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
 local PATCH <const> = "changes.patch" -- see sba.run.workspace_changes
 
 -- A later version may know more failure codes.
 local readable <const> = schema_check.with(result_schema, { failure_code = { type = { "string", "null" } } })
 
+local step_schema <const> = result_schema.properties.steps.items
+
 ---@class report.source
 ---@field result table a valid result
 ---@field journal? journal.history
+---@field exchanges table[] of the journal; read when they are asked for, as the long members of the result's steps are
 ---@field calls table<integer, { type: string, arguments: table }> of steps, by index from 1, as far as known
 ---@field running boolean the runner still runs
 ---@field patch? string
 ---@field notes string[] sentences: which files the report uses, and which are missing
 
-local function read_result(path)
-  local bytes, failure = file.read(path, LARGEST)
-  if not bytes then return nil, "cannot read the result: " .. failure.message end
-  local result
-  result, failure = json.decode_own(bytes)
-  if failure then return nil, ("%s is not a result: %s"):format(path, failure.message) end
-  local _, errors = schema_check.check(result, readable, { total = 0, limit = 1 })
-  if errors[1] then return nil, ("%s is not a result of cynode-sba: %s"):format(path, schema_check.line(errors[1])) end
-  return secret.clean(result, result_schema)
+local function first_mistake(value, schema, pointer)
+  local _, errors = schema_check.check(value, schema, { total = 0, limit = 1 })
+  local first = errors[1]
+  return first and schema_check.line { pointer = (pointer or "") .. first.pointer, message = first.message }
 end
 
----@param bytes string
+local function load(log, span)
+  local bytes, failure = log:read(span[1], span[2])
+  if not bytes then return nil, failure.message end
+  local value
+  value, failure = json.decode_own(bytes)
+  return value, failure and failure.message
+end
+
+--- A step as the result has it, but only its short members are in memory. Others are read when they are asked for.
+local function lazy_step(log, whole, span, latest)
+  local head, long = {}, {}
+  for name, value in pairs(whole) do
+    local is_long = type(value) == "table" or type(value) == "string" and #value > SHORT
+    if is_long then long[name] = true else head[name] = value end
+  end
+  if not next(long) then return head end
+  return setmetatable(head, { __index = function(_, name)
+    if not long[name] then return nil end
+    if latest.of ~= head then latest.of, latest.step = head, secret.clean(load(log, span), step_schema) end
+    return latest.step[name]
+  end })
+end
+
+local function read_steps(log, span)
+  local steps, elements, number = {}, fold.elements(log, span), 0
+  local latest = {} -- the last that was read again
+  for _, _, offset, after in elements do
+    local entry, message = load(log, { offset, after - offset })
+    number = number + 1
+    message = message or first_mistake(entry, step_schema, "/steps/" .. number - 1)
+    if message then return nil, message end
+    steps[number] = lazy_step(log, secret.clean(entry, step_schema), { offset, after - offset }, latest)
+    if after - offset > LARGE then collectgarbage() end
+  end
+  return steps
+end
+
+local function read_members(log, result, left)
+  for name, span in pairs(left) do
+    local message
+    if name ~= "steps" then result[name], message = load(log, span) end
+    if message then return message end
+  end
+end
+
+--- The reader of JSON says at which line and column.
+local function mistake_in_text(log, failure)
+  local _, better = json.decode_own(log:line(0, LARGE) or "")
+  return better and better.message or failure.message
+end
+
+local function read_result(path)
+  local log, failure = fold.open(path)
+  if not log then return nil, "cannot read the result: " .. failure.message end
+  local result, left = fold.outline(log, 0, "steps")
+  if result == nil then return nil, ("%s is not a result: %s"):format(path, mistake_in_text(log, left)) end
+  local steps
+  local message = json.is_object(result) and read_members(log, result, left)
+  if not message and json.is_object(result) and left.steps then
+    result.steps = json.array {}
+    message = first_mistake(result, readable)
+    if not message then steps, message = read_steps(log, left.steps) end
+  end
+  message = message or first_mistake(result, readable)
+  if message then return nil, ("%s is not a result of cynode-sba: %s"):format(path, message) end
+  result = secret.clean(result, result_schema)
+  result.steps = steps
+  return result
+end
+
+---@param log native.file.log
 ---@param result { job_id: string, task_id: string }
 ---@return journal.history?, string note
-function source.journal(bytes, result)
+function source.journal(log, result)
   local journal = fold.new()
   journal.started = {}
-  local problem, is_torn = journal:fold({ schemas = schemas, brief = true }, lines(bytes))
+  local problem, is_torn = journal:fold({ schemas = schemas }, log)
   local job = journal.job or {}
   if job.job_id ~= result.job_id or job.task_id ~= result.task_id then
     return nil, "The journal next to the result belongs to another job and was ignored."
-  end
-  for _, step in pairs(journal.started) do
-    step.type, step.arguments = secret.redact(step.type), secret.clean(step.arguments, {})
   end
   if not problem then return journal, "This report uses the journal next to the result." end
   return journal, ("The journal next to the result is damaged: %s%s."):format(problem, is_torn and "" or "; the lines after it are ignored")
 end
 
 local function read_journal(path, result)
-  local bytes, failure = file.read(path, LARGEST, { regular = true })
-  if bytes then return source.journal(bytes, result) end
+  local log, failure = file.open(path)
+  if log then return source.journal(log, result) end
   if failure.code == "not_found" then return nil, "There is no journal next to the result." end
   return nil, "The journal next to the result cannot be read: " .. failure.message .. "."
+end
+
+--- Reads each when it is asked for.
+local function list_of(count, get)
+  return setmetatable({}, { __len = function() return count end, __index = function(_, index)
+    return math.type(index) == "integer" and index >= 1 and index <= count and get(index) or nil
+  end })
+end
+
+--- What a model's steps were called with.
+local function calls_of(journal)
+  return setmetatable({}, { __index = function(_, index)
+    local start = journal and journal:start(index)
+    if not start or not json.is_object(start.arguments) then return nil end
+    return { type = secret.redact(tostring(start.type)), arguments = secret.clean(start.arguments, {}) }
+  end })
 end
 
 -- The digest in the journal tells whether it is exactly this file.
@@ -126,8 +206,7 @@ function source.read(path, job_path)
     table.insert(paths, 1, directory .. "job.json")
   end
   if result.failure_code == "interrupted" then add_running(result, journal, is_running) end
-  local calls = {}
-  for index, step in pairs(journal and journal.started or {}) do calls[index] = step.arguments and step end
+  local calls = calls_of(journal)
   local is_agent = journal and (journal.session or #journal.exchanges > 0) or result.inference and result.final_answer
   if not is_agent and #result.steps > 0 then
     local job = read_job(paths, result, journal)
@@ -135,7 +214,11 @@ function source.read(path, job_path)
     notes[#notes + 1] = job and "Commands and diffs come from the job file."
       or "The job file is not next to the result, so commands and diffs are missing."
   end
-  return { result = result, journal = journal, calls = calls, notes = notes, patch = patch, running = is_running }
+  local exchanges = list_of(journal and #journal.exchanges or 0, function(number) return (journal:exchange(number)) end)
+  return {
+    result = result, journal = journal, exchanges = exchanges, calls = calls, notes = notes, patch = patch,
+    running = is_running,
+  }
 end
 
 return source

@@ -26,8 +26,6 @@ end
 
 local function track(y) return h.rect { class = "track", width = WIDTH, y = y, height = LANE } end
 
-local function exchanges_of(source) return source.journal and source.journal.exchanges or {} end
-
 ---@param source report.source
 ---@return html.element|false
 function work.timeline(source)
@@ -40,7 +38,7 @@ function work.timeline(source)
       bars[#bars + 1] = bar(length, at, entry.duration_ms, STEPS_LANE, entry.status, "#s" .. i, ("step %d, %s"):format(i, entry.type))
     end
   end
-  local turns, ticks = exchanges_of(source), {}
+  local turns, ticks = source.exchanges, {}
   if #turns > 0 then bars[#bars + 1] = track(MODEL_LANE) end
   for i, turn in ipairs(turns) do
     local at, duration = parts.instant(turn.at), turn.reply.duration_ms or 0
@@ -189,7 +187,7 @@ end
 ---@param source report.source
 ---@return html.element|false
 function work.turns(source)
-  local used, list, views, steps = source.result.inference, exchanges_of(source), {}, {}
+  local used, list, views, steps = source.result.inference, source.exchanges, {}, {}
   if not used and #list == 0 then return false end
   for i = 1, #list do steps[i] = {} end
   for index in ipairs(source.result.steps) do

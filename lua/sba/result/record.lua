@@ -9,6 +9,7 @@ local json = require "sba.util.json"
 local printable = require "sba.util.printable"
 local process = require "native.process"
 local result_schema = require "sba.result.result_schema"
+local usage = require "sba.journal.usage"
 
 local record = {}
 record.__index = record
@@ -77,10 +78,7 @@ end
 ---@param model string
 ---@param used { prompt_tokens?: integer, completion_tokens?: integer, duration_ms?: integer }
 function record:count_request(model, used)
-  local all = self.inference or { model = model, requests = 0, prompt_tokens = 0, completion_tokens = 0, duration_ms = 0 }
-  self.inference = all
-  all.requests = all.requests + 1
-  for _, name in ipairs { "prompt_tokens", "completion_tokens", "duration_ms" } do all[name] = all[name] + (used[name] or 0) end
+  self.inference = usage.add(self.inference, model, used)
 end
 
 --- Replaces the entries over so many bytes.
@@ -175,26 +173,25 @@ function record:parts(fields)
 end
 
 --- With entries of an earlier run that this one has not taken over yet.
-local function with_entries(self, entries)
+local function with_entries(self, history)
   local all = setmetatable({ steps = table.move(self.steps, 1, #self.steps, 1, {}), outcomes = {} }, { __index = self })
-  for index = self.count + 1, #entries do
-    local old = entries[index]
-    all:add_step(old.part, old.size, old.entry.status, old.entry.check)
+  for index = self.count + 1, history.count do
+    all:add_step(history.offsets[index], history.sizes[index], history.statuses[index], history.checks[index])
   end
   return all
 end
 
 ---The result that stays if the runner is killed. It knows no less than the one before.
----@param entries? { part: integer|string, size?: integer, entry: table }[] of the journal that the run goes on from
+---@param history? journal.history that the run goes on from
 ---@return native.file.parts
-function record:interim(entries)
+function record:interim(history)
   local message, running = INTERRUPTED, self.running and self.running()
   if running then
     message = ("%s; step %d (%s, %s) ran since %s"):format(message, running.index + 1, running.id, running.type, running.started_at)
   end
   local fields = self:fields { code = "interrupted", message = message }
   fields.running_step = running
-  if entries and #entries > self.count then self = with_entries(self, entries) end
+  if history and history.count > self.count then self = with_entries(self, history) end
   return self:parts(fields)
 end
 

@@ -23,7 +23,8 @@ local accept = {}
 
 local JOURNAL <const>, TODO <const> = "journal.jsonl", "todo.json"
 local IDLE <const> = "sba\n" -- how the first process of a session calls itself
-local ROOM <const>, LARGEST_RESULT <const> = 64 << 10, 64 << 20 -- bytes
+local ROOM <const> = 64 << 10 -- bytes
+local LONG <const>, DIGITS <const> = 1024, 16 -- bytes of an argument; hexadecimal digits
 
 ---What the end by exec is told.
 ---@param run run
@@ -45,31 +46,59 @@ local function cannot_resume(run, failure) warn(run, "journal.failed", failure, 
 
 local function refuse(code, message) error { code = code, message = message } end
 
+--- Long texts stand as their digests: a job may be of megabytes.
+local function shortened(value)
+  if type(value) == "string" and #value > LONG then return "sha256:" .. text.sha256(value) end
+  if type(value) ~= "table" then return value end
+  local copy = setmetatable({}, getmetatable(value))
+  for name, part in pairs(value) do copy[name] = shortened(part) end
+  return copy
+end
+
+--- By which --resume knows the step of a job that was edited.
+local function digest(step) return text.sha256(json.encode(shortened(step.arguments))):sub(1, DIGITS) end
+
+--- The result that stands knows more than one that is made without the journal.
+local function refuse_resume(failure)
+  local code = failure.code == "invalid_journal" and "schema_validation" or "environment_invalid"
+  error { code = code, message = "cannot resume: " .. failure.message, keeps_result = true }
+end
+
+local function tell_edited(run, history)
+  local message, first = "the job was edited; the steps that are done stay as they are", nil
+  if run.steps and history.same < #run.steps then
+    first = history.same + 1
+    message = ("step %d %s; it and all after it run"):format(first, history.was_there and "was changed" or "is new")
+  end
+  run.log:event("info", "job.changed", { message = message, step = first })
+end
+
 --- If the earlier run succeeded (history.result), only its result is written again.
 local function read_past(run)
   local path = run.result_directory .. JOURNAL
-  local history, failure = run.on_demand.fold().resume(path, {
-    schemas = schemas, job_sha256 = run.job_sha256, steps = run.steps, catalogue = run.catalogue,
-    checks = run.on_demand.check().numbers(run.job.context),
+  if not run.journal_file then refuse_resume { message = path .. " cannot be written" } end
+  local history, failure = run.on_demand.fold().resume(run.journal_file, path, {
+    schemas = schemas, job_sha256 = run.job_sha256, job_id = run.job.job_id, task_id = run.job.task_id,
+    digest = digest, steps = run.steps, catalogue = run.catalogue,
   })
   interrupt.hold(false) -- what earlier runs did is read whole, also where a signal comes meanwhile
-  if failure then refuse("schema_validation", "cannot resume: " .. failure.message) end
-  if not history then return run:warn("journal.missing", secret.redact(path) .. " holds no job to resume; starting anew") end
-  if not run.journal_file then refuse("environment_invalid", "cannot resume: the journal cannot be written") end
+  if failure then refuse_resume(failure) end
+  if not history then
+    return run:warn("journal.missing", secret.redact(path) .. " holds no job to resume; starting anew")
+  end
   run.history = history
   run.record:continue(history.job.started_wall)
-  -- An agent's replies are counted as they are taken over.
-  for _, result in ipairs(history.result and {} or history.model_answers) do
-    run.record:count_request(result.model, result)
-  end
+  if history.result then return end
+  run.record.inference = history.answers -- an agent's replies are counted as they are adopted
+  if history.edited then tell_edited(run, history) end
 end
 
 --- What an interrupted step had said stands in the latest result.
 local function tell_interrupted(run)
   local index, step = next(run.history.unfinished)
   if not index then return end
-  local bytes = file.read(run.settings.result, LARGEST_RESULT, { regular = true })
-  local result = bytes and json.decode_own(bytes)
+  local log <close> = file.open(run.settings.result)
+  local result = log and run.history.outline(log, 0, "steps")
   local running = json.is_object(result) and result.running_step
   local output = json.is_object(running) and running.output
   step.output = type(output) == "string" and secret.redact((text.repair(output))) or nil
@@ -87,11 +116,13 @@ local function begin_journal(run)
   if run.history.job and not run.history.result then run:emit("job.resumed", { run = run.runner }) end
 end
 
---- The journal's first line. What follows the ids is for an end by exec.
+--- The journal's first line, or what is new in it. What follows the ids is for an end by exec, and for a resume of an
+--- edited job.
 local function write_job(run)
-  local job, steps = run.job, run.steps and json.array {}
-  for i, step in ipairs(run.steps or {}) do steps[i] = { id = step.id, type = step.type } end
-  run:emit("job", {
+  local job, history, steps = run.job, run.history, run.steps and json.array {}
+  for i, step in ipairs(run.steps or {}) do steps[i] = { id = step.id, type = step.type, digest = digest(step) } end
+  run:emit(history.job and "job.changed" or "job", {
+    kept = history.same and math.min(history.same, #(run.steps or {})),
     job_sha256 = run.job_sha256, protocol_version = job.protocol_version, job_id = job.job_id, task_id = job.task_id,
     run = run.runner, started_wall = run.record.started_wall, version = bundle.version,
     steps = steps, todo = run.todo:summary().items,
@@ -138,7 +169,7 @@ local function open_checkpoint(run)
   local path, problem, warned = run.settings.result, nil, false
   run.checkpoint = checkpoint.new(function()
     if path == "-" then return true end
-    local how, more = file.replace(path, run.record:interim(run.history.entries), { durable = false })
+    local how, more = file.replace(path, run.record:interim(run.history), { durable = false })
     if not file.keep_room(path, ROOM + (how and more or 0)) then file.keep_room(path, ROOM) end
     if how then return true end
     problem = more
@@ -214,7 +245,7 @@ local function open_files(run)
   run.record.running = function() return run.live:running_step() end
   tell_interrupted(run)
   open_todo(run)
-  if run.steps and run.history.job then run.on_demand.step().take_over(run) end
+  if run.steps and run.history.job then run.on_demand.step().adopt(run) end
   open_checkpoint(run)
   if directory then
     run.todo:keep(directory .. TODO, function(failure) warn(run, "todo.failed", failure, "the list is in the result only") end)
@@ -233,7 +264,7 @@ function accept.accept(run)
   run.accepted = true
   accept.keep(run)
   local ok, more = pcall(open_workspace, run)
-  if not run.history.job then write_job(run) end
+  if not run.history.job or run.history.edited then write_job(run) end
   if not ok then error(more) end
   log_accepted(run, more)
   workspace_access.warn(run)

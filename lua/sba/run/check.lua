@@ -8,6 +8,7 @@ local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local secret = require "sba.util.secret"
 local steps = require "sba.run.step"
+local verdict = require "sba.journal.fold".verdict
 local words = require "sba.util.words"
 
 local checks = {}
@@ -57,14 +58,9 @@ local function check(run, number)
   if not entry then return nil, failure end
   context.tick()
   if is_end then return nil, steps.failure_of(step, index, failure), ("%s: %s"):format(step.id, entry.error) end
-  local met, how = entry.status == "success", entry.error
-  if met then how = ("`%s` ended with exit code 0"):format(words.step(step)) end
   return {
     id = step.id, entry = entry, code = entry.error_code and failures.of_step(entry.error_code, "").code,
-    verdict = {
-      criterion = run.job.context.acceptance_criteria[number], met = met, verified_by = "check",
-      evidence = ("%s: %s"):format(step.id, how),
-    },
+    verdict = verdict(run.job.context.acceptance_criteria[number], entry, step),
   }
 end
 
@@ -126,7 +122,7 @@ function checks.at_end(run, failure)
     for _, number in ipairs(checks.numbers(run.job.context)) do forget(run, number) end
     return failure
   end
-  if run.steps then direct.skip_rest(run) else steps.take_over(run) end
+  if run.steps then direct.skip_rest(run) else steps.adopt(run) end
   run.kept_seconds = 0
   local failing, problem = checks.run_all(run)
   if failure then return failure end

@@ -21,7 +21,6 @@ local LATEST <const> = 2.6 -- seconds past the deadline, when it is written
 local SYNCING <const> = 3 -- seconds past a signal, after which the result waits for the disk no more
 local LONG_SYNC <const> = 1 -- seconds, from which on the log has what the disk took
 local SHORTER <const> = { 65536, 1024 } -- bytes of an entry that a full disk may still take
-local LARGEST_READ <const> = 16 << 20 -- bytes of a result that stands
 local READING <const> = 2.2 -- seconds past the deadline, or a signal: artifacts are read until then
 
 --- by: when those that do not end are given up, as interrupt.now; nil: when none has ended for a while.
@@ -137,8 +136,8 @@ local function attempt(run, part, ...)
   pcall(function() run.log:event("error", "internal.error", { error = problem.traceback or problem.message }) end)
 end
 
-local function take_over_steps(run)
-  if #run.history.entries > run.record.count then run.on_demand.step().take_over(run) end
+local function adopt_steps(run)
+  if run.history.count > run.record.count then run.on_demand.step().adopt(run) end
 end
 
 local function skip_rest(run)
@@ -179,18 +178,22 @@ end
 --- journal.
 local function standing_result(run)
   if run.has_result or not (run.settings.resume or run.crashed) or run.settings.result == "-" then return nil end
-  local bytes, failure = file.read(run.settings.result, LARGEST_READ, { regular = true })
-  if not bytes then return failure.code == "too_large" and "" or nil end
-  local result = json.decode_own(bytes)
-  local steps = json.is_object(result) and result.steps
-  if type(steps) ~= "table" or #steps <= run.record.count or ids_differ(run, result) then return nil end
-  return bytes
+  local fold, log = run.on_demand.fold(), file.open(run.settings.result)
+  if not log then return nil end
+  local result, left, _, after = fold.outline(log, 0, "steps")
+  if not json.is_object(result) or not left.steps or ids_differ(run, result) then return nil end
+  if run.failure and run.failure.keeps_result then return { 0, after, from = log } end
+  local count = 0
+  for _ in fold.elements(log, left.steps) do
+    count = count + 1
+    if count > run.record.count then return { 0, after, from = log } end
+  end
 end
 
-local function keep_standing(run, bytes)
-  run.parts, run.written = bytes ~= "" and { bytes } or nil, true
+local function keep_standing(run, parts)
+  run.parts, run.written = parts, true
   ending.written(status_of(run))
-  run:warn("result.kept", "the result that stands stays as it is: this run ended before it had read the journal")
+  run:warn("result.kept", "the result that stands knows more than this run: it stays as it is")
 end
 
 local function note_end(run)
@@ -243,10 +246,10 @@ local function flush_checkpoint(run)
   if not is_short then run.checkpoint:flush() end
 end
 
-local parts_again <const> = { take_over_steps, write_result } -- of a job that had succeeded before
+local parts_again <const> = { adopt_steps, write_result } -- of a job that had succeeded before
 local parts <const> = {
-  flush_checkpoint, end_processes, revert, skip_rest, take_over_steps, compare_workspace, list_artifacts, finish_todo, upload_artifacts,
-  check_journal, write_result, end_rest,
+  flush_checkpoint, end_processes, revert, skip_rest, adopt_steps, compare_workspace, list_artifacts, finish_todo,
+  upload_artifacts, check_journal, write_result, end_rest,
 }
 
 ---@param run run

@@ -103,9 +103,9 @@ tell["step.kept"] = function(run, event)
   follow_end(run, event)
 end
 
-tell["step.taken_over"] = function(run, event)
-  local old = run.history.entries[event.index]
-  run.record:add_step(old.part, old.size, old.entry.status, old.entry.check)
+tell["step.adopted"] = function(run, event)
+  local old, index = run.history, event.index
+  run.record:add_step(old.offsets[index], old.sizes[index], old.statuses[index], old.checks[index])
   follow_end(run, event)
 end
 

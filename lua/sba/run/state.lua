@@ -235,9 +235,7 @@ function state.new(settings, environment)
   local run = state.of {
     settings = settings, environment = environment, record = record.new(job_id, task_id),
     result_directory = result ~= "-" and (result:match "^.*/" or "./") or nil,
-    history = { -- as fold.new gives
-      size = 0, entries = {}, unfinished = {}, planned = {}, exchanges = {}, resumes = {}, model_answers = {},
-    },
+    history = { size = 0, count = 0, unfinished = {}, exchanges = {}, resumes = {} }, -- of what fold.new gives
     log = log.new {
       format = settings.log_format, environment = environment, follow = settings.follow, terminal = on_demand.terminal,
     },

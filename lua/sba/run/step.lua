@@ -129,12 +129,12 @@ local function interrupted(run, event, begun)
 end
 
 local function replayed(run, event)
-  local old = run.recording.entries[event.index]
+  local old = event.index <= run.recording.count and run.recording:entry(event.index)
   if not old then
     return nil, { code = "internal_error", message = ("the recording has no gateway answer for %s"):format(event.step.id) }
   end
   run:emit("step.started", event)
-  local entry = steps.keep(run, event, old.entry)
+  local entry = steps.keep(run, event, old)
   return entry, entry.error_code and failures.of_step(entry.error_code, entry.error)
 end
 
@@ -150,6 +150,16 @@ local function perform(run, event)
   return event.entry, failure, event.ends_job
 end
 
+--- What an earlier run has of a step; nil where somebody changed what the model said.
+local function earlier(run, index, step)
+  local history = run.history
+  local entry, failure = history:entry(index)
+  if not entry then error(failure, 0) end
+  if entry.type == step.type and entry.check == step.check then return entry end
+  history:forget_from(index)
+  history.unfinished = {}
+end
+
 ---Runs the next step, unless an earlier run or a recording has it.
 ---@param run run
 ---@param step { id: string, type: string, arguments: table, check?: integer, shown?: table } shown: arguments in the journal
@@ -158,20 +168,16 @@ end
 ---@return boolean? ends_job
 function steps.run(run, step)
   local index, history, is_models = run.record.count + 1, run.history, run.context.agent and not step.check
-  local old = history.entries[index]
-  if old and (old.entry.type ~= step.type or old.entry.check ~= step.check) then -- somebody changed what the model said
-    history.entries = table.move(history.entries, 1, index - 1, 1, {})
-    history.unfinished, old = {}, nil
-  end
+  local old = index <= history.count and earlier(run, index, step) or nil
   local begun = history.unfinished[index]
   local event = {
     index = index, step = step, arguments = is_models and step.arguments or step.shown,
     before = begun and "interrupted" or index == history.failed and "failed" or nil,
   }
   if old then
-    event.entry = old.entry
-    run:emit("step.taken_over", event)
-    return old.entry
+    event.entry = old
+    run:emit("step.adopted", event)
+    return old
   end
   local stopped = interrupt.reason()
   if stopped then return nil, stopped end
@@ -181,10 +187,12 @@ function steps.run(run, step)
 end
 
 ---@param run run
-function steps.take_over(run)
-  for index = run.record.count + 1, #run.history.entries do
-    local entry = run.history.entries[index].entry
-    run:emit("step.taken_over", { index = index, step = entry, entry = entry })
+function steps.adopt(run)
+  local history = run.history
+  for index = run.record.count + 1, history.count do
+    local entry = { status = history.statuses[index], check = history.checks[index] }
+    if entry.status ~= "success" then entry = assert(history:head(index)) end -- the todo list says why
+    run:emit("step.adopted", { index = index, step = entry, entry = entry })
   end
 end
 

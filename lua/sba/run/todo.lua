@@ -39,6 +39,7 @@ function todo.new(items)
   }, todo)
   for _, item in ipairs(items) do
     if item.source == "step" then table.insert(self.steps, item) end
+    if item.source == "acceptance_criterion" then table.insert(self.criteria, item) end
   end
   return self
 end

@@ -5,7 +5,8 @@ local function said(content) return { { role = "tool", content = content } } end
 
 describe("exchange", function()
   local function replay(recorded, fresh)
-    local run = { history = { exchanges = {}, resumes = {} }, recording = { exchanges = recorded, resumes = {} }, emit = function() end }
+    local recording = { exchanges = recorded, resumes = {}, exchange = function(self, number) return self.exchanges[number] end }
+    local run = { history = { exchanges = {}, resumes = {} }, recording = recording, emit = function() end }
     return exchange.next({ run = run, number = 0 }, fresh)
   end
 

@@ -14,7 +14,7 @@ local function prepare(types, ...)
   local run = state.of {
     job = { steps = list }, journal = journal.begin(nil, 0), record = record.new("j", "t"), todo = todo.new(), steps = list,
     checkpoint = { changed = function() end, hurry = function() end },
-    history = { unfinished = {}, entries = {} }, context = { tick = function() end, max_output_bytes = 1000 },
+    history = { unfinished = {}, count = 0 }, context = { tick = function() end, max_output_bytes = 1000 },
     catalogue = { get = function(name) return { run = types[name] } end },
   }
   run.live = { step = function() end, finish = function() end }

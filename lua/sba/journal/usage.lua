@@ -1,0 +1,37 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What requests to models used, as the result's `inference` has it.
+
+local usage = {}
+
+local COUNTED <const> = { "prompt_tokens", "completion_tokens", "duration_ms" }
+
+---@class journal.usage
+---@field model string
+---@field requests integer
+---@field prompt_tokens integer
+---@field completion_tokens integer
+---@field duration_ms integer
+
+---Counts a request.
+---@param all? journal.usage
+---@param model string
+---@param used { prompt_tokens?: integer, completion_tokens?: integer, duration_ms?: integer }
+---@return journal.usage all
+function usage.add(all, model, used)
+  all = all or { model = model, requests = 0, prompt_tokens = 0, completion_tokens = 0, duration_ms = 0 }
+  all.requests = all.requests + 1
+  for _, name in ipairs(COUNTED) do all[name] = all[name] + (used[name] or 0) end
+  return all
+end
+
+---@param one? journal.usage
+---@param other? journal.usage
+---@return journal.usage?
+function usage.sum(one, other)
+  if not one or not other then return one or other end
+  local all = usage.add({ model = one.model, requests = one.requests + other.requests - 1,
+    prompt_tokens = one.prompt_tokens, completion_tokens = one.completion_tokens, duration_ms = one.duration_ms }, "", other)
+  return all
+end
+
+return usage
