@@ -96,7 +96,7 @@ local function keep_files(directory, kept)
   end
   local page, message = report.page(kept .. NAMES[2], kept .. NAMES[1])
   if not page then return nil, { code = "io_error", message = message } end
-  return file.replace(kept .. "report.html", { page }, { mode = tonumber("600", 8) })
+  return file.replace(kept .. "report.html", page, { mode = tonumber("600", 8) })
 end
 
 -- "changed: 2 modified, 1 created: a.c, b.c, c.c"

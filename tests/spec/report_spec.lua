@@ -8,7 +8,7 @@ local words = require "sba.util.words"
 local h = html.elements
 
 local function written(element)
-  return html.document("t", "p {}", element):match("</head>\n(.*)</html>")
+  return table.concat(html.document("t", "p {}", element)):match("</head>\n(.*)</html>")
 end
 
 describe("the writer of HTML", function()
@@ -45,7 +45,7 @@ describe("the writer of HTML", function()
   end)
 
   it("closes what the page may load", function()
-    local page = html.document("<t>", "p {}", h.body {})
+    local page = table.concat(html.document("<t>", "p {}", h.body {}))
     assert.truthy(page:find("<title>&lt;t&gt;</title>", 1, true))
     assert.truthy(page:find("Content-Security-Policy", 1, true))
   end)

@@ -41,8 +41,8 @@ events.schemas = {
       kind = { enum = { "remove", "directory", "put", "mode" } }, path = words, other = words, kept = count, aside = words, mode = bits,
       old_mode = bits,
     }, { "kind", "path" })),
-    artifacts = truth,
-  }, { "changes" }),
+    index = count, artifacts = truth,
+  }, { "index", "changes" }),
   ["step.session"] = object({ index = count, pid = count, started = count }, { "index", "pid", "started" }),
   ["step.append"] = object({ index = count, size = count }, { "index" }),
   ["model.session"] = object({

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The one fold of a journal's events (events.lua lists them): for --resume, --replay, --report and the end after a crash.
--- It reads the file event by event. In memory stay numbers of each step and exchange; the rest is read again when asked for.
+-- The one fold of a journal's events (events.lua lists them): for --resume, --replay, --report and the end after a
+-- crash. It reads the file event by event. In memory are numbers of each step and exchange; the rest is read again when
+-- it is asked for.
 
 local events = require "sba.journal.events"
 local file = require "native.file"
@@ -22,7 +23,7 @@ local mistake_in = events.mistake_in
 ---@field checks table<integer, integer> by step: the criterion that it checks
 ---@field verdicts table<integer, table> by criterion: what its last check found
 ---@field unfinished table<integer, table> each step.started without an end; accept sets `output`
----@field started? table<integer, { turn: integer, offset: integer, size: integer }> for a report; turn: after how many exchanges
+---@field started? table<integer, { turn: integer, offset: integer, size: integer }> for a report; turn: exchanges before
 ---@field changes? { index: integer, plan: table, committed?: boolean } of the last step; committed: it succeeded
 ---@field append? { index: integer, size?: integer } the last step that began to append, and the file's size before
 ---@field planned table<string, boolean> temporary names in all plans, as the journal has them; true: of the artifacts
@@ -244,7 +245,8 @@ apply["job.resumed"] = function(self)
   local why = result and type(result.failure_message) == "string"
     and ("%s: %s"):format(result.failure_code, result.failure_message)
   table.insert(self.resumes, { after = #self.exchanges, why = why or "the runner was killed" })
-  self.result, self.reported, self.goes_back, self.verdicts = nil, nil, true, {}
+  self.result, self.reported = nil, nil
+  self.goes_back, self.verdicts = true, {}
 end
 
 apply["step.started"] = function(self, event)
@@ -325,7 +327,8 @@ function refusals.job(self, event, rules)
   local is_its = event.job_id and event.job_id == rules.job_id and event.task_id == rules.task_id
   if not is_its then return "it belongs to another job" end
   local first = elements(self, event, "steps")()
-  return first and not first.digest and "the job was edited, and a version wrote it that did not note what its steps were"
+  if not first or first.digest then return nil end
+  return "the job was edited, and an older version wrote the journal, which does not say what its steps were"
 end
 
 refusals["job.changed"] = function(self, event, rules)
@@ -465,7 +468,7 @@ end
 ---@field job_sha256? string of the job file
 ---@field job_id? string
 ---@field task_id? string
----@field digest? fun(step: table): string of its arguments; given where the job file may be another one than the journal's
+---@field digest? fun(step: table): string of its arguments; nil: the job file is not to be compared
 ---@field steps? table[] of a direct job
 ---@field catalogue? table the step types
 

@@ -29,8 +29,8 @@ end
 ---@return journal.usage?
 function usage.sum(one, other)
   if not one or not other then return one or other end
-  local all = usage.add({ model = one.model, requests = one.requests + other.requests - 1,
-    prompt_tokens = one.prompt_tokens, completion_tokens = one.completion_tokens, duration_ms = one.duration_ms }, "", other)
+  local all = { model = one.model, requests = one.requests + other.requests }
+  for _, name in ipairs(COUNTED) do all[name] = one[name] + other[name] end
   return all
 end
 

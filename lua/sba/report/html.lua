@@ -17,11 +17,19 @@ local html = {}
 
 local LONGEST <const>, LONGEST_ATTRIBUTE <const> = 1024 * 1024, 4096 -- bytes of one text and of one attribute that are shown
 
----@class html.element
----@field markup string
+local SMALL <const> = 4096 -- bytes of an element that is one string
+
+---@class html.element its markup, in strings: what is large is not copied into each element around it
 local element = {}
 
-local function marked(markup) return setmetatable({ markup = markup }, element) end
+local function marked(markup) return setmetatable({ markup }, element) end
+
+local function joined(parts)
+  local size = 0
+  for _, part in ipairs(parts) do size = size + #part end
+  if size <= SMALL then parts = { table.concat(parts) } end
+  return setmetatable(parts, element)
+end
 
 local entities <const> = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&#39;" }
 
@@ -69,7 +77,7 @@ function add_child(parts, child)
   elseif type(child) == "number" then
     parts[#parts + 1] = tostring(child)
   elseif getmetatable(child) == element then
-    parts[#parts + 1] = child.markup
+    table.move(child, 1, #child, #parts + 1, parts)
   elseif type(child) == "table" then
     add_children(parts, child)
   else
@@ -85,7 +93,7 @@ local function make(name, content)
     add_children(parts, content)
     parts[#parts + 1] = "</" .. name .. ">"
   end
-  return marked(table.concat(parts))
+  return joined(parts)
 end
 
 ---@type table<string, fun(content: table): html.element>
@@ -114,7 +122,7 @@ end
 ---@param title string
 ---@param style string CSS of ours, which alone is not escaped
 ---@param body html.element
----@return string
+---@return string[] parts
 function html.document(title, style, body)
   assert(not style:find("<", 1, true), "CSS that would end its element")
   local h = html.elements
@@ -126,7 +134,12 @@ function html.document(title, style, body)
     h.meta { name = "referrer", content = "no-referrer" },
     html.title(title), marked("<style>" .. style .. "</style>"),
   }
-  return ("<!doctype html>\n<html lang=\"en\">%s\n%s</html>\n"):format(head.markup, body.markup)
+  local parts = { "<!doctype html>\n<html lang=\"en\">" }
+  table.move(head, 1, #head, #parts + 1, parts)
+  parts[#parts + 1] = "\n"
+  table.move(body, 1, #body, #parts + 1, parts)
+  parts[#parts + 1] = "</html>\n"
+  return parts
 end
 
 return html

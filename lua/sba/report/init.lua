@@ -136,13 +136,17 @@ local function page(source)
   })
 end
 
----@type table<string, fun(source: report.source): string>
-local formats <const> = { html = page, markdown = markdown.of, junit = junit.of }
+---@type table<string, fun(source: report.source): string[]>
+local formats <const> = {
+  html = page,
+  markdown = function(source) return { markdown.of(source) } end,
+  junit = function(source) return { junit.of(source) } end,
+}
 
 ---@param path string of the result; "-" is stdin
 ---@param job_path string where the job may be besides the result's directory
 ---@param format? "html"|"markdown"|"junit" default: html
----@return string? report, string? message one line
+---@return string[]? parts of the report, string? message one line
 function report.page(path, job_path, format)
   local source, message = read(path, job_path)
   if not source then return nil, message end
@@ -155,9 +159,9 @@ end
 ---@param format? "html"|"markdown"|"junit"
 ---@return integer exit status
 function report.print(path, job_path, format)
-  local bytes, message = report.page(path, job_path, format)
-  if not bytes then return exit.because(message, exit.REFUSED) end
-  if file.write(1, { bytes }, TIMEOUT) then return exit.OK end
+  local parts_of_page, message = report.page(path, job_path, format)
+  if not parts_of_page then return exit.because(message, exit.REFUSED) end
+  if file.write(1, parts_of_page, TIMEOUT) then return exit.OK end
   return exit.because("cannot write the report to stdout: its reader stopped reading", exit.UNWRITABLE)
 end
 

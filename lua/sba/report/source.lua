@@ -198,7 +198,8 @@ function source.read(path, job_path)
   local result, message = read_result(path)
   if not result then return nil, message end
   local directory = path ~= "-" and (path:match("^.*/") or "")
-  local notes, paths, journal, patch, is_running = {}, { job_path ~= "-" and job_path or nil }, nil, nil, false
+  local notes, paths = {}, { job_path ~= "-" and job_path or nil }
+  local journal, patch, is_running = nil, nil, false
   if directory then
     journal, notes[1] = read_journal(directory .. "journal.jsonl", result)
     is_running = journal ~= nil and file.is_locked(directory .. "journal.jsonl")

@@ -117,7 +117,8 @@ tell["steps.skipped"] = function(run, event)
 end
 
 tell["step.interrupted"] = function(run, event)
-  local index, step, since, output = event.index, event.step, event.step.at, event.step.output
+  local index, step = event.index, event.step
+  local since, output = step.at, step.output
   run.journal:event("step.interrupted", { index = index - 1, id = step.id, type = step.type, since = since, output = output })
   local began, how = since and " at " .. since or "", run.steps and "it runs again" or "the model is told"
   local message = ("step %d (%s, %s), which began%s, was interrupted; %s"):format(index, step.id, step.type, began, how)
