@@ -269,6 +269,17 @@ class OtherServers(GatewayCase):
             exchange.event({"jsonrpc": "2.0", "id": str(exchange.message["id"]), "result": mcp.text("as a text")})
         self.assertEqual(self.output(self.gateway(tools={"echo": tool(late)})), "as a text")
 
+        def named(exchange, kind="text/event-stream"):
+            data = json.dumps(exchange.result(mcp.text("as an event")))
+            exchange.whole(f"event: response\r\ndata: {data}\r\n\r\n".encode(), 200, kind)
+        for answer in (named, lambda exchange: named(exchange, "application/json")):
+            self.assertEqual(self.output(self.gateway(tools={"echo": tool(answer)})), "as an event")
+
+    def test_lists(self):
+        bare = {"name": "echo", "input_schema": {"type": "object"}}
+        gateway = self.gateway(tools={"echo": says("here")}, hook=mcp.only("tools/list", lambda e: e.reply([bare])))
+        self.assertEqual(self.output(gateway), "here")
+
     def test_a_lost_session_in_other_words(self):
         for refuse in (lambda e: e.refuse(-32002, "Server not initialized", 200), lambda e: e.refuse(-32600, "Session expired", 401),
                        lambda e: e.whole({"error": "HTTP 400: Bad Request: No valid session ID provided"}, 500)):

@@ -184,7 +184,7 @@ class WhatIsSeen(NaturalCallsCase):
     def test_of_a_command_and_a_text(self):
         told, _ = self.answers({"command": "mkdir -p x && cd x"}, {"command": "apply_patch <<'EOF'\n*** Begin Patch\nEOF"},
                                {"command": "no-such-program"}, ("write_file", {"path": "a", "content": r"one\ntwo\n"}))
-        self.assertIn("\n(the next command starts in the workspace again", told[0])
+        self.assertIn("\n(each command starts in the workspace, in a new shell: what cd did", told[0])
         self.assertIn('apply_patch is no program here, but a tool: call apply_unified_diff with {"diff":"..."}', told[1])
         self.assertIn("command -v NAME", told[2])
         self.assertIn(r"(content holds \n as two characters", told[3])

@@ -49,8 +49,12 @@ local function meant_by(name, schema)
   return other and schema.properties[other] and other or name
 end
 
+local UNITS <const> = { ms = 0.001, s = 1, sec = 1, seconds = 1, m = 60, min = 60, minutes = 60 }
+
 local function seconds_of(name, value, unit, own)
   local number = tonumber(value)
+  local digits, named = tostring(value):match "^%s*([%d.]+)%s*(%a+)%s*$"
+  if UNITS[named] and tonumber(digits) then return math.tointeger(digits * UNITS[named]) or digits * UNITS[named] end
   if unit == "ms" and number then return math.tointeger(number / 1000) or number / 1000 end
   if not number or number < LONGEST_SECONDS then return value end
   return nil, phrases.which_unit:format(name, words.quoted(tostring(value)), own)
@@ -85,7 +89,7 @@ end
 -- Of the members of an enumeration.
 local synonyms <const> = {
   success = "done", succeeded = "done", completed = "done", complete = "done", finished = "done", ok = "done",
-  ["true"] = "done", ["false"] = "failed", failure = "failed", error = "failed", blocked = "failed", impossible = "failed",
+  failure = "failed", error = "failed", blocked = "failed", impossible = "failed", ["true"] = "done", ["false"] = "failed",
   todo = "pending", open = "pending", started = "in_progress", active = "in_progress", cancelled = "dropped",
   skipped = "dropped",
 }
@@ -141,6 +145,7 @@ local function converted(value, types, schema)
   end
   if math.type(value) == "integer" and types.string and is_free_text(schema) then return tostring(value) end
   if types.array and json.kind(value) == "object" then return json.array { value } end
+  if types.boolean and (value == 0 or value == 1) then return value == 1 end
   return value
 end
 

@@ -10,7 +10,8 @@ local commands = {}
 local SECONDS <const> = 120 -- for a command that names no time; words.lua says so too
 local RIGHT_FORM <const> = 'write the whole command line as one text: {"command": "ls -la | head"}'
 local ONLY_CD <const> = "^%s*cd%f[%s\0][^;&|\n]*$"
-local CD <const> = "^%s*cd%f[%s\0][^()]*$"
+local SETS <const> = "^%s*(%l+)%f[%s\0][^()]*$"
+local OF_THE_SHELL <const> = { "cd", "pushd", "export", "source", "alias", "set", "unset" }
 local OPERATORS <const> = { "|", "||", "&", "&&", ";", "<", ">", ">>", "2>&1" }
 local SPECIAL <const> = "[%s|&;<>()$`\\\"'*?#~={}!%[%]]" -- what the shell does not take as it is
 
@@ -35,7 +36,7 @@ local function read_list(arguments, list)
     return arguments
   end
   for _, word in ipairs(list) do
-    if words.has(OPERATORS, word) then return mistake(("the list holds %s, which only a shell understands"):format(word)) end
+    if words.has(OPERATORS, word) then return mistake(phrases.for_a_shell:format(word)) end
   end
   arguments.argv = json.array(list)
   return arguments
@@ -47,7 +48,7 @@ local function read_line(arguments, line, more)
   local list = { line }
   if line:find(SPECIAL) then
     local is_script = line:find("%$[%d@*{]")
-    if not is_script and line:find("[|&;<>()\n#]") then return mistake "it is not clear which command of the line the args are for" end
+    if not is_script and line:find("[|&;<>()\n#]") then return mistake(phrases.unclear_args) end
     list = { "/bin/sh", "-c", is_script and line or line .. ' "$@"', "sh" }
   end
   return read_list(arguments, table.move(more, 1, #more, #list + 1, list))
@@ -65,10 +66,11 @@ local function the_command(arguments)
   return given
 end
 
---- Whether a line of several commands ends with a cd, which then has no effect.
-local function ends_with_cd(line)
+--- What a line ends with that only changes its shell, which then is gone; nil: something else.
+local function last_setting(line)
   local last = line:reverse():find("[;&\n]")
-  return last and line:sub(#line - last + 2):find(CD) ~= nil
+  local name = line:sub(#line - (last or #line + 1) + 2):match(SETS)
+  return words.has(OF_THE_SHELL, name) and name or nil
 end
 
 ---@param arguments table of run_command, as models name them
@@ -87,7 +89,8 @@ function commands.read(arguments)
   if given:find(ONLY_CD) then return nil, phrases.only_cd end
   if more then return read_line(arguments, given, more) end
   arguments.shell = type(args) == "string" and given .. " " .. args or given
-  return arguments, ends_with_cd(given) and phrases.cd_at_end or nil
+  local setting = last_setting(given)
+  return arguments, setting and phrases.shell_is_gone:format(setting) or nil
 end
 
 return commands

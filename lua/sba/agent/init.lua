@@ -56,7 +56,8 @@ local function nudge_or_end(state, is_over, why, told)
 end
 
 local P, S = lpeg.P, lpeg.S
-local unseen <const> = P "\u{A0}" + "\u{AD}" + "\u{200B}" + "\u{200C}" + "\u{200D}" + "\u{2060}" + "\u{3000}" + "\u{FEFF}"
+local unseen <const> = P "\u{A0}" + "\u{AD}" + "\u{200B}" + "\u{200C}" + "\u{200D}"
+  + "\u{2060}" + "\u{3000}" + "\u{FEFF}"
 local nothing <const> = (S " \t\n\v\f\r" + unseen) ^ 0 * -1
 local usual_ends <const> = { stop = true, length = true, tool_calls = true }
 
@@ -92,7 +93,9 @@ end
 local function without_calls(state, reply)
   local mistake, why = mistake_in(state, reply)
   state.has_failed_calls = state.has_failed_calls or reply.is_like_a_call
-  if mistake then return nudge_or_end(state, state.stuck:could_not_read(), "three replies in a row could not be read" .. why, mistake) end
+  if mistake then
+    return nudge_or_end(state, state.stuck:could_not_read(), "three replies in a row could not be read" .. why, mistake)
+  end
   if is_empty(reply.content) then
     local told, more = silence(reply)
     return nudge_or_end(state, state.stuck:said_nothing(), "three replies in a row said nothing" .. more, told)
@@ -107,8 +110,8 @@ local function answer(state, call, text, step)
   state.conversation:add { role = "tool", tool_call_id = call.id, tool_name = call.name, content = text, step = step }
 end
 
---- Servers refuse an empty reply in the history, and a call of a tool that was not offered to them: words take the place
---- of these.
+--- Servers refuse an empty reply in the history, and a call of a tool that was not offered to them: words take the
+--- place of these.
 local function remember(state, reply)
   local known, other, content = json.array {}, {}, reply.content
   for _, call in ipairs(reply.tool_calls or {}) do

@@ -8,7 +8,7 @@ local text = require "native.text"
 local markdown_list = {}
 
 ---@class markdown_list.entry
----@field words string
+---@field parts string[] joined at the end: a text may have a line a thousand times
 ---@field is_item boolean
 ---@field is_line? boolean a paragraph of one line, so far
 
@@ -26,12 +26,13 @@ local function is_heading(words) return words:find "^#+%s" or words:find "^#+$" 
 local function is_rule(words) return words:find "^[-=*_][-=*_%s]+$" end
 
 local function add(self, words, is_item)
-  self.open = { words = words, is_item = is_item, is_line = not is_item }
+  self.open = { parts = { words }, is_item = is_item, is_line = not is_item }
   table.insert(self.entries, self.open)
 end
 
 local function append(self, words, separator)
-  self.open.words, self.open.is_line = self.open.words .. separator .. words, false
+  table.move({ separator, words }, 1, 2, #self.open.parts + 1, self.open.parts)
+  self.open.is_line = false
 end
 
 --- An item's own: the next line, or what is indented below it. A paragraph's: the next line.
@@ -87,7 +88,7 @@ end
 function markdown_list.read(markdown)
   local self, list = { entries = {} }, {}
   for _, line in lines(markdown) do take(self, line) end
-  for i, entry in ipairs(self.entries) do list[i] = entry.words end
+  for i, entry in ipairs(self.entries) do list[i] = table.concat(entry.parts) end
   return list
 end
 

@@ -34,6 +34,7 @@ function calls.arguments(given)
   if type(given) == "string" then value, failure = values.decode(given:find "%S" and given or "{}") end
   if type(value) == "string" then value, failure = values.decode(value) end -- it was encoded twice
   if failure then return nil, "the arguments are not JSON: " .. failure.message end
+  if json.is_array(value) and #value == 1 and json.is_object(value[1]) then value = value[1] end
   local kind = value == nil and "null" or json.kind(value)
   if kind == "null" or kind == "array" and #value == 0 then return {} end
   if kind ~= "object" then return nil, "the arguments must be an object, not " .. words.value(value) end

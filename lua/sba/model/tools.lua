@@ -75,12 +75,19 @@ local function flat(given, state, depth)
   return result
 end
 
+local KINDS <const> = { object = true, array = true, string = true, number = true, integer = true, boolean = true }
+-- Of Python, as some servers write them; others say nothing.
+local OTHER_TYPES <const> = {
+  str = "string", int = "integer", float = "number", bool = "boolean", list = "array", dict = "object",
+}
+
 -- The types that are taken, without null; an enumeration has those of its members.
 local function types_of(wanted)
   local kinds, kind = {}, wanted.type
   if kind == nil and next(wanted.properties) then kind = "object" end
   for _, one in ipairs(type(kind) == "table" and kind or { kind }) do
-    if one ~= "null" and type(one) == "string" then kinds[#kinds + 1] = one end
+    one = OTHER_TYPES[one] or one
+    if KINDS[one] then kinds[#kinds + 1] = one end
   end
   local first = table_of(wanted.enum)[1]
   if #kinds == 0 and first ~= nil then kinds[1] = math.type(first) == "integer" and "integer" or json.kind(first) end

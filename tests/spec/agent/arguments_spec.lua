@@ -31,7 +31,9 @@ describe("arguments of our own tools", function()
     { { path = "a.txt\n" }, { path = "a.txt" } }, { { path = "\r\na b" }, { path = "a b" } },
     { { path = "a\nb" }, { path = "a\nb" } }, { { arguments = { id = 1 } }, { id = 1 } },
     { { parameters = '{"id": 1}' }, { id = 1 } }, { { input = { id = 1 } }, { id = 1 } },
-    { { wait = 30 }, { wait_seconds = 30 } }, { { waitMs = 1500 }, { wait_seconds = 1.5 } },
+    { { parent = 1 }, { parent = true } }, { { wait = "2 min" }, { wait_seconds = 120 } },
+    { { wait = "2500ms" }, { wait_seconds = 2.5 } }, { { wait = 30 }, { wait_seconds = 30 } },
+    { { waitMs = 1500 }, { wait_seconds = 1.5 } },
     { { wait_milliseconds = "3000" }, { wait_seconds = 3 } }, { { wait_seconds = 3000 }, { wait_seconds = 3000 } },
     { { Id = 1, description = "why", text = json.null }, { id = 1 } },
   } do
@@ -60,8 +62,12 @@ describe("arguments of our own tools", function()
     local _, note = read(own, '{"text": {"a": 1}, "why": "x"}')
     assert.equal('left out, for it changes nothing: "why"; text was an object, not a text: its JSON was taken', note)
     local got, said = read(by_name.run_command, { command = "mkdir a && cd a" })
-    assert.same({ "mkdir a && cd a", true }, { got.shell, said:find("starts in the workspace", 1, true) ~= nil })
-    assert.is_nil(select(2, read(by_name.run_command, { command = "cd a && make" })))
+    assert.equal("mkdir a && cd a", got.shell)
+    assert.is_truthy(said:find("each command starts in the workspace", 1, true))
+    assert.is_truthy(select(2, read(by_name.run_command, { command = "export A=1" })):find "what export did")
+    for _, line in ipairs { "cd a && make", "make; cd_all", "(cd a)", "x=$(cd a; pwd)" } do
+      assert.is_nil(select(2, read(by_name.run_command, { command = line })))
+    end
   end)
 end)
 

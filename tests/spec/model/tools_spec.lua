@@ -91,6 +91,8 @@ describe("tools_of.json", function()
     assert.same({ description = "d", anyOf = { { type = "string", enum = { "a" } }, { type = "array", items = {} } } },
       property { type = json.array { "string", "array" }, description = "d", enum = json.array { "a", json.null } })
     assert.same({ type = "object", properties = {} }, parameters '{"properties":[{"name":"a"}]}')
+    assert.same({ type = "integer" }, property { type = "int" })
+    assert.same({ description = "d" }, property { type = "Path", description = "d" })
   end)
 
   it("says in words what it has no keyword for", function()

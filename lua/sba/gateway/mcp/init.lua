@@ -134,9 +134,16 @@ local function is_deep(value, depth)
   return false
 end
 
+-- Some name it as other APIs do.
+local function schema_of(tool)
+  if tool.inputSchema ~= nil then return tool.inputSchema end
+  return tool.input_schema or tool.parameters
+end
+
 local function unusable(self, tool, seen)
   if type(tool) ~= "table" or type(tool.name) ~= "string" or tool.name == "" then return "it has no name" end
   if seen[tool.name] then return "its name is there twice" end
+  tool.inputSchema = schema_of(tool)
   if not json.is_object(tool.inputSchema) then return "it has no inputSchema" end
   if is_deep(tool, 0) then return ("it is nested more deeply than %d levels"):format(DEEPEST) end
   if self.era == "legacy" then

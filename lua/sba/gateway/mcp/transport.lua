@@ -168,6 +168,19 @@ local function decoded(self, bytes, request)
   return nil, http.not_json(self:place(), bytes, problem)
 end
 
+-- Events under another type than theirs. Returns their messages.
+local function in_events(bytes)
+  local lines, messages = bytes:gmatch "([^\r\n]*)\r?\n?", json.array {}
+  for event in http.events(function()
+    local line = lines()
+    return line, line and true
+  end) do
+    local value = json_tolerant.decode(event.data)
+    if json.is_object(value) then messages[#messages + 1] = value end
+  end
+  return messages
+end
+
 -- These two return iterators over lists of messages: nil at the end; or nil and a failure.
 local function of_json(self, exchange, request)
   local is_read = false
@@ -176,6 +189,7 @@ local function of_json(self, exchange, request)
     is_read = true
     local bytes, failure = http.read(exchange)
     if not bytes then return nil, failure end
+    if bytes:find "^%s*data:" or bytes:find "^%s*event:" then return in_events(bytes) end
     return decoded(self, bytes, request)
   end
 end
@@ -191,8 +205,10 @@ local function of_events(self, exchange, request)
     local event, failure = next_event()
     if not event or event.is_cut then return nil, failure and http.failure(failure.code, failure.message) end
     request.last_id, request.retry = event.id or request.last_id, event.retry or request.retry
-    if event.data == "" or event.name and event.name ~= "message" then return {} end
-    return decoded(self, event.data, request)
+    if event.data == "" then return {} end
+    if not event.name or event.name == "message" then return decoded(self, event.data, request) end
+    local value = json_tolerant.decode(event.data) -- some name their events after what is in them
+    return { json.is_object(value) and value or nil }
   end
 end
 
@@ -212,6 +228,7 @@ local function result_of(self, message, request)
   if result == nil then return message end
   if json.is_object(result) then return result end
   if request.method == transport.CALL then return { content = result } end
+  if request.method == transport.LIST and json.is_array(result) then return { tools = result } end
   return nil, self:failure("bad_answer", "answered %s with %s", request.method, http.shown(json.encode(result)))
 end
 

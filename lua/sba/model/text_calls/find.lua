@@ -105,9 +105,18 @@ end
 
 -- At the end of a text
 
+local calls_at_end
+
+-- A call in a code block is one if nothing stands beside it.
+local function calls_in_code(item, names)
+  local found = calls_at_end(item.code, items_of(item.code, names), names)
+  local is_alone = found and #found.calls > 0 and not item.code:sub(1, found.start - 1):find "%S"
+  return is_alone and found.calls or nil
+end
+
 local function calls_of(item, names)
   local form = forms.list[item.form]
-  if not form.read then return nil end
+  if item.code then return calls_in_code(item, names) end
   local found, mistake = form.read(item, names)
   if not found then return nil, form.is_marked and mistake or nil end
   local has_arguments = found[1].arguments ~= nil or form.is_marked
@@ -117,7 +126,7 @@ local function calls_of(item, names)
 end
 
 -- Returns the calls of the last items, the number of the first of these, and where it begins; or the mistake in one.
-local function calls_at_end(content, items, names)
+function calls_at_end(content, items, names)
   local at_end = { calls = {}, first = #items + 1, start = #content + 1 }
   local found = {}
   while at_end.first > 1 and lpeg.match(nothing, content:sub(items[at_end.first - 1].to, at_end.start - 1)) do

@@ -69,10 +69,13 @@ local function_start <const> = (opening * blank) ^ -1 * (P "<function" + "<invok
 local harmony_header <const> = P "<|start|>assistant" ^ -1 * ("<|channel|>" * R "az" ^ 1 * P " " ^ 0) ^ -1
   * "to=functions." * called * (1 - (P "<|message|>" + "to=functions." + "\n")) ^ 0
 
-local NAME_KEYS <const> = { "tool", "name", "action", "tool_name", "function_name", "function" }
-local ARGUMENT_KEYS <const> = { "arguments", "parameters", "args", "input", "action_input", "tool_input" }
+-- Keys of a call's object, in lower case and without "_".
+local NAME_KEYS <const> = {
+  "tool", "name", "action", "toolname", "functionname", "function", "functioncall", "toolcall",
+}
+local ARGUMENT_KEYS <const> = { "arguments", "parameters", "args", "input", "params", "actioninput", "toolinput" }
 local THOUGHT_KEYS <const> = { "thought", "thoughts", "reasoning", "reason", "explanation" }
-local about_calls <const> = { id = true, type = true, index = true, call_id = true, role = true }
+local about_calls <const> = { id = true, type = true, index = true, callid = true, role = true }
 for _, keys in ipairs { NAME_KEYS, ARGUMENT_KEYS, THOUGHT_KEYS } do
   for _, key in ipairs(keys) do about_calls[key] = true end
 end
@@ -83,35 +86,46 @@ local function first_of(object, names)
   end
 end
 
--- What a call's object holds besides a name, arguments and what is usual: the first such key that the tool does not
--- have, and all.
-local function others_of(object, tool)
-  local others, foreign = {}, nil
-  local properties = tool and tools_of.shown(tool).properties or {}
-  for key, value in pairs(object) do
-    if not about_calls[key] then others[key] = value end
-    if not about_calls[key] and not properties[key] then foreign = foreign or key end
+-- Whether a value is an object of nothing but the tool's arguments.
+local function fits(value, properties)
+  if json.kind(value) ~= "object" then return false end
+  for key in pairs(value) do
+    if not properties[key] then return false end
   end
-  return next(others) and others, foreign
+  return next(value) ~= nil
 end
 
--- In {"read_file": {"path": "a"}} the only key is the tool's name. In {"name": "read_file", "path": "a"} the
--- arguments are not apart.
-local function call_of(object, names)
+-- The arguments among what a call's object holds besides what is usual: {"name": "read_file", "path": "a"}, or
+-- {"name": "read_file", "config": {"path": "a"}}. Returns them, and otherwise one of the other keys.
+local function arguments_in(object, tool)
+  local others, properties = {}, tool and tools_of.shown(tool).properties or {}
+  for key, value in pairs(object) do
+    if not about_calls[words.plain(key)] then others[key] = value end
+  end
+  local key, value = next(others)
+  if fits(others, properties) then return others, key end
+  if key and next(others, key) == nil and fits(value, properties) then return value, key end
+  return nil, key
+end
+
+-- In {"read_file": {"path": "a"}} the only key is the tool's name.
+local function call_of(given, names)
+  local object = {}
+  for key, value in pairs(given) do object[words.plain(key)] = value end
   local name, arguments = first_of(object, NAME_KEYS), first_of(object, ARGUMENT_KEYS)
   if type(name) == "table" then return call_of(name, names) end
   if not name then
-    local key, value = next(object)
-    local is_call = names[key] and next(object, key) == nil and type(value) == "table"
+    local key, value = next(given)
+    local is_call = names[key] and next(given, key) == nil and type(value) == "table"
     return is_call and { name = key, arguments = value } or nil
   end
   if type(name) == "string" then name = name:gsub("^functions%.", ""):gsub("^default_api:", "") end
-  local thought, others, foreign = first_of(object, THOUGHT_KEYS), others_of(object, names[name])
-  if others and arguments == nil and not foreign then arguments, others = others, nil end
+  local thought, apart, other = first_of(object, THOUGHT_KEYS), arguments_in(given, names[name])
+  if arguments == nil then arguments, other = apart, not apart and other or nil end
   return {
     name = name, arguments = arguments, thought = type(thought) == "string" and thought or nil,
     id = type(object.id) == "string" and object.id or nil,
-    beside = others and names[name] and (foreign or next(others)) or nil, -- it is there, and not understood
+    beside = names[name] and other or nil, -- a key of what is there, and not understood
   }
 end
 
@@ -173,7 +187,7 @@ forms.list = {
   { name = "JSON in a code block", example = "```json\n" .. CALL .. "\n```", read = read_objects,
     pattern = "```" * (P "json" + "tool_call") ^ -1 * json_up_to(P "```") },
   { name = "other code", example = "```c\nint main(void);\n```",
-    pattern = "```" * Cg(C(R "az" ^ 0), "language") * (1 - P "```") ^ 0 * (P "```" + -1) },
+    pattern = "```" * Cg(C(R "az" ^ 0), "language") * Cg(C((1 - P "```") ^ 0), "code") * (P "```" + -1) },
   { name = "JSON in tags", example = "<tool_call>\n" .. CALL .. "\n</tool_call>", read = read_objects, is_marked = true,
     pattern = opening * json_up_to(closing + #opening) },
   { name = "Llama 3", example = "<|python_tag|>" .. CALL .. "<|eom_id|>", read = read_objects, is_marked = true,
@@ -199,6 +213,8 @@ forms.list = {
     example = "<tool_call>run_command\n<arg_key>command</arg_key>\n<arg_value>ls</arg_value>\n</tool_call>",
     pattern = opening * blank * called * blank * #(P "<arg_key>" + closing) * glm_members * Cg(Cc "", "rest")
       * blank * ending(closing) },
+  { name = "JSON in any other tags", example = "<|action_start|>" .. CALL .. "<|action_end|>", read = read_objects,
+    pattern = "<" * -P "/" * (1 - S "<> \n") ^ 1 * ">" * json_up_to((P "</" + "<|") * (1 - S "<> \n") ^ 1 * ">") },
   { name = "GLM 4", example = "run_command\n" .. ARGUMENTS, read = read_named,
     pattern = line_start * Cg(known, "called") * blank * #P "{" * json_up_to(-P(1)) },
 }

@@ -79,7 +79,7 @@ describe("each form of the table", function()
       it("may name no other tool: " .. form.name, function()
         local found, mistake = find.calls(form.example:gsub("run_command", "rm"), tools)
         assert.is_nil(found)
-        if form.name == "GLM 4" then return end -- then they are words
+        if not form.is_marked and form.name ~= "JSON in a code block" and not mistake then return end -- words
         local told <const> = 'there is no tool "rm", so nothing was done. Call the tool, or end the reply with this form: '
           .. '<tool_call>{"name": "read_file", "arguments": {"path":"..."}}</tool_call>'
         assert.is_truthy(mistake:find(told, 1, true), mistake)
@@ -112,6 +112,9 @@ describe("find.calls", function()
       "<minimax:tool_call>\n" .. invoke .. "\n</minimax:tool_call>", "<function_calls>\n" .. invoke .. "\n</function_calls>",
       '<tool_call>{"name": "run_command", "command": "ls"}</tool_call>',
       '<tool_call>{"name": "functions.run_command", "command": "ls"}</tool_call>',
+      "<TOOLCALL>[" .. call .. "]</TOOLCALL>",
+      '{"Tool_Name": "run_command", "tool_args": {"command": "ls"}}', '{"function_call": ' .. call .. "}",
+      "```xml\n<tool_call>" .. call .. "</tool_call>\n```", "```xml\n" .. invoke .. "\n```",
     } do
       local found, mistake = find.calls(written, tools)
       assert.is_nil(mistake ~= "" and mistake or nil, written)
@@ -169,7 +172,8 @@ describe("find.calls", function()
     for content, words in pairs {
       ['<tool_call>{"name": "read_file", "arguments": {"path": "a}</tool_call>'] = "it is not JSON: line 1, column",
       ['<tool_call>{"name": "read_file", "arguments": {"path": "a"}} That is it.'] = "it is not JSON: line 1, column",
-      ["<function=read_file><parameter=path>a"] = 'the end of "path" is missing', ["<tool_call>{}</tool_call>"] = "it names no tool",
+      ["<function=read_file><parameter=path>a"] = 'the end of "path" is missing',
+      ["<tool_call>{}</tool_call>"] = "it names no tool",
       ["<function=read_file>now" .. PATH .. "</function>"] = 'it holds "now", which is no argument',
       ["<function=read_file>" .. PATH .. "b</function>"] = 'the end of "path" is missing',
       ["<function=read_file>path: a</function>"] = 'it holds "path: a", which is no argument',
@@ -193,7 +197,7 @@ describe("find.calls", function()
       "Use " .. CALL .. " then", '{"name":"read_file"}', '{"a":1}', "", "[]", "{",
       '{"name":"read_file","version":"1.0"}', '["read_file"]', "All is done: read_file() takes `<tool_call>` now.",
       "```json\n{\"name\": \"x\", \"version\": 1}\n```",
-      "```c\nread_file\n```",
+      "```c\nread_file\n```", "```xml\n<a>" .. CALL .. "</a>\nis a call\n```",
       "Run\n```sh\nmake\n```\nto see it.", "done", "Use " .. CALL,
     } do
       assert.same({}, { find.calls(content, tools) }, content)
