@@ -208,6 +208,8 @@ type RunCommandArguments struct {
 	Stdin *string `json:"stdin,omitempty"`
 	// Seconds, more than 0, after which the command is ended and the step fails.
 	TimeoutSeconds *float64 `json:"timeout_seconds,omitempty"`
+	// Seconds, more than 0, without any output, after which the command is ended and the step fails.
+	IdleTimeoutSeconds *float64 `json:"idle_timeout_seconds,omitempty"`
 	// Bytes of stdout and stderr together to return at most; the rest is left out, and the command goes on.
 	MaxOutputBytes *int64 `json:"max_output_bytes,omitempty"`
 }

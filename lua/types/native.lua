@@ -72,6 +72,7 @@
 ---@field stdin? string default: /dev/null
 ---@field script? string what the command finds at its descriptor 3: a script that is too long for an argument
 ---@field timeout? number
+---@field idle_timeout? number without output
 ---@field grace? number from SIGTERM to SIGKILL at its timeout or the output limit; default, and at most: 2
 ---@field output_limit integer of stdout and stderr together
 ---@field end_at_limit? boolean past the limit end the command; default: read on, and keep no more
@@ -84,7 +85,7 @@
 ---@field whole_news? boolean pass all output; default: at most 64 KiB at once, nothing before the first tick
 
 ---@class native.process.outcome
----@field ended "exit"|"timeout"|"deadline"|"cancelled"|"output_limit" timeout: its own
+---@field ended "exit"|"timeout"|"idle"|"deadline"|"cancelled"|"output_limit" timeout: its own
 ---@field exit_code? integer
 ---@field signal? integer if a signal ended it
 ---@field stdout string|native.process.text UTF-8, repaired

@@ -102,7 +102,7 @@ static void push_outcome(lua_State *L, struct process_outcome *outcome)
 {
     static const char *const endings[] = {
         [PROCESS_EXIT] = "exit",           [PROCESS_TIMEOUT] = "timeout",           [PROCESS_DEADLINE] = "deadline",
-        [PROCESS_CANCELLED] = "cancelled", [PROCESS_OUTPUT_LIMIT] = "output_limit",
+        [PROCESS_CANCELLED] = "cancelled", [PROCESS_OUTPUT_LIMIT] = "output_limit", [PROCESS_IDLE] = "idle",
     };
     lua_createtable(L, 0, 12);
     bind_set_string(L, "ended", endings[outcome->ending]);
@@ -133,19 +133,20 @@ static int check_function(lua_State *L, const char *name)
     return type == LUA_TFUNCTION ? lua_gettop(L) : 0;
 }
 
-static int64_t check_timeout(lua_State *L)
+static int64_t check_timeout(lua_State *L, const char *name)
 {
-    lua_Number seconds = bind_option_number(L, 1, "timeout", HUGE_VAL);
-    luaL_argcheck(L, seconds > 0, 1, "option 'timeout' must be more than 0");
+    lua_Number seconds = bind_option_number(L, 1, name, HUGE_VAL);
+    if (!(seconds > 0))
+        luaL_argerror(L, 1, lua_pushfstring(L, "option '%s' must be more than 0", name));
     return bind_milliseconds(L, 1, seconds) + 1;
 }
 
 // What this pushes stays on the stack while the command runs, because a tick may change the table.
 static void check_options(lua_State *L, struct process_options *options, struct ticker *ticker)
 {
-    static const char *const names[] = {"script",  "argv",         "env",          "directory", "stdin",
-                                        "timeout", "output_limit", "end_at_limit", "tick",      "whole_news",
-                                        "apart",   "spool",        "grace",        "began",     NULL};
+    static const char *const names[] = {
+        "script", "argv",       "env",   "directory", "stdin", "timeout", "output_limit", "end_at_limit",
+        "tick",   "whole_news", "apart", "spool",     "grace", "began",   "idle_timeout", NULL};
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_settop(L, 1);
     bind_check_options(L, 1, names);
@@ -155,7 +156,8 @@ static void check_options(lua_State *L, struct process_options *options, struct 
     options->end_at_limit = bind_option_boolean(L, 1, "end_at_limit", false);
     options->apart = bind_option_boolean(L, 1, "apart", false);
     options->whole_news = bind_option_boolean(L, 1, "whole_news", false);
-    options->timeout = check_timeout(L);
+    options->timeout = check_timeout(L, "timeout");
+    options->idle_timeout = check_timeout(L, "idle_timeout");
     options->grace = bind_milliseconds(L, 1, bind_option_number(L, 1, "grace", 2));
     lua_getfield(L, 1, "stdin");
     options->input = bind_option_string(L, 1, "stdin", &options->input_size);

@@ -27,6 +27,7 @@ static struct process_options options_for(const char *const *argv)
         .env = environment,
         .directory = directory_fd,
         .timeout = INT64_MAX,
+        .idle_timeout = INT64_MAX,
         .grace = 2000,
         .output_limit = 1 << 20,
     };

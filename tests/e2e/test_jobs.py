@@ -86,6 +86,20 @@ class EndTest(SandboxCase):
         (cut,) = self.run_steps(self.read_file("long", max_bytes=10)).events("step.output_truncated")
         self.assertIn("the output was cut to 10 bytes of 100 (limit: 10)", cut["error"])
 
+    def test_a_command_that_falls_silent(self):
+        outcome = self.run_steps(shell("echo begun; sleep 600", idle_timeout_seconds=1), shell("true"), max_runtime_seconds=300)
+        self.check_end(outcome, "failure", "step_failed", 1, ["timeout", "skipped"])
+        step = outcome.steps[0]
+        self.assertEqual((step["error_code"], step["output"]), ("idle_timeout", "begun\n"))
+        self.assertIn("printed nothing for 1 s and was ended", step["error"])
+        self.assertLess(outcome.result["duration_ms"], 120000)
+
+    def test_a_command_that_speaks_now_and_then_is_not_silent(self):
+        script = "for i in 1 2 3 4 5 6; do sleep 0.5; echo $i; echo $i >&2; done"
+        self.assertEqual(self.run_steps(shell(script, idle_timeout_seconds=2.5)).statuses, ["success"])
+        refused = self.run_steps(shell("true", idle_timeout_seconds=0))
+        self.assertIn("/idle_timeout_seconds: must be more than 0", refused.message)
+
     def test_a_working_dir_that_is_closed(self):
         (self.root / "closed").mkdir(0o000)
         outcome = self.run_steps(self.run_command("ls", working_dir=str(self.root / "closed")))

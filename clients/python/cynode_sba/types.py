@@ -195,6 +195,8 @@ class RunCommandArguments(TypedDict):
     """What the command reads; default: nothing."""
     timeout_seconds: NotRequired[float]
     """Seconds, more than 0, after which the command is ended and the step fails."""
+    idle_timeout_seconds: NotRequired[float]
+    """Seconds, more than 0, without any output, after which the command is ended and the step fails."""
     max_output_bytes: NotRequired[int]
     """Bytes of stdout and stderr together to return at most; the rest is left out, and the command goes on."""
 

@@ -15,6 +15,8 @@ local entries = {}
 local MOST_OUTPUT <const> = 1024 * 1024 -- bytes
 local LONG <const> = 256 * 1024 -- bytes of a text that is encoded apart
 
+local TIMEOUTS <const> = { timeout = true, idle_timeout = true } -- error codes of the status timeout
+
 local entry_schema = result_schema.properties.steps.items
 local schemas = setmetatable({}, { __mode = "k" })
 
@@ -57,7 +59,7 @@ function entries.make(module, limit, ok, result, more, is_cut)
   if not ok then problem = failures.caught(result, true) end
   if type(problem) ~= "table" then problem = failures.caught("the step returned neither result nor failure", true) end
   local entry = {
-    status = problem.code == "timeout" and "timeout" or "failure", error = problem.message, error_code = problem.code,
+    status = TIMEOUTS[problem.code] and "timeout" or "failure", error = problem.message, error_code = problem.code,
   }
   fill(entry, module, limit, problem.result, problem.text, problem.is_cut)
   local failure = failures.of_step(problem.code, entry.error)

@@ -109,7 +109,9 @@ local function check(arguments)
     return ("%s is not a program; command is one program: use args for its arguments, or shell for a script")
       :format(words.quoted(command)), "command"
   end
-  if (arguments.timeout_seconds or 1) <= 0 then return "must be more than 0", "timeout_seconds" end
+  for _, name in ipairs { "timeout_seconds", "idle_timeout_seconds" } do
+    if (arguments[name] or 1) <= 0 then return "must be more than 0", name end
+  end
   for name in pairs(arguments.env or {}) do
     if not name:find "^[^=%z]+$" then return "the name of a variable must not be empty, and hold neither = nor a NUL character", "env" end
   end
@@ -118,6 +120,9 @@ end
 local by_ending = {
   timeout = function(arguments, command)
     return "timeout", ("%s ran longer than its timeout of %s s and was ended"):format(command, arguments.timeout_seconds)
+  end,
+  idle = function(arguments, command)
+    return "idle_timeout", ("%s printed nothing for %s s and was ended"):format(command, arguments.idle_timeout_seconds)
   end,
   deadline = function(_, command) return "timeout", "the job's time was up while " .. command .. " ran" end,
   cancelled = function(_, command) return "cancelled", "the job was cancelled while " .. command .. " ran" end,
@@ -239,6 +244,7 @@ local function outcome_of(arguments, job_context, directory, limit)
     argv = argv, script = script, directory = directory, stdin = arguments.stdin,
     env = environment(job_context.environment, arguments.env, math.min(seconds, interrupt.remaining() or math.huge)),
     timeout = seconds < math.huge and math.max(seconds, LEAST) or nil, grace = grace,
+    idle_timeout = arguments.idle_timeout_seconds and math.max(arguments.idle_timeout_seconds, LEAST) or nil,
     output_limit = limit, apart = job_context.apart,
     end_at_limit = limit == job_context.max_output_bytes and not job_context.agent,
     began = job_context.began, tick = job_context.tick, whole_news = job_context.follow, spool = job_context.spool,
@@ -298,6 +304,10 @@ return {
     "timeout_seconds", {
       type = "number", minimum = 0, printed = { exclusiveMinimum = 0 },
       description = "Seconds, more than 0, after which the command is ended and the step fails.",
+    },
+    "idle_timeout_seconds", {
+      type = "number", minimum = 0, printed = { exclusiveMinimum = 0 },
+      description = "Seconds, more than 0, without any output, after which the command is ended and the step fails.",
     },
     "max_output_bytes", is.count("Bytes of stdout and stderr together to return at most; the rest is left out, and the command goes on.",
       { minimum = 1 }),

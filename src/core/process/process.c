@@ -38,6 +38,7 @@ struct run {
     size_t written;
     struct process_pids spared; // children that earlier commands left
     int64_t started;
+    int64_t heard; // when it last printed something
     int64_t next_tick;
     enum process_ending ending;
 };
@@ -90,10 +91,19 @@ static void close_ends(struct run *run)
         cleanup_close(&run->ends[i]);
 }
 
+static int64_t after(int64_t start, int64_t time)
+{
+    return time > INT64_MAX - start ? INT64_MAX : start + time;
+}
+
 static int64_t own_deadline(const struct run *run)
 {
-    const int64_t timeout = run->options->timeout;
-    return timeout > INT64_MAX - run->started ? INT64_MAX : run->started + timeout;
+    return after(run->started, run->options->timeout);
+}
+
+static int64_t idle_deadline(const struct run *run)
+{
+    return after(run->heard, run->options->idle_timeout);
 }
 
 static int open_script(const struct run *run, int *fd, struct error *error)
@@ -158,7 +168,8 @@ static int64_t sooner(int64_t a, int64_t b)
 // The timeout for poll: milliseconds until a time limit or the next tick.
 static int poll_timeout(const struct run *run)
 {
-    int64_t now = clock_now(), next = sooner(own_deadline(run), run->options->tick ? run->next_tick : INT64_MAX);
+    int64_t now = clock_now(), next = sooner(own_deadline(run), idle_deadline(run));
+    next = sooner(next, run->options->tick ? run->next_tick : INT64_MAX);
     return interrupt_poll_timeout(next == INT64_MAX ? -1 : next > now ? sooner(next - now, INT_MAX) : 0);
 }
 
@@ -182,6 +193,8 @@ static size_t wait_and_move(void *data, int timeout)
         process_output_read(&run->output, PROCESS_STDOUT); // first, so that the last output on stderr stays last
     if (events[ERR].revents)
         process_output_read(&run->output, PROCESS_STDERR);
+    if ((events[OUT].revents | events[ERR].revents) & POLLIN)
+        run->heard = clock_now();
     if (events[IN].revents)
         write_input(run);
     return events[CHILDREN].revents ? process_children_reap(&run->child) : 0;
@@ -229,6 +242,8 @@ static enum process_ending reason_to_end(struct run *run)
         return reason == INTERRUPT_TIMEOUT ? PROCESS_DEADLINE : PROCESS_CANCELLED;
     if (now >= own_deadline(run))
         return PROCESS_TIMEOUT;
+    if (now >= idle_deadline(run))
+        return PROCESS_IDLE;
     if (run->options->end_at_limit && run->output.both.total > run->output.limit)
         return PROCESS_OUTPUT_LIMIT;
     return tick(run, now) ? PROCESS_EXIT : PROCESS_TICK;
@@ -298,6 +313,7 @@ int process_run(const struct process_options *options, struct process_outcome *o
     run.output.spool = options->spool;
     for (int i = 0; i < PROCESS_STREAMS; i++)
         run.output.streams[i].fd = run.output.streams[i].text.spool.fd = -1;
+    run.heard = run.started;
     run.next_tick = run.started; // the first tick comes as soon as the command runs
     if (process_children_watch(error) < 0)
         return -1;

@@ -24,6 +24,7 @@
 enum process_ending {
     PROCESS_EXIT,         // it ended by itself
     PROCESS_TIMEOUT,      // its own timeout
+    PROCESS_IDLE,         // it printed nothing for too long
     PROCESS_DEADLINE,     // the job's
     PROCESS_CANCELLED,    // the job was
     PROCESS_OUTPUT_LIMIT, // it printed more than its limit
@@ -38,12 +39,13 @@ struct process_options {
     size_t input_size;
     const char *script; // for a shell that reads it from descriptor 3, as /proc/self/fd/3; NULL: none
     size_t script_size;
-    int64_t timeout;     // INT64_MAX: none
-    int64_t grace;       // from SIGTERM to SIGKILL, at most 2 s; past a deadline or cancel it is 2 s
-    size_t output_limit; // of stdout and stderr together
-    const char *spool;   // where long texts go, as spool_open takes it; NULL: all stay in memory
-    bool apart;          // out of reach of other commands: in a Landlock domain of its own, where there is Landlock
-    bool end_at_limit;   // past the limit end the command; else read on, and keep no more
+    int64_t timeout;      // INT64_MAX: none
+    int64_t idle_timeout; // without output; INT64_MAX: none
+    int64_t grace;        // from SIGTERM to SIGKILL, at most 2 s; past a deadline or cancel it is 2 s
+    size_t output_limit;  // of stdout and stderr together
+    const char *spool;    // where long texts go, as spool_open takes it; NULL: all stay in memory
+    bool apart;           // out of reach of other commands: in a Landlock domain of its own, where there is Landlock
+    bool end_at_limit;    // past the limit end the command; else read on, and keep no more
     // If not NULL, called once the command runs, then about every 0.1 s; false ends the command. It gets what both
     // streams printed since the last call: all of it (whole_news), or its end, after `missing` bytes that are left out.
     bool (*tick)(void *data, const char *news, size_t size, uint64_t missing);
