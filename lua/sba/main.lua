@@ -44,11 +44,12 @@ local MOST_NAMES <const> = 1000 -- of a directory, that are compared with a name
 --- What a job that cannot be opened may be meant to be: an option, or a file of another name.
 local function meant(settings)
   if settings.meant then return "--" .. settings.meant end
-  local above, name = settings.job:match "^(.-)([^/]+)$"
-  local directory <close> = name and workspace.open(above == "" and "." or above) or nil
+  local above = settings.job:match "^.*/" or ""
+  local name = settings.job:sub(#above + 1)
+  local directory <close> = name ~= "" and workspace.open(above == "" and "." or above) or nil
   local entries, names = directory and listing(directory, ".", MOST_NAMES) or {}, {}
   for i, entry in ipairs(entries) do names[i] = entry.name end
-  local near = name and words.near(name, names)
+  local near = words.near(name, names)
   return near and above .. near
 end
 
