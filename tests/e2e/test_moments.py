@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A crash, a signal and a kill at moments of a run, of an end by exec and of a resumed run: the result has all finished steps and its
+ids, --resume goes on, and nothing lives.
+
+Moments are system calls of the main thread. A run without a fault is traced first; then one of its calls at a time meets the signal.
+"""
+import collections
+import json
+import os
+import random
+import re
+import shutil
+import sys
+import unittest
+
+import sba
+from process_case import ProcessCase
+
+MOMENTS = int(os.environ.get("SBA_MOMENTS", "40"))  # of each kind of run and each signal
+SIGNALS = "SIGSEGV", "SIGTERM", "SIGKILL"
+CRASH = ["-e", "inject=pipe2:signal=SIGSEGV:when=4"]  # as the second command starts
+FILES = 20
+STEPS = 5
+
+
+def calls_of(trace):
+    """Each system call as its name and how many of that name there were."""
+    counts, calls = collections.Counter(), []
+    for name in re.findall(r"^(\w+)\(", trace, re.MULTILINE):
+        counts[name] += 1
+        calls.append((name, counts[name]))
+    return calls
+
+
+def sample(calls):
+    stride = max(1, len(calls) / MOMENTS)
+    first = random.uniform(0, stride)
+    return [calls[int(first + i * stride)] for i in range(int((len(calls) - first) / stride))]
+
+
+@sba.wants("strace")
+class Moments(ProcessCase):
+    """The job: a daemon, a change of many files, a command that waits a little."""
+    environment = {"SBA_CONFINE": "off"}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.validator = sba.result_validator()
+
+    def the_job(self):
+        patch = "".join(f"--- /dev/null\n+++ b/new{i}\n@@ -0,0 +1 @@\n+x\n" for i in range(FILES))
+        return self.job(self.sh("setsid sleep 600 >/dev/null 2>&1 & echo said"), self.sh("sleep 0.03; echo two"),
+                        self.apply_diff(patch), self.write_file("a", "x" * 10000), self.read_file("a"))
+
+    def clean(self):
+        for directory in (self.workspace, self.job_directory):
+            for entry in directory.iterdir():
+                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+
+    def restore(self, saved):
+        self.clean()
+        for directory in (self.workspace, self.job_directory) if saved else ():
+            shutil.copytree(saved / directory.name, directory, dirs_exist_ok=True, symlinks=True)
+            for path in [directory, *directory.rglob("*")]:
+                self.give(path)
+
+    def traced(self, *more, inject=()):
+        trace = self.root / "trace"
+        trace.write_text("")
+        self.give(trace)
+        return self.run_job(self.the_job(), *more, wrapper=["strace", "-qq", "-o", str(trace), *inject]), trace.read_text()
+
+    def finished(self):
+        """Indexes of the steps that the journal has as done."""
+        entries = [line["entry"] for line in self.journal() if line["event"] == "step.finished"]
+        return {entry["index"] for entry in entries if entry["status"] == "success"}
+
+    def check_result(self, done, moment, number, before):
+        if done.result is None:
+            return self.assertEqual(self.finished(), set(), moment)
+        self.validator.validate(done.result)
+        known = self.journal() or before
+        self.assertIn(done.result["job_id"], ["job-1"] if known else ["job-1", ""], moment)  # empty: it was not read yet
+        there = {step["index"] for step in done.steps if step["status"] == "success"}
+        wanted = before if number == "SIGKILL" else self.finished() | before
+        self.assertLessEqual(wanted, there, (moment, done.stderr))
+
+    def check(self, done, moment, number, before):
+        try:
+            self.check_result(done, moment, number, before)
+            if number != "SIGKILL":
+                self.assertEqual((self.left(), self.temporary_files()), ([], []), (moment, done.stderr))
+            again = self.run_job(self.the_job(), "--resume")
+            self.assertEqual((again.exit, again.statuses), (0, ["success"] * STEPS), (moment, done.stderr, again.stderr))
+            self.assertEqual((self.left(), self.temporary_files()), ([], []), (moment, again.stderr))
+        except json.JSONDecodeError as error:
+            self.fail(f"{moment}: {error}")
+
+    def temporary_files(self):
+        return [path.name for path in self.workspace.rglob(".sba-*")]
+
+    def sweep(self, *more, saved=None, inject=(), after=None):
+        """after: what the trace has before the first moment."""
+        self.restore(saved)
+        before = self.finished()
+        _, trace = self.traced(*more, inject=inject)
+        skipped = len(calls_of(trace[:trace.index(after)])) if after else 0
+        for number in SIGNALS:
+            for call, count in sample(calls_of(trace)[skipped:]):
+                if call in ("pipe2", "exit_group") and inject:
+                    continue
+                with self.subTest(signal=number, call=call, count=count):
+                    self.restore(saved)
+                    fault = [*inject, "-e", f"inject={call}:signal={number}:when={count}"]
+                    done, _ = self.traced(*more, inject=fault)
+                    self.check(done, (number, call, count), number, before)
+
+    def test_of_a_run(self):
+        self.sweep()
+
+    def test_of_an_end_by_exec(self):
+        self.sweep(inject=CRASH, after="execve(0x")
+
+    def test_of_a_resumed_run(self):
+        self.traced(inject=CRASH)
+        saved = self.root / "saved"
+        for directory in (self.workspace, self.job_directory):
+            shutil.copytree(directory, saved / directory.name, symlinks=True)
+        self.assertEqual(self.finished(), {0})
+        self.sweep("--resume", saved=saved)
+
+
+if __name__ == "__main__":
+    if sba.IS_DEV:
+        print("skipped: the sanitizers' own calls are too many", file=sys.stderr)
+        sys.exit(77)
+    seed = random.randrange(1 << 30)
+    random.seed(seed)
+    print(f"seed {seed}", file=sys.stderr)
+    sba.main()
