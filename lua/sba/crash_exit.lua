@@ -22,6 +22,7 @@ local workspace = require "native.workspace"
 local LARGEST_LIST <const> = 16 << 20 -- bytes
 local GRACE <const> = 1 -- seconds from SIGTERM to SIGKILL; none past the deadline
 local KILLING <const> = 0.3 -- seconds from SIGKILL on
+local SWEEPING <const> = 1 -- seconds
 local AGO <const> = 1.2 -- seconds since the deadline, as `finish` is told: some are left for artifacts
 
 -- The job's failure code and message, and the error code of the step that ran.
@@ -82,10 +83,14 @@ local function look_back(run)
   adopt_steps(run)
 end
 
-local function recover(run)
+--- Puts back what the step that ran was changing, and removes its temporary files.
+local function recover(run, is_unfinished)
   local left = run.history.changes
-  run.workspace = left and not left.committed and workspace.open(run.settings.workspace) or nil
-  if run.workspace then run.on_demand.undo().recover(run) end
+  local is_partial = left and not left.committed
+  run.workspace = (is_partial or is_unfinished) and workspace.open(run.settings.workspace) or nil
+  if not run.workspace then return end
+  if is_partial then run.on_demand.undo().recover(run) end
+  if is_unfinished then run.on_demand.undo().sweep(run, interrupt.now() + SWEEPING) end
 end
 
 ---@return integer status
@@ -113,11 +118,12 @@ return function()
     run.journal_file = file.adopt(before.journal)
     run.record.from = run.journal_file
     local ok, problem = pcall(look_back, run)
+    local is_unfinished = next(run.history.unfinished) ~= nil
     if not ok and inherited.result ~= "-" then -- what stands is better than a result without steps
       status, message = standing, "the journal cannot be read, so the latest result stays: " .. tostring(problem)
     else
       run.journal = journal.begin(run.journal_file, run.history.size, function() end)
-      recover(run)
+      recover(run, is_unfinished)
     end
   end
   run.deadline = interrupt.now() - AGO

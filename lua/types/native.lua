@@ -138,7 +138,7 @@
 
 ---@class native.workspace files of a directory that nothing leads out of
 ---@field open fun(path: string): native.root?, native.failure?
----@field temporary_name fun(): string which a later run recognizes
+---@field temporary_name fun(): string a later run recognizes those of this one by the first
 
 ---@class native.root Paths are relative to it, or absolute below the path it was opened with; one that leads out (.., links, races) is a
 ---path_escape, with "path escapes workspace" in its message.
@@ -186,8 +186,8 @@
 ---@field next fun(self, into?: native.entry): native.entry?, integer|native.failure|nil, boolean?
 ---@field path fun(self): string of the entry, in the root
 ---@field is_cut fun(self): boolean by max_names
----Removes a temporary file of a killed run of this user, if it was changed since then (seconds of the epoch).
----@field remove_temporary fun(self, since: integer): boolean
+---Removes a temporary file of a killed run of this user, whose first temporary name is given.
+---@field remove_temporary fun(self, first: string): boolean
 ---@field close fun(self)
 
 ---@class native.opened to be closed

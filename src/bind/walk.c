@@ -67,11 +67,11 @@ static int walk_is_cut(lua_State *L)
     return 1;
 }
 
-// walk:remove_temporary(since) -> whether it was one
+// walk:remove_temporary(first) -> whether it was one
 static int walk_remove_temporary(lua_State *L)
 {
     struct workspace_tree *tree = check_walk(L);
-    lua_pushboolean(L, workspace_tree_remove_temporary(tree, luaL_checkinteger(L, 2)));
+    lua_pushboolean(L, workspace_tree_remove_temporary(tree, luaL_checkstring(L, 2)));
     return 1;
 }
 

@@ -87,6 +87,23 @@ class Crash(CrashCase):
                 process.send_signal(number)
         self.assert_crashed(self.crash(self.three_steps(), send=send))
 
+    def temporary_files(self):
+        return [name for name in os.listdir(self.workspace) if name.startswith(".sba-")]
+
+    def test_while_a_patch_is_staged(self):
+        """All or nothing of it is there, and no temporary file; a command's own of such a name stays."""
+        count, own = 2000, ".sba-12345678"
+        self.put(own)
+        patch = "".join(f"--- /dev/null\n+++ b/new{i}\n@@ -0,0 +1 @@\n+x\n" for i in range(count))
+        job = self.job(self.apply_diff(patch), self.sh("test -e good"))
+        done = self.run_and_signal(job, signal.SIGSEGV, lambda: len(os.listdir(self.workspace)) > 2, "a new file")
+        self.assertIn(done.code, ("internal_error", "step_failed"), done.stderr)
+        self.assertEqual(self.temporary_files(), [own])
+        self.assertIn(len(os.listdir(self.workspace)), (1, 1 + count))
+        self.put("good")
+        done = self.run_job(job, "--resume")
+        self.assertEqual((done.exit, self.temporary_files(), len(os.listdir(self.workspace))), (0, [own], 2 + count), done.stderr)
+
     @unittest.skipUnless(sba.MAY_MOUNT and not sba.IS_DEV, "nothing can be mounted here, or the sanitizers want /proc")
     def test_without_proc(self):
         self.assert_crashed(self.crash(self.three_steps(), **self.in_namespace("umount -l /proc")))

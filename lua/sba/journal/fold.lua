@@ -26,6 +26,7 @@ local mistake_in = events.mistake_in
 ---@field started? table<integer, { turn: integer, offset: integer, size: integer }> for a report; turn: exchanges before
 ---@field changes? { index: integer, plan: table, committed?: boolean } of the last step; committed: it succeeded
 ---@field append? { index: integer, size?: integer } the last step that began to append, and the file's size before
+---@field temporary string[] of each run the first name that it gave to a temporary file
 ---@field planned table<string, boolean> temporary names in all plans, as the journal has them; true: of the artifacts
 ---@field undone? string what undo did, for the model
 ---@field undo_failed? { index: integer, message: string } what undo could not do
@@ -54,7 +55,7 @@ local EDITED <const> = "; the job was edited since: what it says above is what h
 function history.new()
   return setmetatable({
     size = 0, count = 0, offsets = {}, sizes = {}, statuses = {}, checks = {}, verdicts = {}, unfinished = {},
-    planned = {}, exchanges = {}, resumes = {},
+    planned = {}, temporary = {}, exchanges = {}, resumes = {},
   }, history)
 end
 
@@ -225,8 +226,14 @@ local function compare(self, event, rules)
   end
 end
 
+local function add_run(self, event)
+  local run = event.run
+  if type(run) == "table" and type(run.temporary) == "string" then table.insert(self.temporary, run.temporary) end
+end
+
 function apply.job(self, event, rules)
   self.job = event
+  add_run(self, event)
   compare(self, event, rules)
 end
 
@@ -240,7 +247,8 @@ apply["job.changed"] = function(self, event, rules)
   compare(self, event, rules)
 end
 
-apply["job.resumed"] = function(self)
+apply["job.resumed"] = function(self, event)
+  if event then add_run(self, event) end
   local result = self.result
   local why = result and type(result.failure_message) == "string"
     and ("%s: %s"):format(result.failure_code, result.failure_message)

@@ -19,7 +19,9 @@ local count <const>, words <const> = { type = "integer", minimum = 0 }, { type =
 local schemas <const> = {
   runner = {
     type = "object", required = { "word", "pid" },
-    properties = { word = words, pid = count, started = count, boot_id = words, pid_namespace = count },
+    properties = {
+      word = words, pid = count, started = count, boot_id = words, pid_namespace = count, temporary = words,
+    },
   },
   session = { type = "object", required = { "pid", "started" }, properties = { pid = count, started = count } },
 }

@@ -71,6 +71,7 @@ local process = require "native.process"
 local record = require "sba.result.record"
 local rules = require "sba.gateway.rules"
 local secret = require "sba.util.secret"
+local workspace = require "native.workspace"
 
 local state = {}
 
@@ -224,6 +225,7 @@ end
 ---@return run
 function state.of(fields)
   fields.runner = process.runner()
+  fields.runner.temporary = workspace.temporary_name()
   return setmetatable(fields, methods)
 end
 

@@ -3,6 +3,7 @@
 -- --resume restores the originals.
 
 local array = require "sba.util.json".array
+local interrupt = require "native.interrupt"
 local names = require "sba.util.files"
 local redact = require "native.secret".redact
 local transaction = require "sba.patch.transaction"
@@ -66,26 +67,35 @@ function undo.recover(run)
   run:warn(done and "step.undone" or "step.not_undone", message, { step = found.index })
 end
 
-local function sweep(root, since, keep)
+local function remove_temporary(walk, firsts)
+  for _, first in ipairs(firsts) do
+    if walk:remove_temporary(first) then return 1 end
+  end
+  return 0
+end
+
+--- The journal has the first name of each run, whose others follow; so no file of a command is taken for one.
+local function sweep(root, firsts, keep, until_when)
   local walk <close>, failure = root:walk "."
   local removed = 0
-  while walk do
+  while walk and interrupt.now() < until_when do
     local entry, problem = walk:next()
     if not entry then return removed, problem end
-    if entry.name:sub(1, 5) == ".sba-" and not keep[walk:path()] and walk:remove_temporary(since) then removed = removed + 1 end
+    if entry.name:sub(1, 5) == ".sba-" and not keep[walk:path()] then removed = removed + remove_temporary(walk, firsts) end
   end
   return removed, failure
 end
 
 ---Removes temporary files of a killed run, but no originals that are still needed.
 ---@param run run
-function undo.sweep(run)
+---@param until_when? number as interrupt.now
+function undo.sweep(run, until_when)
   local history = run.history
   if history.undo_failed then return end
   local keep = {}
   for name in pairs(history.planned) do keep[names.decode_name(name)] = true end
-  for _, root in ipairs { run.workspace, run.artifacts } do
-    local removed, failure = sweep(root, history.job.started_wall // 1000, keep)
+  for _, root in pairs { run.workspace or nil, run.artifacts } do
+    local removed, failure = sweep(root, history.temporary, keep, until_when or math.huge)
     if failure or removed > 0 then run:warn("workspace.swept", failure and failure.message, { removed = removed }) end
   end
 end

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/fs.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -111,18 +112,27 @@ void workspace_remove_directories(const struct workspace *workspace, const char 
 
 void workspace_temporary_name(char name[WORKSPACE_TEMPORARY_SIZE])
 {
-    static uint32_t next;
-    // Counts from a random start. If a name exists already, O_EXCL notices.
+    static uint64_t next;
+    // Counts from a random start, and so each run has names of its own. If one exists already, O_EXCL notices.
     while (next == 0 && getrandom(&next, sizeof next, 0) < 0 && errno == EINTR)
         continue;
-    snprintf(name, WORKSPACE_TEMPORARY_SIZE, ".sba-%08x", next++);
+    snprintf(name, WORKSPACE_TEMPORARY_SIZE, ".sba-%016" PRIx64, next++);
 }
 
-bool workspace_is_temporary_name(const char *name)
+static bool parse_temporary_name(const char *name, uint64_t *number)
 {
-    enum { PREFIX = sizeof ".sba-" - 1 };
-    return strlen(name) == WORKSPACE_TEMPORARY_SIZE - 1 && strncmp(name, ".sba-", PREFIX) == 0 &&
-           strspn(name + PREFIX, "0123456789abcdef") == WORKSPACE_TEMPORARY_SIZE - 1 - PREFIX;
+    enum { PREFIX = sizeof ".sba-" - 1, DIGITS = WORKSPACE_TEMPORARY_SIZE - 1 - PREFIX };
+    bool is_one = strlen(name) == PREFIX + DIGITS && strncmp(name, ".sba-", PREFIX) == 0 &&
+                  strspn(name + PREFIX, "0123456789abcdef") == DIGITS;
+    *number = is_one ? strtoull(name + PREFIX, NULL, 16) : 0;
+    return is_one;
+}
+
+bool workspace_is_temporary_name(const char *name, const char *first)
+{
+    enum { MOST = 1 << 24 }; // files that a run may make
+    uint64_t number, from;
+    return parse_temporary_name(name, &number) && parse_temporary_name(first, &from) && number - from < MOST;
 }
 
 int workspace_make_file(int directory, int mode, workspace_fill *fill, void *data, const char *path,

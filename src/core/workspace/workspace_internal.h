@@ -46,7 +46,8 @@ char *workspace_read_link(int directory, const char *name);
 // Fills *error with "not_a_file" and what there is instead. Returns -1.
 int workspace_not_a_file(struct error *error, mode_t mode, const char *path);
 
-bool workspace_is_temporary_name(const char *name);
+// Whether it is one of those that a run makes whose first one is known.
+bool workspace_is_temporary_name(const char *name, const char *first);
 
 typedef int workspace_fill(int fd, void *data, const char *path, struct error *error);
 

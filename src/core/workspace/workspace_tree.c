@@ -342,13 +342,13 @@ int workspace_tree_open_file(const struct workspace_tree *tree, struct stat *sta
     return steal_fd(&fd);
 }
 
-bool workspace_tree_remove_temporary(const struct workspace_tree *tree, int64_t since)
+bool workspace_tree_remove_temporary(const struct workspace_tree *tree, const char *first)
 {
     struct stat status;
-    if (!tree->depth || !deepest(tree)->next || !workspace_is_temporary_name(current_name(tree)) ||
+    if (!tree->depth || !deepest(tree)->next || !workspace_is_temporary_name(current_name(tree), first) ||
         fstatat(tree->directory, current_name(tree), &status, AT_SYMLINK_NOFOLLOW) < 0)
         return false;
-    bool ours = (S_ISREG(status.st_mode) || S_ISLNK(status.st_mode)) && status.st_nlink == 1 &&
-                status.st_uid == geteuid() && status.st_ctim.tv_sec >= since;
+    bool ours =
+        (S_ISREG(status.st_mode) || S_ISLNK(status.st_mode)) && status.st_nlink == 1 && status.st_uid == geteuid();
     return ours && unlinkat(tree->directory, current_name(tree), 0) == 0;
 }

@@ -51,8 +51,8 @@ const char *workspace_tree_path(const struct workspace_tree *tree);
 char *workspace_tree_target(const struct workspace_tree *tree);
 // a regular file opened to read, its status in *status; -1 and errno where it cannot be, or is none any more:
 int workspace_tree_open_file(const struct workspace_tree *tree, struct stat *status);
-// Removes the entry if it is a temporary file that a killed run of this user left: its name is one, it is a file with
-// one link or a symbolic link, and it was changed at since (seconds of the epoch) or later. Whether it was removed.
-bool workspace_tree_remove_temporary(const struct workspace_tree *tree, int64_t since);
+// Removes the entry if it is a temporary file that a killed run of this user left: its name is one of that run, whose
+// first one is given, and it is a file with one link or a symbolic link. Whether it was removed.
+bool workspace_tree_remove_temporary(const struct workspace_tree *tree, const char *first);
 
 #endif
