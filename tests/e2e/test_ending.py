@@ -102,7 +102,8 @@ class Crash(CrashCase):
         self.assertIn(len(os.listdir(self.workspace)), (1, 1 + count))
         self.put("good")
         done = self.run_job(job, "--resume")
-        self.assertEqual((done.exit, self.temporary_files(), len(os.listdir(self.workspace))), (0, [own], 2 + count), done.stderr)
+        files = self.temporary_files(), len(os.listdir(self.workspace))
+        self.assertEqual((done.exit, files), (0, ([own], 2 + count)), done.stderr)
 
     @unittest.skipUnless(sba.MAY_MOUNT and not sba.IS_DEV, "nothing can be mounted here, or the sanitizers want /proc")
     def test_without_proc(self):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A crash, a signal and a kill at moments of a run, of an end by exec and of a resumed run: the result has all finished steps and its
-ids, --resume goes on, and nothing lives.
+"""A crash, a signal and a kill at moments of a run, of an end by exec and of a resumed run: the result has all finished
+steps and its ids, --resume goes on, and nothing lives.
 
-Moments are system calls of the main thread. A run without a fault is traced first; then one of its calls at a time meets the signal.
+Moments are system calls of the main thread. A run without a fault is traced first; then one of its calls at a time
+meets the signal.
 """
 import collections
 import json
@@ -16,7 +17,7 @@ import unittest
 import sba
 from process_case import ProcessCase
 
-MOMENTS = int(os.environ.get("SBA_MOMENTS", "40"))  # of each kind of run and each signal
+MOMENTS = int(os.environ.get("SBA_MOMENTS", "100"))  # of each kind of run and each signal
 SIGNALS = "SIGSEGV", "SIGTERM", "SIGKILL"
 CRASH = ["-e", "inject=pipe2:signal=SIGSEGV:when=4"]  # as the second command starts
 FILES = 20
@@ -68,7 +69,8 @@ class Moments(ProcessCase):
         trace = self.root / "trace"
         trace.write_text("")
         self.give(trace)
-        return self.run_job(self.the_job(), *more, wrapper=["strace", "-qq", "-o", str(trace), *inject]), trace.read_text()
+        wrapper = ["strace", "-qq", "-o", str(trace), *inject]
+        return self.run_job(self.the_job(), *more, wrapper=wrapper), trace.read_text()
 
     def finished(self):
         """Indexes of the steps that the journal has as done."""
@@ -79,8 +81,8 @@ class Moments(ProcessCase):
         if done.result is None:
             return self.assertEqual(self.finished(), set(), moment)
         self.validator.validate(done.result)
-        known = self.journal() or before
-        self.assertIn(done.result["job_id"], ["job-1"] if known else ["job-1", ""], moment)  # empty: it was not read yet
+        ids = ["job-1"] if self.journal() or before else ["job-1", ""]  # empty: the job was not read yet
+        self.assertIn(done.result["job_id"], ids, moment)
         there = {step["index"] for step in done.steps if step["status"] == "success"}
         wanted = before if number == "SIGKILL" else self.finished() | before
         self.assertLessEqual(wanted, there, (moment, done.stderr))
@@ -91,7 +93,8 @@ class Moments(ProcessCase):
             if number != "SIGKILL":
                 self.assertEqual((self.left(), self.temporary_files()), ([], []), (moment, done.stderr))
             again = self.run_job(self.the_job(), "--resume")
-            self.assertEqual((again.exit, again.statuses), (0, ["success"] * STEPS), (moment, done.stderr, again.stderr))
+            outcome = again.exit, again.statuses
+            self.assertEqual(outcome, (0, ["success"] * STEPS), (moment, done.stderr, again.stderr))
             self.assertEqual((self.left(), self.temporary_files()), ([], []), (moment, again.stderr))
         except json.JSONDecodeError as error:
             self.fail(f"{moment}: {error}")

@@ -81,7 +81,8 @@ local function sweep(root, firsts, keep, until_when)
   while walk and interrupt.now() < until_when do
     local entry, problem = walk:next()
     if not entry then return removed, problem end
-    if entry.name:sub(1, 5) == ".sba-" and not keep[walk:path()] then removed = removed + remove_temporary(walk, firsts) end
+    local is_one = entry.name:sub(1, 5) == ".sba-" and not keep[walk:path()]
+    if is_one then removed = removed + remove_temporary(walk, firsts) end
   end
   return removed, failure
 end
