@@ -140,6 +140,16 @@ class Mistakes(NaturalCallsCase):
         self.assertEqual(outcome.code, "agent_stuck", outcome.result)
         self.assertEqual(len(server.chats()), 8)
 
+    def test_after_the_second_call_that_nobody_can_read_calls_are_asked_for_as_json(self):
+        def as_json(tool, **arguments):
+            return {"content": json.dumps({"thought": "", "tool": tool, "arguments": arguments})}
+        broken = calls(("write_file", '{"path": "a.txt", "content": "x'))
+        for form in FORMATS:
+            outcome, server = self.run_replies(broken, broken, as_json("write_file", path="a.txt", content="x"), as_json("finish", answer="ok"), form=form)
+            self.assert_end(outcome, 0)
+            self.assertRegex(self.told(server, 1), r'^failed: the arguments cannot be read: .*; the form is \{"path":"\.\.\.","content":"\.\.\."\}$')
+            self.assertEqual(["tools" in body for body in server.chats()], [True, True, False, False])
+
     def test_the_conversation_has_the_call_and_the_journal_what_was_run(self):
         server = self.server(call("bash", cmd="echo hi", timeout="5", why="test"), finish("done"))
         self.run_agent(server, form="openai")

@@ -401,8 +401,16 @@ local function answered(self, request)
   end
 end
 
+-- Whether it holds a call that nobody can read.
+local function is_unread(result)
+  for _, call in ipairs(result.tool_calls) do
+    if call.mistake then return true end
+  end
+  return result.unreadable ~= nil and result.done_reason ~= "repetition"
+end
+
 local function count_unread(self, request, result)
-  if not request.tools or self.supports_tools == false or not result.unreadable or result.done_reason == "repetition" then return end
+  if not request.tools or self.supports_tools == false or not is_unread(result) then return end
   self.unread = self.unread + 1
   if self.unread >= MOST_UNREAD then self.supports_tools = false end
 end
