@@ -55,8 +55,8 @@ static int append_text(struct buffer *bytes, const char *line, size_t size, size
             from = size - TEXT_MAX;
         to = from + TEXT_MAX;
     }
-    for (int i = 0; i < 3 && from > 0 && (line[from] & 0xc0) == 0x80; i++)
-        from++;
+    if (from > 0)
+        from += text_half(line + from, to - from);
     unsigned cuts = (from > 0 ? SECRET_CUT_START : 0) | (to < size ? SECRET_CUT_END : 0);
     return buffer_append(bytes, "...", from > 0 ? 3 : 0) < 0 || secret_append(line + from, to - from, cuts, bytes) < 0
                ? -1
