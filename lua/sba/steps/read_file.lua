@@ -48,16 +48,15 @@ local function short(read, cut, bound)
   return text.base64_encode(bytes:sub(1, most)), "base64", read.truncated or #bytes > most
 end
 
---- Head and tail of a long text. read: its beginning.
-local function shown_of(root, path, read, content)
-  local half, after = MOST_TEXT // 2, content.offset + content.size
+--- Head and tail of a long text, and its head alone. beginning: at least as much of it.
+local function shown_of(root, path, beginning, content)
+  local half, after, cut = MOST_TEXT // 2, content.offset + content.size, content.cut
   local tail = root:read(path, { offset_bytes = after - half, max_bytes = half })
-  local head_cut, tail_cut = "end", "start"
-  if content.cut == "start" or content.cut == "both" then head_cut = "both" end
-  if content.cut == "end" or content.cut == "both" then tail_cut = "both" end
-  content.head = text.repair(secret.redact(without_half_character(read.content), head_cut))
+  local head_cut = (cut == "start" or cut == "both") and "both" or "end"
+  local tail_cut = (cut == "end" or cut == "both") and "both" or "start"
+  local head = text.repair(secret.redact(without_half_character(beginning:sub(1, half)), head_cut))
   tail = text.repair(secret.redact(without_half_start(tail and tail.content or ""), tail_cut))
-  return excerpt.join(content.head, tail, content.length, MOST_TEXT)
+  return excerpt.join(head, tail, content.length, MOST_TEXT), head
 end
 
 --- The same of a range that stays in its file.
@@ -69,7 +68,7 @@ local function long(root, path, read, cut, bound)
     file = opened, offset = read.from, size = read.length, cut = cut, is_part = read.truncated,
   }, bound)
   if not content then return nil, failure end
-  if content.encoding == "utf-8" then content.shown = shown_of(root, path, read, content) end
+  if content.encoding == "utf-8" then content.shown, content.head = shown_of(root, path, read.content, content) end
   return content, content.encoding, read.truncated or content.is_cut, content.shown
 end
 

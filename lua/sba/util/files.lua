@@ -42,6 +42,7 @@ end
 
 ---@class long_text: native.file.text which native.file writes into the journal a piece at a time
 ---@field shown string head and tail
+---@field head? string
 ---@field length integer bytes before they are encoded
 ---@field is_cut? boolean it is longer than it may be
 ---@operator len: integer
