@@ -86,6 +86,8 @@ static int fill(int fd, void *data, const char *path, struct error *error)
     text_sha256_init(&sha256);
     if (workspace_write_bytes(fd, writing->bytes, writing->size, &sha256, path, error) < 0)
         return -1;
+    if (writing->exists)
+        workspace_keep_attributes(fd, writing->place.directory, writing->place.name);
     writing->result->size = writing->size;
     text_sha256_final(&sha256, writing->result->sha256);
     return 0;
@@ -141,7 +143,10 @@ static int replace(struct writing *writing, const char *path, struct error *erro
                                               : workspace_rename_new(directory, temporary, directory, name);
     if (renamed == 0)
         return 0;
-    error_system(error, errno, "cannot write %s", path);
+    if (errno == EBUSY || errno == EXDEV)
+        workspace_fail_mounted(error, path);
+    else
+        error_system(error, errno, "cannot write %s", path);
     unlinkat(directory, temporary, 0);
     return -1;
 }
