@@ -9,13 +9,14 @@ The script (all but models and replies may be left out):
         "tools": true, # whether a request with tools is taken; default: as the capabilities say
         "context_length": 32768, # trained; null: not said
         "num_ctx": 8192, # of the Modelfile
-        "counts": true, # it counts tokens as tokens.py does, and refuses a prompt that is longer than its window
+        "counts": true, # it counts tokens as tokens.py does, and refuses a prompt that is longer than its window; the
+                        # OpenAI-compatible API, as vLLM, also one that leaves no room for max_tokens
         "template": 0, # tokens that its template adds
         "drops_tools": true, # its template has no place for tools: they are left out in silence, as llama.cpp's server does
         "refuses_tools": [500, "words"], # what a request with tools is answered
         "refuses_grammar": true, # a schema with bounds is refused, as older servers of llama.cpp do
         "props": {...}, # what llama.cpp's /props says; the model is then its
-        "alternates": true}}, # its template refuses two messages of the user without one of the model between
+        "alternates": false}}, # its template takes roles in any order; default: as Mistral's, see out_of_order
      "replies": [REPLY, ...], # one a chat request, in order; after the last: status 403, which ends a job
      "formats": ["ollama", "openai"], # which paths exist
      "probe_fault": FAULT} # of every request that is no chat
@@ -208,10 +209,18 @@ class OpenAI(Writer):
                            "choices": [{"index": 0, "finish_reason": self.finish(), "message": message}]}).encode()
 
 
-def alternating(messages):
-    """Whether Mistral's template takes these messages: calls and results aside, user and assistant take turns."""
-    roles = [message["role"] for message in messages[1:] if message["role"] != "tool" and not message.get("tool_calls")]
-    return all(role == ("user", "assistant")[index % 2] for index, role in enumerate(roles))
+def out_of_order(messages):
+    """Why Mistral's template refuses these messages. Calls and results aside, user and assistant take turns."""
+    turns = messages[1:] if messages[0]["role"] == "system" else messages
+    roles = [message["role"] for message in turns if message["role"] != "tool" and not message.get("tool_calls")]
+    if any(role != ("user", "assistant")[index % 2] for index, role in enumerate(roles)):
+        return "Conversation roles must alternate user/assistant/user/assistant/..."
+    if messages[-1]["role"] not in ("user", "tool"):
+        return f"Expected last role User or Tool for serving but got {messages[-1]['role']}"
+    replies = [message for message in messages if message["role"] == "assistant"]
+    if not all(message.get("content") or message.get("tool_calls") for message in replies):
+        return "Assistant message must have either content or tool_calls, but not both."
+    return None
 
 
 class Server(listener.Listener):
@@ -300,7 +309,9 @@ class Server(listener.Listener):
         model = self.model(body)
         if not model.get("counts"):
             return None, None
-        return (body.get("options") or {}).get("num_ctx") or model["max_model_len"], tokens.of_request({**body, "tools": None} if model.get("drops_tools") else body) + model.get("template", 0)
+        window = (body.get("options") or {}).get("num_ctx") or model["max_model_len"]
+        read = {**body, "tools": None} if model.get("drops_tools") else body
+        return window, tokens.of_request(read) + model.get("template", 0)
 
     def refusal(self, body):
         """What a real server refuses before it asks a model."""
@@ -315,19 +326,31 @@ class Server(listener.Listener):
             return model["refuses_tools"]
         if model.get("refuses_grammar") and "maxLength" in json.dumps(body):
             return 400, "Failed to parse grammar: number of repetitions exceeds sane defaults, please reduce the number of repetitions"
-        if model.get("alternates") and not alternating(body["messages"]):
-            return 500, "Conversation roles must alternate user/assistant/user/assistant/..."
-        return None
+        why = model.get("alternates", True) and out_of_order(body["messages"])
+        return (500, why) if why else None
+
+    def too_long(self, body, form):
+        """What a server that counts answers to a request that does not fit."""
+        window, count = self.window(body)
+        longest = body.get("max_tokens") or body.get("max_completion_tokens") or 0 if form is OpenAI else 0
+        if not count or count + longest <= window:
+            return None, count
+        self.refused += 1
+        if count > window:
+            fault = faults.Fault({"window": window, "tokens": count})
+            return lambda answer: faults.context_exceeded(fault, answer, form is Ollama), count
+        words = (f"This model's maximum context length is {window} tokens. However, you requested {longest} output "
+                 f"tokens and your prompt contains at least {count} input tokens.")
+        return lambda answer: faults.refuse(answer, False, 400, words), count
 
     def chat(self, connection, request, form):
         body, refused = request["body"], self.refusal(request["body"])
         if refused:
             faults.refuse(Answer(connection, faults.Fault(None)), form is Ollama, *refused)
             return True
-        window, count = self.window(body)
-        if count and count > window:
-            self.refused += 1
-            faults.context_exceeded(faults.Fault({"window": window, "tokens": count}), Answer(connection, faults.Fault(None)), form is Ollama)
+        refuse, count = self.too_long(body, form)
+        if refuse:
+            refuse(Answer(connection, faults.Fault(None)))
             return True
         with self.lock:
             reply = dict(self.replies.pop(0)) if self.replies else {"fault": "script_ended"}

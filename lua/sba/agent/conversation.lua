@@ -69,6 +69,8 @@ end
 function conversation:text(utf8) return math.ceil(text.tokens(utf8) * self.scale) end
 
 ---The server has counted a prompt: new messages, and the first time the tools, cost what the others leave of the count.
+---For example, 900 tokens are known, of a message with 100 that is new it is known that the whole is 1,060: the message
+---costs 160, and what comes is taken for 1.6 times its estimate.
 ---@param status integer tokens of what was sent besides messages and tools
 ---@param count? integer tokens; nil: it does not say
 ---@param is_other_form? boolean the tools were told in another form than before

@@ -57,7 +57,10 @@ local function bounds(run)
   local wanted, used = run.job.inference or {}, run.record.inference or NOTHING
   return {
     { name = "requests", field = "max_requests", most = wanted.max_requests, used = used.requests },
-    { name = "tokens", field = "max_total_tokens", most = wanted.max_total_tokens, used = used.prompt_tokens + used.completion_tokens },
+    {
+      name = "tokens", field = "max_total_tokens", most = wanted.max_total_tokens,
+      used = used.prompt_tokens + used.completion_tokens,
+    },
   }
 end
 
@@ -88,9 +91,16 @@ end
 ---@param request inference.request
 ---@return inference.reply?, inference.failure?
 function exchange.send(run, session, request)
-  run.log:event("info", "model.request", { model = session.model, provider = session.dialect.provider, messages = #request.messages })
+  run.log:event("info", "model.request", {
+    model = session.model, provider = session.dialect.provider, messages = #request.messages,
+  })
   request.on_text = run.context.tick
   local reply, failure = session:chat(request)
+  local before = reply and reply.thrown_away
+  if before then
+    run.record:count_request(session.model, before)
+    reply.thrown_away = nil
+  end
   if not failure then return reply end
   if failure.used then run.record:count_request(session.model, failure.used) end
   return nil, unanswered(failure)

@@ -36,6 +36,7 @@ local MOST_NESTED <const> = 8 -- levels of a content in parts
 ---@field completion_tokens? integer
 ---@field is_estimated? boolean the server did not count the tokens
 ---@field duration_ms integer of the request that was answered
+---@field thrown_away? inference.reply an earlier one, which counts as well
 
 ---@class inference.part of a call, as it came: of any type
 ---@field index? any

@@ -38,7 +38,6 @@ local BYTES_OF_ASCII <const>, BYTES_OF_OTHER <const>, SHARE_OF_TOOLS <const> = 9
 ---@field unread integer replies with an unreadable call
 ---@field calls integer ids given here
 ---@field ids table<string, boolean> used
----@field filled table<inference.message, inference.message> what is sent in place of an empty reply
 ---@field written table<inference.message, string> as JSON
 local session = {}
 session.__index = session
@@ -99,7 +98,7 @@ session.__index = session
 function session.new(fields)
   fields.num_ctx, fields.refused, fields.mended, fields.unread = fields.context_length, {}, {}, 0
   fields.calls, fields.ids, fields.shown = 0, {}, setmetatable({}, { __mode = "k" })
-  fields.written, fields.filled = setmetatable({}, { __mode = "k" }), setmetatable({}, { __mode = "k" })
+  fields.written = setmetatable({}, { __mode = "k" })
   return setmetatable(fields, session)
 end
 
@@ -110,31 +109,17 @@ local function joined(message, more)
   return copy
 end
 
-local SAID_NOTHING <const> = "(empty reply)"
-
-local function is_empty(message)
-  if message.role ~= "assistant" or message.tool_calls and #message.tool_calls > 0 then return false end
-  return not message.content or not message.content:find "%S"
-end
-
-local function filled(self, message)
-  local known = self.filled[message]
-  known = known or { role = message.role, thinking = message.thinking, content = SAID_NOTHING }
-  self.filled[message] = known
-  return known
-end
-
--- Many servers refuse two messages of the user in a row, one after a tool's result, and an empty one of the model.
+-- Many servers refuse two messages of the user in a row, and one after a tool's result.
 local function alternating(self, messages, status)
   local result = {}
   for _, message in ipairs(messages) do
     local last = result[#result]
-    local joins = last and (last.role == "user" or self.system_first and last.role == "system")
-    if joins and message.role == "user" then
+    local is_system_first = last and last.role == "system" and self.system_first
+    if message.role == "user" and last and (is_system_first or last.role == "user" or last.role == "tool") then
       result[#result] = joined(last, message.content or "")
-      result[#result].role = "user"
+      if is_system_first then result[#result].role = "user" end
     else
-      result[#result + 1] = is_empty(message) and filled(self, message) or message
+      result[#result + 1] = message
     end
   end
   if status then result[#result] = joined(result[#result], status) end
@@ -348,8 +333,9 @@ local QUIET <const> = { wait = true, again = true, give_up = true, fit = true }
 local function move_on(trial, ask, failure)
   local self = trial.session
   if failure.code == "timeout" or failure.code == "cancelled" then return nil, failure end
-  if failure.cause == "no_room" then
-    return moves.fit(trial, { sizes = { prompt = failure.prompt_tokens } }, failure)
+  if failure.cause == "no_room" then -- the next such reply counts as what it is
+    trial.request = trial.request.fit({ prompt = failure.prompt_tokens }, failure) or trial.request
+    return true
   end
   note_same(trial, failure)
   local move = refusal.judge(failure, sent_of(self, ask, trial.request, trial))
@@ -391,6 +377,7 @@ local function answered(self, request)
     if result and tools_dropped(self, trial.request, result) then
       self.supports_tools = false
       local other = exchange_once(self, ask_of(self, trial.request), trial.request, trial)
+      if other then other.thrown_away = result end
       return other or result
     end
     if result then return result end

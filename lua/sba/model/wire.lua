@@ -355,7 +355,8 @@ function endpoint:read(next_text, builder, add)
     end
   end
   if builder.state == "whole" then return true end
-  return nil, self:failure(builder.failure or interrupt.reason() or { code = "cut_off", message = "the reply was cut off" })
+  local failure = builder.failure or interrupt.reason()
+  return nil, self:failure(failure or { code = "cut_off", message = "the reply was cut off" })
 end
 
 ---@param exchange native.http.exchange

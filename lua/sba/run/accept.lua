@@ -185,9 +185,7 @@ end
 local function own_files(settings, directory)
   if settings.job ~= "-" then file.own(settings.job) end
   if not directory then return end
-  for _, path in ipairs { settings.result, directory .. JOURNAL, directory .. TODO, directory .. "outputs" } do
-    file.own(path)
-  end
+  for _, path in ipairs { settings.result, directory .. JOURNAL, directory .. TODO } do file.own(path) end
 end
 
 --- What a killed run left may hold the lock, too.

@@ -84,7 +84,8 @@ function retry.pause(policy, number, failure, on_wait)
   local left = policy.until_when and math.max(0, policy.until_when - interrupt.now()) or interrupt.remaining()
   local shorter = wait_within(wait, left, failure.retry_after ~= nil)
   if not shorter then
-    failure.message = ("%s; the next try would be in %.0f s, and the time is up in %.0f s"):format(failure.message, wait, left)
+    local message = "%s; the next try would be in %.0f s, and the time is up in %.0f s"
+    failure.message = message:format(failure.message, wait, left)
     return nil, failure
   end
   if on_wait then on_wait(failure, shorter, number) end

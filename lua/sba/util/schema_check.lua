@@ -5,7 +5,7 @@
 -- a Lua pattern too, with \ for %), minItems, maxItems, oneOf (of parts that each require one name), default, description, examples, title;
 -- and four of our own: order (of keys when written), aliases (other name of an optional property -> its name; not both may be given), nul
 -- (false: a string must hold none) and printed (keywords for the printed form only). A schema may hold itself. An optional property that
--- is null counts as absent, unless its type says null.
+-- is null counts as absent, unless its type says null, or the object's schema has keeps_null.
 
 local json = require "sba.util.json"
 local redact = require "native.secret".redact
@@ -93,7 +93,7 @@ local function make_plan(wanted)
   for _, name in ipairs(wanted.required or none) do plan.absent[name] = true end
   for name, property in pairs(properties) do
     if not plan.known[name] then rest[#rest + 1], plan.known[name] = name, true end
-    plan.no_null[name] = not plan.absent[name] and not takes_null(property) or nil
+    plan.no_null[name] = not (wanted.keeps_null or plan.absent[name] or takes_null(property)) or nil
     plan.absent[name] = plan.absent[name] or property.default ~= nil or nil
   end
   table.sort(rest)

@@ -169,6 +169,7 @@ function read(schema)
     type = is_type(schema.type) and schema.type or list_of(schema.type, is_type), enum = list_of(schema.enum, is_scalar),
     required = list_of(schema.required, is_string), properties = properties_of(schema), additionalProperties = others_of(schema),
   }
+  known.keeps_null = true -- null is no absence there
   if is_scalar(schema.const) then known.const = schema.const end
   if json.is_object(schema.items) and schema.prefixItems == nil then known.items = read(schema.items) end
   for _, name in ipairs(BOUNDS) do known[name] = type(schema[name]) == "number" and schema[name] or nil end

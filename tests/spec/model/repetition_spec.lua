@@ -38,7 +38,8 @@ describe("a text", function()
   end)
 
   it("that broke off tells the token that came often at its end", function()
-    for whole, repeated in pairs { ["So " .. ("the "):rep(31)] = "the ", [("\n"):rep(24)] = "\n", ["a" .. (" b"):rep(23)] = false } do
+    for whole, repeated in pairs { ["So " .. ("the "):rep(31)] = "the ", [("\n"):rep(24)] = "\n",
+      ["a" .. (" b"):rep(23)] = false } do
       local watch = repetition.new(TEXT)
       watch:add(whole)
       assert.equal(repeated, watch:at_end() or false)

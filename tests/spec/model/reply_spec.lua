@@ -25,14 +25,17 @@ end
 
 local function calls_of(builder)
   local list = {}
-  for i, one in ipairs(builder:finish(session()).tool_calls) do list[i] = one.name .. " " .. tostring(one.arguments.path) end
+  for i, one in ipairs(builder:finish(session()).tool_calls) do
+    list[i] = one.name .. " " .. tostring(one.arguments.path)
+  end
   return list
 end
 
 describe("a reply", function()
   it("is whole, broken or open, by the reason of its end", function()
     for reason, state in pairs {
-      stop = "whole", length = "whole", tool_calls = "whole", function_call = "whole", content_filter = "whole", eos = "whole",
+      stop = "whole", length = "whole", tool_calls = "whole", function_call = "whole", content_filter = "whole",
+      eos = "whole",
       error = "broken", network_error = "broken", aborted = "broken", cancelled = "broken", [""] = "open", [7] = "open",
       insufficient_system_resource = "broken", [json.null] = "open",
     } do
@@ -68,11 +71,13 @@ describe("a reply", function()
   it("has content and thinking of parts, too", function()
     local builder = reply.new()
     builder:content(json.array {
-      { type = "thinking", thinking = json.array { { type = "text", text = "hm" } } }, { type = "text", text = "forty" }, "-two", 7, {},
+      { type = "thinking", thinking = json.array { { type = "text", text = "hm" } } }, { type = "text",
+        text = "forty" }, "-two", 7, {},
     })
     builder:content { { { { { { { { { { "too deep" } } } } } } } } } }
     builder:thinking("so", "reasoning")
-    assert.same({ "forty-two", "hmso", "reasoning" }, { builder:texts(), select(2, builder:texts()), builder.thinking_field })
+    assert.same({ "forty-two", "hmso", "reasoning" }, { builder:texts(), select(2, builder:texts()),
+      builder.thinking_field })
   end)
 
   it("counts what was cached, whether the server's count has it or not", function()
@@ -87,18 +92,24 @@ end)
 describe("fragments of calls", function()
   local A <const>, B <const> = "read_file a", "read_file b"
   local cases <const> = {
-    { "two by index", { A, B }, { { 0, "x", "read_file", '{"pa' }, { 1, "y", "read_file", '{"path"' }, { 0, nil, nil, 'th":"a"}' },
+    { "two by index", { A, B }, { { 0, "x", "read_file", '{"pa' }, { 1, "y", "read_file", '{"path"' }, { 0, nil, nil,
+      'th":"a"}' },
       { 1, "", "", ':"b"}' } } },
-    { "a new id under the same index", { A, B }, { { 0, "x", "read_file", '{"path":"a"}' }, { 0, "y", "read_file", '{"path"' },
+    { "a new id under the same index", { A, B }, { { 0, "x", "read_file", '{"path":"a"}' }, { 0, "y", "read_file",
+      '{"path"' },
       { 0, nil, nil, ':"b"}' } } },
     { "two by id, then the last", { A, B }, { { nil, "x", "read_file", '{"pa' }, { nil, "x", nil, 'th":"a"}' },
       { nil, "y", "read_file", '{"path"' }, { nil, nil, nil, ':"b"}' } } },
     { "its name with each fragment", { A, B }, { { 0, "x", "read_file", '{"pa' }, { 0, "x", "read_file", 'th":"a"}' },
       { 1, "y", "read_file", '{"path":"b"}' } } },
-    { "arguments as a table", { A, B }, { { 0, nil, "read_file", { path = "a" } }, { 1, nil, "read_file", '{"path":"b"}' } } },
-    { "neither index nor id", { A, B }, { { nil, nil, "read_file", '{"path":"a"}' }, { nil, nil, "read_file", '{"path":"b"}' } } },
-    { "all with index 0 and an empty id", { A, B }, { { 0, "", "read_file", '{"path":"a"}' }, { 0, "", "read_file", '{"path":"b"}' } } },
-    { "whole tables with index 0", { A, B }, { { 0, nil, "read_file", { path = "a" } }, { 0, nil, "read_file", { path = "b" } } } },
+    { "arguments as a table", { A, B }, { { 0, nil, "read_file", { path = "a" } }, { 1, nil, "read_file",
+      '{"path":"b"}' } } },
+    { "neither index nor id", { A, B }, { { nil, nil, "read_file", '{"path":"a"}' }, { nil, nil, "read_file",
+      '{"path":"b"}' } } },
+    { "all with index 0 and an empty id", { A, B }, { { 0, "", "read_file", '{"path":"a"}' }, { 0, "", "read_file",
+      '{"path":"b"}' } } },
+    { "whole tables with index 0", { A, B }, { { 0, nil, "read_file", { path = "a" } }, { 0, nil, "read_file",
+      { path = "b" } } } },
     { "another id with each fragment", { A }, { { 0, "x", "read_file", '{"pa' }, { 0, "y", nil, 'th":"a"}' } } },
     { "a new name", { A, "finish nil" }, { { 0, nil, "read_file", '{"path":"a"}' }, { 0, nil, "finish", "{}" } } },
     { "a name in pieces", { A }, { { 0, "x", "read_", "" }, { 0, nil, "file", "" }, { 0, nil, nil, '{"path":"a"}' } } },
@@ -108,8 +119,10 @@ describe("fragments of calls", function()
     { "all so far with each fragment", { A }, { { 0, "x", "read_file", '{"pa' }, { 0, nil, nil, '{"path":' },
       { 0, nil, nil, '{"path":"a"}' }, { 0, nil, nil, '{"path":"a"}' } } },
     { "an empty table at first", { A }, { { 0, "x", "read_file", {} }, { 0, nil, nil, '{"path":"a"}' } } },
-    { "a call sent twice", { A }, { { 0, "x", "read_file", '{"path":"a"}' }, { 1, "x", "read_file", '{"path":"a"}' } } },
-    { "two equal calls", { A, A }, { { 0, "x", "read_file", '{"path":"a"}' }, { 1, "y", "read_file", '{"path":"a"}' } } },
+    { "a call sent twice", { A }, { { 0, "x", "read_file", '{"path":"a"}' }, { 1, "x", "read_file",
+      '{"path":"a"}' } } },
+    { "two equal calls", { A, A }, { { 0, "x", "read_file", '{"path":"a"}' }, { 1, "y", "read_file",
+      '{"path":"a"}' } } },
   }
 
   it("are put together", function()
@@ -139,8 +152,10 @@ describe("blanks at the end", function()
 
   it("end a reply that holds a whole call or a text", function()
     for _, case in ipairs {
-      { { "All is done." }, "stop" }, { { CALL }, "stop" }, { { { 0, "x", "read_file", '{"path":"a"}' } }, "tool_calls" },
-      { { '{"tool":"read_file","arguments":{"path":"a"}}' }, "stop", is_json = true }, { { "```c\nint a;\n```" }, "stop" },
+      { { "All is done." }, "stop" }, { { CALL }, "stop" }, { { { 0, "x", "read_file", '{"path":"a"}' } },
+        "tool_calls" },
+      { { '{"tool":"read_file","arguments":{"path":"a"}}' }, "stop", is_json = true }, { { "```c\nint a;\n```" },
+        "stop" },
     } do
       local builder = built(case[1], nil, { tools = tools, is_json = case.is_json })
       for _ = 1, 10 do builder:content "\n \t\n" end
@@ -159,7 +174,8 @@ describe("blanks at the end", function()
 
   it("end nothing else", function()
     for _, part in ipairs {
-      "", "<think>hm", '<tool_call>{"name":"read_file","arguments":{"path":"', "```python\nx = 1", { 0, "x", "read_file", '{"path":"' },
+      "", "<think>hm", '<tool_call>{"name":"read_file","arguments":{"path":"', "```python\nx = 1", { 0, "x",
+        "read_file", '{"path":"' },
     } do
       local builder = built { part }
       if type(part) == "table" then
@@ -169,7 +185,8 @@ describe("blanks at the end", function()
       end
       assert.is_false(builder.is_over)
     end
-    assert.is_false(built({ '{"tool":"read_file","arguments":{"path":"', BLANKS }, nil, { tools = tools, is_json = true }).is_over)
+    assert.is_false(built({ '{"tool":"read_file","arguments":{"path":"', BLANKS }, nil, { tools = tools,
+      is_json = true }).is_over)
   end)
 end)
 

@@ -100,9 +100,11 @@ end)
 describe("an error in a reply", function()
   it("has the status of its code", function()
     for written, wanted in pairs {
-      ['{"error":{"code":402,"message":"no credits"}}'] = { 402, false }, ['{"error":{"code":"503","message":"busy"}}'] = { 503, true },
+      ['{"error":{"code":402,"message":"no credits"}}'] = { 402,
+        false }, ['{"error":{"code":"503","message":"busy"}}'] = { 503, true },
       ['{"error":"gone"}'] = { nil, true }, ['{"choices":[{"error":{"code":502,"message":"away"}}]}'] = { 502, true },
-      ['{"object":"error","message":"long","code":400}'] = { 400, false }, ['[{"error":{"code":400,"message":"no"}}]'] = { 400, false },
+      ['{"object":"error","message":"long","code":400}'] = { 400,
+        false }, ['[{"error":{"code":400,"message":"no"}}]'] = { 400, false },
       ['{"type":"error","message":"x"}'] = { nil, true }, ['{"error":{"code":7,"message":"x"}}'] = { nil, true },
     } do
       local _, failure = all { written }
@@ -139,7 +141,8 @@ describe("a list of models", function()
     assert.equal("a b c", names(json.array { { id = "a" }, "b", { name = "c", model = "" }, 7, {} }))
     assert.equal("a", names { models = json.array { { name = "a", model = "a" } } })
     assert.equal("", names(json.array {}))
-    for _, none in ipairs { {}, { data = {} }, { data = 1 }, { data = json.null } } do assert.equal("no_list", names(none)) end
+    for _, none in ipairs { {}, { data = {} }, { data = 1 }, { data = json.null } } do assert.equal("no_list",
+      names(none)) end
   end)
 end)
 
@@ -147,11 +150,13 @@ describe("a refusal", function()
   it("has the words of an error in every form", function()
     for _, case in ipairs {
       { 400, { error = "registry.ollama.ai/library/m:1 does not support tools" }, "does not support tools" },
-      { 400, { error = '{"error":{"message":"too long","type":"exceed_context_size_error","n_ctx":4096}}' }, "too long" },
+      { 400, { error = '{"error":{"message":"too long","type":"exceed_context_size_error","n_ctx":4096}}' },
+        "too long" },
       { 400, { error = { message = "x", code = "context_length_exceeded" } }, "x" },
       { 400, { object = "error", message = "This model's maximum context length is 2048 tokens", code = 400 }, "2048" },
       { 400, '[{"error":{"message":"Gemini"}}]', "Gemini" }, { 422, { detail = "no such field" }, "no such field" },
-      { 401, { error = "unauthorized", signin_url = "x" }, "unauthorized" }, { 429, { error = { message = "m" } }, "m" },
+      { 401, { error = "unauthorized", signin_url = "x" }, "unauthorized" }, { 429, { error = { message = "m" } },
+        "m" },
       { 529, "overloaded", "overloaded" }, { 502, "<html>\n</html>", "an HTML page" }, { 403, "", "an empty answer" },
       { 500, { error = { code = 1 } }, '{"error":{"code":1}}' },
     } do

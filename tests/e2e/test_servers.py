@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers of other habits: what they send for a reply, what they refuse, which lists they have, and how long they take.
+Each row is a habit that was seen somewhere; a driver plays a model that writes a file until it is written, then
+finishes, in the row's way."""
+import json
+import time
+
+import sba
+from agent_case import AgentCase
+from servers import listener
+
+WRITE, FINISH = ("write_file", {"path": "a.txt", "content": "hello\n"}), ("finish", {"answer": "a.txt is written"})
+DONE = "data: [DONE]\n\n"
+OPEN, CUT = object(), object()  # the connection stays open, or is cut, without the end of the answer
+
+
+def chunk(delta=None, finish=None, **more):
+    return {"choices": [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish}], **more}
+
+
+def part(name=None, arguments=None, index=0, **more):
+    return chunk({"tool_calls": [{"index": index, "function": {"name": name, "arguments": arguments}, **more}]})
+
+
+def good(name, text):
+    return [part(name, "", id="c1", type="function"), part(None, text[:9]), part(None, text[9:]), chunk({},
+        "tool_calls"), DONE]
+
+
+def said(text, finish="stop"):
+    return [chunk({"content": text}), chunk({}, finish), DONE]
+
+
+def error(message, **more):
+    return {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": None, **more}}
+
+
+def whole(name, text):
+    call = {"id": "c1", "type": "function", "function": {"name": name, "arguments": text}}
+    return {"choices": [{"index": 0, "message": {"role": "assistant", "content": None, "tool_calls": [call]},
+        "finish_reason": "tool_calls"}]}
+
+
+class Server(listener.Listener):
+    """answer(body, number) gives (status, Content-Type, parts), or None: silence. Objects become events, text is sent as
+    it is."""
+
+    def __init__(self, answer, models=None, **more):
+        self.answer, self.bodies, self.models = answer, [], models or (200, {"data": [{"id": "m"}]})
+        super().__init__(**more)
+
+    def serve(self, connection):
+        while request := listener.read_request(connection):
+            head, body = request
+            if b"/chat/completions " not in head.split(b"\r\n")[0]:
+                status, value = self.models if b"/models " in head.split(b"\r\n")[0] else (404, {})
+                answer = status, "application/json", [json.dumps(value)]
+            else:
+                self.bodies.append(json.loads(body))
+                answer = self.answer(self.bodies[-1], len(self.bodies) - 1)
+            if not answer:
+                self.stopping.wait(300)
+            if not answer or not self.send(connection, *answer):
+                return
+
+    def send(self, connection, status, kind, parts):
+        of_kind = f"Content-Type: {kind}\r\n" if kind else ""
+        connection.sendall(f"HTTP/1.1 {status} x\r\nTransfer-Encoding: chunked\r\n{of_kind}\r\n".encode())
+        for one in parts:
+            if one is CUT or one is OPEN:
+                return one is OPEN and self.stopping.wait(300) and False
+            data = (one if isinstance(one, str) else f"data: {json.dumps(one)}\n\n").encode()
+            connection.sendall(b"%x\r\n%s\r\n" % (len(data), data))
+        connection.sendall(b"0\r\n\r\n")
+        return True
+
+
+def wanted_call(body):
+    name, arguments = FINISH if "created a.txt" in json.dumps(body["messages"]) else WRITE
+    return name, json.dumps(arguments)
+
+
+def events(parts):
+    return 200, "text/event-stream", parts
+
+
+def refusal(status, value):
+    return status, "application/json", [json.dumps(value)]
+
+
+def replies(form):
+    return lambda body, _: events(form(*wanted_call(body)))
+
+
+def first(answers, then=good):
+    """These answers, then good ones."""
+    return lambda body, number: answers[number] if number < len(answers) else events(then(*wanted_call(body)))
+
+
+def refuses(test, status, value):
+    """A server that refuses each request for which the test holds."""
+    return lambda body, _: refusal(status, value) if test(body) else events(good(*wanted_call(body)))
+
+
+def has_role(body, role):
+    return any(message["role"] == role for message in body["messages"])
+
+
+def parameters_of(body, name):
+    functions = [tool["function"] for tool in body.get("tools", [])]
+    return next((one["parameters"]["properties"] for one in functions if one["name"] == name), None)
+
+
+def is_empty(message):
+    return message["role"] == "assistant" and not message["content"] and "tool_calls" not in message
+
+
+def tokens_of(body):
+    return len(json.dumps(body["messages"])) // 4
+
+
+class ServersCase(AgentCase):
+    def serve(self, answer, **more):
+        return self.closing(Server(answer, **more))
+
+    def ask(self, server, **fields):
+        (self.workspace / "a.txt").unlink(missing_ok=True)
+        return self.run_job(self.agent_job(**fields), env={"OPENAI_BASE_URL": server.url + "/v1"})
+
+    def assert_written(self, server, requests=2, **fields):
+        """The job went well, with so many requests, each with tools."""
+        outcome = self.ask(server, **fields)
+        self.assertEqual((outcome.exit, self.text("a.txt") if outcome.exit == 0 else None), (0, "hello\n"),
+            outcome.result)
+        self.assertEqual((len(server.bodies), all("tools" in body for body in server.bodies)), (requests, True))
+        return outcome
+
+
+class Streams(ServersCase):
+    FORMS = {
+        "a name in two pieces": lambda name, text: [part(name[:3], "", id="c1"), part(name[3:], ""), part(None, text),
+            chunk({}, "stop")],
+        "all arguments so far, again and again": lambda name, text: [
+            part(name, "", id="c1"), *[part(None, text[:end]) for end in range(7, len(text) + 7, 7)], chunk({},
+                "tool_calls")],
+        "the old function_call": lambda name, text: [
+            chunk({"function_call": {"name": name,
+                "arguments": ""}}), chunk({"function_call": {"arguments": text}}), chunk({}, "function_call")],
+        "no reason of the end, but its mark": lambda name, text: [*good(name, text)[:3], DONE],
+        "one line end between events": lambda name, text: [
+            "".join(f"data: {json.dumps(one)}\n" for one in good(name, text)[:-1]) + "data: [DONE]\n"],
+        "a name twice in one object": lambda name, text: [
+            'data: {"choices":[{"delta":{"reasoning_content":"hm","reasoning_content":null}}]}\n\n', *good(name, text)],
+        "half a character": lambda name, text: [
+            'data: {"choices":[{"delta":{"content":"\\ud83d"}}]}\n\n',
+            'data: {"choices":[{"delta":{"content":"\\ude00"}}]}\n\n', *good(name, text)],
+        "content in parts": lambda name, text: [chunk({"content": [{"type": "text", "text": "So."}]}), *good(name,
+            text)],
+        "one JSON text as a stream": lambda name, text: [json.dumps(whole(name, text), indent=1)],
+        "cut behind its end": lambda name, text: [*good(name, text)[:-1], CUT],
+        "line ends behind a call as text": lambda name, text: [
+            *said(f'<tool_call>{{"name": "{name}", "arguments": {text}}}</tool_call>')[:1],
+            *[chunk({"content": "\n"})] * 200, OPEN],
+        "open behind its end": lambda name, text: [*good(name, text)[:-1], ": still here\n\n", OPEN],
+    }
+
+    def test_every_form_of_a_call_is_carried_out(self):
+        for name, form in self.FORMS.items():
+            with self.subTest(name):
+                self.assert_written(self.serve(replies(form)))
+
+    def test_the_first_line_says_what_an_answer_is(self):
+        for kind in ("text/plain", "application/json", ""):
+            with self.subTest(kind):
+                self.assert_written(self.serve(lambda body, _, kind=kind: (200, kind, good(*wanted_call(body)))))
+
+    def test_two_calls_of_one_index(self):
+        both = [part("write_file", json.dumps({"path": path, "content": "hello\n"}), id="") for path in ("a.txt",
+            "b.txt")]
+        self.assert_written(self.serve(first([events([*both, chunk({}, "stop")])])))
+        self.assertEqual(self.text("b.txt"), "hello\n")
+
+
+class Broken(ServersCase):
+    """Nothing of a reply is done that did not end well; it is asked for again."""
+    BAD = ("write_file", json.dumps({"path": "bad.txt", "content": "half"}))
+    FORMS = {
+        "an end that says error": events([*good(*BAD)[:3], chunk({}, "error"), DONE]),
+        "an error in the choice": events([{"choices": [{"delta": {}, "error": {"code": 502, "message": "away"},
+            "finish_reason": "error"}]}]),
+        "cut in its arguments": events([*good(*BAD)[:2], CUT]),
+        "no choices": refusal(200, {"choices": []}),
+        "an error in the stream": events([*good(*BAD)[:2], {"error": {"code": 503, "message": "overloaded"}}]),
+        "400 once, unexplained": (400, "text/plain", ["Bad Request"]),
+    }
+
+    def test_every_one_is_asked_for_again(self):
+        for name, answer in self.FORMS.items():
+            with self.subTest(name):
+                self.assert_written(self.serve(first([answer])), requests=3)
+                self.assertFalse((self.workspace / "bad.txt").exists())
+
+    def test_what_no_other_try_mends_ends_the_job(self):
+        for name, answer, words in (("402 in the stream", events([error("no credits", code=402)]), "no credits"),
+                                    ("a page", (200, "text/html", ["<html>Sign in</html>"]), "an HTML page")):
+            with self.subTest(name):
+                server = self.serve(lambda *_, answer=answer: answer)
+                outcome = self.ask(server)
+                self.assertEqual((outcome.code, len(server.bodies)), ("inference_unavailable", 1), outcome.result)
+                self.assertIn(words, outcome.message)
+
+
+class Refusals(ServersCase):
+    ROWS = {  # what is refused: with which words, and the requests of the job
+        "a field": (lambda body: "stream_options" in body, 400,
+            error("Unrecognized request argument supplied: stream_options"), 3),
+        "a number": (lambda body: body["max_tokens"] > 8192, 400, error("the valid range of max_tokens is [1, 8192]"),
+            3),
+        "the system role": (lambda body: has_role(body, "system"), 400, {"object": "error",
+            "message": "System role not supported"}, 3),
+        "one tool": (lambda body: parameters_of(body, "search_files"), 400,
+                     error("Invalid schema for function 'search_files': ...", code="invalid_function_parameters"), 3),
+        "prompt and reply that are too long for vLLM": (
+            lambda body: tokens_of(body) + body["max_tokens"] > 15000, 400,
+            error("'max_tokens' is too large: 16384. This model's maximum context length is 15000 tokens and your "
+                  "request has 4000 input tokens (16384 > 15000 - 4000)."), 3),
+    }
+
+    def test_what_was_refused_is_left_out_once(self):
+        for name, (test, status, value, requests) in self.ROWS.items():
+            with self.subTest(name):
+                outcome = self.assert_written(self.serve(refuses(test, status, value)), requests)
+                self.assertTrue(outcome.events("model.adapted") or outcome.events("model.context_cut"))
+
+    def test_a_conversation_that_is_too_long_in_any_words(self):
+        def choose(body, number):
+            command = f"yes 'the quick brown fox' | head -c 9000; echo {number}"
+            return ("run_command", json.dumps({"command": command})) if number < 6 else wanted_call(body)
+        for answer in (refusal(400, error("Input is too long for requested model.")), refusal(413, {}),
+                       refusal(400, error("prompt is too long: 9000 tokens > 7000 maximum")),
+                       events([error("Your input exceeds the context window", code=400)])):
+            with self.subTest(answer):
+                server = self.serve(lambda body, number, answer=answer: answer if tokens_of(body) > 6500 else
+                                    events(good(*choose(body, number))))
+                outcome = self.ask(server)
+                self.assertEqual((outcome.exit, all("tools" in body for body in server.bodies)), (0, True),
+                    outcome.result)
+                self.assertTrue(outcome.events("model.context_cut"))
+
+    def test_a_reply_that_ends_for_its_length_before_it_begins(self):
+        self.assert_written(self.serve(first([events([chunk({"content": ""}, "length"), DONE])] * 2)), 4)
+
+    def test_an_empty_reply_is_not_sent_back_empty(self):
+        server = self.serve(lambda body, number: refusal(400, error("message must not be empty")) if any(map(is_empty, body["messages"])) else
+                            events(said("") if number == 0 else good(*wanted_call(body))))
+        self.assert_written(server, 3)
+
+    def test_what_came_with_a_reply_goes_back(self):
+        beside = {"extra_content": {"google": {"thought_signature": "EoQC"}}}
+        form = lambda name, text: [chunk({"reasoning_content": "hm"}), part(name, text, id="c1", **beside), chunk({},
+            "stop")]  # noqa: E731
+        server = self.serve(replies(form))
+        self.assert_written(server)
+        sent = server.bodies[1]["messages"][2]
+        self.assertEqual((sent["reasoning_content"], sent["tool_calls"][0]["extra_content"]), ("hm",
+            beside["extra_content"]))
+
+
+class Lists(ServersCase):
+    def test_chat_works_whatever_the_list_says(self):
+        for models in ((200, [{"id": "m"}]), (200, {"data": [{"id": "models/m"}]}), (401, {}), (403,
+            error("Missing scopes")),
+                       (500, {"error": "internal"}), (200, {"object": "list"})):
+            with self.subTest(models):
+                self.assert_written(self.serve(replies(good), models=models))
+
+
+class Patience(ServersCase):
+    def test_a_server_that_listens_late(self):
+        server = self.serve(replies(good), begin=False)
+        log = self.root / "log"
+        with log.open("wb") as stderr:
+            process = self.start(self.agent_job(), env={"OPENAI_BASE_URL": server.url + "/v1"}, stderr=stderr)
+            sba.wait_for(lambda: b"model.retry" in log.read_bytes(), "a try that found nobody")
+            server.start()
+            process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 0, log.read_text())
+
+    def test_an_endpoint_that_is_gone_until_the_deadline(self):
+        for name, answer in (("busy", refusal(503, error("no healthy upstream"))), ("silent", None)):
+            with self.subTest(name):
+                begun = time.monotonic()
+                server = self.serve(lambda _, number, answer=answer: answer if number else events(good("list_tree",
+                    "{}")))
+                outcome = self.ask(server, max_runtime_seconds=4)
+                self.assertEqual((outcome.exit, outcome.code, outcome.result["status"]), (75, "inference_unavailable",
+                    "failure"))
+                self.assertLess(time.monotonic() - begun, 20)
+
+
+if __name__ == "__main__":
+    sba.main()
