@@ -72,6 +72,7 @@ class AsPid1(ProcessCase):
 
 
 @unittest.skipIf(sba.IS_DEV, "AddressSanitizer wants /proc")
+@unittest.skipUnless(sba.may(*WITHOUT_PROC, "true"), "nothing can be mounted over /proc here")
 class AsPid1WithoutProc(AsPid1):
     """An image may lack /proc; nothing else changes."""
     wrapper = WITHOUT_PROC

@@ -185,6 +185,7 @@ class SessionTest(PromptCase):
 class TerminalTest(PromptCase):
     @unittest.skipIf(sba.IS_DEV, "the dev build reads the machine's terminfo")
     @sba.wants("strace")
+    @unittest.skipUnless(sba.UID, "only root's strace reads the paths of a process that is not dumpable")
     def test_no_file_says_what_a_terminal_is(self):
         trace = self.root / "trace"
         terminal = self.start(argv=["strace", "-f", "-o", str(trace), "-e", "trace=file", sba.BINARY, "--lua"],
