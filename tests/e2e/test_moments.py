@@ -18,7 +18,7 @@ import sba
 from process_case import ProcessCase
 
 MOMENTS = int(os.environ.get("SBA_MOMENTS", "100"))  # of each kind of run and each signal
-SIGNALS = "SIGSEGV", "SIGTERM", "SIGKILL"
+SIGNALS = [f"signal={name}" for name in ("SIGSEGV", "SIGTERM", "SIGKILL")]
 CRASH = ["-e", "inject=pipe2:signal=SIGSEGV:when=4"]  # as the second command starts
 FILES = 20
 STEPS = 5
@@ -77,20 +77,20 @@ class Moments(ProcessCase):
         entries = [line["entry"] for line in self.journal() if line["event"] == "step.finished"]
         return {entry["index"] for entry in entries if entry["status"] == "success"}
 
-    def check_result(self, done, moment, number, before):
+    def check_result(self, done, moment, fault, before):
         if done.result is None:
             return self.assertEqual(self.finished(), set(), moment)
         self.validator.validate(done.result)
         ids = ["job-1"] if self.journal() or before else ["job-1", ""]  # empty: the job was not read yet
         self.assertIn(done.result["job_id"], ids, moment)
         there = {step["index"] for step in done.steps if step["status"] == "success"}
-        wanted = before if number == "SIGKILL" else self.finished() | before
+        wanted = self.finished() | before if fault in SIGNALS[:2] else before
         self.assertLessEqual(wanted, there, (moment, done.stderr))
 
-    def check(self, done, moment, number, before):
+    def check(self, done, moment, fault, before):
         try:
-            self.check_result(done, moment, number, before)
-            if number != "SIGKILL":
+            self.check_result(done, moment, fault, before)
+            if fault in SIGNALS[:2]:
                 self.assertEqual((self.left(), self.temporary_files()), ([], []), (moment, done.stderr))
             again = self.run_job(self.the_job(), "--resume")
             outcome = again.exit, again.statuses
@@ -102,21 +102,21 @@ class Moments(ProcessCase):
     def temporary_files(self):
         return [path.name for path in self.workspace.rglob(".sba-*")]
 
-    def sweep(self, *more, saved=None, inject=(), after=None):
-        """after: what the trace has before the first moment."""
+    def sweep(self, *more, saved=None, inject=(), after=None, faults=SIGNALS, of=None):
+        """after: what the trace has before the first moment. of: these calls alone."""
         self.restore(saved)
         before = self.finished()
         _, trace = self.traced(*more, inject=inject)
         skipped = len(calls_of(trace[:trace.index(after)])) if after else 0
-        for number in SIGNALS:
-            for call, count in sample(calls_of(trace)[skipped:]):
+        for fault in faults:
+            calls = [call for call in calls_of(trace)[skipped:] if call[0] in (of or [call[0]])]
+            for call, count in sample(calls):
                 if call in ("pipe2", "exit_group") and inject:
                     continue
-                with self.subTest(signal=number, call=call, count=count):
+                with self.subTest(fault=fault, call=call, count=count):
                     self.restore(saved)
-                    fault = [*inject, "-e", f"inject={call}:signal={number}:when={count}"]
-                    done, _ = self.traced(*more, inject=fault)
-                    self.check(done, (number, call, count), number, before)
+                    done, _ = self.traced(*more, inject=[*inject, "-e", f"inject={call}:{fault}:when={count}"])
+                    self.check(done, (fault, call, count), fault, before)
 
     def test_of_a_run(self):
         self.sweep()
@@ -124,13 +124,24 @@ class Moments(ProcessCase):
     def test_of_an_end_by_exec(self):
         self.sweep(inject=CRASH, after="execve(0x")
 
-    def test_of_a_resumed_run(self):
+    def crashed(self):
+        """A job directory and a workspace after a crash in the second step."""
+        self.clean()
         self.traced(inject=CRASH)
         saved = self.root / "saved"
         for directory in (self.workspace, self.job_directory):
             shutil.copytree(directory, saved / directory.name, symlinks=True)
         self.assertEqual(self.finished(), {0})
-        self.sweep("--resume", saved=saved)
+        return saved
+
+    def test_of_a_resumed_run(self):
+        self.sweep("--resume", saved=self.crashed())
+
+    def test_a_disk_that_does_not_read(self):
+        """An error is never taken for the end of the journal."""
+        reading = {"faults": ["error=EIO"], "of": ("read", "pread64")}
+        self.sweep(inject=CRASH, after="execve(0x", **reading)
+        self.sweep("--resume", saved=self.crashed(), **reading)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 """Memory that runs out in the runner itself, at several limits from where it just starts to where the job fits: there is always a
 result, whole and honest."""
 import json
+import os
 import unittest
 
 import sba
@@ -10,6 +11,7 @@ from sba import SandboxCase
 MIB = 1 << 20
 MOST, LIMITS = 64 * MIB, 12 if sba.LONG else 6
 LINES, FILES = 100000, 300
+STEP = int(os.environ.get("SBA_MEMORY_STEP", 64 << 10))  # bytes from one limit to the next
 LEAST = {}  # bytes, by kind of limit
 
 
@@ -107,6 +109,30 @@ class StarvedTest(SandboxCase):
 
     def test_a_job_of_many_steps(self):
         self.starve(*[self.read_file("small") for _ in range(2500)])
+
+    def test_each_limit_of_a_job_with_each_step_type(self):
+        """Whatever the limit: a valid result, with all steps that finished."""
+        self.put("large", b"z" * (4 * MIB))
+        for i in range(2000):
+            (self.workspace / f"file{i}").write_text(f"line {i}\n")
+        patch = "--- a/small\n+++ b/small\n@@ -1 +1,2 @@\n small\n+more\n"
+        job = self.job(
+            self.sh("head -c 8388608 /dev/zero | tr '\\0' x"), self.read_file("large"), self.write_file("a", "x" * MIB),
+            self.step("list_tree", path="."), self.step("search_files", pattern="[0-9]"), self.apply_diff(patch),
+            self.step("replace_in_file", path="a", old_text="x" * MIB, new_text="y"), max_output_bytes=256 * MIB)
+        limit, fitted = self.least("as") + STEP, 0
+        while fitted < 5 and limit < 2 * MOST:
+            self.put("small", "small\n")
+            with self.subTest(limit=limit):
+                outcome = self.run_limited(job, "as", limit)
+                fitted += self.check(outcome, job)
+                self.assertEqual(self.finished(), [step["index"] for step in outcome.steps if step["status"] == "success"])
+            limit += STEP
+        self.assertEqual(fitted, 5)
+
+    def finished(self):
+        entries = [line["entry"] for line in self.journal() if line["event"] == "step.finished"]
+        return [entry["index"] for entry in entries if entry["status"] == "success"]
 
     def test_tree_and_search(self):
         for i in range(5000):

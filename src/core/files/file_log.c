@@ -115,32 +115,36 @@ int64_t file_log_line(const struct file_log *log, int64_t at, size_t most, struc
     return size;
 }
 
-static int digest_all(int fd, struct text_sha256 *digest)
+static int digest_all(const struct file_log *log, struct text_sha256 *digest, struct error *error)
 {
     static char block[FILE_BLOCK]; // as in file_write_parts
     ssize_t got;
     text_sha256_init(digest);
-    for (off_t at = 0; (got = pread(fd, block, sizeof block, at)) > 0; at += got)
+    for (off_t at = 0; (got = read_at(log, block, sizeof block, at, error)) > 0; at += got)
         text_sha256_update(digest, block, (size_t)got);
     return (int)got;
 }
 
 int file_log_guard(struct file_log *log, struct error *error)
 {
-    log->guarded = true;
-    int outcome = digest_all(log->fd, &log->digest);
+    int outcome = digest_all(log, &log->digest, error);
+    log->guarded = outcome == 0;
     log->lines = log->digest;
-    return outcome < 0 ? error_system(error, errno, "cannot read it") : 0;
+    return outcome;
 }
 
 bool file_log_is_unchanged(const struct file_log *log)
 {
     struct text_sha256 written = log->digest, there;
     char one[TEXT_SHA256_HEX], other[TEXT_SHA256_HEX];
+    struct error error = {0};
     if (!log->guarded)
         return true;
-    int outcome = digest_all(log->fd, &there);
+    if (digest_all(log, &there, &error) < 0) {
+        error_clear(&error);
+        return true;
+    }
     text_sha256_final(&written, one);
     text_sha256_final(&there, other);
-    return outcome == 0 && strcmp(one, other) == 0;
+    return strcmp(one, other) == 0;
 }

@@ -44,7 +44,7 @@ int64_t file_log_append(struct file_log *log, const struct file_parts *parts, bo
 int64_t file_log_line(const struct file_log *log, int64_t at, size_t most, struct buffer *head, bool *is_whole,
                       struct error *error);
 
-// From now on file_log_is_unchanged finds out whether others have written to it.
+// From now on file_log_is_unchanged finds out whether others have written to it. A read that fails tells nothing.
 int file_log_guard(struct file_log *log, struct error *error);
 bool file_log_is_unchanged(const struct file_log *log);
 
