@@ -92,16 +92,17 @@ static int add_match(struct scan *scan, const char *line, size_t size, size_t st
         results->limit = SEARCH_MATCHES;
         return 1;
     }
-    if (append_match(scan, line, size, start) < 0)
-        return search_out_of_memory(scan->error);
-    if (results->json.size > results->max_bytes) {
-        results->json.size = json_size;
-        results->shown.size = shown_size;
-        results->limit = SEARCH_BYTES;
-        return 1;
+    bool appended = append_match(scan, line, size, start) == 0;
+    if (appended && results->json.size <= results->max_bytes) {
+        results->count++;
+        return 0;
     }
-    results->count++;
-    return 0;
+    results->json.size = json_size; // no part of it stays
+    results->shown.size = shown_size;
+    if (!appended)
+        return search_out_of_memory(scan->error);
+    results->limit = SEARCH_BYTES;
+    return 1;
 }
 
 static bool has_long_line(const char *bytes, size_t size)
