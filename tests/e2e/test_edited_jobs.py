@@ -5,6 +5,7 @@ import os
 import unittest
 
 import sba
+from agent_case import AgentCase, call, finish
 from sba import SandboxCase
 
 
@@ -163,6 +164,41 @@ class RewrittenJournal(SandboxCase):
         outcome = self.run_job(self.job(self.sh("true")), "--resume")
         self.assert_end(outcome, 0)
         self.assertIn("starting anew", outcome.events("journal.missing")[0]["error"])
+
+
+class LargestResults(SandboxCase):
+    """What any step gives can be read again: by --resume, and by --report."""
+
+    def test_of_each_step_type(self):
+        deep = "/".join(["d"] * 130)
+        steps = [
+            self.sh(f"mkdir -p {deep}; head -c 300000 /dev/urandom >bytes; seq 30000 >lines; seq 30000; echo '\\001\\033'; cat bytes"),
+            self.step("list_tree"), self.read_file("bytes"), self.read_file("lines"), self.step("search_files", pattern="7"),
+            self.write_file("w" * 200, "x" * 300000), self.step("replace_in_file", path="lines", old_text="30000", new_text="y"),
+            self.apply_diff("".join(f"--- /dev/null\n+++ b/new{number}\n@@ -0,0 +1 @@\n+x\n" for number in range(500))),
+        ]
+        job = self.job(*steps, self.sh("test -e good"), max_output_bytes=1 << 24)
+        first = self.run_job(job)
+        self.assertEqual(first.statuses, ["success"] * len(steps) + ["failure"], first.message)
+        for form in ("html", "markdown", "junit"):
+            page = sba.run("--report", self.result_path, "--format", form)
+            self.assertEqual((page.returncode, page.stderr), (0, b""), form)
+        self.put("good")
+        second = self.run_job(job, "--resume")
+        self.assertEqual((second.exit, second.steps[:-1]), (0, first.steps[:-1]), second.stderr[-2000:])
+
+
+class OwnFiles(AgentCase):
+    def test_outputs_are_the_runners(self):
+        """The job directory lies in the workspace: what tools answered is not part of it."""
+        server = self.server(call("run_command", shell="seq 9000"), call("list_tree", path=""), finish())
+        inside = self.workspace / "job"
+        inside.mkdir()
+        self.give(inside)
+        self.result_path = inside / "result.json"
+        outcome = self.run_agent(server)
+        self.assertEqual((outcome.exit, (inside / "outputs").is_dir()), (0, True), outcome.message)
+        self.assertNotIn("outputs", json.dumps(outcome.steps[1]["result"]))
 
 
 @unittest.skipIf(sba.IS_DEV, "the sanitizers take memory as they like")

@@ -56,14 +56,14 @@ class PatchKillCase(SandboxCase):
                 found[os.path.relpath(path, self.workspace)] = (oct(status.st_mode), content)
         return found
 
-    def killed_at(self, call, count, faults=()):
+    def killed_at(self, call, count, faults=(), number="SIGKILL"):
         """False where it had fewer such calls."""
         self.originals()
         names = {call, *(fault.split(":")[0] for fault in faults)}
-        inject = [argument for fault in (*faults, f"{call}:signal=SIGKILL:when={count}") for argument in ("-e", "inject=" + fault)]
+        inject = [argument for fault in (*faults, f"{call}:signal={number}:when={count}") for argument in ("-e", "inject=" + fault)]
         process = self.start(self.the_job, wrapper=sba.strace(",".join(names), *inject))
         process.communicate(timeout=60)
-        self.assertIn(process.returncode, (0, -9, 137), (call, count))
+        self.assertIn(process.returncode, (0, 1, -9, 137), (call, count))
         return process.returncode != 0
 
     def resumed(self, wrapper=()):
@@ -213,6 +213,36 @@ class Between(ResumedCase):
         lines.append({**self.plan, "changes": changes})
         self.journal_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
         self.assertIn(self.resumed().exit, (0, 1))
+
+    def test_a_crash_undoes_at_once(self):
+        """The end by exec puts back what was there, and leaves no temporary file."""
+        crashed = []
+        for call, count in (("renameat", 3), ("renameat2", 4), ("linkat", 2), ("unlinkat", 2), ("fchmod", 3)):
+            self.originals()
+            before = self.state()
+            if not self.killed_at(call, count, number="SIGSEGV"):
+                continue
+            result = json.loads(self.result_path.read_bytes())
+            self.assertEqual((result["failure_code"], [step["status"] for step in result["steps"]]), ("internal_error", ["failure", "skipped"]), call)
+            self.assertEqual(self.state(), before, call)
+            self.assertEqual(self.resumed().exit, 0, call)
+            crashed.append(call)
+        self.assertTrue(crashed)
+
+    def test_a_commands_own_files_of_such_names_stay(self):
+        """Those of the patch that was cut off go, also where it had no plan yet."""
+        own = [".sba-12345678", ".sba-00000000", ".sba-ffffffff", "d/.sba-87654321"]
+        self.the_job = self.job(self.sh(f"touch {' '.join(own)}"), self.apply_diff(DIFF), self.sh("cat x"))
+        killed = []
+        for call, count in (("renameat2", 1), ("renameat", 1), ("fchmod", 2), ("linkat", 1)):
+            if not self.killed_at(call, count):
+                continue
+            outcome = self.resumed()
+            self.assertEqual(outcome.exit, 0, outcome.message)
+            found = [os.path.relpath(path, self.workspace) for path in self.workspace.rglob(".sba-*")]
+            self.assertEqual(sorted(found), sorted(own), call)
+            killed.append(call)
+        self.assertTrue(killed)
 
     def test_a_plan_that_is_none(self):
         lines = [json.dumps(line) for line in self.journal()]

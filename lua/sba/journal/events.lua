@@ -35,7 +35,9 @@ local time <const> = { type = "integer", minimum = 0, maximum = LAST_TIME }
 events.schemas = {
   job = object { job_sha256 = words, started_wall = time, version = words, job_id = words, task_id = words },
   ["job.changed"] = object { job_sha256 = words, version = words, job_id = words, task_id = words, kept = count },
-  ["step.started"] = object({ index = count, id = words, type = words, check = count, arguments = object() }, { "index", "id", "type" }),
+  ["step.started"] = object({
+    index = count, id = words, type = words, check = count, arguments = object(),
+  }, { "index", "id", "type" }),
   ["step.changes"] = object({
     changes = list_of(object({
       kind = { enum = { "remove", "directory", "put", "mode" } }, path = words, other = words, kept = count, aside = words, mode = bits,

@@ -27,7 +27,7 @@ local mistake_in = events.mistake_in
 ---@field changes? { index: integer, plan: table, committed?: boolean } of the last step; committed: it succeeded
 ---@field append? { index: integer, size?: integer } the last step that began to append, and the file's size before
 ---@field temporary string[] of each run the first name that it gave to a temporary file
----@field planned table<string, boolean> temporary names in all plans, as the journal has them; true: of the artifacts
+---@field planned table<string, true> temporary names in all plans, as the journal has them
 ---@field undone? string what undo did, for the model
 ---@field undo_failed? { index: integer, message: string } what undo could not do
 ---@field result? table of a job that is over, without steps
@@ -269,8 +269,8 @@ end
 apply["step.changes"] = function(self, event)
   self.changes = { index = event.index + 1, plan = event }
   for _, change in ipairs(event.changes) do
-    if change.other then self.planned[change.other] = event.artifacts == true end
-    if change.aside then self.planned[change.aside] = event.artifacts == true end
+    if change.other then self.planned[change.other] = true end
+    if change.aside then self.planned[change.aside] = true end
   end
 end
 

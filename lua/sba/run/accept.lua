@@ -22,6 +22,7 @@ local workspace_access = require "sba.run.workspace_access"
 local accept = {}
 
 local JOURNAL <const>, TODO <const> = "journal.jsonl", "todo.json"
+local OUTPUTS <const> = "outputs" -- a directory, see sba.agent.outputs
 local IDLE <const> = "sba\n" -- how the first process of a session calls itself
 local ROOM <const> = 64 << 10 -- bytes
 local LONG <const>, DIGITS <const> = 1024, 16 -- bytes of an argument; hexadecimal digits
@@ -185,7 +186,9 @@ end
 local function own_files(settings, directory)
   if settings.job ~= "-" then file.own(settings.job) end
   if not directory then return end
-  for _, path in ipairs { settings.result, directory .. JOURNAL, directory .. TODO } do file.own(path) end
+  for _, path in ipairs { settings.result, directory .. JOURNAL, directory .. TODO, directory .. OUTPUTS } do
+    file.own(path)
+  end
 end
 
 --- What a killed run left may hold the lock, too.

@@ -13,14 +13,14 @@ local text = require "native.text"
 local json = { null = cjson.null }
 
 local LIMITS <const> = { size = 64 * 1024 * 1024, depth = 64, values = 1000000 }
-local OWN_DEPTH <const>, OWN_VALUES <const> = 90, 8 * 1024 * 1024 -- a job's and what a result adds
-local WRITTEN_DEPTH <const> = 200
+local OWN_DEPTH <const> = 200 -- of what is written: a tree of list_tree has 128, and a result adds to that
+local OWN_VALUES <const> = 8 * 1024 * 1024
 local SHOWN_DIGITS <const>, SHOWN_NAME <const> = 40, 60 -- bytes in a message
 
 local array_mark <const>, long_number_mark <const> = cjson.array_mt, cjson.long_number_mt
 
 local codec = cjson.new()
-codec.encode_max_depth(WRITTEN_DEPTH)
+codec.encode_max_depth(OWN_DEPTH)
 
 ---Marks a list as an array.
 ---@generic T: table
