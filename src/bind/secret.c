@@ -23,7 +23,7 @@ static int f_redact(lua_State *L)
     const char *bytes = luaL_checklstring(L, 1, &size);
     unsigned cut = (unsigned)luaL_checkoption(L, 2, "none", cuts);
     struct buffer *clean = bind_push_shared_buffer(L);
-    int found = secret_redact_copy(bytes, &size, cut, NULL, clean);
+    int found = secret_redact_copy(bytes, size, cut, clean);
     if (found < 0)
         return luaL_error(L, "not enough memory");
     lua_pushvalue(L, 1);
@@ -39,7 +39,7 @@ static int f_settled(lua_State *L)
     bool cut = false;
     const char *bytes = luaL_checklstring(L, 1, &size);
     struct buffer *clean = bind_push_shared_buffer(L);
-    if (secret_redact_copy(bytes, &size, 0, &cut, clean) < 0)
+    if (secret_redact_settled(bytes, &size, &cut, clean) < 0)
         return luaL_error(L, "not enough memory");
     lua_pushinteger(L, (lua_Integer)size);
     lua_pushboolean(L, cut);

@@ -23,6 +23,23 @@ static ssize_t fill(const struct long_text *text, size_t done, struct buffer *he
     return got;
 }
 
+// Moves to clean what can be redacted already, or, of the last bytes, all.
+static int redact(struct buffer *held, bool *is_cut, bool is_last, unsigned cuts, struct buffer *clean)
+{
+    size_t taken = held->size;
+    if (is_last) {
+        cuts = (*is_cut ? SECRET_CUT_START : 0) | (cuts & SECRET_CUT_END);
+        int found = secret_redact_copy(held->data, held->size, cuts, clean);
+        if (found < 0 || (!found && buffer_append(clean, held->data, held->size) < 0))
+            return -1;
+    } else if (secret_redact_settled(held->data, &taken, is_cut, clean) < 0) {
+        return -1;
+    }
+    held->size -= taken;
+    memmove(held->data, held->data + taken, held->size);
+    return 0;
+}
+
 int64_t long_text_write(const struct long_text *text, struct file_log *log, bool *is_utf8, struct error *error)
 {
     cleanup_buffer struct buffer held = {0}, clean = {0}, out = {0};
@@ -35,14 +52,9 @@ int64_t long_text_write(const struct long_text *text, struct file_log *log, bool
             return error_system(error, errno, "cannot read a text");
         done += (size_t)got;
         is_last = got == 0 || done == text->size;
-        unsigned cuts = (is_cut ? SECRET_CUT_START : 0) | (is_last ? text->cuts & SECRET_CUT_END : 0);
-        size_t taken = held.size;
-        int found = secret_redact_copy(held.data, &taken, cuts, is_last ? NULL : &is_cut, &clean);
-        if (found < 0 || (!found && buffer_append(&clean, held.data, taken) < 0) ||
+        if (redact(&held, &is_cut, is_last, text->cuts, &clean) < 0 ||
             (log && (text_repair_all(&clean) < 0 || text_json_append(clean.data, clean.size, &out) < 0)))
             return error_system(error, ENOMEM, "cannot read a text");
-        held.size -= taken;
-        memmove(held.data, held.data + taken, held.size);
         total += (int64_t)clean.size;
         *is_utf8 = *is_utf8 && (log || text_is_utf8(clean.data, clean.size));
         const struct file_part part = {.bytes = out.data, .size = out.size};

@@ -63,9 +63,8 @@ static int settle(struct process_output_stream *stream)
     size_t size = raw->size;
     for (int i = 0; i < SECRET_BLANKS_MAX && size > 0 && raw->data[size - 1] == '\n'; i++)
         size--;
-    bool unused;
-    int found = secret_redact_copy(raw->data, &size, 0, &unused, &clean);
-    if (found < 0 || (!found && buffer_append(&clean, raw->data, size) < 0) || text_repair_all(&clean) < 0 ||
+    bool unused = false;
+    if (secret_redact_settled(raw->data, &size, &unused, &clean) < 0 || text_repair_all(&clean) < 0 ||
         add(&stream->text, &clean) < 0)
         return -1;
     raw->size -= size;

@@ -269,47 +269,106 @@ static size_t end_of_first_rest(const char *text, size_t size, unsigned cuts)
     return 0;
 }
 
-int secret_redact_copy(const char *text, size_t *size, unsigned cuts, bool *goes_on, struct buffer *clean)
+// A text that is copied without its secrets.
+struct copy {
+    const char *text;
+    struct buffer *clean;
+    size_t old_size; // of clean
+    size_t done;     // bytes of the text that were copied, or are of a secret
+    struct {
+        size_t start, done, clean_size; // where it begins, and what was before it
+    } last;                             // the secret that was found last
+    bool failed;                        // memory is out
+};
+
+static void append(struct copy *copy, const char *bytes, size_t size)
 {
-    if (!secret_is_known() && !goes_on)
+    copy->failed |= buffer_append(copy->clean, bytes, size) < 0;
+}
+
+static struct copy begin_copy(const char *text, size_t size, unsigned cuts, struct buffer *clean)
+{
+    struct copy copy = {.text = text, .clean = clean, .old_size = clean->size};
+    copy.last.clean_size = clean->size;
+    copy.done = end_of_first_rest(text, size, cuts);
+    if (copy.done > 0)
+        append(&copy, redacted, strlen(redacted));
+    return copy;
+}
+
+// One that begins within the last makes that longer.
+static void redact_one(struct copy *copy, size_t start, size_t end)
+{
+    if (start >= copy->done) {
+        copy->last.start = start;
+        copy->last.done = copy->done;
+        copy->last.clean_size = copy->clean->size;
+        append(copy, copy->text + copy->done, start - copy->done);
+        append(copy, redacted, strlen(redacted));
+    }
+    if (end > copy->done)
+        copy->done = end;
+}
+
+// The copy ends before the last secret, where that begins.
+static size_t take_back(struct copy *copy)
+{
+    copy->done = copy->last.done;
+    copy->clean->size = copy->last.clean_size;
+    return copy->last.start;
+}
+
+static int end_copy(struct copy *copy, size_t size)
+{
+    append(copy, copy->text + copy->done, size - copy->done);
+    if (copy->failed)
+        copy->clean->size = copy->old_size;
+    return copy->failed ? -1 : 0;
+}
+
+int secret_redact_copy(const char *text, size_t size, unsigned cuts, struct buffer *clean)
+{
+    if (!secret_is_known())
         return 0;
+    struct copy copy = begin_copy(text, size, cuts, clean);
+    for (size_t at = 0; (at = next_beginning(text, size, at)) + PART_LEAST <= size; at++) {
+        struct sight sight = look(text, size, at);
+        bool is_cut = cuts & SECRET_CUT_END && sight.begun >= PART_LEAST;
+        if (is_cut || sight.end > 0)
+            redact_one(&copy, at, is_cut ? size : sight.end);
+    }
+    if (copy.done == 0)
+        return 0;
+    return end_copy(&copy, size) < 0 ? -1 : 1;
+}
+
+int secret_redact_settled(const char *text, size_t *size, bool *is_cut, struct buffer *clean)
+{
+    struct copy copy = begin_copy(text, *size, *is_cut ? SECRET_CUT_START : 0, clean);
+    size_t settled = *size;
     bool is_weak = false;
-    size_t old_size = clean->size, done = end_of_first_rest(text, *size, cuts);
-    size_t start = 0, before = 0, kept = old_size; // as the latest secret was found
-    int failed = done > 0 ? buffer_append(clean, redacted, strlen(redacted)) : 0;
-    size_t least = goes_on ? 1 : PART_LEAST;
-    for (size_t at = 0; (at = next_beginning(text, *size, at)) + least <= *size && !failed; at++) {
+    for (size_t at = 0; (at = next_beginning(text, *size, at)) < *size; at++) {
         struct sight sight = look(text, *size, at);
-        if (goes_on && sight.is_open) {
-            if (at < done)
-                at = start, done = before, clean->size = kept;
-            *size = at;
+        if (sight.is_open) {
+            settled = at < copy.done ? take_back(&copy) : at;
             break;
         }
         is_weak |= sight.is_weak;
-        size_t end = cuts & SECRET_CUT_END && sight.begun >= PART_LEAST ? *size : sight.end;
-        if (end > 0 && at >= done) {
-            start = at, before = done, kept = clean->size;
-            failed = buffer_append(clean, text + done, at - done) || buffer_append(clean, redacted, strlen(redacted));
-        }
-        if (end > done)
-            done = end;
+        if (sight.end > 0)
+            redact_one(&copy, at, sight.end);
     }
-    if (goes_on && done < *size)
-        *size = done + text_whole(text + done, *size - done);
-    if (done > 0 && !failed)
-        failed = buffer_append(clean, text + done, *size - done);
-    if (failed)
-        clean->size = old_size;
-    if (goes_on && *size > 0)
-        *goes_on = is_weak;
-    return failed ? -1 : done > 0;
+    if (copy.done < settled)
+        settled = copy.done + text_whole(text + copy.done, settled - copy.done);
+    *size = settled;
+    if (settled > 0)
+        *is_cut = is_weak;
+    return end_copy(&copy, settled);
 }
 
 int secret_redact(struct buffer *text, unsigned cuts)
 {
     struct buffer clean = {0};
-    int found = secret_redact_copy(text->data, &text->size, cuts, NULL, &clean);
+    int found = secret_redact_copy(text->data, text->size, cuts, &clean);
     if (found)
         buffer_free(found < 0 ? &clean : text);
     if (found > 0)

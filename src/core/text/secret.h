@@ -33,10 +33,12 @@ bool secret_is_known(void);
 
 // Appends the text to `clean`, with "[redacted]" in place of each secret. cuts: a set of SECRET_CUT_*. Returns 1; 0 if
 // the text holds no secret: then nothing is appended; -1 if memory is out.
-//
-// goes_on: not NULL if more may come. Then *size becomes that of the part in which no secret or character is open, and
-// the rest is left out; *goes_on: it must be redacted as cut at its start, for a line's end may begin base64 of one.
-int secret_redact_copy(const char *text, size_t *size, unsigned cuts, bool *goes_on, struct buffer *clean);
+int secret_redact_copy(const char *text, size_t size, unsigned cuts, struct buffer *clean);
+
+// The same where more of the text will come. *size becomes that of the part in which no secret or character is open,
+// and only that part is appended, whether it holds a secret or not. *is_cut: the start of the text was cut; then, that
+// of what is left: the end of a line may begin the base64 of a secret. Returns 0, or -1 if memory is out.
+int secret_redact_settled(const char *text, size_t *size, bool *is_cut, struct buffer *clean);
 
 // Redacts the buffer's own text and makes it UTF-8, as text_repair does. A character cut at the end is dropped.
 // Returns 0, or -1 if memory is out.
