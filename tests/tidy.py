@@ -11,6 +11,7 @@ import tempfile
 import time
 
 PATIENCE = 20  # seconds until a process that was killed is gone
+GRACE = 20  # seconds that one may take to end by itself: the machine may be busy
 
 
 def named_by(pid):
@@ -29,8 +30,11 @@ def processes(directory):
             if pid != own and any(path in words for words in named_by(pid))]
 
 
-def end(directory):
-    """Kills them. Gives the command lines of those that were alive."""
+def end(directory, grace=0):
+    """Kills those that do not end by themselves within a grace, in seconds. Gives their command lines."""
+    until = time.monotonic() + grace
+    while time.monotonic() < until and processes(directory):
+        time.sleep(0.01)
     found, until = {}, time.monotonic() + PATIENCE
     while (alive := processes(directory)) and time.monotonic() < until:
         for pid in alive:

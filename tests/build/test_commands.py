@@ -120,7 +120,7 @@ class ExamplesRun(Place):
         self.place.chmod(0o777)
         done = self.run_here(TOP / "examples/run", "--binary", BINARY, *names, env={**os.environ, "TMPDIR": str(self.place)})
         self.assertIn("as expected", done.stdout)
-        self.assertEqual(tidy.end(self.place), [])
+        self.assertEqual(tidy.end(self.place, tidy.GRACE), [])
         self.assertEqual([path.name for path in self.place.iterdir() if path.name not in ("bin", "examples")], [])
 
     def test_a_failing_example_fails(self):

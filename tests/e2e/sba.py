@@ -329,7 +329,7 @@ def slowness():
 def main():
     """Runs the tests of a file. Afterwards nothing of them is alive."""
     program = unittest.main(verbosity=2, exit=False)
-    left = tidy.end(tidy.ROOT)
+    left = tidy.end(tidy.ROOT, tidy.GRACE)
     for words in left:
         print(f"left running: {words}", file=sys.stderr)
     sys.exit(not program.result.wasSuccessful() or bool(left))
