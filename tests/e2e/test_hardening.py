@@ -218,11 +218,13 @@ class Root(sba.SandboxCase):
         process = self.start(self.job(), "--user", str(sba.UID), **sba.AS_ROOT)
         process.communicate()
         self.assertEqual(process.returncode, 0)
+        before = self.result_path.read_bytes()
         path.chmod(0o600)
         os.chown(path, 0, 0)
         done = subprocess.run([sba.BINARY, *self.arguments(), "--user", str(sba.UID)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertEqual(json.loads(self.result_path.read_bytes())["status"], "failure")
+        self.assertIn(b"Permission denied", done.stderr)
+        self.assertEqual(self.result_path.read_bytes(), before, "a job that cannot be opened leaves what stands")
 
     def test_a_user_that_is_none_is_refused(self):
         for user in ("0", "0:5", "root", "no-such-user", f"{sba.UID}:no-such-group", ":", f"{sba.UID}:", ":5", "-1", "4294967295", "1x",
