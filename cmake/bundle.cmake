@@ -16,8 +16,16 @@ if(SBA_EXTRA_LUA)
   endif()
   list(APPEND lua_roots ${SBA_EXTRA_LUA})
 endif()
+# In a file: a build that fails shows the command before what is wrong, and all these names are 8 KiB.
+set(bundle_list ${CMAKE_BINARY_DIR}/bundled_modules.list)
+list(JOIN lua_roots "\n" roots)
+list(JOIN lua_files "\n" files)
+set(extra_and_end ${extra_lua_files} --)
+list(JOIN extra_and_end "\n" extra_files)
+list(JOIN sba_library_versions "\n" versions)
+file(CONFIGURE OUTPUT ${bundle_list} @ONLY
+  CONTENT "@versions@\n--\n@roots@\n--\n@files@\n@extra_files@\n@CMAKE_SOURCE_DIR@/lua/types/native.lua\n")
 add_custom_command(OUTPUT ${SBA_BUNDLE_SOURCE}
-  COMMAND ${LUA_INTERPRETER} ${CMAKE_SOURCE_DIR}/cmake/bundle.lua ${SBA_BUNDLE_SOURCE} ${sba_library_versions}
-    -- ${lua_roots} -- ${lua_files} ${extra_lua_files} -- ${CMAKE_SOURCE_DIR}/lua/types/native.lua
-  DEPENDS ${CMAKE_SOURCE_DIR}/cmake/bundle.lua ${CMAKE_SOURCE_DIR}/lua/types/native.lua ${lua_files} ${extra_lua_files}
+  COMMAND ${LUA_INTERPRETER} ${CMAKE_SOURCE_DIR}/cmake/bundle.lua ${SBA_BUNDLE_SOURCE} ${bundle_list}
+  DEPENDS ${bundle_list} ${CMAKE_SOURCE_DIR}/cmake/bundle.lua ${CMAKE_SOURCE_DIR}/lua/types/native.lua ${lua_files} ${extra_lua_files}
   COMMENT "Bundling the Lua modules" VERBATIM)

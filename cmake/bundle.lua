@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Build tool: lua5.4 bundle.lua OUT VERSION... -- ROOT... -- FILE... -- DEFINITIONS
+-- Build tool: lua5.4 bundle.lua OUT LIST, a file with a line each: VERSION... -- ROOT... -- FILE... -- DEFINITIONS
 -- Writes a C file with the bytecode of every module and the versions of the libraries that are linked in. A style sheet, NAME.css, becomes
 -- a module that is its text. One module more, sba.repl.documentation, has the words of these files for help() at the prompt of --lua, and
 -- those of the native modules.
@@ -10,11 +10,11 @@ local function fail(...)
 end
 
 local groups, out = { {} }, arg[1]
-for i = 2, #arg do
-  if arg[i] == "--" then
+for line in io.lines(arg[2]) do
+  if line == "--" then
     groups[#groups + 1] = {}
   else
-    table.insert(groups[#groups], arg[i])
+    table.insert(groups[#groups], line)
   end
 end
 local versions, roots, files, definitions = table.unpack(groups)

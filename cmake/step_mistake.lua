@@ -9,7 +9,7 @@ local FIELDS <const> = {
 }
 local NEEDED <const> = { "name", "summary", "arguments", "run" }
 
--- What the model calls already: the agent's own tools (run/agent/tools.lua).
+-- What the model calls already: the agent's own tools (sba/agent/tools.lua).
 local OF_THE_AGENT <const> = { todo_add = true, todo_update = true, read_output = true, finish = true }
 
 local function misnamed(name)

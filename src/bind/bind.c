@@ -193,11 +193,6 @@ struct buffer *bind_push_shared_buffer(lua_State *L)
     return buffer;
 }
 
-void bind_push_array_metatable(lua_State *L)
-{
-    luaL_newmetatable(L, "cjson.array");
-}
-
 const char *bind_check_path(lua_State *L, int index, struct error *error)
 {
     size_t size;

@@ -78,9 +78,6 @@ struct buffer *bind_push_shared_buffer(lua_State *L);
 // Empties it, and frees it if it is large.
 void bind_empty_shared_buffer(struct buffer *buffer);
 
-// Pushes the metatable that marks a table as a JSON array: lua-cjson's, see vendor/patches/lua-cjson.
-void bind_push_array_metatable(lua_State *L);
-
 // The handle of native.workspace at index. What is no open handle raises an error. Open as long as the value is alive.
 struct workspace *bind_check_root(lua_State *L, int index);
 

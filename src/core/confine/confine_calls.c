@@ -132,18 +132,21 @@ static void add_rule(const struct rule *rule, int abi, const uint32_t *targets, 
     load(offsetof(struct seccomp_data, nr));
 }
 
-// Limits may be read of every process, and set for the caller.
+// Limits may be read of every process, and set for the caller: the call is refused if PID is not 0 and neither half of
+// the pointer to the new limits is.
 static void add_prlimit(int abi)
 {
     enum { PID, RESOURCE, NEW_LIMITS };
-    const size_t high = offsetof(struct seccomp_data, args[NEW_LIMITS]) + sizeof(uint32_t);
-    only_if(set_limits[abi], 7);
+    enum { LOAD = 1, TEST = 1, REFUSE = 1 }; // instructions
+    const size_t low = offsetof(struct seccomp_data, args[NEW_LIMITS]), high = low + sizeof(uint32_t);
+    const size_t after_high = REFUSE, after_low = LOAD + TEST, after_pid = LOAD + TEST + after_low + REFUSE;
+    only_if(set_limits[abi], LOAD + TEST + after_pid);
     load_argument(PID);
-    emit(BPF_JMP | BPF_JEQ | BPF_K, 0, 5, 0);
-    load_argument(NEW_LIMITS);
-    emit(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 2);
+    emit(BPF_JMP | BPF_JEQ | BPF_K, 0, after_pid, 0);
+    load(low);
+    emit(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, after_low);
     load(high);
-    emit(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0);
+    emit(BPF_JMP | BPF_JEQ | BPF_K, 0, after_high, 0);
     refuse();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runner's own files: job, result, journal, todo list, ... Where their directory is part of a workspace, trees
-// leave them out, and nothing else in core/workspace*.h reads or writes them ("permission_denied").
+// leave them out, and nothing else in core/workspace reads or writes them ("permission_denied").
 //
 // They are known by the identity of their directory and their name, because the result has a new inode at each
 // checkpoint. The temporary files that file_replace makes of them (".NAME.tmp") count too.
