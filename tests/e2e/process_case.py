@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of processes share: namespaces, orphans, commands that misbehave, and what of a job is still alive."""
 import contextlib
+import ctypes
 import os
 import pathlib
 import signal
 import subprocess
+import threading
 import time
 import uuid
 
 import sba
 
+LIBC = ctypes.CDLL(None, use_errno=True)
 PYTHON = "/usr/bin/python3"  # Debian's: any user may run it
 HOSTILE = pathlib.Path(__file__).parent / "hostile.py"
 # A process that starts orphans in sessions of their own: some end at once (zombies for whoever adopts them), one stays.
@@ -31,6 +34,28 @@ WITHOUT_PROC = [*NAMESPACE, "--pid", "--fork", "sh", "-c", 'mount -t tmpfs none 
 
 def has_namespaces():
     return sba.may(*NAMESPACE, "--pid", "--fork", "--mount-proc", "true")
+
+
+class Holder(threading.Thread):
+    """Traces a process so that SIGKILL does not end it, until release()."""
+
+    def __init__(self, pid):
+        super().__init__(daemon=True)
+        self.pid, self.released, self.tried, self.holds = pid, threading.Event(), threading.Event(), False
+        self.start()
+        self.tried.wait()
+
+    def run(self):
+        seize, traceexit = 0x4206, 0x40
+        LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+        LIBC.ptrace.restype = ctypes.c_long
+        self.holds = LIBC.ptrace(seize, self.pid, None, traceexit) == 0
+        self.tried.set()
+        self.released.wait()  # the kernel lets go what an ended thread traced
+
+    def release(self):
+        self.released.set()
+        self.join()
 
 
 class ProcessCase(sba.SandboxCase):

@@ -6,6 +6,7 @@ import signal
 import sys
 
 import sba
+from process_case import Holder
 
 TOOLS = os.environ["SBA_TOOLS"]
 
@@ -51,6 +52,24 @@ class HangingRunner(WatchdogCase):
                 done = self.run_job(self.hanging(way, daemon, max_runtime_seconds=5))
                 self.assert_ended(done, "timeout", "timeout", 124, 8, steps=1)
                 self.assertRaises(ProcessLookupError, os.kill, int(self.text("pid")), 0)
+
+    def test_what_cannot_be_ended_does_not_hold_the_result(self):
+        daemon = self.sh("setsid sleep 600 >/dev/null 2>&1 & echo $! >pid")
+        process = self.start(self.hanging("c", daemon, max_runtime_seconds=3))
+        path = self.workspace / "pid"
+        holder = Holder(int(sba.wait_for(lambda: path.exists() and path.read_text().strip(), "the daemon")))
+        self.addCleanup(holder.release)
+        if not holder.holds:
+            process.kill()
+            process.communicate()
+            self.skipTest("nothing can be traced here")
+        result = sba.wait_for(self.timed_out, "the complete result")
+        self.assertIn(f"could not be ended, including process {holder.pid}", result["failure_message"])
+        self.assertEqual(self.outcome_of(process).exit, 124)
+
+    def timed_out(self):
+        result = json.loads(self.result_path.read_text()) if self.result_path.exists() else {"status": "none"}
+        return result if result["status"] == "timeout" else None
 
     def test_past_a_signal(self):
         for number, exit_status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):

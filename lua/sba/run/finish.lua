@@ -17,7 +17,7 @@ local STDOUT <const>, STDERR <const> = 1, 2
 local TIMEOUT <const> = 30 -- seconds without progress: the reader of a stream is gone
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
 local KILLING <const> = 0.4 -- seconds from SIGKILL until the result is written, whatever has not ended
-local LATEST <const> = 2.6 -- seconds past the deadline, when it is written
+local LATEST <const> = 2.6 -- seconds past the deadline or a signal, when it is written
 local SYNCING <const> = 3 -- seconds past a signal, after which the result waits for the disk no more
 local LONG_SYNC <const> = 1 -- seconds, from which on the log has what the disk took
 local SHORTER <const> = { 65536, 1024 } -- bytes of an entry that a full disk may still take
@@ -31,8 +31,9 @@ end
 
 --- The result does not wait for those that hang: write_result and end_rest follow.
 local function end_processes(run)
-  local now = interrupt.now()
-  local by = math.min(now + GRACE + KILLING, run.deadline and run.deadline + LATEST or math.huge)
+  local now, _, signalled = interrupt.now(), interrupt.signal()
+  local began = math.min(run.deadline or math.huge, signalled or math.huge)
+  local by = math.min(now + GRACE + KILLING, began + LATEST)
   end_all(run, math.max(0, by - KILLING - now), by)
 end
 
