@@ -35,7 +35,7 @@ static const uint32_t foreign = UINT32_MAX;
 #error "the numbers of 32-bit programs on this architecture are missing"
 #endif
 
-enum { ANY = -1, MOST = 1024, IOPRIO_WHO_USER = 3 };
+enum { ANY = -1, MOST = 1024, MOST_TARGETS = THREADS_MOST + 3, IOPRIO_WHO_USER = 3 };
 
 // A call that is refused if `argument` names us (ANY: always). With a selector that holds only where that argument has
 // the value.
@@ -87,10 +87,23 @@ static void load_argument(int argument)
     load(offsetof(struct seccomp_data, args) + (size_t)argument * sizeof(uint64_t));
 }
 
-// Goes on if the loaded value is this one, else skips so many instructions.
-static void only_if(uint32_t value, size_t skipped)
+// Jumps from here to land() if the loaded value is this one, or unless it is.
+static uint8_t *jump_if(uint32_t value)
 {
-    emit(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skipped);
+    emit(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 0);
+    return &code[size - 1].jt;
+}
+
+static uint8_t *jump_unless(uint32_t value)
+{
+    emit(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 0);
+    return &code[size - 1].jf;
+}
+
+static void land(uint8_t *jump)
+{
+    size_t from = (size_t)((char *)jump - (char *)code) / sizeof *code;
+    *jump = (uint8_t)(size - from - 1);
 }
 
 static void answer(uint32_t action)
@@ -106,22 +119,22 @@ static void refuse(void)
 // Refuses if the loaded value is one of these.
 static void refuse_targets(const uint32_t *targets, size_t count)
 {
+    uint8_t *found[MOST_TARGETS];
     for (size_t i = 0; i < count; i++)
-        emit(BPF_JMP | BPF_JEQ | BPF_K, targets[i], count - i, 0);
-    emit(BPF_JMP | BPF_JA, 1, 0, 0);
+        found[i] = jump_if(targets[i]);
+    emit(BPF_JMP | BPF_JA, 1, 0, 0); // over the refusal
+    for (size_t i = 0; i < count; i++)
+        land(found[i]);
     refuse();
 }
 
 // Each rule leaves the number of the call loaded for the next one.
 static void add_rule(const struct rule *rule, int abi, const uint32_t *targets, size_t count)
 {
-    enum { RELOAD = 1, CHOICE = 2, TARGETS = 3 }; // instructions; of the targets besides one for each
-    size_t action = rule->argument == ANY ? 1 : count + TARGETS;
-    size_t choice = rule->selector == ANY ? 0 : CHOICE;
-    only_if(rule->number[abi], choice + action + RELOAD);
+    uint8_t *other_call = jump_unless(rule->number[abi]), *other_choice = NULL;
     if (rule->selector != ANY) {
         load_argument(rule->selector);
-        only_if(rule->value, action);
+        other_choice = jump_unless(rule->value);
     }
     if (rule->argument == ANY) {
         refuse();
@@ -129,7 +142,10 @@ static void add_rule(const struct rule *rule, int abi, const uint32_t *targets, 
         load_argument(rule->argument);
         refuse_targets(targets, count);
     }
+    if (other_choice)
+        land(other_choice);
     load(offsetof(struct seccomp_data, nr));
+    land(other_call);
 }
 
 // Limits may be read of every process, and set for the caller: the call is refused if PID is not 0 and neither half of
@@ -137,17 +153,18 @@ static void add_rule(const struct rule *rule, int abi, const uint32_t *targets, 
 static void add_prlimit(int abi)
 {
     enum { PID, RESOURCE, NEW_LIMITS };
-    enum { LOAD = 1, TEST = 1, REFUSE = 1 }; // instructions
-    const size_t low = offsetof(struct seccomp_data, args[NEW_LIMITS]), high = low + sizeof(uint32_t);
-    const size_t after_high = REFUSE, after_low = LOAD + TEST, after_pid = LOAD + TEST + after_low + REFUSE;
-    only_if(set_limits[abi], LOAD + TEST + after_pid);
+    uint8_t *other_call = jump_unless(set_limits[abi]);
     load_argument(PID);
-    emit(BPF_JMP | BPF_JEQ | BPF_K, 0, after_pid, 0);
-    load(low);
-    emit(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, after_low);
-    load(high);
-    emit(BPF_JMP | BPF_JEQ | BPF_K, 0, after_high, 0);
+    uint8_t *own = jump_if(0);
+    load_argument(NEW_LIMITS);
+    uint8_t *sets = jump_unless(0);
+    load(offsetof(struct seccomp_data, args[NEW_LIMITS]) + sizeof(uint32_t));
+    uint8_t *reads = jump_if(0);
+    land(sets);
     refuse();
+    land(other_call);
+    land(own);
+    land(reads);
 }
 
 static void add_abi(int abi, const uint32_t *targets, size_t count)
@@ -177,12 +194,13 @@ static size_t fill_targets(uint32_t *targets)
 
 void confine_calls_prepare(void)
 {
-    uint32_t targets[THREADS_MOST + 3];
+    uint32_t targets[MOST_TARGETS];
     size_t count = fill_targets(targets);
     size = 0;
     load(offsetof(struct seccomp_data, arch));
-    only_if(native, 1);
+    uint8_t *not_native = jump_unless(native);
     emit(BPF_JMP | BPF_JA, 0, 0, 0);
+    land(not_native);
     struct sock_filter *over = &code[size - 1];
     emit(BPF_JMP | BPF_JEQ | BPF_K, compatible, 1, 0);
     answer(SECCOMP_RET_ALLOW);
