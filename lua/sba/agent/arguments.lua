@@ -25,7 +25,8 @@ local LONGEST_SECONDS <const> = 1000 -- from here on a "timeout" may be in milli
 local others <const> = {
   cmd = "command", workdir = "working_dir", filepath = "path", filename = "path", query = "pattern", glob = "include",
   oldstring = "old_text", oldstr = "old_text", newstring = "new_text", newstr = "new_text", patch = "diff",
-  input = "diff", summary = "answer", result = "answer",
+  input = "diff", filetext = "content", contents = "content", summary = "answer", result = "answer", message = "answer",
+  response = "answer", finalanswer = "answer",
 }
 
 -- They say why, and change nothing: they are left out.
@@ -33,7 +34,6 @@ local comments <const> = {
   "description", "explanation", "thought", "reason", "reasoning", "why", "justification", "purpose", "comment",
   "securityrisk",
 }
-local WRAPPERS <const> = { "arguments", "parameters", "args", "input", "params" }
 
 --- Returns the tool's own name, and the unit of a time whose name does not say seconds: "ms", or "?".
 local function meant_by(name, schema)
@@ -76,12 +76,22 @@ local function renamed(given, schema)
   return result
 end
 
-local function unwrapped(given, schema)
-  local name, inner = next(given)
-  local is_wrapper = words.has(WRAPPERS, name) and next(given, name) == nil and not table_of(schema.properties)[name]
-  if not is_wrapper then return given end
+--- {"arguments": {"path": "a"}} and its like: one other name holds an object of the tool's arguments. A name may say which
+--- tool.
+local function unwrapped(given, schema, tool)
+  local properties, holder = table_of(schema.properties), nil
+  for name, value in pairs(given) do
+    local is_of_call = name == "name" and value == tool.name
+    if properties[name] or holder and not is_of_call then return given end
+    if not is_of_call then holder = name end
+  end
+  local inner = given[holder]
   if type(inner) == "string" then inner = values.decode(inner) end
-  return json.kind(inner) == "object" and inner or given
+  if holder == nil or json.kind(inner) ~= "object" then return given end
+  for name in pairs(inner) do
+    if not properties[meant_by(name, { properties = properties, aliases = schema.aliases })] then return given end
+  end
+  return inner
 end
 
 -- Values
@@ -205,6 +215,15 @@ local function write_objects(given, schema, call)
   return notes[1]
 end
 
+--- Some models fill in all arguments of a step: an empty text says nothing where one may be missing.
+local function leave_out_empty(given, schema)
+  local required = {}
+  for _, name in ipairs(schema.required or {}) do required[name] = true end
+  for name, value in pairs(given) do
+    if value == "" and not required[name] then given[name] = nil end
+  end
+end
+
 local function leave_out_comments(given, schema)
   local names = {}
   for name in pairs(given) do
@@ -243,8 +262,9 @@ end
 
 local function read_own(tool, call, step)
   local schema = tool.accepted
-  local given, mistake = renamed(unwrapped(json.copy(call.arguments), schema), schema)
+  local given, mistake = renamed(unwrapped(json.copy(call.arguments), schema, tool), schema)
   if not given then return nil, mistake end
+  if tool.kind == "step" then leave_out_empty(given, schema) end
   local notes = { leave_out_comments(given, schema) }
   notes[#notes + 1] = write_objects(given, schema, call)
   given = convert(given, schema, schema, 0)
@@ -270,7 +290,7 @@ end
 function arguments.read(tool, call, step)
   if tool.kind ~= "gateway" then return read_own(tool, call, step) end
   local schema = table_of(json.decode(tool.parameters))
-  return convert(unwrapped(json.copy(call.arguments), schema), schema, schema, 0)
+  return convert(unwrapped(json.copy(call.arguments), schema, tool), schema, schema, 0)
 end
 
 return arguments

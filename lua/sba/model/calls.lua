@@ -10,6 +10,7 @@ local words = require "sba.util.words"
 
 local calls = {}
 
+local MOST_ENCODED <const> = 2 -- times that a text of JSON is encoded once more
 local LONGEST_NAME <const>, LONGEST_CALLED <const> = 256, 64 -- bytes: in messages; that servers take
 
 ---@class inference.call
@@ -32,7 +33,9 @@ local LONGEST_NAME <const>, LONGEST_CALLED <const> = 256, 64 -- bytes: in messag
 function calls.arguments(given)
   local value, failure = given, nil
   if type(given) == "string" then value, failure = values.decode(given:find "%S" and given or "{}") end
-  if type(value) == "string" then value, failure = values.decode(value) end -- it was encoded twice
+  for _ = 1, MOST_ENCODED do -- it was encoded twice, or once more
+    if type(value) == "string" and not failure then value, failure = values.decode(value) end
+  end
   if failure then return nil, "the arguments are not JSON: " .. failure.message end
   if json.is_array(value) and #value == 1 and json.is_object(value[1]) then value = value[1] end
   local kind = value == nil and "null" or json.kind(value)

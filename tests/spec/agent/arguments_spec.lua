@@ -31,11 +31,12 @@ describe("arguments of our own tools", function()
     { { path = "a.txt\n" }, { path = "a.txt" } }, { { path = "\r\na b" }, { path = "a b" } },
     { { path = "a\nb" }, { path = "a\nb" } }, { { arguments = { id = 1 } }, { id = 1 } },
     { { parameters = '{"id": 1}' }, { id = 1 } }, { { input = { id = 1 } }, { id = 1 } },
+    { { kwargs = { Id = 1 } }, { id = 1 } }, { { name = "own", arguments = '{"id": 1}' }, { id = 1 } },
     { { parent = 1 }, { parent = true } }, { { wait = "2 min" }, { wait_seconds = 120 } },
     { { wait = "2500ms" }, { wait_seconds = 2.5 } }, { { wait = 30 }, { wait_seconds = 30 } },
     { { waitMs = 1500 }, { wait_seconds = 1.5 } },
     { { wait_milliseconds = "3000" }, { wait_seconds = 3 } }, { { wait_seconds = 3000 }, { wait_seconds = 3000 } },
-    { { Id = 1, description = "why", text = json.null }, { id = 1 } },
+    { { text = "", path = "", id = 1 }, { id = 1 } }, { { Id = 1, description = "why", text = json.null }, { id = 1 } },
   } do
     it("are taken where they have one meaning: " .. json.encode(case[1]), function()
       local got, mistake = read(own, case[1])
@@ -49,6 +50,7 @@ describe("arguments of our own tools", function()
     ['{"id": 1, "ID": 2}'] = "there are two values for id; give one",
     ['{"id": "x"}'] = 'expected an integer from 0, got the string "x"', ['{"id": {"a": 1}}'] = "got an object",
     ['{"text": ["a"]}'] = "expected a string, got an array of 1", ['{"path": {"a": 1}}'] = "got an object",
+    ['{"config": {"nothing": 1}}'] = 'unknown field "config"', ['{"name": "other", "arguments": {"id": 1}}'] = "unknown field",
     ['{"arguments": {"id": 1}, "id": 1}'] = 'unknown field "arguments"',
   } do
     it("are refused with the form otherwise: " .. given, function()

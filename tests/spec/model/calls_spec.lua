@@ -5,7 +5,7 @@ local json = require "sba.util.json"
 describe("calls.arguments", function()
   it("takes an object, in whatever form it comes", function()
     for _, given in ipairs {
-      { a = 1 }, '[{"a":1}]', '{"a":1}', ' {"a":1}\n', json.encode '{"a":1}',
+      { a = 1 }, '[{"a":1}]', '{"a":1}', ' {"a":1}\n', json.encode '{"a":1}', json.encode(json.encode '{"a":1}'), '{"a":1}{"a":1}',
     } do
       assert.same({ a = 1 }, (calls.arguments(given)))
     end

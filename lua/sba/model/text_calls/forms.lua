@@ -28,6 +28,7 @@ local forms = {}
 
 local blank <const> = S " \t\n\v\f\r" ^ 0
 local letters <const> = R("az", "AZ", "09")
+local word_start <const> = -lpeg.B(letters + "_")
 local line_start <const> = lpeg.B "\n" + -lpeg.B(1)
 local called <const> = (P "functions." + "default_api:") ^ -1 * Cg(C((letters + S "_-.") ^ 1), "called")
 local string <const> = '"' * (P "\\" * 1 + (1 - P '"')) ^ 0 * P '"' ^ -1
@@ -224,7 +225,14 @@ forms.told = {
     example = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>run_command\n" .. ARGUMENTS .. "<｜tool▁call▁end｜>" },
   { name = "Kimi", pattern = P "<|tool_call", example = "<|tool_call_begin|>functions.run_command:0"
     .. "<|tool_call_argument_begin|>" .. ARGUMENTS .. "<|tool_call_end|>" },
-  { name = "Llama 4, Gemma", pattern = line_start * P "[" ^ -1 * known * "(", example = '[run_command(command="ls")]' },
+  { name = "Llama 4, Gemma", pattern = word_start * known * blank * "(" * blank * (letters ^ 1 * blank * "=" + "{"),
+    example = '```tool_code\nprint(default_api.run_command(command="ls"))\n```' },
+  { name = "a name with an object", pattern = word_start * known * "{", example = "call:run_command" .. ARGUMENTS },
+  { name = "YAML", pattern = line_start * letters ^ 1 * ":" * S " \"'`*" ^ 0 * known,
+    example = "tool: run_command\narguments:\n  command: ls" },
+  { name = "Qwen-Agent", pattern = P "✿FUNCTION✿", example = "✿FUNCTION✿: run_command\n✿ARGS✿: " .. ARGUMENTS },
+  { name = "LongCat", pattern = P "arg_key>",
+    example = "<x_tool_call>run_command\n<x_arg_key>command</x_arg_key>\n<x_arg_value>ls</x_arg_value>\n</x_tool_call>" },
   { name = "Cline", pattern = line_start * "<" * known * ">",
     example = "<run_command>\n<command>ls</command>\n</run_command>" },
   { name = "ReAct", pattern = line_start * "Action Input:",

@@ -48,14 +48,15 @@ local function closed(_, _, state)
   return table.remove(state) ~= nil
 end
 
-local token <const> = (string + word + number) * spare_comma ^ -1 + (1 - S "{}[]")
+local comment <const> = ("//" * (1 - P "\n") ^ 0 + "/*" * (1 - P "*/") ^ 0 * P "*/" ^ -1) / ""
+local token <const> = comment + (string + word + number) * spare_comma ^ -1 + (1 - S "{}[]")
 local bracket <const> = Cmt(C(S "{[") * Carg(1), opened) + Cmt(S "}]" * Carg(1), closed) * spare_comma ^ -1
 local one <const> = Cs((token ^ 0 * bracket) ^ 1) * Cp() -- up to the bracket that closes the first one
 local rest <const> = Cs(token ^ 0) * -1
 
 local tag <const> = (R("az", "AZ", "09") + S "_:") ^ 1
 local noise <const> = (S " \t\n\v\f\r}]);,`" + "<|" * tag * "|>" + "</" * tag * ">") ^ 0 * -1
-local fence <const> = blank * ("```" * R("az", "AZ") ^ 0 * blank) ^ -1 * Cp()
+local fence <const> = P "\u{FEFF}" ^ -1 * blank * ("```" * R("az", "AZ") ^ 0 * blank) ^ -1 * Cp()
 local between <const> = S " \t\n\v\f\r,;" ^ 0 * Cp()
 
 -- Returns the value as JSON, and where it ends.
@@ -103,7 +104,9 @@ end
 ---@return sba.json.failure? failure
 function values.decode(text)
   local list, failure = values.read(text)
-  if list and #list == 1 then return list[1] end
+  local is_one = list and #list > 0
+  for i = 2, is_one and #list or 0 do is_one = is_one and json.encode(list[i]) == json.encode(list[1]) end
+  if is_one then return list[1] end
   return nil, failure or { message = ("there are %d values, and one is wanted"):format(#list) }
 end
 

@@ -8,6 +8,7 @@ describe("values.read", function()
     ["{'a': 'it\\'s \"x\"', 'b': True, 'c': [None, NaN,], }"] = '[{"a":"it\'s \\"x\\"","b":true,"c":[null,null]}]',
     ['{a: 1, "b c": {d: false}}'] = '[{"a":1,"b c":{"d":false}}]', ['{"p":"\\d+\\.x", "q":"C:\\\\\\u00e9\\u12"}'] =
       '[{"p":"\\\\d+\\\\.x","q":"C:\\\\é\\\\u12"}]',
+    ['\u{FEFF}{"a":1 // one\n,/* two */"b":"//"}'] = '[{"a":1,"b":"//"}]',
     ['{"a":1}\n{"b":2}, [3];'] = '[{"a":1},{"b":2},[3]]', ['{"a":"{\\"}\n"}'] = '[{"a":"{\\"}\\n"}]', ['"x"'] = '["x"]',
   } do
     it("reads what has one meaning: " .. written:gsub("\n", " "), function()
