@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signals to the runner, and what becomes of its commands when it dies."""
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
@@ -8,6 +9,7 @@ import pty
 import shutil
 import signal
 import subprocess
+import termios
 import unittest
 
 import sba
@@ -73,10 +75,12 @@ class Cancels(ProcessCase):
         def on_terminal():
             sba.reset_signals()
             os.setsid()
-            os.close(os.open(os.ttyname(0), os.O_RDWR))  # the first that a session opens becomes its own
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # the session's own terminal
 
-        master, slave = pty.openpty()
-        self.give(os.ttyname(slave))
+        try:
+            master, slave = pty.openpty()
+        except OSError as problem:
+            self.skipTest(f"no terminal is to be had here: {problem}")
         job = self.job(self.sh("setsid sleep 600 & touch begun; sleep 600"))
         process = self.start(job, stdin=slave, stdout=slave, stderr=slave, preexec_fn=on_terminal)
         os.close(slave)
@@ -132,6 +136,8 @@ sys.stdin.readline()
         self.assertFalse((self.workspace / "never").exists())
 
 
+@unittest.skipUnless(all(map(os.path.exists, ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"))),
+                     "/proc does not say which boot and namespace this is")
 class Killed(ProcessCase):
     """What outlives a runner that was killed."""
 

@@ -148,8 +148,8 @@ static void add_rule(const struct rule *rule, int abi, const uint32_t *targets, 
     land(other_call);
 }
 
-// Limits may be read of every process, and set for the caller: the call is refused if PID is not 0 and neither half of
-// the pointer to the new limits is.
+// Limits may be read of every process, and set for the caller: the call is refused unless PID is 0, or both halves of
+// the pointer to the new limits are.
 static void add_prlimit(int abi)
 {
     enum { PID, RESOURCE, NEW_LIMITS };
