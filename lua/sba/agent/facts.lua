@@ -53,7 +53,8 @@ end
 --- Breadth first, within bounds. Each directory gets a `list`, and `more` if that is not all. Returns the first one, and the AGENTS.md
 --- files below it.
 local function read(root)
-  local queue, found, names, at = { { depth = 0 } }, {}, 0, 1
+  local queue, found = { { depth = 0 } }, {}
+  local names, at = 0, 1
   while queue[at] and at <= MOST_DIRECTORIES and names < MOST_NAMES do
     local directory = queue[at]
     directory.list, directory.more = names_in(root, directory.path or ".", directory.path and MOST_OF_ONE or MOST_NAMES)
@@ -77,10 +78,12 @@ end
 ---@return string[] agents_md paths below the root
 function facts.survey(root, room)
   local top, found = read(root)
-  local lines, entries, more, directories = {}, top.list, top.more, 0
+  local lines, entries, more = {}, top.list, top.more
+  local directories, share = 0, 0
   for _, entry in ipairs(entries) do directories = directories + (entry.list and 1 or 0) end
   local is_whole = #entries <= room and not more
-  local last, share = is_whole and #entries or room - 1, is_whole and directories > 0 and (room - #entries) // directories or 0
+  local last = is_whole and #entries or room - 1
+  if is_whole and directories > 0 then share = (room - #entries) // directories end
   for i = 1, math.min(#entries, last) do add_lines(lines, entries[i], "", share) end
   if not is_whole then lines[#lines + 1] = ("... and %s%d more"):format(more and "more than " or "", #entries - #lines) end
   return lines, found

@@ -20,7 +20,7 @@ local TEMPERATURES <const> = { 1.0, 1.2, 1.4 } -- by repetitions; 0.8 and 1 are 
 
 -- What differs from run to run although nothing else does: times, durations and ids.
 
-local P, R, S, B = lpeg.P, lpeg.R, lpeg.S, lpeg.B
+local P, R, S = lpeg.P, lpeg.R, lpeg.S
 local digit <const>, letter <const>, alphanumeric <const> = R "09", R("az", "AZ"), R("az", "AZ", "09")
 local hex_letter <const>, hex <const> = R("af", "AF"), R("09", "af", "AF")
 local blank <const> = S " \t\n\v\f\r"
@@ -52,7 +52,7 @@ local LEAST_DECIMAL <const> = 9 -- digits of seconds since 1970, and of what cou
 local uuid <const> = exactly(hex, 8) * exactly("-" * exactly(hex, 4), 3) * "-" * exactly(hex, 12)
 local hexadecimal <const> = #(hex_letter ^ 0 * digit) * #(digit ^ 0 * hex_letter) * exactly(hex, LEAST_HEX) * hex ^ 0
 local id <const> = "0x" * hex ^ 1 + uuid + hexadecimal + exactly(digit, LEAST_DECIMAL) * digit ^ 0
-local word <const> = -B(alphanumeric) * ((time + date + clock) / "<time>" + id / "<id>") * -alphanumeric
+local word <const> = -lpeg.B(alphanumeric) * ((time + date + clock) / "<time>" + id / "<id>") * -alphanumeric
 local process <const> = (P "pid" + "PID" + "process") * S " =:#" ^ -2 * digit ^ 1
 local temporary <const> = "/tmp/" * (1 - (blank + S "/\"':,;()")) ^ 1
 local without_ids <const> = replaced(word + process / "<process>" + temporary / "<temporary>" + decimal * in_units / "<duration>")

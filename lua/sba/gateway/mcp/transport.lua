@@ -16,10 +16,14 @@ local transport = {
   CALL = "tools/call", LIST = "tools/list",
 }
 
--- Seconds: ANSWER for all but calls, STANDALONE until that stream has begun, LAST_* after the deadline.
-local NO_LIMIT <const>, CONNECT <const>, ANSWER <const>, STANDALONE <const> = 1e8, 10, 20, 1
+-- Seconds.
+local NO_LIMIT <const> = 1e8
+local CONNECT <const> = 10
+local ANSWER <const> = 20 -- of all but calls
+local STANDALONE <const> = 1 -- until that stream has begun
+local LAST_CONNECT <const>, LAST_ANSWER <const> = 0.5, 0.25 -- after the deadline
+
 local DEEPEST_LIST <const> = 500 -- levels of a list of tools
-local LAST_CONNECT <const>, LAST_ANSWER <const> = 0.5, 0.25
 
 ---@class mcp.failure: http.failure
 ---@field rpc? { code: integer?, message: string, data: any } the JSON-RPC error
