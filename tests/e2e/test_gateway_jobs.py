@@ -272,7 +272,13 @@ class OtherServers(GatewayCase):
         def named(exchange, kind="text/event-stream"):
             data = json.dumps(exchange.result(mcp.text("as an event")))
             exchange.whole(f"event: response\r\ndata: {data}\r\n\r\n".encode(), 200, kind)
-        for answer in (named, lambda exchange: named(exchange, "application/json")):
+
+        def bare(exchange):
+            exchange.whole(json.dumps(exchange.result(mcp.text("as an event")), indent=1).encode(), 200, "text/event-stream")
+
+        def unended(exchange):
+            exchange.whole(b"data: " + json.dumps(exchange.result(mcp.text("as an event"))).encode(), 200, "text/event-stream")
+        for answer in (named, lambda exchange: named(exchange, "application/json"), bare, unended):
             self.assertEqual(self.output(self.gateway(tools={"echo": tool(answer)})), "as an event")
 
     def test_lists(self):

@@ -198,20 +198,34 @@ local function of_json(self, exchange, request)
   end
 end
 
+-- JSON under the type of events is read as what one event holds.
+local function lines_of(exchange)
+  local is_json
+  return function()
+    local line, more = exchange:line()
+    if is_json == nil and line then is_json = line:find("^%s*[{%[]") ~= nil end
+    if is_json and line and line ~= "" then line = "data:" .. line end
+    return line, more
+  end
+end
+
 local function of_events(self, exchange, request)
+  local line = lines_of(exchange)
   local next_event = http.events(function()
     if request.idle and interrupt.now() >= request.progressed + request.idle then
       return nil, self:failure("slow_answer", "reported no progress on %s within %g s", request.method, request.idle)
     end
-    return exchange:line()
+    return line()
   end)
   return function()
     local event, failure = next_event()
-    if not event or event.is_cut then return nil, failure and http.failure(failure.code, failure.message) end
+    if not event then return nil, failure and http.failure(failure.code, failure.message) end
     request.last_id, request.retry = event.id or request.last_id, event.retry or request.retry
-    if event.data == "" then return {} end
-    if not event.name or event.name == "message" then return decoded(self, event.data, request) end
-    local value = json_tolerant.decode(event.data) -- some name their events after what is in them
+    if event.data == "" then return not event.is_cut and {} or nil end
+    if not event.is_cut and (not event.name or event.name == "message") then return decoded(self, event.data, request) end
+    -- Some name their events after what is in them, and some end without the blank line.
+    local value = json_tolerant.decode(event.data)
+    if event.is_cut and value == nil then return nil end
     return { json.is_object(value) and value or nil }
   end
 end
