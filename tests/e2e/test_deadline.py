@@ -44,7 +44,7 @@ class Held(DeadlineCase):
         return holder
 
     def steps(self, **more):
-        return self.sh("echo one"), self.sh("echo $$ >pid; exec sleep 600", **more), self.sh("echo three")
+        return self.sh("echo kept >$CYNODE_ARTIFACTS_DIR/kept"), self.sh("echo $$ >pid; exec sleep 600", **more), self.sh("echo three")
 
     def start_held(self, job):
         began = time.monotonic()
@@ -55,7 +55,8 @@ class Held(DeadlineCase):
         began, process, holder = self.start_held(self.job(*self.steps(), max_runtime_seconds=TIMEOUT))
         result = self.assert_complete_in_time(began)
         self.assertEqual([step["status"] for step in result["steps"]], ["success", "timeout", "skipped"])
-        self.assertIn(f"could not be ended, including process {holder.pid}", result["failure_message"])
+        self.assertIn(f"process {holder.pid} could not be ended", result["failure_message"])
+        self.assertEqual([artifact.keys() for artifact in result["artifacts"]], [{"path", "size_bytes", "sha256"}])
         done = self.outcome_of(process)
         self.assertEqual((done.exit, done.code), (124, "timeout"))
         self.assertEqual(done.message, result["failure_message"])
@@ -77,7 +78,7 @@ class Held(DeadlineCase):
         began = time.monotonic()
         process.send_signal(signal.SIGTERM)
         result = self.assert_complete_in_time(began)
-        self.assertIn(f"could not be ended, including process {holder.pid}", result["failure_message"])
+        self.assertIn(f"process {holder.pid} could not be ended", result["failure_message"])
         done = self.outcome_of(process)
         self.assertEqual((done.exit, done.code), (143, "cancelled"))
 

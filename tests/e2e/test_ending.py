@@ -149,6 +149,19 @@ class Standing(AgentCase):
         self.assertEqual((done.exit, done.result_bytes), (2, before))
         self.assert_goes_on()
 
+    @sba.wants("strace")
+    def test_a_disk_that_does_not_read(self):
+        """An error is never taken for the end of the journal."""
+        for number in range(1, 6):
+            with self.subTest(number=number):
+                before = self.failed(), self.journal_file.read_bytes()
+                done = self.run_job(self.two_steps(), "--resume", wrapper=sba.injecting("pread64", f"error=EIO:when={number}"))
+                if done.exit == 2:
+                    self.assertEqual((done.result_bytes, self.journal_file.read_bytes()), before)
+                self.assertEqual(done.statuses[0], "success")
+                self.assert_goes_on()
+                (self.workspace / "good").unlink()
+
     def test_a_new_run_that_crashes_before_it_has_read_its_job(self):
         before = self.failed()
         self.stopped_while_reading(number=signal.SIGSEGV)

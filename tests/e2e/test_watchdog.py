@@ -64,7 +64,7 @@ class HangingRunner(WatchdogCase):
             process.communicate()
             self.skipTest("nothing can be traced here")
         result = sba.wait_for(self.timed_out, "the complete result")
-        self.assertIn(f"could not be ended, including process {holder.pid}", result["failure_message"])
+        self.assertIn(f"process {holder.pid} could not be ended", result["failure_message"])
         self.assertEqual(self.outcome_of(process).exit, 124)
 
     def timed_out(self):

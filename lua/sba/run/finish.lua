@@ -21,6 +21,7 @@ local LATEST <const> = 2.6 -- seconds past the deadline or a signal, when it is 
 local SYNCING <const> = 3 -- seconds past a signal, after which the result waits for the disk no more
 local LONG_SYNC <const> = 1 -- seconds, from which on the log has what the disk took
 local SHORTER <const> = { 65536, 1024 } -- bytes of an entry that a full disk may still take
+local SHORT_READING <const> = 0.1 -- seconds for small files in any case
 local READING <const> = 2.2 -- seconds past the deadline, or a signal: artifacts are read until then
 
 --- by: when those that do not end are given up, as interrupt.now; nil: when none has ended for a while.
@@ -38,9 +39,9 @@ local function end_processes(run)
 end
 
 local function left_over(left)
-  local message = "%d child processes could not be ended, including process %d: "
-    .. "they belong to another user or hang in the kernel"
-  return message:format(left.count, left.pid)
+  local process = left.count == 1 and "process %d" or "process %d and %d more"
+  local message = process .. " could not be ended: it hangs in the kernel, or belongs to another user"
+  return message:format(left.pid, left.count - 1)
 end
 
 local function failure_of(run)
@@ -58,7 +59,7 @@ end
 
 local function reading_seconds(run)
   local left = run.deadline and run.deadline + READING - interrupt.now() or READING
-  return math.max(0, interrupt.signal() and math.min(left, READING) or left)
+  return math.max(SHORT_READING, interrupt.signal() and math.min(left, READING) or left)
 end
 
 local function compare_workspace(run)
