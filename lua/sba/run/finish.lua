@@ -39,8 +39,8 @@ local function end_processes(run)
 end
 
 local function left_over(left)
-  local process = left.count == 1 and "process %d" or "process %d and %d more"
-  local message = process .. " could not be ended: it hangs in the kernel, or belongs to another user"
+  local which = left.count == 1 and "process %d" or "process %d and %d more"
+  local message = which .. " could not be ended: it hangs in the kernel, or belongs to another user"
   return message:format(left.pid, left.count - 1)
 end
 
