@@ -158,9 +158,9 @@ type ReadFileResult struct {
 	SizeBytes int64 `json:"size_bytes"`
 	// The range holds more than content.
 	Truncated bool `json:"truncated"`
-	// Of the whole file, in hex.
-	SHA256 string `json:"sha256"`
-	// Of the whole file; absent where content is base64.
+	// Of the whole file, in hex; absent where the file was not read to its end.
+	SHA256 *string `json:"sha256,omitempty"`
+	// Of the whole file; absent where content is base64, or the file was not read to its end.
 	TotalLines *int64 `json:"total_lines,omitempty"`
 }
 
@@ -283,8 +283,8 @@ type WriteFileResult struct {
 	Path string `json:"path"`
 	// Of the whole file.
 	SizeBytes int64 `json:"size_bytes"`
-	// Of the whole file, in hex.
-	SHA256 string `json:"sha256"`
+	// Of the whole file, in hex; absent after an append to a file that is then larger than 1 MiB.
+	SHA256 *string `json:"sha256,omitempty"`
 	// There was no such file before.
 	Created bool `json:"created"`
 }
@@ -438,7 +438,7 @@ type ResultArtifact struct {
 	// Relative to the artifacts directory.
 	Path      string `json:"path"`
 	SizeBytes int64  `json:"size_bytes"`
-	// Left out where the file cannot be read, or the job's time was up before it was read.
+	// Left out for a file over 256 MiB, one that cannot be read, or one that the job's time was too short to read.
 	SHA256 *string `json:"sha256,omitempty"`
 	Ref    *string `json:"ref,omitempty"`
 }

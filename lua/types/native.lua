@@ -140,17 +140,39 @@
 ---@field open fun(path: string): native.root?, native.failure?
 ---@field temporary_name fun(): string a later run recognizes those of this one by the first
 
+---@class native.read_options
+---@field offset_bytes? integer
+---@field max_bytes? integer
+---@field max_content? integer
+---@field start_line? integer
+---@field end_line? integer
+---@field nofollow? boolean
+---@field digest? boolean
+---@field max_digest? integer
+
+---@class native.range
+---@field content string
+---@field from integer
+---@field length integer
+---@field truncated boolean
+---@field size_bytes integer of the file
+---@field mode integer
+---@field sha256? string
+---@field lines? integer
+
 ---@class native.root Paths are relative to it, or absolute below the path it was opened with; one that leads out (.., links, races) is a
 ---path_escape, with "path escapes workspace" in its message.
 ---@field path fun(self): string absolute
 ---Without doubled slashes and "."; "." for the root. Looks at no links. Errors: invalid, name_too_long.
 ---@field relative fun(self, path: string): string?, native.failure?
 ---Reads a regular file in one pass: the lines start_line to end_line (from 1, counted from offset_bytes), at most max_bytes (truncated:
----there is more). digest: sha256 and lines of the whole file, too. nofollow: a link is no file. Errors: not_found, not_a_file, ...
----@field read fun(self, path: string, options?: { offset_bytes?: integer, max_bytes?: integer, start_line?: integer, end_line?: integer, nofollow?: boolean, digest?: boolean }): { content: string, truncated: boolean, size_bytes: integer, mode: integer, sha256?: string, lines?: integer }?, native.failure?
+---there is more); content has the first max_content bytes of that range, which is at `from` in the file and has `length` bytes.
+---digest: sha256 and lines of the whole file too, if it has at most max_digest bytes. nofollow: a link is no file. Errors: not_found,
+---not_a_file, ...
+---@field read fun(self, path: string, options?: native.read_options): native.range?, native.failure?
 ---Writes a regular file atomically; missing directories are made. A link at the end of path is followed, inside. mode: by default that
----of the replaced file, else 0644 less the umask. overwrite = false: already_exists. append: after the old content.
----@field write fun(self, path: string, content: string, options?: { mode?: integer, overwrite?: boolean, append?: boolean }): { size_bytes: integer, sha256: string, created: boolean }?, native.failure?
+---of the replaced file, else 0644 less the umask. overwrite = false: already_exists. append: in place, without a sha256.
+---@field write fun(self, path: string, content: string, options?: { mode?: integer, overwrite?: boolean, append?: boolean }): { size_bytes: integer, sha256?: string, created: boolean }?, native.failure?
 ---@field stat fun(self, path: string): native.entry?, native.failure? of a link itself
 ---What is at and below path: in byte order, a directory before what is in it. Follows no links. max_names: of one directory, whichever
 ---the file system gives first.
@@ -296,6 +318,8 @@
 ---@field offset? integer
 ---@field size? integer
 ---@field cut? "none"|"start"|"end"|"both" as secret.redact takes it
+---@field encoding? "utf-8"|"base64" in which it is written
+---@field most? integer bytes of the redacted text that are written
 
 ---@class native.file.replacing
 ---@field durable? boolean with fsync; default true
@@ -313,9 +337,10 @@
 ---Makes the next temporary file of replace, of 1 byte to 1 MiB, so that there is room on the disk.
 ---@field keep_room fun(path: string, size: integer): true?, native.failure?
 ---@field append fun(path: string, create?: boolean): native.file.log?, native.failure? create: default true. A link is not_a_file
----Appends to the line of a log that goes on, a piece at a time: redacted, as UTF-8, escaped as in a JSON string. Gives the bytes of the
----redacted text; without a log, also whether they are UTF-8.
----@field append_text fun(text: native.file.text, log?: native.file.log): integer?, boolean|native.failure
+---Appends to the line of a log that goes on, a piece at a time: redacted, as UTF-8 or base64, escaped as in a JSON string.
+---@field append_text fun(text: native.file.text, log: native.file.log): true?, native.failure?
+---The bytes of the redacted text, whether they are UTF-8 but for half a character at the end, and the bytes of that.
+---@field measure_text fun(text: native.file.text): integer?, boolean|native.failure, integer?
 ---@field memory fun(): native.file.log?, native.failure? not in a file
 ---@field open fun(path: string): native.file.log?, native.failure? a regular file, to be read
 ---@field adopt fun(descriptor: integer): native.file.log of the image before

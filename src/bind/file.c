@@ -254,19 +254,19 @@ static int log_append(lua_State *L)
     return 2;
 }
 
-// append_text(text, log?) -> bytes, whether they are UTF-8 | nil, failure. The text: bytes, or file, offset and size;
-// cut
-static int f_append_text(lua_State *L)
+// The text at 1: bytes, or file, offset and size; cut, encoding, most.
+static struct long_text check_text(lua_State *L)
 {
     static const char *const cuts[] = {"none", "start", "end", "both", NULL}; // as SECRET_CUT_*
-    bool is_utf8;
-    struct error error = {0};
+    static const char *const encodings[] = {"utf-8", "base64", NULL};
     struct long_text text = {.fd = -1};
-    struct file_log *log = lua_isnoneornil(L, 2) ? NULL : check_log(L, 2);
     luaL_checktype(L, 1, LUA_TTABLE);
     text.bytes = bind_option_string(L, 1, "bytes", &text.size);
+    text.most = bind_option_integer(L, 1, "most", INT64_MAX, 0);
     lua_getfield(L, 1, "cut");
     text.cuts = (unsigned)luaL_checkoption(L, -1, "none", cuts);
+    lua_getfield(L, 1, "encoding");
+    text.base64 = luaL_checkoption(L, -1, "utf-8", encodings) == 1;
     if (!text.bytes) {
         lua_getfield(L, 1, "file");
         const struct file_log *file = luaL_testudata(L, -1, LOG_TYPE);
@@ -274,12 +274,30 @@ static int f_append_text(lua_State *L)
         text.offset = (size_t)bind_option_integer(L, 1, "offset", 0, 0);
         text.size = (size_t)bind_option_integer(L, 1, "size", 0, 0);
     }
-    int64_t size = long_text_write(&text, log, &is_utf8, &error);
-    if (size < 0)
+    return text;
+}
+
+// append_text(text, log) -> true | nil, failure
+static int f_append_text(lua_State *L)
+{
+    struct error error = {0};
+    struct file_log *log = check_log(L, 2);
+    const struct long_text text = check_text(L);
+    return bind_outcome(L, long_text_write(&text, log, &error), &error);
+}
+
+// measure_text(text) -> bytes, whether they are UTF-8, bytes of half a character at the end | nil, failure
+static int f_measure_text(lua_State *L)
+{
+    struct error error = {0};
+    struct long_text_measure measure;
+    const struct long_text text = check_text(L);
+    if (long_text_measure(&text, &measure, &error) < 0)
         return bind_fail(L, &error);
-    lua_pushinteger(L, size);
-    lua_pushboolean(L, is_utf8);
-    return 2;
+    lua_pushinteger(L, measure.length);
+    lua_pushboolean(L, measure.is_utf8);
+    lua_pushinteger(L, (lua_Integer)measure.half);
+    return 3;
 }
 
 struct file_log *bind_new_log(lua_State *L)
@@ -410,6 +428,7 @@ static const luaL_Reg functions[] = {
     {"remove_directory", f_remove_directory},
     {"own", f_own},
     {"append_text", f_append_text},
+    {"measure_text", f_measure_text},
     {"terminal_columns", f_terminal_columns},
     {NULL, NULL},
 };

@@ -79,16 +79,18 @@ static int root_relative(lua_State *L)
 
 static struct workspace_read_options check_read_options(lua_State *L, int index)
 {
-    static const char *const names[] = {"offset_bytes", "max_bytes", "start_line", "end_line",
-                                        "nofollow",     "digest",    NULL};
+    static const char *const names[] = {"offset_bytes", "max_bytes", "max_content", "start_line", "end_line",
+                                        "nofollow",     "digest",    "max_digest",  NULL};
     bind_check_options(L, index, names);
+    lua_Integer max_digest = bind_option_integer(L, index, "max_digest", LUA_MAXINTEGER, 0);
     return (struct workspace_read_options){
         .offset = (uint64_t)bind_option_integer(L, index, "offset_bytes", 0, 0),
-        .max_bytes = (size_t)bind_option_integer(L, index, "max_bytes", LUA_MAXINTEGER, 0),
+        .max_bytes = (uint64_t)bind_option_integer(L, index, "max_bytes", LUA_MAXINTEGER, 0),
+        .max_content = (size_t)bind_option_integer(L, index, "max_content", LUA_MAXINTEGER, 0),
         .first_line = (uint64_t)bind_option_integer(L, index, "start_line", 1, 1),
         .last_line = (uint64_t)bind_option_integer(L, index, "end_line", 0, 1),
         .flags = bind_option_boolean(L, index, "nofollow", false) ? O_NOFOLLOW : 0,
-        .digest = bind_option_boolean(L, index, "digest", false),
+        .digest = bind_option_boolean(L, index, "digest", false) ? (uint64_t)max_digest : 0,
     };
 }
 
@@ -106,13 +108,15 @@ static int root_read(lua_State *L)
     // First the content: a finalizer that the collector runs may use the buffer too.
     lua_pushlstring(L, content->data, content->size);
     bind_empty_shared_buffer(content);
-    lua_createtable(L, 0, 6);
+    lua_createtable(L, 0, 8);
     lua_insert(L, -2);
     lua_setfield(L, -2, "content");
     bind_set_boolean(L, "truncated", result.truncated);
     bind_set_integer(L, "size_bytes", (lua_Integer)result.size);
     bind_set_integer(L, "mode", result.mode);
-    if (options.digest) {
+    bind_set_integer(L, "from", (lua_Integer)result.from);
+    bind_set_integer(L, "length", (lua_Integer)result.length);
+    if (result.has_digest) {
         bind_set_string(L, "sha256", result.sha256);
         bind_set_integer(L, "lines", (lua_Integer)result.lines);
     }
@@ -132,7 +136,7 @@ static struct workspace_write_options check_write_options(lua_State *L, int inde
     };
 }
 
-// root:write(path, content, options) -> {size_bytes=, sha256=, created=} | nil, failure
+// root:write(path, content, options) -> {size_bytes=, sha256?=, created=} | nil, failure
 static int root_write(lua_State *L)
 {
     size_t size;
@@ -147,7 +151,8 @@ static int root_write(lua_State *L)
 
     lua_createtable(L, 0, 3);
     bind_set_integer(L, "size_bytes", (lua_Integer)result.size);
-    bind_set_string(L, "sha256", result.sha256);
+    if (*result.sha256)
+        bind_set_string(L, "sha256", result.sha256);
     bind_set_boolean(L, "created", result.created);
     return 1;
 }

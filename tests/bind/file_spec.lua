@@ -43,14 +43,14 @@ describe("native.file", function()
     return assert(assert(workspace.open(here.path)):open "long")
   end
 
-  -- What the log has of a text, and what append_text gives.
+  -- What the log has of a text, and its measure.
   local function appended(bytes, range)
     range.file, range.size = opened(bytes), range.size or #bytes
     local log <close> = file.memory()
     log:cut(0)
     assert(file.append_text(range, log))
     local _, all = log:append {}
-    return log:read(0, all - 1), file.append_text(range)
+    return log:read(0, all - 1), file.measure_text(range)
   end
 
   it("writes a long text as it stands in JSON, redacted wherever its pieces end", function()
@@ -64,15 +64,29 @@ describe("native.file", function()
 
   it("tells the size of a long text and whether it is UTF-8", function()
     local text = ("\u{20AC}"):rep(PIECE)
-    assert.are.same({ text, 3 * PIECE, true }, { appended(text, {}) })
-    assert.are.same({ text:sub(4, -4), 3 * PIECE - 6, true }, { appended(text, { offset = 3, size = 3 * PIECE - 6 }) })
-    assert.are.same({ text .. "\u{FFFD}", 3 * PIECE + 1, false }, { appended(text .. "\xE2", {}) })
-    assert.are.same({ "ab", 2, true }, { appended("ab", { size = 9 }) }) -- a file that became shorter
-    assert.are.same({ "[redacted] x [redacted]", 23, true }, { appended("-battery\u{2713} x correct-", { cut = "both" }) })
+    assert.are.same({ text, 3 * PIECE, true, 0 }, { appended(text, {}) })
+    assert.are.same({ text:sub(4, -4), 3 * PIECE - 6, true, 0 }, { appended(text, { offset = 3, size = 3 * PIECE - 6 }) })
+    assert.are.same({ text .. "\u{FFFD}", 3 * PIECE + 1, true, 1 }, { appended(text .. "\xE2", {}) })
+    assert.are.same({ "ab", 2, true, 0 }, { appended("ab", { size = 9 }) }) -- a file that became shorter
+    assert.are.same({ "\u{FFFD}b", 2, false, 0 }, { appended("\xFFb", {}) })
+    assert.are.same({ "[redacted] x [redacted]", 23, true, 0 }, { appended("-battery\u{2713} x correct-", { cut = "both" }) })
+  end)
+
+  it("writes a long text as base64, and up to a bound", function()
+    local native_text = require "native.text"
+    local bytes = ("\xFF\0"):rep(PIECE) .. "x"
+    for most = 0, 4 do
+      local whole, cut = bytes, (bytes .. "yz"):sub(1, PIECE + most)
+      assert.are.equal(native_text.base64_encode(whole), (appended(whole, { encoding = "base64" })))
+      assert.are.equal(native_text.base64_encode(cut), (appended(whole .. "yz", { encoding = "base64", most = #cut })))
+      assert.are.equal(("\u{20AC}"):rep((PIECE + most) // 3), (appended(("\u{20AC}"):rep(PIECE), { most = PIECE + most })))
+    end
   end)
 
   it("raises for misuse", function()
     assert.has_error(function() file.append_text {} end)
+    assert.has_error(function() file.append_text { bytes = "x" } end)
+    assert.has_error(function() file.measure_text { bytes = "x", encoding = "hex" } end)
     assert.has_error(function() file.replace(here.path .. "/a", { 1 }) end)
     assert.has_error(function() file.replace(here.path .. "/a", { "x" }, { durable = 1 }) end)
     assert.has_error(function() file.replace(here.path .. "/a", { "x" }, { durably = true }) end)

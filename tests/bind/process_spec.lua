@@ -31,7 +31,7 @@ describe("native.process", function()
       local outcome = assert(run({ "sh", "-c", "yes | head -c 3000000; echo err >&2" }, { output_limit = 2999999, spool = spool }))
       local file <close> = outcome.stdout.file
       assert.same({ 2999999, "y\ny", "" }, { outcome.stdout.size, file:read(2999996, 3), outcome.stderr })
-      assert.equal(2999999, native_file.append_text(outcome.stdout))
+      assert.equal(2999999, (native_file.measure_text(outcome.stdout)))
     end
   end)
 

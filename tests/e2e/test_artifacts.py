@@ -239,19 +239,27 @@ class NotUploaded(ArtifactCase):
         self.assert_end(outcome, 124, "timeout")
         self.assertEqual(outcome.events("artifact.failed")[0]["code"], "timeout")
 
-    # Far more than can be read in time, were it in place of the small one: a file with a hole.
-    HUGE = "truncate -s 256G $CYNODE_ARTIFACTS_DIR/a; echo > $CYNODE_ARTIFACTS_DIR/b; "
+    # Far more than can be read in time, were it in place of the small one: files with holes.
+    HUGE = "cd $CYNODE_ARTIFACTS_DIR; for i in $(seq 200); do truncate -s 256M a$i; done; echo > b; "
 
     def test_a_timed_out_job_reads_what_there_is_time_for(self):
         slow = sba.slowness()
-        outcome = self.uploaded(self.gateway(Store()), self.sh(self.HUGE + "sleep 60"), max_runtime_seconds=1)
+        outcome = self.run_steps(self.sh(self.HUGE + "sleep 60"), max_runtime_seconds=1)
         self.assert_in_time(outcome, 1, slow)
-        self.assertEqual((outcome.exit, self.refs(outcome)), (124, {"a": None, "b": "art:b"}))
-        huge, small = outcome.result["artifacts"]
-        self.assertEqual(huge, {"path": "a", "size_bytes": 256 << 30})
-        self.assertEqual(small["sha256"], hashlib.sha256(b"\n").hexdigest())
-        self.assertEqual([(line["count"], line["path"]) for line in outcome.events("artifacts.failed")], [(1, "a")])
-        self.assertEqual([(line["path"], line["code"]) for line in outcome.events("artifact.failed")], [("a", "not_read")])
+        *huge, small = outcome.result["artifacts"]
+        self.assertEqual((outcome.exit, small["sha256"]), (124, hashlib.sha256(b"\n").hexdigest()))
+        self.assertEqual([artifact["size_bytes"] for artifact in huge], [256 << 20] * 200)
+        unread = [artifact["path"] for artifact in huge if "sha256" not in artifact]
+        self.assertEqual([(line["count"], line["path"] in unread) for line in outcome.events("artifacts.failed")], [(len(unread), True)])
+
+    def test_what_is_too_large_to_be_hashed_holds_no_job(self):
+        huge = self.sh("cd $CYNODE_ARTIFACTS_DIR; truncate -s 1T a; truncate -s 268435457 c; echo > b")
+        outcome = self.uploaded(self.gateway(Store()), huge)
+        self.assert_end(outcome, 0)
+        self.assertEqual([("sha256" in artifact, artifact.get("ref")) for artifact in outcome.result["artifacts"]],
+                         [(False, None), (True, "art:b"), (False, None)])
+        self.assertEqual(outcome.events("artifacts.failed"), [])
+        self.assertEqual([(line["path"], line["code"]) for line in outcome.events("artifact.failed")], [("a", "too_large"), ("c", "too_large")])
 
     def test_a_cancelled_job_uploads_too(self):
         outcome = self.run_and_signal(self.job(self.sh("echo > $CYNODE_ARTIFACTS_DIR/a; sleep 60")), signal.SIGTERM,

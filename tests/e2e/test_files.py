@@ -67,13 +67,53 @@ class Files(FilesCase):
         self.assertEqual(list(tree), ["name", "type", "size_bytes", "mode", "children", "truncated"])
         self.assertEqual([child["name"] for child in tree["children"]], ["bytes", "text"])
 
-    def test_a_file_without_end_obeys_the_deadline(self):
+    def sparse(self, size):
         with open(self.put("sparse"), "wb") as file:
-            file.truncate(10 << 40)
+            file.truncate(size)
+
+    def test_a_file_without_end_obeys_the_deadline(self):
+        """To its second line it would have to be read whole."""
+        self.sparse(10 << 40)
         begun = time.monotonic()
-        outcome = self.run_steps(self.read_file("sparse", max_bytes=10), max_runtime_seconds=1)
+        outcome = self.run_steps(self.read_file("sparse", start_line=2), max_runtime_seconds=1)
         self.assert_end(outcome, 124, "timeout")
         self.assertLess(time.monotonic() - begun, 30)
+
+    def test_what_is_read_follows_what_was_asked(self):
+        self.sparse(10 << 40)
+        self.put("small", "one\ntwo\n")
+        done = self.run_steps(
+            self.read_file("sparse", max_bytes=10), self.read_file("sparse", max_bytes=10, offset_bytes=5 << 40),
+            self.read_file("sparse", offset_bytes=(10 << 40) - 5), self.read_file("small", max_bytes=4),
+            self.read_file("small", max_bytes=8), self.read_file("small", offset_bytes=4), self.read_file("small", end_line=1))
+        self.assert_end(done, 0)
+        results = [step["result"] for step in done.steps]
+        self.assertEqual([(len(result["content"]), result["truncated"], "sha256" in result, "total_lines" in result) for result in results],
+                         [(10, True, False, False), (10, True, False, False), (5, False, False, False), (4, True, False, False),
+                          (8, False, True, True), (4, False, False, False), (4, False, True, True)])
+        too_large = self.run_steps(self.read_file("sparse"), max_output_bytes=1000)
+        self.assert_end(too_large, 1, "constraint_violation")
+
+    def test_appends_in_place(self):
+        """Nothing but what comes is read or written: a file with a hole of 10 TiB takes a line."""
+        self.sparse(10 << 40)
+        before = self.put("small", "one\n", mode=0o600).stat()
+        done = self.run_steps(self.write_file("sparse", "end\n", append=True), self.read_file("sparse", offset_bytes=(10 << 40) - 1),
+                              self.write_file("small", "two\n", append=True), self.write_file("small", "", append=True, mode="0640"))
+        self.assert_end(done, 0)
+        large, read, small, empty = (step["result"] for step in done.steps)
+        self.assertEqual((large["size_bytes"], "sha256" in large, read["content"]), ((10 << 40) + 4, False, "\0end\n"))
+        self.assertEqual((small["sha256"], small["created"]), (hashlib.sha256(b"one\ntwo\n").hexdigest(), False))
+        self.assertEqual((empty["sha256"], self.text("small")), (small["sha256"], "one\ntwo\n"))
+        after = (self.workspace / "small").stat()
+        self.assertEqual((after.st_ino, after.st_mode & 0o777), (before.st_ino, 0o640))
+
+    def test_an_append_that_fails_is_taken_back(self):
+        self.mount(self.workspace, "256k")
+        self.put("log", "x" * 100000)
+        done = self.run_steps(self.write_file("log", "y" * 300000, append=True))
+        self.assert_end(done, 1, "step_failed")
+        self.assertEqual((done.steps[0]["error_code"], self.text("log")), ("no_space", "x" * 100000))
 
     def test_a_deep_tree(self):
         here = os.getcwd()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A command that the kernel kills for want of memory is said to be so, and no other is."""
+import base64
 import contextlib
 import hashlib
 import json
@@ -141,6 +142,28 @@ class ManySteps(sba.SandboxCase):
                     self.assertTrue(entry["result"][name] == value, (name, outcome["failure_message"]))
                 self.assertTrue(entry["output_truncated"] and entry["output"].startswith(text[:400000]) and entry["output"].endswith(text[-400000:]))
                 self.assertLess(outcome["resource_usage"]["max_rss_bytes"], 12 << 20)
+
+    def test_nor_with_the_size_of_what_is_no_text(self):
+        """Bytes, a range of one long line, and bytes that are cut: content is read, encoded and redacted a piece at a time."""
+        size, password = 60 << 20, b"sEcReT-pAsSwOrD"
+        data = os.urandom(size // 2) + password + os.urandom(size // 2)
+        self.put("bytes", data)
+        self.put("line", b"first\n" + b"\xe2\x82\xac" * (size // 3) + b"\nlast")
+        clean = base64.b64encode(data.replace(password, b"[redacted]")).decode()
+        most = len(clean) - 7
+        for arguments, most, wanted in (
+                ({"path": "bytes"}, 1 << 30, {"content": clean, "encoding": "base64", "sha256": hashlib.sha256(data).hexdigest()}),
+                ({"path": "bytes"}, most, {"content": clean[:most // 4 * 4], "truncated": True}),
+                ({"path": "line", "start_line": 2, "end_line": 2}, 1 << 30,
+                 {"content": "\u20ac" * (size // 3) + "\n", "encoding": "utf-8", "total_lines": 3}),
+                ({"path": "line", "offset_bytes": 6, "max_bytes": size - 4}, 1 << 30,
+                 {"content": "\u20ac" * (size // 3 - 2), "encoding": "utf-8", "truncated": True})):
+            done = self.run_job(self.job(self.step("read_file", **arguments), max_output_bytes=most),
+                                env={"HTTP_PROXY": f"http://user:{password.decode()}@127.0.0.1:1/"})
+            result = done.steps[0]["result"]
+            for name, value in wanted.items():
+                self.assertTrue(result[name] == value, (arguments, name, done.message))
+            self.assertLess(done.result["resource_usage"]["max_rss_bytes"], 32 << 20)
 
     def test_a_journal_that_a_command_changed(self):
         """It is said, and nothing of it is believed. Below /tmp the commands may write to it."""

@@ -7,7 +7,7 @@ local files_below = require "files_below"
 local root = arg[1] or arg[0]:match("^(.*)/tests/style/") or "."
 local README <const> = root .. "/src/README.md"
 -- First words that are known without their file.
-local KNOWN <const> = { array = true, steal = true, pids = true, scan = true, span = true }
+local KNOWN <const> = { array = true, size = true, steal = true, pids = true, scan = true, span = true }
 
 local failures = 0
 local function fail(...)

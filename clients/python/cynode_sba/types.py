@@ -148,10 +148,10 @@ class ReadFileResult(TypedDict):
     """Of the whole file."""
     truncated: bool
     """The range holds more than content."""
-    sha256: str
-    """Of the whole file, in hex."""
+    sha256: NotRequired[str]
+    """Of the whole file, in hex; absent where the file was not read to its end."""
     total_lines: NotRequired[int]
-    """Of the whole file; absent where content is base64."""
+    """Of the whole file; absent where content is base64, or the file was not read to its end."""
 
 
 class ReplaceInFileArguments(TypedDict):
@@ -264,8 +264,8 @@ class WriteFileResult(TypedDict):
     """Relative to the workspace; an artifact's begins with $CYNODE_ARTIFACTS_DIR."""
     size_bytes: int
     """Of the whole file."""
-    sha256: str
-    """Of the whole file, in hex."""
+    sha256: NotRequired[str]
+    """Of the whole file, in hex; absent after an append to a file that is then larger than 1 MiB."""
     created: bool
     """There was no such file before."""
 
@@ -420,7 +420,7 @@ class ResultArtifact(TypedDict):
     """Relative to the artifacts directory."""
     size_bytes: int
     sha256: NotRequired[str]
-    """Left out where the file cannot be read, or the job's time was up before it was read."""
+    """Left out for a file over 256 MiB, one that cannot be read, or one that the job's time was too short to read."""
     ref: NotRequired[str]
 
 

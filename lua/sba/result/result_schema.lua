@@ -36,7 +36,7 @@ local running_step = object({
 local artifact = object {
   "path!", text "Relative to the artifacts directory.",
   "size_bytes!", count(),
-  "sha256", text("Left out where the file cannot be read, or the job's time was up before it was read.",
+  "sha256", text("Left out for a file over 256 MiB, one that cannot be read, or one that the job's time was too short to read.",
     { minLength = 64, maxLength = 64 }),
   "ref", text(),
 }

@@ -13,6 +13,7 @@ local workspace = require "native.workspace"
 local artifacts = {}
 
 local MOST <const> = 100000 -- files that are listed
+local MOST_HASHED <const> = 256 * 1024 * 1024 -- bytes of a file; larger ones have no sha256
 local LISTING <const> = 0.3 -- seconds for the list when the time for reading is up
 local gone <const> = { not_found = true, not_a_directory = true, not_a_file = true, too_many_links = true }
 local NAME <const>, IN_BRACES <const> = "$CYNODE_ARTIFACTS_DIR", "${CYNODE_ARTIFACTS_DIR}"
@@ -73,7 +74,7 @@ end
 local function log_unread(run, files)
   local count, first = 0, nil
   for _, artifact in ipairs(files) do
-    if not artifact.sha256 then count, first = count + 1, first or artifact end
+    if not artifact.sha256 and not artifact.is_large then count, first = count + 1, first or artifact end
   end
   if not first then return end
   local words = first.problem and "cannot read %d artifacts, so they have no sha256; the first: %s"
@@ -89,9 +90,9 @@ local function digest(root, files)
   table.sort(files, function(a, b) return a.size_bytes < b.size_bytes end)
   for _, found in ipairs(files) do
     local read, failure = nil, interrupt.reason()
-    if not failure then read, failure = root:read(found.path, { digest = true, max_bytes = 0 }) end
+    if not failure then read, failure = root:read(found.path, { digest = true, max_digest = MOST_HASHED, max_bytes = 0 }) end
     if read then
-      found.sha256, found.size_bytes = read.sha256, read.size_bytes
+      found.sha256, found.size_bytes, found.is_large = read.sha256, read.size_bytes, not read.sha256
     elseif not interrupt.reason() then
       found.problem = failure.message
     end
@@ -140,7 +141,9 @@ function artifacts.list(run, seconds)
   files = digest(run.artifacts, files)
   log_unread(run, files)
   -- A file whose name held a secret is not uploaded: none has the redacted name.
-  for _, artifact in ipairs(files) do artifact.path, artifact.problem = redact(artifact.path), nil end
+  for _, artifact in ipairs(files) do
+    artifact.path, artifact.problem, artifact.is_large = redact(artifact.path), nil, nil
+  end
   run.record.artifacts = files
 end
 

@@ -202,9 +202,9 @@ end
 --- The opened file, which is read while it is sent, or base64 where there is a limit. A file that changed since it was listed never
 --- arrives whole.
 local function content_of(run, artifact, limit)
-  if not artifact.sha256 then return nil, { code = "not_read", message = "it was not read" } end
   local most = limit or LARGEST_FILE
   if artifact.size_bytes > most then return nil, { code = "too_large", message = ("it is larger than %d bytes"):format(most) } end
+  if not artifact.sha256 then return nil, { code = "not_read", message = "it was not read" } end
   local file, failure, is_same
   if limit then
     file, failure = run.artifacts:read(artifact.path, { digest = true, max_bytes = limit })

@@ -10,6 +10,7 @@ local text = require "native.text"
 local LONGEST_LINE <const> = 2000 -- bytes of a line that a model is shown
 local HEADER_ROOM <const> = 400 -- bytes
 local MOST_TEXT <const> = 1024 * 1024 -- bytes of plain text, and of content in memory
+local MOST_HASHED <const> = 256 * 1024 * 1024 -- bytes of a file that is read to its end, unless less was asked for
 
 -- The longest beginning of cut content that ends with a whole character.
 local function without_half_character(content)
@@ -18,68 +19,88 @@ local function without_half_character(content)
   return content
 end
 
+local function without_half_start(content) return content:sub(content:sub(1, 4):find("[^\x80-\xBF]") or 1) end
+
 --- At which ends the range may have cut a secret.
 local function cut_of(arguments, truncated)
   local at_start, at_end = arguments.offset_bytes or arguments.start_line, truncated or arguments.end_line
-  return at_start and (at_end and "both" or "start") or at_end and "end" or "none"
+  if at_start then return at_end and "both" or "start" end
+  return at_end and "end" or "none"
 end
 
---- At most bound bytes of content, its encoding, and whether the range holds more.
-local function encoded(arguments, read, bound)
-  local bytes = secret.redact(read.content, cut_of(arguments, read.truncated))
+--- How large a file may be to be read to its end, for its digest and its lines.
+local function hashed_up_to(arguments, bound)
+  if arguments.offset_bytes then return 0 end
+  if arguments.max_bytes then return arguments.max_bytes end
+  local is_whole = not (arguments.start_line or arguments.end_line)
+  return is_whole and math.max(MOST_HASHED, bound) or MOST_HASHED
+end
+
+--- At most bound bytes of content, its encoding, whether the range holds more, and its plain text.
+local function short(read, cut, bound)
+  local bytes = secret.redact(read.content, cut)
   local content = read.truncated and without_half_character(bytes) or bytes
-  if text.is_utf8(content) then return text.cut(content, bound), "utf-8", read.truncated or #content > bound end
+  if text.is_utf8(content) then
+    local kept = text.cut(content, bound)
+    return kept, "utf-8", read.truncated or #content > bound, kept
+  end
   local most = bound // 4 * 3
   return text.base64_encode(bytes:sub(1, most)), "base64", read.truncated or #bytes > most
 end
 
---- The same of a range that stays in its file, most bytes of it; nil unless it is UTF-8 and within the bound. read: its beginning.
-local function long(arguments, read, root, path, most, bound)
-  local offset, half = arguments.offset_bytes or 0, MOST_TEXT // 2
-  local size = math.min(most, read.size_bytes - offset)
-  local truncated = offset + size < read.size_bytes
-  local last = root:read(path, { offset_bytes = offset + size - half, max_bytes = half })
-  local file = last and root:open(path)
-  if not file then return nil end
-  local tail = truncated and without_half_character(last.content) or last.content
-  local content, is_utf8 = long_text.new {
-    file = file, offset = offset, size = size + #tail - #last.content, cut = cut_of(arguments, truncated),
-  }
-  if not content or not is_utf8 or content.length > bound or content.length <= MOST_TEXT then return file:close() end
-  local head = secret.redact(read.content:sub(1, half), offset > 0 and "both" or "end")
-  tail = secret.redact(tail, truncated and "both" or "start")
-  content.shown = excerpt.join(text.repair(head), text.repair(tail), content.length, MOST_TEXT)
-  return content, "utf-8", truncated
+--- Head and tail of a long text, and its head alone. beginning: at least as much of it.
+local function shown_of(root, path, beginning, content)
+  local half, after, cut = MOST_TEXT // 2, content.offset + content.size, content.cut
+  local tail = root:read(path, { offset_bytes = after - half, max_bytes = half })
+  local head_cut = (cut == "start" or cut == "both") and "both" or "end"
+  local tail_cut = (cut == "end" or cut == "both") and "both" or "start"
+  local head = text.repair(secret.redact(without_half_character(beginning:sub(1, half)), head_cut))
+  tail = text.repair(secret.redact(without_half_start(tail and tail.content or ""), tail_cut))
+  return excerpt.join(head, tail, content.length, MOST_TEXT), head
+end
+
+--- The same of a range that stays in its file.
+local function long(root, path, read, cut, bound)
+  local opened, failure = root:open(path)
+  if not opened then return nil, failure end
+  local content
+  content, failure = long_text.new({
+    file = opened, offset = read.from, size = read.length, cut = cut, is_part = read.truncated,
+  }, bound)
+  if not content then return nil, failure end
+  if content.encoding == "utf-8" then content.shown, content.head = shown_of(root, path, read.content, content) end
+  return content, content.encoding, read.truncated or content.is_cut, content.shown
 end
 
 local function run(arguments, job_context)
   local bound, own = job_context.max_output_bytes, arguments.max_bytes
   local root, path, prefix = job_context.place(arguments.path)
   if not root then return nil, path end
-  local most = math.min(own or bound, bound)
-  local may_stay = most > MOST_TEXT and not (arguments.start_line or arguments.end_line or job_context.agent)
-  local options = {
+  local read, failure = root:read(path, {
     offset_bytes = arguments.offset_bytes, start_line = arguments.start_line, end_line = arguments.end_line,
-    max_bytes = may_stay and MOST_TEXT or most, digest = true,
-  }
-  local content, encoding, truncated
-  local read, failure = root:read(path, options)
-  if may_stay and read and read.truncated then
-    content, encoding, truncated = long(arguments, read, root, path, most, bound)
-    options.max_bytes = most
-    if not content then read, failure = root:read(path, options) end
-  end
+    max_bytes = math.min(own or bound, bound), max_content = MOST_TEXT,
+    digest = true, max_digest = hashed_up_to(arguments, bound),
+  })
   if not read then return nil, failure end
-  if not content then content, encoding, truncated = encoded(arguments, read, bound) end
+  local cut, is_long = cut_of(arguments, read.truncated), read.length > MOST_TEXT
+  local content, encoding, truncated, shown
+  if is_long then
+    content, encoding, truncated, shown = long(root, path, read, cut, bound)
+    if not content then return nil, encoding end
+  else
+    content, encoding, truncated, shown = short(read, cut, bound)
+  end
   local result = {
     path = secret.redact(prefix .. root:relative(path)), content = content, encoding = encoding,
-    size_bytes = read.size_bytes, truncated = truncated, sha256 = read.sha256, total_lines = encoding == "utf-8" and read.lines or nil,
+    size_bytes = read.size_bytes, truncated = truncated, sha256 = read.sha256,
+    total_lines = encoding == "utf-8" and read.lines or nil,
   }
-  local is_long = type(content) == "table"
-  local shown = is_long and content.shown or encoding == "utf-8" and content or ("%d bytes that are not UTF-8\n"):format(read.size_bytes)
+  shown = shown or ("%d bytes that are not UTF-8\n"):format(read.size_bytes)
   if not truncated or own and own <= bound or job_context.agent then return result, shown, truncated or is_long end
   local message = "%s is larger than the job's max_output_bytes (%d); set max_bytes, lines or an offset"
-  return nil, { code = "constraint_violation", message = message:format(result.path, bound), result = result, text = shown, is_cut = true }
+  return nil, {
+    code = "constraint_violation", message = message:format(result.path, bound), result = result, text = shown, is_cut = true,
+  }
 end
 
 --- Lines with their numbers, as many as there is room for, and the last number.
@@ -96,8 +117,8 @@ local function numbered(content, first, room)
   return table.concat(shown), number
 end
 
-local function shown_bytes(result, offset, limit)
-  local part = text.cut(result.content, math.max(0, limit - HEADER_ROOM))
+local function shown_bytes(result, content, offset, limit)
+  local part = text.cut(content, math.max(0, limit - HEADER_ROOM))
   return ("%s, bytes %d to %d of %d\n%s"):format(result.path, offset, offset + #part, result.size_bytes, part)
 end
 
@@ -108,15 +129,22 @@ local function show(result, arguments, limit)
     return ("%s is not text, but %d bytes of something else; run_command can look into it, for example with file or xxd")
       :format(result.path, result.size_bytes)
   end
-  if arguments.offset_bytes then return shown_bytes(result, arguments.offset_bytes, limit) end
-  if total == 0 then return result.path .. " is empty" end
+  local is_part = result.truncated or type(content) == "table"
+  if type(content) == "table" then content = content.head end
+  if arguments.offset_bytes then return shown_bytes(result, content, arguments.offset_bytes, limit) end
+  if result.size_bytes == 0 then return result.path .. " is empty" end
   if content == "" then return ("%s has only %d lines"):format(result.path, total) end
-  local back = result.truncated and content:reverse():find("\n", 1, true)
+  local back = is_part and content:reverse():find("\n", 1, true)
   if back then content = content:sub(1, #content - back + 1) end
   local body, last = numbered(content, first, limit - HEADER_ROOM)
-  local more = last < math.min(total, arguments.end_line or total) and ("; start_line %d reads on"):format(last + 1)
-    or last == total and content:byte(-1) ~= 0x0A and "; no newline at the end" or ""
-  return ("%s, lines %d to %d of %d%s\n%s"):format(result.path, first, last, total, more, body)
+  local more = ""
+  if last < math.min(total or math.maxinteger, arguments.end_line or total or math.maxinteger) then
+    more = ("; start_line %d reads on"):format(last + 1)
+  elseif last == total and content:byte(-1) ~= 0x0A then
+    more = "; no newline at the end"
+  end
+  local of = total and (" of %d"):format(total) or ""
+  return ("%s, lines %d to %d%s%s\n%s"):format(result.path, first, last, of, more, body)
 end
 
 local function is_range(value)
@@ -162,8 +190,8 @@ return {
     "encoding!", { enum = { "utf-8", "base64" }, description = "Of content; base64 where the bytes are not UTF-8." },
     "size_bytes!", is.count "Of the whole file.",
     "truncated!", is.flag "The range holds more than content.",
-    "sha256!", is.text "Of the whole file, in hex.",
-    "total_lines", is.count "Of the whole file; absent where content is base64.",
+    "sha256", is.text "Of the whole file, in hex; absent where the file was not read to its end.",
+    "total_lines", is.count "Of the whole file; absent where content is base64, or the file was not read to its end.",
   },
   check = check,
   show = show,

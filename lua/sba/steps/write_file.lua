@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The step write_file: creates or replaces a file of the workspace, atomically.
+-- The step write_file: creates or replaces a file of the workspace, atomically, or appends to it.
 
 local is = require "sba.util.schema_check"
 local text = require "native.text"
@@ -7,14 +7,29 @@ local text = require "native.text"
 --- Line ends in base64 mean nothing (RFC 2045): base64(1) writes them, Python and GitHub too.
 local function decoded(content) return text.base64_decode((content:gsub("[\r\n]", ""))) end
 
---- The result of an append that this step made before the runner was killed; nil: it did not.
-local function appended_before(root, path, content, job_context)
+local MOST_HASHED <const> = 1024 * 1024 -- bytes of a file that was appended to
+
+--- What is still to be appended: an earlier run may have been ended in the middle of it.
+local function rest_of(root, path, content, before)
+  local there = root:read(path, { offset_bytes = before, max_bytes = #content + 1 })
+  local is_ours = there and there.content == content:sub(1, #there.content)
+  return is_ours and content:sub(#there.content + 1) or content
+end
+
+local function append(root, path, content, options, job_context)
   local there = root:read(path, { max_bytes = 0 })
   local size = there and there.size_bytes
-  local before = job_context.size_before_append(size)
-  if not size or size == before or size ~= (before or 0) + #content then return nil end
-  there = root:read(path, { max_bytes = 0, digest = true })
-  return there and { size_bytes = there.size_bytes, sha256 = there.sha256, created = before == nil }
+  local before = size
+  if job_context.size_before_append then before = job_context.size_before_append(size) end
+  if there and size ~= before then content, options.overwrite = rest_of(root, path, content, before), true end
+  local written, failure = root:write(path, content, options)
+  if not written then return nil, failure end
+  if not written.sha256 then
+    there = root:read(path, { max_bytes = 0, digest = true, max_digest = MOST_HASHED })
+    written.sha256 = there and there.sha256
+  end
+  written.created = before == nil
+  return written
 end
 
 local function run(arguments, job_context)
@@ -22,14 +37,16 @@ local function run(arguments, job_context)
   if not root then return nil, path end
   local content = arguments.content
   if arguments.encoding == "base64" then content = assert(decoded(content)) end -- check has seen to it
-  local written = arguments.append and job_context.size_before_append and appended_before(root, path, content, job_context)
-  if not written then
-    local failure
-    written, failure = root:write(path, content, {
-      mode = arguments.mode and tonumber(arguments.mode, 8), overwrite = arguments.overwrite, append = arguments.append,
-    })
-    if not written then return nil, failure end
+  local options = {
+    mode = arguments.mode and tonumber(arguments.mode, 8), overwrite = arguments.overwrite, append = arguments.append,
+  }
+  local written, failure
+  if arguments.append then
+    written, failure = append(root, path, content, options, job_context)
+  else
+    written, failure = root:write(path, content, options)
   end
+  if not written then return nil, failure end
   path = prefix .. root:relative(path)
   local shown = ("%s %s, now %d bytes\n"):format(written.created and "created" or "wrote", path, written.size_bytes)
   return { path = path, size_bytes = written.size_bytes, sha256 = written.sha256, created = written.created }, shown
@@ -71,7 +88,7 @@ return {
   result = is.object {
     "path!", is.text "Relative to the workspace; an artifact's begins with $CYNODE_ARTIFACTS_DIR.",
     "size_bytes!", is.count "Of the whole file.",
-    "sha256!", is.text "Of the whole file, in hex.",
+    "sha256", is.text "Of the whole file, in hex; absent after an append to a file that is then larger than 1 MiB.",
     "created!", is.flag "There was no such file before.",
   },
   check = check,

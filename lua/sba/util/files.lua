@@ -42,18 +42,31 @@ end
 
 ---@class long_text: native.file.text which native.file writes into the journal a piece at a time
 ---@field shown string head and tail
----@field length integer bytes
+---@field head? string
+---@field length integer bytes before they are encoded
+---@field is_cut? boolean it is longer than it may be
 ---@operator len: integer
 local long_text = {} -- also the metatable
 long_text.__index = long_text
 files.long_text = long_text
 
----@param range native.file.text of a file, which is read once to measure it
----@return long_text? text, boolean|native.failure is_utf8
-function long_text.new(range)
-  local is_utf8
-  range.length, is_utf8 = file.append_text(range)
-  return range.length and setmetatable(range, long_text), is_utf8
+---Measures a range of a file, and decides how it is written: as UTF-8, else in base64.
+---@param range native.file.text `is_part`: more follows, so half a character at its end is left out
+---@param bound integer bytes of what is written
+---@return long_text?, native.failure?
+function long_text.new(range, bound)
+  local length, is_utf8, half = file.measure_text(range)
+  if not length then return nil, is_utf8 end
+  range.encoding = is_utf8 and (half == 0 or range.is_part) and "utf-8" or "base64"
+  range.most = bound
+  if range.encoding == "utf-8" then
+    range.size, length = range.size - half, length - half
+  else
+    range.most = bound // 4 * 3
+  end
+  range.is_cut = length > range.most
+  range.length = math.min(length, range.most)
+  return setmetatable(range, long_text)
 end
 
 ---@param output string|native.process.text

@@ -4,6 +4,7 @@
 #define SBA_CORE_BUFFER_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,11 @@ struct buffer {
     size_t size;
     size_t capacity;
 };
+
+static inline size_t size_least(uint64_t a, uint64_t b)
+{
+    return (size_t)(a < b ? a : b);
+}
 
 // Makes room for `extra` more bytes at data + size. 0, or -1 if memory is out (the buffer is unchanged).
 int buffer_reserve(struct buffer *buffer, size_t extra);

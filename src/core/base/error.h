@@ -6,6 +6,8 @@
 #ifndef SBA_CORE_ERROR_H
 #define SBA_CORE_ERROR_H
 
+#include <errno.h>
+
 struct error {
     const char *code; // static string: "not_found", "path_escape", "io_error", ...; NULL: no error
     int number;       // errno if there is one, else 0
@@ -22,6 +24,9 @@ const char *error_code_of(int number);
 
 // error_set with the code of number. Returns -1.
 #define error_system(error, number, ...) error_set(error, error_code_of(number), number, __VA_ARGS__)
+
+// The same where memory is out.
+#define error_memory(error, ...) error_system(error, ENOMEM, __VA_ARGS__)
 
 void error_clear(struct error *error);
 

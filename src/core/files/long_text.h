@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a text that is too long to be copied, a piece at a time: redacted, as UTF-8, escaped for JSON.
+// A text that is too long to be copied: measured and written a piece at a time, redacted.
 #ifndef SBA_CORE_LONG_TEXT_H
 #define SBA_CORE_LONG_TEXT_H
 
@@ -10,10 +10,19 @@ struct long_text {
     int fd;
     size_t offset, size;
     unsigned cuts; // the ends at which it was cut, as in secret.h
+    bool base64;   // how it is written, else as UTF-8
+    int64_t most;  // bytes of the redacted text that are written; what follows is left out
 };
 
-// Appends what stands between the quotes of a string to a line of the log that goes on. If the log is NULL, only counts
-// the bytes of the redacted text, which it returns, and *is_utf8 becomes whether they are UTF-8. -1 as in error.h.
-int64_t long_text_write(const struct long_text *text, struct file_log *log, bool *is_utf8, struct error *error);
+struct long_text_measure {
+    int64_t length; // bytes of the redacted text
+    bool is_utf8;   // but for an incomplete character at its end
+    size_t half;    // bytes of that character
+};
+
+int long_text_measure(const struct long_text *text, struct long_text_measure *measure, struct error *error);
+
+// Appends what stands between the quotes of a JSON string to a line of the log that goes on.
+int long_text_write(const struct long_text *text, struct file_log *log, struct error *error);
 
 #endif

@@ -2,6 +2,8 @@
 // The body of a request, see http_body.h.
 #include "core/http/http_body.h"
 
+#include "core/base/buffer.h"
+
 #include <string.h>
 #include <unistd.h>
 
@@ -28,17 +30,12 @@ static bool is_as_expected(struct http_body *body, const char *expected)
     return strcmp(sha256, expected) == 0;
 }
 
-static size_t smaller(uint64_t a, uint64_t b)
-{
-    return (size_t)(a < b ? a : b);
-}
-
 static ssize_t read_file(struct http_body *body, const struct http_part *part, char *to, size_t room, const char **why)
 {
     char raw[12 << 10];
     if (body->offset == 0)
         text_sha256_init(&body->sha256);
-    size_t wanted = smaller(smaller(sizeof raw, (room - 1) / 4 * 3), part->size - body->offset);
+    size_t wanted = size_least(size_least(sizeof raw, (room - 1) / 4 * 3), part->size - body->offset);
     ssize_t count = pread(part->fd, raw, wanted, (off_t)body->offset);
     if (count < 0) {
         *why = "it cannot be read";
@@ -57,7 +54,7 @@ static ssize_t read_file(struct http_body *body, const struct http_part *part, c
 
 static ssize_t read_plain(struct http_body *body, const struct http_part *part, char *to, size_t room, const char **why)
 {
-    size_t wanted = smaller(room, part->size - body->offset);
+    size_t wanted = size_least(room, part->size - body->offset);
     ssize_t count = (ssize_t)wanted;
     if (part->bytes)
         memcpy(to, part->bytes + body->offset, wanted);

@@ -19,11 +19,6 @@ enum {
     LAST_LEAST = PROCESS_OUTPUT_SHOWN / 2, // bytes that stay of the last ones
 };
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 // A larger pipe means fewer context switches. The kernel may refuse; that does no harm.
 static void widen(struct process_output_stream *stream, ssize_t got)
 {
@@ -89,7 +84,7 @@ static int write_down(struct process_transcript *transcript, const char *bytes, 
     struct buffer *last = &transcript->last;
     transcript->total += size;
     if (last->size + size > 2 * LAST_LEAST) { // seldom, so that few bytes are moved
-        size_t stays = least(last->size, LAST_LEAST);
+        size_t stays = size_least(last->size, LAST_LEAST);
         if (transcript->head.size == 0 && buffer_append(&transcript->head, last->data, stays) < 0)
             return -1;
         memmove(last->data, last->data + last->size - stays, stays);
@@ -111,7 +106,7 @@ static uint64_t read_from(const struct process_transcript *transcript, uint64_t 
 static void keep(struct process_output *output, struct process_output_stream *stream, const char *bytes, size_t size)
 {
     uint64_t before = output->both.total;
-    size_t fits = before < output->limit ? least(size, output->limit - (size_t)before) : 0;
+    size_t fits = before < output->limit ? size_least(size, output->limit - (size_t)before) : 0;
     stream->printed += size;
     stream->text.truncated |= fits < size;
     if (write_down(&output->both, bytes, size) == 0 && keep_text(output, stream, bytes, fits) == 0)
@@ -159,22 +154,13 @@ uint64_t process_output_news(struct process_output *output, bool whole, struct b
     return read_from(&output->both, all ? seen : total - PROCESS_OUTPUT_NEWS, news) - seen;
 }
 
-// The bytes of a character that begins before the text.
-static size_t torn(const char *bytes, size_t size)
-{
-    size_t count = 0;
-    while (count < size && count < 3 && (bytes[count] & 0xc0) == 0x80)
-        count++;
-    return count;
-}
-
 // So many bytes of the beginning and of the end, but no parts of characters.
 static int show_ends(const struct process_transcript *transcript, size_t first, size_t last, struct buffer *head,
                      struct buffer *tail)
 {
     const struct buffer *begin = transcript->head.size ? &transcript->head : &transcript->last;
     const char *end = transcript->last.data + transcript->last.size - last;
-    size_t part = torn(end, last);
+    size_t part = text_half(end, last);
     return buffer_append(head, begin->data, text_whole(begin->data, first)) < 0 ||
                    buffer_append(tail, end + part, last - part) < 0
                ? -1
@@ -186,7 +172,7 @@ int process_output_show(const struct process_output *output, struct buffer *head
 {
     const struct process_transcript *both = &output->both;
     const struct process_output_stream *out = &output->streams[PROCESS_STDOUT], *err = &output->streams[PROCESS_STDERR];
-    size_t most = least(output->limit, PROCESS_OUTPUT_SHOWN);
+    size_t most = size_least(output->limit, PROCESS_OUTPUT_SHOWN);
     *missing = 0;
     if (output->starved)
         return -1;

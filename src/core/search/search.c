@@ -55,12 +55,24 @@ static int append_text(struct buffer *bytes, const char *line, size_t size, size
             from = size - TEXT_MAX;
         to = from + TEXT_MAX;
     }
-    for (int i = 0; i < 3 && from > 0 && (line[from] & 0xc0) == 0x80; i++)
-        from++;
+    if (from > 0)
+        from += text_half(line + from, to - from);
     unsigned cuts = (from > 0 ? SECRET_CUT_START : 0) | (to < size ? SECRET_CUT_END : 0);
     return buffer_append(bytes, "...", from > 0 ? 3 : 0) < 0 || secret_append(line + from, to - from, cuts, bytes) < 0
                ? -1
                : buffer_append(bytes, "...", to < size ? 3 : 0);
+}
+
+// Appends a path on one line: a line end in a name is "?", as in list_tree, and begins no match of its own.
+static int append_path(struct buffer *shown, const struct buffer *path)
+{
+    size_t from = shown->size;
+    if (buffer_append(shown, path->data, path->size) < 0)
+        return -1;
+    for (char *at = shown->data + from; at < shown->data + shown->size; at++)
+        if ((unsigned char)*at < ' ' || *at == 127)
+            *at = '?';
+    return 0;
 }
 
 // Appends the line with the number scan->last, in which a match begins at start, to the results.
@@ -72,7 +84,7 @@ static int append_match(struct scan *scan, const char *line, size_t size, size_t
     snprintf(number, sizeof number, ":%" PRId64 ":", scan->last);
     snprintf(in_json, sizeof in_json, "\",\"line\":%" PRId64 ",\"text\":\"", scan->last);
     if ((path->size == 0 && secret_append(scan->path, strlen(scan->path), 0, path) < 0) ||
-        buffer_append(shown, path->data, path->size) < 0 || append_string(shown, number) < 0 ||
+        append_path(shown, path) < 0 || append_string(shown, number) < 0 ||
         append_string(json, "{\"path\":\"") < 0 || text_json_append(path->data, path->size, json) < 0 ||
         append_string(json, in_json) < 0)
         return -1;

@@ -144,6 +144,15 @@ size_t text_tail(const char *utf8, size_t size, size_t limit)
     return limit;
 }
 
+size_t text_half(const char *bytes, size_t size)
+{
+    enum { MOST = 3 }; // more are no character
+    size_t half = 0;
+    while (half < MOST && half < size && goes_on(bytes[half]))
+        half++;
+    return half;
+}
+
 size_t text_whole(const char *bytes, size_t size)
 {
     bool good = true;

@@ -26,6 +26,9 @@ size_t text_cut(const char *utf8, size_t size, size_t limit);
 // Size of the longest suffix of at most limit bytes that does not split a character.
 size_t text_tail(const char *utf8, size_t size, size_t limit);
 
+// Size of the rest of a character with which cut bytes begin.
+size_t text_half(const char *bytes, size_t size);
+
 // Size of the bytes without an incomplete character at their end.
 size_t text_whole(const char *bytes, size_t size);
 

@@ -38,7 +38,8 @@ static int read_ignore_file(struct snapshot *snapshot, const char *directory)
     cleanup_buffer struct buffer text = {0};
     struct workspace_read_result result;
     struct error error = {0};
-    const struct workspace_read_options options = {.max_bytes = LARGEST_IGNORE_FILE};
+    const struct workspace_read_options options = {.max_bytes = LARGEST_IGNORE_FILE,
+                                                   .max_content = LARGEST_IGNORE_FILE};
     if (asprintf(&path, "%s%s.gitignore", directory, *directory ? "/" : "") < 0)
         return -1;
     bool there = workspace_read(snapshot->workspace, path, &options, &text, &result, &error) == 0;

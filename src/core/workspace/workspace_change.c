@@ -54,24 +54,28 @@ static char *path_beside(const char *path, const char *name, const char *made, i
 struct bytes {
     const char *data;
     size_t size;
+    int directory;
+    const char *name; // of the file that is replaced; NULL: there is none
 };
 
 static int fill_bytes(int fd, void *data, const char *path, struct error *error)
 {
     const struct bytes *bytes = data;
+    if (bytes->name)
+        workspace_keep_attributes(fd, bytes->directory, bytes->name);
     return workspace_write_bytes(fd, bytes->data, bytes->size, NULL, path, error);
 }
 
 char *workspace_stage(const struct workspace *workspace, const char *path, const char *bytes, size_t size, int mode,
                       struct error *error)
 {
-    struct bytes whole = {bytes, size};
     const char *name;
     char made[WORKSPACE_TEMPORARY_SIZE];
     cleanup_free char *relative = workspace_relative(workspace, path, error);
     cleanup_fd int directory = relative ? open_nearest(workspace, relative, &name, path, error) : -1;
     if (directory < 0)
         return NULL;
+    struct bytes whole = {bytes, size, directory, strchr(name, '/') ? NULL : name};
     if (workspace_make_file(directory, mode, fill_bytes, &whole, path, made, error) < 0)
         return NULL;
     return path_beside(relative, name, made, directory, error);
@@ -131,6 +135,8 @@ int workspace_move(const struct workspace *workspace, const char *from, const ch
     if (moved == 0)
         moved = aside ? renameat(old.directory, old.name, new.directory, new.name)
                       : workspace_rename_new(old.directory, old.name, new.directory, new.name);
+    if (moved < 0 && (errno == EXDEV || errno == EBUSY))
+        return workspace_fail_mounted(error, to);
     return moved < 0 ? error_system(error, errno, "cannot move %s to %s", from, to) : 0;
 }
 
@@ -139,7 +145,10 @@ int workspace_remove(const struct workspace *workspace, const char *path, bool d
     workspace_cleanup_place struct workspace_place place;
     if (workspace_place_open(&place, workspace, workspace_relative(workspace, path, error), false, path, error) < 0)
         return -1;
-    if (unlinkat(place.directory, place.name, directory ? AT_REMOVEDIR : 0) < 0)
+    int outcome = unlinkat(place.directory, place.name, directory ? AT_REMOVEDIR : 0);
+    if (outcome < 0 && errno == EBUSY)
+        return workspace_fail_mounted(error, path);
+    if (outcome < 0)
         return error_system(error, errno, "cannot remove %s", path);
     return 0;
 }

@@ -5,6 +5,7 @@
 #include "core/base/cleanup.h"
 #include "core/base/interrupt.h"
 #include "core/base/io.h"
+#include "core/workspace/own_files.h"
 #include "core/workspace/workspace_internal.h"
 
 #include <errno.h>
@@ -78,39 +79,48 @@ static int find_place(struct writing *writing, const char *path, struct error *e
     return workspace_fail(error, ELOOP, "follow the link", path);
 }
 
-// Copies what the file holds to the new one.
-static int copy_old(const struct writing *writing, int fd, struct text_sha256 *sha256, const char *path,
-                    struct error *error)
-{
-    static char chunk[CHUNK];
-    struct stat status;
-    cleanup_fd int old = workspace_open_file(writing->workspace, path, 0, &status, error);
-    if (old < 0)
-        return -1;
-    for (;;) {
-        ssize_t count = read(old, chunk, sizeof chunk);
-        if (count == 0)
-            return 0;
-        if (count < 0 && errno != EINTR)
-            return error_system(error, errno, "cannot read %s", path);
-        if (count > 0 && workspace_write_bytes(fd, chunk, (size_t)count, sha256, path, error) < 0)
-            return -1;
-        writing->result->size += count > 0 ? (uint64_t)count : 0;
-    }
-}
-
 static int fill(int fd, void *data, const char *path, struct error *error)
 {
     const struct writing *writing = data;
     struct text_sha256 sha256;
     text_sha256_init(&sha256);
-    if (writing->options->append && writing->exists && copy_old(writing, fd, &sha256, path, error) < 0)
-        return -1;
     if (workspace_write_bytes(fd, writing->bytes, writing->size, &sha256, path, error) < 0)
         return -1;
-    writing->result->size += writing->size;
+    if (writing->exists)
+        workspace_keep_attributes(fd, writing->place.directory, writing->place.name);
+    writing->result->size = writing->size;
     text_sha256_final(&sha256, writing->result->sha256);
     return 0;
+}
+
+// Takes back what a write that failed has appended, unless others have appended too.
+static void take_back(int fd, const struct stat *before, size_t most)
+{
+    struct stat now;
+    if (fstat(fd, &now) == 0 && now.st_size <= before->st_size + (off_t)most && now.st_size > before->st_size)
+        ftruncate(fd, before->st_size);
+}
+
+// In place: a file is not copied to add a line to it.
+static int append(const struct writing *writing, const char *path, struct error *error)
+{
+    enum { FLAGS = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
+    const struct workspace_place *place = &writing->place;
+    struct stat before;
+    cleanup_fd int fd = openat(place->directory, place->name, FLAGS);
+    if (fd < 0 || fstat(fd, &before) < 0)
+        return error_system(error, errno, "cannot append to %s", path);
+    if (!S_ISREG(before.st_mode))
+        return workspace_not_a_file(error, before.st_mode, path);
+    if (own_files_refuse_file(&before, path, error))
+        return -1;
+    int outcome = workspace_write_bytes(fd, writing->bytes, writing->size, NULL, path, error);
+    if (outcome == 0 && writing->options->mode >= 0 && fchmod(fd, (mode_t)writing->options->mode) < 0)
+        outcome = error_system(error, errno, "cannot change the mode of %s", path);
+    if (outcome < 0)
+        take_back(fd, &before, writing->size);
+    writing->result->size = (uint64_t)before.st_size + writing->size;
+    return outcome;
 }
 
 static int replace(struct writing *writing, const char *path, struct error *error)
@@ -122,16 +132,21 @@ static int replace(struct writing *writing, const char *path, struct error *erro
         return workspace_not_a_file(error, writing->old.st_mode, path);
     if (writing->exists && !writing->options->overwrite)
         return error_set(error, "already_exists", EEXIST, "cannot create %s", path);
+    *writing->result = (struct workspace_write_result){.created = !writing->exists};
+    if (writing->exists && writing->options->append)
+        return append(writing, path, error);
     if (mode == WORKSPACE_MODE_AS_BEFORE && writing->exists)
         mode = (int)(writing->old.st_mode & 0777);
-    *writing->result = (struct workspace_write_result){.created = !writing->exists};
     if (workspace_make_file(directory, mode, fill, writing, path, temporary, error) < 0)
         return -1;
     int renamed = writing->options->overwrite ? renameat(directory, temporary, directory, name)
                                               : workspace_rename_new(directory, temporary, directory, name);
     if (renamed == 0)
         return 0;
-    error_system(error, errno, "cannot write %s", path);
+    if (errno == EBUSY || errno == EXDEV)
+        workspace_fail_mounted(error, path);
+    else
+        error_system(error, errno, "cannot write %s", path);
     unlinkat(directory, temporary, 0);
     return -1;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replacing a file of a workspace atomically: a temporary file beside it, then a rename. Errors as in workspace.h, and
-// "already_exists", "no_space", "permission_denied", "timeout", "cancelled", "io_error". After an error the file is as
-// it was, no temporary file is left, and directories that were made are gone again.
+// Replacing a file of a workspace atomically: a temporary file beside it, then a rename; or appending to it. Errors as
+// in workspace.h, and "already_exists", "no_space", "permission_denied", "timeout", "cancelled", "io_error". After an
+// error the file is as it was, no temporary file is left, and directories that were made are gone again.
 #ifndef SBA_CORE_WORKSPACE_REPLACE_H
 #define SBA_CORE_WORKSPACE_REPLACE_H
 
@@ -14,16 +14,16 @@
 enum { WORKSPACE_MODE_AS_BEFORE = -1 };
 
 struct workspace_write_options {
-    int mode;       // permission bits, at most 0777; WORKSPACE_MODE_AS_BEFORE: those of the file replaced, else 0644
+    int mode;       // permission bits, at most 0777; WORKSPACE_MODE_AS_BEFORE: those of the file there is, else 0644
                     // less the umask
     bool overwrite; // false: "already_exists" where there is something
-    bool append;    // what the file holds comes first
+    bool append;    // in place, to what the file holds
 };
 
 struct workspace_write_result {
     uint64_t size;
-    bool created; // nothing was there
-    char sha256[TEXT_SHA256_HEX];
+    bool created;                 // nothing was there
+    char sha256[TEXT_SHA256_HEX]; // "" after an append in place
 };
 
 // Writes a regular file. A link at the end of the path is followed: what it leads to, inside, is replaced or made. The
