@@ -165,6 +165,19 @@ class ManySteps(sba.SandboxCase):
                 self.assertTrue(result[name] == value, (arguments, name, done.message))
             self.assertLess(done.result["resource_usage"]["max_rss_bytes"], 32 << 20)
 
+    def test_a_search_for_which_memory_is_short(self):
+        """At no limit is half a match in the result."""
+        self.put("many", 'a needle in "quotes"\n' * 4000)
+        job = self.job(self.step("search_files", pattern="needle", max_matches=10 ** 6))
+        for limit in range(12 << 20, 40 << 20, 1 << 16) if sba.LONG else range(15 << 20, 18 << 20, 1 << 16):
+            for path in (self.result_path, self.journal_file):
+                path.unlink(missing_ok=True)
+            done = self.run_job(job, wrapper=["prlimit", f"--as={limit}"])
+            for path in (self.result_path, self.journal_file):
+                for line in path.read_text().splitlines() if path.exists() else ():
+                    json.loads(line)
+            self.assertTrue(done.exit == 0 or done.result is None or "memory" in done.message, (limit, done.result))
+
     def test_a_journal_that_a_command_changed(self):
         """It is said, and nothing of it is believed. Below /tmp the commands may write to it."""
         for script in ("printf x >>", "printf x | dd conv=notrunc of=", ": >"):

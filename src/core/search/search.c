@@ -29,11 +29,6 @@ enum {
     TEXT_BEFORE = 200,   // of them before the match
 };
 
-int search_out_of_memory(struct error *error)
-{
-    return error_set(error, "out_of_memory", 0, "out of memory while searching");
-}
-
 void search_results_free(struct search_results *results)
 {
     buffer_free(&results->json);
@@ -95,7 +90,7 @@ static int append_match(struct scan *scan, const char *line, size_t size, size_t
     return append_string(json, "\"},") < 0 ? -1 : append_string(shown, "\n");
 }
 
-// Adds the same: 0; 1: it is not added because of a limit; -1.
+// Adds the same: 0; 1: it is not added because of a limit; -1. The results never hold a part of it.
 static int add_match(struct scan *scan, const char *line, size_t size, size_t start)
 {
     struct search_results *results = scan->results;
@@ -112,7 +107,7 @@ static int add_match(struct scan *scan, const char *line, size_t size, size_t st
     results->json.size = json_size; // no part of it stays
     results->shown.size = shown_size;
     if (!appended)
-        return search_out_of_memory(scan->error);
+        return error_memory(scan->error, "cannot search");
     results->limit = SEARCH_BYTES;
     return 1;
 }
@@ -243,7 +238,7 @@ static int search_lines(struct scan *scan, const char *bytes, size_t size)
 static int fill(struct scan *scan, int fd, struct buffer *buffer)
 {
     if (scan->room > buffer->capacity && buffer_reserve(buffer, scan->room - buffer->size) < 0)
-        return search_out_of_memory(scan->error);
+        return error_memory(scan->error, "cannot search");
     while (buffer->size < scan->room) {
         if (interrupt_check(scan->error) < 0)
             return -1;

@@ -41,9 +41,6 @@ struct span {
     size_t start, end;
 };
 
-// "out_of_memory". Returns -1.
-int search_out_of_memory(struct error *error);
-
 // Finds the first match that begins at from or later: 1 and *found, 0, or -1 ("pattern_too_costly", with the number of
 // the line of from, "timeout", "cancelled").
 int search_match(struct scan *scan, const pcre2_code *code, const char *bytes, size_t size, size_t from,

@@ -156,7 +156,7 @@ static int explain(int number, size_t offset, struct error *error)
 {
     char reason[256];
     if (number == PCRE2_ERROR_NOMEMORY)
-        return search_out_of_memory(error);
+        return error_memory(error, "cannot search");
     pcre2_get_error_message(number, (PCRE2_UCHAR *)reason, sizeof reason);
     return error_set(error, "invalid_pattern", 0, "invalid regular expression: %s, at byte %zu", reason, offset + 1);
 }
@@ -193,7 +193,7 @@ static int too_costly(struct scan *scan, const char *at, int number)
 {
     int64_t line = scan->line + (int64_t)text_count_newlines(scan->counted, (size_t)(at - scan->counted));
     if (number == PCRE2_ERROR_NOMEMORY)
-        return search_out_of_memory(scan->error);
+        return error_memory(scan->error, "cannot search");
     const char *what = number == PCRE2_ERROR_JIT_STACKLIMIT || number == PCRE2_ERROR_HEAPLIMIT ? "memory" : "time";
     return error_set(scan->error, "pattern_too_costly", 0,
                      "the pattern takes too much %s on file %s line %lld; simplify it (nested repetitions such as "

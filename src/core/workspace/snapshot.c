@@ -12,11 +12,6 @@
 
 enum { LARGEST_IGNORE_FILE = 1 << 20, DEEPEST = 1000 };
 
-int snapshot_out_of_memory(struct error *error)
-{
-    return error_set(error, "out_of_memory", 0, "out of memory for the state of the workspace");
-}
-
 static int64_t nanoseconds(struct timespec time)
 {
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
@@ -76,7 +71,7 @@ int snapshot_next(struct snapshot *snapshot, struct workspace_tree *tree, bool r
         if (*kind == SNAPSHOT_LEFT_OUT)
             workspace_tree_skip(tree, entry);
         if (*kind == SNAPSHOT_DIRECTORY && reads && read_ignore_file(snapshot, path) < 0)
-            return snapshot_out_of_memory(error);
+            return error_memory(error, "cannot keep the state of the workspace");
         if (entry->depth)
             return 1;
     }
@@ -136,11 +131,11 @@ static int add_item(struct snapshot *snapshot, const struct workspace_tree *tree
     struct snapshot_item item = snapshot_item_of(entry),
                          *items = array_grow(snapshot->items, snapshot->count, sizeof item);
     if (!items)
-        return snapshot_out_of_memory(error);
+        return error_memory(error, "cannot keep the state of the workspace");
     snapshot->items = items;
     item.path = snapshot->paths.size;
     if (buffer_append(&snapshot->paths, workspace_tree_path(tree), strlen(workspace_tree_path(tree)) + 1) < 0)
-        return snapshot_out_of_memory(error);
+        return error_memory(error, "cannot keep the state of the workspace");
     item.kind = kind;
     int stored = kind != SNAPSHOT_FILE_OR_LINK ? 0
                  : S_ISLNK(item.mode)          ? store_link(snapshot, tree, &item, error)
@@ -176,7 +171,7 @@ static int begin(struct snapshot *snapshot, const struct workspace *workspace, c
         return error_system(error, errno, "cannot create a file in %s", options->directory);
     snapshot->left_out = options->left_out ? strdup(options->left_out) : NULL;
     if (options->left_out && !snapshot->left_out)
-        return snapshot_out_of_memory(error);
+        return error_memory(error, "cannot keep the state of the workspace");
     struct workspace_tree *tree = snapshot_open_tree(workspace, error);
     int outcome = tree ? fill(snapshot, tree, error) : -1;
     workspace_tree_close(tree);
@@ -188,7 +183,7 @@ struct snapshot *snapshot_take(const struct workspace *workspace, const struct s
 {
     struct snapshot *snapshot = calloc(1, sizeof *snapshot);
     if (!snapshot) {
-        snapshot_out_of_memory(error);
+        error_memory(error, "cannot keep the state of the workspace");
         return NULL;
     }
     if (begin(snapshot, workspace, options, error) == 0)

@@ -52,11 +52,11 @@ static int add_change(struct snapshot *snapshot, const char *path, enum snapshot
 {
     struct snapshot_change *changes = array_grow(snapshot->changes, snapshot->change_count, sizeof *changes);
     if (!changes)
-        return snapshot_out_of_memory(error);
+        return error_memory(error, "cannot keep the state of the workspace");
     snapshot->changes = changes;
     char *copy = strdup(path);
     if (!copy)
-        return snapshot_out_of_memory(error);
+        return error_memory(error, "cannot keep the state of the workspace");
     struct snapshot_change *change = &changes[snapshot->change_count++];
     *change = (struct snapshot_change){.path = copy, .action = action};
     if (before && before->content != SNAPSHOT_NOT_KEPT)

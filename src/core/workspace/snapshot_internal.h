@@ -40,9 +40,6 @@ static inline const char *snapshot_path(const struct snapshot *snapshot, const s
     return snapshot->paths.data + item->path;
 }
 
-// Returns -1.
-int snapshot_out_of_memory(struct error *error);
-
 struct snapshot_item snapshot_item_of(const struct workspace_tree_entry *entry);
 
 void snapshot_forget_changes(struct snapshot *snapshot);

@@ -14,8 +14,6 @@
 #include <sys/random.h>
 #include <sys/syscall.h>
 
-enum { LINK_SIZE_MAX = 65536 };
-
 char *workspace_split(const char *path, const char **name)
 {
     const char *slash = strrchr(path, '/');
@@ -58,22 +56,6 @@ void workspace_place_close(struct workspace_place *place)
     cleanup_close(&place->directory);
     free(place->path);
     free(place->above);
-}
-
-char *workspace_read_link(int directory, const char *name)
-{
-    for (size_t size = 256; size <= LINK_SIZE_MAX; size *= 2) {
-        cleanup_free char *target = malloc(size);
-        ssize_t length = target ? readlinkat(directory, name, target, size) : -1;
-        if (length < 0)
-            return NULL;
-        if ((size_t)length < size) {
-            target[length] = '\0';
-            return steal_pointer(&target);
-        }
-    }
-    errno = ENAMETOOLONG;
-    return NULL;
 }
 
 int workspace_make_directories(const struct workspace *workspace, const char *relative, size_t *kept)

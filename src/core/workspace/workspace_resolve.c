@@ -15,7 +15,24 @@
 enum {
     LINKS_MAX = 40, // as in the kernel
     RETRIES_MAX = 64,
+    LINK_SIZE_MAX = 65536,
 };
+
+char *workspace_read_link(int directory, const char *name)
+{
+    for (size_t size = 256; size <= LINK_SIZE_MAX; size *= 2) {
+        cleanup_free char *target = malloc(size);
+        ssize_t length = target ? readlinkat(directory, name, target, size) : -1;
+        if (length < 0)
+            return NULL;
+        if ((size_t)length < size) {
+            target[length] = '\0';
+            return steal_pointer(&target);
+        }
+    }
+    errno = ENAMETOOLONG;
+    return NULL;
+}
 
 // openat2 returns EAGAIN if a rename elsewhere kept it from being sure.
 static int open_beneath(int root, const char *path, int flags)
