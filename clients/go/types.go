@@ -539,6 +539,8 @@ type ResultWorkspaceChanges struct {
 	Truncated bool `json:"truncated"`
 	// The artifact with the diff; left out where there is none.
 	Patch *string `json:"patch,omitempty"`
+	// Why the diff could not be written.
+	PatchError *string `json:"patch_error,omitempty"`
 	// The job was resumed: these are the changes since then.
 	SinceResume *bool `json:"since_resume,omitempty"`
 }

@@ -10,6 +10,7 @@ local function change()
   local steps = {
     function() return all:write("a", "new a", 420) end,
     function() return all:write("b", "new b", 493) end,
+    function() return all:write("sub/c", "new c", 420) end,
     function() return all:write("new/deep/file", "made") end,
     function() return all:symlink("link", "new/deep") end,
     function() return all:remove("directory/gone") end,

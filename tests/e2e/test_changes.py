@@ -131,6 +131,20 @@ class Changes(ChangesCase):
         self.assertEqual((changes["counts"]["unreadable"], changes["truncated"]), (5, True))
         self.assertEqual(self.patch.read_text(), "diff --git a/z b/z\ndeleted file mode 100644\n--- a/z\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n")
 
+    def test_what_is_in_the_way_of_the_patch_goes_or_is_said(self):
+        outside = self.put("outside", "kept\n")
+        for script, is_written in (("mkdir $P", True), ("mkfifo $P", True), (f"ln -s {outside} $P", True), ("ln -s nowhere $P", True),
+                                   ("mkdir $P; echo > $P/x", False), ("chmod 0 $CYNODE_ARTIFACTS_DIR", False)):
+            done = self.run_job({**self.job(self.sh("P=$CYNODE_ARTIFACTS_DIR/changes.patch; echo >> new;" + script)), **REPORTED})
+            sba.result_validator().validate(done.result)
+            changes, directory = done.result["workspace_changes"], self.job_directory / "artifacts"
+            self.assertEqual((changes.get("patch"), "changes.patch" in changes.get("patch_error", "")),
+                             ("changes.patch", False) if is_written else (None, True), (script, changes))
+            directory.chmod(0o755)
+            self.assertEqual((directory / "changes.patch").is_file(), is_written)
+            shutil.rmtree(directory)
+            self.assertEqual(outside.read_text(), "kept\n")
+
     def test_the_runners_own_files_are_none_of_it(self):
         self.give(self.root)
         done = self.run_job({**self.job(self.write_file("a", "b")), **REPORTED}, "--workspace", str(self.root))

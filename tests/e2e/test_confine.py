@@ -107,6 +107,16 @@ class JobDirectory(ConfinedCase):
                           "which commands may write"])
         self.assertEqual([line["level"] for line in done.events("confinement.partial")], ["warning"])
 
+    @sba.wants("strace")
+    @unittest.skipIf(sba.IS_DEV, "the sanitizers read links too")
+    def test_a_path_that_cannot_be_told_is_said(self):
+        for mode, status in (("auto", 1), ("require", 2)):
+            done, _ = self.shell("touch made", env={"SBA_CONFINE": mode}, wrapper=sba.injecting("readlink", "error=EIO"))
+            self.assertEqual(done.exit, status, done.result)
+            said = done.message if status == 2 else "; ".join(done.result["confinement"]["partial"])
+            self.assertIn("Input/output error" if status == 1 else "the result", said.replace("I/O error", "Input/output error"))
+            self.assertEqual("commands cannot write the workspace" in said, status == 1, said)
+
     def test_required_it_is_refused_where_commands_could_write_the_evidence(self):
         done, _ = self.shell("touch ran", env={"SBA_CONFINE": "require", "SBA_WRITABLE": str(self.root)})
         self.assert_end(done, 2, "environment_invalid")

@@ -159,7 +159,7 @@ class Faults(FilesCase):
         shutil.rmtree(self.workspace)
         self.workspace.mkdir()
         self.give(self.workspace)
-        for path in ("a", "b", "directory/gone", "file", "tree/x/y", "tree/z", "mode"):
+        for path in ("a", "b", "sub/c", "directory/gone", "file", "tree/x/y", "tree/z", "mode"):
             self.put(path, f"old {path}")
         os.symlink("a", self.workspace / "link")
         self.give(self.workspace / "link")
@@ -201,6 +201,22 @@ class Faults(FilesCase):
                     self.assertEqual(word, code or word)
                     self.assertEqual(state, old)
         self.fail(f"{call} was called {limit} times")
+
+    def test_no_descriptor_is_left(self):
+        """From some moment on: what was staged goes again, and what cannot be put back is kept beside its place."""
+        words = set()
+        for number in range(1, 80, 1 if sba.LONG else 3):
+            self.originals()
+            old = self.state()
+            word, _ = self.change(f"openat2:error=EMFILE:when={number}+")
+            words.add(word)
+            beside = {name: entry for name, entry in self.state().items() if ".sba-" in name}
+            for entry in beside.values():
+                self.assertIn(entry, old.values(), (number, word))
+            if word == "done":
+                self.assertEqual(beside, {}, number)
+        self.assertIn("too_many_files", words)
+        self.assertIn("done", words)
 
     def test_renames(self):
         self.assertGreaterEqual(self.sweep("renameat2", "EIO"), 3)

@@ -518,6 +518,8 @@ class ResultWorkspaceChanges(TypedDict):
     """There are more files than are listed, or some could not be read."""
     patch: NotRequired[str]
     """The artifact with the diff; left out where there is none."""
+    patch_error: NotRequired[str]
+    """Why the diff could not be written."""
     since_resume: NotRequired[bool]
     """The job was resumed: these are the changes since then."""
 

@@ -91,6 +91,7 @@ local workspace_changes = object({
   "files!", list(changed_file, "At most 10,000."),
   "truncated!", flag "There are more files than are listed, or some could not be read.",
   "patch", text "The artifact with the diff; left out where there is none.",
+  "patch_error", text "Why the diff could not be written.",
   "since_resume", flag "The job was resumed: these are the changes since then.",
 }, { description = "What the job did to the files of the workspace; where it was asked for." })
 

@@ -44,8 +44,12 @@ end
 --- the way to it.
 local function writable_places(run, gaps)
   local found, others, seen, environment, job_directory = array {}, {}, {}, run.environment, run.job_directory
-  local function add(path, variable)
-    local place = path and path:sub(1, 1) == "/" and not seen[path] and confine.real_path(path)
+  local function add(path, variable, needed)
+    local place, failure
+    if path and path:sub(1, 1) == "/" and not seen[path] then place, failure = confine.real_path(path) end
+    if failure and needed then
+      gaps[#gaps + 1] = ("commands cannot write %s: %s"):format(needed, failure.message)
+    end
     if not place or seen[place] or variable and place == "/" then return end
     seen[place] = true
     if not variable or not job_directory or words.has(SHARED, place) or not holder({ place }, job_directory) then
@@ -56,8 +60,8 @@ local function writable_places(run, gaps)
     gaps[#gaps + 1] = ("commands can write nothing in %s (%s), which holds the job directory %s and too many entries to tell apart; "
       .. "keep the job directory elsewhere"):format(place, variable, job_directory)
   end
-  add(run.workspace:path())
-  add(run.artifacts and run.artifacts:path())
+  add(run.workspace:path(), nil, "the workspace")
+  add(run.artifacts and run.artifacts:path(), nil, "the artifacts")
   for path in (environment.SBA_WRITABLE or ""):gmatch "[^:]+" do add(path) end
   add(environment.HOME, "HOME")
   add(environment.TMPDIR, "TMPDIR")
@@ -151,13 +155,15 @@ function confinement.begin(run)
   local mode = run.settings.confine
   local abi = mode ~= "off" and confine.abi() or 0
   local kernel, partial = gaps_of(abi), array {}
-  run.job_directory = run.result_directory and confine.real_path(run.result_directory)
+  local unknown
+  if run.result_directory then run.job_directory, unknown = confine.real_path(run.result_directory) end
   if abi == 0 and mode == "require" then
     return refused "this kernel has no Landlock or the container forbids it; allow the landlock system calls, or set SBA_CONFINE=auto"
   end
   if abi == 0 then return { writes = "none", partial = #kernel > 0 and kernel or nil } end
   local writable, places = writable_places(run, partial)
   local gap, is_the_kernels = evidence_gap(writable, run.job_directory, abi)
+  if unknown then gap = "it cannot be told whether commands can write the result: " .. unknown.message end
   if gap and mode == "require" then return refused(gap) end
   if gap and not is_the_kernels then partial[#partial + 1] = gap end
   local ok, failure = set_rules(run, places, hidden_files(places, partial), partial)

@@ -111,11 +111,16 @@ local function entry_of(change, left_out)
   }
 end
 
+--- What a command has put in its place goes, but not a directory that holds something. Returns its path, or why it is not there.
 local function write_patch(run, sections)
-  if #sections == 0 or not run.artifacts then return nil end
-  local written, failure = run.artifacts:write(PATCH, table.concat(sections), {})
+  local root = run.artifacts
+  if #sections == 0 or not root then return nil end
+  local there = root:stat(PATCH)
+  if there and there.type ~= "file" then root:remove(PATCH, there.type == "directory" and "directory" or "file") end
+  local written, failure = root:write(PATCH, table.concat(sections), {})
   if written then return PATCH end
   warn(run, failure, "changes.patch cannot be written")
+  return nil, secret.redact(failure.message)
 end
 
 local function sections_of(run, changes)
@@ -172,7 +177,7 @@ function workspace_changes.finish(run, seconds)
   if changes then report, sections = report_of(run, changes) end
   interrupt.disarm()
   if not changes then return warn(run, failure, UNREPORTED) end
-  report.patch = write_patch(run, sections)
+  report.patch, report.patch_error = write_patch(run, sections)
   report.since_resume = run.history.job ~= nil or nil
   run.record.workspace_changes = report
 end

@@ -92,12 +92,15 @@ void workspace_remove_directories(const struct workspace *workspace, const char 
     }
 }
 
+static uint64_t first_made, next; // numbers of this run's temporary names
+
 void workspace_temporary_name(char name[WORKSPACE_TEMPORARY_SIZE])
 {
-    static uint64_t next;
     // Counts from a random start, and so each run has names of its own. If one exists already, O_EXCL notices.
     while (next == 0 && getrandom(&next, sizeof next, 0) < 0 && errno == EINTR)
         continue;
+    if (first_made == 0)
+        first_made = next;
     snprintf(name, WORKSPACE_TEMPORARY_SIZE, ".sba-%016" PRIx64, next++);
 }
 
@@ -108,6 +111,12 @@ static bool parse_temporary_name(const char *name, uint64_t *number)
                   strspn(name + PREFIX, "0123456789abcdef") == DIGITS;
     *number = is_one ? strtoull(name + PREFIX, NULL, 16) : 0;
     return is_one;
+}
+
+bool workspace_made_name(const char *name)
+{
+    uint64_t number;
+    return parse_temporary_name(name, &number) && number - first_made < next - first_made;
 }
 
 bool workspace_is_temporary_name(const char *name, const char *first)

@@ -46,6 +46,9 @@ char *workspace_read_link(int directory, const char *name);
 // Fills *error with "not_a_file" and what there is instead. Returns -1.
 int workspace_not_a_file(struct error *error, mode_t mode, const char *path);
 
+// Whether this process has made up the temporary name.
+bool workspace_made_name(const char *name);
+
 // Whether it is one of those that a run makes whose first one is known.
 bool workspace_is_temporary_name(const char *name, const char *first);
 
