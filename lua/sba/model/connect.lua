@@ -38,11 +38,13 @@ end
 ---@return { endpoint: inference.endpoint, source: string, failure: native.failure?, is_guess: boolean? }[]
 ---@return string[]? missing the source's variables if none is set
 function connect.candidates(options)
-  local list, names, has, source = {}, {}, {}, options.source
+  local list, names, has = {}, {}, {}
+  local source = options.source
   local function add(name, address, from)
     local one = { source = from, endpoint = endpoint_at(address, name, options) }
     if name == "OPENAI_BASE_URL" then one.endpoint.key, one.failure = secret.api_key() end
-    list[#list + 1], has[from], has[one.endpoint.base] = one, true, true
+    list[#list + 1] = one
+    has[from], has[one.endpoint.base] = true, true
     return one
   end
   for _, variable in ipairs(variables) do

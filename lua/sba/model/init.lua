@@ -60,7 +60,7 @@ end
 -- Whether the chat may work all the same: a key may not see the list, a gateway may have none.
 local function may_chat(candidate, failure)
   local status = failure.status
-  if status == 404 then return candidate.source == "api_egress" end
+  if status == 404 or failure.cause == "bad_answer" then return candidate.source == "api_egress" end
   if failure.cause == "no_list" or status == 500 then return true end
   return status ~= nil and status >= 400 and not failure.transient
 end
@@ -104,6 +104,7 @@ local function try(options, candidate, wanted, without_list)
   local dialect, served, failure, chat = list_of(candidate)
   if chat then without_list[#without_list + 1] = { candidate = candidate, dialect = chat } end
   if not dialect then return nil, failure end
+  if #served == 0 then without_list[#without_list + 1] = { candidate = candidate, dialect = dialect } end
   local model = inference.choose(served, wanted)
   if model then return connected(options, candidate, dialect, model) end
   local message = "%s serves none of the allowed models (%s); it has %s"

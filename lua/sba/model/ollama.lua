@@ -61,19 +61,6 @@ function ollama.body(session, ask)
   return wire.body(session, fields, ask)
 end
 
-local function add_calls(builder, calls, line)
-  local places = line and json_place.of(line)
-  for i, value in ipairs(table_of(calls)) do
-    local call = table_of(value)
-    local called = table_of(call["function"])
-    local given, written = called.arguments, nil
-    if places and type(given) == "table" then
-      written = places:text(("/message/tool_calls/%d/function/arguments"):format(i - 1))
-    end
-    builder:call { id = call.id, name = called.name, arguments = given, text = written }
-  end
-end
-
 -- The last line counts too: some models say all their calls there.
 ---@param builder inference.builder
 ---@param value table a line
@@ -82,7 +69,10 @@ function ollama.add(builder, value, line)
   local message = table_of(value.message)
   builder:content(message.content)
   builder:thinking(message.thinking)
-  add_calls(builder, message.tool_calls, line)
+  local places = line and next(table_of(message.tool_calls)) and json_place.of(line)
+  builder:calls_of(message.tool_calls, places and function(i)
+    return places:text(("/message/tool_calls/%d/function/arguments"):format(i - 1))
+  end)
   if value.done ~= true then return end
   builder:counted(wire.tokens(value.prompt_eval_count), wire.tokens(value.eval_count))
   builder:ended(value.done_reason)

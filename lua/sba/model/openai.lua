@@ -72,22 +72,16 @@ function openai.body(session, ask)
 end
 
 local function add_message(builder, message)
-  for _, value in ipairs(table_of(message.tool_calls)) do
-    local part = table_of(value)
-    local called = table_of(part["function"])
-    builder:call {
-      index = part.index, id = part.id, name = called.name, arguments = called.arguments, extra = part.extra_content,
-    }
-  end
+  builder:calls_of(message.tool_calls)
   local legacy = table_of(message.function_call)
   if next(legacy) then builder:call { index = 0, name = legacy.name, arguments = legacy.arguments } end
   builder:content(message.content)
   builder:content(message.refusal)
   -- Some say the same thought in both.
-  local thought = message.reasoning_content
-  local field = "reasoning"
-  if type(thought) == "string" and thought ~= "" then field = "reasoning_content" end
-  builder:thinking(message[field], field)
+  for _, field in ipairs { "reasoning_content", "reasoning", "reasoning_text" } do
+    local thought = message[field]
+    if type(thought) == "string" and thought ~= "" then return builder:thinking(thought, field) end
+  end
 end
 
 ---@param builder inference.builder
@@ -96,7 +90,8 @@ function openai.add(builder, value)
   local usage, choice = table_of(value.usage), table_of(table_of(value.choices)[1])
   builder:counted(wire.tokens(usage.prompt_tokens), wire.tokens(usage.completion_tokens),
     wire.tokens(table_of(usage.prompt_tokens_details).cached_tokens))
-  add_message(builder, table_of(choice.delta or choice.message))
+  add_message(builder, table_of(choice.delta))
+  if builder.size == 0 then add_message(builder, table_of(choice.message)) end -- some say all again at the end
   builder:content(choice.text)
   builder:ended(choice.finish_reason)
 end

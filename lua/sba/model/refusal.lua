@@ -46,6 +46,7 @@ local FIELDS <const> = {
   { "num_ctx" },
 }
 local BOUNDS <const> = { "max_tokens", "max_completion_tokens", "num_predict" }
+local CALLED <const> = { "max_new_tokens", "max_output_tokens", "maxoutputtokens", "allowed number of output tokens" }
 local LEAST_BOUND <const> = 16 -- tokens; lesser numbers are none of a bound
 
 local function was_sent(sent, name)
@@ -65,7 +66,7 @@ end
 local OF_SIZE <const> = { "token", "context", "prompt", "input", "window", "message", "content", "conversation" }
 local TOO_LARGE <const> = {
   "exceed", "too long", "too large", "too many", "larger", "longer", "greater", "limit", "maximum",
-  "reduce the length", "<=",
+  "reduce the length", "<=", "overflow", "not enough", "range of",
 }
 local OF_RATE <const> = { "rate limit", "rate_limit", "per minute", "per day", "per hour" }
 
@@ -134,10 +135,11 @@ rule("bound", {
   },
   applies = function(case)
     if not can_be_judged(case) then return false end
+    local is_named = case.sent.max_tokens ~= nil and has(case.said, table.unpack(CALLED))
     for _, name in ipairs(BOUNDS) do
-      if was_sent(case.sent, name) and has_word(case.said, name) then return not sizes_of(case).prompt end
+      is_named = is_named or was_sent(case.sent, name) and has_word(case.said, name)
     end
-    return was_sent(case.sent, "max_tokens") and has(case.said, "maximum allowed number of output tokens")
+    return is_named and not sizes_of(case).prompt
   end,
   move = function(case)
     local most, sent = 0, case.sent

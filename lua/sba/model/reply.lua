@@ -74,6 +74,7 @@ function reply:breaks(failure)
   self.state, self.is_over, self.failure = "broken", true, self.failure or failure
 end
 
+local TOO_LONG <const> = { "max_", "context", "token_limit" }
 local FAILED <const> = { "error", "fail", "abort", "cancel", "interrupt", "insufficient" }
 
 ---@param reason any why the server says that the reply is at its end; no text, or an empty one, says nothing
@@ -85,6 +86,9 @@ function reply:ended(reason)
       local message = ("the reply ended with %s"):format(words.quoted(reason))
       return self:breaks { code = "broken", message = message, transient = true }
     end
+  end
+  for _, word in ipairs(TOO_LONG) do
+    if said:find(word, 1, true) then reason = "length" end
   end
   if said:find("malformed", 1, true) then self.unread = ("the server could not read the call (%s)"):format(reason) end
   self.state, self.done_reason, self.ended_at = "whole", reason, interrupt.now()
@@ -263,6 +267,22 @@ function reply:call(part)
     grow(self, #json.encode(part.arguments))
   elseif type(part.arguments) == "string" then
     add_fragment(self, call, part.arguments)
+  end
+end
+
+---Calls as any API has them: a list, or one; each with a function, or what that would have.
+---@param value any
+---@param text_of? fun(i: integer): string? arguments as they were written
+function reply:calls_of(value, text_of)
+  local list = json.is_object(value) and { value } or json.table_of(value)
+  for i, one in ipairs(list) do
+    if type(one) == "table" then
+      local called = type(one["function"]) == "table" and one["function"] or one
+      self:call {
+        index = one.index, id = one.id, name = called.name, arguments = called.arguments or called.parameters,
+        text = text_of and text_of(i), extra = one.extra_content,
+      }
+    end
   end
 end
 

@@ -96,7 +96,8 @@ session.__index = session
 ---@param fields table dialect, endpoint, model, others, context_length, supports_tools, policy, on_wait
 ---@return inference.session
 function session.new(fields)
-  fields.num_ctx, fields.refused, fields.mended, fields.unread = fields.context_length, {}, {}, 0
+  fields.num_ctx, fields.unread = fields.context_length, 0
+  fields.refused, fields.mended = {}, {}
   fields.calls, fields.ids, fields.shown = 0, {}, setmetatable({}, { __mode = "k" })
   fields.written = setmetatable({}, { __mode = "k" })
   return setmetatable(fields, session)

@@ -33,6 +33,7 @@ end
 
 local LIMIT_WORDS <const> = {
   "maximum", "max ", "limit", "window", "context length", "context size", "allowed", "at most",
+  "range", "should be", "must be",
 }
 local COUNT_WORDS <const> = { "input", "prompt", "contain", "request", "has ", "messages", "given", "resulted" }
 local OF_REPLY <const> = { "max_tokens", "max_completion_tokens", "max_new_tokens", "completion", "output tokens" }
@@ -80,7 +81,8 @@ end
 ---@param asked? integer tokens for the reply
 ---@return inference.sizes
 function sizes.of(words, asked)
-  local numbers, found, in_brackets, most = {}, {}, false, asked or 0
+  local numbers, found, in_brackets = {}, {}, false
+  local most = asked or 0
   for _, one in ipairs(sizes.numbers(words)) do
     if one.value >= LEAST and #numbers < MOST then numbers[#numbers + 1] = one end
   end

@@ -5,6 +5,7 @@ local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local json_tolerant = require "sba.util.json_tolerant"
+local redact = require "native.secret".redact
 
 local wire = {}
 
@@ -49,6 +50,7 @@ endpoint.__index = endpoint
 ---@field supports_tools? boolean nil: not known
 
 local MOST_TOKENS <const> = 1000000000
+local SHOWN <const> = 300 -- bytes of an answer that is no reply
 local LONGEST_NAME <const> = 64 -- bytes of a tool's
 local LARGEST <const> = 8 * 1024 * 1024 -- bytes of one JSON text; tiny values take some 40 times their size in memory
 
@@ -302,7 +304,9 @@ local function error_in(value)
   for _, one in ipairs { value.error or false, choice.error or false } do
     if one and one ~= json.null then return one end
   end
-  if value.object == "error" or value.type == "error" then return value end
+  local is_reply = value.choices or value.message and value.done ~= nil
+  local says_why = type(value.msg or value.message or value.detail) == "string"
+  if value.object == "error" or value.type == "error" or says_why and not is_reply then return value end
 end
 
 local LEAST_STATUS <const>, MOST_STATUS <const> = 400, 599
@@ -335,7 +339,7 @@ end
 ---@param add fun(builder: inference.builder, value: table, text?: string) text: of the value, as it was written
 ---@return true?, inference.failure?
 function endpoint:read(next_text, builder, add)
-  local has_begun = false
+  local has_begun, last = false, nil
   while not builder.is_over do
     local text, is_cut = next_text()
     if text == DONE then
@@ -351,11 +355,15 @@ function endpoint:read(next_text, builder, add)
         return nil, failure
       end
       add(builder, value, not is_mended and text or nil)
-      has_begun = true
+      has_begun, last = true, text
     end
   end
   if builder.state == "whole" then return true end
   local failure = builder.failure or interrupt.reason()
+  if not failure and last and builder.size == 0 then
+    local message = "%s sent no reply: %s"
+    failure = { code = "cut_off", message = message:format(self:place(), http.shown(redact(last:sub(1, SHOWN), "end"))) }
+  end
   return nil, self:failure(failure or { code = "cut_off", message = "the reply was cut off" })
 end
 

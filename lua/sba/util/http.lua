@@ -259,7 +259,7 @@ function http.words(body)
   if type(body[1]) == "table" then return http.words(body[1]) end -- Gemini's errors are in an array
   if type(body.error) == "string" then return http.words(body.error) end
   local details = type(body.error) == "table" and body.error or body
-  local words = type(details.message) == "string" and details.message or body.detail
+  local words = type(details.message) == "string" and details.message or details.msg or body.detail
   return type(words) == "string" and words or json.encode(body), details
 end
 

@@ -37,9 +37,12 @@ describe("a reply", function()
       stop = "whole", length = "whole", tool_calls = "whole", function_call = "whole", content_filter = "whole",
       eos = "whole",
       error = "broken", network_error = "broken", aborted = "broken", cancelled = "broken", [""] = "open", [7] = "open",
-      insufficient_system_resource = "broken", [json.null] = "open",
+      insufficient_system_resource = "broken", [json.null] = "open", MAX_TOKENS = "whole",
     } do
       assert.equal(state, built({ "hello" }, reason).state, tostring(reason))
+    end
+    for _, reason in ipairs { "length", "MAX_TOKENS", "max_output_tokens", "model_context_window_exceeded" } do
+      assert.equal("length", built({}, reason).done_reason)
     end
     assert.is_true(built({}, "error").failure.transient)
     assert.matches("could not read the call", built({}, "malformed_function_call"):finish(session()).unreadable)
@@ -127,6 +130,20 @@ describe("fragments of calls", function()
 
   it("are put together", function()
     for _, case in ipairs(cases) do assert.same(case[2], calls_of(built(case[3], "stop")), case[1]) end
+  end)
+
+  it("are calls in every shape", function()
+    for name, value in pairs {
+      ["a list"] = json.array { { ["function"] = { name = "read_file", arguments = { path = "a" } } } },
+      ["one object"] = { ["function"] = { name = "read_file", arguments = '{"path":"a"}' } },
+      ["without function"] = json.array { { name = "read_file", parameters = { path = "a" } } },
+      ["with more"] = json.array { 7, { type = "function", ["function"] = { name = "read_file", arguments = { path = "a" } } } },
+    } do
+      local builder = reply.new { tools = tools }
+      builder:calls_of(value)
+      builder:ended "stop"
+      assert.same({ A }, calls_of(builder), name)
+    end
   end)
 
   it("keep what stands beside a call", function()

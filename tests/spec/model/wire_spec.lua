@@ -105,12 +105,14 @@ describe("an error in a reply", function()
       ['{"error":"gone"}'] = { nil, true }, ['{"choices":[{"error":{"code":502,"message":"away"}}]}'] = { 502, true },
       ['{"object":"error","message":"long","code":400}'] = { 400,
         false }, ['[{"error":{"code":400,"message":"no"}}]'] = { 400, false },
-      ['{"type":"error","message":"x"}'] = { nil, true }, ['{"error":{"code":7,"message":"x"}}'] = { nil, true },
+      ['{"type":"error","message":"x"}'] = { nil, true }, ['{"code":401,"msg":"no key"}'] = { 401, false },
+      ['{"error":{"code":7,"message":"x"}}'] = { nil, true },
     } do
       local _, failure = all { written }
       assert.same(wanted, { failure.status, failure.transient }, written)
       assert.is_true(failure.is_in_reply)
     end
+    assert.matches('sent no reply: {"a":1}', select(2, all { '{"a":1}' }).message, 1, true)
     assert.equal("no", select(2, all { "event: error", 'data: {"message":"no"}', "" }).words)
   end)
 
