@@ -63,7 +63,7 @@ end
 local function look_back(run)
   local history = run.history
   local problem, is_torn = history:fold({ schemas = schemas, strict = true }, run.journal_file)
-  if problem and not is_torn then error(problem, 0) end
+  if problem and is_torn ~= true then error(problem, 0) end
   local job, record = history.job, run.record
   if not job then return end
   run.has_job_line, run.has_result = true, true -- it knows all

@@ -2,6 +2,7 @@
 """--resume of a job that somebody edited, and of a journal that another program wrote anew or that is very long."""
 import json
 import os
+import shutil
 import unittest
 
 import sba
@@ -156,6 +157,35 @@ class RewrittenJournal(SandboxCase):
         self.assertEqual(self.run_job(job, "--resume").statuses, ["success"] * 2)
         self.assertEqual(self.text("count"), "one\n")
         self.assertEqual(len(self.journal()), len(self.journal_file.read_text().splitlines()))
+
+    def test_a_change_without_its_step(self):
+        job = self.job(self.sh("true"), self.sh("test -e good"))
+        self.run_job(job)
+        lines = self.journal_file.read_text().splitlines()
+        self.journal_file.write_text("\n".join([*lines[:2], '{"event":"step.changes","changes":[]}', *lines[2:]]) + "\n")
+        before = self.result_path.read_bytes()
+        page = sba.run("--report", self.result_path)
+        self.assertEqual((page.returncode, page.stderr), (0, b""))
+        self.assertIn(b"line 3: /index: is missing", page.stdout)
+        outcome = self.run_job(job, "--resume")
+        self.assertEqual((outcome.exit, outcome.result_bytes), (2, before))
+        replay = self.run_job(job, "--replay", str(self.recording()))
+        self.assertIn("line 3: /index: is missing", replay.message)
+
+    @unittest.skipUnless(shutil.which("strace"), "wants strace")
+    def test_a_disk_that_cannot_be_read(self):
+        job = self.job(*[self.sh("true")] * 50, self.sh("test -e good"))
+        self.run_job(job)
+        before, journal, refusals = self.result_path.read_bytes(), self.journal_file.read_bytes(), 0
+        for number in range(1, 20):
+            outcome = self.run_job(job, "--resume", wrapper=sba.injecting("pread64", f"error=EIO:when={number}"))
+            self.assertEqual(outcome.statuses[:50], ["success"] * 50, number)
+            if "cannot be used" in json.dumps(outcome.events("job.refused")):
+                self.assertEqual((outcome.exit, outcome.result_bytes, self.journal_file.read_bytes()), (2, before, journal), number)
+                refusals += 1
+            self.result_path.write_bytes(before)
+            self.journal_file.write_bytes(journal)
+        self.assertGreater(refusals, 3)
 
     def test_only_its_end_was_written(self):
         """The first result could not be: the job begins anew."""

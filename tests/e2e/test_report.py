@@ -211,6 +211,12 @@ class BadInputTest(ReportCase):
         self.assertIn("not a result of cynode-sba", self.refused(self.write("[]")))
         self.assertIn("/steps/0", self.refused(self.write(evil_result(steps=[7]))))
         self.refused(self.write(evil_result(unknown=1)))
+
+    def test_a_code_without_a_message(self):
+        page = self.report(self.write(evil_result(failure_code="interrupted", failure_message=None)), expected=0)
+        self.assertEqual(page.stderr, b"")
+
+    def test_what_is_no_file_is_refused(self):
         self.refused("-", stdin=b"\xff\xfe")
         self.refused("a", "b")
 

@@ -6,11 +6,12 @@
 local events = require "sba.journal.events"
 local file = require "native.file"
 local json = require "sba.util.json"
+local json_file = require "sba.util.json_file"
 local secret = require "sba.util.secret"
 local usage = require "sba.journal.usage"
 local words = require "sba.util.words"
 
-local mistake_in = events.mistake_in
+local mistake_in, outline = events.mistake_in, json_file.outline
 
 ---@class journal.history
 ---@field from native.file.log the journal
@@ -46,8 +47,6 @@ local mistake_in = events.mistake_in
 local history = {}
 history.__index = history
 
-local LIMIT <const> = 1 << 40 -- bytes: any recording that is not a file
-local WHOLE <const> = 64 << 10 -- bytes of a member that is read at once; longer ones when they are asked for
 local TORN <const> = "its last line is incomplete, which happens when the runner is killed"
 local EDITED <const> = "; the job was edited since: what it says above is what holds now"
 
@@ -61,54 +60,7 @@ end
 
 -- What a span of the journal holds
 
-local function decode(text)
-  local value, failure = json.decode_own(text)
-  if failure then return nil, { code = "invalid_json", message = failure.message } end
-  return value
-end
-
-local function read(self, offset, size)
-  local text, failure = self.from:read(offset, size)
-  if not text then return nil, failure end
-  return decode(text)
-end
-
----A value of a file but for its members that are long, which are named in `left`.
----@param log native.file.log
----@param at integer
----@param always? string name of a member that is left out too
----@return any value, table<string, integer[]>|native.failure left, integer? offset, integer? after
-function history.outline(log, at, always)
-  local text, offset, after, left = log:skim(at, WHOLE, always)
-  if not text then return nil, offset end
-  local value, failure = decode(text)
-  if failure then return nil, failure end
-  for name in pairs(type(value) == "table" and left or {}) do value[name] = nil end
-  return value, left, offset, after
-end
-
-local outline = history.outline
-
----The elements of an array, one by one, without their long members, which are named in `left`.
----@param log native.file.log
----@param span integer[] offset and size of the array
----@return fun(): any element, table<string, integer[]> left, integer offset, integer after
-function history.elements(log, span)
-  local at = span[1] + 1
-  return function()
-    if not at then return nil end
-    local element, left, offset, after = outline(log, at)
-    at = after
-    if not after then return nil end
-    local byte
-    repeat
-      byte = log:read(at, 1)
-      at = at + 1
-    until not byte or not byte:find "%s"
-    if byte ~= "," then at = nil end
-    return element, left, offset, after
-  end
-end
+local function read(self, span) return json_file.whole(self.from, span) end
 
 ---What a check found of its criterion.
 ---@param criterion? string
@@ -126,8 +78,7 @@ end
 
 local function forget_from(self, index)
   for i = self.count, index, -1 do
-    self.offsets[i], self.sizes[i], self.statuses[i] = nil, nil, nil
-    self.checks[i] = nil
+    for _, list in ipairs { self.offsets, self.sizes, self.statuses, self.checks } do list[i] = nil end
   end
   self.count = math.min(self.count, index - 1)
 end
@@ -147,7 +98,7 @@ function history:forget_entries(index) forget_from(self, index) end
 ---@param index integer from 1
 ---@return table? entry whole
 ---@return native.failure?
-function history:entry(index) return read(self, self.offsets[index], self.sizes[index]) end
+function history:entry(index) return read(self, { self.offsets[index], self.sizes[index] }) end
 
 ---@param index integer from 1
 ---@return table? entry without its long members
@@ -162,7 +113,7 @@ end
 function history:exchange(number)
   local span, schema = self.exchanges[number], events.schemas["model.exchange"]
   if not span then return nil end
-  local event, failure = read(self, span[1], span[2])
+  local event, failure = read(self, span)
   local reason = failure and failure.message or mistake_in(event, schema)
   if not reason then return secret.clean(event, schema) end
   return nil, { code = "environment_invalid", message = ("exchange %d of the journal: %s"):format(number, reason) }
@@ -172,7 +123,7 @@ end
 ---@return table? event a step.started
 function history:start(index)
   local span = self.started and self.started[index]
-  return span and (read(self, span.offset, span.size)) or nil
+  return span and (read(self, { span.offset, span.size })) or nil
 end
 
 ---A list of the job line, which may be long.
@@ -180,7 +131,7 @@ end
 ---@return table?
 function history:job_list(name)
   local left = self.job and self.job.left or {}
-  if left[name] then self.job[name], left[name] = read(self, left[name][1], left[name][2]), nil end
+  if left[name] then self.job[name], left[name] = read(self, left[name]), nil end
   return self.job and self.job[name]
 end
 
@@ -194,7 +145,7 @@ local function elements(self, event, name)
       return (event[name] or {})[number]
     end
   end
-  return history.elements(self.from, span)
+  return json_file.elements(self.from, span)
 end
 
 -- Events
@@ -387,16 +338,18 @@ end
 
 -- Reading
 
+local mistakes <const> = { invalid_json = true, too_deep = true, incomplete = true } -- of the journal, not of the disk
+
 local complete = {} -- by event: reads what is needed of its long members; returns a failure
 
 complete["step.finished"] = function(self, event)
   if not event.left.entry then return nil end
-  local entry, left = outline(self.from, event.left.entry[1])
-  if entry == nil then return left end
-  event.entry, event.is_cut = entry, next(left) ~= nil
-  if type(entry) ~= "table" or entry.type ~= "ask_model" or not left.result then return nil end
-  entry.result, left = outline(self.from, left.result[1])
-  return entry.result == nil and left or nil
+  local entry, place = outline(self.from, event.left.entry[1])
+  if entry == nil then return place end
+  event.entry, event.is_cut = entry, next(place.left) ~= nil
+  if type(entry) ~= "table" or entry.type ~= "ask_model" or not place.left.result then return nil end
+  entry.result, place = outline(self.from, place.left.result[1])
+  return entry.result == nil and place or nil
 end
 
 complete["model.exchange"] = function(self, event)
@@ -413,7 +366,7 @@ function complete.job(self, event)
   for name, span in pairs(event.left) do
     if name ~= "steps" and name ~= "todo" then
       local failure
-      event[name], failure = read(self, span[1], span[2])
+      event[name], failure = read(self, span)
       if failure then return failure end
     end
   end
@@ -424,7 +377,7 @@ complete["job.changed"] = complete.job
 local function complete_others(self, event)
   for name, span in pairs(event.left) do
     local failure
-    event[name], failure = read(self, span[1], span[2])
+    event[name], failure = read(self, span)
     if failure then return failure end
   end
 end
@@ -459,14 +412,14 @@ end
 
 --- The next event, with its place; nil and a failure.
 local function next_event(self, at, rules)
-  local event, left, offset, after = outline(self.from, at, "entry")
-  if not after then return nil, left end
+  local event, place = outline(self.from, at, "entry")
+  if event == nil then return nil, place end
   if not json.is_object(event) or rules.strict and not apply[event.event] then
     return nil, { code = "invalid_json", message = "it is not an event of a journal" }
   end
-  event.left, event.span = left, { offset, after - offset }
+  event.left, event.span = place.left, { place.offset, place.size }
   if type(event.at) ~= "string" then event.at = nil end
-  return event, nil, after
+  return event
 end
 
 ---@class journal.rules
@@ -483,24 +436,26 @@ end
 ---@param rules journal.rules
 ---@param log native.file.log
 ---@return string? problem why the rest is left out
----@return boolean? is_torn only the last line has no end
+---@return boolean|"unread"|nil is_torn only the last line has no end; "unread": it could not be read
 function history:fold(rules, log)
   self.from = log
   local number = 0
   while true do
-    local event, failure, after = next_event(self, self.size, rules)
+    local event, failure = next_event(self, self.size, rules)
     if not event and failure.code == "end" then return nil end
     if not event and failure.code == "incomplete" and not rules.script then return TORN, true end
     number = number + 1
     local reason = failure and failure.message or apply[event.event] and take(self, event, rules)
-    if reason then return ("line %d: %s"):format(number, reason) end
-    self.size = after
+    if reason then return ("line %d: %s"):format(number, reason), failure ~= nil and not mistakes[failure.code] and "unread" end
+    self.size = event.span[1] + event.span[2]
   end
 end
 
 -- Whose journal it is
 
-local function invalid(message) return nil, { code = "invalid_journal", message = message } end
+local function unusable(message, is_unread)
+  return nil, { code = is_unread and "io_error" or "invalid_journal", message = message }
+end
 
 --- Checks run again: what they check may have changed.
 local function keep_successes(self, steps)
@@ -518,11 +473,11 @@ end
 local function has_no_job(log)
   local at = 0
   while true do
-    local event, failure, _, after = outline(log, at, "entry")
-    if not after then return failure.code == "end" or failure.code == "incomplete" end
+    local event, place = outline(log, at, "entry")
+    if event == nil then return place.code == "end" or place.code == "incomplete" end
     local name = json.is_object(event) and event.event
     if name ~= "job.finished" and name ~= "job.reported" then return false end
-    at = after
+    at = place.offset + place.size
   end
 end
 
@@ -535,8 +490,9 @@ function history.resume(log, path, rules)
   rules.strict = true
   if has_no_job(log) then return nil end
   local problem, is_torn = self:fold(rules, log)
-  if problem and not is_torn then
-    return invalid(("the journal %s cannot be used, %s; without --resume the job starts anew"):format(path, problem))
+  if problem and is_torn ~= true then
+    local message = "the journal %s cannot be used, %s; without --resume the job starts anew"
+    return unusable(message:format(path, problem), is_torn)
   end
   if not self.job then return nil end
   if self.result and self.result.status == "success" and not self.edited then return self end
@@ -552,31 +508,16 @@ function history.resume(log, path, rules)
   return self
 end
 
----Any file, or "-" for stdin. What is not a regular file is kept in memory that is not ours.
----@param path string
----@return native.file.log?, native.failure?
-function history.open(path)
-  local log, failure
-  if path ~= "-" then log, failure = file.open(path) end
-  if log or failure and failure.code ~= "not_a_file" then return log, failure end
-  local bytes
-  bytes, failure = file.read(path, LIMIT)
-  if not bytes then return nil, failure end
-  log = assert(file.memory())
-  local done, problem = log:append({ bytes }, true)
-  return done and log, problem
-end
-
 ---@param path string of a journal, or of a script: lines of model.exchange with at least a reply
 ---@param job_sha256 string
 ---@param schemas table<string, table> of events
 ---@return journal.history?, native.failure?
 function history.recording(path, job_sha256, schemas)
-  local log <close>, failure = history.open(path)
+  local log <close>, failure = json_file.open(path)
   if not log then return nil, failure end
   local self = history.new()
   local problem = self:fold({ schemas = schemas, script = true, job_sha256 = job_sha256 }, log)
-  if problem then return invalid(("the recording %s, %s"):format(path, problem)) end
+  if problem then return unusable(("the recording %s, %s"):format(path, problem)) end
   self.from = assert(file.memory()) -- the file may be the journal of this job, which begins anew
   self.from:append({ 0, self.size, from = log }, true)
   return self

@@ -4,6 +4,7 @@
 local file = require "native.file"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
+local json_file = require "sba.util.json_file"
 local parts = require "sba.report.parts"
 local fold = require "sba.journal.fold"
 local result_schema = require "sba.result.result_schema"
@@ -12,6 +13,7 @@ local schemas = require "sba.result.events"
 local secret = require "sba.util.secret"
 local text = require "native.text"
 
+local whole = json_file.whole
 local source = {}
 
 local SHORT <const>, LARGE <const> = 1024, 1 << 20 -- bytes of a step's member that is kept; of a step that is let go at once
@@ -38,48 +40,41 @@ local function first_mistake(value, schema, pointer)
   return first and schema_check.line { pointer = (pointer or "") .. first.pointer, message = first.message }
 end
 
-local function load(log, span)
-  local bytes, failure = log:read(span[1], span[2])
-  if not bytes then return nil, failure.message end
-  local value
-  value, failure = json.decode_own(bytes)
-  return value, failure and failure.message
-end
-
 --- A step as the result has it, but only its short members are in memory. Others are read when they are asked for.
-local function lazy_step(log, whole, span, latest)
+local function lazy_step(log, step, span, latest)
   local head, long = {}, {}
-  for name, value in pairs(whole) do
+  for name, value in pairs(step) do
     local is_long = type(value) == "table" or type(value) == "string" and #value > SHORT
     if is_long then long[name] = true else head[name] = value end
   end
   if not next(long) then return head end
   return setmetatable(head, { __index = function(_, name)
     if not long[name] then return nil end
-    if latest.of ~= head then latest.of, latest.step = head, secret.clean(load(log, span), step_schema) end
+    if latest.of ~= head then latest.of, latest.step = head, secret.clean(whole(log, span), step_schema) end
     return latest.step[name]
   end })
 end
 
 local function read_steps(log, span)
-  local steps, elements, number = {}, fold.elements(log, span), 0
+  local steps, number = {}, 0
   local latest = {} -- the last that was read again
-  for _, _, offset, after in elements do
-    local entry, message = load(log, { offset, after - offset })
+  for _, place in json_file.elements(log, span) do
+    local at = { place.offset, place.size }
+    local entry, failure = whole(log, at)
     number = number + 1
-    message = message or first_mistake(entry, step_schema, "/steps/" .. number - 1)
+    local message = failure and failure.message or first_mistake(entry, step_schema, "/steps/" .. number - 1)
     if message then return nil, message end
-    steps[number] = lazy_step(log, secret.clean(entry, step_schema), { offset, after - offset }, latest)
-    if after - offset > LARGE then collectgarbage() end
+    steps[number] = lazy_step(log, secret.clean(entry, step_schema), at, latest)
+    if place.size > LARGE then collectgarbage() end
   end
   return steps
 end
 
 local function read_members(log, result, left)
   for name, span in pairs(left) do
-    local message
-    if name ~= "steps" then result[name], message = load(log, span) end
-    if message then return message end
+    local failure
+    if name ~= "steps" then result[name], failure = whole(log, span) end
+    if failure then return failure.message end
   end
 end
 
@@ -90,10 +85,11 @@ local function mistake_in_text(log, failure)
 end
 
 local function read_result(path)
-  local log, failure = fold.open(path)
+  local log, failure = json_file.open(path)
   if not log then return nil, "cannot read the result: " .. failure.message end
-  local result, left = fold.outline(log, 0, "steps")
-  if result == nil then return nil, ("%s is not a result: %s"):format(path, mistake_in_text(log, left)) end
+  local result, place = json_file.outline(log, 0, "steps")
+  if result == nil then return nil, ("%s is not a result: %s"):format(path, mistake_in_text(log, place)) end
+  local left = place.left
   local steps
   local message = json.is_object(result) and read_members(log, result, left)
   if not message and json.is_object(result) and left.steps then
@@ -120,7 +116,7 @@ function source.journal(log, result)
     return nil, "The journal next to the result belongs to another job and was ignored."
   end
   if not problem then return journal, "This report uses the journal next to the result." end
-  return journal, ("The journal next to the result is damaged: %s%s."):format(problem, is_torn and "" or "; the lines after it are ignored")
+  return journal, ("The journal next to the result is damaged: %s%s."):format(problem, is_torn == true and "" or "; the lines after it are ignored")
 end
 
 local function read_journal(path, result)

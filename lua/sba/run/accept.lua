@@ -12,6 +12,7 @@ local file = require "native.file"
 local interrupt = require "native.interrupt"
 local journal = require "sba.journal.file"
 local json = require "sba.util.json"
+local json_file = require "sba.util.json_file"
 local live = require "sba.run.live"
 local schemas = require "sba.result.events"
 local secret = require "sba.util.secret"
@@ -99,7 +100,7 @@ local function tell_interrupted(run)
   local index, step = next(run.history.unfinished)
   if not index then return end
   local log <close> = file.open(run.settings.result)
-  local result = log and run.history.outline(log, 0, "steps")
+  local result = log and json_file.outline(log, 0, "steps")
   local running = json.is_object(result) and result.running_step
   local output = json.is_object(running) and running.output
   step.output = type(output) == "string" and secret.redact((text.repair(output))) or nil

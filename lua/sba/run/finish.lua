@@ -8,6 +8,7 @@ local failures = require "sba.result.failure"
 local file = require "native.file"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
+local json_file = require "sba.util.json_file"
 local process = require "native.process"
 local result_schema = require "sba.result.result_schema"
 local redact = require "native.secret".redact
@@ -180,15 +181,16 @@ end
 --- journal.
 local function standing_result(run)
   if run.has_result or not (run.settings.resume or run.crashed) or run.settings.result == "-" then return nil end
-  local fold, log = run.on_demand.fold(), file.open(run.settings.result)
+  local log = file.open(run.settings.result)
   if not log then return nil end
-  local result, left, _, after = fold.outline(log, 0, "steps")
-  if not json.is_object(result) or not left.steps or ids_differ(run, result) then return nil end
-  if run.failure and run.failure.keeps_result then return { 0, after, from = log } end
+  local result, place = json_file.outline(log, 0, "steps")
+  if not json.is_object(result) or not place.left.steps or ids_differ(run, result) then return nil end
+  local parts = { place.offset, place.size, from = log }
+  if run.failure and run.failure.keeps_result then return parts end
   local count = 0
-  for _ in fold.elements(log, left.steps) do
+  for _ in json_file.elements(log, place.left.steps) do
     count = count + 1
-    if count > run.record.count then return { 0, after, from = log } end
+    if count > run.record.count then return parts end
   end
 end
 

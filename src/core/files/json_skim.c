@@ -50,7 +50,7 @@ static int copy(struct reader *r)
         return 0;
     if (buffer_append(text, r->block + from, r->next - from) < 0)
         return error_set(r->error, "out_of_memory", 0, "no memory is left");
-    if (r->depth > 0 && r->value_text && text->size - r->value_text > r->most) {
+    if (r->value_text && r->is_object[0] && text->size - r->value_text > r->most) {
         r->leaves_out = true;
         text->size = r->value_text;
     }

@@ -1,0 +1,86 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- JSON of a file of any size, a value at a time: a journal, a result.
+
+local file = require "native.file"
+local json = require "sba.util.json"
+
+local json_file = {}
+
+local WHOLE <const> = 64 << 10 -- bytes of a member that is read at once; longer ones when they are asked for
+local LIMIT <const> = 1 << 40 -- bytes of what is not a file
+
+---@class json_file.place
+---@field offset integer of the value in the file
+---@field size integer
+---@field left table<string, integer[]> offset and size of its long members, by name
+
+local function decode(text)
+  local value, failure = json.decode_own(text)
+  if failure then return nil, { code = "invalid_json", message = failure.message } end
+  return value
+end
+
+---Any file, or "-" for stdin. What is not a regular file is kept in memory that is not ours.
+---@param path string
+---@return native.file.log?, native.failure?
+function json_file.open(path)
+  local log, failure
+  if path ~= "-" then log, failure = file.open(path) end
+  if log or failure and failure.code ~= "not_a_file" then return log, failure end
+  local bytes
+  bytes, failure = file.read(path, LIMIT)
+  if not bytes then return nil, failure end
+  log = assert(file.memory())
+  local done, problem = log:append({ bytes }, true)
+  return done and log, problem
+end
+
+---@param log native.file.log
+---@param span integer[] offset and size
+---@return any value, native.failure?
+function json_file.whole(log, span)
+  local text, failure = log:read(span[1], span[2])
+  if not text then return nil, failure end
+  return decode(text)
+end
+
+---A value but for its long members.
+---@param log native.file.log
+---@param at integer
+---@param always? string name of a member that is left out too
+---@return any value, json_file.place|native.failure
+function json_file.outline(log, at, always)
+  local text, offset, after, left = log:skim(at, WHOLE, always)
+  if not text then return nil, offset end
+  local value, failure = decode(text)
+  if failure then return nil, failure end
+  for name in pairs(left) do value[name] = nil end
+  return value, { offset = offset, size = after - offset, left = left }
+end
+
+--- Where the next element begins; nil: there is none.
+local function next_element(log, at)
+  local byte
+  repeat
+    byte = log:read(at, 1)
+    at = at + 1
+  until not byte or not byte:find "%s"
+  return byte == "," and at or nil
+end
+
+---The elements of an array, one by one, without their long members.
+---@param log native.file.log
+---@param span integer[] offset and size of the array
+---@return fun(): any element, json_file.place
+function json_file.elements(log, span)
+  local at = span[1] + 1
+  return function()
+    if not at then return nil end
+    local element, place = json_file.outline(log, at)
+    if element == nil then return nil end
+    at = next_element(log, place.offset + place.size)
+    return element, place
+  end
+end
+
+return json_file
