@@ -82,8 +82,9 @@ class OutOfMemory(sba.SandboxCase):
 
     def test_the_runner_itself(self):
         """It is killed like anybody else; what was done until then stands."""
-        self.put("large", b"\xff" * (LIMIT - (32 << 20)))
-        done = self.run_limited("echo before", self.until_said("before"), self.read_file("large"), max_output_bytes=1 << 30)
+        self.put("large", b"a line\n" * (LIMIT // 7))
+        patch = self.apply_diff("--- a/large\n+++ b/large\n@@ -1 +1 @@\n-a line\n+another\n")
+        done = self.run_limited("echo before", self.until_said("before"), patch)
         self.assert_end(done, -9, "interrupted")
         self.assertEqual(done.steps[0]["output"], "before\n")
 
