@@ -129,6 +129,7 @@
 ---@field usage fun(): { cpu_time_ms: integer, max_rss_bytes: integer } with what it waited for
 ---@field runner fun(): native.process.runner this process, with a new word
 ---@field life fun(runner: table): "alive"|"gone"|nil nil: it cannot be told
+---@field sessions fun(): table<integer, true> those of all processes
 ---Kills processes that outlived their runner, but not those from which we descend: by their words (nil: those of all
 ---runners of our PID namespace that are gone), and by sessions that commands began. Gives how many it ended, how many
 ---live after that time, and the PID of one.

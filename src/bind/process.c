@@ -278,6 +278,21 @@ static int f_life(lua_State *L)
     return 1;
 }
 
+// sessions() -> set of the sessions of all processes
+static int f_sessions(lua_State *L)
+{
+    struct buffer *owner = bind_new_buffer(L);
+    struct process_pids sessions = {0};
+    process_leftovers_sessions(&sessions);
+    owner->data = (char *)sessions.items; // Lua may raise an error from here on
+    lua_newtable(L);
+    for (size_t i = 0; i < sessions.count; i++) {
+        lua_pushboolean(L, 1);
+        lua_rawseti(L, -2, sessions.items[i]);
+    }
+    return 1;
+}
+
 // The list at index: {pid, started} each. Pushes what holds them.
 static const struct process_session *check_sessions(lua_State *L, int index, size_t *count)
 {
@@ -311,8 +326,15 @@ static int f_end_leftovers(lua_State *L)
 }
 
 const luaL_Reg bind_process[] = {
-    {"run", f_run},       {"any", f_any},     {"find", f_find},
-    {"finish", f_finish}, {"usage", f_usage}, {"idle", f_idle},
-    {"runner", f_runner}, {"life", f_life},   {"end_leftovers", f_end_leftovers},
+    {"run", f_run},
+    {"any", f_any},
+    {"find", f_find},
+    {"finish", f_finish},
+    {"usage", f_usage},
+    {"idle", f_idle},
+    {"runner", f_runner},
+    {"life", f_life},
+    {"sessions", f_sessions},
+    {"end_leftovers", f_end_leftovers},
     {NULL, NULL},
 };

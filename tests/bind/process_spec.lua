@@ -93,6 +93,7 @@ describe("native.process", function()
       env = { "PATH=/usr/bin:/bin", "CYNODE_RUN=" .. word }, began = began,
     })
     assert.equal("integer", math.type(first.started))
+    assert.is_true(process.sessions()[first.pid])
     assert.equal(0, process.end_leftovers({ word .. "1" }, { { pid = first.pid, started = first.started + LONG } }, 1))
     assert.same({ 1, 0, 0 }, { process.end_leftovers({}, { first }, 10) })
     assert.same({ 1, 0, 0 }, { process.end_leftovers({ "x", word }, {}, 10) })

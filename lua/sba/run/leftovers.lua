@@ -59,30 +59,38 @@ end
 --- One that is older than the runner is none of its commands'.
 apply["step.session"] = function(marks, event)
   local since = marks.last and marks.last.started
-  if since and fits(event, schemas.session) and event.started >= since then table.insert(marks.sessions, event) end
+  if since and fits(event, schemas.session) and event.started >= since then marks.sessions[event.pid] = event.started end
+end
+
+--- Of a journal's lines, those that tell of runs, and of sessions that are still there: there may be very many others.
+local function is_wanted(line, living)
+  if line:find('"run"', 1, true) then return true end
+  local pid = line:find('"step.session"', 1, true) and line:match '"pid": ?(%d+)'
+  return pid and living[tonumber(pid)]
 end
 
 ---@class leftovers.marks
 ---@field words string[] of all runs
----@field sessions { pid: integer, started: integer }[] of the last run's commands
+---@field sessions table<integer, integer> of the last run's commands: when the process began that has this PID
 ---@field last? native.process.runner nil: the journal is of an older version
 
 ---@param log native.file.log
 ---@return leftovers.marks
 local function read_marks(log)
-  local marks, at = { words = {}, sessions = {} }, 0
+  local marks, at, living = { words = {}, sessions = {} }, 0, process.sessions()
   while true do
     local head, size = log:line(at, SHORT)
     if not head then return marks end
     if at == 0 and size > SHORT and size <= LARGEST then head = log:read(0, size) or head end
-    local is_wanted = head:find('"run"', 1, true) or head:find('"step.session"', 1, true)
-    local event = is_wanted and size <= #head + 1 and json.decode_own(head)
+    local event = size <= #head + 1 and is_wanted(head, living) and json.decode_own(head)
     if json.is_object(event) and apply[event.event] then apply[event.event](marks, event) end
     at = at + size
   end
 end
 
-local function end_all(run, marked_words, sessions)
+local function end_all(run, marked_words, sessions_by_pid)
+  local sessions = {}
+  for pid, started in pairs(sessions_by_pid) do sessions[#sessions + 1] = { pid = pid, started = started } end
   local ended, left, first = process.end_leftovers(marked_words, sessions, SECONDS)
   if ended > 0 then
     local message = "a run that was killed had left processes running: %d were ended"

@@ -4,7 +4,6 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/clock.h"
-#include "core/process/process_children.h"
 #include "core/process/process_stat.h"
 
 #include <dirent.h>
@@ -138,6 +137,18 @@ static bool is_marked(struct search *search, pid_t pid)
     if (!process_stat_read(pid, &stat) || process_stat_is_dead(&stat))
         return false;
     return is_in_session(search, &stat) || has_word(search, pid);
+}
+
+void process_leftovers_sessions(struct process_pids *sessions)
+{
+    cleanup_directory DIR *directory = opendir("/proc");
+    const struct dirent *entry;
+    while (directory && (entry = readdir(directory))) {
+        pid_t pid = (pid_t)atoi(entry->d_name);
+        struct process_stat stat;
+        if (pid > 0 && process_stat_read(pid, &stat))
+            process_pids_add(sessions, stat.session);
+    }
 }
 
 // By a descriptor of the process, because its PID may be another's by now. Linux before 5.3 has none.

@@ -8,6 +8,7 @@
 #define SBA_CORE_PROCESS_LEFTOVERS_H
 
 #include "core/process/process.h"
+#include "core/process/process_children.h"
 
 #define PROCESS_LEFTOVERS_VARIABLE "CYNODE_RUN"
 
@@ -32,6 +33,9 @@ struct process_session {
     pid_t pid; // of its first process
     uint64_t started;
 };
+
+// Appends the sessions of all processes, one for each process.
+void process_leftovers_sessions(struct process_pids *sessions);
 
 struct process_marks {
     const char *const *words; // NULL at the end; NULL: the words of all runners of our PID namespace that are gone
