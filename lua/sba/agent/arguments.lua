@@ -105,9 +105,10 @@ local synonyms <const> = {
 }
 
 local function member_of(enum, value)
+  if words.has(enum, value) then return value end
   local word = words.plain(tostring(value))
   for _, member in ipairs(enum) do
-    if value == member or type(member) == "string" and words.plain(member) == word then return member end
+    if type(member) == "string" and words.plain(member) == word then return member end
   end
   return words.has(enum, synonyms[word]) and synonyms[word] or value
 end
@@ -165,7 +166,7 @@ local function trimmed(value, schema)
   return value:match "^[\r\n]*([^\r\n]*)[\r\n]*$" or value -- bounded: the three parts share no character
 end
 
-local convert -- root: the whole schema; is_own: one of ours
+local convert
 
 local function convert_members(value, part, root, depth)
   local properties, required = table_of(part.properties), {}
@@ -290,6 +291,7 @@ end
 function arguments.read(tool, call, step)
   if tool.kind ~= "gateway" then return read_own(tool, call, step) end
   local schema = table_of(json.decode(tool.parameters))
+  schema.order = nil -- a keyword of our own
   return convert(unwrapped(json.copy(call.arguments), schema, tool), schema, schema, 0)
 end
 

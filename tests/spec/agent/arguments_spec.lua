@@ -10,7 +10,7 @@ local _, by_name = tools.list(catalogue)
 local own <const> = { name = "own", kind = "step" }
 own.parameters = is.object {
   "id", is.count(), "parent", is.flag(), "criterion", { type = "number" }, "text", is.text(), "wait_seconds", { type = "number" },
-  "state", { enum = { "done", "complete", "in_progress" } }, "list", { type = "array", items = is.count() },
+  "state", { enum = { "done", "complete", "in_progress", "B", "b" } }, "list", { type = "array", items = is.count() },
   "path", is.text(nil, { nul = false, minLength = 1 }),
 }
 own.accepted = own.parameters
@@ -25,7 +25,7 @@ describe("arguments of our own tools", function()
     { { id = "7", parent = "False", criterion = "1.5" }, { id = 7, parent = false, criterion = 1.5 } },
     { { id = 7, parent = false, criterion = 2 }, { id = 7, parent = false, criterion = 2 } },
     { { state = "complete" }, { state = "complete" } }, { { state = "Completed" }, { state = "done" } },
-    { { state = "In Progress" }, { state = "in_progress" } },
+    { { state = "In Progress" }, { state = "in_progress" } }, { { state = "b" }, { state = "b" } },
     { { text = 7 }, { text = "7" } }, { '{"text":{"b": 1, "a":2}}', { text = '{"b": 1, "a":2}' } },
     { { list = "[1, '2',]" }, { list = { 1, 2 } } }, { { list = { "1" } }, { list = { 1 } } },
     { { path = "a.txt\n" }, { path = "a.txt" } }, { { path = "\r\na b" }, { path = "a b" } },
@@ -94,7 +94,7 @@ describe("arguments of a gateway's tool", function()
     ['{"one":null,"any":null}'] = { one = null, any = null }, ['{"arguments":{"q":"x"}}'] = { q = "x" },
     ['{"either":"null","any":"5","one":"5"}'] = { either = "null", any = "5", one = 5 },
     ['{"limit":"many","tags":"a,b","kind":"success"}'] = { limit = "many", tags = "a,b", kind = "success" },
-    ['{"more":1}'] = { more = 1 },
+    ['{"more":1}'] = { more = 1 }, ['{"kind":"Done"}'] = { kind = "Done" },
     ['{"q":5,"tags":[1]}'] = { q = "5", tags = { "1" } }, ["{}"] = {},
   } do
     it("are what its schema says: " .. given, function() assert.same(wanted, (read(tool, given))) end)
