@@ -12,25 +12,25 @@ import random
 import re
 import shutil
 import sys
-import unittest
 
 import sba
+from agent_case import call, calls, finish
 from process_case import ProcessCase
+from servers import model
 
 MOMENTS = int(os.environ.get("SBA_MOMENTS", "100"))  # of each kind of run and each signal
 SIGNALS = [f"signal={name}" for name in ("SIGSEGV", "SIGTERM", "SIGKILL")]
 CRASH = ["-e", "inject=pipe2:signal=SIGSEGV:when=4"]  # as the second command starts
 FILES = 20
-STEPS = 5
 
 
 def calls_of(trace):
     """Each system call as its name and how many of that name there were."""
-    counts, calls = collections.Counter(), []
+    counts, found = collections.Counter(), []
     for name in re.findall(r"^(\w+)\(", trace, re.MULTILINE):
         counts[name] += 1
-        calls.append((name, counts[name]))
-    return calls
+        found.append((name, counts[name]))
+    return found
 
 
 def sample(calls):
@@ -39,19 +39,23 @@ def sample(calls):
     return [calls[int(first + i * stride)] for i in range(int((len(calls) - first) / stride))]
 
 
-@sba.wants("strace")
-class Moments(ProcessCase):
-    """The job: a daemon, a change of many files, a command that waits a little."""
+class MomentsCase(ProcessCase):
+    """A job, and what must hold after a fault at one moment of it."""
     environment = {"SBA_CONFINE": "off"}
 
     @classmethod
     def setUpClass(cls):
         cls.validator = sba.result_validator()
 
-    def the_job(self):
-        patch = "".join(f"--- /dev/null\n+++ b/new{i}\n@@ -0,0 +1 @@\n+x\n" for i in range(FILES))
-        return self.job(self.sh("setsid sleep 600 >/dev/null 2>&1 & echo said"), self.sh("sleep 0.03; echo two"),
-                        self.apply_diff(patch), self.write_file("a", "x" * 10000), self.read_file("a"))
+    def run_it(self, *more, **options):
+        return self.run_job(self.the_job(), *more, **options)
+
+    def save(self):
+        """A copy of the job directory and the workspace."""
+        saved = self.root / "saved"
+        for directory in (self.workspace, self.job_directory):
+            shutil.copytree(directory, saved / directory.name, symlinks=True)
+        return saved
 
     def clean(self):
         for directory in (self.workspace, self.job_directory):
@@ -70,7 +74,7 @@ class Moments(ProcessCase):
         trace.write_text("")
         self.give(trace)
         wrapper = ["strace", "-qq", "-o", str(trace), *inject]
-        return self.run_job(self.the_job(), *more, wrapper=wrapper), trace.read_text()
+        return self.run_it(*more, wrapper=wrapper), trace.read_text()
 
     def finished(self):
         """Indexes of the steps that the journal has as done."""
@@ -92,9 +96,9 @@ class Moments(ProcessCase):
             self.check_result(done, moment, fault, before)
             if fault in SIGNALS[:2]:
                 self.assertEqual((self.left(), self.temporary_files()), ([], []), (moment, done.stderr))
-            again = self.run_job(self.the_job(), "--resume")
+            again = self.run_it("--resume")
             outcome = again.exit, again.statuses
-            self.assertEqual(outcome, (0, ["success"] * STEPS), (moment, done.stderr, again.stderr))
+            self.assertEqual(outcome, (0, ["success"] * self.steps), (moment, done.stderr, again.stderr))
             self.assertEqual((self.left(), self.temporary_files()), ([], []), (moment, again.stderr))
         except json.JSONDecodeError as error:
             self.fail(f"{moment}: {error}")
@@ -118,6 +122,17 @@ class Moments(ProcessCase):
                     done, _ = self.traced(*more, inject=[*inject, "-e", f"inject={call}:{fault}:when={count}"])
                     self.check(done, (fault, call, count), fault, before)
 
+
+@sba.wants("strace")
+class Direct(MomentsCase):
+    """A daemon, a change of many files, a command that waits a little."""
+    steps = 5
+
+    def the_job(self):
+        patch = "".join(f"--- /dev/null\n+++ b/new{i}\n@@ -0,0 +1 @@\n+x\n" for i in range(FILES))
+        return self.job(self.sh("setsid sleep 600 >/dev/null 2>&1 & echo said"), self.sh("sleep 0.03; echo two"),
+                        self.apply_diff(patch), self.write_file("a", "x" * 10000), self.read_file("a"))
+
     def test_of_a_run(self):
         self.sweep()
 
@@ -128,11 +143,8 @@ class Moments(ProcessCase):
         """A job directory and a workspace after a crash in the second step."""
         self.clean()
         self.traced(inject=CRASH)
-        saved = self.root / "saved"
-        for directory in (self.workspace, self.job_directory):
-            shutil.copytree(directory, saved / directory.name, symlinks=True)
         self.assertEqual(self.finished(), {0})
-        return saved
+        return self.save()
 
     def test_of_a_resumed_run(self):
         self.sweep("--resume", saved=self.crashed())
@@ -142,6 +154,25 @@ class Moments(ProcessCase):
         reading = {"faults": ["error=EIO"], "of": ("read", "pread64")}
         self.sweep(inject=CRASH, after="execve(0x", **reading)
         self.sweep("--resume", saved=self.crashed(), **reading)
+
+
+@sba.wants("strace")
+class Agent(MomentsCase):
+    """A model that gave up, and goes on in the resumed run."""
+    steps = 2
+
+    def the_job(self):
+        return self.job(execution_mode="agent_inference", inference={"allowed_models": ["m"]})
+
+    def run_it(self, *more, replies=(finish("good"), finish("good")), **options):
+        with model.Server({"models": {"m": {}}, "replies": list(replies)}) as server:
+            return super().run_it(*more, env={"OLLAMA_BASE_URL": server.url}, **options)
+
+    def test_of_a_resumed_run(self):
+        work = calls(("write_file", {"path": "a", "content": "x"}), ("run_command", {"shell": "echo hi"}))
+        self.run_it(replies=(work, call("finish", answer="no", status="failed", acceptance=[])))
+        self.assertEqual(self.finished(), {0, 1})
+        self.sweep("--resume", saved=self.save())
 
 
 if __name__ == "__main__":
