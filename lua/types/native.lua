@@ -179,7 +179,7 @@
 ---the file system gives first.
 ---@field walk fun(self, path: string, options?: { max_depth?: integer, max_names?: integer, include_hidden?: boolean }): native.walk?, native.failure?
 ---Writes a file that waits for its place at path, in the nearest directory above that exists. Gives its path.
----@field stage fun(self, path: string, content: string, mode?: integer): string?, native.failure?
+---@field stage fun(self, path: string, content: string|native.edit.content, mode?: integer): string?, native.failure?
 ---@field stage_link fun(self, path: string, target: string): string?, native.failure? one that leads out is path_escape
 ---Moves a file or link; missing directories are made. aside: what is there gets this path beside `to` first, as a link where there are
 ---links, so something stays; "": it is replaced; nil: nothing may be there.
@@ -251,6 +251,8 @@
 ---@field line integer of the file, where the hunk belongs or fits; 0: the message says all
 ---@field other integer where it fits too
 
+---@class native.edit.content bytes, for native.root:stage alone
+
 ---@class native.edit.hunks
 ---Reads hunks as those from `number` on. Without body: the ones that begin at `at`, each right below the other, as far as they change
 ---something and have as many lines as their @@ line says. With it: one, of all lines from body to limit. by_content: its @@ line has no
@@ -258,7 +260,8 @@
 ---has old lines, or new ones, and whether the first says that the file is new or empty; nothing: none; nil: too_large.
 ---@field read fun(self, number: integer, at: integer, body?: integer, limit?: integer, by_content?: boolean, at_end?: boolean): integer?, integer|native.failure|nil, integer?, boolean?, boolean?, boolean?
 ---The nearest place wins, the later one of two; without numbers, or its blanks and indentation, a hunk must fit in one place.
----@field apply fun(self, first: integer, count: integer, bytes: string): string?, native.edit.report|native.edit.failure
+---keep: what a file of more than 1 MiB becomes is given as content, which is no copy of it.
+---@field apply fun(self, first: integer, count: integer, bytes: string, keep?: boolean): string|native.edit.content|nil, native.edit.report|native.edit.failure
 
 ---@class native.search
 ---PCRE2, UTF-8. include: a glob of names or, with a slash, of paths: "*.c", "src/**/*.lua". Errors: invalid_pattern, invalid_glob.

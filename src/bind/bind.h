@@ -89,6 +89,9 @@ struct bind_opened {
 };
 const struct bind_opened *bind_check_opened(lua_State *L, int index);
 
+// The bytes at index: a string, or what native.edit made of a large file.
+const char *bind_check_content(lua_State *L, int index, size_t *size);
+
 // Pushes a closed native.file.log.
 struct file_log;
 struct file_log *bind_new_log(lua_State *L);

@@ -4,7 +4,27 @@
 
 #include "bind/bind.h"
 
-static const char hunks_name[] = "native.edit.hunks";
+#include <string.h>
+
+static const char hunks_name[] = "native.edit.hunks", content_name[] = "native.edit.content";
+
+enum { SMALL = 1 << 20 }; // bytes of a file; a larger one that was changed is not copied into a string
+
+static int free_content(lua_State *L)
+{
+    buffer_free(luaL_checkudata(L, 1, content_name));
+    return 0;
+}
+
+const char *bind_check_content(lua_State *L, int index, size_t *size)
+{
+    const struct buffer *content = luaL_testudata(L, index, content_name);
+    if (!content)
+        return luaL_checklstring(L, index, size);
+    luaL_argcheck(L, content->data, index, "the content is closed");
+    *size = content->size;
+    return content->data;
+}
 
 static int free_hunks(lua_State *L)
 {
@@ -114,7 +134,8 @@ static int fail(lua_State *L, const struct edit_hunk *hunk, const struct edit_re
     return 2;
 }
 
-// hunks:apply(first, count, bytes) -> bytes, report | nil, failure
+// hunks:apply(first, count, bytes, keep?) -> bytes, or, of a large file, content; report | nil, failure. Bytes that the
+// hunks leave as they are come back as the same string.
 static int m_apply(lua_State *L)
 {
     size_t size;
@@ -125,11 +146,16 @@ static int m_apply(lua_State *L)
     const char *bytes = luaL_checklstring(L, 4, &size);
     luaL_argcheck(L, first >= 1 && count >= 1 && count <= hunks->count - first + 1, 2, "no such hunk");
     luaL_argcheck(L, size <= EDIT_MAX_TARGET, 4, "too large");
-    struct buffer *out = bind_push_shared_buffer(L);
+    bool keep = lua_toboolean(L, 5) && size > SMALL;
+    struct buffer *out = keep ? bind_new_handle(L, content_name, sizeof *out, 0) : bind_push_shared_buffer(L);
     if (edit_apply(hunks, (uint32_t)first - 1, (uint32_t)count, bytes, size, out, &report, &error) < 0)
         return report.hunk ? fail(L, &hunks->items[first + report.hunk - 2], &report, &error) : bind_fail(L, &error);
-    lua_pushlstring(L, out->data, out->size);
-    bind_empty_shared_buffer(out);
+    if (size > 0 && out->size == size && memcmp(out->data, bytes, size) == 0)
+        lua_pushvalue(L, 4);
+    else if (!keep)
+        lua_pushlstring(L, out->data, out->size);
+    if (!keep)
+        bind_empty_shared_buffer(out);
     push_report(L, (uint32_t)count, &report);
     return 2;
 }
@@ -139,6 +165,7 @@ static const luaL_Reg methods[] = {{"read", m_read}, {"apply", m_apply}, {NULL, 
 
 int luaopen_native_edit(lua_State *L)
 {
+    bind_new_type(L, content_name, NULL, free_content);
     bind_new_type(L, hunks_name, methods, free_hunks);
     luaL_newlib(L, functions);
     return 1;

@@ -250,7 +250,7 @@ static int root_stage(lua_State *L)
     struct error error = {0};
     const struct workspace *workspace = bind_check_root(L, 1);
     const char *path = bind_check_path(L, 2, &error);
-    const char *content = luaL_checklstring(L, 3, &size);
+    const char *content = bind_check_content(L, 3, &size);
     int mode = lua_isnoneornil(L, 4) ? WORKSPACE_MODE_AS_BEFORE : (int)check_mode(L, 4, 0777);
     struct buffer *owner = bind_new_buffer(L);
     owner->data = path ? workspace_stage(workspace, path, content, size, mode, &error) : NULL;

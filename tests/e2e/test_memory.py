@@ -179,6 +179,17 @@ class ManySteps(sba.SandboxCase):
                     json.loads(line)
             self.assertTrue(done.exit == 0 or done.result is None or "memory" in done.message, (limit, done.result))
 
+    def test_a_patch_takes_little_more_than_the_file_before_and_after(self):
+        line, count = "abcdefghijklmnopqrstuvwxyz 0123456789\n", 1 << 20
+        for number in (count + 1, 1):  # where the line is, and where it must be looked for
+            self.put("large", line * count + "needle\n" + line * count)
+            done = self.run_steps(self.apply_diff(
+                f"--- a/large\n+++ b/large\n@@ -{number} +{number} @@\n-needle\n+pin\n"), max_runtime_seconds=600)
+            self.assert_end(done, 0)
+            self.assertTrue(self.text("large") == line * count + "pin\n" + line * count)
+            most = 2.3 * 2 * len(line) * count  # of which 4 MiB are an empty job's
+            self.assertLess(done.result["resource_usage"]["max_rss_bytes"], most)
+
     def test_a_journal_that_a_command_changed(self):
         """It is said, and nothing of it is believed. Below /tmp the commands may write to it."""
         for script in ("printf x >>", "printf x | dd conv=notrunc of=", ": >"):

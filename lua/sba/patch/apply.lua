@@ -70,11 +70,12 @@ local function check_absence(patch, file, bytes)
   end
 end
 
-local function changed(patch, file, before)
+--- keeps: the entry is only staged, so that its bytes need not be a string.
+local function changed(patch, file, before, keeps)
   local bytes, report = before.bytes, { hunks = 0, added = 0, removed = 0, offset = 0, fuzz = 0, tolerated = {} }
   if file.hunks > 0 then
     check_absence(patch, file, bytes)
-    bytes, report = patch.hunks:apply(file.first, file.hunks, bytes)
+    bytes, report = patch.hunks:apply(file.first, file.hunks, bytes, keeps)
     if not bytes then refuse_hunk(patch, file, before.bytes, report) end
   end
   if patch.is_crlf and before.bytes == "" and bytes:find("\r\n", 1, true) then
@@ -98,7 +99,8 @@ end
 
 -- put: overlay.put or overlay.create
 local function change_into(patch, file, put, before)
-  local entry, report = changed(patch, file, check_type(file, before))
+  local keeps = put == overlay.put and patch.overlay:stages_at_once(file.new)
+  local entry, report = changed(patch, file, check_type(file, before), keeps)
   put(patch.overlay, file.new, entry)
   return report
 end

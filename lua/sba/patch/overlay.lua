@@ -13,7 +13,7 @@ local MOST_BYTES <const> = 1 << 30 -- of a file
 
 ---@class sba.overlay.entry
 ---@field type "file"|"symlink"
----@field bytes string content, or the target of a link
+---@field bytes string|native.edit.content content, or the target of a link
 ---@field mode? integer permission bits of a file; nil: whatever a new file gets
 
 ---@param directory native.root
@@ -149,13 +149,22 @@ local function stage(change, path, old, new)
   end
 end
 
----Puts an entry at path. A file that only one part is about is staged at once: a large diff must not hold every file in memory.
+---Whether what is put at path, if it is a file, is staged at once: a large diff must not hold every file in memory. So are
+---files that only one part is about.
+---@param path string
+---@return boolean
+function overlay:stages_at_once(path)
+  local before = self.original[path]
+  return self.uses[path] == 1 and before and before.type == "file" or false
+end
+
+---Puts an entry at path.
 ---@param path string
 ---@param entry sba.overlay.entry
 function overlay:put(path, entry)
   check_way(self, path, false)
   local before = self.original[path]
-  if self.uses[path] ~= 1 or not before or before.type ~= "file" or entry.type ~= "file" then return set(self, path, entry) end
+  if not self:stages_at_once(path) or entry.type ~= "file" then return set(self, path, entry) end
   self.original[path], self.current[path] = nil, { type = "file" }
   if self.writes then stage(self.transaction, path, before, entry) end
 end

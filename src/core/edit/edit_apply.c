@@ -13,6 +13,7 @@ struct application {
     struct edit_body body;
     struct buffer *out;
     struct edit_report *report;
+    uint32_t left;   // hunks, with the one that is applied
     uint32_t done;   // lines of the file that were copied or removed
     int64_t offset;  // of the last hunk
     bool ends_added; // the last line that was written was added
@@ -200,6 +201,8 @@ static int apply_hunk(struct application *application, const char *diff, const s
     if (found == EDIT_NOWHERE)
         return refuse(application, "patch_mismatch", search.guess, 0, error);
     note(application, &search, expected);
+    if (application->left == 1)
+        edit_drop_index(&application->file); // before the rest of the file is copied
     return write_edit(application, &search, error);
 }
 
@@ -242,6 +245,7 @@ int edit_apply(const struct edit_hunks *hunks, uint32_t first, uint32_t count, c
     report->line_ends = application.file.ends = choose_ends(&application.file, crlf, lf);
     for (uint32_t i = 0; !status && i < count; i++) {
         report->hunk = i + 1;
+        application.left = count - i;
         status = apply_hunk(&application, hunks->diff, &hunks->items[first + i], error);
     }
     if (!status)

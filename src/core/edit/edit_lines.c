@@ -32,13 +32,21 @@ int edit_split(struct edit_file *file, const char *bytes, size_t size, bool keep
     }
 }
 
-void edit_file_free(struct edit_file *file)
+void edit_drop_index(struct edit_file *file)
 {
-    free(file->starts);
     free(file->buckets);
     free(file->places);
-    for (int level = 0; level < EDIT_LEVELS; level++)
+    file->buckets = file->places = NULL;
+    for (int level = 0; level < EDIT_LEVELS; level++) {
         free(file->sums[level]);
+        file->sums[level] = NULL;
+    }
+}
+
+void edit_file_free(struct edit_file *file)
+{
+    edit_drop_index(file);
+    free(file->starts);
 }
 
 static struct edit_line make_line(const char *text, const char *end, bool newline, enum edit_ends ends)

@@ -53,6 +53,9 @@ int edit_index(struct edit_file *file);
 int edit_sum(struct edit_file *file, enum edit_level level);
 void edit_file_free(struct edit_file *file);
 
+// Frees what was made for searches: a large file has millions of lines.
+void edit_drop_index(struct edit_file *file);
+
 // The lines of an indexed file that may equal a line at any level, by number.
 const uint32_t *edit_places(const struct edit_file *file, struct edit_line line, uint32_t *count);
 
