@@ -197,6 +197,24 @@ class Commands(sba.SandboxCase):
             self.assertEqual((done.exit, entry["result"]["stdout"], entry["output"]), (0, "a b-$c", "a b-$c"), done.result)
             self.assertEqual(list(entry["result"]), FIELDS)
 
+    def test_a_character_of_stdout_that_stderr_interrupts(self):
+        script = ("printf 'a\\342'; sleep 0.1; echo warning >&2; sleep 0.1; printf '\\230'; sleep 0.1; echo more >&2; "
+                  "printf '\\272b\\n\\342'")
+        _, entry = self.run_step(shell=script)
+        self.assertEqual(entry["result"]["stdout"], "a\u263ab\n\ufffd")
+        self.assertEqual(entry["output"].count("\ufffd"), 1, entry["output"])  # only the half one at the end
+        for part in ("warning\n", "more\n", "\u263ab\n"):
+            self.assertIn(part, entry["output"])
+
+    def test_the_plain_text_of_bytes_that_are_not_utf8(self):
+        self.put("f", b"\xff" * 8)
+        self.put("g", "\u263a\u263a".encode())
+        steps = self.run_steps(self.read_file("f", max_bytes=3), self.read_file("f"),
+                               self.read_file("g", offset_bytes=1, max_bytes=3)).steps
+        self.assertEqual([step["output"] for step in steps], [
+            "3 of 8 bytes, which are not UTF-8 by themselves\n", "8 bytes that are not UTF-8\n",
+            "3 of 6 bytes, which are not UTF-8 by themselves\n"])
+
     def test_base64_with_line_ends(self):
         """As base64(1), Python's encodebytes and GitHub's API write it."""
         content = bytes(range(256))

@@ -69,7 +69,14 @@ end
 
 ---@param step { arguments: table }
 ---@param context { max_output_bytes: integer }
----@return integer most bytes of the plain text
+---@return integer most bytes of the plain text; read_file cuts its own to max_bytes, but no sentence in its place
+function entries.most_text(step, context)
+  return math.min(context.max_output_bytes, step.arguments.max_output_bytes or math.maxinteger)
+end
+
+---@param step { arguments: table }
+---@param context { max_output_bytes: integer }
+---@return integer bytes that the step may return
 function entries.limit(step, context)
   local arguments = step.arguments
   return math.min(context.max_output_bytes, arguments.max_output_bytes or arguments.max_bytes or math.maxinteger)

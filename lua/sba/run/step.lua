@@ -65,7 +65,7 @@ end
 
 local function execute(run, index, step, module)
   local wall, begun = interrupt.wall(), interrupt.now()
-  local limit = entries.limit(step, run.context)
+  local limit = entries.most_text(step, run.context)
   local entry, failure = entries.make(module, limit, xpcall(module.run, failures.traced, step.arguments, run.context))
   if failure then
     judge(run, step, entry, failure)

@@ -72,6 +72,12 @@ local function long(root, path, read, cut, bound)
   return content, content.encoding, read.truncated or content.is_cut, content.shown
 end
 
+--- In place of bytes that are no text: how many were read. A part of a text may begin or end inside a character.
+local function not_text(count, size)
+  if count == size then return ("%d bytes that are not UTF-8\n"):format(size) end
+  return ("%d of %d bytes, which are not UTF-8 by themselves\n"):format(count, size)
+end
+
 local function run(arguments, job_context)
   local bound, own = job_context.max_output_bytes, arguments.max_bytes
   local root, path, prefix = job_context.place(arguments.path)
@@ -95,7 +101,7 @@ local function run(arguments, job_context)
     size_bytes = read.size_bytes, truncated = truncated, sha256 = read.sha256,
     total_lines = encoding == "utf-8" and read.lines or nil,
   }
-  shown = shown or ("%d bytes that are not UTF-8\n"):format(read.size_bytes)
+  shown = shown or not_text(read.length, read.size_bytes)
   if not truncated or own and own <= bound or job_context.agent then return result, shown, truncated or is_long end
   local message = "%s is larger than the job's max_output_bytes (%d); set max_bytes, lines or an offset"
   return nil, {

@@ -103,16 +103,90 @@ static uint64_t read_from(const struct process_transcript *transcript, uint64_t 
     return buffer_append(into, last->data + (from - there), size) < 0 ? transcript->total : from;
 }
 
+static void starve(struct process_output *output)
+{
+    output->starved = true;
+    output->limit = output->both.last.size = 0;
+    output->streams[0].half_size = output->streams[1].half_size = 0;
+}
+
+// Takes the half characters, which both streams may have, from the end of what both printed.
+static void take_halves(struct process_output *output)
+{
+    for (int i = 0; i < PROCESS_STREAMS; i++) {
+        output->both.last.size -= output->streams[i].half_size;
+        output->both.total -= output->streams[i].half_size;
+    }
+    if (output->seen > output->both.total)
+        output->seen = output->both.total;
+}
+
+static int put_halves(struct process_output *output)
+{
+    for (int i = 0; i < PROCESS_STREAMS; i++)
+        if (write_down(&output->both, output->streams[i].half, output->streams[i].half_size) < 0)
+            return -1;
+    return 0;
+}
+
+// Finds the half character at the end of what a stream has printed.
+static void find_half(struct process_output_stream *stream, const char *bytes, size_t size)
+{
+    char end[2 * sizeof stream->half];
+    size_t before = size < sizeof stream->half ? stream->half_size : 0;
+    size_t after = size_least(size, sizeof stream->half - 1);
+    memcpy(end, stream->half, before);
+    memcpy(end + before, bytes + size - after, after);
+    size_t whole = text_whole(end, before + after);
+    stream->half_size = before + after - whole;
+    memcpy(stream->half, end + whole, stream->half_size);
+}
+
+// Writes what a stream printed to that of both. The other one must not come between the bytes of a character: its half
+// one stays at the end.
+static int write_characters(struct process_output *output, struct process_output_stream *stream, const char *bytes,
+                            size_t size)
+{
+    const struct process_output_stream *streams = output->streams;
+    bool interrupts = streams[stream == &streams[0] ? 1 : 0].half_size > 0;
+    if (interrupts) {
+        take_halves(output);
+        if (write_down(&output->both, stream->half, stream->half_size) < 0)
+            return -1;
+    }
+    find_half(stream, bytes, size);
+    if (!interrupts)
+        return write_down(&output->both, bytes, size);
+    // The own half, which may have begun before these bytes, is written with the other's.
+    size_t own = stream->half_size;
+    if (write_down(&output->both, bytes, size) < 0)
+        return -1;
+    output->both.last.size -= own;
+    output->both.total -= own;
+    return put_halves(output);
+}
+
+// At the end of a stream no rest comes any more.
+static void write_half(struct process_output *output, struct process_output_stream *stream)
+{
+    if (output->starved || !stream->half_size)
+        return;
+    take_halves(output);
+    int status = write_down(&output->both, stream->half, stream->half_size);
+    stream->half_size = 0;
+    if (status < 0 || put_halves(output) < 0)
+        starve(output);
+}
+
 static void keep(struct process_output *output, struct process_output_stream *stream, const char *bytes, size_t size)
 {
     uint64_t before = output->both.total;
     size_t fits = before < output->limit ? size_least(size, output->limit - (size_t)before) : 0;
     stream->printed += size;
     stream->text.truncated |= fits < size;
-    if (write_down(&output->both, bytes, size) == 0 && keep_text(output, stream, bytes, fits) == 0)
+    if (write_characters(output, stream, bytes, size) == 0 && keep_text(output, stream, bytes, fits) == 0)
         return;
-    output->starved = true;
-    output->limit = output->both.last.size = 0;
+    starve(output);
 }
 
 void process_output_read(struct process_output *output, int which)
@@ -124,6 +198,7 @@ void process_output_read(struct process_output *output, int which)
         keep(output, stream, bytes, (size_t)got);
         widen(stream, got);
     } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+        write_half(output, stream);
         cleanup_close(&stream->fd);
     }
 }
@@ -142,8 +217,10 @@ void process_output_drain(struct process_output *output, int milliseconds)
             if (ends[i].revents)
                 process_output_read(output, i);
     }
-    for (int i = 0; i < PROCESS_STREAMS; i++)
+    for (int i = 0; i < PROCESS_STREAMS; i++) {
+        write_half(output, &streams[i]);
         cleanup_close(&streams[i].fd);
+    }
 }
 
 uint64_t process_output_news(struct process_output *output, bool whole, struct buffer *news)

@@ -29,6 +29,8 @@ struct process_output_stream {
     bool widened;             // the pipe was made larger
     struct process_text text; // what is kept
     struct buffer raw;        // goes on with it, and was not looked into for secrets
+    char half[4];             // the beginning of a character whose rest is still to come; at the end of `both`
+    size_t half_size;
 };
 
 // Bytes of which the first and the last ones are kept.
