@@ -112,6 +112,36 @@ class EditedJob(SandboxCase):
         self.assertEqual((outcome.exit, outcome.result_bytes), (2, before))
 
 
+class EditedAgentJob(AgentCase):
+    environment = {"SBA_CONFINE": "off"}
+
+    def test_the_model_is_told_and_its_new_limits_hold(self):
+        once = "test -e killed && exit; touch killed; sleep 60"
+        server = self.server(call("run_command", shell="echo first"), call("run_command", shell=once), finish(), counts=False)
+        job = self.agent_job(context={"requirements": ["do it"]}, max_runtime_seconds=60)
+        env = {"OLLAMA_BASE_URL": server.url}
+        self.run_and_kill(job, env=env)
+        job["context"]["requirements"] = ["do it twice"]
+        job["constraints"]["max_runtime_seconds"] = 120
+        outcome = self.run_job(job, "--resume", env=env)
+        self.assertEqual((outcome.exit, outcome.statuses), (0, ["success", "failure"]), outcome.message)
+        messages = server.chats()[-1]["messages"]
+        self.assertIn("do it twice", json.dumps(messages[:2]))
+        self.assertIn("the job was edited since", messages[-1]["content"])
+        self.assertEqual(len(outcome.events("job.changed")), 1)
+        ids = [one["id"] for message in messages for one in message.get("tool_calls") or [] if "id" in one]
+        self.assertEqual(len(ids), len(set(ids)))
+
+    def test_a_direct_job_that_becomes_an_agents(self):
+        job = self.job(self.sh("echo one"), self.sh("exit 1"), inference={"allowed_models": ["m"]})
+        self.assertEqual(self.run_job(job).exit, 1)
+        server = self.server(finish(), finish())
+        outcome = self.run_job({**job, "execution_mode": "agent_inference"}, "--resume", env={"OLLAMA_BASE_URL": server.url})
+        self.assertEqual((outcome.exit, outcome.steps), (0, []), outcome.message)
+        outcome = self.run_job({**job, "steps": [self.sh("echo two")]}, "--resume")
+        self.assertEqual((outcome.exit, outcome.statuses), (0, ["success"]), outcome.message)
+
+
 class RewrittenJournal(SandboxCase):
     """By another program: other blanks, another order of members, other escapes."""
 

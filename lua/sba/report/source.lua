@@ -116,7 +116,8 @@ function source.journal(log, result)
     return nil, "The journal next to the result belongs to another job and was ignored."
   end
   if not problem then return journal, "This report uses the journal next to the result." end
-  return journal, ("The journal next to the result is damaged: %s%s."):format(problem, is_torn == true and "" or "; the lines after it are ignored")
+  local ignored = is_torn == true and "" or "; the lines after it are ignored"
+  return journal, ("The journal next to the result is damaged: %s%s."):format(problem, ignored)
 end
 
 local function read_journal(path, result)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reader of JSON that keeps little, see json_skim.h.
+// A reader of JSON that keeps little, see json_skim.h. Functions return -1, with an error, where the text is no JSON.
 #include "core/files/json_skim.h"
 
 #include "core/files/file_replace.h"
@@ -18,10 +18,9 @@ struct reader {
     struct json_skim *skim;
     size_t most;
     const char *always;
-    size_t value_text; // where the member's value begins in the text
-    int64_t value_at;
-    struct json_span name;
-    bool leaves_out; // the member's value, which is too long
+    struct json_span member; // of the outermost object: the one that is read
+    size_t value;            // where its value begins in the text; 0: no member is read
+    bool is_left_out;        // it is too long
     unsigned depth;
     bool is_object[DEEPEST];
     struct error *error;
@@ -40,19 +39,23 @@ static int fail(struct reader *r, const char *what)
     return -1;
 }
 
+static int append(struct reader *r, const char *bytes, size_t size)
+{
+    int outcome = buffer_append(&r->skim->text, bytes, size);
+    return outcome < 0 ? error_set(r->error, "out_of_memory", 0, "no memory is left") : 0;
+}
+
 // Adds what was read since the last time to the text, unless it is left out.
 static int copy(struct reader *r)
 {
     struct buffer *text = &r->skim->text;
     size_t from = r->copied;
     r->copied = r->next;
-    if (r->leaves_out)
-        return 0;
-    if (buffer_append(text, r->block + from, r->next - from) < 0)
-        return error_set(r->error, "out_of_memory", 0, "no memory is left");
-    if (r->value_text && r->is_object[0] && text->size - r->value_text > r->most) {
-        r->leaves_out = true;
-        text->size = r->value_text;
+    if (!r->is_left_out && append(r, r->block + from, r->next - from) < 0)
+        return -1;
+    if (r->value && text->size - r->value > r->most) {
+        r->is_left_out = true;
+        text->size = r->value;
     }
     return 0;
 }
@@ -62,10 +65,10 @@ static int fill(struct reader *r)
     enum { FIRST = 4096 }; // most lines are short
     if (copy(r) < 0)
         return FAILED;
-    r->at += (int64_t)r->filled;
     size_t size = r->filled ? FILE_BLOCK : FIRST;
-    r->next = r->copied = r->filled = 0;
     ssize_t got;
+    r->at += (int64_t)r->filled;
+    r->next = r->copied = r->filled = 0;
     do
         got = pread(r->fd, r->block, size, (off_t)r->at);
     while (got < 0 && errno == EINTR);
@@ -77,22 +80,20 @@ static int fill(struct reader *r)
     return got ? 0 : END;
 }
 
+// The next byte, which stays; END or FAILED.
 static int peek(struct reader *r)
 {
-    if (r->next == r->filled) {
-        int ended = fill(r);
-        if (ended)
-            return ended;
-    }
-    return (unsigned char)r->block[r->next];
+    int ended = r->next == r->filled ? fill(r) : 0;
+    return ended ? ended : (unsigned char)r->block[r->next];
 }
 
+// The next byte. Where there is none, the value is incomplete.
 static int take(struct reader *r)
 {
     int byte = peek(r);
     if (byte >= 0)
         r->next++;
-    else if (byte == END && !r->error->code)
+    else if (!r->error->code)
         error_set(r->error, "incomplete", 0, "it ends too early");
     return byte;
 }
@@ -105,94 +106,83 @@ static int skip_blanks(struct reader *r)
     return byte;
 }
 
-// The bytes after the first of a character that is not ASCII (Unicode 15, table 3-7).
+static bool skip(struct reader *r, const char *any)
+{
+    int byte = peek(r);
+    bool is_one = byte > 0 && strchr(any, byte);
+    r->next += is_one;
+    return is_one;
+}
+
+// What follows the first byte of a character that is not ASCII (Unicode 15, table 3-7).
 static int take_character(struct reader *r, int first)
 {
-    int more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : 1;
     int low = first == 0xE0   ? 0xA0
               : first == 0xF0 ? 0x90
                               : 0x80,
         high = first == 0xED   ? 0x9F
                : first == 0xF4 ? 0x8F
                                : 0xBF;
-    if (first < 0xC2 || first > 0xF4)
-        return fail(r, "a byte that is not UTF-8");
-    for (; more > 0; more--, low = 0x80, high = 0xBF) {
+    bool is_first = first >= 0xC2 && first <= 0xF4;
+    for (int more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : 1; is_first && more > 0; more--, low = 0x80, high = 0xBF) {
         int byte = take(r);
-        if (byte < low || byte > high)
-            return fail(r, "a byte that is not UTF-8");
+        is_first = byte >= low && byte <= high;
     }
-    return 0;
+    return is_first ? 0 : fail(r, "a byte that is not UTF-8");
 }
 
 static int take_escape(struct reader *r)
 {
     int byte = take(r);
-    if (byte == 'u') {
-        for (int i = 0; i < 4; i++) {
-            int digit = take(r);
-            if (digit <= 0 || !strchr("0123456789abcdefABCDEF", digit))
-                return fail(r, "an escape of less than four hex digits");
-        }
-        return 0;
+    for (int digits = byte == 'u' ? 4 : 0; digits > 0; digits--) {
+        int digit = take(r);
+        if (digit <= 0 || !strchr("0123456789abcdefABCDEF", digit))
+            return fail(r, "an escape of less than four hex digits");
     }
-    return byte > 0 && strchr("\"\\/bfnrt", byte) ? 0 : fail(r, "an unknown escape");
+    return byte > 0 && strchr("\"\\/bfnrtu", byte) ? 0 : fail(r, "an unknown escape");
 }
 
 static int take_string(struct reader *r)
 {
     r->next++; // the quote
-    for (;;) {
+    for (int byte, failed = 0; !failed;) {
         while (r->next < r->filled) { // most bytes are plain
-            unsigned char byte = (unsigned char)r->block[r->next];
+            byte = (unsigned char)r->block[r->next];
             if (byte < 0x20 || byte >= 0x80 || byte == '"' || byte == '\\')
                 break;
             r->next++;
         }
-        int byte = take(r), failed = 0;
+        byte = take(r);
         if (byte == '"')
             return 0;
-        if (byte == '\\')
-            failed = take_escape(r);
-        else if (byte >= 0x80)
+        if (byte >= 0x80)
             failed = take_character(r, byte);
+        else if (byte == '\\')
+            failed = take_escape(r);
         else if (byte < 0x20)
             failed = fail(r, "a control character in a string");
-        if (failed)
-            return -1;
     }
+    return -1;
 }
 
 static int take_digits(struct reader *r)
 {
-    int count = 0;
-    for (int byte; (byte = peek(r)) >= '0' && byte <= '9'; count++)
-        r->next++;
-    if (count > 0)
-        return 0;
-    return peek(r) < 0 ? take(r) : fail(r, "a digit is missing");
+    if (!skip(r, "0123456789"))
+        return peek(r) < 0 ? take(r) : fail(r, "a digit is missing");
+    while (skip(r, "0123456789"))
+        continue;
+    return 0;
 }
 
 static int take_number(struct reader *r)
 {
-    if (peek(r) == '-')
-        r->next++;
-    if (peek(r) == '0')
-        r->next++;
-    else if (take_digits(r) < 0)
+    skip(r, "-");
+    if ((!skip(r, "0") && take_digits(r) < 0) || (skip(r, ".") && take_digits(r) < 0))
         return -1;
-    if (peek(r) == '.') {
-        r->next++;
-        if (take_digits(r) < 0)
-            return -1;
-    }
-    if (peek(r) == 'e' || peek(r) == 'E') {
-        r->next++;
-        if (peek(r) == '+' || peek(r) == '-')
-            r->next++;
-        return take_digits(r);
-    }
-    return 0;
+    if (!skip(r, "eE"))
+        return 0;
+    skip(r, "+-");
+    return take_digits(r);
 }
 
 static int take_scalar(struct reader *r, int first)
@@ -201,108 +191,108 @@ static int take_scalar(struct reader *r, int first)
         return take_string(r);
     if (first == '-' || (first >= '0' && first <= '9'))
         return take_number(r);
-    const char *word = first == 't' ? "true" : first == 'f' ? "false" : first == 'n' ? "null" : "";
-    for (const char *at = word; *at; at++) {
+    const char *word = first == 't' ? "true" : first == 'f' ? "false" : "null";
+    for (; *word; word++) {
         int byte = take(r);
-        if (byte != *at)
-            return byte < 0 ? -1 : fail(r, "an unknown word");
+        if (byte != *word)
+            return fail(r, "no value");
     }
-    return *word ? 0 : fail(r, "no value");
+    return 0;
 }
 
 static int take_name(struct reader *r)
 {
     if (skip_blanks(r) != '"')
         return peek(r) < 0 ? take(r) : fail(r, "no member name");
-    if (r->depth == 1) {
-        if (copy(r) < 0)
-            return -1;
-        r->name.name = r->skim->text.size + 1;
-    }
-    if (take_string(r) < 0)
+    bool is_member = r->depth == 1;
+    if (is_member && copy(r) < 0)
         return -1;
-    if (r->depth == 1) {
-        if (copy(r) < 0)
-            return -1;
-        r->name.name_size = r->skim->text.size - r->name.name - 1;
-    }
-    int byte = skip_blanks(r) < 0 ? END : take(r);
-    return byte == ':' ? 0 : byte < 0 ? take(r) : fail(r, "no colon");
+    size_t begin = r->skim->text.size + 1;
+    if (take_string(r) < 0 || (is_member && copy(r) < 0))
+        return -1;
+    if (is_member)
+        r->member = (struct json_span){.name = begin, .name_size = r->skim->text.size - begin - 1};
+    skip_blanks(r);
+    return take(r) == ':' ? 0 : fail(r, "no colon");
 }
 
-static int begin_member(struct reader *r)
+static int begin_value(struct reader *r)
 {
-    if (copy(r) < 0)
-        return -1;
-    r->value_text = r->skim->text.size;
-    r->value_at = position(r);
-    return 0;
+    if (r->depth != 1 || !r->is_object[0])
+        return 0;
+    int outcome = copy(r);
+    r->value = r->skim->text.size;
+    r->member.offset = position(r);
+    return outcome;
 }
 
-static int end_member(struct reader *r)
+static int end_value(struct reader *r)
 {
     struct json_skim *skim = r->skim;
+    if (r->depth != 1 || !r->value)
+        return 0;
     if (copy(r) < 0)
         return -1;
-    const char *name = skim->text.data + r->name.name;
-    bool is_named = r->is_object[0] && r->always && strlen(r->always) == r->name.name_size &&
-                    !memcmp(name, r->always, r->name.name_size);
-    if (r->leaves_out || is_named) {
+    bool is_always = r->always && strlen(r->always) == r->member.name_size &&
+                     memcmp(skim->text.data + r->member.name, r->always, r->member.name_size) == 0;
+    if (r->is_left_out || is_always) {
         struct json_span *grown = array_grow(skim->spans, skim->count, sizeof *grown);
-        skim->text.size = r->value_text;
-        if (!grown || buffer_append(&skim->text, "null", 4) < 0)
+        if (!grown)
             return error_set(r->error, "out_of_memory", 0, "no memory is left");
+        r->member.size = position(r) - r->member.offset;
         skim->spans = grown;
-        r->name.offset = r->value_at;
-        r->name.size = position(r) - r->value_at;
-        grown[skim->count++] = r->name;
+        skim->spans[skim->count++] = r->member;
+        skim->text.size = r->value;
+        if (append(r, "null", sizeof "null" - 1) < 0)
+            return -1;
     }
-    r->leaves_out = false;
-    r->value_text = 0;
+    r->is_left_out = false;
+    r->value = 0;
     return 0;
 }
 
-// What stands after a value: returns 1 where another one follows, 0 at the end of the outermost.
+// What stands after a value: 1 where another one follows, 0 at the end of the outermost.
 static int after_value(struct reader *r)
 {
-    while (r->depth > 0) {
-        if (r->depth == 1 && r->value_text && end_member(r) < 0)
+    for (; r->depth > 0; r->depth--) {
+        if (end_value(r) < 0)
             return -1;
-        int byte = skip_blanks(r) < 0 ? END : take(r);
+        skip_blanks(r);
+        bool is_object = r->is_object[r->depth - 1];
+        int byte = take(r);
         if (byte == ',')
-            return r->is_object[r->depth - 1] && take_name(r) < 0 ? -1 : 1;
-        if (byte != (r->is_object[r->depth - 1] ? '}' : ']'))
-            return byte < 0 ? take(r) : fail(r, "neither a comma nor the end");
-        r->depth--;
+            return is_object && take_name(r) < 0 ? -1 : 1;
+        if (byte != (is_object ? '}' : ']'))
+            return fail(r, "neither a comma nor the end");
     }
     return 0;
 }
 
-// The opening bracket, which was seen: returns 1 where its first value follows, 0 where it is empty.
+// An object or array, of which the bracket was seen: 1 where its first value follows, 0 where it is empty.
 static int open_container(struct reader *r, bool is_object)
 {
     if (r->depth == DEEPEST)
         return error_set(r->error, "too_deep", 0, "nested deeper than %d levels", DEEPEST);
     r->next++;
-    if (skip_blanks(r) == (is_object ? '}' : ']')) {
-        r->next++;
+    skip_blanks(r);
+    if (skip(r, is_object ? "}" : "]"))
         return 0;
-    }
     r->is_object[r->depth++] = is_object;
     return is_object && take_name(r) < 0 ? -1 : 1;
 }
 
 static int take_value(struct reader *r)
 {
-    for (int more = 1; more;) {
+    for (int more = 1; more > 0;) {
         int first = skip_blanks(r);
         if (first < 0)
             return take(r);
-        if (r->depth == 1 && begin_member(r) < 0)
+        if (begin_value(r) < 0)
             return -1;
         bool opens = first == '{' || first == '[';
-        int inside = opens ? open_container(r, first == '{') : take_scalar(r, first);
-        more = inside > 0 ? 1 : inside < 0 ? -1 : after_value(r);
+        more = opens ? open_container(r, first == '{') : take_scalar(r, first);
+        if (more == 0)
+            more = after_value(r);
         if (more < 0)
             return -1;
     }
@@ -321,7 +311,7 @@ int json_skim(int fd, int64_t at, size_t most, const char *always, struct json_s
     skim->text.size = 0;
     skim->offset = position(&r);
     if (take_value(&r) < 0)
-        return error->code ? -1 : error_set(error, "incomplete", 0, "it ends too early");
+        return -1;
     skim->end = position(&r);
     return 0;
 }

@@ -117,6 +117,40 @@ describe("the journal", function()
     refusal "not the next one"
   end)
 
+  it("forgets what had begun where a later run went back", function()
+    write(function(log)
+      started(log, 1)
+      log:steps_finished { entry(0, "a") }
+      started(log, 2)
+      log:event("job.resumed", {})
+      started(log, 1)
+    end)
+    local history = assert(read())
+    assert.same({ 0, true, false }, { history.count, history.unfinished[1] ~= nil, history.unfinished[2] ~= nil })
+  end)
+
+  it("knows what was asked of models, and what checks found, without long texts in memory", function()
+    local long = ("x"):rep(100000)
+    write(function(log)
+      log:event("step.started", { index = 0, id = "a", type = "ask_model" })
+      log:steps_finished { ('{"index":0,"id":"a","type":"ask_model","status":"success","started_at":"","duration_ms":0,'
+        .. '"result":{"content":"%s","model":"m","prompt_tokens":3},"output":"%s"}'):format(long, long) }
+      log:event("model.session", { model = "n", context_length = 9 })
+      log:event("model.exchange", { messages = json.array { { role = "user", content = long } }, reply = { content = long, prompt_tokens = 4 } })
+      log:event("step.started", { index = 1, id = "b", type = "run_command", check = 2, arguments = { command = "true" } })
+      log:steps_finished { (entry(1, "b"):gsub('"x"', '"run_command","check":2')) }
+    end)
+    local log = assert(file.open(path))
+    local history = fold.new()
+    assert.is_nil(history:fold({ schemas = schemas, strict = true }, log))
+    assert.same({ model = "m", requests = 1, prompt_tokens = 3, completion_tokens = 0, duration_ms = 0 }, history.answers)
+    assert.same({ model = "n", requests = 1, prompt_tokens = 4, completion_tokens = 0, duration_ms = 0 }, history.used)
+    assert.same({ met = true, verified_by = "check", evidence = "b: `true` ended with exit code 0" }, history.verdicts[2])
+    assert.equal(long, history:entry(1).result.content)
+    assert.equal(long, history:exchange(1).reply.content)
+    assert.is_nil(history:head(1).output)
+  end)
+
   it("is refused when it is of another job, edited, or cut in the middle", function()
     local function line(index) return ('{"event":"step.started","index":%d,"id":"b","type":"x"}\n'):format(index) end
     for _, case in ipairs {

@@ -41,6 +41,20 @@ describe("a direct job", function()
     assert.equal("internal_error", entries(run)[1].error_code)
   end)
 
+  it("takes back what a step changed before it failed", function()
+    local told, run = {}, nil
+    local function change()
+      run.pending_undo = {
+        revert = function() table.insert(told, "revert") return true end,
+        close = function() table.insert(told, "close") end,
+      }
+    end
+    run = prepare({ bad = function() change() error "oh no" end, good = function() change() return {} end }, "good", "bad")
+    direct.run_rest(run)
+    assert.same({ "close", "revert", "close" }, told)
+    assert.is_nil(run.pending_undo)
+  end)
+
   it("does so for what cannot be: no answer, no JSON, a strange error", function()
     local bad = {
       nothing = function() end,
