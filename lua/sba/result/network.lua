@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Whether a command failed because it could not reach the network outside: a guess from how it ended and from phrases of libc, curl and
--- proxies, which most tools pass on. A phrase counts in the last lines of stderr (of stdout where the command sends stderr there), unless
--- the line names a loopback host, or a test report follows.
+-- Whether a command failed because it could not reach the network outside: a guess from how it ended and from phrases
+-- of libc, curl and proxies, which most tools pass on. A phrase counts in the last lines of stderr (of stdout where the
+-- command sends stderr there), unless the line names a loopback host, or a test report follows.
 
 local lines_of = require "sba.util.excerpt".lines
 local printable = require "sba.util.printable"
@@ -13,14 +13,23 @@ local network = {}
 local LOOKED_AT <const> = 4096 -- bytes at the end of a stream, and at the beginning of a command
 local LONGEST_LINE <const> = 300 -- bytes of a tool's line in a message
 
--- In lower case; both parts of a phrase must be in one line. policy: a proxy forbids it. proxied: the words of a web server's refusal,
--- which count where the command was given a proxy; for an http:// URL they are taken for the proxy's.
+-- In lower case; both parts of a phrase must be in one line. policy: a proxy forbids it. proxied: the words of a web
+-- server's refusal, which count where the command was given a proxy; for an http:// URL they are taken for the proxy's.
+-- on_stdout: a phrase of stdout.
 local phrases <const> = {
   { "temporary failure in name resolution" }, { "name or service not known" }, { "name does not resolve" }, -- glibc and musl
   { "no address associated with hostname" }, { "network is unreachable" }, { "no route to host" },
   { "could not resolve host" }, { "failed to connect to ", "connect to server" }, -- curl and git
   { "unable to resolve host address" }, { "temporary failure resolving" }, { "failed to fetch ", "could not resolve" }, -- wget and apt
-  { "getaddrinfo e" }, { "dial tcp: lookup " }, -- Node.js and Go
+  { "couldn't resolve host" }, -- cargo
+  { "getaddrinfo e" }, { "enetunreach" }, { "ehostunreach" }, { "dial tcp: lookup " }, -- Node.js, npm and Go
+  { "bad address '" }, -- busybox
+  { "transient error (try again later)" }, { "temporary error (try again later)" }, -- apk
+  { "dns lookup error" }, { "network error (check internet connection" },
+  { "failed to lookup address information" }, { "[errno -3] try again" }, -- Rust, and Python on musl
+  { "unknownhostexception" }, { "noroutetohostexception" }, { "unknown host " }, -- Java, Maven and ping
+  { "could not transfer artifact", "unknown host", on_stdout = true }, -- Maven prints nothing to stderr
+  { "could not reach host " }, { "unable to download data from ", "no such name" }, -- bundler and gem
   { "connect tunnel failed, response 403", policy = true }, { "http code 403 from proxy", policy = true }, -- proxies
   { "tunnel connection failed: 403", policy = true }, { "proxy tunneling failed: f", policy = true }, -- "Forbidden", "Filtered"
   { 'get "https://', '": forbidden ', policy = true }, { 'get "https://', '": filtered ', policy = true }, -- Go, with the proxy's words
@@ -39,8 +48,9 @@ local reports <const> = { "FAIL", "AssertionError", " passed", "tests ", "not ok
 
 -- What stands before a host in a tool's line or in a command.
 local before_host <const> = {
-  "://", "resolve host: ", "resolve hostname ", "host address ", "resolve '", "resolving '", "EAI_AGAIN ", "ENOTFOUND ", "lookup ",
-  "connect to host ", "Failed to connect to ", "Can't connect to ", "host='",
+  "://", "resolve host: ", "resolve hostname ", "host address ", "resolve '", "resolving '", "EAI_AGAIN ", "ENOTFOUND ",
+  "tcp: lookup ", "connect to host ", "Failed to connect to ", "Can't connect to ", "host='", "bad address '",
+  "UnknownHostException: ", "Unknown host ", "unknown host ", "reach host ", "ENETUNREACH ", "EHOSTUNREACH ",
 }
 
 local function host_in(words)
@@ -48,7 +58,7 @@ local function host_in(words)
     local _, last = words:find(before, 1, true)
     local word = last and words:match("^[^%s/'\"]*", last + 1)
     local host = word and (word:match "^.*@(.*)$" or word):match "[%w._-]+"
-    if host then return host end
+    if host then return (host:gsub("%.$", "")) end -- the end of a sentence
   end
 end
 
@@ -56,16 +66,17 @@ local function is_loopback(host)
   return host and (host == "localhost" or host:sub(-10) == ".localhost" or host:sub(1, 4) == "127." or host == "0.0.0.0")
 end
 
-local function phrase_in(line, has_proxy)
+local function phrase_in(line, has_proxy, on_stdout)
   local lowered = " " .. line:lower() .. " "
   for _, phrase in ipairs(phrases) do
     local first, second = phrase[1], phrase[2] or ""
-    local may_count = has_proxy or not phrase.proxied
+    local may_count = (has_proxy or not phrase.proxied) and (phrase.on_stdout or not on_stdout)
     if may_count and lowered:find(first, 1, true) and lowered:find(second, 1, true) then return phrase end
   end
 end
 
 local function holds_report(words)
+  words = words:gsub("BUILD FAILURE", "") -- Maven says so of any failure
   for _, word in ipairs(reports) do
     if words:find(word, 1, true) then return true end
   end
@@ -73,10 +84,10 @@ local function holds_report(words)
 end
 
 --- The last line with a phrase; one without a host or a proxy says less than one before it.
-local function find(stream, has_proxy)
+local function find(stream, has_proxy, on_stdout)
   local tail, found = stream:sub(-LOOKED_AT), nil
   for after, line in lines_of(tail) do
-    local phrase = phrase_in(line, has_proxy)
+    local phrase = phrase_in(line, has_proxy, on_stdout)
     local host = phrase and host_in(line)
     local says_more = phrase and (host or phrase.policy or not found) and line:sub(1, 6) ~= "sudo: "
     if says_more and not is_loopback(host) and not holds_report(tail:sub(after)) then
@@ -139,7 +150,7 @@ function network.wanted(result, arguments, environment)
   local words, has_proxy = words_of(arguments), was_given_proxy(arguments, environment)
   local merges = words:find("2>&1", 1, true) or words:find("&>", 1, true)
   local found = not result.stderr_truncated and find(result.stderr, has_proxy)
-    or merges and not result.stdout_truncated and find(result.stdout, has_proxy)
+    or not result.stdout_truncated and find(result.stdout, has_proxy, not merges)
     or find_silent(result, words, has_proxy)
   if not found then return nil end
   local host = found.host or host_in(words)

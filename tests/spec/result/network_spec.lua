@@ -32,9 +32,29 @@ describe("a command that wanted the outside", function()
       ["WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError(': Failed to establish a new connection: "
         .. "[Errno -2] Name or service not known')': /simple/leftpad/"] = false,
       ["nc: connect: No route to host"] = false,
+      ["wget: bad address 'files.example.org'"] = "files.example.org",
+      ["WARNING: fetching https://files.example.org/main: DNS: transient error (try again later)"] = "files.example.org",
+      ["ERROR: https://files.example.org/v3.19/main: temporary error (try again later)"] = "files.example.org",
+      ["java.net.UnknownHostException: files.example.org"] = "files.example.org",
+      ["[ERROR] Could not transfer artifact a:b:pom:1 from/to c (https://files.example.org/maven2): Unknown host x"]
+        = "files.example.org",
+      ["Could not reach host files.example.org. Check your network connection and try again."] = "files.example.org",
+      ["npm ERR! network request to https://files.example.org/a failed, reason: connect ENETUNREACH 198.51.100.7:443"]
+        = "files.example.org",
+      ["error: connect EHOSTUNREACH 198.51.100.7:443"] = "198.51.100.7",
+      ["  Caused by: dns error: failed to lookup address information: Try again"] = false,
+      ["urllib.error.URLError: <urlopen error [Errno -3] Try again>"] = false,
+      ["ping: unknown host files.example.org"] = "files.example.org",
     } do
       assert.equal(name or nil, host(line))
     end
+  end)
+
+  it("is found in Maven's stdout, where all of its words are", function()
+    local words <const> = "[INFO] BUILD FAILURE\n[ERROR] Could not transfer artifact a:b:pom:1 from/to central "
+      .. "(https://files.example.org/maven2): files.example.org: Unknown host files.example.org -> [Help 1]\n"
+    assert.equal("files.example.org", wanted({ shell = "mvn -q test", stdout = words }).host)
+    assert.is_nil(wanted { shell = "sh test", stdout = "ping: unknown host files.example.org\n" })
   end)
 
   it("is said to have wanted the host of the command, where the tool names none", function()
