@@ -51,15 +51,32 @@ function repetition:at_end()
   end
 end
 
----@param whole string
----@param repeated string
----@return string whole with one copy at its end
-function repetition.once(whole, repeated)
+-- The end of the first copy.
+local function end_of_first(whole, repeated)
   local period, last = #repeated, #whole
   while last >= 2 * period and whole:sub(last - 2 * period + 1, last - period) == whole:sub(last - period + 1, last) do
     last = last - period
   end
+  return last
+end
+
+---@param whole string
+---@param repeated string
+---@return string whole with one copy at its end
+function repetition.once(whole, repeated)
+  local last = end_of_first(whole, repeated)
   return last == #whole and whole or text.cut(whole, last) .. " [...]"
+end
+
+---@param whole string
+---@param repeated string as it stands at the end
+---@return string[] before what may stand before it: the first copy may have begun in the middle of it
+function repetition.before(whole, repeated)
+  local last, at = end_of_first(whole, repeated) - #repeated, #repeated
+  if last + #repeated == #whole then return {} end
+  local before = whole:sub(1, last)
+  while last > 0 and at > 0 and whole:byte(last) == repeated:byte(at) do last, at = last - 1, at - 1 end
+  return { before, whole:sub(1, last) }
 end
 
 return repetition

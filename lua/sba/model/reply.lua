@@ -21,6 +21,8 @@ local LEAST_REPEATED <const> = 1024 -- bytes that a repetition fills
 local LEAST_REPEATED_ARGUMENTS <const> = 16384 -- the same: a file may have many equal lines
 local MOST_BLANKS <const> = 128 -- bytes behind what is whole: some models then write line ends for ever
 local LOOK_AGAIN <const> = 4096 -- blanks between two looks whether something is whole
+local MOST_LOOKS <const> = 256 -- whether a call's arguments are whole
+local OPEN_BRACE <const> = 0x7B
 local MOST_NESTED <const> = 8 -- levels of a content in parts
 
 ---@class inference.reply plain, for journal and replay
@@ -100,10 +102,13 @@ local function arguments_of(call)
   return call.pieces[1]
 end
 
+-- A server may say the name with every fragment: their JSON is not read again and again without end.
 local function is_whole(call)
   local given = arguments_of(call)
   if type(given) ~= "string" then return given ~= nil end
-  return text.trim(given):byte() == 0x7B and json.is_object(json_tolerant.decode(given))
+  call.looks = (call.looks or 0) + 1
+  if call.looks > MOST_LOOKS or text.trim(given):byte() ~= OPEN_BRACE then return false end
+  return json.is_object(json_tolerant.decode(given))
 end
 
 local function has_whole_calls(self)
@@ -247,7 +252,7 @@ end
 local function is_said_again(call, fragment)
   if call.size < 2 or #fragment < call.size then return false end
   local before = arguments_of(call)
-  return before:byte() == 0x7B and fragment:sub(1, call.size) == before
+  return before:byte() == OPEN_BRACE and fragment:sub(1, call.size) == before
 end
 
 local function add_fragment(self, call, fragment)
@@ -342,22 +347,6 @@ local function normal(list, tools, session)
   return result
 end
 
----Ends a stream that repeats one text. One copy stays, so that the model is not led on by its own words, and the calls
----that were whole before.
----@param repeated string
----@param session table as of calls.normal
----@return inference.reply
-function reply:stopped(repeated, session)
-  local content, thought = self:told_apart()
-  local is_done = self.failure and not self.failure.in_call and has_whole_calls(self)
-  local list = is_done and normal(raw_calls(self, self.wanted.tools), self.wanted.tools, session) or json.array {}
-  return {
-    content = repetition.once(content, repeated), thinking = repetition.once(thought, repeated), tool_calls = list,
-    done_reason = "repetition",
-    unreadable = not is_done and ("it repeated %s over and over"):format(words.quoted(repeated)) or nil,
-  }
-end
-
 ---@return string? repeated token
 function reply:repeated_at_end() return self.watch:at_end() end
 
@@ -377,6 +366,34 @@ local function read_calls(self, result)
     end
   end
   return list or {}
+end
+
+---Ends a stream that repeats one text. One copy stays, so that the model is not led on by its own words, and the calls
+---that were whole before.
+---@param repeated string
+---@param session table as of calls.normal
+---@return inference.reply
+function reply:stopped(repeated, session)
+  local content, thought = self:told_apart()
+  local result = {
+    content = repetition.once(content, repeated), thinking = repetition.once(thought, repeated),
+    tool_calls = json.array {}, done_reason = "repetition",
+  }
+  local may_be_done = self.failure and not self.failure.in_call and (#self.calls == 0 or has_whole_calls(self))
+  local before_it = repetition.before(content, repeated)
+  if not before_it[1] then before_it[1] = content end -- it is in the thinking
+  for _, before in ipairs(may_be_done and before_it or {}) do
+    local done = { content = before, thinking = "" }
+    local list = #result.tool_calls == 0 and read_calls(self, done) or {}
+    if #list > 0 then
+      result.content, result.said = done.content, done.said
+      result.tool_calls = normal(list, self.wanted.tools, session)
+    end
+  end
+  if #result.tool_calls == 0 then
+    result.unreadable = ("it repeated %s over and over"):format(words.quoted(repeated))
+  end
+  return result
 end
 
 ---@param session table as of calls.normal

@@ -218,6 +218,17 @@ describe("a reply that was stopped", function()
     assert.equal(0, #result.tool_calls)
     assert.matches("over and over", result.unreadable)
   end)
+
+  it("keeps a call as text, and nothing else that was done", function()
+    local CALL <const> = '<tool_call>{"name":"read_file","arguments":{"path":"a"}}</tool_call>\n'
+    for _, junk in ipairs { "</tool_response>\n", "ha ", "\n\n", "I am done. " } do
+      local builder = built { "I look.\n" .. CALL .. junk:rep(4000) }
+      local result = builder:stopped(builder.failure.repeated, session())
+      assert.same({ 1, "a", "I look." }, { #result.tool_calls, result.tool_calls[1].arguments.path, result.content })
+    end
+    local builder = built { CALL .. "The file says no. " .. ("ha "):rep(4000) }
+    assert.equal(0, #builder:stopped(builder.failure.repeated, session()).tool_calls)
+  end)
 end)
 
 describe("a window without room for a reply", function()
