@@ -181,16 +181,6 @@ end
 ---@return any value, sba.json.failure? failure
 function json.decode_own(bytes) return json.decode(bytes, { size = #bytes, depth = OWN_DEPTH, values = OWN_VALUES }) end
 
----@param bytes string of a server or a model, of any size; what is not UTF-8 becomes U+FFFD
----@return any value, sba.json.failure? failure
-function json.decode_repaired(bytes)
-  local value, failure = json.decode(bytes, { size = #bytes })
-  if not failure then return value end
-  local repaired, changed = text.repair(bytes)
-  if not changed then return nil, failure end
-  return json.decode(repaired, { size = #repaired })
-end
-
 -- Writing
 
 ---@param schema table

@@ -4,6 +4,7 @@
 -- refused.
 
 local json = require "sba.util.json"
+local json_tolerant = require "sba.util.json_tolerant"
 local lpeg = require "lpeg"
 
 local values = {}
@@ -74,13 +75,13 @@ end
 ---@return any[]? list
 ---@return sba.json.failure? failure
 function values.read(text, is_ended)
-  local whole, failure = json.decode_repaired(text)
+  local whole, failure = json_tolerant.decode(text)
   if not failure then return { whole } end
   local list, at = {}, lpeg.match(fence, text)
   while text:find("^[{%[]", at) do
     local mended, after = mended_at(text, at, is_ended)
     local value, still
-    if mended then value, still = json.decode_repaired(mended) end
+    if mended then value, still = json_tolerant.decode(mended) end
     if not mended or still then return nil, failure end
     list[#list + 1], at = value, lpeg.match(between, text, after)
   end
@@ -91,7 +92,7 @@ end
 ---@param text string one value, as above
 ---@return string? json
 function values.mended(text)
-  local _, failure = json.decode_repaired(text)
+  local _, failure = json.decode(text)
   if not failure then return text end
   local at = lpeg.match(fence, text)
   if not text:find("^[{%[]", at) then return nil end
