@@ -110,6 +110,7 @@ return function()
   run.log:identify(inherited.job_id, inherited.task_id)
   run.history, run.status_url = fold.new(), inherited.status_url
   run.temporary_artifacts, run.artifacts_shared = inherited.temporary, 0
+  if inherited.directory then file.keep_directory(run.result_directory, inherited.directory) end
   run.crashed, run.has_result = true, inherited.has_result
   run.failure = { code = ends[reason][1], message = ends[reason][2], of_step = ends[reason][3] }
   run.artifacts = inherited.artifacts and workspace.open(inherited.artifacts)

@@ -325,6 +325,11 @@
 ---@field encoding? "utf-8"|"base64" in which it is written
 ---@field most? integer bytes of the redacted text that are written
 
+---@class native.file.identity
+---@field device integer
+---@field inode integer
+---@field mode integer permission bits
+
 ---@class native.file.replacing
 ---@field durable? boolean with fsync; default true
 ---@field until_when? number it waits for the disk until then (as interrupt.now) and then replaces; sync() does the rest
@@ -336,6 +341,9 @@
 ---Replaces a file or a link itself, atomically, or in place where it is a mount point or the directory takes no new
 ---file. Gives how, and the size. Errors: not_a_file, no_space, changed (`from` is shorter), ...
 ---@field replace fun(path: string, parts: native.file.parts, options?: native.file.replacing): "renamed"|"in_place"|nil, integer|native.failure
+---Names the directory of the runner's own files, which replace() opens again where a command closed it. known: what it
+---gave in an earlier image of the program.
+---@field keep_directory fun(path: string, known?: native.file.identity): native.file.identity?
 ---Makes durable what the last replace() put there before the disk had it, however long that takes.
 ---@field sync fun(path: string): true?, native.failure?
 ---Makes the next temporary file of replace, of 1 byte to 1 MiB, so that there is room on the disk.

@@ -112,6 +112,26 @@ static int f_replace(lua_State *L)
     return 2;
 }
 
+// keep_directory(path, known?) -> what it is: device, inode, mode | nil
+static int f_keep_directory(lua_State *L)
+{
+    static const char *const names[] = {"device", "inode", "mode", NULL};
+    const char *path = check_path(L, 1);
+    bind_check_options(L, 2, names);
+    struct file_directory directory = {
+        .device = (dev_t)bind_option_integer(L, 2, "device", 0, 0),
+        .inode = (ino_t)bind_option_integer(L, 2, "inode", 0, 0),
+        .mode = (mode_t)bind_option_integer(L, 2, "mode", 0, 0),
+    };
+    if (file_replace_keep(path, &directory) < 0)
+        return 0;
+    lua_createtable(L, 0, 3);
+    bind_set_integer(L, "device", (lua_Integer)directory.device);
+    bind_set_integer(L, "inode", (lua_Integer)directory.inode);
+    bind_set_integer(L, "mode", (lua_Integer)directory.mode);
+    return 1;
+}
+
 static int f_sync(lua_State *L)
 {
     struct error error = {0};
@@ -414,6 +434,7 @@ static int f_terminal_columns(lua_State *L)
 static const luaL_Reg functions[] = {
     {"read", f_read},
     {"replace", f_replace},
+    {"keep_directory", f_keep_directory},
     {"sync", f_sync},
     {"keep_room", f_keep_room},
     {"append", f_append},

@@ -20,6 +20,11 @@ def threads_of(pid):
     return sorted(int(name) for name in os.listdir(f"/proc/{pid}/task"))
 
 
+def child_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as children:
+        return int(children.read().split()[0])
+
+
 def is_gone(pid):
     """A zombie that nobody has reaped yet runs no more."""
     try:
@@ -79,6 +84,15 @@ class Crash(CrashCase):
 
     def test_a_journal_that_nobody_may_open_any_more(self):
         self.assert_crashed(self.crash(self.three_steps(f"chmod 0 {self.journal_file}")))
+
+    def test_a_job_directory_that_nobody_may_enter_any_more(self):
+        self.addCleanup(self.job_directory.chmod, 0o755)
+        self.assert_crashed(self.crash(self.three_steps(f"chmod 0 {self.job_directory}")))
+
+    @sba.wants("strace")
+    def test_without_memfd(self):
+        self.assert_crashed(self.crash(self.three_steps(), wrapper=sba.injecting("memfd_create", "error=EPERM"),
+                                       send=lambda process: os.kill(child_of(process.pid), signal.SIGSEGV)))
 
     def test_many_crash_signals_at_once(self):
         """Those that come after the first do not end the new image."""

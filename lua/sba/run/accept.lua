@@ -34,7 +34,7 @@ function accept.keep(run)
   local url, settings, record = run.status_url, run.settings, run.record
   ending.keep(json.encode {
     result = settings.result, workspace = settings.workspace, log_format = settings.log_format, job_id = record.job_id,
-    task_id = record.task_id, has_result = run.has_result,
+    task_id = record.task_id, has_result = run.has_result, directory = run.directory,
     artifacts = run.artifacts and run.artifacts:path(), temporary = run.temporary_artifacts,
     status_url = url and not url:find("@", 1, true) and url or nil,
   }, run.journal and run.journal_file and run.journal_file:descriptor() or -1)
@@ -233,6 +233,7 @@ local function open_files(run)
   local settings, directory = run.settings, run.result_directory
   own_files(settings, directory)
   accept.lock(run, true)
+  run.directory = directory and file.keep_directory(directory)
   if settings.resume then read_past(run) end
   if settings.replay then -- it may be the journal, which is cut off next
     local failure

@@ -30,6 +30,7 @@
 ---@field todo? todo
 ---@field live? live
 ---@field checkpoint? checkpoint of the interim results
+---@field directory? native.file.identity of result_directory
 ---@field has_result? boolean a result of this run stands
 ---@field has_job_line? boolean the journal begins with the job
 ---@field workspace? native.root

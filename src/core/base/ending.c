@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -26,6 +27,8 @@ enum {
     STACK = 64 << 10,
     VARIABLE = 128, // bytes of SBA_END
     UNWRITABLE = 3,
+    TRIES = 20, // of an exec,
+    PAUSE = 50, // and ms between two
 };
 
 #define NEVER INT64_MAX
@@ -141,7 +144,10 @@ static _Noreturn void end(const char *reason)
     snprintf(variable, sizeof variable, "SBA_END=%d %s %d %d %d %jd %d", (int)getpid(), reason, interrupt_signal(),
              journal_fd, texts_fd, (intmax_t)text_at, commands_fd);
     variables[variable_count] = variable;
-    execve(program, arguments, variables);
+    for (int i = 0; i < TRIES; i++) { // memory and processes may be short for a moment
+        execve(program, arguments, variables);
+        poll(NULL, 0, PAUSE);
+    }
     _exit(UNWRITABLE);
 }
 
@@ -261,7 +267,7 @@ int ending_keep(const char *information, int journal, struct error *error)
 {
     static struct spool texts = {.fd = -1};
     off_t at = (off_t)texts.size;
-    if (texts.fd < 0 && spool_open(&texts, "") < 0)
+    if (texts.fd < 0 && spool_open(&texts, "") < 0 && spool_open(&texts, "/tmp") < 0) // memfd_create may be forbidden
         return error_system(error, errno, "cannot keep what the end of the job must know");
     texts_fd = texts.fd;
     if (spool_append(&texts, information, strlen(information) + 1) < 0)

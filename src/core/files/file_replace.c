@@ -160,18 +160,31 @@ static int fill(int fd, const char *path, const struct file_parts *parts, mode_t
     return 0;
 }
 
-// Landlock knows no chmod: a command may close the job directory, which is the one that was opened first. Its owner
-// puts the bits back.
-static int open_as_at_first(const char *path)
+static struct file_directory kept;
+
+int file_replace_keep(const char *path, struct file_directory *directory)
 {
-    static struct stat first;
-    struct stat now;
+    struct stat status;
+    if (directory->inode == 0 && stat(path, &status) < 0)
+        return -1;
+    if (directory->inode == 0)
+        *directory = (struct file_directory){status.st_dev, status.st_ino, status.st_mode & 07777};
+    kept = *directory;
+    return 0;
+}
+
+static bool is_kept(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && status.st_dev == kept.device && status.st_ino == kept.inode;
+}
+
+// Opens the kept directory as it was, if somebody closed it.
+static int open_as_kept(const char *path)
+{
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0 && first.st_ino == 0)
-        fstat(fd, &first);
     bool closed = fd < 0 ? errno == EACCES : faccessat(fd, ".", X_OK, AT_EACCESS) < 0;
-    if (!closed || stat(path, &now) < 0 || now.st_dev != first.st_dev || now.st_ino != first.st_ino ||
-        chmod(path, first.st_mode & 07777) < 0)
+    if (!closed || !is_kept(path) || chmod(path, kept.mode) < 0)
         return fd;
     cleanup_close(&fd);
     return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -186,7 +199,7 @@ static int open_directory(const char *path, const char **name, struct error *err
     *name = slash ? slash + 1 : path;
     if (!**name || strcmp(*name, ".") == 0 || strcmp(*name, "..") == 0)
         return error_set(error, "not_a_file", 0, "cannot replace %s: it names a directory", path);
-    int fd = open_as_at_first(directory);
+    int fd = open_as_kept(directory);
     if (fd < 0 && errno == EACCES)
         fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
     return fd < 0 ? error_system(error, errno, "cannot open the directory %s", directory) : fd;

@@ -54,6 +54,17 @@ int file_write_parts(int fd, const struct file_parts *parts, struct text_sha256 
 int file_replace(const char *path, const struct file_parts *parts, mode_t mode, int64_t until, enum file_way *way,
                  struct error *error);
 
+// Identity and permission bits of a directory.
+struct file_directory {
+    dev_t device;
+    ino_t inode; // 0: not known yet
+    mode_t mode;
+};
+
+// Names the directory of the runner's own files, and fills in what it is unless that is known. Landlock knows no chmod:
+// a command may close it, and file_replace then puts its bits back. -1 and errno if it is not there.
+int file_replace_keep(const char *path, struct file_directory *directory);
+
 // Makes durable what file_replace, the last time, put there without that, however long it takes.
 int file_replace_sync(const char *path, struct error *error);
 
