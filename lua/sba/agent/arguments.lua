@@ -79,7 +79,7 @@ end
 --- {"arguments": {"path": "a"}} and its like: one other name holds an object of the tool's arguments. A name may say which
 --- tool.
 local function unwrapped(given, schema, tool)
-  local properties, holder = table_of(schema.properties), nil
+  local properties, holder = json.is_object(schema.properties) and schema.properties or {}, nil
   for name, value in pairs(given) do
     local is_of_call = name == "name" and value == tool.name
     if properties[name] or holder and not is_of_call then return given end

@@ -104,9 +104,10 @@ describe("arguments of a gateway's tool", function()
     local given <const> = '{"a":{"a":{"a":"1"}},"b":[1]}'
     for _, bad in ipairs {
       '{"$ref":"#"}', '{"anyOf":[{"$ref":"#"},{"$ref":"#"}],"properties":{"a":{"$ref":"#"}}}', "[]", "7", '{"type":5}',
-      '{"properties":{"a":7,"b":{"items":[1]}},"required":"x"}',
+      '{"properties":{"a":7,"b":{"items":[1]}},"required":"x"}', '{"properties":[{"a":1}]}',
     } do
       assert.same(json.decode(given), (read({ kind = "gateway", parameters = bad }, given)), bad)
+      read({ kind = "gateway", parameters = bad }, '{"x":{"a":1}}')
     end
   end)
 end)

@@ -114,7 +114,7 @@ local function call_of(given, names)
   local object = {}
   for key, value in pairs(given) do object[words.plain(key)] = value end
   local name, arguments = first_of(object, NAME_KEYS), first_of(object, ARGUMENT_KEYS)
-  if type(name) == "table" then return call_of(name, names) end
+  if json.is_object(name) then return call_of(name, names) end
   if not name then
     local key, value = next(given)
     local is_call = names[key] and next(given, key) == nil and type(value) == "table"

@@ -194,7 +194,7 @@ describe("find.calls", function()
 
   it("takes no words about a call for one", function()
     for _, content in ipairs {
-      "Use " .. CALL .. " then", '{"name":"read_file"}', '{"a":1}', "", "[]", "{",
+      '{"name":[1],"id":{"arguments":{}}}', "Use " .. CALL .. " then", '{"name":"read_file"}', '{"a":1}', "", "[]", "{",
       '{"name":"read_file","version":"1.0"}', '["read_file"]', "All is done: read_file() takes `<tool_call>` now.",
       "```json\n{\"name\": \"x\", \"version\": 1}\n```",
       "```c\nread_file\n```", "```xml\n<a>" .. CALL .. "</a>\nis a call\n```",
