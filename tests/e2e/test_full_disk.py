@@ -88,12 +88,12 @@ class LimitedFiles(SandboxCase):
         self.assertEqual((done.exit, step["status"], step["error_code"]), (1, "failure", "file_too_large"), done.result)
         self.assertIn("File too large", step["error"])
 
-    def test_a_result_that_is_too_large_goes_to_stderr(self):
+    def test_a_result_that_is_too_large_is_shortened_as_on_a_full_disk(self):
         done = self.run_job(self.job(self.sh("echo one"), self.sh(self.until_said("one")), self.sh("head -c 300000 /dev/zero | tr '\\0' x")),
                             wrapper=self.wrapper)
-        self.assertEqual((done.exit, done.result_on_stderr["status"]), (3, "success"), done.stderr)
-        self.assertEqual((done.code, done.steps[0]["output"]), ("interrupted", "one\n"))
-        self.assertTrue(done.events("journal.failed"))
+        self.assertEqual((done.exit, done.status, done.steps[0]["output"]), (0, "success", "one\n"), done.stderr)
+        self.assertIn("bytes of this step are left out", done.steps[2]["output"])
+        self.assertTrue(done.events("journal.failed") and done.events("result.shortened"))
 
 
 class FullLog(SandboxCase):

@@ -93,7 +93,8 @@ local function write_parts(run, parts)
   if path ~= "-" then
     run.writing_since = interrupt.now()
     how, failure = file.replace(path, parts, replacing(run))
-    if not how and failure.code == "no_space" then how, failure = write_without_largest(run, failure) end
+    local has_no_room = not how and (failure.code == "no_space" or failure.code == "file_too_large") -- or RLIMIT_FSIZE
+    if has_no_room then how, failure = write_without_largest(run, failure) end
   else
     local taken, size
     how, taken, size = file.write(STDOUT, parts, TIMEOUT)
