@@ -153,6 +153,27 @@ class Once(PatchKillCase):
         self.assertGreater(appended, 0)
 
 
+    def test_an_append_that_was_cut_off_goes_on(self):
+        """It takes three writes; what stands there of it is not written again. Others' bytes behind the old ones are none of it."""
+        content = "".join(f"{i:07d}\n" for i in range(80000))
+        self.the_job = self.job(self.write_file("log", content, append=True))
+        cut_off = 0
+        for meddle in (False, True):
+            count = 1
+            while self.killed_at("write", count):
+                there = self.text("log")
+                cut_off += 2 < len(there) < 2 + len(content)
+                if meddle and len(there) < 2 + len(content):
+                    there = there[:2] + "others\n"
+                    self.put("log", there)
+                outcome = self.resumed()
+                self.assertEqual(outcome.exit, 0, outcome.stderr)
+                self.assertTrue(self.text("log") == (there if "others" in there else "1\n") + content, (count, meddle))
+                self.assertEqual(outcome.steps[0]["result"]["size_bytes"], len(self.text("log")))
+                count += 1
+        self.assertGreaterEqual(cut_off, 2)
+
+
 class Between(ResumedCase):
     """Between the kill and the next run somebody has been at the workspace, or the journal."""
 
