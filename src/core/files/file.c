@@ -44,7 +44,7 @@ static int64_t read_all(int fd, const char *path, size_t limit, struct buffer *o
     for (int64_t began = 0;;) {
         size_t room = limit - out->size < READ_BLOCK ? limit - out->size + 1 : READ_BLOCK;
         if (out->size == out->capacity && buffer_reserve(out, room) < 0)
-            return error_set(error, "out_of_memory", 0, "no memory is left to read %s", path);
+            return error_memory(error, "cannot read %s", path);
         if (wait_readable(fd, path, error) < 0)
             return -1;
         size_t space = out->capacity - out->size;
@@ -79,8 +79,19 @@ int64_t file_read(const char *path, size_t limit, bool regular, struct buffer *o
         return error_set(error, "not_a_file", 0, "cannot read %s: it is not a regular file", path);
     if (is_regular && status.st_size && (uintmax_t)status.st_size <= limit &&
         buffer_reserve(out, (size_t)status.st_size + 1) < 0)
-        return error_set(error, "out_of_memory", 0, "no memory is left to read %s", path);
+        return error_memory(error, "cannot read %s", path);
     return read_all(fd, path, limit, out, error);
+}
+
+// Makes the directories above a path. They may exist, and be unwritable or on a read-only system.
+static void make_above(char *path)
+{
+    char *slash = path;
+    while ((slash = strchr(slash + 1, '/'))) {
+        *slash = '\0';
+        mkdir(path, 0755);
+        *slash = '/';
+    }
 }
 
 int file_make_directory(const char *path, struct error *error)
@@ -88,15 +99,12 @@ int file_make_directory(const char *path, struct error *error)
     struct stat status;
     cleanup_free char *copy = strdup(path);
     if (!copy)
-        return error_set(error, "out_of_memory", 0, "no memory is left");
+        return error_memory(error, "cannot create the directory %s", path);
     int number = mkdir(path, 0755) < 0 ? errno : 0;
-    // Those above may exist, and be unwritable or on a read-only system.
-    for (char *at = strchr(copy + 1, '/'); at && number == ENOENT; *at = '/', at = strchr(at + 1, '/')) {
-        *at = '\0';
-        mkdir(copy, 0755);
-    }
-    if (number == ENOENT)
+    if (number == ENOENT) {
+        make_above(copy);
         number = mkdir(path, 0755) < 0 ? errno : 0;
+    }
     if (number == 0 || (stat(path, &status) == 0 && S_ISDIR(status.st_mode)))
         return 0;
     return error_system(error, number, "cannot create the directory %s", path);
@@ -120,7 +128,7 @@ char *file_make_temporary_directory(const char *above, struct error *error)
     cleanup_free char *path = NULL;
     if (asprintf(&path, "%s/cynode-sba-XXXXXX", above) < 0) {
         path = NULL;
-        error_set(error, "out_of_memory", 0, "no memory is left");
+        error_memory(error, "cannot create a directory in %s", above);
     } else if (mkdtemp(path)) {
         return steal_pointer(&path);
     } else {

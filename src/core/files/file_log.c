@@ -52,9 +52,9 @@ int file_log_lock(struct file_log *log, struct error *error)
     const int tries = 50, pause = 10; // ms
     for (int i = 0; flock(log->fd, LOCK_EX | LOCK_NB) < 0; i++) {
         if (errno != EWOULDBLOCK)
-            return error_system(error, errno, "cannot lock it");
+            return error_system(error, errno, "cannot lock the journal");
         if (i == tries)
-            return error_set(error, "locked", 0, "it is locked");
+            return error_set(error, "locked", 0, "the journal is locked");
         poll(NULL, 0, pause);
     }
     return 0;
@@ -69,7 +69,7 @@ bool file_log_is_locked(const char *path)
 int file_log_cut(struct file_log *log, int64_t size, struct error *error)
 {
     if (ftruncate(log->fd, size) < 0)
-        return error_system(error, errno, "cannot cut it");
+        return error_system(error, errno, "cannot cut the journal");
     log->size = size;
     log->digest = log->lines;
     if (size == 0)
@@ -79,7 +79,7 @@ int file_log_cut(struct file_log *log, int64_t size, struct error *error)
 
 int64_t file_log_append(struct file_log *log, const struct file_parts *parts, bool goes_on, struct error *error)
 {
-    if (file_write_parts(log->fd, parts, log->guarded ? &log->digest : NULL, error) < 0)
+    if (file_write_parts(log->fd, parts, log->guarded ? &log->digest : NULL, "the journal", error) < 0)
         return -1;
     if (!goes_on)
         log->lines = log->digest;
@@ -108,7 +108,7 @@ int64_t file_log_line(const struct file_log *log, int64_t at, size_t most, struc
         const char *newline = memchr(block, '\n', (size_t)got);
         size_t part = newline ? (size_t)(newline - block) : (size_t)got, room = most - head->size;
         if (buffer_append(head, block, part < room ? part : room) < 0)
-            return error_set(error, "out_of_memory", 0, "no memory is left");
+            return error_memory(error, "cannot read the journal");
         *is_whole = newline != NULL;
         size += (int64_t)part + *is_whole;
     }

@@ -23,8 +23,8 @@ static ssize_t read_span(const struct file_part *part, size_t done, char *to, si
 {
     ssize_t got = io_read(part->fd, to, size, part->offset + (off_t)done);
     if (got < 0)
-        return error_system(error, errno, "cannot read");
-    return got || !size ? got : error_set(error, "changed", 0, "the file is shorter than it was");
+        return error_system(error, errno, "cannot read what is to be written");
+    return got || !size ? got : error_set(error, "changed", 0, "what is to be written is shorter than it was");
 }
 
 ssize_t file_parts_next(struct file_parts *parts, char *to, size_t room, struct error *error)
@@ -54,14 +54,15 @@ size_t file_parts_size(const struct file_parts *parts)
     return size;
 }
 
-int file_write_parts(int fd, const struct file_parts *parts, struct text_sha256 *digest, struct error *error)
+int file_write_parts(int fd, const struct file_parts *parts, struct text_sha256 *digest, const char *what,
+                     struct error *error)
 {
     struct file_parts left = *parts;
     static char block[FILE_BLOCK]; // larger than some stacks; only the main thread is here
     ssize_t size;
     while ((size = file_parts_next(&left, block, sizeof block, error)) > 0) {
         if (io_write(fd, block, (size_t)size, IO_OWN) < 0)
-            return error_system(error, errno, "cannot write");
+            return error_system(error, errno, "cannot write %s", what);
         if (digest)
             text_sha256_update(digest, block, (size_t)size);
     }
@@ -76,16 +77,6 @@ static int sync_file(int fd, int64_t until)
         return -1;
     unsynced = errno == EBUSY ? OLDER_GOES_ON : FILE_GOES_ON;
     return 0;
-}
-
-// Says what was being written before the message of a failed write.
-static int fail_write(const char *path, struct error *error)
-{
-    int number = error->number;
-    if (!number)
-        return -1;
-    error_clear(error);
-    return error_system(error, number, "cannot write %s", path);
 }
 
 static int check_kind(int directory, const char *name, const char *path, struct error *error)
@@ -142,19 +133,19 @@ static int write_in_place(int directory, const char *name, const char *path, con
     // Reserves space first: a full disk must be found before the old content changes.
     if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, size ? size : 1) < 0 && errno != EOPNOTSUPP && errno != ENOSYS)
         return error_system(error, errno, "cannot write %s", path);
-    if (file_write_parts(fd, parts, NULL, error) < 0)
-        return fail_write(path, error);
+    if (file_write_parts(fd, parts, NULL, path, error) < 0)
+        return -1;
     if (ftruncate(fd, size) < 0 || sync_file(fd, until) < 0)
         return error_system(error, errno, "cannot write %s", path);
     return 0;
 }
 
 // Fills the temporary file. It is renamed afterwards, so that nobody sees a part of it.
-static int fill(int fd, const char *path, const struct file_parts *parts, mode_t mode, int64_t until,
-                struct error *error)
+static int fill_temporary(int fd, const char *path, const struct file_parts *parts, mode_t mode, int64_t until,
+                          struct error *error)
 {
-    if (file_write_parts(fd, parts, NULL, error) < 0)
-        return fail_write(path, error);
+    if (file_write_parts(fd, parts, NULL, path, error) < 0)
+        return -1;
     if (fchmod(fd, mode) < 0 || sync_file(fd, until) < 0)
         return error_system(error, errno, "cannot write %s", path);
     return 0;
@@ -195,7 +186,7 @@ static int open_directory(const char *path, const char **name, struct error *err
     const char *slash = strrchr(path, '/');
     cleanup_free char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("./");
     if (!directory)
-        return error_set(error, "out_of_memory", 0, "no memory is left");
+        return error_memory(error, "cannot write %s", path);
     *name = slash ? slash + 1 : path;
     if (!**name || strcmp(*name, ".") == 0 || strcmp(*name, "..") == 0)
         return error_set(error, "not_a_file", 0, "cannot replace %s: it names a directory", path);
@@ -221,7 +212,7 @@ int file_replace(const char *path, const struct file_parts *parts, mode_t mode, 
     if (fd < 0)
         return error_system(error, refused, "cannot create a file beside %s", path);
 
-    if (fill(fd, path, parts, mode, until, error) < 0) {
+    if (fill_temporary(fd, path, parts, mode, until, error) < 0) {
         unlinkat(directory, temporary, 0);
         return -1;
     }

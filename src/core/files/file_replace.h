@@ -39,8 +39,9 @@ ssize_t file_parts_next(struct file_parts *parts, char *to, size_t room, struct 
 size_t file_parts_size(const struct file_parts *parts);
 
 // Writes all parts where the descriptor stands, also past the deadline and after a cancel, and adds them to the digest
-// (NULL: none). After an error some of them may have been written.
-int file_write_parts(int fd, const struct file_parts *parts, struct text_sha256 *digest, struct error *error);
+// (NULL: none). what: for errors, a path. After an error some of them may have been written.
+int file_write_parts(int fd, const struct file_parts *parts, struct text_sha256 *digest, const char *what,
+                     struct error *error);
 
 // Replaces the file at path by the parts, one after the other, with the permissions mode. A temporary file beside it
 // (".NAME.tmp"; one that a killed run left is removed) is written, synced and renamed, and the directory is synced. A

@@ -5,6 +5,7 @@
 // line by line: also if it has carriage returns or long lines, and without JIT.
 #include "core/base/cleanup.h"
 #include "core/base/interrupt.h"
+#include "core/base/io.h"
 #include "core/search/search_internal.h"
 #include "core/text/glob.h"
 #include "core/text/secret.h"
@@ -79,9 +80,8 @@ static int append_match(struct scan *scan, const char *line, size_t size, size_t
     snprintf(number, sizeof number, ":%" PRId64 ":", scan->last);
     snprintf(in_json, sizeof in_json, "\",\"line\":%" PRId64 ",\"text\":\"", scan->last);
     if ((path->size == 0 && secret_append(scan->path, strlen(scan->path), 0, path) < 0) ||
-        append_path(shown, path) < 0 || append_string(shown, number) < 0 ||
-        append_string(json, "{\"path\":\"") < 0 || text_json_append(path->data, path->size, json) < 0 ||
-        append_string(json, in_json) < 0)
+        append_path(shown, path) < 0 || append_string(shown, number) < 0 || append_string(json, "{\"path\":\"") < 0 ||
+        text_json_append(path->data, path->size, json) < 0 || append_string(json, in_json) < 0)
         return -1;
     size_t text_at = shown->size;
     if (append_text(shown, line, size, start) < 0 ||
@@ -136,8 +136,16 @@ static const char *line_start(const char *bytes, const char *at)
     return newline ? newline + 1 : bytes;
 }
 
+enum found {
+    FAILED = -1,
+    NONE,
+    FOUND,
+    ALONE, // perhaps in a line that must be matched by itself
+};
+
 // Matches the line that begins at `at` alone, without its carriage return. *next becomes the start of the next one.
-static int match_line(struct scan *scan, const char *bytes, size_t size, size_t at, struct span *found, size_t *next)
+static enum found match_line(struct scan *scan, const char *bytes, size_t size, size_t at, struct span *found,
+                             size_t *next)
 {
     size_t end = (size_t)(line_end(bytes + at, bytes + size) - bytes), length = end - at;
     *next = end + 1;
@@ -164,50 +172,58 @@ static int add_line(struct scan *scan, const char *bytes, size_t size, size_t st
     return add_match(scan, line, length, start - (size_t)(line - bytes));
 }
 
-// Matches the lines from `at` on together. 1 and *found, 0, or -1; 2: the line at *line must be matched alone, because
-// a match leaves it or they are too costly together, which *together then says.
-static int match_together(struct scan *scan, const char *bytes, size_t size, size_t at, bool *together,
-                          struct span *found, size_t *line)
+static size_t line_of(const char *bytes, const struct span *found)
+{
+    return (size_t)(line_start(bytes, bytes + found->start) - bytes);
+}
+
+// Matches the lines from `at` on together. ALONE: the line at *line, because a match leaves it or the lines are too
+// costly together, which *together then says.
+static enum found match_together(struct scan *scan, const char *bytes, size_t size, size_t at, bool *together,
+                                 struct span *found, size_t *line)
 {
     int count = search_match(scan, scan->regex->lines, bytes, size, at, found);
     *line = at;
     if (count < 0 && strcmp(scan->error->code, "pattern_too_costly") == 0) {
         error_clear(scan->error);
         *together = false;
-        return 2;
+        return ALONE;
     }
     if (count <= 0 || bytes + found->end <= line_end(bytes + found->start, bytes + size))
         return count;
-    *line = (size_t)(line_start(bytes, bytes + found->start) - bytes);
+    *line = line_of(bytes, found);
     *together = ++scan->rechecks <= RECHECKS_MAX;
-    return 2;
+    return ALONE;
 }
 
-// Finds the next line from `at` on that holds what each match ends with: 2 and *line, 0 or -1.
-static int match_tail(struct scan *scan, const char *bytes, size_t size, size_t at, struct span *found, size_t *line)
+// Finds the next line from `at` on that holds what each match ends with: ALONE and *line.
+static enum found match_tail(struct scan *scan, const char *bytes, size_t size, size_t at, struct span *found,
+                             size_t *line)
 {
     int count = search_match(scan, scan->regex->tail, bytes, size, at, found);
-    *line = count > 0 ? (size_t)(line_start(bytes, bytes + found->start) - bytes) : at;
-    return count > 0 ? 2 : count;
+    if (count <= 0)
+        return count;
+    *line = line_of(bytes, found);
+    return ALONE;
 }
 
 // Finds the next match in the lines from `at` on, which are matched together as long as *together.
-static int next_match(struct scan *scan, const char *bytes, size_t size, size_t at, bool *together, struct span *found)
+static enum found next_match(struct scan *scan, const char *bytes, size_t size, size_t at, bool *together,
+                             struct span *found)
 {
     while (at <= size) {
-        int count = 2;
+        enum found next = ALONE;
         if (scan->regex->tail)
-            count = match_tail(scan, bytes, size, at, found, &at);
+            next = match_tail(scan, bytes, size, at, found, &at);
         else if (*together)
-            count = match_together(scan, bytes, size, at, together, found, &at);
-        if (count == 2)
-            count = match_line(scan, bytes, size, at, found, &at);
-        else if (count == 0)
-            return 0;
-        if (count != 0)
-            return count;
+            next = match_together(scan, bytes, size, at, together, found, &at);
+        if (next != ALONE)
+            return next;
+        next = match_line(scan, bytes, size, at, found, &at);
+        if (next != NONE)
+            return next;
     }
-    return 0;
+    return NONE;
 }
 
 // Searches whole lines, without the newline of the last; scan->line is the number of the first. 0; 1: a limit is
@@ -219,32 +235,30 @@ static int search_lines(struct scan *scan, const char *bytes, size_t size)
     for (size_t at = 0; at <= size;) {
         struct span found;
         scan->counted = bytes + at;
-        int count = next_match(scan, bytes, size, at, &together, &found);
-        if (count < 0)
+        enum found next = next_match(scan, bytes, size, at, &together, &found);
+        if (next == FAILED)
             return -1;
-        if (count || !scan->ended)
-            scan->line += (int64_t)text_count_newlines(bytes + at, (count ? found.start : size) - at);
-        int stop = count ? add_line(scan, bytes, size, found.start, &at) : 0;
+        if (next == FOUND || !scan->ended)
+            scan->line += (int64_t)text_count_newlines(bytes + at, (next == FOUND ? found.start : size) - at);
+        int stop = next == FOUND ? add_line(scan, bytes, size, found.start, &at) : 0;
         if (stop)
             return stop;
         scan->line++;
-        if (!count)
-            break;
+        if (next == NONE)
+            return 0;
     }
     return 0;
 }
 
 // Fills the buffer up to scan->room.
-static int fill(struct scan *scan, int fd, struct buffer *buffer)
+static int fill_piece(struct scan *scan, int fd, struct buffer *buffer)
 {
     if (scan->room > buffer->capacity && buffer_reserve(buffer, scan->room - buffer->size) < 0)
         return error_memory(scan->error, "cannot search");
     while (buffer->size < scan->room) {
         if (interrupt_check(scan->error) < 0)
             return -1;
-        ssize_t count = read(fd, buffer->data + buffer->size, scan->room - buffer->size);
-        if (count < 0 && errno == EINTR)
-            continue;
+        ssize_t count = io_read(fd, buffer->data + buffer->size, scan->room - buffer->size, IO_HERE);
         if (count < 0)
             return error_system(scan->error, errno, "cannot read %s", scan->path);
         scan->ended = count == 0;
@@ -288,7 +302,7 @@ int search_descriptor(struct search_regex *regex, int fd, const char *path, stru
     int stop = 0;
     piece->size = regex->path.size = 0;
     for (bool first = true; !scan.ended && stop == 0; first = false) {
-        if (fill(&scan, fd, piece) < 0)
+        if (fill_piece(&scan, fd, piece) < 0)
             return -1;
         if (first && memchr(piece->data, '\0', piece->size < BINARY_PREFIX ? piece->size : BINARY_PREFIX))
             return 0;

@@ -111,24 +111,30 @@ static const struct snapshot_item *next_before(const struct comparison *comparis
     return comparison->at < snapshot->count ? &snapshot->items[comparison->at] : NULL;
 }
 
-// Goes on to the item of the path, or to where it would be (NULL: to the end). The files before it were deleted.
-static int pass_items(struct comparison *comparison, const char *path)
+// An item that the walk of now has not met: what was a file is deleted, what was closed is unknown still.
+static int pass_item(struct comparison *comparison, const struct snapshot_item *item)
 {
     struct snapshot *snapshot = comparison->snapshot;
+    const char *path = snapshot_path(snapshot, item);
+    if (item->kind == SNAPSHOT_FILE_OR_LINK)
+        return add_change(snapshot, path, SNAPSHOT_DELETED, item, NULL, comparison->error);
+    if (item->kind != SNAPSHOT_CLOSED)
+        return 0;
+    comparison->unknown = path;
+    return add_change(snapshot, path, SNAPSHOT_UNREADABLE, NULL, NULL, comparison->error);
+}
+
+// Goes on to the item of the path, or to where it would be (NULL: to the end). A closed one of that path is passed too.
+static int pass_items(struct comparison *comparison, const char *path)
+{
     const struct snapshot_item *item;
-    for (; (item = next_before(comparison)); comparison->at++) {
-        const char *known = snapshot_path(snapshot, item);
-        int order = path ? compare_paths(known, path) : -1;
+    while ((item = next_before(comparison))) {
+        int order = path ? compare_paths(snapshot_path(comparison->snapshot, item), path) : -1;
         if (order > 0 || (order == 0 && item->kind != SNAPSHOT_CLOSED))
             return 0;
-        if (item->kind == SNAPSHOT_CLOSED)
-            comparison->unknown = known;
-        if (item->kind == SNAPSHOT_CLOSED || item->kind == SNAPSHOT_FILE_OR_LINK) {
-            bool read = item->kind == SNAPSHOT_FILE_OR_LINK;
-            if (add_change(snapshot, known, read ? SNAPSHOT_DELETED : SNAPSHOT_UNREADABLE, read ? item : NULL, NULL,
-                           comparison->error) < 0)
-                return -1;
-        }
+        if (pass_item(comparison, item) < 0)
+            return -1;
+        comparison->at++;
     }
     return 0;
 }

@@ -63,8 +63,8 @@ int workspace_make_file(int directory, int mode, workspace_fill *fill, void *dat
 int workspace_write_bytes(int fd, const char *bytes, size_t size, struct text_sha256 *sha256, const char *path,
                           struct error *error);
 
-// Gives a new file, before its mode is set, the group, access list and extended attributes of the one that has the name,
-// as far as the user may.
+// Gives a new file, before its mode is set, the group, access list and extended attributes of the one that has the
+// name, as far as the user may.
 void workspace_keep_attributes(int fd, int directory, const char *name);
 
 // Fills *error for a file that is a mount point. Returns -1.
