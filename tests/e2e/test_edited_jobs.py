@@ -264,8 +264,8 @@ class OwnFiles(AgentCase):
 @unittest.skipIf(sba.IS_DEV, "the sanitizers take memory as they like")
 class Memory(SandboxCase):
     """Of a long journal and a large result, beside the job itself and one step's own output."""
-    COUNT = 20000 if sba.LONG else 3000
-    SIZE = 40000  # bytes of one output
+    COUNT = 20000 if sba.LONG else 800
+    SIZE = 100000  # bytes of one output
     MOST = 32 << 20
 
     def used(self, job, *arguments):
