@@ -90,7 +90,7 @@ describe("schema_check.check", function()
     check(wanted, '{"workingDir":1}', '/workingDir: unknown field "workingDir"; did you mean "working_dir"?')
     check(wanted, '{"JOBID":1}', '/JOBID: unknown field "JOBID"; did you mean "job_id"?')
     check(wanted, '{"paht":1}', '/paht: unknown field "paht"; did you mean "path"?')
-    check(wanted, '{"cdw":1}', '/cdw: unknown field "cdw"')
+    check(wanted, '{"cdw":1}', '/cdw: unknown field "cdw"; did you mean "cwd"?') -- two letters that changed places
     check(wanted, '{"cwdd":1}', '/cwdd: unknown field "cwdd"; did you mean "cwd"?')
     check(wanted, '{"p":1}', '/p: unknown field "p"')
     assert.is_nil(words.near(("x"):rep(100000), { "path" }))
