@@ -98,8 +98,8 @@ struct file_log *bind_new_log(lua_State *L);
 
 // Part i of the list, which keeps it alive: a string, or two integers, offset and size of a span of the log in its
 // field `from`. Returns how many elements it has.
-struct file_part;
-lua_Integer bind_check_part(lua_State *L, int list, lua_Integer i, struct file_part *part);
+struct part;
+lua_Integer bind_check_part(lua_State *L, int list, lua_Integer i, struct part *part);
 
 // Path at index as a C string, or NULL and *error filled ("invalid": it holds a NUL). No string raises an error.
 const char *bind_check_path(lua_State *L, int index, struct error *error);

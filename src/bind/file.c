@@ -62,10 +62,10 @@ static lua_Integer integer_at(lua_State *L, int list, lua_Integer i)
     return value;
 }
 
-lua_Integer bind_check_part(lua_State *L, int list, lua_Integer i, struct file_part *part)
+lua_Integer bind_check_part(lua_State *L, int list, lua_Integer i, struct part *part)
 {
     bool is_string = lua_rawgeti(L, list, i) == LUA_TSTRING;
-    *part = (struct file_part){.fd = -1};
+    *part = (struct part){.fd = -1};
     if (is_string)
         part->bytes = lua_tolstring(L, -1, &part->size);
     lua_pop(L, 1);
@@ -80,15 +80,15 @@ lua_Integer bind_check_part(lua_State *L, int list, lua_Integer i, struct file_p
 }
 
 // The parts of the list at index, which keeps them alive, in memory that is pushed, with room for one more.
-static struct file_parts push_parts(lua_State *L, int index)
+static struct parts push_parts(lua_State *L, int index)
 {
     luaL_checktype(L, index, LUA_TTABLE);
     lua_Integer length = (lua_Integer)lua_rawlen(L, index);
-    struct file_part *parts = lua_newuserdatauv(L, ((size_t)length + 1) * sizeof *parts, 0);
+    struct part *parts = lua_newuserdatauv(L, ((size_t)length + 1) * sizeof *parts, 0);
     size_t count = 0;
     for (lua_Integer i = 1; i <= length; count++)
         i += bind_check_part(L, index, i, &parts[count]);
-    return (struct file_parts){parts, count, 0};
+    return (struct parts){parts, count, 0};
 }
 
 // replace(path, parts, options?) -> "renamed" | "in_place", size | nil, failure
@@ -101,14 +101,14 @@ static int f_replace(lua_State *L)
     lua_Number at = bind_option_number(L, 3, "until_when", HUGE_VAL);
     int64_t until = at < HUGE_VAL ? bind_milliseconds(L, 3, at) : INT64_MAX;
     mode_t mode = (mode_t)bind_option_integer(L, 3, "mode", 0644, 0);
-    const struct file_parts parts = push_parts(L, 2);
+    const struct parts parts = push_parts(L, 2);
 
     enum file_way way;
     struct error error = {0};
     if (file_replace(path, &parts, mode, durable ? until : FILE_UNSYNCED, &way, &error) < 0)
         return bind_fail(L, &error);
     lua_pushstring(L, way == FILE_RENAMED ? "renamed" : "in_place");
-    lua_pushinteger(L, (lua_Integer)file_parts_size(&parts));
+    lua_pushinteger(L, (lua_Integer)parts_size(&parts));
     return 2;
 }
 
@@ -190,11 +190,11 @@ static int log_read(lua_State *L)
 {
     const int fd = check_log(L, 1)->fd;
     const int64_t offset = (int64_t)bind_check_size(L, 2);
-    const struct file_part span = {.fd = fd, .offset = offset, .size = bind_check_size(L, 3)};
-    struct file_parts all = {&span, 1, 0};
+    const struct part span = {.fd = fd, .offset = offset, .size = bind_check_size(L, 3)};
+    struct parts all = {&span, 1, 0};
     struct error error = {0};
     luaL_Buffer bytes;
-    if (file_parts_next(&all, luaL_buffinitsize(L, &bytes, span.size), span.size, &error) < 0)
+    if (parts_read(&all, luaL_buffinitsize(L, &bytes, span.size), span.size, &error) < 0)
         return bind_fail(L, &error);
     luaL_pushresultsize(&bytes, span.size);
     return 1;
@@ -261,15 +261,15 @@ static int log_append(lua_State *L)
 {
     struct file_log *log = check_log(L, 1);
     bool goes_on = lua_toboolean(L, 3);
-    struct file_parts parts = push_parts(L, 2);
+    struct parts parts = push_parts(L, 2);
     if (!goes_on)
-        ((struct file_part *)parts.part)[parts.count++] = (struct file_part){.bytes = "\n", .size = 1};
+        ((struct part *)parts.part)[parts.count++] = (struct part){.bytes = "\n", .size = 1};
 
     struct error error = {0};
     int64_t size = file_log_append(log, &parts, goes_on, &error);
     if (size < 0)
         return bind_fail(L, &error);
-    lua_pushinteger(L, size - (int64_t)file_parts_size(&parts));
+    lua_pushinteger(L, size - (int64_t)parts_size(&parts));
     lua_pushinteger(L, size);
     return 2;
 }
@@ -370,8 +370,8 @@ static int f_write(lua_State *L)
     int fd = (int)luaL_checkinteger(L, 1);
     int64_t timeout = bind_check_seconds(L, 3);
     int64_t whole = lua_isnoneornil(L, 4) ? INT64_MAX : bind_check_seconds(L, 4);
-    const struct file_parts parts = push_parts(L, 2);
-    size_t size = file_parts_size(&parts), written = stream_write(fd, &parts, timeout, whole);
+    const struct parts parts = push_parts(L, 2);
+    size_t size = parts_size(&parts), written = stream_write(fd, &parts, timeout, whole);
     lua_pushboolean(L, written == size);
     lua_pushinteger(L, (lua_Integer)written);
     lua_pushinteger(L, (lua_Integer)size);

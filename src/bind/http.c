@@ -112,15 +112,14 @@ static const char *const *header_list(lua_State *L)
 // Part i of a body, an opened file or as bind_check_part. Pushes what keeps it alive. Returns how many elements it has.
 static lua_Integer check_part(lua_State *L, int list, lua_Integer i, struct http_part *part)
 {
-    struct file_part given;
     if (lua_rawgeti(L, list, i) == LUA_TUSERDATA) {
         const struct bind_opened *opened = bind_check_opened(L, lua_gettop(L));
-        *part = (struct http_part){.fd = opened->fd, .size = opened->size};
+        *part = (struct http_part){.part = {.fd = opened->fd, .size = opened->size}, .base64 = true};
         memcpy(part->sha256, opened->sha256, sizeof part->sha256);
         return 1;
     }
-    lua_Integer taken = bind_check_part(L, list, i, &given);
-    *part = (struct http_part){given.bytes, given.size, given.fd, !given.bytes, given.offset, ""};
+    *part = (struct http_part){.base64 = false};
+    lua_Integer taken = bind_check_part(L, list, i, &part->part);
     if (taken > 1) {
         lua_pop(L, 1);
         lua_getfield(L, list, "from");

@@ -107,8 +107,8 @@ static void appends_to_regular_files_only(void **state)
 
 static size_t write_bytes(int fd, const char *bytes, size_t size, int64_t timeout, int64_t whole)
 {
-    const struct file_part part = {.bytes = bytes, .size = size};
-    return stream_write(fd, &(struct file_parts){&part, 1, 0}, timeout, whole);
+    const struct part part = {.bytes = bytes, .size = size};
+    return stream_write(fd, &(struct parts){&part, 1, 0}, timeout, whole);
 }
 
 static void gives_up_on_a_reader_that_does_not_read(void **state)

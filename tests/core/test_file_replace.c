@@ -13,12 +13,12 @@
 static int replace(const char *path, const char *content, enum file_way *way, struct error *error)
 {
     size_t size = strlen(content);
-    const struct file_part parts[] = {
+    const struct part parts[] = {
         {.bytes = content, .size = size / 2},
         {.bytes = ""},
         {.bytes = content + size / 2, .size = size - size / 2},
     };
-    return file_replace(path, &(struct file_parts){parts, 3, 0}, 0640, INT64_MAX, way, error);
+    return file_replace(path, &(struct parts){parts, 3, 0}, 0640, INT64_MAX, way, error);
 }
 
 static void check_content(const char *name, const char *content)
@@ -131,24 +131,23 @@ static void writes_strings_and_spans(void **state)
     struct error error = {0};
     enum file_way way;
     struct buffer there = {0};
-    struct file_part *parts = calloc(COUNT, sizeof *parts);
+    struct part *parts = calloc(COUNT, sizeof *parts);
     assert_non_null(parts);
     put(in_directory("source"), "0123456789");
     int fd = open(in_directory("source"), O_RDONLY | O_CLOEXEC);
     for (size_t i = 0; i < COUNT; i++) {
-        parts[i] = (struct file_part){.bytes = i % 2 ? "abc" : NULL, .size = i % 4, .fd = fd, .offset = (off_t)(i % 8)};
+        parts[i] = (struct part){.bytes = i % 2 ? "abc" : NULL, .size = i % 4, .fd = fd, .offset = (off_t)(i % 8)};
         assert_int_equal(buffer_append(&there, i % 2 ? "abc" : "0123456789" + i % 8, i % 4), 0);
     }
     assert_int_equal(
-        file_replace(in_directory("many"), &(struct file_parts){parts, COUNT, 0}, 0600, FILE_UNSYNCED, &way, &error),
-        0);
+        file_replace(in_directory("many"), &(struct parts){parts, COUNT, 0}, 0600, FILE_UNSYNCED, &way, &error), 0);
     struct buffer written = {0};
     assert_true(file_read(in_directory("many"), 100000, true, &written, &error) > 0);
     check_bytes(&written, there.data, there.size);
-    assert_int_equal(file_replace(in_directory("none"), &(struct file_parts){0}, 0600, FILE_UNSYNCED, &way, &error), 0);
-    parts[0] = (struct file_part){.fd = fd, .offset = 8, .size = 3};
+    assert_int_equal(file_replace(in_directory("none"), &(struct parts){0}, 0600, FILE_UNSYNCED, &way, &error), 0);
+    parts[0] = (struct part){.fd = fd, .offset = 8, .size = 3};
     assert_int_equal(
-        file_replace(in_directory("none"), &(struct file_parts){parts, 1, 0}, 0600, FILE_UNSYNCED, &way, &error), -1);
+        file_replace(in_directory("none"), &(struct parts){parts, 1, 0}, 0600, FILE_UNSYNCED, &way, &error), -1);
     assert_string_equal(error.code, "changed");
     error_clear(&error);
     check_content("none", "");

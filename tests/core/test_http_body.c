@@ -14,19 +14,19 @@ static struct http_body new_body(size_t size)
 {
     char name[] = "/tmp/sba-body-XXXXXX";
     struct text_sha256 sha256;
-    struct http_part file = {.fd = mkstemp(name), .size = size};
-    assert_true(file.fd >= 0);
+    struct http_part file = {.part = {.fd = mkstemp(name), .size = size}, .base64 = true};
+    assert_true(file.part.fd >= 0);
     unlink(name);
     for (size_t i = 0; i < FILE_SIZE; i++)
         content[i] = (char)(i * 7 + i / 251);
-    assert_int_equal(write(file.fd, content, size), (ssize_t)size);
+    assert_int_equal(write(file.part.fd, content, size), (ssize_t)size);
     text_sha256_init(&sha256);
     text_sha256_update(&sha256, content, size);
     text_sha256_final(&sha256, file.sha256);
-    parts[0] = (struct http_part){.bytes = "<", .size = 1};
+    parts[0] = (struct http_part){.part = {.bytes = "<", .size = 1}};
     parts[1] = file;
-    parts[2] = (struct http_part){.bytes = "", .size = 0};
-    parts[3] = (struct http_part){.bytes = ">>", .size = 2};
+    parts[2] = (struct http_part){.part = {.bytes = "", .size = 0}};
+    parts[3] = (struct http_part){.part = {.bytes = ">>", .size = 2}};
     struct http_body body = {.parts = parts, .count = PARTS};
     http_body_rewind(&body);
     return body;
@@ -67,7 +67,7 @@ static void comes_whole_in_every_room(void **state)
             }
             buffer_free(&wanted);
             buffer_free(&got);
-            close(parts[1].fd);
+            close(parts[1].part.fd);
         }
 }
 
@@ -80,15 +80,15 @@ static void never_ends_where_a_file_changed(void **state)
         struct buffer got = {0};
         assert_int_equal(http_body_read(&body, piece, sizeof piece, &why), 1);
         if (change == 0)
-            assert_int_equal(ftruncate(parts[1].fd, 30000), 0);
+            assert_int_equal(ftruncate(parts[1].part.fd, 30000), 0);
         else if (change == 1)
-            assert_int_equal(ftruncate(parts[1].fd, 0), 0);
+            assert_int_equal(ftruncate(parts[1].part.fd, 0), 0);
         else
-            assert_int_equal(pwrite(parts[1].fd, "!", 1, FILE_SIZE - 1), 1);
+            assert_int_equal(pwrite(parts[1].part.fd, "!", 1, FILE_SIZE - 1), 1);
         assert_int_equal(read_whole(&body, 70000, &got, &why), -1);
         assert_string_equal(why, "the file changed meanwhile");
         buffer_free(&got);
-        close(parts[1].fd);
+        close(parts[1].part.fd);
     }
 }
 
@@ -97,10 +97,10 @@ static void sends_no_more_of_a_file_that_grew(void **state)
     const char *why = NULL;
     struct http_body body = new_body(1000);
     struct buffer got = {0};
-    assert_int_equal(pwrite(parts[1].fd, "more", 4, 1000), 4);
+    assert_int_equal(pwrite(parts[1].part.fd, "more", 4, 1000), 4);
     assert_int_equal(read_whole(&body, 70000, &got, &why), http_body_size(&body));
     buffer_free(&got);
-    close(parts[1].fd);
+    close(parts[1].part.fd);
 }
 
 int main(void)

@@ -77,13 +77,13 @@ int file_log_cut(struct file_log *log, int64_t size, struct error *error)
     return 0;
 }
 
-int64_t file_log_append(struct file_log *log, const struct file_parts *parts, bool goes_on, struct error *error)
+int64_t file_log_append(struct file_log *log, const struct parts *parts, bool goes_on, struct error *error)
 {
     if (file_write_parts(log->fd, parts, log->guarded ? &log->digest : NULL, "the journal", error) < 0)
         return -1;
     if (!goes_on)
         log->lines = log->digest;
-    return log->size += (int64_t)file_parts_size(parts);
+    return log->size += (int64_t)parts_size(parts);
 }
 
 static ssize_t read_at(const struct file_log *log, char *to, size_t size, int64_t at, struct error *error)

@@ -37,7 +37,7 @@ bool file_log_is_locked(const char *path);
 int file_log_cut(struct file_log *log, int64_t size, struct error *error);
 
 // Appends parts, also past the deadline; goes_on: of a line that is not whole yet. Returns the size of the file.
-int64_t file_log_append(struct file_log *log, const struct file_parts *parts, bool goes_on, struct error *error);
+int64_t file_log_append(struct file_log *log, const struct parts *parts, bool goes_on, struct error *error);
 
 // Reads the line at an offset: its first bytes, at most so many, into *head, which is empty. Returns its size, with the
 // newline that makes it whole; 0 at the end of the file. An error is never taken for the end.

@@ -19,48 +19,13 @@ enum { TEMPORARY_NAMES = 8, LARGEST_ROOM = 1 << 20 };
 // of an older one.
 static enum { NOTHING, DIRECTORY, FILE_GOES_ON, OLDER_GOES_ON } unsynced;
 
-static ssize_t read_span(const struct file_part *part, size_t done, char *to, size_t size, struct error *error)
-{
-    ssize_t got = io_read(part->fd, to, size, part->offset + (off_t)done);
-    if (got < 0)
-        return error_system(error, errno, "cannot read what is to be written");
-    return got || !size ? got : error_set(error, "changed", 0, "what is to be written is shorter than it was");
-}
-
-ssize_t file_parts_next(struct file_parts *parts, char *to, size_t room, struct error *error)
-{
-    size_t given = 0;
-    while (given < room && parts->count) {
-        const struct file_part *part = parts->part;
-        size_t left = part->size - parts->done, size = left < room - given ? left : room - given;
-        ssize_t count = (ssize_t)size;
-        if (part->bytes)
-            memcpy(to + given, part->bytes + parts->done, size);
-        else if ((count = read_span(part, parts->done, to + given, size, error)) < 0)
-            return -1;
-        given += (size_t)count;
-        parts->done += (size_t)count;
-        if (parts->done == part->size)
-            *parts = (struct file_parts){parts->part + 1, parts->count - 1, 0};
-    }
-    return (ssize_t)given;
-}
-
-size_t file_parts_size(const struct file_parts *parts)
-{
-    size_t size = 0;
-    for (size_t i = 0; i < parts->count; i++)
-        size += parts->part[i].size;
-    return size;
-}
-
-int file_write_parts(int fd, const struct file_parts *parts, struct text_sha256 *digest, const char *what,
+int file_write_parts(int fd, const struct parts *parts, struct text_sha256 *digest, const char *what,
                      struct error *error)
 {
-    struct file_parts left = *parts;
+    struct parts left = *parts;
     static char block[FILE_BLOCK]; // larger than some stacks; only the main thread is here
     ssize_t size;
-    while ((size = file_parts_next(&left, block, sizeof block, error)) > 0) {
+    while ((size = parts_read(&left, block, sizeof block, error)) > 0) {
         if (io_write(fd, block, (size_t)size, IO_OWN) < 0)
             return error_system(error, errno, "cannot write %s", what);
         if (digest)
@@ -122,10 +87,10 @@ static bool takes_no_file(int number)
 
 // The directory takes no new file, because of the errno refused; or nothing may take the file's place, because it is a
 // mount point, or another user's in a sticky directory.
-static int write_in_place(int directory, const char *name, const char *path, const struct file_parts *parts,
-                          int64_t until, int refused, struct error *error)
+static int write_in_place(int directory, const char *name, const char *path, const struct parts *parts, int64_t until,
+                          int refused, struct error *error)
 {
-    off_t size = (off_t)file_parts_size(parts);
+    off_t size = (off_t)parts_size(parts);
     cleanup_fd int fd = openat(directory, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return error_system(error, errno == ENOENT ? refused : errno,
@@ -141,7 +106,7 @@ static int write_in_place(int directory, const char *name, const char *path, con
 }
 
 // Fills the temporary file. It is renamed afterwards, so that nobody sees a part of it.
-static int fill_temporary(int fd, const char *path, const struct file_parts *parts, mode_t mode, int64_t until,
+static int fill_temporary(int fd, const char *path, const struct parts *parts, mode_t mode, int64_t until,
                           struct error *error)
 {
     if (file_write_parts(fd, parts, NULL, path, error) < 0)
@@ -196,7 +161,7 @@ static int open_directory(const char *path, const char **name, struct error *err
     return fd < 0 ? error_system(error, errno, "cannot open the directory %s", directory) : fd;
 }
 
-int file_replace(const char *path, const struct file_parts *parts, mode_t mode, int64_t until, enum file_way *way,
+int file_replace(const char *path, const struct parts *parts, mode_t mode, int64_t until, enum file_way *way,
                  struct error *error)
 {
     const char *name = NULL;

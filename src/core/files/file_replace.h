@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is written: texts in parts, so that no text is in memory as a whole; and the atomic, durable replacement of a
-// file: a reader sees the whole old or the whole new content at any instant.
+// Writes texts in parts; and the atomic, durable replacement of a file: a reader sees the whole old or the whole new
+// content at any instant.
 //
 // Errors as in error.h. "changed": a file is shorter than its span. After an error the old content stays (in place:
 // unless the write itself failed).
 #ifndef SBA_CORE_FILE_REPLACE_H
 #define SBA_CORE_FILE_REPLACE_H
 
-#include "core/base/error.h"
+#include "core/base/parts.h"
 #include "core/text/text.h"
 
 #include <stdbool.h>
@@ -19,28 +19,9 @@ enum file_way { FILE_RENAMED, FILE_IN_PLACE };
 enum { FILE_UNSYNCED = -1 };
 enum { FILE_BLOCK = 64 << 10 };
 
-struct file_part {
-    const char *bytes; // borrowed; NULL: a span of fd
-    size_t size;
-    int fd;
-    off_t offset;
-};
-
-struct file_parts {
-    const struct file_part *part; // borrowed
-    size_t count;
-    size_t done; // bytes of the first part that were read
-};
-
-// Copies the next bytes, and leaves them out of *parts. Returns how many: fewer than room at the end.
-ssize_t file_parts_next(struct file_parts *parts, char *to, size_t room, struct error *error);
-
-// Bytes of all parts.
-size_t file_parts_size(const struct file_parts *parts);
-
 // Writes all parts where the descriptor stands, also past the deadline and after a cancel, and adds them to the digest
 // (NULL: none). what: for errors, a path. After an error some of them may have been written.
-int file_write_parts(int fd, const struct file_parts *parts, struct text_sha256 *digest, const char *what,
+int file_write_parts(int fd, const struct parts *parts, struct text_sha256 *digest, const char *what,
                      struct error *error);
 
 // Replaces the file at path by the parts, one after the other, with the permissions mode. A temporary file beside it
@@ -52,7 +33,7 @@ int file_write_parts(int fd, const struct file_parts *parts, struct text_sha256 
 //
 // If path is a mount point, or another user's in a sticky directory, or the directory takes no new file, an existing
 // regular file is overwritten in place, where there is room for all. A kill then may leave a mixture of old and new.
-int file_replace(const char *path, const struct file_parts *parts, mode_t mode, int64_t until, enum file_way *way,
+int file_replace(const char *path, const struct parts *parts, mode_t mode, int64_t until, enum file_way *way,
                  struct error *error);
 
 // Identity and permission bits of a directory.

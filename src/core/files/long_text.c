@@ -144,8 +144,8 @@ int long_text_write(const struct long_text *text, struct file_log *log, struct e
             waiting.size = 0;
         if (buffer_append(&waiting, reader.clean.data, reader.clean.size) < 0 || encode(text, &waiting, ends, &out) < 0)
             return errno = ENOMEM, fail(error);
-        const struct file_part part = {.bytes = out.data, .size = out.size};
-        if (out.size > 0 && file_log_append(log, &(struct file_parts){&part, 1, 0}, true, error) < 0)
+        const struct part part = {.bytes = out.data, .size = out.size};
+        if (out.size > 0 && file_log_append(log, &(struct parts){&part, 1, 0}, true, error) < 0)
             return -1;
     }
     return more < 0 ? fail(error) : 0;

@@ -82,14 +82,14 @@ static size_t write_bytes(int fd, const char *bytes, size_t size, int64_t timeou
     return written;
 }
 
-size_t stream_write(int fd, const struct file_parts *parts, int64_t timeout, int64_t whole)
+size_t stream_write(int fd, const struct parts *parts, int64_t timeout, int64_t whole)
 {
-    struct file_parts left = *parts;
+    struct parts left = *parts;
     struct error error = {0};
     static char block[FILE_BLOCK]; // larger than some stacks; only the main thread is here
     size_t written = 0, some = 0;
     int64_t end = INT64_MAX;
-    for (ssize_t size; (size = file_parts_next(&left, block, sizeof block, &error)) > 0;) {
+    for (ssize_t size; (size = parts_read(&left, block, sizeof block, &error)) > 0;) {
         written += some = write_bytes(fd, block, (size_t)size, timeout, whole, &end);
         if (some < (size_t)size)
             break;

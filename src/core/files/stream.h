@@ -11,7 +11,7 @@
 // Writes to a pipe, socket, terminal or file that others may read slowly, or not at all: waits at most timeout
 // milliseconds without progress, and `whole` in all from the first wait on (INT64_MAX: no limit). Returns the bytes
 // written, fewer than size when the time was up or the reader left.
-size_t stream_write(int fd, const struct file_parts *parts, int64_t timeout, int64_t whole);
+size_t stream_write(int fd, const struct parts *parts, int64_t timeout, int64_t whole);
 
 // The columns of a terminal, 80 if it does not say; 0 if fd is not a terminal.
 int stream_columns(int fd);

@@ -129,9 +129,19 @@ static int more_body(struct http_exchange *exchange, struct error *error)
     return exchange->outcome == CURLE_OK ? 0 : http_explain(exchange, error);
 }
 
+// -1 if the body is compressed: we did not ask for that, and a small one may expand to a large one.
+static int check_coding(const struct http_exchange *exchange, struct error *error)
+{
+    const char *coding = http_header(exchange, "Content-Encoding");
+    if (!coding || !*coding || strcasecmp(coding, "identity") == 0)
+        return 0;
+    return error_set(error, "bad_answer", 0, "%s sent its answer compressed (%.20s), which was not asked for",
+                     exchange->origin, coding);
+}
+
 ssize_t http_read(struct http_exchange *exchange, const char **bytes, struct error *error)
 {
-    if (http_status(exchange, error) < 0 || http_check_coding(exchange, error) < 0)
+    if (http_status(exchange, error) < 0 || check_coding(exchange, error) < 0)
         return -1;
     int more = exchange->body.size > exchange->body_read ? 1 : more_body(exchange, error);
     if (more <= 0)
@@ -179,7 +189,7 @@ ssize_t http_read_line(struct http_exchange *exchange, const char **line, bool *
 {
     *line = NULL;
     *ended = false;
-    if (http_status(exchange, error) < 0 || http_check_coding(exchange, error) < 0)
+    if (http_status(exchange, error) < 0 || check_coding(exchange, error) < 0)
         return -1;
     for (;;) {
         skip_late_lf(exchange);

@@ -13,7 +13,7 @@ int64_t http_body_size(const struct http_body *body)
 {
     uint64_t size = 0;
     for (const struct http_part *part = body->parts; part < body->parts + body->count; part++)
-        size += part->bytes || part->is_span ? part->size : (part->size + 2) / 3 * 4;
+        size += part->base64 ? (part->part.size + 2) / 3 * 4 : part->part.size;
     return (int64_t)size;
 }
 
@@ -30,22 +30,31 @@ static bool is_as_expected(struct http_body *body, const char *expected)
     return strcmp(sha256, expected) == 0;
 }
 
-static ssize_t read_file(struct http_body *body, const struct http_part *part, char *to, size_t room, const char **why)
+static int read_raw(struct http_body *body, const struct http_part *part, char *to, size_t size, const char **why)
 {
-    char raw[12 << 10];
-    if (body->offset == 0)
-        text_sha256_init(&body->sha256);
-    size_t wanted = size_least(size_least(sizeof raw, (room - 1) / 4 * 3), part->size - body->offset);
-    ssize_t count = pread(part->fd, raw, wanted, (off_t)body->offset);
-    if (count < 0) {
-        *why = "it cannot be read";
+    struct error error = {0};
+    struct parts rest = {&part->part, 1, (size_t)body->offset};
+    if (parts_read(&rest, to, size, &error) < 0) {
+        *why = strcmp(error.code, "changed") == 0 ? "the file changed meanwhile" : "it cannot be read";
+        error_clear(&error);
         return -1;
     }
-    body->offset += (uint64_t)count;
+    body->offset += size;
+    return 0;
+}
+
+static ssize_t read_base64(struct http_body *body, const struct http_part *part, char *to, size_t room,
+                           const char **why)
+{
+    char raw[12 << 10];
+    size_t wanted = size_least(size_least(sizeof raw, (room - 1) / 4 * 3), part->part.size - body->offset);
+    if (body->offset == 0)
+        text_sha256_init(&body->sha256);
+    if (read_raw(body, part, raw, wanted, why) < 0)
+        return -1;
     if (*part->sha256)
-        text_sha256_update(&body->sha256, raw, (size_t)count);
-    bool is_last = body->offset == part->size;
-    if ((size_t)count < wanted || (is_last && *part->sha256 && !is_as_expected(body, part->sha256))) {
+        text_sha256_update(&body->sha256, raw, wanted);
+    if (*part->sha256 && body->offset == part->part.size && !is_as_expected(body, part->sha256)) {
         *why = "the file changed meanwhile";
         return -1;
     }
@@ -54,18 +63,8 @@ static ssize_t read_file(struct http_body *body, const struct http_part *part, c
 
 static ssize_t read_plain(struct http_body *body, const struct http_part *part, char *to, size_t room, const char **why)
 {
-    size_t wanted = size_least(room, part->size - body->offset);
-    ssize_t count = (ssize_t)wanted;
-    if (part->bytes)
-        memcpy(to, part->bytes + body->offset, wanted);
-    else
-        count = pread(part->fd, to, wanted, (off_t)(part->offset + (int64_t)body->offset));
-    if (count <= 0) {
-        *why = count < 0 ? "it cannot be read" : "the file changed meanwhile";
-        return -1;
-    }
-    body->offset += (uint64_t)count;
-    return count;
+    size_t wanted = size_least(room, part->part.size - body->offset);
+    return read_raw(body, part, to, wanted, why) < 0 ? -1 : (ssize_t)wanted;
 }
 
 ssize_t http_body_read(struct http_body *body, char *to, size_t room, const char **why)
@@ -73,11 +72,10 @@ ssize_t http_body_read(struct http_body *body, char *to, size_t room, const char
     size_t done = 0;
     for (; body->at < body->count; body->at++, body->offset = 0) {
         const struct http_part *part = &body->parts[body->at];
-        while (body->offset < part->size) {
+        while (body->offset < part->part.size) {
             if (room - done < LEAST_ROOM)
                 return (ssize_t)done;
-            bool is_plain = part->bytes || part->is_span;
-            ssize_t count = (is_plain ? read_plain : read_file)(body, part, to + done, room - done, why);
+            ssize_t count = (part->base64 ? read_base64 : read_plain)(body, part, to + done, room - done, why);
             if (count < 0)
                 return -1;
             done += (size_t)count;

@@ -4,6 +4,7 @@
 #ifndef SBA_CORE_HTTP_BODY_H
 #define SBA_CORE_HTTP_BODY_H
 
+#include "core/base/parts.h"
 #include "core/text/text.h"
 
 #include <stdbool.h>
@@ -12,12 +13,9 @@
 #include <sys/types.h>
 
 struct http_part {
-    const char *bytes; // NULL: a file
-    uint64_t size;     // of the bytes, or how much of the file is sent
-    int fd;            // of a regular file
-    bool is_span;      // it is sent as it is, from the offset on
-    int64_t offset;
-    char sha256[TEXT_SHA256_HEX]; // of the file, which is checked; empty: not checked
+    struct part part;
+    bool base64;                  // it is encoded
+    char sha256[TEXT_SHA256_HEX]; // of a file from its start, which is checked; empty: not checked
 };
 
 struct http_body {

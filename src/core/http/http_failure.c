@@ -136,12 +136,3 @@ int http_check_proxy(const struct http_exchange *exchange, int status, struct er
 {
     return status == 407 && exchange->proxy ? explain_refusal(exchange, status, error) : status;
 }
-
-int http_check_coding(const struct http_exchange *exchange, struct error *error)
-{
-    const char *coding = http_header(exchange, "Content-Encoding");
-    if (!coding || !*coding || strcasecmp(coding, "identity") == 0)
-        return 0;
-    return error_set(error, "bad_answer", 0, "%s sent its answer compressed (%.20s), which was not asked for",
-                     exchange->origin, coding);
-}

@@ -58,9 +58,6 @@ int http_drive(struct http_exchange *exchange, struct error *error);
 // The status of an answer, or -1 if the proxy wants authentication.
 int http_check_proxy(const struct http_exchange *exchange, int status, struct error *error);
 
-// -1 if the body is compressed: we did not ask for that, and a small one may expand to a large one.
-int http_check_coding(const struct http_exchange *exchange, struct error *error);
-
 // Parses the URL, and sets URL, socket, proxy and trust of the easy handle. Fills origin and proxy.
 int http_set_target(struct http_exchange *exchange, const char *url, struct error *error);
 
