@@ -169,6 +169,7 @@ local function stdin_stdout(given, environment)
 end
 
 local settings <const> = {
+  { name = "termination_log", variables = { "SBA_TERMINATION_LOG" } },
   { name = "confine", variables = { "SBA_CONFINE" }, default = "auto", values = { "auto", "off", "require" } },
   table.unpack(cli.options),
 }
@@ -182,6 +183,7 @@ local settings <const> = {
 ---@field meant? string the option that the job's name resembles
 ---@field time? integer seconds
 ---@field confine "auto"|"require"|"off"
+---@field termination_log? string a file that gets one line at the end
 ---@field keep? fun(run: run) ends a task; set by task
 ---@field is_answered? boolean people have seen the final answer; set by task
 ---@field values? string[] what follows the mode

@@ -104,7 +104,10 @@ return function()
   process.finish(grace, interrupt.now() + grace + KILLING) -- the result does not wait for those that hang
   local inherited = before.information and json.decode(before.information) -- by accept.keep
   if not inherited then return standing end
-  local settings = { result = inherited.result, workspace = inherited.workspace, log_format = inherited.log_format }
+  local settings = {
+    result = inherited.result, workspace = inherited.workspace, log_format = inherited.log_format,
+    termination_log = inherited.termination_log,
+  }
   local run = state.new(settings, identity.environment {})
   run.record.job_id, run.record.task_id = inherited.job_id, inherited.task_id
   run.log:identify(inherited.job_id, inherited.task_id)

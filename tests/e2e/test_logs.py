@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import signal
 import struct
 import termios
 import unittest
@@ -98,6 +99,29 @@ class JsonLogTest(SandboxCase):
         self.assertEqual(output("\n")[1], "ä, [redacted]\n")
         turn.write_text("go\n")
         self.assertEqual(self.outcome_of(process).exit, 0)
+
+    def test_whoever_started_the_container_gets_a_line(self):
+        """A mount point, as the kubelet makes it, is written in place; so is whatever stands there."""
+        line = self.root / "termination-log"
+        line.write_text("x" * 5000)
+        self.give(line)
+        def ended(job, **options):
+            self.outcome = self.run_job(job, env={"SBA_TERMINATION_LOG": str(line)}, **options)
+            return line.read_text()
+        self.assertEqual(ended(self.job(self.sh("true"))), "success\n")
+        self.assertRegex(ended(self.job(self.sh("exit 3"))), "^failure: step_failed: step 1 .* ended with exit code 3\n$")
+        self.assertRegex(ended({"job_id": "x\ny"}), "^failure: schema_validation: the job is not valid: [^\n]*\n$")
+        long = ended({name * 200: 1 for name in "abcdefghijklmnopqrstuvwxyz"})
+        self.assertEqual((len(long.encode()), long[-1]), (4096, "\n"))
+        crashing = self.start(self.job(self.sh("touch begun; sleep 60")), env={"SBA_TERMINATION_LOG": str(line)})
+        sba.wait_for((self.workspace / "begun").exists, "the command to begin")
+        crashing.send_signal(signal.SIGSEGV)
+        self.outcome_of(crashing)
+        self.assertRegex(line.read_text(), "^failure: internal_error: ")
+        line.unlink()
+        line.mkdir()
+        self.outcome = self.run_job(self.job(self.sh("true")), env={"SBA_TERMINATION_LOG": str(line)})
+        self.assertEqual((self.outcome.exit, len(self.outcome.events("termination_log.failed"))), (0, 1))
 
     def test_a_job_that_can_go_on_says_how(self):
         job = self.job(self.sh("[ -e 'it is there' ]"))

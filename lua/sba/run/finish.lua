@@ -12,6 +12,7 @@ local json_file = require "sba.util.json_file"
 local process = require "native.process"
 local result_schema = require "sba.result.result_schema"
 local redact = require "native.secret".redact
+local text = require "native.text"
 local words = require "sba.util.words"
 
 local STDOUT <const>, STDERR <const> = 1, 2
@@ -20,6 +21,7 @@ local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
 local KILLING <const> = 0.4 -- seconds from SIGKILL until the result is written, whatever has not ended
 local LATEST <const> = 2.6 -- seconds past the deadline or a signal, when it is written
 local SYNCING <const> = 3 -- seconds past a signal, after which the result waits for the disk no more
+local LONGEST_TERMINATION <const> = 4095 -- bytes, and a newline: the kubelet takes 4 KiB
 local LONG_SYNC <const> = 1 -- seconds, from which on the log has what the disk took
 local SHORTER <const> = { 65536, 1024 } -- bytes of an entry that a full disk may still take
 local SHORT_READING <const> = 0.1 -- seconds for small files in any case
@@ -257,6 +259,15 @@ local parts <const> = {
   upload_artifacts, check_journal, write_result, end_rest,
 }
 
+--- One line for whoever started the container, in a file that Kubernetes shows with the pod.
+local function write_termination_log(run)
+  local fields, code = run.fields, code_of(run.fields)
+  local line = code and ("%s: %s: %s"):format(fields.status, code, fields.failure_message) or fields.status
+  line = text.cut(redact(line):gsub("%c", " "), LONGEST_TERMINATION) .. "\n"
+  local done, failure = file.replace(run.settings.termination_log, { line }, { durable = false })
+  if not done then run:warn("termination_log.failed", redact(failure.message)) end
+end
+
 ---@param run run
 ---@return integer exit status
 return function(run)
@@ -271,6 +282,7 @@ return function(run)
   if run.status_url then attempt(run, run.on_demand.orchestrator().report_end, run.written and run.parts) end
   attempt(run, wait_for_disk)
   if run.settings.keep then attempt(run, run.settings.keep) end
+  if run.settings.termination_log then attempt(run, write_termination_log) end
   attempt(run, log_outcome)
   if run.trace then attempt(run, function() run.trace:export(interrupt.now() - at) end) end
   attempt(run, leave_outside)
