@@ -1,58 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Diffs as tools and models write them: what is read, what is refused, where hunks go, and what is said when they go nowhere.
-local apply = require "sba.patch.apply"
 local diffs = require "sba.patch.diff"
-local headers = require "sba.patch.header"
-local scratch = require "scratch"
+local try = require "trying_diffs"
 
 local X <const> = "--- a/x\n+++ b/x\n"
 local HUNK <const> = "@@ -1 +1 @@\n-a\n+b\n"
 local NO_NEWLINE <const> = "\\ No newline at end of file\n"
 local UPDATE <const>, END <const> = "*** Begin Patch\n*** Update File: x\n", "*** End Patch\n"
 
-local here = scratch()
-local entry, tolerated
-
---- Applies a diff to the file x, which is absent where the diff creates it from nothing.
-local function attempt(diff, bytes)
-  here:shell "rm -f x y"
-  if bytes ~= "" or not diff:find "/dev/null" and not diff:find "Add File" then here:put("x", bytes) end
-  local parsed, failure = diffs.parse(diff)
-  if not parsed then return nil, failure end
-  return apply(here.root, { diff = diff })
-end
-
---- Fails unless the diff makes wanted of bytes.
-local function gives(diff, bytes, wanted)
-  local entries, more = attempt(diff, bytes)
-  assert.is_nil(not entries and more.message or nil)
-  entry, tolerated = entries[1], more
-  assert.equal(wanted, here:content(entry.path))
-end
-
---- The same, with what was tolerated.
-local function takes(diff, bytes, wanted, ...)
-  gives(diff, bytes, wanted)
-  local names = {}
-  for _, overlooked in ipairs { entry.tolerated, tolerated } do
-    for name in pairs(overlooked) do names[#names + 1] = name end
-  end
-  table.sort(names)
-  local expected = { ... }
-  table.sort(expected)
-  assert.same(expected, names)
-end
-
-local function refuses(diff, bytes, words)
-  local entries, failure = attempt(diff, bytes)
-  assert.is_nil(entries)
-  assert.matches(words, failure.code .. ": " .. failure.message, 1, true)
-end
-
-local function names_are(diff, old, new)
-  local file = assert(diffs.parse(diff)).files[1]
-  assert.same({ old, new }, { file.from or file.old_path or "-", file.to or file.new_path or "-" })
-end
+local attempt <const>, gives <const>, takes <const>, refuses <const> = try.attempt, try.gives, try.takes, try.refuses
+local here <const>, names_are <const> = try.here, try.names_are
 
 local function GIT(hash)
   return "diff --git a/x b/x\nindex " .. hash .. "..01e79c3 100644\n" .. X .. "@@ -0,0 +1,2 @@\n+1\n+2\n"
@@ -63,13 +20,13 @@ describe("a diff", function()
 
   it("finds the place", function()
     gives(X .. "@@ -1,4 +1,4 @@\n a\n-b\n+B\n c\n d\n", BASE, "a\nB\nc\nd\ne\nf\ng\nh\n")
-    assert.same({ 0, 0, 1, 1 }, { entry.offset, entry.fuzz, entry.added, entry.removed })
+    assert.same({ 0, 0, 1, 1 }, { try.entry.offset, try.entry.fuzz, try.entry.added, try.entry.removed })
     gives(X .. "@@ -5,3 +5,3 @@\n b\n-c\n+C\n d\n", BASE, "a\nb\nC\nd\ne\nf\ng\nh\n")
-    assert.equal(3, entry.offset)
+    assert.equal(3, try.entry.offset)
     gives(X .. "@@ -3,3 +3,3 @@\n X\n-d\n+D\n e\n", BASE, "a\nb\nc\nD\ne\nf\ng\nh\n")
-    assert.equal(1, entry.fuzz)
+    assert.equal(1, try.entry.fuzz)
     gives(X .. "@@ -3,5 +3,5 @@\n X\n Y\n-d\n+D\n e\n f\n", "a\nb\nc\nd\ne\nf\n", "a\nb\nc\nD\ne\nf\n")
-    assert.equal(2, entry.fuzz)
+    assert.equal(2, try.entry.fuzz)
     refuses(X .. "@@ -3,7 +3,7 @@\n X\n Y\n Z\n-d\n+D\n e\n f\n g\n", BASE, "patch_mismatch")
   end)
 
@@ -90,7 +47,7 @@ describe("a diff", function()
     gives(X .. "@@ -2 +2 @@\n-a\n+A\n@@ -3 +3 @@\n-a\n+B\n", "x\na\na\n", "x\nA\nB\n")
     refuses(X .. "@@ -2 +2 @@\n-b\n+B\n@@ -1 +1 @@\n-a\n+A\n", "a\nb\n", "hunk 2 of 2")
     gives(X .. "@@ -10 +10 @@\n-e\n+E\n@@ -11 +11 @@\n-f\n+F\n", BASE, "a\nb\nc\nd\nE\nF\ng\nh\n")
-    assert.equal(5, entry.offset)
+    assert.equal(5, try.entry.offset)
   end)
 
   it("holds to beginning and end", function()
@@ -117,70 +74,22 @@ describe("a diff", function()
 
   it("never mixes line ends", function()
     gives(X .. "@@ -1,2 +1,2 @@\n a\n-b\n+B\n", "a\r\nb\r\nc\r\n", "a\r\nB\r\nc\r\n")
-    assert.equal("crlf", entry.line_ends)
+    assert.equal("crlf", try.entry.line_ends)
     gives("--- a/x\r\n+++ b/x\r\n@@ -1,2 +1,2 @@\r\n a\r\n-b\r\n+B\r\n", "a\nb\nc\n", "a\nB\nc\n")
-    assert.equal("lf", entry.line_ends)
+    assert.equal("lf", try.entry.line_ends)
     gives(X .. "@@ -1,2 +1,2 @@\n a\r\n-b\r\n+B\r\n", "a\r\nb\r\n", "a\r\nB\r\n")
-    assert.is_nil(entry.line_ends)
+    assert.is_nil(try.entry.line_ends)
     gives(X .. "@@ -1,2 +1,2 @@\n a\r\n-b\r\n+b\n", "a\r\nb\r\n", "a\r\nb\n") -- the change itself
     gives(X .. "@@ -2,0 +3 @@\n+c\n", "a\r\nb\r\n", "a\r\nb\r\nc\r\n")
     takes(X .. "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n", "a\r\nb\r\nc\n", "a\r\nB\r\nc\n", "line_ends")
     gives("--- a/x\r\n+++ b/x\r\n@@ -1 +1 @@\r\n-a\r\n\\ No newline at end of file\r\n+b\r\n", "a", "b\r\n")
   end)
 
-  it("takes no transport for content", function()
-    local hunk <const> = "@@ -1 +1 @@\n-a\n+b\n"
-    for _, form in ipairs(headers.forms_of_dates) do
-      for _, gap in ipairs { "\t", "  ", "    " } do
-        takes(("--- x%s%s\n+++ x%s%s\n%s"):format(gap, form.example, gap, form.example, hunk), "a\n", "b\n")
-      end
-    end
-    for _, date in ipairs {
-      "(working copy)", "(nonexistent)", "20 Jul 2005 19:19:00 -0000", "Fri, 28 Feb 2014 15:49:11 +0100", "Thu Aug 01 19:44:26 CEST 2024",
-      "(.../trunk/x)    (revision 3)", "2024-08-01T19:44:26Z",
-    } do
-      takes(("--- x  %s\n+++ x  %s\n%s"):format(date, date, hunk), "a\n", "b\n")
-    end
-    for _, epoch in ipairs { "Thu Jan 01 00:00:00 1970 +0000", "Wed Dec 31 16:00:00 1969", "1970-01-01 01:00:00.000000000 +0100" } do
-      gives(("--- /dev/null    %s\n+++ b/x    Fri Feb 28 15:51:02 2014 +0100\n@@ -0,0 +1 @@\n+a\n"):format(epoch), "", "a\n")
-      local gone <const> = ("--- x\t2024-01-01 00:00:00\n+++ x\t%s\n@@ -1 +0,0 @@\n-a\n"):format(epoch)
-      assert.equal("deleted", attempt(gone, "a\n")[1].action)
-    end
-    names_are("--- a (revision 1) b\n+++ a (revision 1) b\n" .. hunk, "a (revision 1) b", "a (revision 1) b")
-    names_are("diff --git a/x (working copy) b/x (working copy)\n--- a/x (working copy)\t\n+++ b/x (working copy)\t\n" .. hunk,
-      "a/x (working copy)", "b/x (working copy)")
-  end)
-
-  it("passes over a file of which svn says only properties", function()
-    local line <const> = ("="):rep(67)
-    local function of(name, rest)
-      local form <const> = "Index: %s\n%s\n--- %s\t(revision 1)\n+++ %s\t(working copy)\n%s"
-      return form:format(name, line, name, name, rest)
-    end
-    local properties <const> = "\nProperty changes on: run.sh\n___\nAdded: svn:executable\n## -0,0 +1 ##\n+*\n"
-      .. "\\ No newline at end of property\n"
-    local change <const> = "@@ -1 +1 @@\n-a\n+b\n"
-    takes(of("x", change) .. of("run.sh", properties), "a\n", "b\n", "properties")
-    takes(of("run.sh", properties) .. of("x", change), "a\n", "b\n", "properties")
-    takes(of("x", change .. properties), "a\n", "b\n", "properties")
-    refuses(of("run.sh", properties), "a\n", "no change found")
-    refuses(X .. "\nProperty changes on: x\n", "a\n", "a hunk must begin")
-  end)
-
-  it("makes a new file with the line ends of its lines, not of the transport", function()
-    local script <const> = "diff --git a/x b/x\nnew file mode 100755\n--- /dev/null\n+++ b/x\n@@ -0,0 +1,2 @@\n+#!/bin/sh\n+echo\n"
-    gives(script:gsub("\n", "\r\n"), "", "#!/bin/sh\necho\n")
-    assert.equal("lf", entry.line_ends)
-    gives("*** Begin Patch\r\n*** Add File: x\r\n+a\r\n+b\r\n*** End Patch\r\n", "", "a\nb\n")
-    gives("--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+a\r\n", "", "a\r\n") -- the file's
-    assert.is_nil(entry.line_ends)
-  end)
-
   it("recounts wrong counts", function()
     gives(X .. "@@ -1,9 +1,9 @@\n a\n-b\n+B\n c\n", BASE, "a\nB\nc\nd\ne\nf\ng\nh\n")
-    assert.equal(1, entry.recounted)
+    assert.equal(1, try.entry.recounted)
     gives(X .. "@@ -1 +1 @@\n a\n-b\n+B\n c\n", BASE, "a\nB\nc\nd\ne\nf\ng\nh\n")
-    assert.equal(1, entry.recounted)
+    assert.equal(1, try.entry.recounted)
     gives("--- /dev/null\n+++ b/x\n@@ -0,0 +1,2 @@\n+a\n+b\n+c\n", "", "a\nb\nc\n") -- git and patch cut it short
     gives(X .. "@@ -1,2 +1,2 @@\n-a\n+A\n\n-c\n+C\n", "a\n\nc\n", "A\n\nC\n")
     gives(X .. "@@ -1,5 +1,5 @@\n a\n-b\n+B\n c\n--- /dev/null\n+++ b/y\n@@ -0,0 +1 @@\n+b\n", BASE, "a\nB\nc\nd\ne\nf\ng\nh\n")
@@ -196,24 +105,6 @@ describe("a diff", function()
     gives(X .. "@@ -1 +1 @@\n-a\n+A\n-- \n2.39.2\n", BASE, "A\nb\nc\nd\ne\nf\ng\nh\n")
     gives("Binary files are left out.\n\n" .. X .. "@@ -1 +1 @@\n-a\n+A\n", BASE, "A\nb\nc\nd\ne\nf\ng\nh\n")
     gives(X .. "@@ -1 +1 @@\n-a\n+A\n```\n- that was it\n", BASE, "A\nb\nc\nd\ne\nf\ng\nh\n")
-  end)
-
-  it("believes the counts where text follows, below a blank line", function()
-    local CHANGE <const>, DONE <const> = X .. "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n\n", "a\nB\nc\nd\ne\nf\ng\nh\n"
-    for _, text in ipairs {
-      "--=-Qx31lODH7--\n", "--------------0.1--\n\n", "- one thing\n- another\n", "+1 555 0100\n", "-- \nJohn\n+1 555\n",
-      "---\n words\n",
-      " Thanks,\n John\n", "Thanks.\n\n- John\n+ Jane\n", "\n-b is not in it\n",
-    } do
-      takes(CHANGE .. text, BASE, DONE, "prose")
-    end
-    -- What stands in the file so is the hunk's own.
-    gives(CHANGE .. "-d\n+D\n", "a\nb\nc\n\nd\ne\n", "a\nB\nc\n\nD\ne\n")
-    assert.equal(1, entry.recounted)
-    gives(CHANGE .. "+1 555 0100\n", "a\nb\nc\n\nd\n", "a\nB\nc\n\nd\n") -- a signature, not a line more
-    gives(CHANGE .. "- one\n\ndiff --git a/y b/y\nnew file mode 100644\n--- /dev/null\n+++ b/y\n@@ -0,0 +1 @@\n+y\n",
-      BASE, DONE)
-    assert.equal("y\n", here:content "y")
   end)
 
   it("takes context without its blank", function()
@@ -294,7 +185,7 @@ describe("a diff", function()
     assert.equal(tonumber("755", 8), here.root:read("x", {}).mode)
     takes("new file mode 100755\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+b\n", "", "b\n", "no_git_line")
     gives("similarity index 90%\nrename from x\nrename to y\n--- a/x\n+++ b/y\n" .. HUNK, "a\n", "b\n")
-    assert.same({ "y", "renamed" }, { entry.path, entry.action })
+    assert.same({ "y", "renamed" }, { try.entry.path, try.entry.action })
     gives("rename from x\nrename to y\n", "a\n", "a\n")
   end)
 
@@ -380,35 +271,6 @@ describe("a diff of a model", function()
     refuses(X .. "@@x\n-a\n+b\n", BASE, "a hunk begins with")
   end)
 
-  it("finds a hunk below its anchors, and nowhere else", function()
-    local CLASS <const> = "class %s:\n    def get(self):\n        return 1\n\n    def set(self):\n        return %d\n\n"
-    local code = CLASS:format("B", 2) .. CLASS:format("A", 3)
-    local change <const> = "-        return 1\n+        return 9\n"
-    local function changed(name) return (code:gsub("(class " .. name .. ":\n    def get%(self%):\n        return) 1", "%1 9")) end
-    for _, form in ipairs { { X, "" }, { UPDATE, END, "begin_patch" } } do
-      local head <const>, tail <const>, name <const> = table.unpack(form, 1, 3)
-      for _, class in ipairs { "A", "B" } do
-        takes(head .. "@@ class " .. class .. ":\n" .. change .. tail, code, changed(class), "no_line_numbers", name)
-        takes(head .. "@@ class " .. class .. ":\n@@     def get(self): \n" .. change .. tail, code, changed(class),
-          "no_line_numbers", name)
-      end
-      refuses(head .. "@@ class C:\n" .. change .. tail, code, "its anchor `@@ class C:` is not a line of the file")
-      refuses(head .. "@@ class A:\n@@ class B:\n" .. change .. tail, code,
-        "its anchor `@@ class B:` is not a line of the file, below the anchor before it")
-      refuses(head .. "@@ class A:\n-        return 2\n+        return 9\n" .. tail, code,
-        "patch_mismatch: x: hunk 1 of 1 \"@@ class A:\" does not fit: its lines do not stand below its anchor `@@ class A:`")
-      refuses(head .. "@@ def get(self):\n" .. change .. tail, code, "patch_ambiguous")
-      takes(head .. "@@ def set(self):\n-        return 2\n+        return 9\n" .. tail, code,
-        (code:gsub("return 2", "return 9")), "no_line_numbers", name)
-      takes(head .. "@@ class A:\n+    x = 1\n" .. tail, code, (code:gsub("class A:\n", "%0    x = 1\n")), "no_line_numbers", name)
-      refuses(head .. "@@ class A:\n+    def get(self):\n+        return 1\n" .. tail, code, "already_applied")
-      refuses(head .. "@@ def set(self):\n+        pass\n" .. tail, code, "patch_ambiguous")
-      takes(head .. "@@ ## B\n-x\n+y\n" .. tail, "## A\nx\n## B\nx\n## C\nx\n", "## A\nx\n## B\ny\n## C\nx\n",
-        "no_line_numbers", name)
-    end
-    takes(UPDATE .. "@@ -9,3 +9,3 @@ class A:\n" .. change .. END, code, changed "A", "no_line_numbers", "begin_patch")
-  end)
-
   it("overlooks trailing blanks", function()
     takes(X .. "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n", "a  \nb\t\nc \n", "a  \nB\nc \n", "trailing_blanks")
     takes(X .. "@@ -1,3 +1,3 @@\n-a\n+A\n\n-b\n+B\n", "a\n   \nb\n", "A\n   \nB\n", "trailing_blanks", "blank_lines")
@@ -418,21 +280,6 @@ describe("a diff of a model", function()
     refuses(X .. "@@ -1 +1 @@\n-a  \n+a\n", "a\n", "already_applied")
     takes(X .. "@@ -1 +1 @@\n-a  \n+b\n", "a\n", "b\n", "trailing_blanks")
     takes(X .. "@@ -1 +1 @@\n-a\n+b\n", "a \r\nx\n", "b\r\nx\n", "trailing_blanks", "line_ends")
-  end)
-
-  it("leaves a byte order mark where it is, unless the diff has one", function()
-    local MARK <const> = "\u{FEFF}"
-    takes(X .. "@@ -1,2 +1,2 @@\n-a\n+A\n b\n", MARK .. "a\nb\n", MARK .. "A\nb\n")
-    takes(X .. "@@ -1 +1,2 @@\n+0\n a\n", MARK .. "a\n", MARK .. "0\na\n")
-    takes(X .. "@@ -1 +1 @@\n-" .. MARK .. "a\n+a\n", MARK .. "a\n", "a\n")
-    takes(X .. "@@ -1 +1 @@\n-a\n+" .. MARK .. "a\n", "a\n", MARK .. "a\n")
-    takes(MARK .. X .. "@@ -1 +1 @@\n-a\n+b\n", "a\n", "b\n")
-    assert.equal("deleted", assert(attempt("--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n", MARK .. "a\n"))[1].action)
-  end)
-
-  it("refuses two markers of a missing newline in a row", function()
-    refuses(X .. "@@ -1 +1 @@\n-a\r\n" .. NO_NEWLINE:gsub("\n", "\r\n"):rep(2) .. "+b\n", "a", "invalid_patch")
-    refuses(X .. "@@ -1 +1 @@\n-a\n" .. NO_NEWLINE .. "+b\n" .. NO_NEWLINE:rep(2), "a", "invalid_patch")
   end)
 
   it("keeps a missing newline", function()
