@@ -238,7 +238,7 @@ describe("json.encode", function()
     for i = 1, 2000 do value[i], expected[i] = { name = i }, ('{"name":%d}'):format(i) end
     expected = "[" .. table.concat(expected, ",") .. "]"
     collectgarbage() -- so that the cycles that follow are short
-    for _ = 1, 100 do
+    for _ = 1, 20 do
       for _ = 1, 20 do setmetatable({}, finalizer) end
       assert.equal(expected, json.encode(value))
     end
