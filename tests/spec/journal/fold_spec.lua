@@ -136,7 +136,8 @@ describe("the journal", function()
       log:steps_finished { ('{"index":0,"id":"a","type":"ask_model","status":"success","started_at":"","duration_ms":0,'
         .. '"result":{"content":"%s","model":"m","prompt_tokens":3},"output":"%s"}'):format(long, long) }
       log:event("model.session", { model = "n", context_length = 9 })
-      log:event("model.exchange", { messages = json.array { { role = "user", content = long } }, reply = { content = long, prompt_tokens = 4 } })
+      local asked = json.array { { role = "user", content = long } }
+      log:event("model.exchange", { messages = asked, reply = { content = long, prompt_tokens = 4 } })
       log:event("step.started", { index = 1, id = "b", type = "run_command", check = 2, arguments = { command = "true" } })
       log:steps_finished { (entry(1, "b"):gsub('"x"', '"run_command","check":2')) }
     end)

@@ -42,7 +42,7 @@ describe("a direct job", function()
   end)
 
   it("takes back what a step changed before it failed", function()
-    local told, run = {}, nil
+    local told, run = {}
     local function change()
       run.pending_undo = {
         revert = function() table.insert(told, "revert") return true end,
