@@ -321,6 +321,7 @@ class OtherServers(GatewayCase):
     def test_a_token_that_is_replaced(self):
         token = self.root / "token"
         token.write_text("the-old-token")
+        self.give(token)
         valid = ["the-old-token"]
 
         def replace(_):
