@@ -266,6 +266,14 @@ class Refusals(ServersCase):
             beside["extra_content"]))
 
 
+    def test_thinking_that_is_not_taken_back_is_left_out(self):
+        def answer(body, number):
+            if any("reasoning_content" in message for message in body["messages"]):
+                return refusal(400, error("reasoning_content is not supported in input messages"))
+            return events([chunk({"reasoning_content": "hm"}), *good(*wanted_call(body))])
+        self.assert_written(self.serve(answer), 3)
+
+
 class Lists(ServersCase):
     def test_chat_works_whatever_the_list_says(self):
         for models in ((200, [{"id": "m"}]), (200, {"data": [{"id": "models/m"}]}), (401, {}), (403,

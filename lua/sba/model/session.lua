@@ -212,6 +212,7 @@ end
 local function sent_of(self, ask, request, trial)
   local field = self.thinking_field or self.may_think and "reasoning_content"
   local is_sent_back = self.thinking_field and not self.refused[self.thinking_field]
+  if is_sent_back then ask.fields[field] = true end -- of messages, but as optional as those of the body
   return {
     fields = ask.fields, tools = ask.tools and ask.shown,
     has_system = ask.first_role == "system" and not self.system_first,
