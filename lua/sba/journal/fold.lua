@@ -158,7 +158,7 @@ local function same_steps(self, event, rules)
   local number = 0
   for step in elements(self, event, "steps") do
     local ours = rules.steps[number + 1]
-    if not ours or step.id ~= ours.id or step.type ~= ours.type or step.digest ~= rules.digest(ours) then
+    if not ours or not step or step.id ~= ours.id or step.type ~= ours.type or step.digest ~= rules.digest(ours) then
       return number, true
     end
     number = number + 1

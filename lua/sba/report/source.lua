@@ -40,9 +40,18 @@ local function first_mistake(value, schema, pointer)
   return first and schema_check.line { pointer = (pointer or "") .. first.pointer, message = first.message }
 end
 
+--- Long members are judged only now.
+local function read_step(log, place)
+  if place.size > LARGE then collectgarbage() end
+  local step = whole(log, { place.offset, place.size })
+  local mistake = first_mistake(step, step_schema)
+  return mistake and { output = "[this step is not as it should be: " .. mistake .. "]" } or secret.clean(step, step_schema)
+end
+
 --- A step as the result has it, but only its short members are in memory. Others are read when they are asked for.
-local function lazy_step(log, step, span, latest)
+local function lazy_step(log, step, place, latest)
   local head, long = {}, {}
+  for name in pairs(place.left) do long[name] = true end
   for name, value in pairs(step) do
     local is_long = type(value) == "table" or type(value) == "string" and #value > SHORT
     if is_long then long[name] = true else head[name] = value end
@@ -50,7 +59,7 @@ local function lazy_step(log, step, span, latest)
   if not next(long) then return head end
   return setmetatable(head, { __index = function(_, name)
     if not long[name] then return nil end
-    if latest.of ~= head then latest.of, latest.step = head, secret.clean(whole(log, span), step_schema) end
+    if latest.of ~= head then latest.of, latest.step = head, read_step(log, place) end
     return latest.step[name]
   end })
 end
@@ -58,14 +67,11 @@ end
 local function read_steps(log, span)
   local steps, number = {}, 0
   local latest = {} -- the last that was read again
-  for _, place in json_file.elements(log, span) do
-    local at = { place.offset, place.size }
-    local entry, failure = whole(log, at)
+  for entry, place in json_file.elements(log, span) do
     number = number + 1
-    local message = failure and failure.message or first_mistake(entry, step_schema, "/steps/" .. number - 1)
+    local message = entry and first_mistake(entry, step_schema, "/steps/" .. number - 1) or not entry and place.message
     if message then return nil, message end
-    steps[number] = lazy_step(log, secret.clean(entry, step_schema), at, latest)
-    if place.size > LARGE then collectgarbage() end
+    steps[number] = lazy_step(log, secret.clean(entry, step_schema), place, latest)
   end
   return steps
 end

@@ -58,27 +58,32 @@ function json_file.outline(log, at, always)
   return value, { offset = offset, size = after - offset, left = left }
 end
 
---- Where the next element begins; nil: there is none.
-local function next_element(log, at)
+--- The first byte that is no blank, and where it is.
+local function next_byte(log, at)
   local byte
   repeat
     byte = log:read(at, 1)
     at = at + 1
   until not byte or not byte:find "%s"
-  return byte == "," and at or nil
+  return byte, at - 1
 end
 
----The elements of an array, one by one, without their long members.
+---The elements of an array, one by one, without their long members. One that cannot be read is false, and the last.
 ---@param log native.file.log
 ---@param span integer[] offset and size of the array
----@return fun(): any element, json_file.place
+---@return fun(): any element, json_file.place|native.failure
 function json_file.elements(log, span)
-  local at = span[1] + 1
+  local byte, at = next_byte(log, span[1] + 1)
+  local is_over = byte == "]"
   return function()
-    if not at then return nil end
+    if is_over then return nil end
     local element, place = json_file.outline(log, at)
-    if element == nil then return nil end
-    at = next_element(log, place.offset + place.size)
+    if element == nil then
+      is_over = true
+      return false, place
+    end
+    byte, at = next_byte(log, place.offset + place.size)
+    is_over, at = byte ~= ",", at + 1
     return element, place
   end
 end

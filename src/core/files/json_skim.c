@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DEEPEST = 256, END = -1, FAILED = -2 };
+enum { DEEPEST = 200, END = -1, FAILED = -2 };
 
 struct reader {
     int fd;
