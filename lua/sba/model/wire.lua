@@ -240,6 +240,8 @@ local function events(next_line)
   end
 end
 
+local of_events <const> = { [""] = true, data = true, event = true, id = true, retry = true, error = true } -- fields
+
 local function one_text(next_line)
   local is_read = false
   return function()
@@ -267,7 +269,7 @@ function wire.texts(next_line)
     if not line then return nil, ended or nil end
     local is_held, form = true, one_text
     local first = line:gsub("^\xEF\xBB\xBF", "")
-    if first:find "^%a*:" then
+    if of_events[first:match "^(%a*):"] then
       form = events
     elseif not ended or json_tolerant.decode(first) ~= nil then
       form = lines_of_json

@@ -94,6 +94,7 @@ describe("an answer of another form than was asked for", function()
     assert.matches("an HTML page", select(2, all { "<html>", "</html>" }).message)
     assert.matches("an HTML page", select(2, all { "<html></html>|" }).message)
     assert.equal("cut_off", select(2, all { '{"a":|' }).cause)
+    assert.matches("what is not JSON: Unauthorized: no key", select(2, all { "Unauthorized: no key" }).message, 1, true)
   end)
 end)
 
