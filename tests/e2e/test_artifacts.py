@@ -210,6 +210,14 @@ class NotUploaded(ArtifactCase):
     def silent(self):
         return self.closing(status.Server(status.hang))
 
+    def test_no_more_than_protects_the_node(self):
+        store = Store()
+        server = self.gateway(store)
+        outcome = self.uploaded(server, self.sh("cd $CYNODE_ARTIFACTS_DIR; for i in $(seq 10001 11003); do : > $i; done; : > a"))
+        self.assertEqual((len(store.calls), len(outcome.result["artifacts"])), (1000, 1004))
+        line, = self.failed(outcome, "11001")
+        self.assertEqual((line["count"], line["code"]), (4, "too_many_artifacts"))
+
     def test_a_tool_that_fails_is_not_called_again(self):
         store = Store(lambda path: mcp.text("disk full", isError=True) if path == "a" else {"ref": path})
         outcome = self.uploaded(self.gateway(store), self.SMALL)

@@ -192,6 +192,9 @@ class Token(ConfinedCase):
     def test_a_token_below_a_writable_directory_is_partial(self):
         done, _ = self.read("true", SBA_WRITABLE=str(self.secret))
         self.assertIn(f"the agent's token {self.token} can be read by commands", done.result["confinement"]["partial"][0])
+        self.assertIn(f"lies below {self.secret}", done.result["confinement"]["partial"][0])
+        done, _ = self.read("true", SBA_WRITABLE=str(self.token))
+        self.assertIn("can be read by commands: they may write it", done.result["confinement"]["partial"][0])
 
 
 # Every way to send a signal to a process or to one of its threads.

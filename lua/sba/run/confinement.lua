@@ -92,7 +92,8 @@ local function hidden_files(writable, gaps)
     local place = confine.real_path(file.path)
     local parent = place and holder(writable, place)
     if parent then
-      gaps[#gaps + 1] = ("%s %s can be read by commands: it lies below %s, which they may write"):format(file.what, place, parent)
+      local why = parent == place and "they may write it" or ("it lies below %s, which they may write"):format(parent)
+      gaps[#gaps + 1] = ("%s %s can be read by commands: %s"):format(file.what, place, why)
     elseif place then
       list[#list + 1] = place
     end

@@ -20,6 +20,7 @@ local GET <const>, GETTING <const> = "skills.get", 20
 local LARGEST_SKILL <const>, LARGEST_SUM <const> = 256 * 1024, 1024 * 1024 -- they are part of every prompt
 local PUT <const>, PUT_LIMITS <const> = "artifact.put", { idle = 60, repeatable = true } -- from the last chunk that was sent
 local LARGEST_FILE <const> = 256 * 1024 * 1024 -- unless the gateway's form has a limit
+local MOST_FILES <const>, MOST_BYTES <const> = 1000, 1024 * 1024 * 1024 -- of all uploads: they protect the node
 local LONGEST_REF <const> = 4096
 local UPLOADS <const>, OVERRUN <const> = 120, 2.5 -- at most, and past the deadline: enough for small files
 local AFTER_SIGNAL <const>, LATEST <const> = 2.5, 4.5 -- for the uploads, and from the signal to their end
@@ -237,11 +238,17 @@ local function log_failed(run, failure, path, count)
   })
 end
 
+local TOO_MANY <const> = {
+  code = "too_many_artifacts", message = ("a job uploads at most %d files, and %d MiB in all"):format(MOST_FILES, MOST_BYTES >> 20),
+}
+
 local function upload_all(run)
-  local list, all = run.record.artifacts, true
+  local list, all, size = run.record.artifacts, true, 0
   local gateway, down = run:connect(true)
   for i, artifact in ipairs(list) do
-    if down then return log_failed(run, down, artifact.path, #list - i + 1) end
+    if artifact.size_bytes <= LARGEST_FILE then size = size + artifact.size_bytes end -- a larger one is not sent
+    local problem = down or (i > MOST_FILES or size > MOST_BYTES) and TOO_MANY
+    if problem then return log_failed(run, problem, artifact.path, #list - i + 1) end
     local began = interrupt.now()
     local answer, failure = put(run, gateway, artifact)
     if answer then
