@@ -2,6 +2,7 @@
 // Standard streams, see stream.h.
 #include "core/files/stream.h"
 
+#include "core/base/buffer.h"
 #include "core/base/clock.h"
 
 #include <errno.h>
@@ -54,29 +55,44 @@ static ssize_t write_some(struct stream *stream, const char *bytes, size_t size)
     return -1;
 }
 
-// *end: when the whole must be over, which is set at the first wait.
-static size_t write_bytes(int fd, const char *bytes, size_t size, int64_t timeout, int64_t whole, int64_t *end)
+struct patience {
+    int64_t timeout; // milliseconds without progress
+    int64_t whole;   // milliseconds from the first wait on
+    int64_t end;     // when the whole must be over; INT64_MAX: nothing has waited yet, or there is no limit
+    int64_t until;   // when there must be progress; 0: from now on
+};
+
+// False: the time is up, or the reader left.
+static bool wait_for_room(struct patience *patience, int fd)
+{
+    int64_t now = clock_now();
+    if (patience->end == INT64_MAX && patience->whole < INT64_MAX - now)
+        patience->end = now + patience->whole;
+    if (!patience->until)
+        patience->until = now + patience->timeout;
+    if (patience->until > patience->end)
+        patience->until = patience->end;
+    int64_t left = patience->until - now;
+    return left > 0 && (is_writable(fd, (int)size_least((uint64_t)left, INT_MAX)) || errno == EINTR);
+}
+
+static size_t write_bytes(int fd, const char *bytes, size_t size, struct patience *patience)
 {
     static struct stream standard[STDERR_FILENO + 1]; // they do not change
     struct stream own = {0}, *stream = fd >= 0 && fd <= STDERR_FILENO ? &standard[fd] : &own;
     if (stream->way == UNKNOWN)
         *stream = open_stream(fd);
     size_t written = 0;
-    int64_t until = 0;
     while (written < size) {
         ssize_t done = write_some(stream, bytes + written, size - written);
-        if (done > 0)
-            written += (size_t)done;
-        if (done > 0 && *end == INT64_MAX)
-            continue;
         if (done < 0 && errno != EINTR && errno != EAGAIN)
             break;
-        int64_t now = clock_now();
-        *end = *end == INT64_MAX && whole < *end - now ? now + whole : *end;
-        if (!until || done > 0)
-            until = now + timeout < *end ? now + timeout : *end;
-        int64_t left = until - now;
-        if (left <= 0 || (!is_writable(fd, left > INT_MAX ? INT_MAX : (int)left) && errno != EINTR))
+        if (done > 0) {
+            written += (size_t)done;
+            patience->until = 0;
+        }
+        bool must_wait = done <= 0 || patience->end != INT64_MAX; // also for the end of the whole
+        if (written < size && must_wait && !wait_for_room(patience, fd))
             break;
     }
     return written;
@@ -86,11 +102,13 @@ size_t stream_write(int fd, const struct parts *parts, int64_t timeout, int64_t 
 {
     struct parts left = *parts;
     struct error error = {0};
+    struct patience patience = {.timeout = timeout, .whole = whole, .end = INT64_MAX};
     static char block[FILE_BLOCK]; // larger than some stacks; only the main thread is here
-    size_t written = 0, some = 0;
-    int64_t end = INT64_MAX;
-    for (ssize_t size; (size = parts_read(&left, block, sizeof block, &error)) > 0;) {
-        written += some = write_bytes(fd, block, (size_t)size, timeout, whole, &end);
+    size_t written = 0;
+    ssize_t size;
+    while ((size = parts_read(&left, block, sizeof block, &error)) > 0) {
+        size_t some = write_bytes(fd, block, (size_t)size, &patience);
+        written += some;
         if (some < (size_t)size)
             break;
     }
