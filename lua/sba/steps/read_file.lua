@@ -36,16 +36,24 @@ local function hashed_up_to(arguments, bound)
   return is_whole and math.max(MOST_HASHED, bound) or MOST_HASHED
 end
 
---- At most bound bytes of content, its encoding, whether the range holds more, and its plain text.
+---@class read_file.part
+---@field content string|long_text
+---@field encoding "utf-8"|"base64"
+---@field truncated boolean the range holds more
+---@field shown? string the plain text
+
+--- At most bound bytes of what was read.
+---@return read_file.part
 local function short(read, cut, bound)
   local bytes = secret.redact(read.content, cut)
   local content = read.truncated and without_half_character(bytes) or bytes
   if text.is_utf8(content) then
     local kept = text.cut(content, bound)
-    return kept, "utf-8", read.truncated or #content > bound, kept
+    return { content = kept, encoding = "utf-8", truncated = read.truncated or #content > bound, shown = kept }
   end
   local most = bound // 4 * 3
-  return text.base64_encode(bytes:sub(1, most)), "base64", read.truncated or #bytes > most
+  local encoded = text.base64_encode(bytes:sub(1, most))
+  return { content = encoded, encoding = "base64", truncated = read.truncated or #bytes > most }
 end
 
 --- Head and tail of a long text, and its head alone. beginning: at least as much of it.
@@ -60,6 +68,7 @@ local function shown_of(root, path, beginning, content)
 end
 
 --- The same of a range that stays in its file.
+---@return read_file.part?, native.failure?
 local function long(root, path, read, cut, bound)
   local opened, failure = root:open(path)
   if not opened then return nil, failure end
@@ -69,7 +78,9 @@ local function long(root, path, read, cut, bound)
   }, bound)
   if not content then return nil, failure end
   if content.encoding == "utf-8" then content.shown, content.head = shown_of(root, path, read.content, content) end
-  return content, content.encoding, read.truncated or content.is_cut, content.shown
+  return {
+    content = content, encoding = content.encoding, truncated = read.truncated or content.is_cut, shown = content.shown,
+  }
 end
 
 --- In place of bytes that are no text: how many were read. A part of a text may begin or end inside a character.
@@ -89,19 +100,16 @@ local function run(arguments, job_context)
   })
   if not read then return nil, failure end
   local cut, is_long = cut_of(arguments, read.truncated), read.length > MOST_TEXT
-  local content, encoding, truncated, shown
-  if is_long then
-    content, encoding, truncated, shown = long(root, path, read, cut, bound)
-    if not content then return nil, encoding end
-  else
-    content, encoding, truncated, shown = short(read, cut, bound)
-  end
+  local part
+  if is_long then part, failure = long(root, path, read, cut, bound) else part = short(read, cut, bound) end
+  if not part then return nil, failure end
+  local truncated = part.truncated
   local result = {
-    path = secret.redact(prefix .. root:relative(path)), content = content, encoding = encoding,
+    path = secret.redact(prefix .. root:relative(path)), content = part.content, encoding = part.encoding,
     size_bytes = read.size_bytes, truncated = truncated, sha256 = read.sha256,
-    total_lines = encoding == "utf-8" and read.lines or nil,
+    total_lines = part.encoding == "utf-8" and read.lines or nil,
   }
-  shown = shown or not_text(read.length, read.size_bytes)
+  local shown = part.shown or not_text(read.length, read.size_bytes)
   if not truncated or own and own <= bound or job_context.agent then return result, shown, truncated or is_long end
   local message = "%s is larger than the job's max_output_bytes (%d); set max_bytes, lines or an offset"
   return nil, {
