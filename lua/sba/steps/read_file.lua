@@ -147,12 +147,15 @@ local function show(result, arguments, limit)
   if type(content) == "table" then content = content.head end
   if arguments.offset_bytes then return shown_bytes(result, content, arguments.offset_bytes, limit) end
   if result.size_bytes == 0 then return result.path .. " is empty" end
+  if content == "" and not total then return ("%s has no line %d"):format(result.path, first) end
   if content == "" then return ("%s has only %d lines"):format(result.path, total) end
   local back = is_part and content:reverse():find("\n", 1, true)
   if back then content = content:sub(1, #content - back + 1) end
   local body, last = numbered(content, first, limit - HEADER_ROOM)
+  local there = total -- lines, as far as they are known
+  if not there then there = is_part and math.maxinteger or first + text.count_lines(content) - 1 end
   local more = ""
-  if last < math.min(total or math.maxinteger, arguments.end_line or total or math.maxinteger) then
+  if last < math.min(there, arguments.end_line or there) then
     more = ("; start_line %d reads on"):format(last + 1)
   elseif last == total and content:byte(-1) ~= 0x0A then
     more = "; no newline at the end"

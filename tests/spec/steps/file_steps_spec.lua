@@ -90,6 +90,18 @@ describe("the step read_file", function()
   it("refuses lines in the wrong order", function()
     assert.matches("before start_line", read_file.check { path = "a", start_line = 3, end_line = 2 })
   end)
+
+  it("shows a model what was read of a file whose lines were not counted", function()
+    local function show(content, truncated, arguments)
+      return read_file.show({
+        path = "f", content = content, encoding = "utf-8", size_bytes = 1 << 30, truncated = truncated,
+      }, arguments, 1000)
+    end
+    assert.equal("f, lines 1 to 2; start_line 3 reads on\n1\tone\n2\ttwo\n", show("one\ntwo\nth", true, {}))
+    assert.equal("f, lines 8 to 8\n8\tone\n", show("one\n", false, { start_line = 8, end_line = 8 }))
+    assert.equal("f, lines 8 to 8\n8\tone\n", show("one\n", false, { start_line = 8 }))
+    assert.equal("f has no line 9", show("", false, { start_line = 9 }))
+  end)
 end)
 
 describe("the step write_file", function()
