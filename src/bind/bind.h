@@ -10,6 +10,7 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/base/interrupt.h"
+#include "core/base/parts.h"
 #include "core/text/text.h"
 
 #include <lauxlib.h>
@@ -92,14 +93,19 @@ const struct bind_opened *bind_check_opened(lua_State *L, int index);
 // The bytes at index: a string, or what native.edit made of a large file.
 const char *bind_check_content(lua_State *L, int index, size_t *size);
 
-// Pushes a closed native.file.log.
+// native.file.log: makes the type, pushes a closed one, and gives the one at index. bind_test_log: NULL if it is none.
 struct file_log;
+void bind_new_log_type(lua_State *L);
 struct file_log *bind_new_log(lua_State *L);
+struct file_log *bind_check_log(lua_State *L, int index);
+struct file_log *bind_test_log(lua_State *L, int index);
 
 // Part i of the list, which keeps it alive: a string, or two integers, offset and size of a span of the log in its
 // field `from`. Returns how many elements it has.
-struct part;
 lua_Integer bind_check_part(lua_State *L, int list, lua_Integer i, struct part *part);
+
+// The parts of the list at index, which keeps them alive, in memory that is pushed, with room for one more.
+struct parts bind_push_parts(lua_State *L, int index);
 
 // Path at index as a C string, or NULL and *error filled ("invalid": it holds a NUL). No string raises an error.
 const char *bind_check_path(lua_State *L, int index, struct error *error);

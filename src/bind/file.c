@@ -6,17 +6,12 @@
 #include "core/base/cleanup.h"
 #include "core/files/file_log.h"
 #include "core/files/file_replace.h"
-#include "core/files/json_skim.h"
 #include "core/files/long_text.h"
 #include "core/files/stream.h"
 #include "core/workspace/own_files.h"
 
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
-
-#define LOG_TYPE "native.file.log"
-#define SKIM_TYPE "native.file.skim"
 
 // A path must not have a NUL: the rest would be lost.
 static const char *check_path(lua_State *L, int index)
@@ -46,13 +41,6 @@ static int f_read(lua_State *L)
     return 2;
 }
 
-static struct file_log *check_log(lua_State *L, int index)
-{
-    struct file_log *log = luaL_checkudata(L, index, LOG_TYPE);
-    luaL_argcheck(L, log->fd >= 0, index, "the log is closed");
-    return log;
-}
-
 static lua_Integer integer_at(lua_State *L, int list, lua_Integer i)
 {
     lua_rawgeti(L, list, i);
@@ -74,13 +62,12 @@ lua_Integer bind_check_part(lua_State *L, int list, lua_Integer i, struct part *
     part->offset = integer_at(L, list, i);
     part->size = (size_t)integer_at(L, list, i + 1);
     lua_getfield(L, list, "from");
-    part->fd = check_log(L, -1)->fd;
+    part->fd = bind_check_log(L, -1)->fd;
     lua_pop(L, 1);
     return 2;
 }
 
-// The parts of the list at index, which keeps them alive, in memory that is pushed, with room for one more.
-static struct parts push_parts(lua_State *L, int index)
+struct parts bind_push_parts(lua_State *L, int index)
 {
     luaL_checktype(L, index, LUA_TTABLE);
     lua_Integer length = (lua_Integer)lua_rawlen(L, index);
@@ -101,7 +88,7 @@ static int f_replace(lua_State *L)
     lua_Number at = bind_option_number(L, 3, "until_when", HUGE_VAL);
     int64_t until = at < HUGE_VAL ? bind_milliseconds(L, 3, at) : INT64_MAX;
     mode_t mode = (mode_t)bind_option_integer(L, 3, "mode", 0644, 0);
-    const struct parts parts = push_parts(L, 2);
+    const struct parts parts = bind_push_parts(L, 2);
 
     enum file_way way;
     struct error error = {0};
@@ -147,133 +134,6 @@ static int f_keep_room(lua_State *L)
     return bind_outcome(L, file_keep_room(path, (size_t)size, &error), &error);
 }
 
-static int log_lock(lua_State *L)
-{
-    struct error error = {0};
-    return bind_outcome(L, file_log_lock(check_log(L, 1), &error), &error);
-}
-
-static int log_cut(lua_State *L)
-{
-    struct error error = {0};
-    struct file_log *log = check_log(L, 1);
-    return bind_outcome(L, file_log_cut(log, (int64_t)bind_check_size(L, 2), &error), &error);
-}
-
-static int log_size(lua_State *L)
-{
-    struct stat status;
-    int fd = check_log(L, 1)->fd;
-    lua_pushinteger(L, fstat(fd, &status) == 0 ? (lua_Integer)status.st_size : 0);
-    return 1;
-}
-
-static int log_guard(lua_State *L)
-{
-    struct error error = {0};
-    return bind_outcome(L, file_log_guard(check_log(L, 1), &error), &error);
-}
-
-static int log_is_unchanged(lua_State *L)
-{
-    lua_pushboolean(L, file_log_is_unchanged(check_log(L, 1)));
-    return 1;
-}
-
-static int log_descriptor(lua_State *L)
-{
-    lua_pushinteger(L, check_log(L, 1)->fd);
-    return 1;
-}
-
-static int log_read(lua_State *L)
-{
-    const int fd = check_log(L, 1)->fd;
-    const int64_t offset = (int64_t)bind_check_size(L, 2);
-    const struct part span = {.fd = fd, .offset = offset, .size = bind_check_size(L, 3)};
-    struct parts all = {&span, 1, 0};
-    struct error error = {0};
-    luaL_Buffer bytes;
-    if (parts_read(&all, luaL_buffinitsize(L, &bytes, span.size), span.size, &error) < 0)
-        return bind_fail(L, &error);
-    luaL_pushresultsize(&bytes, span.size);
-    return 1;
-}
-
-static int skim_close(lua_State *L)
-{
-    json_skim_free(luaL_checkudata(L, 1, SKIM_TYPE));
-    return 0;
-}
-
-// skim(at, most, always?) -> text, offset, end, spans | nil, failure
-static int log_skim(lua_State *L)
-{
-    const int fd = check_log(L, 1)->fd;
-    int64_t at = (int64_t)bind_check_size(L, 2);
-    size_t most = bind_check_size(L, 3);
-    const char *always = luaL_optstring(L, 4, NULL);
-    struct json_skim *skim = bind_new_handle(L, SKIM_TYPE, sizeof *skim, 0);
-    *skim = (struct json_skim){0};
-    struct error error = {0};
-    if (json_skim(fd, at, most, always, skim, &error) < 0)
-        return bind_fail(L, &error);
-
-    lua_pushlstring(L, skim->text.data, skim->text.size);
-    lua_pushinteger(L, skim->offset);
-    lua_pushinteger(L, skim->end);
-    lua_createtable(L, 0, (int)skim->count);
-    for (size_t i = 0; i < skim->count; i++) {
-        const struct json_span *span = &skim->spans[i];
-        lua_pushlstring(L, skim->text.data + span->name, span->name_size);
-        lua_createtable(L, 2, 0);
-        lua_pushinteger(L, span->offset);
-        lua_rawseti(L, -2, 1);
-        lua_pushinteger(L, span->size);
-        lua_rawseti(L, -2, 2);
-        lua_rawset(L, -3);
-    }
-    json_skim_free(skim);
-    return 4;
-}
-
-// line(at, most) -> head, size, is_whole | nil at the end | nil, failure
-static int log_line(lua_State *L)
-{
-    const struct file_log *log = check_log(L, 1);
-    int64_t at = (int64_t)bind_check_size(L, 2);
-    size_t most = bind_check_size(L, 3);
-    struct buffer *head = bind_new_buffer(L);
-    struct error error = {0};
-    bool is_whole;
-    int64_t size = file_log_line(log, at, most, head, &is_whole, &error);
-    if (size < 0)
-        return bind_fail(L, &error);
-    if (size == 0)
-        return 0;
-    bind_push_bytes(L, head);
-    lua_pushinteger(L, size);
-    lua_pushboolean(L, is_whole);
-    return 3;
-}
-
-static int log_append(lua_State *L)
-{
-    struct file_log *log = check_log(L, 1);
-    bool goes_on = lua_toboolean(L, 3);
-    struct parts parts = push_parts(L, 2);
-    if (!goes_on)
-        ((struct part *)parts.part)[parts.count++] = (struct part){.bytes = "\n", .size = 1};
-
-    struct error error = {0};
-    int64_t size = file_log_append(log, &parts, goes_on, &error);
-    if (size < 0)
-        return bind_fail(L, &error);
-    lua_pushinteger(L, size - (int64_t)parts_size(&parts));
-    lua_pushinteger(L, size);
-    return 2;
-}
-
 // The text at 1: bytes, or file, offset and size; cut, encoding, most.
 static struct long_text check_text(lua_State *L)
 {
@@ -289,7 +149,7 @@ static struct long_text check_text(lua_State *L)
     text.base64 = luaL_checkoption(L, -1, "utf-8", encodings) == 1;
     if (!text.bytes) {
         lua_getfield(L, 1, "file");
-        const struct file_log *file = luaL_testudata(L, -1, LOG_TYPE);
+        const struct file_log *file = bind_test_log(L, -1);
         text.fd = file ? file->fd : bind_check_opened(L, -1)->fd;
         text.offset = (size_t)bind_option_integer(L, 1, "offset", 0, 0);
         text.size = (size_t)bind_option_integer(L, 1, "size", 0, 0);
@@ -301,7 +161,7 @@ static struct long_text check_text(lua_State *L)
 static int f_append_text(lua_State *L)
 {
     struct error error = {0};
-    struct file_log *log = check_log(L, 2);
+    struct file_log *log = bind_check_log(L, 2);
     const struct long_text text = check_text(L);
     return bind_outcome(L, long_text_write(&text, log, &error), &error);
 }
@@ -318,20 +178,6 @@ static int f_measure_text(lua_State *L)
     lua_pushboolean(L, measure.is_utf8);
     lua_pushinteger(L, (lua_Integer)measure.half);
     return 3;
-}
-
-struct file_log *bind_new_log(lua_State *L)
-{
-    struct file_log *log = bind_new_handle(L, LOG_TYPE, sizeof *log, 0);
-    log->fd = -1;
-    return log;
-}
-
-static int log_close(lua_State *L)
-{
-    struct file_log *log = luaL_checkudata(L, 1, LOG_TYPE);
-    cleanup_close(&log->fd);
-    return 0;
 }
 
 static int f_append(lua_State *L)
@@ -370,7 +216,7 @@ static int f_write(lua_State *L)
     int fd = (int)luaL_checkinteger(L, 1);
     int64_t timeout = bind_check_seconds(L, 3);
     int64_t whole = lua_isnoneornil(L, 4) ? INT64_MAX : bind_check_seconds(L, 4);
-    const struct parts parts = push_parts(L, 2);
+    const struct parts parts = bind_push_parts(L, 2);
     size_t size = parts_size(&parts), written = stream_write(fd, &parts, timeout, whole);
     lua_pushboolean(L, written == size);
     lua_pushinteger(L, (lua_Integer)written);
@@ -454,25 +300,9 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-static const luaL_Reg log_methods[] = {
-    {"skim", log_skim},
-    {"lock", log_lock},
-    {"cut", log_cut},
-    {"guard", log_guard},
-    {"is_unchanged", log_is_unchanged},
-    {"read", log_read},
-    {"line", log_line},
-    {"append", log_append},
-    {"descriptor", log_descriptor},
-    {"size", log_size},
-    {"close", log_close},
-    {NULL, NULL},
-};
-
 int luaopen_native_file(lua_State *L)
 {
-    bind_new_type(L, LOG_TYPE, log_methods, log_close);
-    bind_new_type(L, SKIM_TYPE, NULL, skim_close);
+    bind_new_log_type(L);
     luaL_newlib(L, functions);
     return 1;
 }
