@@ -108,7 +108,7 @@ class JobDirectory(ConfinedCase):
         self.assertEqual([line["level"] for line in done.events("confinement.partial")], ["warning"])
 
     @sba.wants("strace")
-    @unittest.skipIf(sba.IS_DEV, "the sanitizers read links too")
+    @unittest.skipIf(sba.IS_DEV or os.uname().machine != "x86_64", "the sanitizers read links too, and not every machine has this call")
     def test_a_path_that_cannot_be_told_is_said(self):
         for mode, status in (("auto", 1), ("require", 2)):
             done, _ = self.shell("touch made", env={"SBA_CONFINE": mode}, wrapper=sba.injecting("readlink", "error=EIO"))
