@@ -65,7 +65,8 @@ local gone <const> = { trajectory = "python3 -m cynode_sba.atif JOURNAL, of clie
 
 local function unknown(argument, name)
   local near = not gone[name] and words.near(name, names)
-  return nil, ("unknown option %s; %s"):format(argument, gone[name] or near and "did you mean --" .. near .. "?" or "see --help")
+  local advice = near and "did you mean --" .. near .. "?" or "see --help"
+  return nil, ("unknown option %s; %s"):format(argument, gone[name] or advice)
 end
 
 local function mistake_in(option, given_by, value)
@@ -214,7 +215,8 @@ end
 ---@return cli.settings? settings, string? message
 function cli.parse(argv, environment, is_directory)
   -- A node may pass our own name as the command of a container whose entrypoint we are.
-  local given, i = {}, #argv == 1 and is_own_name(argv[1]) and 2 or 1
+  local given, i = {}, 1
+  if #argv == 1 and is_own_name(argv[1]) then i = 2 end
   while argv[i] do
     local last, message = take(given, argv, i)
     if not last then return nil, message end

@@ -75,7 +75,8 @@ local function what_is_missing(criterion, entry, status_of)
     if status_of[id] == "success" then return nil end
   end
   local first = ids[1]
-  local instead = first and first .. (status_of[first] and ", which did not succeed" or ", which is not a step of this job")
+  local what = status_of[first] and ", which did not succeed" or ", which is not a step of this job"
+  local instead = first and first .. what
   return ('the evidence for "%s" names %s'):format(criterion, instead or 'no step of this job; write for example "step-3: ..."')
 end
 
@@ -102,7 +103,7 @@ function finish.judge(context, entries, status_of)
       missing[#missing + 1] = reason or nil
       if entry and not reason then
         list[i] = { criterion = criterion, met = entry.met, evidence = entry.evidence, verified_by = "model" }
-        unmet = unmet or not entry.met and criterion or nil
+        if not entry.met then unmet = unmet or criterion end
       end
     end
   end
