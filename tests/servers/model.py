@@ -211,6 +211,8 @@ class OpenAI(Writer):
 
 def out_of_order(messages):
     """Why Mistral's template refuses these messages. Calls and results aside, user and assistant take turns."""
+    if not messages:
+        return None
     turns = messages[1:] if messages[0]["role"] == "system" else messages
     roles = [message["role"] for message in turns if message["role"] != "tool" and not message.get("tool_calls")]
     if any(role != ("user", "assistant")[index % 2] for index, role in enumerate(roles)):

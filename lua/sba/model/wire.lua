@@ -269,7 +269,8 @@ function wire.texts(next_line)
     if not line then return nil, ended or nil end
     local is_held, form = true, one_text
     local first = line:gsub("^\xEF\xBB\xBF", "")
-    if of_events[first:match "^(%a*):"] then
+    local field = first:match "^(%a*):"
+    if of_events[field] then
       form = events
     elseif not ended or json_tolerant.decode(first) ~= nil then
       form = lines_of_json
