@@ -27,7 +27,7 @@ static int f_compile(lua_State *L)
     struct bind_search *search = bind_new_handle(L, regex_type, sizeof *search, 0);
     search->regex = search_compile(pattern, size, ignore_case, &error);
     if (search->regex && include)
-        search->include = glob_compile(include, &error);
+        search->include = glob_compile(include, GLOB_CHARACTERS, &error);
     return search->regex && (search->include || !include) ? 1 : bind_fail(L, &error);
 }
 

@@ -4,15 +4,20 @@
 
 #include "check.h"
 
-static bool matches(const char *pattern, const char *path)
+static bool matches_by(enum glob_unit unit, const char *pattern, const char *path)
 {
     struct error error = {0};
-    struct glob *glob = glob_compile(pattern, &error);
+    struct glob *glob = glob_compile(pattern, unit, &error);
     if (!glob)
         fail_msg("%s: %s", pattern, error.message);
     bool same = glob_match(glob, path);
     glob_free(glob);
     return same;
+}
+
+static bool matches(const char *pattern, const char *path)
+{
+    return matches_by(GLOB_CHARACTERS, pattern, path);
 }
 
 // A pattern, the paths that it matches and those that it does not, apart by blanks.
@@ -73,6 +78,19 @@ static void test_matches(void **state)
     }
 }
 
+// As git: "?" and a set are one byte, of which an accented letter has two.
+static void test_by_bytes(void **state)
+{
+    assert_true(matches("a?c", "a\303\244c"));
+    assert_false(matches_by(GLOB_BYTES, "a?c", "a\303\244c"));
+    assert_true(matches_by(GLOB_BYTES, "a??c", "a\303\244c"));
+    assert_true(matches("[^a]c", "\303\244c"));
+    assert_false(matches_by(GLOB_BYTES, "[^a]c", "\303\244c"));
+    assert_true(matches_by(GLOB_BYTES, "[^a]c", "\344c"));
+    assert_true(matches_by(GLOB_BYTES, "\344*", "\344c"));
+    assert_true(matches_by(GLOB_BYTES, "**/\303\244", "a/b/\303\244"));
+}
+
 static void test_malformed(void **state)
 {
     static const char *const patterns[] = {
@@ -81,7 +99,7 @@ static void test_malformed(void **state)
         NULL};
     for (size_t i = 0; patterns[i]; i++) {
         struct error error = {0};
-        if (glob_compile(patterns[i], &error))
+        if (glob_compile(patterns[i], GLOB_CHARACTERS, &error))
             fail_msg("%s was taken", patterns[i]);
         assert_string_equal(error.code, "invalid_glob");
         assert_non_null(error.message);
@@ -113,7 +131,7 @@ static void test_many_stars_end(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_matches), cmocka_unit_test(test_malformed),
-                                       cmocka_unit_test(test_many_stars_end)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_matches), cmocka_unit_test(test_by_bytes),
+                                       cmocka_unit_test(test_malformed), cmocka_unit_test(test_many_stars_end)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Where in a JSON text, which json.decode has read, a JSON Pointer (RFC 6901) leads.
+-- Where in a JSON text, which json.decode or json_tolerant.decode has read, a JSON Pointer (RFC 6901) leads.
 
 local json = require "sba.util.json"
+local json_tolerant = require "sba.util.json_tolerant"
 local lpeg = require "lpeg"
 
 local json_place = {}
@@ -36,7 +37,8 @@ local function children(self, container)
     local inside = at
     if bytes:byte(container) == OBJECT then
       local after = lpeg.match(text, bytes, at)
-      known[json.decode(bytes:sub(at, after - 1))], inside = at, lpeg.match(colon, bytes, after)
+      local written = bytes:sub(at, after - 1)
+      known[json_tolerant.decode(written) or written], inside = at, lpeg.match(colon, bytes, after)
     else
       known[index], index = at, index + 1
     end

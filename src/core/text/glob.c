@@ -23,6 +23,7 @@ struct glob {
     struct alternative *alternatives; // owned
     size_t count;
     pcre2_match_data *data;
+    enum glob_unit unit;
 };
 
 static int out_of_memory(struct error *error)
@@ -54,17 +55,18 @@ static int simplify(const char *pattern, struct buffer *out)
     return 0;
 }
 
-static pcre2_code *compile(const char *pattern, const char *whole, struct error *error)
+static pcre2_code *compile(const struct glob *glob, const char *pattern, const char *whole, struct error *error)
 {
+    const bool utf = glob->unit == GLOB_CHARACTERS;
     cleanup_buffer struct buffer simple = {0};
     PCRE2_UCHAR *expression = NULL, reason[128];
     PCRE2_SIZE size = 0;
     int number;
     if (buffer_reserve(&simple, 1) < 0 || simplify(pattern, &simple) < 0) // never NULL: an alternative may be empty
         return out_of_memory(error), NULL;
-    number = pcre2_pattern_convert((PCRE2_SPTR)simple.data, simple.size, PCRE2_CONVERT_GLOB | PCRE2_CONVERT_UTF,
-                                   &expression, &size, NULL);
-    pcre2_code *code = number == 0 ? pcre2_compile(expression, size, PCRE2_UTF, &number, &size, NULL) : NULL;
+    number = pcre2_pattern_convert((PCRE2_SPTR)simple.data, simple.size,
+                                   PCRE2_CONVERT_GLOB | (utf ? PCRE2_CONVERT_UTF : 0), &expression, &size, NULL);
+    pcre2_code *code = number == 0 ? pcre2_compile(expression, size, utf ? PCRE2_UTF : 0, &number, &size, NULL) : NULL;
     pcre2_converted_pattern_free(expression);
     if (!code && pcre2_get_error_message(number, reason, sizeof reason) > 0)
         malformed(error, whole, (const char *)reason);
@@ -79,21 +81,26 @@ static int add_alternative(struct glob *glob, const char *pattern, const char *w
     if (!alternatives)
         return out_of_memory(error);
     glob->alternatives = alternatives;
-    alternatives[glob->count] = (struct alternative){compile(pattern, whole, error), strchr(pattern, '/')};
-    return alternatives[glob->count].code ? (int)(glob->count++, 0) : -1;
+    pcre2_code *code = compile(glob, pattern, whole, error);
+    if (!code)
+        return -1;
+    alternatives[glob->count++] = (struct alternative){code, strchr(pattern, '/')};
+    return 0;
 }
 
-// The end of the set that begins at pattern ("[..."), after its ']'. NULL: it has none.
+// The end of the set that begins at pattern ("[..."), after its ']'. NULL: it has none. A ']' that comes first, also
+// after the '!' of "[!]a]", is a character of the set.
 static const char *set_end(const char *pattern)
 {
-    pattern += pattern[1] == '!' || pattern[1] == '^' ? 2 : 1;
-    for (bool first = true; *pattern && *pattern != '/'; first = false, pattern++) {
-        if (*pattern == ']' && !first)
-            return pattern + 1;
-        if (*pattern == '\\' && pattern[1])
-            pattern++;
-    }
-    return NULL;
+    const char *at = pattern + 1;
+    if (*at == '!' || *at == '^')
+        at++;
+    if (*at == ']')
+        at++;
+    for (; *at && *at != '/' && *at != ']'; at++)
+        if (*at == '\\' && at[1])
+            at++;
+    return *at == ']' ? at + 1 : NULL;
 }
 
 // Moves past the next piece of the pattern: an escape, a set, or a byte. PCRE2 refuses those that are malformed.
@@ -150,19 +157,23 @@ static int check_whole(const char *pattern, struct error *error)
     return 0;
 }
 
-// What is not UTF-8 becomes U+FFFD in pattern and path, so that such a byte counts as a character.
-struct glob *glob_compile(const char *pattern, struct error *error)
+// Where characters count, what is not UTF-8 becomes U+FFFD in pattern and path, so that such a byte counts as one.
+struct glob *glob_compile(const char *pattern, enum glob_unit unit, struct error *error)
 {
     cleanup_buffer struct buffer repaired = {0};
+    const char *expanded = pattern;
     if (check_whole(pattern, error) < 0)
         return NULL;
     struct glob *glob = calloc(1, sizeof *glob);
     if (!glob || !(glob->data = pcre2_match_data_create(1, NULL)) ||
-        text_repair(pattern, strlen(pattern) + 1, &repaired) < 0) {
+        (unit == GLOB_CHARACTERS && text_repair(pattern, strlen(pattern) + 1, &repaired) < 0)) {
         glob_free(glob);
         return out_of_memory(error), NULL;
     }
-    if (expand(glob, repaired.data, pattern, error) < 0) {
+    glob->unit = unit;
+    if (unit == GLOB_CHARACTERS)
+        expanded = repaired.data;
+    if (expand(glob, expanded, pattern, error) < 0) {
         glob_free(glob);
         return NULL;
     }
@@ -184,7 +195,7 @@ static bool match_any(const struct glob *glob, const char *path)
 bool glob_match(const struct glob *glob, const char *path)
 {
     cleanup_buffer struct buffer repaired = {0};
-    if (text_is_utf8(path, strlen(path)))
+    if (glob->unit == GLOB_BYTES || text_is_utf8(path, strlen(path)))
         return match_any(glob, path);
     return text_repair(path, strlen(path) + 1, &repaired) == 0 && match_any(glob, repaired.data);
 }

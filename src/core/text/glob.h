@@ -6,8 +6,7 @@
 //   **      as a whole component: any directories    \x            x itself
 //
 // A pattern without a slash is matched against a file's name, one with a slash against its whole path. A leading dot is
-// not special. Names are read as UTF-8; a byte that is not counts as a character. Matching takes time proportional to
-// pattern times path at most.
+// not special. Matching takes time proportional to pattern times path at most.
 #ifndef SBA_CORE_GLOB_H
 #define SBA_CORE_GLOB_H
 
@@ -17,9 +16,12 @@
 
 struct glob;
 
+// What counts as a character: those of UTF-8, where a byte that is none counts as one; or each byte, as in git.
+enum glob_unit { GLOB_CHARACTERS, GLOB_BYTES };
+
 // Compiles a pattern. Errors: "invalid_glob" (malformed, or more than 1,000 alternatives; the message has the reason),
 // "out_of_memory".
-struct glob *glob_compile(const char *pattern, struct error *error);
+struct glob *glob_compile(const char *pattern, enum glob_unit unit, struct error *error);
 
 // Whether a relative path matches. It has no leading slash.
 bool glob_match(const struct glob *glob, const char *path);

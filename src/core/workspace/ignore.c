@@ -70,7 +70,7 @@ static int read_rule(const char *directory, const char *line, size_t size, struc
     if (!pattern || !rule->directory)
         return -1;
     rule->here = rule->here && !strchr(pattern, '/');
-    rule->glob = glob_compile(pattern, &error);
+    rule->glob = glob_compile(pattern, GLOB_BYTES, &error);
     error_clear(&error);
     return rule->glob ? 1 : 0;
 }

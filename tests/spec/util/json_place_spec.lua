@@ -49,6 +49,12 @@ describe("a place in a JSON text", function()
     end
   end)
 
+  it("is found in what a server wrote, names that are no JSON included", function()
+    local texts = { '{"a\xFF":1,"b":[2]}', [[{"\ud800":1,"b":[2]}]], '{"b":NaN,"b":[2]}', [[{"\x":3,"b":[2]}]] }
+    for _, text in ipairs(texts) do assert.equal("[2]", json_place.of(text):text "/b") end
+    assert.equal("1", json_place.of(texts[1]):text "/a\u{FFFD}")
+  end)
+
   it("takes time in proportion to the text", function()
     local long = json.encode { content = ("\n\"{"):rep(1000000), path = "p" }
     assert.equal('"p"', json_place.of(long):text "/path")
