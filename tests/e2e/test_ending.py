@@ -158,6 +158,15 @@ class Standing(AgentCase):
             self.assertIn("result.kept", [line["event"] for line in log])
         self.assert_goes_on()
 
+    @unittest.skipIf(sba.IS_DEV, "the sanitizers report it")
+    @sba.wants("strace")
+    def test_a_resumed_run_that_crashes_as_its_first_result_takes_its_place(self):
+        self.failed()
+        done = self.run_job(self.two_steps(), "--resume", wrapper=sba.injecting("renameat,renameat2", "signal=SIGSEGV:when=1"))
+        self.assertEqual((done.exit, done.code), (1, "internal_error"), done.stderr)
+        self.assertEqual(done.statuses[0], "success")
+        self.assert_goes_on()
+
     def test_a_resumed_run_that_is_refused(self):
         before = self.failed()
         done = self.run_job("{", "--resume")

@@ -244,6 +244,7 @@ local function open_files(run)
   claims.remember(run)
   -- The old journal goes before the first result is written: after a kill in between nobody takes it for this one's.
   begin_journal(run)
+  accept.keep(run) -- a crash that comes after the first result composes one from the journal
   if run.history.result then
     return run.log:event("info", "job.done_before", { message = "the job had succeeded before: its result is written again" })
   end
@@ -263,7 +264,6 @@ end
 ---@return true
 function accept.accept(run)
   open_files(run)
-  accept.keep(run)
   if run.history.result then return true end
   artifacts.open(run) -- after the first result: it makes directories, and could hide that the result's is missing
   claims.begin(run)
