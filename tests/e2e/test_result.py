@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The result file: its form, its artifacts, and the places where it cannot be written as usual."""
+import ctypes
 import datetime
+import fcntl
 import hashlib
 import json
 import os
 import re
+import signal
 import socket
+import termios
 import unittest
 
 import sba
@@ -271,6 +275,17 @@ class PlaceTest(SandboxCase):
         outcome = self.run_job(self.ran(), "--result", "-", wrapper=["sh", "-c", 'exec "$0" "$@" >&-'])
         self.assertEqual((outcome.exit, outcome.result_on_stderr["status"]), (3, "success"))
         self.assertIn("stdout took only 0 of ", outcome.stderr.decode())
+
+    def test_stdout_that_nobody_reads_when_a_signal_comes(self):
+        """The watch over the end ends the runner, whose result is not whole."""
+        job = self.job(self.sh("head -c 900000 /dev/zero | tr '\\0' x"))
+        process = self.start(job, "--result", "-")
+        taken = ctypes.c_int()
+        sba.wait_for(lambda: fcntl.ioctl(process.stdout, termios.FIONREAD, taken) == 0 and taken.value, "the result's begin")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(60), 3)
+        stdout, _ = process.communicate()
+        self.assertRaises(ValueError, json.loads, stdout)
 
 
 if __name__ == "__main__":

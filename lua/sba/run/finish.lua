@@ -208,7 +208,7 @@ local function note_end(run)
   attempt(run, run.emit, "job.finished", { result = json.verbatim(json.encode(run.fields, result_schema)) })
 end
 
---- A stream counts as written before it is: nothing may add a second result.
+--- A stream counts as written before it is: nothing may add a second result. If the program ends meanwhile, it lacks some.
 local function write_result(run)
   run.fields = run.history.result or run.record:fields(failure_of(run))
   local standing = standing_result(run)
@@ -216,7 +216,7 @@ local function write_result(run)
   run.parts = run.record:parts(run.fields)
   if not run.left then note_end(run) end
   run.written = run.settings.result == "-"
-  if run.written then ending.written(status_of(run)) end
+  if run.written then ending.written(exit.UNWRITABLE) end
   run.written = write_parts(run, run.parts)
   ending.written(status_of(run))
 end
