@@ -5,7 +5,8 @@ local metaschema = require "metaschema"
 
 local FIELDS <const> = {
   name = "string", summary = "string", arguments = "table", run = "function",
-  result = "table", check = "function", show = "function", ticks = "boolean", brief = "boolean", redacts = "boolean",
+  result = "table", check = "function", what = "function", show = "function",
+  ticks = "boolean", brief = "boolean", redacts = "boolean",
 }
 local NEEDED <const> = { "name", "summary", "arguments", "run" }
 

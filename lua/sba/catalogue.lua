@@ -28,4 +28,14 @@ function catalogue.all()
   return list
 end
 
+---@param step { type: string, arguments: table }
+---@param result? table what it returned, once it has succeeded
+---@return string what it does, or did, in a few words for people: what the type says, or else its arguments
+function catalogue.what(step, result)
+  local module = catalogue.get(step.type)
+  local ok, said = pcall(module and module.what or words.step, step.arguments, result)
+  if module and module.what and ok and type(said) == "string" then return words.brief(said) end
+  return words.step(step)
+end
+
 return catalogue

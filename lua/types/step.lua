@@ -9,6 +9,8 @@
 ---@field arguments table JSON Schema of an object; what it refuses never reaches run
 ---@field result? table JSON Schema of what run returns
 ---@field check? fun(arguments: table): string?, string? a mistake that the schema cannot say, in one line, and its argument
+---@field what? fun(arguments: table, result?: table): string what the step does, or with its result did, in a few words:
+---for the log, the todo list and traces. Default: its command, pattern or path
 ---@field show? fun(result: table, arguments: table, limit: integer): string a result as a model reads it, default: its text. Past limit
 ---(bytes) its middle is left out
 ---@field for_model? false|sba.step.for_model false: not offered to models; nil: as summary and arguments say

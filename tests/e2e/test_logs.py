@@ -100,6 +100,20 @@ class JsonLogTest(SandboxCase):
         turn.write_text("go\n")
         self.assertEqual(self.outcome_of(process).exit, 0)
 
+    def test_what_no_event_has_of_an_output_is_counted_at_its_end(self):
+        turn = self.fifo()
+        process = self.start(self.job(self.sh("seq 3000; read x < turn; seq 100; exit 3")))
+        told, line = 0, {}
+        while line.get("event") != "step.finished":
+            line = json.loads(process.stderr.readline())
+            if line["event"] == "step.output":
+                if not told:
+                    turn.write_text("go\n")
+                told += len(line["output"]) + line.get("left_out_bytes", 0)
+        self.assertEqual(self.outcome_of(process).exit, 1)
+        whole = sum(len(f"{i}\n") for last in (3000, 100) for i in range(1, last + 1))
+        self.assertEqual(told + line.get("output_left_out_bytes", 0), whole)
+
     def test_whoever_started_the_container_gets_a_line(self):
         """A mount point, as the kubelet makes it, is written in place; so is whatever stands there."""
         line = self.root / "termination-log"

@@ -439,6 +439,15 @@ class Plain(Gateway):
             self.assertEqual(got[1], {"key": "k", "task_id": "task-1", "job_id": "job-1"})
             self.assertEqual(server.requests[-1][2]["Authorization"], "Bearer secret-1")
 
+    def test_finding_it_out_calls_nothing_where_a_get_tells(self):
+        for status, calls in ((None, 0), (405, 1), (404, 1), (200, 1)):  # of all paths
+            server = self.form(help__get=lambda e: {"got": True})
+            if status:
+                server.get = lambda exchange, status=status: exchange.whole(None, status)
+            first, _ = self.talk(server.origin)
+            self.assertEqual(first["form"], "plain")
+            self.assertEqual(len([m for _, _, _, m in server.requests if m and "tool_name" in m]), calls, status)
+
     def test_its_answers(self):
         for value, content in ((mcp.text("as MCP has it"), "as MCP has it"), (["a"], '["a"]'), ("words", "words")):
             server = self.form(help__get=lambda e, value=value: e.whole(value))

@@ -80,6 +80,20 @@ class TheTrace(TraceCase):
         heads = [head for head in report.heads if "\r\ntraceparent: " in head]
         self.assertEqual(len(heads), 2)
 
+    def test_the_model_that_answered_is_the_one_that_the_server_names(self):
+        for format in ("ollama", "openai"):
+            routed = {**call("write_file", path="x", content="y"), "model": "m-2026"}
+            server = self.server(routed, finish(), formats=[format])
+            collector = self.collector(200)
+            outcome = self.run_agent(server, form=format, env={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url})
+            self.assertEqual((outcome.exit, self.failures(outcome)), (0, []))
+            spans = collector.bodies[0]["resourceSpans"][0]["scopeSpans"][0]["spans"]
+            chats = [attributes(span) for span in spans if span["name"] == "chat m"]
+            self.assertEqual([chat["gen_ai.request.model"] for chat in chats], ["m", "m"])
+            self.assertEqual([chat["gen_ai.response.model"] for chat in chats], ["m-2026", "m"])
+            logged = [line.get("response_model") for line in outcome.events("model.response")]
+            self.assertEqual(logged, ["m-2026", None])
+
     def test_the_context_of_the_environment(self):
         report = self.collector(204)
         given = {"TRACEPARENT": TRACEPARENT, "TRACESTATE": "a=1", "BAGGAGE": "user=me", "SBA_JOB_STATUS_URL": report.url}

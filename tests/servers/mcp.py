@@ -77,7 +77,7 @@ class Exchange(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.read()
         owner = self.server.owner
-        owner.get(self) if owner.get else self.whole(None, 405)
+        owner.get(self) if owner.get else self.whole(None, owner.status_of_get(self.path))
 
     def do_DELETE(self):
         self.read()
@@ -125,6 +125,10 @@ class SocketListener(Listener):
 
 class Server:
     PATH = "/mcp"
+
+    @staticmethod
+    def status_of_get(_):
+        return 405
 
     def __init__(self, era="legacy", version="2025-11-25", tools=None, session="s-1", hook=None, get=None, capabilities=None,
                  socket=None, instructions=None):
@@ -209,6 +213,10 @@ class Server:
 class PlainForm(Server):
     """POST /v1/mcp/tools/call with {"tool_name", "arguments"}; 404 with a text for everything else."""
     PATH = ""
+
+    @staticmethod
+    def status_of_get(path):
+        return 405 if path == "/v1/mcp/tools/call" else 404
 
     def post(self, exchange):
         if exchange.path != "/v1/mcp/tools/call":

@@ -22,7 +22,8 @@ The script (all but models and replies may be left out):
      "probe_fault": FAULT} # of every request that is no chat
 
     REPLY = {"content", "thinking", "tool_calls": [{"name", "arguments", "id"?}], "done_reason", "prompt_tokens",
-             "completion_tokens", "piece": characters a streamed piece (default 8), "fault": FAULT}
+             "completion_tokens", "piece": characters a streamed piece (default 8), "fault": FAULT,
+             "model": that answers, default: the one asked for}
     FAULT = "NAME" or {"name": "NAME", ...}, see faults.py beside this file.
 
 Where prompt_tokens is not given, it is a quarter of the request's bytes. Every request is kept in server.requests,
@@ -97,8 +98,8 @@ class Ollama(Writer):
     kind = "application/x-ndjson"
 
     def line(self, message, **fields):
-        value = {"model": self.request["model"], "created_at": CREATED, "message": {"role": "assistant", **message},
-                 "done": False, **fields}
+        value = {"model": self.reply.get("model", self.request["model"]), "created_at": CREATED,
+                 "message": {"role": "assistant", **message}, "done": False, **fields}
         return json.dumps(value).encode() + b"\n"
 
     def calls(self):
@@ -152,7 +153,7 @@ class OpenAI(Writer):
     def event(self, delta=None, finish=None, **fields):
         choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish}]
         value = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1790000000,
-                 "model": self.request["model"], "choices": choices, **fields}
+                 "model": self.reply.get("model", self.request["model"]), "choices": choices, **fields}
         return b"data: " + json.dumps(value).encode() + b"\n\n"
 
     def arguments(self, call):

@@ -32,6 +32,23 @@ describe("the catalogue", function()
   end)
 end)
 
+describe("what a step does, in a few words", function()
+  it("is said by the step type, or by the arguments", function()
+    local read = catalogue.get "read_file"
+    finally(function() read.what = nil end)
+    local step = { type = "read_file", arguments = { path = "a" } }
+    assert.equal("a", catalogue.what(step))
+    function read.what(arguments, result) return (result and "has read " or "reads ") .. arguments.path end
+    assert.same({ "reads a", "has read a" }, { catalogue.what(step), catalogue.what(step, {}) })
+    for _, wrong in ipairs { error, function() end } do
+      read.what = wrong
+      assert.equal("a", catalogue.what(step))
+    end
+    read.what = function() return ("x"):rep(300) end
+    assert.equal(("x"):rep(199) .. "…", catalogue.what(step))
+  end)
+end)
+
 describe("a step type", function()
   after_each(function() loaded["sba.steps.test_step"] = nil end)
 

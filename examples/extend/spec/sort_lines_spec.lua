@@ -53,4 +53,11 @@ describe("the step sort_lines", function()
     assert.is_nil(result)
     assert.are.equal("path_escape", failure.code)
   end)
+
+  it("says in the log what it did", function()
+    local arguments = { path = "list", save_to = "sorted" }
+    assert.are.equal("list", sort_lines.what(arguments))
+    local result = { path = "sorted", lines = 3, dropped = 0 }
+    assert.are.equal("sorted 3 lines into sorted", sort_lines.what(arguments, result))
+  end)
 end)

@@ -113,7 +113,7 @@ function exchange.replied(run, model, reply)
   run.record:count_request(model, reply)
   run.log:event("info", "model.response", {
     model = model, calls = reply.tool_calls and #reply.tool_calls or 0, prompt_tokens = reply.prompt_tokens,
-    completion_tokens = reply.completion_tokens, duration_ms = reply.duration_ms,
+    completion_tokens = reply.completion_tokens, duration_ms = reply.duration_ms, response_model = reply.response_model,
   })
 end
 

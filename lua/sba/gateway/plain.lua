@@ -97,7 +97,8 @@ function plain.at(options)
   local url = plain.is_named_by(options.url) and options.url or text.trim_end(options.url, "/") .. PATH
   local enveloped = ends_with(url, PROXY)
   return setmetatable({
-    peer = transport.peer(options, url), enveloped = enveloped, largest_file = enveloped and LARGEST_FILE or nil,
+    peer = transport.peer(options, url), beside = transport.peer(options, url .. "-none"),
+    enveloped = enveloped, largest_file = enveloped and LARGEST_FILE or nil,
   }, gateway)
 end
 
@@ -134,11 +135,18 @@ end
 -- Statuses for a call without a tool. Something else answers 404 or 405.
 local understood = { [200] = true, [400] = true, [403] = true, [422] = true, [501] = true }
 
----Calls a tool without a name, which does nothing.
+local function refuses_get(peer, limits, status)
+  local exchange <close>, said = peer:send(peer:request("the probe", limits), nil, {}, { is_polled = true })
+  return exchange ~= nil and said == status
+end
+
+---Asks with GET, of which no orchestrator keeps a record: 405 there, and 404 at a path beside it, is a route for POST.
+---Where that does not tell, calls a tool without a name, which does nothing but may be a line of an audit.
 ---@param limits mcp.limits
 ---@return boolean? is_there nil: unknown
 ---@return mcp.failure?
 function gateway:probe(limits)
+  if refuses_get(self.peer, limits, 405) and refuses_get(self.beside, limits, 404) then return true end
   local status, answer = post(self, "", {}, self.peer:request("the probe", limits))
   if not status or status == 401 or (status >= 500 and status ~= 501) then return nil, answer end
   local value = status >= 300 and answer.value or status < 300 and json_tolerant.decode(answer)

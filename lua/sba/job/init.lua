@@ -16,7 +16,7 @@ local MAJOR = "1"
 ---@field job_id string
 ---@field task_id string
 ---@field constraints { max_runtime_seconds: integer, max_output_bytes: integer, ext_net_allowed: boolean }
----@field steps { id: string, type: string, arguments: table, what?: string }[] what: words.step of it, once the todo list has it
+---@field steps { id: string, type: string, arguments: table, what?: string }[] what: once the todo list has it
 ---@field execution_mode "direct_steps"|"agent_inference"
 
 ---@class sba.job.failure

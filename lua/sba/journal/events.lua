@@ -58,6 +58,7 @@ events.schemas = {
     reply = object {
       content = words, thinking = words, said = words, unreadable = words, is_like_a_call = truth, done_reason = words,
       prompt_tokens = count, cached_tokens = count, completion_tokens = count, duration_ms = count, notes = list_of(words),
+      response_model = words,
       tool_calls = list_of(object({
         id = words, name = words, arguments = object(), mistake = words, size = count, written = words, called = words, extra = object(),
       }, { "name", "arguments" })),

@@ -67,6 +67,7 @@ end
 ---@param line? string as it was written, where it was JSON
 function ollama.add(builder, value, line)
   local message = table_of(value.message)
+  builder:served_by(value.model)
   builder:content(message.content)
   builder:thinking(message.thinking)
   local places = line and next(table_of(message.tool_calls)) and json_place.of(line)

@@ -88,6 +88,7 @@ end
 ---@param value table a chunk, or a whole answer
 function openai.add(builder, value)
   local usage, choice = table_of(value.usage), table_of(table_of(value.choices)[1])
+  builder:served_by(value.model)
   builder:counted(wire.tokens(usage.prompt_tokens), wire.tokens(usage.completion_tokens),
     wire.tokens(table_of(usage.prompt_tokens_details).cached_tokens))
   add_message(builder, table_of(choice.delta))

@@ -23,6 +23,7 @@ local MOST_BLANKS <const> = 128 -- bytes behind what is whole: some models then 
 local LOOK_AGAIN <const> = 4096 -- blanks between two looks whether something is whole
 local MOST_LOOKS <const> = 256 -- whether a call's arguments are whole
 local OPEN_BRACE <const> = 0x7B
+local LONGEST_NAME <const> = 256 -- bytes of a model's
 local MOST_NESTED <const> = 8 -- levels of a content in parts
 
 ---@class inference.reply plain, for journal and replay
@@ -38,6 +39,7 @@ local MOST_NESTED <const> = 8 -- levels of a content in parts
 ---@field completion_tokens? integer
 ---@field is_estimated? boolean the server did not count the tokens
 ---@field duration_ms integer of the request that was answered
+---@field response_model? string who answered, where the server names another model than was asked for
 ---@field thrown_away? inference.reply an earlier one, which counts as well
 
 ---@class inference.part of a call, as it came: of any type
@@ -58,6 +60,7 @@ local MOST_NESTED <const> = 8 -- levels of a content in parts
 ---@field prompt_tokens? integer
 ---@field cached_tokens? integer
 ---@field completion_tokens? integer
+---@field model? string that the server names
 
 ---@param wanted? { on_text?: fun(piece: string), tools?: inference.tool[], is_json?: boolean } is_json: asked for so
 ---@return inference.builder
@@ -298,6 +301,11 @@ function reply:counted(prompt, completion, cached)
   if prompt and cached and cached > prompt then prompt = prompt + cached end
   self.prompt_tokens, self.completion_tokens = prompt or self.prompt_tokens, completion or self.completion_tokens
   self.cached_tokens = cached or self.cached_tokens
+end
+
+---@param model any who answered, by the server's word: a router may send on to another model than was asked for
+function reply:served_by(model)
+  if type(model) == "string" and #model <= LONGEST_NAME then self.model = model end
 end
 
 -- What comes of it

@@ -202,6 +202,7 @@ local function exchange_once(self, ask, request, trial)
     return nil, { code = "context_cut", cause = "no_room", message = message, prompt_tokens = builder.prompt_tokens }
   end
   local result = repeated and builder:stopped(repeated, self) or builder:finish(self)
+  if builder.model ~= self.model then result.response_model = builder.model end
   result.duration_ms = math.floor((interrupt.now() - started) * 1000 + 0.5)
   if not result.prompt_tokens then estimate(result, ask, builder).is_estimated = true end
   return result

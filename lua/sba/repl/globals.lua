@@ -56,7 +56,7 @@ function globals.prompt(path)
   local read, root, list = globals.job(path), must(workspace.open(must(real_path "."))), todo.new()
   local run = { job = read, workspace = root, artifacts = root, environment = environment, history = {}, log = silent }
   local extras = agent.extras(run, { context_length = CONTEXT_LENGTH }, nil, true)
-  list:fill(read, words.step)
+  list:fill(read, catalogue.what)
   return table.concat({
     prompt.system(read, extras), prompt.opening(read, extras),
     prompt.status(read.constraints.max_runtime_seconds, list.items),

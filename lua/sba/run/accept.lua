@@ -6,7 +6,6 @@ local bundle = require "native.bundle"
 local checkpoint = require "sba.result.checkpoint"
 local claims = require "sba.run.claims"
 local confinement = require "sba.run.confinement"
-local describe = require "sba.util.words".step
 local ending = require "native.ending"
 local file = require "native.file"
 local interrupt = require "native.interrupt"
@@ -161,7 +160,7 @@ end
 
 local function open_todo(run)
   run.todo = todo.new()
-  run.todo:fill(run.job, describe)
+  run.todo:fill(run.job, run.catalogue.what)
   run.record.todo = run.todo
   local criteria = run.job.context and run.job.context.acceptance_criteria or {}
   if #criteria > 0 then run.record:expect(criteria) end

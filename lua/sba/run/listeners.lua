@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- run:emit tells what happens: first to journal.jsonl, then to the todo list, the result, the log and others that look on.
 
-local describe = require "sba.util.words".step
 local entries = require "sba.result.entry"
 local json = require "sba.util.json"
 local journal = require "sba.journal.file"
@@ -24,7 +23,7 @@ local none <const> = {}
 --- For the log. Only of a direct job it is known how many steps there are.
 local function fields_of(run, event)
   local step, entry = event.step, event.entry or none
-  event.what = event.what or step.what or describe(step)
+  event.what = event.what or step.what or run.catalogue.what(step)
   return {
     step = event.index, steps = run.steps and not step.check and #run.steps or nil, id = step.id, type = step.type, check = step.check,
     what = event.what, again = event.before and true or nil, status = entry.status, duration_ms = entry.duration_ms,
@@ -87,11 +86,15 @@ tell["step.finished"] = function(run, event)
   add(run, { event.text }, entry.status, event.step.check)
   if run.pending_undo then run.pending_undo:close() end
   run.pending_undo = nil
-  run.live:finish()
+  local left_out = run.live:finish()
   follow_end(run, event)
   run.checkpoint:changed()
   log_truncated(run, event)
-  local fields, is_good = fields_of(run, event), entry.status == "success"
+  local is_good = entry.status == "success"
+  local module = run.catalogue.get(event.step.type)
+  if is_good and module and module.what then event.what = run.catalogue.what(event.step, entry.result) end
+  local fields = fields_of(run, event)
+  fields.output_left_out_bytes = left_out
   if not is_good and entry.output then fields.output_tail = text.tail(entry.output, run.log.view.TAIL) end
   -- A failure that is an answer to a model is none of the job's.
   run.log:event(not is_good and (run.steps or event.ends_job) and "error" or "info", "step.finished", fields)

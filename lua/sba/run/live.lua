@@ -91,12 +91,13 @@ function live:running_step()
   }
 end
 
+---@return integer? left_out bytes of its output that no event has, where others of it are told
 function live:finish()
   local current = self.current
-  if not current then return end
+  if not current then return nil end
   if current.stream then hear(self, current.stream:finish()) end
   self.current = nil
-  self.log.view:end_output()
+  return self.log.view:end_output()
 end
 
 return live

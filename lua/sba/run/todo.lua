@@ -11,6 +11,7 @@ local todo = {}
 todo.__index = todo
 
 local LONGEST_TITLE <const> = 200 -- characters, of a note too
+local TITLES <const> = { "title", "requirement", "summary", "description", "text", "name" } -- of a structure
 local MOST_ITEMS <const> = 10000
 local items_schema = result_schema.properties.todo.properties.items
 
@@ -27,6 +28,28 @@ local function add(self, title, source, parent)
   }
   self.items[#self.items + 1] = item
   return item
+end
+
+--- Of a structure: what is its title by name, or else all of it as "key: value".
+local function plain_words(value)
+  if json.is_array(value) then
+    local list = {}
+    for i, one in ipairs(value) do list[i] = plain_words(one) end
+    return table.concat(list, ", ")
+  end
+  if not json.is_object(value) then return type(value) == "string" and value or json.encode(value) end
+  for _, name in ipairs(TITLES) do
+    if type(value[name]) == "string" and value[name] ~= "" then return value[name] end
+  end
+  local list = {}
+  for name, one in pairs(value) do list[#list + 1] = name .. ": " .. plain_words(one) end
+  table.sort(list)
+  return table.concat(list, ", ")
+end
+
+local function title_of(requirement)
+  local structure = requirement:find "^[%[{]" and json.decode(requirement)
+  return type(structure) == "table" and next(structure) ~= nil and plain_words(structure) or requirement
 end
 
 ---@param items? table[]
@@ -48,7 +71,7 @@ end
 ---@param describe fun(step: table): string
 function todo:fill(job, describe)
   local context = job.context or {}
-  for _, requirement in ipairs(context.requirements or {}) do add(self, requirement, "requirement") end
+  for _, requirement in ipairs(context.requirements or {}) do add(self, title_of(requirement), "requirement") end
   for i, criterion in ipairs(context.acceptance_criteria or {}) do self.criteria[i] = add(self, criterion, "acceptance_criterion") end
   for i, step in ipairs(job.steps) do
     step.what = describe(step)

@@ -74,6 +74,7 @@ local names <const> = {
   id = "cynode.step.id", type = "cynode.step.type", what = "cynode.step.what", exit_code = "process.exit.code", error_code = "error.type",
   model = "gen_ai.request.model", provider = "gen_ai.provider.name", prompt_tokens = "gen_ai.usage.input_tokens",
   completion_tokens = "gen_ai.usage.output_tokens", job_id = "cynode.job.id", task_id = "cynode.task.id", path = "file.path",
+  response_model = "gen_ai.response.model",
   job_status = "cynode.job.status", tool = "gen_ai.tool.name", agent = "gen_ai.agent.name", operation = "gen_ai.operation.name",
 }
 
@@ -132,7 +133,10 @@ local on = {
     close(self, "request", "the request failed", {})
     open(self, "request", "chat " .. fields.model, CLIENT, "chat", fields)
   end,
-  ["model.response"] = function(self, fields) close(self, "request", fields.error, fields) end,
+  ["model.response"] = function(self, fields)
+    describe(self.request, { response_model = fields.model }) -- unless the server names another
+    close(self, "request", fields.error, fields)
+  end,
 }
 for _, event in ipairs { "report.sent", "report.failed", "artifact.uploaded", "artifact.failed" } do
   on[event] = function(self, fields)

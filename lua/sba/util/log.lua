@@ -29,7 +29,7 @@ local fields_schema <const> = { order = { "step", "steps", "id", "type", "check"
 ---@field identify fun(self, job_id: string, task_id: string, trace_id?: string)
 ---@field event fun(self, level: string, event: string, fields: table)
 ---@field output fun(self, text: string, kind: string, fields: fun(): table) of a step or a model while it runs
----@field end_output fun(self)
+---@field end_output fun(self): integer? left_out bytes of an output that events began to tell, and that none has
 ---@field tick fun(self)
 ---@field missed fun(self, count: integer): string says that so many lines were dropped
 ---@field answer fun(self, answer?: string) a model's final one, which people are shown with the job's end
@@ -71,13 +71,15 @@ function json_lines:tick()
   if self.pending == "" or not self.follow and interrupt.now() < self.not_before then return end
   local event = self.fields()
   event.output, event.left_out_bytes = self.pending, self.left_out > 0 and self.left_out or nil
-  self.pending, self.left_out, self.not_before = "", 0, interrupt.now() + INTERVAL
+  self.pending, self.left_out, self.not_before, self.has_told = "", 0, interrupt.now() + INTERVAL, true
   self:event("info", self.kind .. ".output", event)
 end
 
 function json_lines:end_output()
   self:tick()
-  self.pending, self.left_out, self.not_before = "", 0, nil
+  local left_out = self.has_told and self.left_out + #self.pending or 0
+  self.pending, self.left_out, self.not_before, self.has_told = "", 0, nil, nil
+  return left_out > 0 and left_out or nil
 end
 
 local function write(self, bytes)

@@ -239,6 +239,14 @@ local function files_of(diff)
   return table.concat(names, ", ", 1, math.min(#names, MOST_FILES)) .. (more > 0 and (" and %d more"):format(more) or "")
 end
 
+---@param what string
+---@return string without secrets, cut to so much as the log and a list have of a step
+function words.brief(what)
+  what = redact(what)
+  if not utf8.offset(what, LONGEST + 2) then return what end
+  return what:sub(1, utf8.offset(what, LONGEST) - 1) .. "…"
+end
+
 ---@param step { arguments: table }
 ---@param is_whole? boolean not cut
 ---@return string its command line, pattern, path, ...
@@ -247,9 +255,7 @@ function words.step(step, is_whole)
   local what = arguments.shell or (arguments.argv or arguments.command) and joined(words.command(arguments))
   what = what or arguments.pattern or arguments.path or arguments.tool or arguments.prompt
   what = what or arguments.diff and files_of(arguments.diff) or ""
-  what = redact(what)
-  if is_whole or not utf8.offset(what, LONGEST + 2) then return what end
-  return what:sub(1, utf8.offset(what, LONGEST) - 1) .. "…"
+  return is_whole and redact(what) or words.brief(what)
 end
 
 return words

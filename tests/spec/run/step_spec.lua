@@ -15,7 +15,7 @@ local function prepare(types, ...)
     job = { steps = list }, journal = journal.begin(nil, 0), record = record.new("j", "t"), todo = todo.new(), steps = list,
     checkpoint = { changed = function() end, hurry = function() end },
     history = { unfinished = {}, count = 0 }, context = { tick = function() end, max_output_bytes = 1000 },
-    catalogue = { get = function(name) return { run = types[name] } end },
+    catalogue = { get = function(name) return { run = types[name] } end, what = function() return "" end },
   }
   run.live = { step = function() end, finish = function() end }
   run.log = { event = function(_, _, event, fields) table.insert(events, { event, fields }) end }

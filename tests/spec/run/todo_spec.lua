@@ -16,3 +16,18 @@ describe("the summary of a todo list", function()
     assert.same({ "in_progress", "done", 2 }, { status(1), status(2), list:summary().total })
   end)
 end)
+
+describe("the title of a requirement", function()
+  it("is plain words also where the job has a structure", function()
+    for requirement, title in pairs {
+      ["[plain] words"] = "[plain] words", ["{a, b} are sorted"] = "{a, b} are sorted",
+      ['["a","b"]'] = "a, b", ["{}"] = "{}",
+      ['{"id":"R1","title":"Sort them","why":"x"}'] = "Sort them",
+      ['{"id":"R1","must":{"hold":true},"of":["a",2]}'] = "id: R1, must: hold: true, of: a, 2",
+    } do
+      local list = todo.new()
+      list:fill({ context = { requirements = { requirement } }, steps = {} }, function() return "" end)
+      assert.equal(title, list.items[1].title)
+    end
+  end)
+end)

@@ -55,6 +55,14 @@ local function run(arguments, job_context)
   return { path = path, lines = #lines, dropped = dropped }, ("%s: %d lines, %d dropped\n"):format(path, #lines, dropped)
 end
 
+---@param arguments { path: string, save_to?: string }
+---@param result? { path: string, lines: integer }
+---@return string
+local function what(arguments, result)
+  if result then return ("sorted %d lines into %s"):format(result.lines, result.path) end
+  return arguments.path
+end
+
 return {
   name = "sort_lines",
   summary = "Sort the lines of a file of the workspace in byte order.",
@@ -80,5 +88,6 @@ return {
       dropped = { type = "integer", minimum = 0, description = "Because they were equal to another." },
     },
   },
+  what = what,
   run = run,
 }
