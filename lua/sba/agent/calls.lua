@@ -35,7 +35,7 @@ local function advice(state, step, entry)
   if tool then return tool end
   local help = (step.type == COMMAND and phrases.advice_on_commands or phrases.advice)[code]
   local name = type(path) == "string" and ("/" .. path):match("/([%w._-]+)$")
-  return help and name and help:gsub("NAME", name) or help
+  return help and (help:gsub("NAME", name or "%0"))
 end
 
 local function show(module, result, step, outputs)

@@ -223,10 +223,12 @@ end
 ---@param has_todo boolean
 ---@return sba.prompt.extras
 function agent.extras(run, session, instructions, has_todo)
-  local history = (run.recording or run.history).session or {}
+  local told = (run.recording or run.history).session
+  if not (told and told.facts) then
+    told = { facts = facts.of(run, session.context_length), agents_md = prompt.agents_md(run, session.context_length) }
+  end
   return {
-    facts = history.facts or facts.of(run, session.context_length),
-    agents_md = history.facts and history.agents_md or not history.facts and prompt.agents_md(run, session.context_length) or nil,
+    facts = told.facts, agents_md = told.agents_md,
     missing_skills = run.missing_skills, instructions = instructions, answer_schema = run.job.inference and run.job.inference.answer_schema,
     has_todo = has_todo,
   }

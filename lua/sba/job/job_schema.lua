@@ -2,16 +2,11 @@
 -- The job's JSON Schema, without what the step types say about their arguments.
 
 local json = require "sba.util.json"
-local object = require "sba.util.schema_check".object
+local schema_check = require "sba.util.schema_check"
+
+local is, object = schema_check.typed, schema_check.object
 
 local MOST <const> = 100000 -- steps, requirements, criteria: each takes about a kilobyte of memory, and is an item of the todo list
-
----@param keywords? table besides the type and its description
-local function is(kind, description, keywords)
-  keywords = keywords or {}
-  keywords.type, keywords.description = kind, description
-  return keywords
-end
 
 local function text(description) return is("string", description) end
 

@@ -361,10 +361,9 @@ end
 
 complete["step.started"] = function() end
 
---- All but the lists that may be as long as the job.
-function complete.job(self, event)
+local function complete_others(self, event, but)
   for name, span in pairs(event.left) do
-    if name ~= "steps" and name ~= "todo" then
+    if not (but and but[name]) then
       local failure
       event[name], failure = read(self, span)
       if failure then return failure end
@@ -372,15 +371,11 @@ function complete.job(self, event)
   end
 end
 
-complete["job.changed"] = complete.job
+local long_lists <const> = { steps = true, todo = true } -- as long as the job
 
-local function complete_others(self, event)
-  for name, span in pairs(event.left) do
-    local failure
-    event[name], failure = read(self, span)
-    if failure then return failure end
-  end
-end
+function complete.job(self, event) return complete_others(self, event, long_lists) end
+
+complete["job.changed"] = complete.job
 
 --- After a resume, a step that begins again takes the place of what was there.
 local function go_back(self, event)

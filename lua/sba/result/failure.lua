@@ -24,7 +24,7 @@ local exits <const> = {
 -- Not the job's fault: the same job may succeed later.
 local retryable <const> = { inference_unavailable = true, interrupted = true, cancelled = true }
 
-local NO_MEMORY <const> = "not enough memory" -- as our bindings say it; where Lua itself gets none, the program begins anew (ending.lua)
+local NO_MEMORY <const> = "not enough memory" -- as our bindings say it; where Lua itself gets none, the program begins anew (crash_exit)
 
 ---@param code string
 ---@param message string

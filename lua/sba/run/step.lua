@@ -108,7 +108,7 @@ end
 ---@param run run
 ---@param event run.step_event
 ---@param entry table
----@param name? "step.kept" see journal.lua
+---@param name? "step.kept" see listeners.lua
 ---@return table entry
 function steps.keep(run, event, entry, name)
   place(entry, event.index, event.step)

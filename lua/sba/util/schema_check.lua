@@ -314,15 +314,21 @@ function schema_check.object(members, schema)
   return schema
 end
 
-local function typed(kind, description, keywords)
+---@param kind string|string[]
+---@param description? string
+---@param keywords? table others, here and below
+---@return table schema
+function schema_check.typed(kind, description, keywords)
   keywords = keywords or {}
   keywords.type, keywords.description = kind, description
   return keywords
 end
 
+local typed = schema_check.typed
+
 ---@param description? string
----@param keywords? table others, here and below
----@return table schema
+---@param keywords? table
+---@return table
 function schema_check.text(description, keywords) return typed("string", description, keywords) end
 
 ---@param description? string

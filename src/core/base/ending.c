@@ -66,16 +66,6 @@ static _Atomic int64_t deadline = NEVER, signalled_at = NEVER, phase_at;
 static atomic_int written_status;
 static atomic_bool crashed;
 
-static int64_t later(int64_t time, int64_t by)
-{
-    return by != NEVER && time < NEVER - by ? time + by : NEVER;
-}
-
-static int64_t sooner(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 // When the program must be over.
 static int64_t due(void)
 {
@@ -87,8 +77,9 @@ static int64_t due(void)
         return 0;
     if (now == WRITTEN && signalled < begun)
         signalled = begun;
-    int64_t at = sooner(later(deadline, patience[now].past_deadline), later(signalled, patience[now].past_signal));
-    return sooner(at, later(begun, patience[now].past_begin));
+    int64_t at = clock_sooner(clock_after(deadline, patience[now].past_deadline),
+                              clock_after(signalled, patience[now].past_signal));
+    return clock_sooner(at, clock_after(begun, patience[now].past_begin));
 }
 
 // Safe in a signal handler, and if a handler interrupts it.

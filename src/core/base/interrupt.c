@@ -154,8 +154,7 @@ static void set_alarm(int64_t milliseconds)
 
 void interrupt_set_deadline(int64_t milliseconds)
 {
-    int64_t now = clock_now();
-    deadline = milliseconds > INT64_MAX - now ? INT64_MAX : now + milliseconds;
+    deadline = clock_after(clock_now(), milliseconds);
     set_alarm(milliseconds);
 }
 
@@ -216,7 +215,7 @@ int interrupt_poll_timeout(int64_t wished)
         left = wished;
     if (left == INT64_MAX)
         return -1;
-    return left > INT_MAX ? INT_MAX : (int)left;
+    return (int)clock_sooner(left, INT_MAX);
 }
 
 int interrupt_sleep(int64_t milliseconds, struct error *error)

@@ -73,7 +73,7 @@ int file_sync_wait(int64_t until)
         if (left <= 0)
             return errno = ETIMEDOUT, -1;
         struct pollfd end = {.fd = ended, .events = POLLIN};
-        poll(&end, 1, left < 1000 ? (int)left : 1000);
+        poll(&end, 1, (int)clock_sooner(left, 1000));
     }
     goes_on = false;
     return failure ? (errno = failure, -1) : 0;

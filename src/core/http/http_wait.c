@@ -82,8 +82,7 @@ static int64_t tick(struct http_client *client, int64_t left, struct error *erro
         now = clock_now();
         client->next_tick = now + TICK_INTERVAL;
     }
-    int64_t next = client->next_tick - now;
-    return next < left ? next : left;
+    return clock_sooner(client->next_tick - now, left);
 }
 
 int http_drive(struct http_exchange *exchange, struct error *error)
@@ -111,7 +110,7 @@ int http_drive(struct http_exchange *exchange, struct error *error)
         return -1;
     struct curl_waitfd cancel = {.fd = interrupt_fd(), .events = CURL_WAIT_POLLIN};
     if (exchange->request.ignore_interrupt)
-        curl_multi_poll(multi, NULL, 0, left > INT_MAX ? INT_MAX : (int)left, NULL);
+        curl_multi_poll(multi, NULL, 0, (int)clock_sooner(left, INT_MAX), NULL);
     else
         curl_multi_poll(multi, &cancel, cancel.fd >= 0, interrupt_poll_timeout(left), NULL);
     return 0;

@@ -91,19 +91,14 @@ static void close_ends(struct run *run)
         cleanup_close(&run->ends[i]);
 }
 
-static int64_t after(int64_t start, int64_t time)
-{
-    return time > INT64_MAX - start ? INT64_MAX : start + time;
-}
-
 static int64_t own_deadline(const struct run *run)
 {
-    return after(run->started, run->options->timeout);
+    return clock_after(run->started, run->options->timeout);
 }
 
 static int64_t idle_deadline(const struct run *run)
 {
-    return after(run->heard, run->options->idle_timeout);
+    return clock_after(run->heard, run->options->idle_timeout);
 }
 
 static int open_script(const struct run *run, int *fd, struct error *error)
@@ -160,17 +155,12 @@ static void write_input(struct run *run)
         cleanup_close(&run->input); // EPIPE: it reads no more, which is no failure
 }
 
-static int64_t sooner(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 // The timeout for poll: milliseconds until a time limit or the next tick.
 static int poll_timeout(const struct run *run)
 {
-    int64_t now = clock_now(), next = sooner(own_deadline(run), idle_deadline(run));
-    next = sooner(next, run->options->tick ? run->next_tick : INT64_MAX);
-    return interrupt_poll_timeout(next == INT64_MAX ? -1 : next > now ? sooner(next - now, INT_MAX) : 0);
+    int64_t now = clock_now(), next = clock_sooner(own_deadline(run), idle_deadline(run));
+    next = clock_sooner(next, run->options->tick ? run->next_tick : INT64_MAX);
+    return interrupt_poll_timeout(next == INT64_MAX ? -1 : next > now ? next - now : 0);
 }
 
 // Waits for an event; reads output and writes input. Returns how many processes were reaped.
@@ -253,7 +243,7 @@ static enum process_ending reason_to_end(struct run *run)
 static void end_early(struct run *run)
 {
     bool all = run->ending == PROCESS_DEADLINE || run->ending == PROCESS_CANCELLED;
-    int64_t grace = all ? GRACE : sooner(run->options->grace, GRACE);
+    int64_t grace = all ? GRACE : clock_sooner(run->options->grace, GRACE);
     const struct process_tree tree = {
         .command = &run->child,
         .spared = all ? NULL : &run->spared,

@@ -163,13 +163,13 @@ static bool ask_all(const struct process_tree *tree, int64_t grace, size_t (*wai
             return true;
         if (!terminate(&children, &asked))
             return false;
-        int64_t shorter = (int64_t)asked.count < grace / 2 ? (int64_t)asked.count : grace / 2;
+        int64_t shorter = clock_sooner((int64_t)asked.count, grace / 2);
         size_t reaped = 0;
         while (reaped == 0) {
             int64_t left = began + grace - shorter - clock_now();
             if (left <= 0)
                 return false;
-            reaped = wait(data, left < INT_MAX ? (int)left : INT_MAX);
+            reaped = wait(data, (int)clock_sooner(left, INT_MAX));
         }
         *ended += reaped;
     }
