@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The deadline and the cancel flag, see interrupt.h.
 #include "core/base/interrupt.h"
+#include "core/base/io.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -239,16 +240,9 @@ bool interrupt_in_session(void)
     return in_session;
 }
 
-static void forget_notice(void)
-{
-    uint64_t count;
-    ssize_t ignored = read(event_fd, &count, sizeof count);
-    (void)ignored;
-}
-
 static void clear(void)
 {
-    forget_notice();
+    io_forget(event_fd);
     cancel_signal = cancelled = 0;
 }
 
@@ -326,7 +320,7 @@ bool interrupt_hold(bool held)
 void interrupt_rearm(int64_t milliseconds)
 {
     cancelled = 0;
-    forget_notice();
+    io_forget(event_fd);
     disarmed = false;
     interrupt_set_deadline(milliseconds);
 }

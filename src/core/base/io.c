@@ -3,6 +3,7 @@
 #include "core/base/io.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -37,4 +38,11 @@ int io_write(int fd, const void *bytes, size_t size, off_t offset)
             done += (size_t)count;
     }
     return 0;
+}
+
+void io_forget(int event_fd)
+{
+    uint64_t count;
+    ssize_t ignored = read(event_fd, &count, sizeof count);
+    (void)ignored;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds where a hunk stands below its anchors, see edit_anchor.h.
 #include "core/edit/edit_anchor.h"
+#include "core/text/text.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -42,9 +43,9 @@ int edit_anchors_read(struct edit_anchors *anchors, const char *diff, const stru
     const char *at = diff + hunk->header, *end = diff + hunk->body;
     anchors->count = 0;
     while (hunk->by_content && end - at > 2 && at[0] == '@' && at[1] == '@') {
-        const char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ? newline : end;
+        const char *stop = text_line_end(at, end);
         struct edit_line line = named((struct edit_line){.text = at, .size = (uint32_t)(stop - at)});
-        at = newline ? newline + 1 : end;
+        at = stop < end ? stop + 1 : end;
         if (!has_word(line))
             continue;
         if (anchors->count == EDIT_MAX_ANCHORS)

@@ -199,12 +199,6 @@ static int make_sides(struct edit_body *body)
     return 0;
 }
 
-static const char *line_end(const char *at, const char *end)
-{
-    const char *newline = memchr(at, '\n', (size_t)(end - at));
-    return newline ? newline : end;
-}
-
 // Takes the newline from the line above "\\ No newline". If the diff has CR LF, so the line's CR is not the file's.
 static void end_without_newline(struct edit_line *line, const char *marker_end)
 {
@@ -228,7 +222,7 @@ int edit_body_read(struct edit_body *body, const char *text, const char *end, en
     body->all.count = 0;
     body->bare = false;
     for (const char *at = text, *stop; at < end; at = stop + 1) {
-        stop = line_end(at, end);
+        stop = text_line_end(at, end);
         bool bare = at == stop || *at == '\r';
         struct edit_line line = make_line(at + !bare, stop, true, ends);
         line.kind = kind_of(at, stop);
@@ -286,7 +280,7 @@ static bool count_lines(const char *diff, struct edit_hunk *hunk, uint32_t limit
     for (; at < end; at = stop + (stop < end)) {
         if (counted && *at != '\\' && counts.old == hunk->old_count && counts.new == hunk->new_count)
             break;
-        stop = line_end(at, end);
+        stop = text_line_end(at, end);
         if (!count_line(at, stop, &counts, hunk))
             return false;
         if (counted && (counts.old > hunk->old_count || counts.new > hunk->new_count))
@@ -336,7 +330,7 @@ static bool read_numbers(const struct edit_hunks *hunks, struct edit_hunk *hunk)
         strncmp(at, " +", 2) != 0 || !(at = read_range(at + 2, &hunk->new_start, &hunk->new_count)) ||
         strncmp(at, " @@", 3) != 0)
         return false;
-    at = line_end(at, end);
+    at = text_line_end(at, end);
     hunk->body = (uint32_t)(at + (at < end) - hunks->diff);
     return true;
 }

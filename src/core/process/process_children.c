@@ -5,6 +5,7 @@
 #include "core/base/buffer.h"
 #include "core/base/cleanup.h"
 #include "core/base/ending.h"
+#include "core/base/io.h"
 #include "core/base/threads.h"
 #include "core/process/process_stat.h"
 
@@ -84,19 +85,12 @@ int process_children_fd(void)
     return event_fd;
 }
 
-static void forget_notice(void)
-{
-    uint64_t ends;
-    ssize_t ignored = read(event_fd, &ends, sizeof ends);
-    (void)ignored;
-}
-
 bool process_children_wait(int milliseconds)
 {
     struct pollfd event = {.fd = event_fd, .events = POLLIN};
     if (poll(&event, 1, milliseconds) <= 0)
         return false;
-    forget_notice();
+    io_forget(event_fd);
     return true;
 }
 
@@ -104,7 +98,7 @@ bool process_children_wait(int milliseconds)
 size_t process_children_reap(struct process_child *child)
 {
     size_t count = 0;
-    forget_notice(); // before reaping, so that a later end is noticed again
+    io_forget(event_fd); // before reaping, so that a later end is noticed again
     while (count < REAPED_AT_ONCE) {
         int status;
         struct rusage usage;

@@ -17,8 +17,7 @@ struct process_spawn {
     int standard[3];         // become descriptors 0, 1 and 2; each must be at least 3
     int script;              // becomes descriptor 3; must be at least that; 0: none
     bool apart;              // in a Landlock domain of its own, out of the others' reach
-    int64_t
-        until; // on the clock of clock_now: then, and at the deadline or a cancel, a child that is stopped is killed
+    int64_t until;           // of clock_now: then, and at the deadline or a cancel, a child that is stopped is killed
 };
 
 // Starts it. Returns its PID, which is also its session and process group. The caller reaps it. Errors, with advice:

@@ -124,12 +124,6 @@ static bool has_long_line(const char *bytes, size_t size)
     return false;
 }
 
-static const char *line_end(const char *at, const char *end)
-{
-    const char *newline = memchr(at, '\n', (size_t)(end - at));
-    return newline ? newline : end;
-}
-
 static const char *line_start(const char *bytes, const char *at)
 {
     const char *newline = at > bytes ? memrchr(bytes, '\n', (size_t)(at - bytes)) : NULL;
@@ -147,7 +141,7 @@ enum found {
 static enum found match_line(struct scan *scan, const char *bytes, size_t size, size_t at, struct span *found,
                              size_t *next)
 {
-    size_t end = (size_t)(line_end(bytes + at, bytes + size) - bytes), length = end - at;
+    size_t end = (size_t)(text_line_end(bytes + at, bytes + size) - bytes), length = end - at;
     *next = end + 1;
     if (length && bytes[end - 1] == '\r')
         length--;
@@ -161,7 +155,7 @@ static enum found match_line(struct scan *scan, const char *bytes, size_t size, 
 static int add_line(struct scan *scan, const char *bytes, size_t size, size_t start, size_t *next)
 {
     const char *line = line_start(bytes, bytes + start);
-    const char *end = line_end(bytes + start, bytes + size);
+    const char *end = text_line_end(bytes + start, bytes + size);
     size_t length = (size_t)(end - line);
     if (length && line[length - 1] == '\r')
         length--;
@@ -189,7 +183,7 @@ static enum found match_together(struct scan *scan, const char *bytes, size_t si
         *together = false;
         return ALONE;
     }
-    if (count <= 0 || bytes + found->end <= line_end(bytes + found->start, bytes + size))
+    if (count <= 0 || bytes + found->end <= text_line_end(bytes + found->start, bytes + size))
         return count;
     *line = line_of(bytes, found);
     *together = ++scan->rechecks <= RECHECKS_MAX;

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 enum { TEXT_SHA256_HEX = 65 }; // 64 hex digits and the NUL
 
@@ -31,6 +32,13 @@ size_t text_half(const char *bytes, size_t size);
 
 // Size of the bytes without an incomplete character at their end.
 size_t text_whole(const char *bytes, size_t size);
+
+// The first line end of the bytes, or their end.
+static inline const char *text_line_end(const char *bytes, const char *end)
+{
+    const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
+    return newline ? newline : end;
+}
 
 size_t text_count_newlines(const char *bytes, size_t size);
 

@@ -5,6 +5,7 @@
 #include "core/base/buffer.h"
 #include "core/base/cleanup.h"
 #include "core/text/glob.h"
+#include "core/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -88,10 +89,10 @@ static int add_rule(struct ignore *ignore, const struct ignore_rule *rule)
 int ignore_add(struct ignore *ignore, const char *directory, const char *text, size_t size)
 {
     for (const char *end = text + size, *next; text < end && ignore->count < MOST_RULES; text = next) {
-        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        const char *stop = text_line_end(text, end);
         struct ignore_rule rule;
-        next = newline ? newline + 1 : end;
-        int read = read_rule(directory, text, (size_t)((newline ? newline : end) - text), &rule);
+        next = stop < end ? stop + 1 : end;
+        int read = read_rule(directory, text, (size_t)(stop - text), &rule);
         if (read <= 0)
             rule_free(&rule);
         if (read < 0 || (read > 0 && add_rule(ignore, &rule) < 0))
