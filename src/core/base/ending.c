@@ -268,12 +268,13 @@ int ending_keep(const char *information, int journal, struct error *error)
     return 0;
 }
 
-void ending_command(pid_t command)
+int ending_commands(void)
 {
     static struct spool commands = {.fd = -1};
-    if (commands.fd >= 0 || spool_open(&commands, "") == 0)
-        spool_append(&commands, (const char *)&command, sizeof command);
+    if (commands.fd < 0)
+        spool_open(&commands, "");
     commands_fd = commands.fd;
+    return commands.fd;
 }
 
 void ending_deadline(int64_t at)

@@ -22,7 +22,7 @@ struct ending {
     int signal;              // the one that cancelled the job; 0: none
     int journal;             // descriptor; -1: none
     const char *information; // NULL: it is lost
-    pid_t *commands;         // of ending_command
+    pid_t *commands;         // of ending_commands
     size_t command_count;
 };
 
@@ -39,8 +39,9 @@ void ending_stop(void);
 // ...
 int ending_keep(const char *information, int journal, struct error *error);
 
-// And the PID of a command that was started, for when /proc does not list our children.
-void ending_command(pid_t command);
+// And what each command appends to this descriptor before it runs: its PID, for when /proc does not list our children.
+// -1: there is none.
+int ending_commands(void);
 
 void ending_deadline(int64_t at);
 

@@ -168,8 +168,6 @@ void process_children_of(pid_t parent, struct process_pids *pids)
 void process_children_started(pid_t command)
 {
     process_pids_add(&groups, command);
-    if (!process_stat_is_ours())
-        ending_command(command);
 }
 
 static void add_groups(struct process_pids *pids)

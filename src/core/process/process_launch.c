@@ -2,10 +2,12 @@
 // The launchers, see process_launch.h.
 #include "core/process/process_launch.h"
 
+#include "core/base/ending.h"
 #include "core/base/interrupt.h"
 #include "core/base/threads.h"
 #include "core/confine/confine.h"
 #include "core/confine/confine_calls.h"
+#include "core/process/process_stat.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,6 +34,7 @@ enum { SHARED, APART, LAUNCHERS };
 struct request {
     const struct process_spawn *spawn;
     const char *path;
+    int commands;         // as ending_commands gives it; -1: /proc lists our children
     volatile int failure; // errno; 0: the child executed the program
 };
 
@@ -80,6 +83,10 @@ ON_FOREIGN_STACK static int exec_command(const struct request *request)
     reset_signals();
     sigemptyset(&none);
     setsid();
+    // Before it runs: a crash may come before the main thread knows of it.
+    const pid_t own = getpid();
+    if (request->commands >= 0 && write(request->commands, &own, sizeof own) < 0)
+        return errno;
     if (fchdir(spawn->directory) < 0)
         return errno;
     for (int fd = 0; fd < 3; fd++)
@@ -185,7 +192,7 @@ static bool wait_for_change(struct launcher *launcher)
 pid_t process_launch(const struct process_spawn *spawn, const char *path, int *failure)
 {
     struct launcher *launcher = &launchers[spawn->apart && confine_is_on() ? APART : SHARED];
-    struct request request = {spawn, path, 0};
+    struct request request = {spawn, path, process_stat_is_ours() ? -1 : ending_commands(), 0};
     *failure = prepare();
     if (*failure)
         return -1;
