@@ -186,6 +186,7 @@ local settings <const> = {
 ---@field confine "auto"|"require"|"off"
 ---@field termination_log? string a file that gets one line at the end
 ---@field keep? fun(run: run) ends a task; set by task
+---@field kept? string where a task's files go at its end, with a slash; set by task
 ---@field is_answered? boolean people have seen the final answer; set by task
 ---@field values? string[] what follows the mode
 ---@field script? string[] what follows --lua

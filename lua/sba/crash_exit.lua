@@ -106,8 +106,9 @@ return function()
   if not inherited then return standing end
   local settings = {
     result = inherited.result, workspace = inherited.workspace, log_format = inherited.log_format,
-    termination_log = inherited.termination_log,
+    termination_log = inherited.termination_log, kept = inherited.kept,
   }
+  if settings.kept then settings.keep = function(run) require "sba.task".keep(run) end end
   local run = state.new(settings, identity.environment {})
   run.record.job_id, run.record.task_id = inherited.job_id, inherited.task_id
   run.log:identify(inherited.job_id, inherited.task_id)

@@ -124,8 +124,10 @@ local function say_outcome(run, kept)
   note("report: %sreport.html", kept)
 end
 
--- What cannot be kept stays where it is.
-local function keep(run, directory, kept)
+---What cannot be kept stays where it is.
+---@param run run of a task; settings.kept is where its files go
+function task.keep(run)
+  local kept, directory = run.settings.kept, run.result_directory
   say_answer(run)
   if not kept then return end
   os.remove(kept .. "artifacts") -- unless there are any
@@ -136,7 +138,7 @@ local function keep(run, directory, kept)
   say_outcome(run, kept)
 end
 
----Makes the job, and sets job, result and keep of the settings.
+---Makes the job, and sets job, result, keep and kept of the settings.
 ---@param settings cli.settings
 ---@param environment table<string, string>
 ---@return true?, { message: string }? failure
@@ -153,7 +155,7 @@ function task.prepare(settings, environment)
   if not ok then return nil, unwritten end
   settings.job, settings.result = directory .. NAMES[1], directory .. NAMES[2]
   if kept and (environment.CYNODE_ARTIFACTS_DIR or "") == "" then environment.CYNODE_ARTIFACTS_DIR = kept .. "artifacts" end
-  settings.keep = function(run) keep(run, directory, kept) end
+  settings.keep, settings.kept = task.keep, kept
   return true
 end
 

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 
 import sba
@@ -72,6 +73,21 @@ class Task(AgentCase):
         self.assertEqual(json.loads((kept / "result.json").read_text())["failure_code"], "agent_gave_up")
         self.assertEqual(json.loads(done.stderr.splitlines()[-1])["result"], str(kept / "result.json"))
         self.assertEqual(json.loads((kept / "job.json").read_text())["constraints"]["max_runtime_seconds"], 90)
+
+    def test_what_a_crashed_runner_did_is_kept_too(self):
+        server = self.server(call("run_command", shell="echo said; touch begun; sleep 600"))
+        process = subprocess.Popen([sba.BINARY, "--task", "x"], cwd=self.workspace, preexec_fn=sba.reset_signals, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, **sba.ordinary_user(),
+                                   env={"PATH": "/usr/bin:/bin", **self.variables, "OLLAMA_BASE_URL": server.url})
+        sba.wait_for((self.workspace / "begun").exists, "the command")
+        process.send_signal(signal.SIGSEGV)
+        _, log = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1, log)
+        kept = self.kept()
+        self.assertEqual(json.loads((kept / "result.json").read_text())["failure_code"], "internal_error")
+        self.assertLessEqual({"job.json", "journal.jsonl", "report.html"}, {path.name for path in kept.iterdir()})
+        self.assertIn(str(kept / "result.json"), log.decode())
+        self.assertEqual(list((self.runtime / "cynode-sba").iterdir()), [], log)
 
     def test_without_a_model_the_endpoint_is_asked(self):
         two = {"small": {}, "large": {}}

@@ -27,7 +27,7 @@ local c_layers = {
 }
 local lua_layers = {
   { "^sba%.main$", "main", "cli", "catalogue", "job", "run", "result", "repl", "report", "about", "task", "util", "native" },
-  { "^sba%.crash_exit$", "main", "journal", "run", "result", "util", "native" },
+  { "^sba%.crash_exit$", "main", "journal", "run", "result", "task", "util", "native" },
   { "^sba%.cli$", "cli", "util", "native" },
   { "^sba%.repl%f[%.\0]", "repl", "catalogue", "job", "run", "agent", "result", "util", "native" },
   { "^sba%.report%f[%.\0]", "report", "journal", "run", "result", "util", "native", "lpeg" },
@@ -49,7 +49,7 @@ local lua_layers = {
 }
 
 -- What is loaded only when it is used: the modes of the program, and what only some jobs need.
-local may_require_late = { ["sba.main"] = true, ["sba.run.state"] = true }
+local may_require_late = { ["sba.main"] = true, ["sba.crash_exit"] = true, ["sba.run.state"] = true }
 
 local failures = 0
 local function fail(...)

@@ -35,7 +35,7 @@ function accept.keep(run)
     result = settings.result, workspace = settings.workspace, log_format = settings.log_format, job_id = record.job_id,
     task_id = record.task_id, has_result = run.has_result, directory = run.directory,
     artifacts = run.artifacts and run.artifacts:path(), temporary = run.temporary_artifacts,
-    termination_log = settings.termination_log,
+    termination_log = settings.termination_log, kept = settings.kept,
     status_url = url and not url:find("@", 1, true) and url or nil,
   }, run.journal and run.journal_file and run.journal_file:descriptor() or -1)
 end
