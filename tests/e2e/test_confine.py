@@ -116,6 +116,7 @@ class JobDirectory(ConfinedCase):
             said = done.message if status == 2 else "; ".join(done.result["confinement"]["partial"])
             self.assertIn("Input/output error" if status == 1 else "the result", said.replace("I/O error", "Input/output error"))
             self.assertEqual("commands cannot write the workspace" in said, status == 1, said)
+            self.assertIn("it cannot be told whether commands can write the result", said)
 
     def test_required_it_is_refused_where_commands_could_write_the_evidence(self):
         done, _ = self.shell("touch ran", env={"SBA_CONFINE": "require", "SBA_WRITABLE": str(self.root)})

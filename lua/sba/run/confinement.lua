@@ -164,7 +164,9 @@ function confinement.begin(run)
   if abi == 0 then return { writes = "none", partial = #kernel > 0 and kernel or nil } end
   local writable, places = writable_places(run, partial)
   local gap, is_the_kernels = evidence_gap(writable, run.job_directory, abi)
-  if unknown then gap = "it cannot be told whether commands can write the result: " .. unknown.message end
+  if unknown then
+    gap, is_the_kernels = "it cannot be told whether commands can write the result: " .. unknown.message, false
+  end
   if gap and mode == "require" then return refused(gap) end
   if gap and not is_the_kernels then partial[#partial + 1] = gap end
   local ok, failure = set_rules(run, places, hidden_files(places, partial), partial)
