@@ -18,6 +18,7 @@ local prompt = require "sba.agent.prompt"
 local real_path = require "native.confine".real_path
 local record = require "sba.result.record"
 local state = require "sba.run.state"
+local steps = require "sba.run.step"
 local todo = require "sba.run.todo"
 local words = require "sba.util.words"
 local workspace = require "native.workspace"
@@ -101,6 +102,8 @@ function globals.step(type, arguments, places)
   run.context = run:step_context()
   run.context.tick = function() end
   local entry = entries.make(module, entries.limit(step, run.context), xpcall(module.run, failures.traced, step.arguments, run.context))
+  if entry.status ~= "success" then steps.revert(run) end
+  if run.pending_undo then run.pending_undo:close() end -- removes the originals
   run:disconnect()
   entry = json.decode(entries.joined(entries.encode(entry, module)), { depth = DEPTH, values = math.maxinteger })
   if entry.status == "success" then return entry.result end
