@@ -11,7 +11,7 @@ local MOST <const> = { file = 400, ["function"] = 60, line = 120, choices = 2, n
 -- Lines of code of a whole. Raising one wants a reason in the commit.
 local CEILINGS <const> = { src = 12200, lua = 14200, tests = 24000 }
 -- What older files of this checkout still have too much of: only ever lowered.
-local left = { file = 2, ["function"] = 0, line = 1776, choices = 195, names = 40 }
+local left = { file = 1, ["function"] = 0, line = 1776, choices = 195, names = 36 }
 if arg[1] then left = { file = 0, ["function"] = 0, line = 0, choices = 0, names = 0 } end
 
 local failures, found = 0, { file = {}, ["function"] = {}, line = {}, choices = {}, names = {} }

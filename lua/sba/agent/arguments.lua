@@ -76,8 +76,8 @@ local function renamed(given, schema)
   return result
 end
 
---- {"arguments": {"path": "a"}} and its like: one other name holds an object of the tool's arguments. A name may say which
---- tool.
+--- {"arguments": {"path": "a"}} and its like: one other name holds an object of the tool's arguments. A name may say
+--- which tool.
 local function unwrapped(given, schema, tool)
   local properties, holder = json.is_object(schema.properties) and schema.properties or {}, nil
   for name, value in pairs(given) do

@@ -4,11 +4,9 @@
 local json = require "sba.util.json"
 local schema_check = require "sba.util.schema_check"
 
-local is, object = schema_check.typed, schema_check.object
+local is, object, text = schema_check.typed, schema_check.object, schema_check.text
 
 local MOST <const> = 100000 -- steps, requirements, criteria: each takes about a kilobyte of memory, and is an item of the todo list
-
-local function text(description) return is("string", description) end
 
 local function name(description) return is("string", description, { minLength = 1 }) end
 

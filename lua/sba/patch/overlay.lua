@@ -149,8 +149,8 @@ local function stage(change, path, old, new)
   end
 end
 
----Whether what is put at path, if it is a file, is staged at once: a large diff must not hold every file in memory. So are
----files that only one part is about.
+---Whether what is put at path, if it is a file, is staged at once: a large diff must not hold every file in memory. So
+---are files that only one part is about.
 ---@param path string
 ---@return boolean
 function overlay:stages_at_once(path)

@@ -208,7 +208,8 @@ local function note_end(run)
   attempt(run, run.emit, "job.finished", { result = json.verbatim(json.encode(run.fields, result_schema)) })
 end
 
---- A stream counts as written before it is: nothing may add a second result. If the program ends meanwhile, it lacks some.
+--- A stream counts as written before it is: nothing may add a second result. If the program ends meanwhile, it lacks
+--- some.
 local function write_result(run)
   run.fields = run.history.result or run.record:fields(failure_of(run))
   local standing = standing_result(run)

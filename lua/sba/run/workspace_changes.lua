@@ -111,7 +111,8 @@ local function entry_of(change, left_out)
   }
 end
 
---- What a command has put in its place goes, but not a directory that holds something. Returns its path, or why it is not there.
+--- What a command has put in its place goes, but not a directory that holds something. Returns its path, or why it is
+--- not there.
 local function write_patch(run, sections)
   local root = run.artifacts
   if #sections == 0 or not root then return nil end
