@@ -76,7 +76,8 @@ function history.verdict(criterion, entry, step)
   return { criterion = criterion, met = met, verified_by = "check", evidence = ("%s: %s"):format(entry.id, how) }
 end
 
-local function forget_from(self, index)
+---@param index integer from 1: what is finished from there on is not taken
+function history:forget_entries(index)
   for i = self.count, index, -1 do
     for _, list in ipairs { self.offsets, self.sizes, self.statuses, self.checks } do list[i] = nil end
   end
@@ -85,15 +86,12 @@ end
 
 ---@param index integer from 1: this step and all after it run again
 function history:forget_from(index)
-  forget_from(self, index)
+  self:forget_entries(index)
   if self.append and self.append.index >= index then self.append = nil end
   for number in pairs(self.unfinished) do
     if number >= index then self.unfinished[number] = nil end
   end
 end
-
----@param index integer from 1: what is finished from there on is not taken
-function history:forget_entries(index) forget_from(self, index) end
 
 ---@param index integer from 1
 ---@return table? entry whole
@@ -382,7 +380,7 @@ local function go_back(self, event)
   local step = event.event == "step.started" and event or event.event == "step.finished" and event.entry
   if not step or not self.goes_back then return end
   if step.index < self.count then
-    forget_from(self, step.index + 1)
+    self:forget_entries(step.index + 1)
     self.unfinished = {}
   end
   self.goes_back = nil
@@ -459,7 +457,7 @@ local function keep_successes(self, steps)
     if index > most or self.statuses[index] ~= "success" then
       local runs_again = index <= most and self.statuses[index] ~= "skipped"
       self.failed = runs_again and index or nil
-      return forget_from(self, index)
+      return self:forget_entries(index)
     end
   end
 end
