@@ -6,14 +6,6 @@
 #include <ctype.h>
 #include <string.h>
 
-static struct edit_line trim(struct edit_line line)
-{
-    uint32_t indent = edit_indent(line);
-    line.text += indent;
-    line.size -= indent;
-    return edit_trim_end(line);
-}
-
 static bool has_word(struct edit_line line)
 {
     for (uint32_t i = 0; i < line.size; i++)
@@ -27,15 +19,16 @@ static struct edit_line named(struct edit_line line)
 {
     static const char mark[] = "@@";
     const char *end = line.text + line.size, *second;
-    line = trim((struct edit_line){.text = line.text + 2, .size = line.size - 2});
+    line = edit_trim((struct edit_line){.text = line.text + 2, .size = line.size - 2}, EDIT_INDENTED);
     second = memmem(line.text, line.size, mark, 2);
     if (!second)
         return line;
-    struct edit_line first = trim((struct edit_line){.text = line.text, .size = (uint32_t)(second - line.text)});
+    struct edit_line first = {.text = line.text, .size = (uint32_t)(second - line.text)};
+    first = edit_trim(first, EDIT_INDENTED);
     bool numbers = first.size && first.text[0] == '-' && first.size > 1 && isdigit((unsigned char)first.text[1]);
     if (has_word(first) && !numbers)
         return first;
-    return trim((struct edit_line){.text = second + 2, .size = (uint32_t)(end - second - 2)});
+    return edit_trim((struct edit_line){.text = second + 2, .size = (uint32_t)(end - second - 2)}, EDIT_INDENTED);
 }
 
 int edit_anchors_read(struct edit_anchors *anchors, const char *diff, const struct edit_hunk *hunk)
@@ -57,7 +50,7 @@ int edit_anchors_read(struct edit_anchors *anchors, const char *diff, const stru
 
 static bool is_anchor(const struct edit_search *search, uint32_t number, struct edit_line anchor)
 {
-    struct edit_line there = trim(edit_line_at(search->file, number));
+    struct edit_line there = edit_trim(edit_line_at(search->file, number), EDIT_INDENTED);
     return there.size == anchor.size && memcmp(there.text, anchor.text, anchor.size) == 0;
 }
 

@@ -78,7 +78,7 @@ struct edit_line edit_trim_end(struct edit_line line)
     return line;
 }
 
-static struct edit_line trim(struct edit_line line, enum edit_level level)
+struct edit_line edit_trim(struct edit_line line, enum edit_level level)
 {
     if (level > EDIT_EXACT)
         line = edit_trim_end(line);
@@ -92,8 +92,8 @@ bool edit_line_equal(struct edit_line there, struct edit_line wanted, enum edit_
 {
     if (level == EDIT_EXACT ? there.newline != wanted.newline : there.newline && !wanted.newline)
         return false;
-    there = trim(there, level);
-    wanted = trim(wanted, level);
+    there = edit_trim(there, level);
+    wanted = edit_trim(wanted, level);
     return there.size == wanted.size && memcmp(there.text, wanted.text, wanted.size) == 0;
 }
 
@@ -101,7 +101,7 @@ bool edit_line_equal(struct edit_line there, struct edit_line wanted, enum edit_
 static uint32_t hash_line(struct edit_line line, enum edit_level level)
 {
     uint32_t hash = 2166136261u;
-    line = trim(line, level);
+    line = edit_trim(line, level);
     for (uint32_t i = 0; i < line.size; i++)
         hash = (hash ^ (unsigned char)line.text[i]) * 16777619u;
     return hash;

@@ -80,6 +80,9 @@ static inline bool edit_ends_cr(struct edit_line line)
 // A line without blanks and CR at its end.
 struct edit_line edit_trim_end(struct edit_line line);
 
+// A line without what the level does not compare.
+struct edit_line edit_trim(struct edit_line line, enum edit_level level);
+
 // Fills the body, which is used again, with a hunk's lines.
 int edit_body_read(struct edit_body *body, const char *text, const char *end, enum edit_ends ends);
 void edit_body_free(struct edit_body *body);
