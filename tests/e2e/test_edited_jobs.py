@@ -98,6 +98,14 @@ class EditedJob(SandboxCase):
         self.assertEqual(self.run_and_kill(job, "--resume").exit, -9)
         self.resumed(job, ["one", "two", "second", "second", "three"])
 
+    def test_steps_that_became_an_agents_task(self):
+        job = self.failed(counted("one"))
+        job = {**job, "steps": [], "execution_mode": "agent_inference", "inference": {"allowed_models": ["m"]}}
+        job["constraints"]["max_runtime_seconds"] = 1
+        outcome = self.run_job(job, "--resume", env={"OLLAMA_BASE_URL": "http://127.0.0.1:9"})
+        self.assertEqual((outcome.code, outcome.steps, self.counts()), ("inference_unavailable", [], ["one"]), outcome.stderr)
+        self.assertEqual(self.said(outcome), "the job had steps and is an agent's now; nothing of what was done is kept")
+
     def test_ids_must_be_the_same(self):
         job = self.failed(counted("one"))
         before = self.result_path.read_bytes()

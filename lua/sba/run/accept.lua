@@ -71,6 +71,8 @@ local function tell_edited(run, history)
   if run.steps and history.same < #run.steps then
     first = history.same + 1
     message = ("step %d %s; it and all after it run"):format(first, history.was_there and "was changed" or "is new")
+  elseif history.same and not run.steps then
+    message = "the job had steps and is an agent's now; nothing of what was done is kept"
   end
   run.log:event("info", "job.changed", { message = message, step = first })
 end
