@@ -6,6 +6,7 @@ local catalogue = require "sba.catalogue"
 local cli = require "sba.cli"
 local failure_code = require "sba.result.result_schema".properties.failure_code
 local failures = require "sba.report.outcome".failures
+local words = require "sba.util.words"
 
 --- Text as mdoc takes it: a sentence begins a line, lines are short, dashes stay dashes, and no line begins with a control character.
 local function plain(words)
@@ -23,9 +24,15 @@ local function sentence(words)
   return plain(words:gsub("^%l", string.upper):gsub("[^.]$", "%0."))
 end
 
+local function about(option)
+  if not option.variables or not option.default then return option.summary end
+  if not option.values then return "the default is " .. option.summary end
+  return ("%s; the default is %s: %s"):format(words.list(option.values, "or"), option.default, option.summary)
+end
+
 local function option_item(option)
   local lines = { ".It Fl Fl " .. option.name .. (option.value and " Ar " .. plain(option.value):gsub("[%[%]|]", "\\&%0") or "") }
-  lines[2] = sentence(option.variables and option.default and "the default is " .. option.summary or option.summary)
+  lines[2] = sentence(about(option))
   if option.variables then lines[3] = ".Pq Ev " .. table.concat(option.variables, " , ") end
   return table.concat(lines, "\n")
 end

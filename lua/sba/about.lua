@@ -27,7 +27,9 @@ function about.version()
   return exit.OK
 end
 
-local SHOWN_TOGETHER <const> = { version = "-V, --version, -h, --help" } -- one line for both
+local SHOWN_TOGETHER <const> = { -- one line for both
+  version = { "-V, --version, -h, --help", "print the version, or the options" },
+}
 local HEAD <const> = "cynode-sba [OPTION...] [JOB]: run a job and write its result; see cynode-sba(1)\n"
 local TAIL <const> = [[
                      CYNODE_ARTIFACTS_DIR     artifacts/ next to the result
@@ -43,7 +45,8 @@ local function usage()
     if option.variables then
       settings[#settings + 1] = ("%-20s %-24s %s\n"):format(shown, option.variables[1], option.summary)
     elseif option.name ~= "help" and not option.of then
-      modes[#modes + 1] = ("  %-28s %s\n"):format(SHOWN_TOGETHER[option.name] or shown, option.summary)
+      local both = SHOWN_TOGETHER[option.name] or { shown, option.summary }
+      modes[#modes + 1] = ("  %-28s %s\n"):format(table.unpack(both))
     end
   end
   return HEAD .. table.concat(modes) .. table.concat(settings) .. TAIL

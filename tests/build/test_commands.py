@@ -47,7 +47,8 @@ class TestsRun(Place):
         for script in ("install", "build"):
             self.put(f"checkout/scripts/{script}", NOTHING)
         self.put("checkout/build/dev/left-behind", "")
-        shutil.copytree(TOP / "tests", self.place / "checkout/tests", ignore=lambda directory, names: {*names} - {"run"})
+        kept = {"run", "skips.py"}
+        shutil.copytree(TOP / "tests", self.place / "checkout/tests", ignore=lambda directory, names: {*names} - kept)
 
     def start(self, *before, preexec_fn=None, **variables):
         plain = {name: value for name, value in os.environ.items() if name != "TMPDIR"}
@@ -78,6 +79,26 @@ class TestsRun(Place):
         self.assertNotIn(" -j ", second)
         self.put("bin/ctest", NOTHING)
         self.assertEqual(self.start().returncode, 0)
+
+    def test_why_tests_were_skipped_is_told_at_the_end(self):
+        self.place.chmod(0o755)
+        self.put("checkout/log", """1/2 Test: dev.a
+Output:
+test_b (__main__.A.test_b) ... skipped 'no tmux here'
+test_c (__main__.A.test_c)
+What it promises. ... skipped "the kernel's too old"
+test_d (__main__.A.test_d) ... skipped 'no tmux here'
+test_e (__main__.A.test_e) ... ok
+2/2 Test: vendor
+skipped: nothing is built
+""")
+        logs = "build/dev/Testing/Temporary"
+        self.put("bin/ctest", f"#!/bin/sh\nmkdir -p {logs}; cp log {logs}/LastTest.log\n")
+        done = self.start()
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(done.stdout.splitlines()[-4:], [
+            "== Skipped, which is no failure:", "dev.a: 2 tests: no tmux here", "dev.a: 1 test: the kernel's too old",
+            "vendor: 1 test: nothing is built"])
 
     def test_signals_that_its_parent_ignores(self):
         self.place.chmod(0o755)

@@ -32,6 +32,11 @@ class CommandLineTest(SandboxCase):
             self.assertTrue(done.stderr.startswith(b"cynode-sba: "))
             self.assertFalse(self.result_path.exists())
 
+    def test_a_workspace_that_is_not_there(self):
+        outcome = self.run_job(self.job(self.sh("true")), "--workspace", str(self.root / "none"))
+        self.assert_end(outcome, 2, "environment_invalid")
+        self.assertIn("name a job that has a directory `workspace` beside it", outcome.message)
+
     def test_a_typing_error_costs_no_result(self):
         """Where the command line names a job that cannot be opened, what stands at the result's path stays."""
         self.assert_end(self.run_job(self.job(self.sh("true"))), 0)

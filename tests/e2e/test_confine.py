@@ -106,6 +106,9 @@ class JobDirectory(ConfinedCase):
                          [f"a command could change this job's result: the job directory {self.job_directory} lies below {self.root}, "
                           "which commands may write"])
         self.assertEqual([line["level"] for line in done.events("confinement.partial")], ["warning"])
+        done, _ = self.shell("true", env={"SBA_WRITABLE": str(self.job_directory)})
+        (said,) = done.result["confinement"]["partial"]
+        self.assertIn(f"the job directory {self.job_directory} is one that commands may write", said)
 
     @sba.wants("strace")
     @unittest.skipIf(sba.IS_DEV or os.uname().machine != "x86_64", "the sanitizers read links too, and not every machine has this call")

@@ -74,6 +74,7 @@ class EndTest(SandboxCase):
     def test_output_past_the_jobs_bound(self):
         outcome = self.run_steps(shell("yes"), shell("true"), max_output_bytes=5000)
         self.check_end(outcome, "failure", "constraint_violation", 1, ["failure", "skipped"])
+        self.assertIn("(5000); raise that, print less, or give the step a smaller max_output_bytes: ", outcome.message)
         result = outcome.steps[0]["result"]
         self.assertEqual((len(result["stdout"]), result["stdout_truncated"]), (5000, True))
         (cut,) = outcome.events("step.output_truncated")

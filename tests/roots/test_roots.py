@@ -4,6 +4,7 @@
 The roots are made by `make`; Debian's is kept in the user's cache directory, since debootstrap takes a minute or two.
 """
 import fcntl
+import json
 import os
 import pathlib
 import shutil
@@ -52,8 +53,48 @@ class Root:
             self.assertIn(f"\n== {example}: ", done.stdout)
 
 
+# As tools print it that tell getaddrinfo's own words: Ruby, rsync.
+RESOLVE = r'''#include <netdb.h>
+#include <stdio.h>
+int main(int count, char **words) {
+  struct addrinfo *found;
+  int problem = getaddrinfo(words[count - 1], "80", 0, &found);
+  return problem ? fprintf(stderr, "getaddrinfo: %s\n", gai_strerror(problem)) : 0;
+}
+'''
+
+
 class Small(Root):
     """A root that is made for the test and goes with it."""
+    WANT_THE_OUTSIDE = ("wget http://nowhere.example/x", "wget https://nowhere.example/x", "wget http://192.0.2.1/x",
+                        "nslookup nowhere.example", "nc nowhere.example 80", "/tmp/resolve nowhere.example")
+
+    def failure_code(self, directory, shell):
+        """Of a job with that one command, where there is no network."""
+        constraints = {"max_runtime_seconds": 120, "max_output_bytes": 10000}
+        (directory / "job.json").write_text(json.dumps({
+            "protocol_version": "1.0", "job_id": "j", "task_id": "t", "constraints": constraints,
+            "steps": [{"type": "run_command", "arguments": {"shell": shell}}]}))
+        script = 'mount --bind /dev "$0/dev" && mount -t proc proc "$0/proc" && exec "$@"'
+        options = [word for name in ("job", "result") for word in (f"--{name}", f"/tmp/job/{name}.json")]
+        command = [*USER, self.path, "/tmp/job/runner", *options, "--workspace", "/tmp/job"]
+        done = run("unshare", "--mount", "--net", "sh", "-c", script, self.path, *command, env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin"})
+        return json.loads((directory / "result.json").read_text()).get("failure_code"), done.stdout + done.stderr
+
+    def test_what_its_tools_want_of_the_outside_is_told(self):
+        if run("unshare", "--net", "true").returncode:
+            self.skipTest("there are no network namespaces here")
+        directory = self.path / "tmp/job"
+        directory.mkdir()
+        os.chown(directory, 54321, 54321)
+        shutil.copy(BINARY, directory / "runner")
+        (self.path / "tmp/resolve.c").write_text(RESOLVE)
+        made = run(USER[0], self.path, "/bin/sh", "-c", "cc -o /tmp/resolve /tmp/resolve.c", env={"PATH": "/usr/bin:/bin"})
+        self.assertEqual(made.returncode, 0, made.stderr)
+        for command in self.WANT_THE_OUTSIDE:
+            code, log = self.failure_code(directory, command)
+            self.assertEqual(code, "ext_net_required", (command, log))
+        self.assertEqual(self.failure_code(directory, "ls nowhere.example")[0], "step_failed")
 
     @classmethod
     def setUpClass(cls):

@@ -60,17 +60,22 @@ local function seconds_of(name, value, unit, own)
   return nil, phrases.which_unit:format(name, words.quoted(tostring(value)), own)
 end
 
+local function given_twice(meant, one, another)
+  if one == meant or another ~= meant and another < one then one = another end
+  return ("%s is another name for %s; give one of them"):format(words.quoted(one), words.quoted(meant))
+end
+
 --- By the tool's own names; null is as if left out.
 local function renamed(given, schema)
-  local result = {}
+  local result, names = {}, {}
   for name, value in pairs(given) do
     local meant, unit = meant_by(name, schema)
     if value ~= json.null then
       local mistake
       if unit then value, mistake = seconds_of(name, value, unit, meant) end
       if mistake then return nil, mistake end
-      if (result[meant] or value) ~= value then return nil, ("there are two values for %s; give one"):format(meant) end
-      result[meant] = value
+      if (result[meant] or value) ~= value then return nil, given_twice(meant, name, names[meant]) end
+      result[meant], names[meant] = value, name
     end
   end
   return result

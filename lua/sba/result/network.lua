@@ -18,7 +18,9 @@ local LONGEST_LINE <const> = 300 -- bytes of a tool's line in a message
 -- on_stdout: a phrase of stdout.
 local phrases <const> = {
   { "temporary failure in name resolution" }, { "name or service not known" }, { "name does not resolve" }, -- glibc and musl
-  { "no address associated with hostname" }, { "network is unreachable" }, { "no route to host" },
+  { "getaddrinfo", ": try again" }, { "translate host name ", ": try again" }, -- musl's too: Ruby and rsync, PostgreSQL
+  { "name has no usable address" }, { "no address associated with hostname" },
+  { "network is unreachable" }, { "no route to host" },
   { "could not resolve host" }, { "failed to connect to ", "connect to server" }, -- curl and git
   { "unable to resolve host address" }, { "temporary failure resolving" }, { "failed to fetch ", "could not resolve" }, -- wget and apt
   { "couldn't resolve host" }, -- cargo
@@ -50,6 +52,7 @@ local reports <const> = { "FAIL", "AssertionError", " passed", "tests ", "not ok
 local before_host <const> = {
   "://", "resolve host: ", "resolve hostname ", "host address ", "resolve '", "resolving '", "EAI_AGAIN ", "ENOTFOUND ",
   "tcp: lookup ", "connect to host ", "Failed to connect to ", "Can't connect to ", "host='", "bad address '",
+  "translate host name \"",
   "UnknownHostException: ", "Unknown host ", "unknown host ", "reach host ", "ENETUNREACH ", "EHOSTUNREACH ",
 }
 

@@ -140,8 +140,9 @@ local function refused(why) return nil, { code = "environment_invalid", message 
 local function evidence_gap(writable, job_directory, abi)
   local parent = job_directory and holder(writable, job_directory)
   if parent then
-    return ("a command could change this job's result: the job directory %s lies below %s, which commands may write")
-      :format(job_directory, parent)
+    local where = parent == job_directory and "is one that" or ("lies below %s, which"):format(parent)
+    return ("a command could change this job's result: the job directory %s %s commands may write")
+      :format(job_directory, where)
   end
   return job_directory and abi < TRUNCATES and ("commands can truncate the result and the journal: the kernel's Landlock has version %d, "
     .. "and only %d (Linux 6.2) keeps them from it"):format(abi, TRUNCATES) or nil, true

@@ -9,6 +9,9 @@ local workspace = require "native.workspace"
 
 local workspace_access = {}
 
+local HOW_TO_HAVE_ONE <const> = "mount it, name another with --workspace, or name a job that has a directory "
+  .. "`workspace` beside it"
+
 --- In rootless podman a directory of its user's belongs to root in the container.
 local function advice()
   local uid = identity.uid()
@@ -31,7 +34,7 @@ end
 function workspace_access.open(run)
   local root, failure = workspace.open(run.settings.workspace)
   if not root then
-    local help = failure.code == "permission_denied" and advice() or "mount it, or name another directory with --workspace"
+    local help = failure.code == "permission_denied" and advice() or HOW_TO_HAVE_ONE
     return nil, {
       code = "environment_invalid", message = ("cannot use the workspace: %s; %s"):format(failure.message, help),
     }

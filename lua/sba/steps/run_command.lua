@@ -176,8 +176,9 @@ local function failure_of(arguments, job_context, outcome)
     return code, message .. "; SIGKILL did not end it: it hangs in the kernel, or another process traces it"
   end
   if cut and not job_context.agent and (arguments.max_output_bytes or math.huge) >= job_context.max_output_bytes then
-    return "constraint_violation", ("%s printed more than the job's max_output_bytes (%d); print less, write to a file, or set a " ..
-      "smaller max_output_bytes for the step, which only cuts"):format(command, job_context.max_output_bytes)
+    local message = "%s printed more than the job's max_output_bytes (%d); raise that, print less, or give the step a "
+      .. "smaller max_output_bytes: its output is then cut, and it succeeds"
+    return "constraint_violation", message:format(command, job_context.max_output_bytes)
   end
   if outcome.exit_code == 0 then return nil end
   local how = how_it_ended(outcome)

@@ -28,6 +28,9 @@ describe("a command that wanted the outside", function()
       ["E: Failed to fetch http://files.example.org/a.deb  Temporary failure resolving 'files.example.org'"] = "files.example.org",
       ["npm ERR! request to https://files.example.org/a failed, reason: getaddrinfo EAI_AGAIN files.example.org"] = "files.example.org",
       ["go: dial tcp: lookup files.example.org on 127.0.0.1:53: server misbehaving"] = "files.example.org",
+      ["getaddrinfo: Try again (SocketError)"] = false,
+      ['psql: error: could not translate host name "db.example.org" to address: Try again'] = "db.example.org",
+      ["curl: (6) getaddrinfo() failed: Name has no usable address"] = false,
       ["urllib.error.URLError: <urlopen error [Errno -2] Name or service not known>"] = false,
       ["WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError(': Failed to establish a new connection: "
         .. "[Errno -2] Name or service not known')': /simple/leftpad/"] = false,
