@@ -33,8 +33,10 @@ end
 ---@return string what it does, or did, in a few words for people: what the type says, or else its arguments
 function catalogue.what(step, result)
   local module = catalogue.get(step.type)
-  local ok, said = pcall(module and module.what or words.step, step.arguments, result)
-  if module and module.what and ok and type(said) == "string" then return words.brief(said) end
+  if module and module.what then
+    local ok, said = pcall(module.what, step.arguments, result)
+    if ok and type(said) == "string" then return words.brief(said) end
+  end
   return words.step(step)
 end
 
