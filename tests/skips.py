@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tests/skips.py LOG: what ctest's LastTest.log says was skipped, a line for each test of ctest and each reason."""
+"""ctest ... | tests/skips.py LOG: passes on what ctest prints. Before its closing lines it tells what was skipped
+by ctest's LastTest.log, a line for each test of ctest and each reason.
+"""
 import collections
+import pathlib
 import re
 import sys
 
+CLOSING = re.compile(r"\d+% tests passed,")
 TEST = re.compile(r"\d+/\d+ Test: (\S+)$")
 # unittest's, for one test or a class; a script's own word before it ends with 77.
 REASONS = (re.compile(r""".* \.\.\. skipped (['"])(?P<why>.*)\1$"""), re.compile(r"(?:-- )?skipped[:,] (?P<why>.*)$"))
@@ -23,12 +27,19 @@ def skips(lines):
 
 
 def main():
-    with open(sys.argv[1], encoding="utf-8", errors="replace") as log:
-        found = skips(log)
+    held = []
+    for line in sys.stdin:
+        if held or CLOSING.match(line):
+            held.append(line)
+        else:
+            print(line, end="", flush=True)
+    path = pathlib.Path(sys.argv[1])
+    found = skips(path.read_text(encoding="utf-8", errors="replace").split("\n")) if path.exists() else {}
     if found:
         print("== Skipped, which is no failure:")
     for (test, why), count in sorted(found.items()):
         print(f"{test}: {count} {'test' if count == 1 else 'tests'}: {why}")
+    print("\n" * bool(found) + "".join(held), end="")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ class TimedServer(model.Server):
     def chat(self, connection, request, form):
         if self.answered:
             self.turns.append(request["at"] - self.answered)
-        request["body"].pop("messages")  # nobody here looks at them, and those of 500 requests are many
+        request["body"]["messages"] = []  # nobody here looks at them, and those of 500 requests are many
         keep = super().chat(connection, request, form)
         self.answered = time.perf_counter()
         return keep

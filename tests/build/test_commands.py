@@ -80,7 +80,7 @@ class TestsRun(Place):
         self.put("bin/ctest", NOTHING)
         self.assertEqual(self.start().returncode, 0)
 
-    def test_why_tests_were_skipped_is_told_at_the_end(self):
+    def test_why_tests_were_skipped_is_told_before_the_closing_lines(self):
         self.place.chmod(0o755)
         self.put("checkout/log", """1/2 Test: dev.a
 Output:
@@ -93,12 +93,12 @@ test_e (__main__.A.test_e) ... ok
 skipped: nothing is built
 """)
         logs = "build/dev/Testing/Temporary"
-        self.put("bin/ctest", f"#!/bin/sh\nmkdir -p {logs}; cp log {logs}/LastTest.log\n")
+        self.put("bin/ctest", f"#!/bin/sh\nmkdir -p {logs}; cp log {logs}/LastTest.log; echo 100% tests passed, 0 tests failed out of 2; echo Total\n")
         done = self.start()
         self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertEqual(done.stdout.splitlines()[-4:], [
+        self.assertEqual(done.stdout.splitlines()[-7:], [
             "== Skipped, which is no failure:", "dev.a: 2 tests: no tmux here", "dev.a: 1 test: the kernel's too old",
-            "vendor: 1 test: nothing is built"])
+            "vendor: 1 test: nothing is built", "", "100% tests passed, 0 tests failed out of 2", "Total"])
 
     def test_signals_that_its_parent_ignores(self):
         self.place.chmod(0o755)

@@ -12,7 +12,7 @@ local MOST <const> = { file = 400, ["function"] = 60, line = 120, choices = 2, n
 -- servers, models and patches write, and the end after a crash, took more.
 local CEILINGS <const> = { src = 13200, lua = 15400, tests = 25600 }
 -- What older files of this checkout still have too much of: only ever lowered.
-local left = { file = 1, ["function"] = 0, line = 1776, choices = 195, names = 36 }
+local left = { file = 1, ["function"] = 0, line = 1776, choices = 194, names = 36 }
 if arg[1] then left = { file = 0, ["function"] = 0, line = 0, choices = 0, names = 0 } end
 
 local failures, found = 0, { file = {}, ["function"] = {}, line = {}, choices = {}, names = {} }
