@@ -3,6 +3,7 @@
 #include "core/edit/edit.h"
 
 #include "bind/bind.h"
+#include "bind/bind_handles.h"
 
 #include <string.h>
 

@@ -3,6 +3,7 @@
 #include "core/files/file_log.h"
 
 #include "bind/bind.h"
+#include "bind/bind_handles.h"
 #include "core/base/cleanup.h"
 #include "core/files/json_skim.h"
 

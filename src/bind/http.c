@@ -3,6 +3,7 @@
 #include "core/http/http.h"
 
 #include "bind/bind.h"
+#include "bind/bind_handles.h"
 #include "core/files/file_replace.h"
 
 #include <string.h>

@@ -3,6 +3,7 @@
 #include "core/process/process.h"
 
 #include "bind/bind.h"
+#include "bind/bind_handles.h"
 #include "core/base/cleanup.h"
 #include "core/files/file_log.h"
 #include "core/process/process_children.h"

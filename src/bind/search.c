@@ -3,6 +3,7 @@
 #include "core/search/search.h"
 
 #include "bind/bind.h"
+#include "bind/bind_handles.h"
 #include "core/text/glob.h"
 
 static const char regex_type[] = "native.search.regex";

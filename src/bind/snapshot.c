@@ -3,6 +3,7 @@
 #include "core/workspace/snapshot.h"
 
 #include "bind/bind.h"
+#include "bind/bind_handles.h"
 #include "core/workspace/workspace.h"
 
 static const char type_name[] = "native.snapshot";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // native.walk: a walk through a directory, begun by root:walk(path, options).
 #include "bind/bind.h"
+#include "bind/bind_handles.h"
 #include "core/workspace/workspace_tree.h"
 
 #include <string.h>

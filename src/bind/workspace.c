@@ -3,6 +3,7 @@
 #include "core/workspace/workspace.h"
 
 #include "bind/bind.h"
+#include "bind/bind_handles.h"
 #include "core/base/cleanup.h"
 #include "core/workspace/workspace_change.h"
 #include "core/workspace/workspace_read.h"

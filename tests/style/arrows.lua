@@ -12,7 +12,7 @@ local c_layers = {
   { "^memory%.", "memory" },
   { "^host%.", "host", "memory", "bind", "bundle", "base", "text", "confine", "process", "lua" },
   { "^bundle%.", "bundle", "lua" },
-  { "^bind/bind%.", "bind", "bundle", "base", "text", "lua" },
+  { "^bind/bind[_%.]", "bind", "bundle", "base", "text", "lua" },
   { "^bind/", "binding", "!", "bind", "base", "text", "files", "workspace", "search", "confine", "process", "edit", "http", "lua" },
   { "^core/base/", "base" },
   { "^core/text/", "text", "base" },
