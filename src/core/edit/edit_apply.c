@@ -222,7 +222,8 @@ static void keep_open_end(struct application *application)
     size_t end = out->size > 1 && out->data[out->size - 2] == '\r' ? 2 : 1;
     if (!application->ends_added || !(application->report->tolerated & EDIT_FINAL_NEWLINE))
         return;
-    if (out->size > end && out->data[out->size - 1] == '\n' && out->data[out->size - end - 1] != '\n')
+    const size_t least = application->file.starts[0] + end; // below a byte order mark too
+    if (out->size > least && out->data[out->size - 1] == '\n' && out->data[out->size - end - 1] != '\n')
         out->size -= end;
 }
 

@@ -113,6 +113,7 @@ describe("a diff from elsewhere", function()
     takes(X .. "@@ -1 +1 @@\n-" .. MARK .. "a\n+a\n", MARK .. "a\n", "a\n")
     takes(X .. "@@ -1 +1 @@\n-a\n+" .. MARK .. "a\n", "a\n", MARK .. "a\n")
     takes(MARK .. X .. "@@ -1 +1 @@\n-a\n+b\n", "a\n", "b\n")
+    takes(X .. "@@ -1 +1 @@\n-a\n+\n", MARK .. "a", MARK .. "\n", "final_newline")
     assert.equal("deleted", assert(attempt("--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n", MARK .. "a\n"))[1].action)
   end)
 
