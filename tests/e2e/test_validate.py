@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import unittest
 
 import sba  # first: it knows where the others are
 import packages
@@ -223,6 +224,7 @@ class PrintedSchema(sba.SandboxCase):
         for version, is_valid in (("1.7", True), ("2.0", False)):
             self.assert_same(checker, {**self.job(self.step("list_tree")), "protocol_version": version}, is_valid)
 
+    @unittest.skipUnless(sba.LONG, "fetched with --long only")
     def test_a_strict_reader_takes_it(self):
         modules = packages.node_modules("ajv-strict-1", "ajv@8.17.1", "ajv-formats@3.0.1")
         script = """
