@@ -74,7 +74,7 @@ local function dated(written)
   for at, after in written:sub(from):gmatch "()[ \t]+()" do
     local found = lpeg.match(date, written, from + after - 1)
     if found and from + at > 2 then
-      return usable(text.trim_end(written:sub(1, from + at - 2):match "^[^\t]*")), is_epoch(found)
+      return usable(text.trim_end(written:sub(1, from + at - 2))), is_epoch(found) -- a name may hold a tab
     end
   end
   return usable(written:match "^[^\t]*"), false

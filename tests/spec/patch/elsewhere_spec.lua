@@ -30,6 +30,8 @@ describe("a diff from elsewhere", function()
       assert.equal("deleted", attempt(gone, "a\n")[1].action)
     end
     names_are("--- a (revision 1) b\n+++ a (revision 1) b\n" .. hunk, "a (revision 1) b", "a (revision 1) b")
+    local stamp <const> = "\t2010-08-18 20:13:31.616002255 -0500\n"
+    names_are("--- a\tb" .. stamp .. "+++ a\tb" .. stamp .. hunk, "a\tb", "a\tb")
     names_are("diff --git a/x (working copy) b/x (working copy)\n--- a/x (working copy)\t\n+++ b/x (working copy)\t\n" .. hunk,
       "a/x (working copy)", "b/x (working copy)")
   end)
