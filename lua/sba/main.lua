@@ -82,20 +82,15 @@ end
 --- From here on the job ends even if the runner hangs or crashes.
 local function watch(run)
   accept.keep(run)
-  local ok, failure
+  local ok, failure = true, nil
+  if run.settings.die_with_parent then ok, failure = interrupt.watch_parent() end
+  if ok then ok, failure = ending.start() end
+  if ok then return true end
   if run.settings.die_with_parent then
-    ok, failure = interrupt.watch_parent()
-    if ok then ok, failure = ending.start() end
-    if not ok then
-      local message = "cannot end with the parent (--die-with-parent): " .. failure.message
-      return nil, { code = "environment_invalid", message = message }
-    end
-    return true
+    local message = "cannot end with the parent (--die-with-parent): " .. failure.message
+    return nil, { code = "environment_invalid", message = message }
   end
-  ok, failure = ending.start()
-  if not ok then
-    run.log:event("warning", "watchdog.failed", { error = failure.message .. "; if the runner hangs, nothing ends the job" })
-  end
+  run.log:event("warning", "watchdog.failed", { error = failure.message .. "; if the runner hangs, nothing ends the job" })
   return true
 end
 
