@@ -25,7 +25,7 @@ static struct edit_line named(struct edit_line line)
         return line;
     struct edit_line first = {.text = line.text, .size = (uint32_t)(second - line.text)};
     first = edit_trim(first, EDIT_INDENTED);
-    bool numbers = first.size && first.text[0] == '-' && first.size > 1 && isdigit((unsigned char)first.text[1]);
+    bool numbers = first.text[0] == '-' && first.size > 1 && isdigit((unsigned char)first.text[1]);
     if (has_word(first) && !numbers)
         return first;
     return edit_trim((struct edit_line){.text = second + 2, .size = (uint32_t)(end - second - 2)}, EDIT_INDENTED);
@@ -128,7 +128,7 @@ static enum edit_found find_at_level(struct edit_search *search, bool in_block, 
     return found;
 }
 
-enum edit_found edit_find_anchored(struct edit_search *search, struct error *error)
+enum edit_found edit_find_anchored(struct edit_search *search, enum edit_level loosest, struct error *error)
 {
     uint32_t places[EDIT_MAX_ANCHORS] = {0}, anchor;
     enum edit_found found = EDIT_NOWHERE;
@@ -136,7 +136,7 @@ enum edit_found edit_find_anchored(struct edit_search *search, struct error *err
     for (search->level = EDIT_EXACT;; search->level++) {
         for (int in_block = 1; found == EDIT_NOWHERE && in_block >= 0; in_block--)
             found = find_at_level(search, in_block, error);
-        if (found != EDIT_NOWHERE || search->level == EDIT_INDENTED)
+        if (found != EDIT_NOWHERE || search->level == loosest)
             break;
     }
     search->missing = search->anchors->count;

@@ -18,7 +18,8 @@ struct edit_anchors {
 int edit_anchors_read(struct edit_anchors *anchors, const char *diff, const struct edit_hunk *hunk);
 
 // Finds the place of search->side below the anchors: in the block of the last one, else the nearest below.
-// EDIT_NOWHERE: search->missing is the number of the anchor that the file lacks, or of all of them.
-enum edit_found edit_find_anchored(struct edit_search *search, struct error *error);
+// Levels looser than loosest are not tried. EDIT_NOWHERE: search->missing is the number of the anchor that the file
+// lacks, or of all of them.
+enum edit_found edit_find_anchored(struct edit_search *search, enum edit_level loosest, struct error *error);
 
 #endif

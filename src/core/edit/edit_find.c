@@ -231,7 +231,7 @@ enum edit_found edit_find_new(const struct edit_search *search, int64_t *place, 
         return EDIT_NOWHERE;
     enum edit_found found;
     if (search->anchors)
-        found = edit_find_anchored(&after, error);
+        found = edit_find_anchored(&after, after.level, error);
     else if (hunk->by_content)
         found = find_only(&after, 0, search->file->count, error);
     else
@@ -258,7 +258,8 @@ static enum edit_found find_unnumbered(struct edit_search *search, struct error 
         search->place = search->file->count;
         return search->hunk->at_end || !search->file->count ? EDIT_ONCE : EDIT_NOWHERE;
     }
-    enum edit_found found = search->anchors ? edit_find_anchored(search, error) : find_by_content(search, error);
+    enum edit_found found =
+        search->anchors ? edit_find_anchored(search, EDIT_INDENTED, error) : find_by_content(search, error);
     enum edit_found found_new = found == EDIT_ONCE ? edit_find_new(search, &place, error) : EDIT_NOWHERE;
     if (found_new == EDIT_FAILED)
         return EDIT_FAILED;

@@ -105,6 +105,9 @@ describe("a diff from elsewhere", function()
       takes(head .. "@@ ## B\n-x\n+y\n" .. tail, "## A\nx\n## B\nx\n## C\nx\n", "## A\nx\n## B\ny\n## C\nx\n",
         "no_line_numbers", name)
     end
+    local blanks <const> = "class A:\n  x = 1  \n  y = 2\n" -- what differs in its blanks alone is not done already
+    takes(X .. "@@ class A:\n-  x = 1  \n+  x = 1\n", blanks, "class A:\n  x = 1\n  y = 2\n", "no_line_numbers")
+    takes(X .. "@@ class A:\n-  y = 2\n+    y = 2\n", blanks, "class A:\n  x = 1  \n    y = 2\n", "no_line_numbers")
     takes(UPDATE .. "@@ -9,3 +9,3 @@ class A:\n" .. change .. END, code, changed "A", "no_line_numbers", "begin_patch")
   end)
 
