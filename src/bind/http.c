@@ -4,7 +4,6 @@
 
 #include "bind/bind.h"
 #include "bind/bind_handles.h"
-#include "core/files/file_replace.h"
 
 #include <string.h>
 

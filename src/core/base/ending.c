@@ -60,7 +60,8 @@ static atomic_int journal_fd = -1, commands_fd = -1;
 static int texts_fd = -1;
 static _Atomic off_t text_at = -1;
 
-// The main thread sets these; the timer's thread, and a handler of signals, read them.
+// The main thread sets these, `crashed` the crash handler of another thread; the timer's thread, and a handler of
+// signals, read them.
 static _Atomic enum phase phase;
 static _Atomic int64_t deadline = NEVER, signalled_at = NEVER, phase_at;
 static atomic_int written_status;
@@ -258,11 +259,11 @@ int ending_keep(const char *information, int journal, struct error *error)
 {
     static struct spool texts = {.fd = -1};
     off_t at = (off_t)texts.size;
-    if (texts.fd < 0 && spool_open(&texts, "") < 0 && spool_open(&texts, "/tmp") < 0) // memfd_create may be forbidden
+    bool is_open =
+        texts.fd >= 0 || spool_open(&texts, "") == 0 || spool_open(&texts, "/tmp") == 0; // a memfd may be forbidden
+    if (!is_open || spool_append(&texts, information, strlen(information) + 1) < 0)
         return error_system(error, errno, "cannot keep what the end of the job must know");
     texts_fd = texts.fd;
-    if (spool_append(&texts, information, strlen(information) + 1) < 0)
-        return error_system(error, errno, "cannot keep what the end of the job must know");
     journal_fd = journal;
     text_at = at;
     return 0;

@@ -2,6 +2,7 @@
 // The deadline and the cancel flag, see interrupt.h.
 #include "core/base/interrupt.h"
 #include "core/base/io.h"
+#include "core/base/threads.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -35,17 +36,10 @@ static int parent_fd = -1;
 static void (*on_stop)(void);
 static void (*on_cancel)(void);
 
-// Signals that are no cancel, though some of them end a process that does not handle them.
+// Signals beside those of a crash that are no cancel, though some of them end a process that does not handle them.
 static bool is_exempt(int number)
 {
     switch (number) {
-    case SIGSEGV: // a crash (ending.h)
-    case SIGBUS:
-    case SIGABRT:
-    case SIGILL:
-    case SIGFPE:
-    case SIGTRAP:
-    case SIGSYS:
     case SIGALRM: // ours: the deadline
     case SIGPIPE: // ignored: the write fails instead
     case SIGXFSZ:
@@ -108,9 +102,11 @@ static void on_signal(int number)
 static void handle_cancels(const struct sigaction *action)
 {
     struct sigaction before;
+    sigset_t crashes;
+    threads_crashes(&crashes); // ending.h
     sigemptyset(&cancels);
     for (int number = 1; number <= SIGRTMAX; number++) {
-        if (is_exempt(number) || sigaction(number, action, &before) < 0)
+        if (sigismember(&crashes, number) == 1 || is_exempt(number) || sigaction(number, action, &before) < 0)
             continue; // SIGKILL, SIGSTOP and those of the C library cannot be handled
         if (before.sa_handler == SIG_IGN)
             sigaction(number, &before, NULL);

@@ -3,6 +3,7 @@
 #include "core/files/file_log.h"
 
 #include "core/base/cleanup.h"
+#include "core/base/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +35,7 @@ int file_log_open_to_read(struct file_log *log, const char *path, struct error *
         return error_system(error, errno, "cannot open %s", path);
     if (!S_ISREG(status.st_mode))
         return error_set(error, "not_a_file", 0, "%s is not a regular file", path);
-    *log = (struct file_log){.fd = steal_fd(&fd), .size = status.st_size};
+    *log = (struct file_log){.fd = steal_fd(&fd)};
     return 0;
 }
 
@@ -88,10 +89,7 @@ int64_t file_log_append(struct file_log *log, const struct parts *parts, bool go
 
 static ssize_t read_at(const struct file_log *log, char *to, size_t size, int64_t at, struct error *error)
 {
-    ssize_t got;
-    do
-        got = pread(log->fd, to, size, (off_t)at);
-    while (got < 0 && errno == EINTR);
+    ssize_t got = io_read(log->fd, to, size, (off_t)at);
     return got < 0 ? error_system(error, errno, "cannot read") : got;
 }
 
@@ -107,7 +105,7 @@ int64_t file_log_line(const struct file_log *log, int64_t at, size_t most, struc
             return got < 0 ? -1 : size;
         const char *newline = memchr(block, '\n', (size_t)got);
         size_t part = newline ? (size_t)(newline - block) : (size_t)got, room = most - head->size;
-        if (buffer_append(head, block, part < room ? part : room) < 0)
+        if (buffer_append(head, block, size_least(part, room)) < 0)
             return error_memory(error, "cannot read the journal");
         *is_whole = newline != NULL;
         size += (int64_t)part + *is_whole;

@@ -10,7 +10,6 @@
 #include "core/base/parts.h"
 #include "core/text/text.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>

@@ -2,7 +2,9 @@
 // A reader of JSON that keeps little, see json_skim.h. Functions return -1, with an error, where the text is no JSON.
 #include "core/files/json_skim.h"
 
+#include "core/base/io.h"
 #include "core/files/file_replace.h"
+#include "core/text/text.h"
 
 #include <errno.h>
 #include <string.h>
@@ -66,12 +68,9 @@ static int fill(struct reader *r)
     if (copy(r) < 0)
         return FAILED;
     size_t size = r->filled ? FILE_BLOCK : FIRST;
-    ssize_t got;
     r->at += (int64_t)r->filled;
     r->next = r->copied = r->filled = 0;
-    do
-        got = pread(r->fd, r->block, size, (off_t)r->at);
-    while (got < 0 && errno == EINTR);
+    ssize_t got = io_read(r->fd, r->block, size, (off_t)r->at);
     if (got < 0) {
         error_system(r->error, errno, "cannot read");
         return FAILED;
@@ -114,21 +113,17 @@ static bool skip(struct reader *r, const char *any)
     return is_one;
 }
 
-// What follows the first byte of a character that is not ASCII (Unicode 15, table 3-7).
+// What follows the first byte of a character that is not ASCII.
 static int take_character(struct reader *r, int first)
 {
-    int low = first == 0xE0   ? 0xA0
-              : first == 0xF0 ? 0x90
-                              : 0x80,
-        high = first == 0xED   ? 0x9F
-               : first == 0xF4 ? 0x8F
-                               : 0xBF;
-    bool is_first = first >= 0xC2 && first <= 0xF4;
-    for (int more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : 1; is_first && more > 0; more--, low = 0x80, high = 0xBF) {
+    unsigned char low, high;
+    size_t length = text_sequence_length((unsigned char)first, &low, &high), i = 1;
+    for (; i < length; i++, low = 0x80, high = 0xBF) {
         int byte = take(r);
-        is_first = byte >= low && byte <= high;
+        if (byte < low || byte > high)
+            break;
     }
-    return is_first ? 0 : fail(r, "a byte that is not UTF-8");
+    return i == length ? 0 : fail(r, "a byte that is not UTF-8");
 }
 
 static int take_escape(struct reader *r)

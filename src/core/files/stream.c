@@ -2,7 +2,6 @@
 // Standard streams, see stream.h.
 #include "core/files/stream.h"
 
-#include "core/base/buffer.h"
 #include "core/base/clock.h"
 
 #include <errno.h>
@@ -66,14 +65,13 @@ struct patience {
 static bool wait_for_room(struct patience *patience, int fd)
 {
     int64_t now = clock_now();
-    if (patience->end == INT64_MAX && patience->whole < INT64_MAX - now)
-        patience->end = now + patience->whole;
+    if (patience->end == INT64_MAX)
+        patience->end = clock_after(now, patience->whole);
     if (!patience->until)
         patience->until = now + patience->timeout;
-    if (patience->until > patience->end)
-        patience->until = patience->end;
+    patience->until = clock_sooner(patience->until, patience->end);
     int64_t left = patience->until - now;
-    return left > 0 && (is_writable(fd, (int)size_least((uint64_t)left, INT_MAX)) || errno == EINTR);
+    return left > 0 && (is_writable(fd, (int)clock_sooner(left, INT_MAX)) || errno == EINTR);
 }
 
 static size_t write_bytes(int fd, const char *bytes, size_t size, struct patience *patience)

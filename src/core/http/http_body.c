@@ -5,7 +5,6 @@
 #include "core/base/buffer.h"
 
 #include <string.h>
-#include <unistd.h>
 
 enum { LEAST_ROOM = 8 }; // bytes; base64 comes in fours, with a NUL here
 

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <strings.h>
 
 static int explain_stop(const struct http_exchange *exchange, struct error *error)
 {

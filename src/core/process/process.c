@@ -13,18 +13,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
 enum {
-    GRACE = 2000,          // from SIGTERM to SIGKILL
-    PATIENCE = 2000,       // ms of process_tree: a command must not hold its job
-    LAST_PATIENCE = 300,   // ms after SIGKILL, at the end of the job
-    FINAL_PATIENCE = 2000, // ms of process_tree
-    LINGER = 100,          // for output of processes that outlive their command
+    GRACE = 2000,        // from SIGTERM to SIGKILL
+    LAST_PATIENCE = 300, // ms after SIGKILL, at the end of the job
+    LINGER = 100,        // for output of processes that outlive their command
     TICK_INTERVAL = 100,
 };
 
@@ -247,7 +244,6 @@ static void end_early(struct run *run)
     const struct process_tree tree = {
         .command = &run->child,
         .spared = all ? NULL : &run->spared,
-        .patience = PATIENCE,
         .until = all ? clock_now() + grace + LAST_PATIENCE : INT64_MAX,
     };
     if (all)
@@ -340,7 +336,7 @@ static size_t wait_for_children(void *unused, int milliseconds)
 
 size_t process_finish(int64_t grace, int64_t until, struct process_left *left)
 {
-    const struct process_tree everything = {.patience = FINAL_PATIENCE, .until = until};
+    const struct process_tree everything = {.until = until};
     cleanup_process_pids struct process_pids pids = {0};
     struct error error = {0};
     *left = (struct process_left){0};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs commands, one at a time, with limits on time and output; ends every process that they leave.
 //
-// A command gets its own session. If it must end early (its timeout, the deadline, a cancel, the output limit), it and
-// its descendants get SIGTERM and, `grace` later, SIGKILL; their output until then is kept. A deadline or cancel also
-// ends what earlier commands left. Processes left by a command that ends by itself live until process_finish. Processes
-// orphaned while a command runs count as its own, even if an earlier one started them. process_tree.h says what is
-// weaker without /proc.
+// A command gets its own session. If it must end early (its timeouts, the deadline, a cancel, the output limit, a
+// tick), it and its descendants get SIGTERM and, `grace` later, SIGKILL; their output until then is kept. A deadline or
+// cancel also ends what earlier commands left. Processes left by a command that ends by itself live until
+// process_finish. Processes orphaned while a command runs count as its own, even if an earlier one started them.
+// process_tree.h says what is weaker without /proc.
 //
 // This process must be a subreaper or PID 1, ignore SIGPIPE, and have no_new_privs, without which an ordinary user may
 // set no seccomp filter (identity_harden does all that). All its children are reaped here,

@@ -4,7 +4,6 @@
 
 #include "core/base/buffer.h"
 #include "core/base/cleanup.h"
-#include "core/base/ending.h"
 #include "core/base/io.h"
 #include "core/base/threads.h"
 #include "core/process/process_stat.h"

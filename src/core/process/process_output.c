@@ -155,14 +155,13 @@ static int write_characters(struct process_output *output, struct process_output
             return -1;
     }
     find_half(stream, bytes, size);
-    if (!interrupts)
-        return write_down(&output->both, bytes, size);
-    // The own half, which may have begun before these bytes, is written with the other's.
-    size_t own = stream->half_size;
     if (write_down(&output->both, bytes, size) < 0)
         return -1;
-    output->both.last.size -= own;
-    output->both.total -= own;
+    if (!interrupts)
+        return 0;
+    // The own half, which may have begun before these bytes, is written with the other's.
+    output->both.last.size -= stream->half_size;
+    output->both.total -= stream->half_size;
     return put_halves(output);
 }
 

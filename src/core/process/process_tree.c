@@ -11,12 +11,13 @@
 #include <unistd.h>
 
 enum {
-    ASKING = 500,   // ms for SIGTERM to reach all
-    KILLING = 100,  // ms for SIGKILL to reach those below
-    CROWD = 64,     // with more than so many, not every single end is handled at once
-    QUIET = 10,     // ms of one wait for an end
-    AT_LEAST = 100, // ms for those that SIGKILL reaches to end
-    NOT_OURS = 500, // of patience if only the dead are left: another process that a command left traces them
+    ASKING = 500,    // ms for SIGTERM to reach all
+    KILLING = 100,   // ms for SIGKILL to reach those below
+    CROWD = 64,      // with more than so many, not every single end is handled at once
+    QUIET = 10,      // ms of one wait for an end
+    AT_LEAST = 100,  // ms for those that SIGKILL reaches to end
+    PATIENCE = 2000, // ms from the last end, after which those that SIGKILL does not end are given up
+    NOT_OURS = 500,  // of patience if only the dead are left: another process that a command left traces them
 };
 
 static void signal_one(pid_t pid, int number)
@@ -129,7 +130,7 @@ static int64_t last_moment(const struct process_tree *tree)
 static size_t kill_all(const struct process_tree *tree)
 {
     size_t ended = 0, before = 0;
-    int64_t until = last_moment(tree), progress = clock_now(), patience = tree->patience;
+    int64_t until = last_moment(tree), progress = clock_now(), patience = PATIENCE;
     while (clock_now() < until && clock_now() - progress < patience) {
         cleanup_process_pids struct process_pids children = {0};
         size_t living = kill_children(tree, &children), reaped = 0;
@@ -144,7 +145,7 @@ static size_t kill_all(const struct process_tree *tree)
         else
             kill_below(&children, living);
         before = children.count;
-        patience = living > 0 ? tree->patience : NOT_OURS;
+        patience = living > 0 ? PATIENCE : NOT_OURS;
     }
     return ended;
 }

@@ -14,7 +14,6 @@
 struct process_tree {
     struct process_child *command;     // the child that somebody waits for, or NULL
     const struct process_pids *spared; // children to be left alone, with their descendants; NULL: none
-    int64_t patience;                  // ms from the last end, after which those that SIGKILL does not end are given up
     int64_t until;                     // as clock_now: they are given up then, though more are ending
 };
 

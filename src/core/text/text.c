@@ -27,26 +27,13 @@ static size_t ascii_span(const unsigned char *bytes, size_t size)
     return i;
 }
 
-// The length of the sequence that a lead byte begins (0: not a lead byte), and the range of its second byte (Unicode
-// 15, table 3-7).
-static size_t sequence_length(unsigned char lead, unsigned char *low, unsigned char *high)
-{
-    *low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-    *high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-    if (lead < 0x80)
-        return 1;
-    if (lead < 0xC2 || lead > 0xF4)
-        return 0;
-    return lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-}
-
 // Length of the character at the start of bytes (size > 0). If it is ill-formed, *good is false, and the length is that
 // of the maximal subpart (Unicode 15, section 3.9) which one U+FFFD replaces, at least one byte.
 static size_t character_length(const char *bytes, size_t size, bool *good)
 {
     const unsigned char *p = (const unsigned char *)bytes;
     unsigned char low, high;
-    size_t length = sequence_length(p[0], &low, &high), i = 1;
+    size_t length = text_sequence_length(p[0], &low, &high), i = 1;
     for (; i < length && i < size && p[i] >= low && p[i] <= high; i++) {
         low = 0x80;
         high = 0xBF;

@@ -17,6 +17,19 @@ enum { TEXT_SHA256_HEX = 65 }; // 64 hex digits and the NUL
 // Whether the bytes are well-formed UTF-8 (no surrogates, no overlong forms, nothing above U+10FFFF).
 bool text_is_utf8(const char *bytes, size_t size);
 
+// The length of the sequence that a lead byte begins (0: not a lead byte), and the range of its second byte (Unicode
+// 15, table 3-7).
+static inline size_t text_sequence_length(unsigned char lead, unsigned char *low, unsigned char *high)
+{
+    *low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+    *high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+    if (lead < 0x80)
+        return 1;
+    if (lead < 0xC2 || lead > 0xF4)
+        return 0;
+    return lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+}
+
 // Appends the bytes as UTF-8: each maximal ill-formed subpart becomes one U+FFFD. NULs stay.
 int text_repair(const char *bytes, size_t size, struct buffer *out);
 int text_repair_all(struct buffer *text); // in place

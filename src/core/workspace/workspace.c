@@ -173,6 +173,14 @@ int workspace_not_a_file(struct error *error, mode_t mode, const char *path)
     return error_set(error, "not_a_file", 0, "%s is a %s, not a regular file", path, what);
 }
 
+int workspace_fail_mounted(struct error *error, const char *path)
+{
+    return error_set(error, "mount_point", 0,
+                     "cannot replace %s: it is a mount point, so no other file can take its place; run_command can "
+                     "write into it",
+                     path);
+}
+
 // Looks before it opens, so that a FIFO's writer or a device notices nothing. Something else may take the name in
 // between: so the open itself does no harm either, and what was opened is looked at again.
 int workspace_open_file(const struct workspace *workspace, const char *path, int flags, struct stat *status,

@@ -45,11 +45,3 @@ void workspace_keep_attributes(int fd, int directory, const char *name)
     if (from >= 0)
         copy_attributes(from, fd);
 }
-
-int workspace_fail_mounted(struct error *error, const char *path)
-{
-    return error_set(error, "mount_point", 0,
-                     "cannot replace %s: it is a mount point, so no other file can take its place; run_command can "
-                     "write into it",
-                     path);
-}

@@ -46,6 +46,9 @@ char *workspace_read_link(int directory, const char *name);
 // Fills *error with "not_a_file" and what there is instead. Returns -1.
 int workspace_not_a_file(struct error *error, mode_t mode, const char *path);
 
+// Fills *error for a file that is a mount point. Returns -1.
+int workspace_fail_mounted(struct error *error, const char *path);
+
 // Whether this process has made up the temporary name.
 bool workspace_made_name(const char *name);
 
@@ -66,9 +69,6 @@ int workspace_write_bytes(int fd, const char *bytes, size_t size, struct text_sh
 // Gives a new file, before its mode is set, the group, access list and extended attributes of the one that has the
 // name, as far as the user may.
 void workspace_keep_attributes(int fd, int directory, const char *name);
-
-// Fills *error for a file that is a mount point. Returns -1.
-int workspace_fail_mounted(struct error *error, const char *path);
 
 // Moves a name, never onto something: 0, or -1 and errno EEXIST, ... Race-free if the file system knows
 // RENAME_NOREPLACE.
