@@ -242,8 +242,7 @@ class Faults(FilesCase):
         """As on FAT."""
         self.assertGreater(self.sweep("renameat", "EIO", ["renameat2:error=EINVAL", "linkat:error=EPERM"]), 10)
 
-    def test_writes(self):
-        """A full or failing disk while the files are staged."""
+    def test_a_disk_that_is_full_or_fails_while_files_are_staged(self):
         for error, code in (("ENOSPC", "no_space"), ("EDQUOT", "no_space"), ("EIO", "io_error")):
             self.assertGreaterEqual(self.sweep("write", error, code=code), 5)
 

@@ -191,7 +191,7 @@ class Denied(GatewayCase):
 
 
 class Direct(GatewayCase):
-    def test_a_call(self):
+    def test_a_call_has_the_ids_that_its_schema_wants_and_gives_text_and_structure(self):
         schema = {"type": "object", "properties": {"task_id": {}, "path": {}}}
         gateway = self.gateway(tools={"artifact.get": tool(lambda e: {**echo(e), "structuredContent": {"b": [1, None], "a": {}}},
                                                            inputSchema=schema)})

@@ -51,7 +51,7 @@ class Eras(Gateway):
             self.assertEqual(len(server.messages("notifications/initialized")), 1)
             self.assertEqual(server.requests[-1][0], "DELETE")
 
-    def test_modern(self):
+    def test_a_server_of_the_revisions_without_sessions(self):
         server = self.server(era="modern", tools={"echo": ECHO})
         first, (said,) = self.talk(server.url, ("echo", {"a": 1}))
         self.assertEqual((first["era"], said["answer"]["content"]), ("modern", '{"a": 1}'))

@@ -30,7 +30,7 @@ class NodeCase(GatewayCase):
 
 
 class Envelope(NodeCase):
-    def test_a_call(self):
+    def test_a_call_goes_to_the_node_in_an_envelope(self):
         gateway = self.proxy(tools={"help.get": tool(lambda e: {"got": e.message["arguments"]})})
         outcome = self.direct(gateway, step("help.get", topic="x"))
         self.assertEqual(outcome.steps[0]["output"], '{"got":{"task_id":"task-1","topic":"x"}}')

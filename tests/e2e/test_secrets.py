@@ -324,7 +324,7 @@ class TheToken(SecretCase):
         names = {"SBA_MCP_GATEWAY_URL": gateway.url} if gateway else {}
         return self.run_job(self.job(*steps), env={"SBA_MCP_TOKEN_FILE": str(path), **names, **(env or {})})
 
-    def test_of_a_file(self):
+    def test_from_a_file_without_its_line_end(self):
         gateway = self.gateway(hello=lambda _: mcp.text("hi"))
         path = self.root / "token"
         for content, wanted in ((TOKEN, TOKEN), (TOKEN + "\n", TOKEN), (TOKEN + "\r\n", TOKEN)):

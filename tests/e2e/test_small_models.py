@@ -70,8 +70,9 @@ class Degenerate(AgentCase):
 class SmallWindows(AgentCase):
     """A server that counts as a real one does, and refuses what is longer than its window."""
     WINDOW = 4096
+    NOISE = "LC_ALL=C awk 'BEGIN { srand(1); while (n++ < 20000) printf \"%c\", 1 + int(rand() * 255) }'"  # the same in each run
     OUTPUTS = {
-        "numbers": "seq 20000", "hexadecimal": "head -c 20000 /dev/urandom | od -An -tx1", "base64": "head -c 20000 /dev/urandom | base64",
+        "numbers": "seq 20000", "hexadecimal": f"{NOISE} | od -An -tx1", "base64": f"{NOISE} | base64",
         "hindi": "yes 'काम करो और फ़ाइल पढ़ो।' | head -n 900", "chinese": "yes '请读取文件并修复错误。' | head -n 900",
         "listing": "ls -la /usr/bin", "prose": "yes 'The quick brown fox jumps over the lazy dog.' | head -n 900",
         "one line": "head -c 60000 /dev/zero | tr '\\0' x",
