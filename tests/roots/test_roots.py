@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one file in other people's images: all examples in roots like busybox', Alpine's and Debian's.
+"""The one file in other people's images: all examples in roots like busybox', Alpine's and Debian's; and what tools print
+where they have no network.
 
 The roots are made by `make`; Debian's is kept in the user's cache directory, since debootstrap takes a minute or two.
 """
@@ -64,6 +65,88 @@ int main(int count, char **words) {
 '''
 
 
+# Runs a command where 127.0.0.1 is all there is, with a proxy that refuses whatever it is asked.
+ALONE = r'''
+import http.server, subprocess, sys, threading
+class Refusing(http.server.BaseHTTPRequestHandler):
+    def do_GET(self): self.send_error(403, "Filtered")
+    do_CONNECT = do_HEAD = do_GET
+    def log_message(self, *words): pass
+subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 3128), Refusing)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+sys.exit(subprocess.run(sys.argv[1:]).returncode)
+'''
+JAVA = r'''import java.net.*; import java.net.http.*; import java.net.http.HttpResponse.*;
+public class Fetch { public static void main(String[] a) throws Exception {
+  if (a[0].equals("old")) { new URL(a[1]).openStream().read(); return; }
+  HttpClient client = HttpClient.newBuilder().proxy(ProxySelector.getDefault()).build();
+  client.send(HttpRequest.newBuilder(URI.create(a[1])).build(), BodyHandlers.discarding()); } }
+'''
+POM = ("<project><modelVersion>4.0.0</modelVersion><groupId>a</groupId><artifactId>b</artifactId><version>1</version>"
+       "</project>")
+SETTINGS = ("<settings><mirrors><mirror><id>m</id><mirrorOf>*</mirrorOf><url>@URL@/maven2</url></mirror></mirrors>"
+            "</settings>")
+NAME = "https://files.example.org"
+OPTIONS = " ".join(f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort=3128" for scheme in ("http", "https"))
+
+
+def constraints(allowed):
+    return {"max_runtime_seconds": 120, "max_output_bytes": 1000000, "ext_net_allowed": allowed}
+
+
+class Tools(unittest.TestCase):
+    """Programs of this machine that only large images have."""
+    FETCH = {  # each in the workspace, with a @URL@ that cannot be had
+        "mvn": "mvn -B -s settings.xml -Dmaven.repo.local=repository compile",
+        "java": "java @PROXY@ Fetch.java old @URL@/x",
+        "java (HttpClient)": "java @PROXY@ Fetch.java new @URL@/x", "bundle": "bundle install",
+        "gem": "gem install --user-install --clear-sources --source @URL@ rails",
+        "npm": "npm install --fetch-retries=0 --registry @URL@/ left-pad",
+        "npx": "npx --yes --fetch-retries=0 --registry @URL@/ cowsay",
+        "node": "node -e 'fetch(\"@URL@/x\")'", "curl": "curl -fsS @URL@/x", "git": "git clone @URL@/a.git",
+        "python3": "python3 -c 'import urllib.request; urllib.request.urlopen(\"@URL@/x\")'",
+    }
+    # A refused tunnel that they do not call one: the server's own 403 looks the same.
+    CANNOT_TELL = {"mvn", "bundle", "gem", "npm", "npx", "node", "curl"}
+
+    def code(self, shell, url, proxied):
+        with tempfile.TemporaryDirectory(prefix="sba-tools-") as directory:
+            place = pathlib.Path(directory)
+            shutil.copy(BINARY, place / "runner")
+            shell = shell.replace("@URL@", url).replace("@PROXY@", OPTIONS if proxied else "")
+            job = {"protocol_version": "1.0", "job_id": "j", "task_id": "t", "constraints": constraints(proxied),
+                   "steps": [{"type": "run_command", "arguments": {"shell": shell}}]}
+            files = {"Fetch.java": JAVA, "pom.xml": POM, "settings.xml": SETTINGS, "job.json": json.dumps(job),
+                     "Gemfile": 'source "@URL@"\ngem "rails"\n'}
+            for name, words in files.items():
+                (place / name).write_text(words.replace("@URL@", url))
+            for path in [place, *place.iterdir()]:
+                os.chown(path, 54321, 54321)
+            proxy = {name: "http://127.0.0.1:3128" for name in ("http_proxy", "https_proxy") if proxied}
+            words = [word for name in ("job", "result") for word in (f"--{name}", place / f"{name}.json")]
+            run("unshare", "--net", sys.executable, "-c", ALONE, *USER, "/", place / "runner", *words, "--workspace", place,
+                env={"PATH": "/usr/bin:/bin", "HOME": directory, **proxy})
+            return json.loads((place / "result.json").read_text())
+
+    def test_what_they_want_of_the_outside_is_told(self):
+        if run("unshare", "--net", "ip", "link", "set", "lo", "up").returncode:
+            self.skipTest("there are no network namespaces here, or no ip")
+        tried = 0
+        for tool, shell in self.FETCH.items():
+            if not shutil.which(tool.split()[0], path="/usr/bin:/bin"):
+                print(f"{tool} is not here", flush=True)
+                continue
+            for url, proxied in ((NAME, False), ("https://192.0.2.1", False), (NAME, True)):
+                with self.subTest(tool, url=url, proxied=proxied):
+                    tried += 1
+                    result = self.code(shell, url, proxied)
+                    is_told = not proxied or tool not in self.CANNOT_TELL
+                    self.assertEqual(result["failure_code"], "ext_net_required" if is_told else "step_failed", result)
+                    self.assertTrue(not is_told or url[8:] in result["failure_message"], result["failure_message"])
+        self.assertGreater(tried, 0, "there is none of them here")
+
+
 class Small(Root):
     """A root that is made for the test and goes with it."""
     WANT_THE_OUTSIDE = ("wget http://nowhere.example/x", "wget https://nowhere.example/x", "wget http://192.0.2.1/x",
@@ -71,9 +154,8 @@ class Small(Root):
 
     def failure_code(self, directory, shell):
         """Of a job with that one command, where there is no network."""
-        constraints = {"max_runtime_seconds": 120, "max_output_bytes": 10000}
         (directory / "job.json").write_text(json.dumps({
-            "protocol_version": "1.0", "job_id": "j", "task_id": "t", "constraints": constraints,
+            "protocol_version": "1.0", "job_id": "j", "task_id": "t", "constraints": constraints(False),
             "steps": [{"type": "run_command", "arguments": {"shell": shell}}]}))
         script = 'mount --bind /dev "$0/dev" && mount -t proc proc "$0/proc" && exec "$@"'
         options = [word for name in ("job", "result") for word in (f"--{name}", f"/tmp/job/{name}.json")]

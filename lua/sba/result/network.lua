@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Whether a command failed because it could not reach the network outside: a guess from how it ended and from phrases
--- of libc, curl and proxies, which most tools pass on. A phrase counts in the last lines of stderr (of stdout where the
--- command sends stderr there), unless the line names a loopback host, or a test report follows.
+-- Whether a command failed because it could not reach the network outside: a guess from how it ended and from what it
+-- printed. Most tools pass on phrases of libc, of their runtime or of curl. A proxy's refusal is known by a rule: the
+-- line speaks of a proxy or a tunnel, and of a 403. A line counts among the last of stderr, or of stdout where the
+-- command sends stderr there or labels the line as an error; unless it names a loopback host, or a test report follows.
 
 local lines_of = require "sba.util.excerpt".lines
 local printable = require "sba.util.printable"
@@ -15,7 +16,6 @@ local LONGEST_LINE <const> = 300 -- bytes of a tool's line in a message
 
 -- In lower case; both parts of a phrase must be in one line. policy: a proxy forbids it. proxied: the words of a web
 -- server's refusal, which count where the command was given a proxy; for an http:// URL they are taken for the proxy's.
--- on_stdout: a phrase of stdout.
 local phrases <const> = {
   { "temporary failure in name resolution" }, { "name or service not known" }, { "name does not resolve" }, -- glibc and musl
   { "getaddrinfo", ": try again" }, { "translate host name ", ": try again" }, -- musl's too: Ruby and rsync, PostgreSQL
@@ -29,14 +29,14 @@ local phrases <const> = {
   { "transient error (try again later)" }, { "temporary error (try again later)" }, -- apk
   { "dns lookup error" }, { "network error (check internet connection" },
   { "failed to lookup address information" }, { "[errno -3] try again" }, -- Rust, and Python on musl
-  { "unknownhostexception" }, { "noroutetohostexception" }, { "unknown host " }, -- Java, Maven and ping
-  { "could not transfer artifact", "unknown host", on_stdout = true }, -- Maven prints nothing to stderr
+  { "unknownhostexception" }, { "noroutetohostexception" }, { "unresolvedaddressexception" }, -- Java
+  { "unknown host " }, -- Maven and ping
+  { "resource temporarily unavailable (" }, { "nxdomain" }, { "lookup ", ": no such host" }, -- .NET, Erlang, Go
   { "could not reach host " }, { "unable to download data from ", "no such name" }, -- bundler and gem
-  { "connect tunnel failed, response 403", policy = true }, { "http code 403 from proxy", policy = true }, -- proxies
-  { "tunnel connection failed: 403", policy = true }, { "proxy tunneling failed: f", policy = true }, -- "Forbidden", "Filtered"
-  { 'get "https://', '": forbidden ', policy = true }, { 'get "https://', '": filtered ', policy = true }, -- Go, with the proxy's words
-  { "statuscode=403", "tunneling socket", policy = true }, { "invalid response from proxy", " 403 ", policy = true },
+  { "proxy tunneling failed: f", policy = true }, -- wget prints the words alone: "Forbidden", "Filtered"
+  { 'get "https://', '": forbidden ', policy = true }, { 'get "https://', '": filtered ', policy = true }, -- so does Go
   { "connect tunnel failed, response " }, { "proxy tunneling failed: " }, { "tunnel connection failed: " },
+  { "tunnel error: unsuccessful" },
   { " 403 ", proxied = true }, { "error 403: ", proxied = true }, { "returned error: 403", proxied = true },
 }
 
@@ -54,6 +54,7 @@ local before_host <const> = {
   "tcp: lookup ", "connect to host ", "Failed to connect to ", "Can't connect to ", "host='", "bad address '",
   "translate host name \"",
   "UnknownHostException: ", "Unknown host ", "unknown host ", "reach host ", "ENETUNREACH ", "EHOSTUNREACH ",
+  "temporarily unavailable (",
 }
 
 local function host_in(words)
@@ -69,13 +70,34 @@ local function is_loopback(host)
   return host and (host == "localhost" or host:sub(-10) == ".localhost" or host:sub(1, 4) == "127." or host == "0.0.0.0")
 end
 
-local function phrase_in(line, has_proxy, on_stdout)
+local REFUSED <const> = { policy = true }
+
+--- A URL may hold any word.
+local function is_refused_by_proxy(lowered)
+  local of_proxy, is_403 = false, false
+  for word in lowered:gmatch "%S+" do
+    if not word:find("://", 1, true) then
+      of_proxy = of_proxy or word:find "proxy" or word:find "tunnel"
+      is_403 = is_403 or word:find "%f[%w]403%f[%W]"
+    end
+  end
+  return of_proxy and is_403
+end
+
+local function phrase_in(line, has_proxy)
   local lowered = " " .. line:lower() .. " "
+  if is_refused_by_proxy(lowered) then return REFUSED end
   for _, phrase in ipairs(phrases) do
     local first, second = phrase[1], phrase[2] or ""
-    local may_count = (has_proxy or not phrase.proxied) and (phrase.on_stdout or not on_stdout)
+    local may_count = has_proxy or not phrase.proxied
     if may_count and lowered:find(first, 1, true) and lowered:find(second, 1, true) then return phrase end
   end
+end
+
+--- As Maven and sbt do, which print why they fail to stdout.
+local function is_labelled(line)
+  local label = line:match "^%s*%[(%u+)%]"
+  return label == "ERROR" or label == "FATAL"
 end
 
 local function holds_report(words)
@@ -87,11 +109,12 @@ local function holds_report(words)
 end
 
 --- The last line with a phrase; one without a host or a proxy says less than one before it.
-local function find(stream, has_proxy, on_stdout)
-  local tail, found = stream:sub(-LOOKED_AT), nil
+local function find(stream, has_proxy, wants_label)
+  local tail, found = stream:sub(-LOOKED_AT):gsub("\27%[[%d;]*m", ""), nil -- colours
   for after, line in lines_of(tail) do
-    local phrase = phrase_in(line, has_proxy, on_stdout)
+    local phrase = (not wants_label or is_labelled(line)) and phrase_in(line, has_proxy)
     local host = phrase and host_in(line)
+    if host and phrase.policy and is_loopback(host) then host = nil end -- the proxy's own
     local says_more = phrase and (host or phrase.policy or not found) and line:sub(1, 6) ~= "sudo: "
     if says_more and not is_loopback(host) and not holds_report(tail:sub(after)) then
       found = { line = line, policy = phrase.policy, proxied = phrase.proxied, host = host }

@@ -48,6 +48,9 @@ describe("a command that wanted the outside", function()
       ["  Caused by: dns error: failed to lookup address information: Try again"] = false,
       ["urllib.error.URLError: <urlopen error [Errno -3] Try again>"] = false,
       ["ping: unknown host files.example.org"] = "files.example.org",
+      ["Caused by: java.nio.channels.UnresolvedAddressException"] = false,
+      ["error NU1301: Resource temporarily unavailable (files.example.org:443)"] = "files.example.org",
+      ["2026/01/01 lookup files.example.org on 127.0.0.1:53: no such host"] = false,
     } do
       assert.equal(name or nil, host(line))
     end
@@ -58,6 +61,8 @@ describe("a command that wanted the outside", function()
       .. "(https://files.example.org/maven2): files.example.org: Unknown host files.example.org -> [Help 1]\n"
     assert.equal("files.example.org", wanted({ shell = "mvn -q test", stdout = words }).host)
     assert.is_nil(wanted { shell = "sh test", stdout = "ping: unknown host files.example.org\n" })
+    local coloured <const> = "[\27[1;31mERROR\27[m] failed for https://198.51.100.7/a: Network is unreachable\n"
+    assert.equal("198.51.100.7", wanted({ shell = "mvn -q test", stdout = coloured }).host)
   end)
 
   it("is said to have wanted the host of the command, where the tool names none", function()
@@ -92,9 +97,18 @@ describe("a command that wanted the outside", function()
       ["OSError: Tunnel connection failed: 403 Filtered"] = true, ["Proxy tunneling failed: Forbidden"] = true,
       ["npm ERR! tunneling socket could not be established, statusCode=403"] = true,
       ["curl: (56) CONNECT tunnel failed, response 502"] = false,
+      ['java.io.IOException: Unable to tunnel through proxy. Proxy returns "HTTP/1.1 403 Filtered"'] = true,
+      ["Caused by: java.io.IOException: Tunnel failed, got: 403"] = true,
+      ["The proxy tunnel request to proxy 'http://127.0.0.1:3128/' failed with status code '403'."] = true,
       ['go: example.org/a@latest: Get "https://proxy.example.org/a/@v/list": Forbidden'] = true,
     } do
       assert.equal(policy, assert(wanted { stderr = line }, line).policy)
+    end
+  end)
+
+  it("was not refused where its URL alone speaks of a proxy, or its status is another", function()
+    for _, line in ipairs { "reading https://proxy.example.org/list: 403 Forbidden", "the proxy sent 4030 bytes" } do
+      assert.is_nil(wanted { stderr = line })
     end
   end)
 
