@@ -5,7 +5,7 @@
 local file = require "native.file"
 local http = require "sba.util.http"
 local identity = require "native.identity"
-local inference = require "sba.model"
+local models = require "sba.model.connect"
 local json = require "sba.util.json"
 local printable = require "sba.util.printable"
 local redact = require "native.secret".redact
@@ -56,7 +56,7 @@ local function model_of(settings, environment)
   if named ~= "" then return named end
   local client, failure = http.client(environment)
   local names
-  if client then names, failure = inference.served { environment = environment, http = client } end
+  if client then names, failure = models.served { environment = environment, http = client } end
   if not names then return nil, failure end
   if #names == 1 then return names[1] end
   return nil, { message = ("there are several models: %s; name one of them with --model"):format(words.list(names, "and")) }

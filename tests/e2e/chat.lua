@@ -2,7 +2,7 @@
 -- cynode-sba --lua chat.lua PLAN: connects as the plan (JSON) says, asks what it asks, and prints what comes of it as lines of JSON:
 -- {"wait"}, {"session"}, {"reply"} or {"failure"}, {"text"}.
 local http = require "sba.util.http"
-local inference = require "sba.model"
+local models = require "sba.model.connect"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 
@@ -16,9 +16,11 @@ end
 
 plan.options.environment = plan.options.environment or {}
 plan.options.http = http.client(plan.options.environment)
+local pieces
+plan.options.on_text = function(piece) pieces[#pieces + 1] = piece end
 plan.options.on_wait = function(failure, seconds) say { wait = seconds, message = failure.message } end
 
-local session, failure = inference.connect(plan.options)
+local session, failure = models.connect(plan.options)
 if not session then return say { failure = failure } end
 
 local function say_session()
@@ -30,13 +32,12 @@ end
 say_session()
 local said = {} -- a conversation has the same tables at every request
 for _, request in ipairs(plan.requests) do
-  local pieces = {}
+  pieces = {}
   for i, message in ipairs(request.messages) do
     local key = i .. json.encode(message)
     said[key] = said[key] or message
     request.messages[i] = said[key]
   end
-  request.on_text = function(piece) pieces[#pieces + 1] = piece end
   local reply, failed = session:chat(request)
   say(reply and { reply = reply, text = table.concat(pieces) } or { failure = failed })
 end

@@ -20,8 +20,8 @@ if rules.address(options.environment) then options.http = http.client(options.en
 local remote, failure = gateway.connect(options)
 if not remote then return say { failure = failure } end
 local tools, problem = remote:tools()
-say { form = remote.remote.form, era = remote.remote.era, tools = tools and json.array(tools), failure = problem,
-  dropped = remote.remote.dropped, instructions = remote.instructions, version = remote.remote.peer.version }
+say { form = remote.client.form, era = remote.client.era, tools = tools and json.array(tools), failure = problem,
+  dropped = remote.client.dropped, instructions = remote.instructions, version = remote.client.connection.version }
 for _, call in ipairs(calls) do
   local until_when = limits.whole and interrupt.now() + limits.whole
   local answer, refused = remote:call(call.name, call.arguments, { until_when = until_when, idle = limits.idle })

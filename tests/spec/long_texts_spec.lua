@@ -2,7 +2,7 @@
 -- Long texts from outside, each made so that a reader that goes back, or copies what it has, would take hours over it. For Lua's
 -- patterns, tests/style/patterns.lua says so of all.
 local context = require "sba.job.context"
-local exchange = require "sba.agent.exchange"
+local transcript = require "sba.agent.transcript"
 local find = require "sba.model.text_calls.find"
 local file = require "native.file"
 local journal = require "sba.report.source".journal
@@ -72,7 +72,7 @@ describe("a long text", function()
     local function message(content) return { { role = "tool", content = content } } end
     local recorded = { messages = message(many "1" .. " s\nx"), reply = {} }
     local recording = { exchanges = { recorded }, resumes = {}, exchange = function() return recorded end }
-    local _, failure = exchange.next({ run = { recording = recording }, number = 0 }, message(many "1" .. " x\nx"))
+    local _, failure = transcript.next({ run = { recording = recording }, number = 0 }, message(many "1" .. " x\nx"))
     assert.is_truthy(failure.message:find('line 1: the recording has "<duration> s", this run has "111', 1, true))
   end)
 end)

@@ -5,7 +5,7 @@
 
 local json = require "sba.util.json"
 local json_place = require "sba.util.json_place"
-local phrases = require "sba.agent.words"
+local prompts = require "sba.agent.prompts"
 local schema_check = require "sba.util.schema_check"
 local table_of = json.table_of
 local tools_of = require "sba.model.tools"
@@ -57,7 +57,7 @@ local function seconds_of(name, value, unit, own)
   if UNITS[named] and tonumber(digits) then return math.tointeger(digits * UNITS[named]) or digits * UNITS[named] end
   if unit == "ms" and number then return math.tointeger(number / 1000) or number / 1000 end
   if not number or number < LONGEST_SECONDS then return value end
-  return nil, phrases.which_unit:format(name, words.quoted(tostring(value)), own)
+  return nil, prompts.which_unit:format(name, words.quoted(tostring(value)), own)
 end
 
 local function given_twice(meant, one, another)
@@ -215,7 +215,7 @@ local function write_objects(given, schema, call)
     if is_free_text(property) and json.kind(given[name]) == "object" and next(given[name]) then
       local whole = call.written and json_place.of(call.written):text("/" .. name)
       given[name] = whole or json.indented(json.encode(given[name]))
-      notes[#notes + 1] = phrases.object_as_text:format(name)
+      notes[#notes + 1] = prompts.object_as_text:format(name)
     end
   end
   return notes[1]
@@ -238,7 +238,7 @@ local function leave_out_comments(given, schema)
     end
   end
   table.sort(names)
-  return #names > 0 and phrases.left_out:format(words.list(names, "and")) or nil
+  return #names > 0 and prompts.left_out:format(words.list(names, "and")) or nil
 end
 
 --- A text that was escaped twice has no line ends. Returns a note.
@@ -246,11 +246,11 @@ local function note_line_ends(given, schema)
   for name, property in pairs(schema.properties) do
     local value = is_free_text(property) and type(given[name]) == "string" and given[name] or ""
     local _, count = value:gsub("\\n", "")
-    if count >= LEAST_ESCAPED and not value:find("\n", 1, true) then return phrases.no_line_ends:format(name) end
+    if count >= LEAST_ESCAPED and not value:find("\n", 1, true) then return prompts.no_line_ends:format(name) end
   end
 end
 
----@param tool inference.tool
+---@param tool model.tool
 ---@return string form "read_file {path, start_line?, end_line?}"
 function arguments.form(tool)
   local shown, required, names = tools_of.shown(tool), {}, {}
@@ -289,7 +289,7 @@ local function read_own(tool, call, step)
 end
 
 ---@param tool agent.tool
----@param call inference.call
+---@param call model.call
 ---@param step? sba.step of a tool that is one
 ---@return table? read
 ---@return string? note on what was taken otherwise, or the mistake

@@ -5,7 +5,7 @@ local arguments = require "sba.agent.arguments"
 local finish = require "sba.agent.finish"
 local json = require "sba.util.json"
 local named = require "sba.model.calls".name
-local phrases = require "sba.agent.words"
+local prompts = require "sba.agent.prompts"
 local tools_of = require "sba.model.tools"
 
 local calls = {}
@@ -23,7 +23,7 @@ local function tool_in(state, command)
   local program = command:match "^%s*([%w_-]+)" or ""
   local tool = state.tools[named(program, state.accepted)]
   if not tool or tool.name == COMMAND then return nil end
-  return phrases.is_a_tool:format(program, tool.name, tools_of.example(tool))
+  return prompts.is_a_tool:format(program, tool.name, tools_of.example(tool))
 end
 
 --- nil: the failure's own message is enough.
@@ -33,7 +33,7 @@ local function advice(state, step, entry)
   if code == "step_failed" then code = (entry.result or {}).exit_code end
   local tool = code == NO_PROGRAM and command and tool_in(state, command)
   if tool then return tool end
-  local help = (step.type == COMMAND and phrases.advice_on_commands or phrases.advice)[code]
+  local help = (step.type == COMMAND and prompts.advice_on_commands or prompts.advice)[code]
   local name = type(path) == "string" and ("/" .. path):match("/([%w._-]+)$")
   return help and (help:gsub("NAME", name or "%0"))
 end
@@ -89,9 +89,9 @@ function kinds.todo(state, call, given)
     item, mistake = todo:update(given)
   end
   if not item then return { text = "failed: " .. mistake } end
-  if is_old then return { text = phrases.old_item:format(item.id, item.status) } end
+  if is_old then return { text = prompts.old_item:format(item.id, item.status) } end
   state.run.log:event("info", "todo.changed", { id = item.id, status = item.status, title = item.title })
-  return { text = ("item %s: %s%s"):format(item.id, item.status, no_parent and phrases.no_parent:format(given.parent) or "") }
+  return { text = ("item %s: %s%s"):format(item.id, item.status, no_parent and prompts.no_parent:format(given.parent) or "") }
 end
 
 function kinds.read_output(state, _, given)
@@ -104,18 +104,18 @@ local function mistaken(why) return { mistaken = true, text = "failed: " .. why 
 local function unknown_tool(state, name)
   local names = {}
   for i, tool in ipairs(state.offered) do names[i] = tool.name end
-  return mistaken(phrases.unknown_tool:format(name, table.concat(names, ", ")))
+  return mistaken(prompts.unknown_tool:format(name, table.concat(names, ", ")))
 end
 
 ---@param state agent.state
----@param call inference.call
+---@param call model.call
 ---@return { text: string, answer?: string, step?: string, changed?: boolean, arguments?: table, mistaken?: boolean }? answer text: for
 ---the model; answer: a step's in full; arguments: as run
 ---@return failure? failure the job's
 function calls.perform(state, call)
   local tool = state.tools[call.name]
   if not tool then return unknown_tool(state, call.name) end
-  if call.mistake then return mistaken(phrases.unread_arguments:format(call.mistake, tools_of.example(tool))) end
+  if call.mistake then return mistaken(prompts.unread_arguments:format(call.mistake, tools_of.example(tool))) end
   local read, note = arguments.read(tool, call, state.run.catalogue.get(call.name))
   if not read then return mistaken(note) end
   local answer, failure = kinds[tool.kind](state, call, read)

@@ -2,7 +2,7 @@
 -- What models write as a command: a line for the shell. They also write lists, and a line with a list.
 
 local json = require "sba.util.json"
-local phrases = require "sba.agent.words"
+local prompts = require "sba.agent.prompts"
 local words = require "sba.util.words"
 
 local commands = {}
@@ -36,7 +36,7 @@ local function read_list(arguments, list)
     return arguments
   end
   for _, word in ipairs(list) do
-    if words.has(OPERATORS, word) then return mistake(phrases.for_a_shell:format(word)) end
+    if words.has(OPERATORS, word) then return mistake(prompts.for_a_shell:format(word)) end
   end
   arguments.argv = json.array(list)
   return arguments
@@ -48,7 +48,7 @@ local function read_line(arguments, line, more)
   local list = { line }
   if line:find(SPECIAL) then
     local is_script = line:find("%$[%d@*{]")
-    if not is_script and line:find("[|&;<>()\n#]") then return mistake(phrases.unclear_args) end
+    if not is_script and line:find("[|&;<>()\n#]") then return mistake(prompts.unclear_args) end
     list = { "/bin/sh", "-c", is_script and line or line .. ' "$@"', "sh" }
   end
   return read_list(arguments, table.move(more, 1, #more, #list + 1, list))
@@ -86,11 +86,11 @@ function commands.read(arguments)
   arguments.timeout_seconds = arguments.timeout_seconds or SECONDS
   if list then return read_list(arguments, table.move(more or {}, 1, #(more or {}), #list + 1, list)) end
   if type(given) ~= "string" then return mistake "command is no text" end
-  if given:find(ONLY_CD) then return nil, phrases.only_cd end
+  if given:find(ONLY_CD) then return nil, prompts.only_cd end
   if more then return read_line(arguments, given, more) end
   arguments.shell = type(args) == "string" and given .. " " .. args or given
   local setting = last_setting(given)
-  return arguments, setting and phrases.shell_is_gone:format(setting) or nil
+  return arguments, setting and prompts.shell_is_gone:format(setting) or nil
 end
 
 return commands

@@ -4,7 +4,7 @@
 -- The system text, the task and arguments of calls stay.
 
 local json = require "sba.util.json"
-local phrases = require "sba.agent.words"
+local prompts = require "sba.agent.prompts"
 local text = require "native.text"
 
 ---@class agent.conversation
@@ -97,9 +97,9 @@ end
 local function shorten(self, i, kept)
   local old, new = self.messages[i], {}
   for name, value in pairs(old) do new[name] = value end
-  local how = old.step and phrases.read_the_rest:format(old.step) or ""
+  local how = old.step and prompts.read_the_rest:format(old.step) or ""
   new.thinking, new.said = nil, nil
-  new.content, new.shortened = text.cut(old.content, kept) .. phrases.shortened:format(#old.content - kept, how), true
+  new.content, new.shortened = text.cut(old.content, kept) .. prompts.shortened:format(#old.content - kept, how), true
   local before = self:of(old)
   self.cost[new], self.messages[i] = math.ceil(before * estimate(new) / estimate(old)), new
   self.is_counted[new] = self.is_counted[old]
@@ -136,7 +136,7 @@ local function drop_exchanges(self, excess)
   end
   if dropped == before then return end
   if before == 0 then table.insert(messages, KEPT + 1, false) end
-  messages[KEPT + 1] = { role = "user", dropped = dropped, content = phrases.dropped:format(dropped) }
+  messages[KEPT + 1] = { role = "user", dropped = dropped, content = prompts.dropped:format(dropped) }
 end
 
 --- To equal shares of the room, the longest to what the others leave.

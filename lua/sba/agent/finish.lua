@@ -4,7 +4,7 @@
 
 local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
-local phrases = require "sba.agent.words"
+local prompts = require "sba.agent.prompts"
 local printable = require "sba.util.printable"
 local schema_document = require "sba.util.schema_document"
 local text = require "native.text"
@@ -122,7 +122,7 @@ end
 local function report_of(state, checked, count)
   local module, result = state.run.catalogue.get(checked.entry.type), checked.entry.result
   local body = result and module.show(result) or ""
-  local head = phrases.check_failed:format(checked.id, words.quoted(checked.verdict.criterion), checked.entry.error)
+  local head = prompts.check_failed:format(checked.id, words.quoted(checked.verdict.criterion), checked.entry.error)
   return body ~= "" and head .. "\n" .. state.outputs:show(checked.id, body, math.max(LEAST_SHARES, count)) or head
 end
 
@@ -136,7 +136,7 @@ local function check_all(state)
   if not failing then return nil, failure end
   if #failing == 0 then return nil end
   if is_once_too_often(state.ending, "failed_checks") then return gave_up(failure.code, failure.message) end
-  local parts = { phrases.checks_failed:format(#failing, count) }
+  local parts = { prompts.checks_failed:format(#failing, count) }
   for i, checked in ipairs(failing) do parts[i + 1] = report_of(state, checked, #failing) end
   return { text = table.concat(parts, "\n\n"), changed = true }
 end
@@ -157,11 +157,11 @@ local function begin_first(state)
       return gave_up("agent_gave_up", "the model says that the job is done, but none of its calls could be carried out")
     end
     ending.was_refused = true
-    return { text = phrases.nothing_carried_out }
+    return { text = prompts.nothing_carried_out }
   end
   if ending.asked_to_begin then return nil end
   ending.asked_to_begin = true
-  return { text = phrases.nothing_done }
+  return { text = prompts.nothing_done }
 end
 
 --- The answer as the result has it, or nil and what is wrong. With a schema it is JSON that fits, given as text or as a
@@ -174,11 +174,11 @@ local function read_answer(state, arguments)
   local misfit = schema_document.misfit(value, schema)
   if misfit and not failure then value, misfit = decoded, schema_document.misfit(decoded, schema) end
   if not misfit then return json.encode(value) end
-  return nil, phrases.answer_misfits:format(misfit)
+  return nil, prompts.answer_misfits:format(misfit)
 end
 
 ---@param state agent.state
----@param _ inference.call
+---@param _ model.call
 ---@param arguments { answer: any, status?: "done"|"failed", acceptance?: table[] }
 ---@return { text: string }? answer
 ---@return failure? failure
@@ -210,7 +210,7 @@ function finish.called(state, _, arguments)
   end
   if #missing > 0 then
     local why = table.concat(missing, "; ")
-    if not is_once_too_often(ending, "refused") then return { text = phrases.not_finished:format(why) } end
+    if not is_once_too_often(ending, "refused") then return { text = prompts.not_finished:format(why) } end
     return gave_up("acceptance_unmet", "the model ended the job without evidence: " .. why)
   end
   if not is_first then told, failure = check_all(state) end
@@ -227,7 +227,7 @@ end
 ---@return failure?
 function finish.answered(state, content, as_text)
   state.ending.prose, state.ending.answer = state.ending.prose + 1, content
-  if state.ending.prose < MOST_PROSE then return phrases.go_on:format(as_text and phrases.form_as_text or phrases.form) end
+  if state.ending.prose < MOST_PROSE then return prompts.go_on:format(as_text and prompts.form_as_text or prompts.form) end
   return gave_up("agent_gave_up", "the model called no tool in three replies in a row; the last of them is the final answer")
 end
 

@@ -4,7 +4,7 @@
 
 local excerpt = require "sba.util.excerpt"
 local file = require "native.file"
-local phrases = require "sba.agent.words"
+local prompts = require "sba.agent.prompts"
 local text = require "native.text"
 local workspace = require "native.workspace"
 
@@ -58,10 +58,10 @@ function outputs:show(id, whole, count)
   local kept = keep(self, id, whole)
   if #whole <= limit then return whole end
   return (excerpt.of_lines(whole, limit, function(offset, line)
-    if not kept then return phrases.not_kept end
+    if not kept then return prompts.not_kept end
     kept.offset, kept.line = offset, line
     local place = line and ('"start_line": %d'):format(line) or ('"offset_bytes": %d'):format(offset)
-    return phrases.read_them:format(id, place)
+    return prompts.read_them:format(id, place)
   end))
 end
 
@@ -116,7 +116,7 @@ end
 function outputs:read(arguments)
   local id, first, last = arguments.step, arguments.start_line, arguments.end_line
   local kept = self.kept[id]
-  if not kept then return nil, phrases.nothing_left_out:format(id) end
+  if not kept then return nil, prompts.nothing_left_out:format(id) end
   if arguments.offset_bytes or arguments.max_bytes or not (first or last or kept.line) then
     return read_bytes(self, id, arguments.offset_bytes or kept.offset, arguments.max_bytes)
   end

@@ -6,7 +6,7 @@ local describe = require "sba.util.words".step
 local json = require "sba.util.json"
 local redact = require "sba.util.secret".redact
 local text = require "native.text"
-local words = require "sba.agent.words"
+local prompts = require "sba.agent.prompts"
 
 local prompt = {}
 
@@ -70,8 +70,8 @@ local function standing(job, extras)
   local context = job.context or NO_CONTEXT
   return joined {
     block("Persona", persona(job)),
-    block("Baseline", context.baseline_context or extras.baseline or words.baseline),
-    block("How to work", extras.facts and joined { words.work, extras.has_todo and words.todo or "" }),
+    block("Baseline", context.baseline_context or extras.baseline or prompts.baseline),
+    block("How to work", extras.facts and joined { prompts.work, extras.has_todo and prompts.todo or "" }),
     block("Facts", extras.facts),
     block("Project", joined { context.project_context or "", extras.agents_md or "" }),
   }
@@ -87,7 +87,7 @@ local function task(job, extras)
     block("Preferences", preferences),
     block("Additional context", context.additional_context),
     block("Skills", skills(context, extras.missing_skills)),
-    block("Gateway", extras.instructions and words.gateway .. extras.instructions),
+    block("Gateway", extras.instructions and prompts.gateway .. extras.instructions),
   }
 end
 
@@ -102,8 +102,8 @@ function prompt.system(job, extras) return standing(job, extras) .. "\n" end
 ---@return string
 function prompt.opening(job, extras)
   return joined {
-    task(job, extras), #job.context.acceptance_criteria > 0 and words.begin_with_criteria or words.begin,
-    extras.answer_schema and words.answer_in_json:format(json.encode(extras.answer_schema)) or "",
+    task(job, extras), #job.context.acceptance_criteria > 0 and prompts.begin_with_criteria or prompts.begin,
+    extras.answer_schema and prompts.answer_in_json:format(json.encode(extras.answer_schema)) or "",
   }
 end
 
@@ -114,7 +114,7 @@ end
 ---@param status string
 ---@return string
 function prompt.question(job, extras, instructions, status)
-  extras.baseline = words.question
+  extras.baseline = prompts.question
   return joined { standing(job, extras), task(job, extras), block("Instructions", instructions), block("Status", status) .. "\n" }
 end
 
@@ -135,13 +135,13 @@ function prompt.agents_md(run, context_length)
   if found and (content:find("\0", 1, true) or not text.is_utf8(content)) then problem = AGENTS_MD .. " is not UTF-8 text" end
   if problem then
     run.log:event("warning", "agents_md.left_out", { error = problem })
-    return words.agents_md_left_out:format(problem)
+    return prompts.agents_md_left_out:format(problem)
   end
   if text.trim(content) == "" then return nil end
-  local cut = #content < found.size_bytes and words.agents_md_cut:format(#content, found.size_bytes) or ""
+  local cut = #content < found.size_bytes and prompts.agents_md_cut:format(#content, found.size_bytes) or ""
   -- What follows its end is the job's again, so it cannot hold the mark of its end.
   local clean = redact(content, cut ~= "" and "end" or "none"):gsub("%[end of AGENTS", "(end of AGENTS")
-  return words.agents_md:format(text.trim_end(clean), cut)
+  return prompts.agents_md:format(text.trim_end(clean), cut)
 end
 
 local marks = { pending = "[ ]", in_progress = "[>]", done = "[x]", dropped = "[-]" }
@@ -168,7 +168,7 @@ end
 ---@return string
 function prompt.status(remaining, items, scarce)
   local left = remaining and prompt.time(remaining) or "no limit"
-  local status = ("Time left: %s.%s"):format(left, scarce and words.scarce:format(scarce) or "")
+  local status = ("Time left: %s.%s"):format(left, scarce and prompts.scarce:format(scarce) or "")
   if not items then return status end
   local list = todo_lines(items)
   return ("%s\n\nTodo list:\n%s"):format(status, list ~= "" and list or "(empty)")

@@ -4,7 +4,7 @@
 local commands = require "sba.agent.commands"
 local json = require "sba.util.json"
 local object = require "sba.util.schema_check".object
-local phrases = require "sba.agent.words"
+local prompts = require "sba.agent.prompts"
 local rules = require "sba.gateway.rules"
 local text = require "native.text"
 local tools_of = require "sba.model.tools"
@@ -18,7 +18,7 @@ local SHARE <const> = 1 / 3 -- of what our own tools leave is for the gateway's
 local LONGEST_DESCRIPTION <const> = 1000 -- characters; OpenAI refuses more than 1,024
 local MOST_REASONS <const> = 5 -- in the log
 
----@class agent.tool: inference.tool
+---@class agent.tool: model.tool
 ---@field kind "step"|"todo"|"read_output"|"gateway"|"finish"
 ---@field accepted? table schema, where it takes more than is shown
 ---@field hidden? boolean taken, but not shown
@@ -39,12 +39,12 @@ local line <const> = { type = "string", minLength = 1 }
 local number <const>, offset <const> = { type = "integer", minimum = 1 }, { type = "integer", minimum = 0 }
 
 local todo_add = {
-  name = "todo_add", kind = "todo", called = { "add_todo", "create_todo", "add_task" }, description = phrases.todo_add,
+  name = "todo_add", kind = "todo", called = { "add_todo", "create_todo", "add_task" }, description = prompts.todo_add,
   parameters = object { "title!", line, "parent", { type = "string", description = "Id of the item that this is part of." } },
 }
 
 local todo_update = {
-  name = "todo_update", kind = "todo", called = { "update_todo" }, description = phrases.todo_update,
+  name = "todo_update", kind = "todo", called = { "update_todo" }, description = prompts.todo_update,
   parameters = object {
     "id!", { type = "string" },
     "status", { type = "string", enum = json.array { "pending", "in_progress", "done", "dropped" } },
@@ -53,7 +53,7 @@ local todo_update = {
 }
 
 local read_output = {
-  name = "read_output", kind = "read_output", read = read_step, description = phrases.read_output,
+  name = "read_output", kind = "read_output", read = read_step, description = prompts.read_output,
   parameters = object {
     "step!", { type = "string", description = "For example step-3" },
     "start_line", number, "end_line", number, "offset_bytes", offset, "max_bytes", number,
@@ -81,8 +81,8 @@ local function leaves_a_criterion_to_the_model(context)
   end
 end
 
-local answer <const> = { type = "string", description = phrases.answer }
-local status <const> = { type = "string", enum = json.array { "done", "failed" }, description = phrases.status }
+local answer <const> = { type = "string", description = prompts.answer }
+local status <const> = { type = "string", enum = json.array { "done", "failed" }, description = prompts.status }
 local acceptance <const> = {
   type = "array", description = "One entry for each criterion without a check.",
   items = object {
@@ -99,7 +99,7 @@ local function finish_for(job)
   local shown = { "answer!", schema or answer, "status", status }
   if judges then shown[5], shown[6] = "acceptance", acceptance end
   return {
-    name = "finish", kind = "finish", description = judges and phrases.finish_with_criteria or phrases.finish,
+    name = "finish", kind = "finish", description = judges and prompts.finish_with_criteria or prompts.finish,
     called = { "done", "complete", "completed", "submit", "end", "final_answer", "task_complete", "attempt_completion", "finished" },
     accepted = object { "answer!", schema and {} or answer, "status", status, "acceptance", acceptance }, parameters = object(shown),
   }
@@ -171,7 +171,7 @@ function tools.of_gateway(run, space, has_todo)
     return {}
   end
   local left_out, own, taken = {}, tools.list(run.catalogue, nil, run.job, has_todo)
-  for i, tool in ipairs(gateway.remote.dropped) do left_out[i] = tool.name .. ": " .. tool.reason end
+  for i, tool in ipairs(gateway.client.dropped) do left_out[i] = tool.name .. ": " .. tool.reason end
   local chosen = choose(listed, own, taken, (space - tools.cost(own)) * SHARE, left_out)
   run.log:event(#left_out > 0 and "warning" or "info", "gateway.tools", {
     tools = #chosen, left_out = #left_out, error = left_out[1] and table.concat(left_out, "; ", 1, math.min(#left_out, MOST_REASONS)),

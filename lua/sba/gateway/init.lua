@@ -31,19 +31,19 @@ local TRIES <const>, FIRST_WAIT <const> = 4, 0.25 -- of a request; seconds befor
 ---@field description string
 ---@field parameters table JSON Schema without task_id and job_id
 
----@class gateway.remote an MCP server, or a gateway of the plain form
+---@class gateway.client an MCP server, or a gateway of the plain form
 ---@field form "mcp"|"plain"
 ---@field era? "legacy"|"modern" of MCP
----@field peer mcp.peer
+---@field connection mcp.connection
 ---@field largest_file? integer bytes of a file in a call; nil: files are streamed
 ---@field dropped { name: string, reason: string }[] unusable tools of the last list
 ---@field instructions? string
----@field list fun(self: gateway.remote, limits: mcp.limits): mcp.tool[]?, mcp.failure?
----@field call fun(self: gateway.remote, name: string, arguments: table, limits: mcp.limits): any, mcp.failure? decoded
----@field close fun(self: gateway.remote)
+---@field list fun(self: gateway.client, limits: mcp.limits): mcp.tool[]?, mcp.failure?
+---@field call fun(self: gateway.client, name: string, arguments: table, limits: mcp.limits): any, mcp.failure? decoded
+---@field close fun(self: gateway.client)
 
 ---@class gateway
----@field remote gateway.remote
+---@field client gateway.client
 ---@field instructions? string without secrets
 local methods = {}
 methods.__index = methods
@@ -109,12 +109,12 @@ function gateway.connect(options, limits)
   end
   limits = limits or {}
   local server = { url = address, http = options.http, token = options.token, answer_timeout = options.answer_timeout }
-  local remote, failure = retried(renewing(server, options.renew_token, function()
+  local client, failure = retried(renewing(server, options.renew_token, function()
     return reach(server, limits)
   end), is_quick, limits)
-  if not remote then return nil, naming(variable, failure) end
+  if not client then return nil, naming(variable, failure) end
   return setmetatable({
-    remote = remote, variable = variable, renew = options.renew_token, instructions = secret.clean(remote.instructions), filled = {},
+    client = client, variable = variable, renew = options.renew_token, instructions = secret.clean(client.instructions), filled = {},
     ext_net_allowed = options.ext_net_allowed == true, ids = { task_id = options.task_id, job_id = options.job_id },
   }, methods)
 end
@@ -152,8 +152,8 @@ local function clean_descriptions(schema)
 end
 
 local function read_list(self, limits)
-  local listed, failure = retried(renewing(self.remote.peer, self.renew, function()
-    return self.remote:list(limits)
+  local listed, failure = retried(renewing(self.client.connection, self.renew, function()
+    return self.client:list(limits)
   end), is_quick, limits)
   if not listed then return nil, failure end
   self.listed, self.filled = {}, {}
@@ -182,9 +182,9 @@ local function filled_for(self, name, limits)
     local tools, failure = read_list(self, limits)
     if not tools then return nil, failure end
   end
-  local filled = self.filled[name] or self.remote.form == "plain" and self.ids
+  local filled = self.filled[name] or self.client.form == "plain" and self.ids
   if filled then return filled end
-  return nil, self.remote.peer:failure("unknown_tool", "has no tool %s for this job", http.shown(name))
+  return nil, self.client.connection:failure("unknown_tool", "has no tool %s for this job", http.shown(name))
 end
 
 local unknown_ends <const> = { cut_off = true, slow_first_byte = true, slow_answer = true }
@@ -204,17 +204,17 @@ function methods:call(name, arguments, limits)
   if not filled then return nil, failure end
   arguments = json.copy(arguments)
   for id in pairs(filled) do arguments[id] = self.ids[id] end
-  local answer, problem = retried(renewing(self.remote.peer, self.renew, function()
-    return self.remote:call(name, arguments, limits)
+  local answer, problem = retried(renewing(self.client.connection, self.renew, function()
+    return self.client:call(name, arguments, limits)
   end), limits.repeatable and is_quick or is_unsent, limits)
   if answer == nil then
     if unknown_ends[problem.code] then problem.message = problem.message .. "; the call may still have run" end
     return nil, naming(self.variable, problem)
   end
-  local read = self.remote.form == "plain" and tool_result.of_plain or tool_result.of_mcp
+  local read = self.client.form == "plain" and tool_result.of_plain or tool_result.of_mcp
   return secret.clean(read(answer), answer_schema)
 end
 
-function methods:close() self.remote:close() end
+function methods:close() self.client:close() end
 
 return gateway

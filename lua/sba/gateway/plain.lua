@@ -81,7 +81,7 @@ local worker_tools <const> = {
   tool("help.get", "task_id! topic path", "Read how to work with the orchestrator."),
 }
 
-local gateway = { form = "plain", dropped = {} } -- a gateway.remote
+local gateway = { form = "plain", dropped = {} } -- a gateway.client
 gateway.__index = gateway
 
 local function ends_with(url, ending) return url:match("^[^?#]*"):sub(-#ending) == ending end
@@ -92,25 +92,25 @@ function plain.is_named_by(url) return ends_with(url, PROXY) or ends_with(url, P
 
 ---Nothing is sent yet.
 ---@param options mcp.options
----@return gateway.remote
+---@return gateway.client
 function plain.at(options)
   local url = plain.is_named_by(options.url) and options.url or text.trim_end(options.url, "/") .. PATH
   local enveloped = ends_with(url, PROXY)
   return setmetatable({
-    peer = transport.peer(options, url), beside = transport.peer(options, url .. "-none"),
+    connection = transport.connection(options, url), beside = transport.connection(options, url .. "-none"),
     enveloped = enveloped, largest_file = enveloped and LARGEST_FILE or nil,
   }, gateway)
 end
 
 -- Returns as post does. The node's own 403: it does not know this sandbox.
-local function opened(peer, status, answer)
+local function opened(connection, status, answer)
   if status >= 300 then
     if status == 403 then answer.code = "unauthorized" end
     return nil, answer
   end
   local inner, body = unwrap(answer)
-  if not inner then return nil, peer:failure("bad_answer", "sent an answer %s", http.shown(body)) end
-  if inner >= 300 then return inner, peer:refused(http.refused(peer:place(), inner, body)) end
+  if not inner then return nil, connection:failure("bad_answer", "sent an answer %s", http.shown(body)) end
+  if inner >= 300 then return inner, connection:refused(http.refused(connection:display_name(), inner, body)) end
   return inner, body
 end
 
@@ -119,24 +119,24 @@ local function post(self, name, arguments, request)
   local message, failure = { tool_name = name, arguments = arguments }, nil
   if self.enveloped then message, failure = wrap(json.encode(message)) end
   if not message then return nil, failure end
-  local exchange <close>, status = self.peer:send(request, message, {})
+  local exchange <close>, status = self.connection:send(request, message, {})
   if not exchange then return nil, status end
   local answer
   if status >= 300 then
-    answer = self.peer:refusal(exchange, status)
+    answer = self.connection:refusal(exchange, status)
   else
     answer, failure = http.read(exchange)
     if not answer then return nil, failure end
   end
-  if self.enveloped then return opened(self.peer, status, answer) end
+  if self.enveloped then return opened(self.connection, status, answer) end
   return status, answer
 end
 
 -- Statuses for a call without a tool. Something else answers 404 or 405.
 local understood = { [200] = true, [400] = true, [403] = true, [422] = true, [501] = true }
 
-local function refuses_get(peer, limits, status)
-  local exchange <close>, said = peer:send(peer:request("the probe", limits), nil, {}, { is_polled = true })
+local function refuses_get(connection, limits, status)
+  local exchange <close>, said = connection:send(connection:new_request("the probe", limits), nil, {}, { is_polled = true })
   return exchange ~= nil and said == status
 end
 
@@ -146,8 +146,8 @@ end
 ---@return boolean? is_there nil: unknown
 ---@return mcp.failure?
 function gateway:probe(limits)
-  if refuses_get(self.peer, limits, 405) and refuses_get(self.beside, limits, 404) then return true end
-  local status, answer = post(self, "", {}, self.peer:request("the probe", limits))
+  if refuses_get(self.connection, limits, 405) and refuses_get(self.beside, limits, 404) then return true end
+  local status, answer = post(self, "", {}, self.connection:new_request("the probe", limits))
   if not status or status == 401 or (status >= 500 and status ~= 501) then return nil, answer end
   local value = status >= 300 and answer.value or status < 300 and json_tolerant.decode(answer)
   return understood[status] == true and json.is_object(value) and value.jsonrpc == nil
@@ -156,7 +156,7 @@ end
 local codes = { [400] = "tool_refused", [403] = "tool_denied", [404] = "tool_refused", [422] = "tool_refused" }
 
 function gateway:call(name, arguments, limits)
-  local status, body = post(self, name, arguments, self.peer:request(transport.CALL, limits))
+  local status, body = post(self, name, arguments, self.connection:new_request(transport.CALL, limits))
   if not status then return nil, body end
   if status >= 300 then
     body.code = codes[status] or body.code
@@ -165,7 +165,7 @@ function gateway:call(name, arguments, limits)
   if not body:find "%S" then return {} end -- a 2xx that has nothing to say
   local value, problem = json_tolerant.decode(body)
   if value ~= nil then return value end
-  return nil, self.peer:failure("bad_answer", "sent what is not JSON: %s", http.shown(problem.message))
+  return nil, self.connection:failure("bad_answer", "sent what is not JSON: %s", http.shown(problem.message))
 end
 
 function gateway:list() return worker_tools end -- luacheck: ignore 212

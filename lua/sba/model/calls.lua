@@ -13,7 +13,7 @@ local calls = {}
 local MOST_ENCODED <const> = 2 -- times that a text of JSON is encoded once more
 local LONGEST_NAME <const>, LONGEST_CALLED <const> = 256, 64 -- bytes: in messages; that servers take
 
----@class inference.call
+---@class model.call
 ---@field id string unique in the session
 ---@field name string the tool's, if known
 ---@field arguments table empty after a mistake
@@ -21,7 +21,7 @@ local LONGEST_NAME <const>, LONGEST_CALLED <const> = 256, 64 -- bytes: in messag
 ---@field called? string the model's own name, if it differs
 ---@field mistake? string for the model: why the arguments cannot be read
 
----@class inference.raw_call
+---@class model.raw_call
 ---@field id? string
 ---@field name any
 ---@field arguments any a table, or JSON as a string
@@ -49,7 +49,7 @@ end
 local function plain(given) return (given:lower():gsub("[^%w]", "")) end
 
 ---@param given any
----@param tools inference.tool[]
+---@param tools model.tool[]
 ---@return string? name of the tool that is meant
 function calls.name(given, tools)
   if type(given) ~= "string" or #given > LONGEST_NAME then return nil end
@@ -80,10 +80,10 @@ local function unused_id(session, id)
   return id
 end
 
----@param raw inference.raw_call[]
----@param tools inference.tool[]
+---@param raw model.raw_call[]
+---@param tools model.tool[]
 ---@param session { calls: integer, ids: table<string, boolean> } numbers the new ids
----@return inference.call[]
+---@return model.call[]
 function calls.normal(raw, tools, session)
   local list = json.array {}
   for i, given in ipairs(raw) do

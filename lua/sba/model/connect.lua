@@ -1,21 +1,40 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Where models may be asked: the addresses that the environment names, in the order in which they are tried.
+-- Connects to an allowed model: the addresses that the environment names are tried in their order, at each its
+-- dialects, and of what is served the first model that the job allows.
 
-local ollama = require "sba.model.ollama"
-local openai = require "sba.model.openai"
+local interrupt = require "native.interrupt"
+local ollama = require "sba.model.dialects.ollama"
+local openai = require "sba.model.dialects.openai"
+local printable = require "sba.util.printable"
+local retry = require "sba.util.retry"
 local secret = require "sba.util.secret"
+local session = require "sba.model.session"
 local text = require "native.text"
 local wire = require "sba.model.wire"
+local words = require "sba.util.words"
 
 local connect = {}
+
+---@class model.options
+---@field environment table<string, string>
+---@field allowed_models string[] no other is ever named in a request
+---@field source? "worker"|"api_egress"|"orchestrator" orchestrator and nil: both
+---@field http native.http.client
+---@field on_move? fun(move: model.move, failure: model.failure)
+---@field on_wait? fun(failure: model.failure, seconds: number)
+---@field on_text? fun(piece: string) as of model.session
+---@field timeout? table<string, number> as of model.endpoint
+---@field policy? table<string, any> as of retry.policy
 
 -- Seconds. The first byte of a reply has no limit but the job's time: a small machine reads a long prompt for minutes.
 local TIMEOUT <const> = { connect = 10, first = 1e8, probe = 30 }
 local CHAT <const> = "/chat/completions"
 local SIDECAR <const> = "http://localhost:11434" -- of a node, in the job's pod: the only address that is built in
+local SIDECAR_PATIENCE <const> = 90 -- seconds for it, where no other is named
+local MOST_NAMED <const>, LONGEST_NAME <const> = 10, 100 -- models in a message; bytes
 
 ---By source, in the order in which they are tried.
----@type table<string, inference.dialect[]>
+---@type table<string, model.dialect[]>
 connect.dialects = { worker = { ollama, openai }, api_egress = { openai } }
 local variables <const> = {
   { name = "INFERENCE_PROXY_URL", source = "worker" }, { name = "OLLAMA_BASE_URL", source = "worker" },
@@ -34,8 +53,8 @@ local function endpoint_at(address, name, options)
 end
 
 ---Lists endpoints in the order in which they are tried. is_guess: nobody named it, but others.
----@param options inference.options
----@return { endpoint: inference.endpoint, source: string, failure: native.failure?, is_guess: boolean? }[]
+---@param options model.options
+---@return { endpoint: model.endpoint, source: string, failure: native.failure?, is_guess: boolean? }[]
 ---@return string[]? missing the source's variables if none is set
 function connect.candidates(options)
   local list, names, has = {}, {}, {}
@@ -58,6 +77,151 @@ function connect.candidates(options)
   local only_egress = source == "api_egress" or has.api_egress and not has.worker
   if not only_egress and not has[SIDECAR] then add("the sidecar", SIDECAR, "worker").is_guess = not missing end
   return list, missing
+end
+
+-- What passes is waited for until the job's deadline.
+local function patience(changes)
+  local policy = retry.policy(changes)
+  if interrupt.remaining() and not (changes and changes.tries) then policy.tries = math.huge end
+  return policy
+end
+
+local function tagged(name)
+  local last = name:match("^.*/(.*)$") or name
+  return last:find(":", 1, true) and name or name .. ":latest"
+end
+
+local function wanted_of(options)
+  local list, others, preferred = {}, {}, tagged(options.environment.INFERENCE_MODEL or "")
+  for _, name in ipairs(options.allowed_models) do
+    local into = tagged(name) == preferred and list or others
+    into[#into + 1] = name
+  end
+  return table.move(others, 1, #others, #list + 1, list)
+end
+
+---@param served model.served[]
+---@param wanted string[] the first that is served wins
+---@return model.served? model as the job names it
+function connect.choose(served, wanted)
+  local by_name = {}
+  for i = #served, 1, -1 do by_name[tagged(served[i].name)] = served[i] end
+  for _, name in ipairs(wanted) do
+    local one = by_name[tagged(name)]
+    if one then return { name = name, entry = one.entry } end
+  end
+end
+
+-- Whether the chat may work all the same: a key may not see the list, a gateway may have none.
+local function may_chat(candidate, failure)
+  local status = failure.status
+  if status == 404 or failure.cause == "bad_answer" then return candidate.source == "api_egress" end
+  if failure.cause == "no_list" or status == 500 then return true end
+  return status ~= nil and status >= 400 and not failure.transient
+end
+
+-- Tries the next dialect where there is no such path, or no JSON. Without a list: the first failure, and the dialect
+-- whose chat may work.
+local function list_of(candidate)
+  local first, chat
+  for _, dialect in ipairs(connect.dialects[candidate.source]) do
+    local served, failure = dialect.list(candidate.endpoint)
+    if served then return dialect, served end
+    first = first or failure
+    if not chat and may_chat(candidate, failure) then chat = dialect end
+    local is_other = failure.cause == "bad_answer" or failure.cause == "no_list"
+    if not is_other and not (failure.status and failure.status < 500 and failure.status ~= 429) then break end
+  end
+  return nil, nil, first, chat
+end
+
+local function names_of(served)
+  local names = {}
+  for i = 1, math.min(#served, MOST_NAMED) do names[i] = printable.line(served[i].name, LONGEST_NAME) end
+  if #served > MOST_NAMED then names[#names + 1] = ("%d more"):format(#served - MOST_NAMED) end
+  return names
+end
+
+local function connected(options, candidate, dialect, model, others)
+  local description, failure = dialect.describe(candidate.endpoint, model)
+  if not description then return nil, failure end
+  return session.new {
+    dialect = dialect, endpoint = candidate.endpoint, model = model.name, others = others,
+    context_length = description.context_length, supports_tools = description.supports_tools,
+    policy = patience(options.policy), on_wait = options.on_wait, on_move = options.on_move,
+    on_text = options.on_text,
+  }
+end
+
+-- without_list: candidates whose chat may work, for when no other lists an allowed model.
+local function try(options, candidate, wanted, without_list)
+  local endpoint = candidate.endpoint
+  if candidate.failure then return nil, endpoint:failure(candidate.failure) end
+  local dialect, served, failure, chat = list_of(candidate)
+  if chat then without_list[#without_list + 1] = { candidate = candidate, dialect = chat } end
+  if not dialect then return nil, failure end
+  if #served == 0 then without_list[#without_list + 1] = { candidate = candidate, dialect = dialect } end
+  local model = connect.choose(served, wanted)
+  if model then return connected(options, candidate, dialect, model) end
+  local message = "%s serves none of the allowed models (%s); it has %s"
+  return nil, endpoint:failure { code = "model_missing", message = message:format(
+    endpoint:display_url(), words.list(wanted, "and"), words.list(names_of(served), "and")) }
+end
+
+local function from_first(options, attempt)
+  local candidates, missing = connect.candidates(options)
+  local tried, transient = {}, false
+  for i, candidate in ipairs(candidates) do
+    local found, failure = attempt(candidate)
+    if found then return found end
+    if failure.code ~= "inference_unavailable" then return nil, failure end
+    tried[i] = ("%s: %s"):format(candidate.endpoint.name, failure.message)
+    transient = transient or failure.transient and not candidate.is_guess
+  end
+  local parts = {}
+  if #tried > 0 then parts[1] = "no model can be reached: " .. table.concat(tried, "; ") end
+  if missing then
+    parts[#parts + 1] = "the environment names no endpoint for models; set " .. words.list(missing, "or")
+  end
+  return nil, {
+    code = "inference_unavailable", cause = "no_endpoint", message = table.concat(parts, "; "), transient = transient,
+  }
+end
+
+-- The allowed models are asked in turn where nothing lists one.
+local function find(options, wanted)
+  local without_list = {}
+  local found, failure = from_first(options, function(candidate)
+    return try(options, candidate, wanted, without_list)
+  end)
+  local first = not found and without_list[1]
+  if not first then return found, failure end
+  local others = table.move(wanted, 2, #wanted, 1, {})
+  return connected(options, first.candidate, first.dialect, { name = wanted[1], entry = {} }, others)
+end
+
+---Lists the models of the first endpoint that has any.
+---@param options model.options without allowed_models
+---@return string[]? names, model.failure?
+function connect.served(options)
+  return from_first(options, function(candidate)
+    local _, served, failure = list_of(candidate)
+    if served and #served > 0 then return names_of(served) end
+    return nil, failure or { code = "inference_unavailable", message = "it has no model" }
+  end)
+end
+
+---Failures: inference_unavailable, whose message says what was tried; timeout; cancelled.
+---@param options model.options
+---@return model.session?, model.failure?
+function connect.connect(options)
+  local wanted, policy = wanted_of(options), patience(options.policy)
+  local _, missing = connect.candidates(options)
+  local patient = math.min(SIDECAR_PATIENCE, interrupt.remaining() or math.huge)
+  if missing then policy.until_when = interrupt.now() + patient end
+  local found, failure = retry.run(policy, function() return find(options, wanted) end, options.on_wait)
+  if failure then failure.unanswered = failure.code ~= "cancelled" end
+  return found, failure
 end
 
 return connect

@@ -11,9 +11,9 @@ local refusal = {}
 
 local has, has_word = said_of.has, said_of.has_word
 
----@class inference.sent what was asked
+---@class model.sent what was asked
 ---@field fields table<string, any> of the body: the optional ones among them may be left out
----@field tools? inference.tool[] as tools, not as text
+---@field tools? model.tool[] as tools, not as text
 ---@field has_system? boolean a message of the system, first
 ---@field thinking_field? string a member that the server had sent, and that was not sent back
 ---@field max_tokens? integer
@@ -21,12 +21,12 @@ local has, has_word = said_of.has, said_of.has_word
 ---@field others? string[] further models that may be asked
 ---@field tried table<string, true|integer> what was tried for this reply: "again", "shorter", "text"
 
----@class inference.move
+---@class model.move
 ---@field act "drop"|"bound"|"send_back"|"system_first"|"fit"|"mend"|"text"|"tell"|"next_model"|"wait"|"again"|"give_up"
 ---@field rule string
 ---@field field? string of drop, send_back
 ---@field most? integer tokens, of bound
----@field sizes? inference.sizes of fit
+---@field sizes? model.sizes of fit
 ---@field tool? string of mend
 
 -- Optional fields
@@ -307,9 +307,9 @@ rule("unexplained", {
   end,
 })
 
----@param failure inference.failure
----@param sent inference.sent
----@return inference.move
+---@param failure model.failure
+---@param sent model.sent
+---@return model.move
 function refusal.judge(failure, sent)
   local case = {
     status = failure.status, said = failure.said or (failure.message or ""):lower(), details = failure.details or {},

@@ -26,10 +26,10 @@ local OPEN_BRACE <const> = 0x7B
 local LONGEST_NAME <const> = 256 -- bytes of a model's
 local MOST_NESTED <const> = 8 -- levels of a content in parts
 
----@class inference.reply plain, for journal and replay
+---@class model.reply plain, for journal and replay
 ---@field content string without thinking
 ---@field thinking string
----@field tool_calls inference.call[] a JSON array; empty after "length"
+---@field tool_calls model.call[] a JSON array; empty after "length"
 ---@field said? string a whole reply with calls as text
 ---@field unreadable? string for the model: why no call could be read where one was due or seems meant
 ---@field is_like_a_call? boolean unreadable, of a model with tool calling
@@ -40,9 +40,9 @@ local MOST_NESTED <const> = 8 -- levels of a content in parts
 ---@field is_estimated? boolean the server did not count the tokens
 ---@field duration_ms integer of the request that was answered
 ---@field response_model? string who answered, where the server names another model than was asked for
----@field thrown_away? inference.reply an earlier one, which counts as well
+---@field thrown_away? model.reply an earlier one, which counts as well
 
----@class inference.part of a call, as it came: of any type
+---@class model.part of a call, as it came: of any type
 ---@field index? any
 ---@field id? any
 ---@field name? any
@@ -50,7 +50,7 @@ local MOST_NESTED <const> = 8 -- levels of a content in parts
 ---@field text? string arguments that are a table, as they were written
 ---@field extra? any what stands beside, and goes back as it came
 
----@class inference.builder
+---@class model.builder
 ---@field state "open"|"whole"|"broken"
 ---@field is_over boolean nothing more is to be read
 ---@field ended_at? number when it became whole, on the monotonic clock
@@ -62,8 +62,8 @@ local MOST_NESTED <const> = 8 -- levels of a content in parts
 ---@field completion_tokens? integer
 ---@field model? string that the server names
 
----@param wanted? { on_text?: fun(piece: string), tools?: inference.tool[], is_json?: boolean } is_json: asked for so
----@return inference.builder
+---@param wanted? { on_text?: fun(piece: string), tools?: model.tool[], is_json?: boolean } is_json: asked for so
+---@return model.builder
 function reply.new(wanted)
   return setmetatable({
     wanted = wanted or {}, state = "open", is_over = false, said = {}, thoughts = {}, size = 0, blanks = 0,
@@ -265,7 +265,7 @@ local function add_fragment(self, call, fragment)
   ends_in_blanks(self, call, fragment, function() return is_whole(call) end)
 end
 
----@param part inference.part
+---@param part model.part
 function reply:call(part)
   local index, id, name = math.tointeger(part.index), filled(part.id), filled(part.name)
   local call = call_for(self, index, id, name)
@@ -380,7 +380,7 @@ end
 ---that were whole before.
 ---@param repeated string
 ---@param session table as of calls.normal
----@return inference.reply
+---@return model.reply
 function reply:stopped(repeated, session)
   local content, thought = self:told_apart()
   local result = {
@@ -405,7 +405,7 @@ function reply:stopped(repeated, session)
 end
 
 ---@param session table as of calls.normal
----@return inference.reply
+---@return model.reply
 function reply:finish(session)
   local content, thought = self:told_apart()
   local result = {

@@ -17,20 +17,21 @@ local MOST_UNREAD <const> = 2 -- unreadable calls, after which calls are asked f
 -- Most bytes of a token, in scripts that a model knows well; and the least share of the tools' estimate.
 local BYTES_OF_ASCII <const>, BYTES_OF_OTHER <const>, SHARE_OF_TOOLS <const> = 9, 25, 0.4
 
----@class inference.session
+---@class model.session
 ---@field model string as the job names it
 ---@field context_length integer tokens for prompt and reply; the caller keeps it; shrinks if the server has fewer
 ---@field supports_tools? boolean nil: not known yet; false: calls come as text
----@field dialect inference.dialect
----@field endpoint inference.endpoint
+---@field dialect model.dialect
+---@field endpoint model.endpoint
 ---@field policy retry.policy
----@field on_wait? fun(failure: inference.failure, seconds: number)
----@field on_move? fun(move: inference.move, failure: inference.failure) the next request is another one
+---@field on_wait? fun(failure: model.failure, seconds: number)
+---@field on_text? fun(piece: string) the content as it comes; after a broken stream all of it again
+---@field on_move? fun(move: model.move, failure: model.failure) the next request is another one
 ---@field others? string[] further allowed models, if the endpoint lists none
 ---@field num_ctx integer window of every request
 ---@field refused table<string, true> optional fields of a request
 ---@field mended table<string, integer> how often a tool was refused, by name
----@field shown table<inference.tool[], inference.tool[]> with these mended or left out
+---@field shown table<model.tool[], model.tool[]> with these mended or left out
 ---@field system_first? boolean the system text stands in the user's first message
 ---@field thinking_field? string in which thinking came, and goes back
 ---@field may_think? boolean it did
@@ -38,63 +39,62 @@ local BYTES_OF_ASCII <const>, BYTES_OF_OTHER <const>, SHARE_OF_TOOLS <const> = 9
 ---@field unread integer replies with an unreadable call
 ---@field calls integer ids given here
 ---@field ids table<string, boolean> used
----@field written table<inference.message, string> as JSON
+---@field written table<model.message, string> as JSON
 local session = {}
 session.__index = session
 
----@class inference.message never changed once it was sent
+---@class model.message never changed once it was sent
 ---@field role "system"|"user"|"assistant"|"tool"
 ---@field content string
 ---@field thinking? string goes back as it came, and so does what stood beside a call (`extra`)
 ---@field said? string a whole reply with calls as text
----@field tool_calls? inference.call[]
+---@field tool_calls? model.call[]
 ---@field tool_call_id? string of a result
 ---@field tool_name? string of a result
 
----@class inference.tool
+---@class model.tool
 ---@field name string of A-Za-z0-9_-, at most 64
 ---@field description string
 ---@field parameters table|string JSON Schema: with our own keywords, or JSON text
 ---@field called? string[] models' other names
 ---@field exact? boolean a near name does not mean it
 
----@class inference.request
----@field messages inference.message[]
----@field tools? inference.tool[] not empty; the same table each time: its text is made once
----@field accepted? inference.tool[] default: tools
+---@class model.request
+---@field messages model.message[]
+---@field tools? model.tool[] not empty; the same table each time: its text is made once
+---@field accepted? model.tool[] default: tools
 ---@field json_schema? table of the content; not with tools
 ---@field status? string appended to the last message
 ---@field max_tokens? integer
 ---@field tool_choice? "required"
 ---@field temperature? number nil: the server's own, or 0 with a schema
----@field on_text? fun(piece: string) the content as it comes; after a broken stream all of it again
----@field fit? fun(sizes: inference.sizes, failure: inference.failure): inference.request?, inference.failure? a request
+---@field fit? fun(sizes: model.sizes, failure: model.failure): model.request?, model.failure? a request
 ---that is shorter, or asks for a shorter reply; nil: there is none
 
----@class inference.ask all texts are JSON
+---@class model.ask all texts are JSON
 ---@field messages string[]
 ---@field tools? string
 ---@field tool_choice? "required"
 ---@field schema? string
 ---@field max_tokens? integer
 ---@field temperature? number
----@field shown? inference.tool[] those in tools
+---@field shown? model.tool[] those in tools
 ---@field first_role? string of the messages
 ---@field fields? table of the body; set by the dialect
 
----@class inference.trial to get one reply
----@field session inference.session
----@field request inference.request the last one
----@field tried table<string, true|integer> see inference.sent
+---@class model.trial to get one reply
+---@field session model.session
+---@field request model.request the last one
+---@field tried table<string, true|integer> see model.sent
 ---@field number integer waits
 ---@field is_text? boolean asked as text although tools may be taken; `before` is what was known of that
 ---@field before? boolean
----@field first? inference.failure for which it was
+---@field first? model.failure for which it was
 ---@field last_said? string of the last failure
 ---@field used? table of the last request that was answered in part
 
----@param fields table dialect, endpoint, model, others, context_length, supports_tools, policy, on_wait
----@return inference.session
+---@param fields table dialect, endpoint, model, others, context_length, supports_tools, policy, on_wait, on_text
+---@return model.session
 function session.new(fields)
   fields.num_ctx, fields.unread = fields.context_length, 0
   fields.refused, fields.mended = {}, {}
@@ -148,9 +148,9 @@ local function shown_tools(self, tools)
   return shown
 end
 
----@param self inference.session
----@param request inference.request
----@return inference.ask
+---@param self model.session
+---@param request model.request
+---@return model.ask
 local function ask_of(self, request)
   local ask, messages, tools = { messages = {} }, request.messages, request.tools
   ask.max_tokens = request.max_tokens and math.min(request.max_tokens, self.longest_reply or math.huge)
@@ -190,7 +190,7 @@ end
 local function exchange_once(self, ask, request, trial)
   local dialect, started, tools = self.dialect, interrupt.now(), request.accepted or request.tools
   local is_json = ask.schema ~= nil or tools ~= nil and not ask.tools
-  local builder = reply.new { on_text = request.on_text, tools = tools, is_json = is_json }
+  local builder = reply.new { on_text = self.on_text, tools = tools, is_json = is_json }
   local exchange <close>, failure = self.endpoint:send(dialect.path, dialect.accept, dialect.body(self, ask))
   if exchange then failure = select(2, self.endpoint:read_reply(exchange, builder, dialect.add)) end
   self.thinking_field = builder.thinking_field or self.thinking_field
@@ -425,8 +425,8 @@ end
 
 ---Asks the model, within the job's deadline. The reply is without secrets, so that what is done is what is recorded.
 ---Failures: inference_unavailable, timeout, cancelled; context_cut: shorten the conversation to context_length.
----@param request inference.request
----@return inference.reply?, inference.failure?
+---@param request model.request
+---@return model.reply?, model.failure?
 function session:chat(request)
   local result, failure = answered(self, request)
   if not result then

@@ -7,7 +7,7 @@ local text = require "native.text"
 
 local sizes = {}
 
----@class inference.sizes tokens
+---@class model.sizes tokens
 ---@field window? integer
 ---@field prompt? integer
 ---@field excess? integer by which the prompt is too long
@@ -79,7 +79,7 @@ end
 ---What was asked for the reply, and a sum with it, are no sizes; nor is a lone number in brackets: it may be a code.
 ---@param words string in lower case
 ---@param asked? integer tokens for the reply
----@return inference.sizes
+---@return model.sizes
 function sizes.of(words, asked)
   local numbers, found, in_brackets = {}, {}, false
   local most = asked or 0

@@ -167,7 +167,7 @@ function written(given, state, depth, is_closed)
   return "{" .. table.concat(members, ",") .. "}"
 end
 
----@param tool inference.tool
+---@param tool model.tool
 ---@param is_closed? boolean with additionalProperties false
 ---@return string json of an object
 function tools.parameters(tool, is_closed)
@@ -187,7 +187,7 @@ local function remembering(make)
 end
 
 ---A tool's parameters as they are shown, decoded.
----@type fun(tool: inference.tool): table
+---@type fun(tool: model.tool): table
 tools.shown = remembering(function(tool)
   local schema = json.decode(tools.parameters(tool))
   schema.order = table_of(tool.parameters).order
@@ -198,7 +198,7 @@ end)
 local EXAMPLES <const> = { string = "...", integer = 1, number = 1, boolean = true, array = json.array { "..." } }
 
 ---The form of a call's arguments: each that is required, or else the first.
----@param tool inference.tool
+---@param tool model.tool
 ---@return string json
 function tools.example(tool)
   local wanted, members = tools.shown(tool), {}
@@ -209,7 +209,7 @@ function tools.example(tool)
   return json.encode(members, { order = wanted.order })
 end
 
----@type fun(list: inference.tool[]): string
+---@type fun(list: model.tool[]): string
 tools.json = remembering(function(list)
   return "[" .. each(list, function(tool)
     return ('{"type":"function","function":{"name":%s,"description":%s,"parameters":%s}}'):format(
@@ -253,9 +253,9 @@ local function content_of(message)
 end
 
 ---Turns tool calls into text, and their results into words of the user.
----@param messages inference.message[]
----@param list inference.tool[]
----@return inference.message[]
+---@param messages model.message[]
+---@param list model.tool[]
+---@return model.message[]
 function tools.messages(messages, list)
   local result, first = {}, messages[1]
   if not first or first.role ~= "system" then result[1] = { role = "system", content = in_words(list) } end
@@ -273,7 +273,7 @@ local REPLY <const> = '{"type":"object","properties":{"thought":{"type":"string"
   .. '"arguments":%s},"required":["thought","tool","arguments"],"additionalProperties":false}'
 
 ---The JSON Schema of a reply, a branch for each tool: otherwise a small model writes the arguments of another.
----@type fun(list: inference.tool[]): string
+---@type fun(list: model.tool[]): string
 tools.schema = remembering(function(list)
   return '{"anyOf":[' .. each(list, function(tool)
     return REPLY:format(LONGEST_THOUGHT, json.encode(tool.name), tools.parameters(tool, true))

@@ -9,7 +9,7 @@ local redact = require "native.secret".redact
 
 local wire = {}
 
----@class inference.endpoint
+---@class model.endpoint
 ---@field name string the variable that names it, or "the sidecar"
 ---@field base string URL without a final slash
 ---@field exact? boolean nothing is added to the base
@@ -20,7 +20,7 @@ local wire = {}
 local endpoint = {}
 endpoint.__index = endpoint
 
----@class inference.failure: http.failure
+---@class model.failure: http.failure
 ---@field code "timeout"|"cancelled"|"context_cut"|"inference_unavailable"
 ---@field cause string a code of sba.util.http, a rule of sba.model.refusal, "too_large", "broken", ...
 ---@field said? string of a refusal: the server's words, code, type and parameter, in lower case
@@ -31,21 +31,21 @@ endpoint.__index = endpoint
 ---@field used? table estimated tokens and duration_ms after a timeout or signal
 ---@field unanswered? boolean the time was up while the endpoint had not answered since the last reply
 
----@class inference.served
+---@class model.served
 ---@field name string
 ---@field entry table of the list
 
----@class inference.dialect
+---@class model.dialect
 ---@field provider string
 ---@field path string of the chat
 ---@field accept string
----@field list fun(endpoint: inference.endpoint): inference.served[]?, inference.failure?
----@field describe fun(endpoint: inference.endpoint, served: inference.served): inference.description?, inference.failure?
----@field message fun(message: inference.message, session: inference.session): string as JSON
----@field body fun(session: inference.session, ask: inference.ask): string[] parts of JSON
----@field add fun(builder: inference.builder, value: table, text?: string) a part of a reply; text: as it was written
+---@field list fun(endpoint: model.endpoint): model.served[]?, model.failure?
+---@field describe fun(endpoint: model.endpoint, served: model.served): model.description?, model.failure?
+---@field message fun(message: model.message, session: model.session): string as JSON
+---@field body fun(session: model.session, ask: model.ask): string[] parts of JSON
+---@field add fun(builder: model.builder, value: table, text?: string) a part of a reply; text: as it was written
 
----@class inference.description
+---@class model.description
 ---@field context_length integer tokens
 ---@field supports_tools? boolean nil: not known
 
@@ -55,7 +55,7 @@ local LONGEST_NAME <const> = 64 -- bytes of a tool's
 local LARGEST <const> = 8 * 1024 * 1024 -- bytes of one JSON text; tiny values take some 40 times their size in memory
 
 ---@param fields table
----@return inference.endpoint
+---@return model.endpoint
 function wire.endpoint(fields) return setmetatable(fields, endpoint) end
 
 ---A server's number of tokens, if it is one from 1.
@@ -70,13 +70,13 @@ local own_codes <const> = { timeout = true, cancelled = true, context_cut = true
 local of_answers <const> = { bad_answer = true, too_large = true, cut_off = true, broken = true } -- naming no server
 
 ---@return string
-function endpoint:place() return http.place(self.base) end
+function endpoint:display_url() return http.display_url(self.base) end
 
 ---@param failure { code: string, message: string }
----@return inference.failure
+---@return model.failure
 function endpoint:failure(failure)
   if failure.cause then return failure end
-  local cause, message, place = failure.code, failure.message, self:place()
+  local cause, message, place = failure.code, failure.message, self:display_url()
   if of_answers[cause] and not message:find(place, 1, true) then message = ("%s: %s"):format(place, message) end
   local result = http.failure(cause, message, {
     cause = cause, repeated = failure.repeated, transient = failure.transient,
@@ -88,15 +88,15 @@ end
 ---@param status integer
 ---@param body any decoded, or a string
 ---@param more? table of the failure
----@return inference.failure
+---@return model.failure
 function endpoint:refusal(status, body, more)
-  return self:judged(http.refused(self:place(), status, body), more)
+  return self:judged(http.refused(self:display_url(), status, body), more)
 end
 
 ---A refusal as it came; sba.model.refusal says what follows from it.
 ---@param failure http.failure
 ---@param more? table
----@return inference.failure
+---@return model.failure
 function endpoint.judged(_, failure, more)
   local details = failure.details
   failure.cause, failure.code = failure.status == 404 and "model_missing" or "refused", "inference_unavailable"
@@ -111,7 +111,7 @@ end
 ---@param accept string
 ---@param body? string|string[]
 ---@param first_timeout? number seconds
----@return native.http.exchange?, inference.failure?
+---@return native.http.exchange?, model.failure?
 function endpoint:send(path, accept, body, first_timeout)
   local timeout = self.timeout
   local exchange, status = http.send(self.http, {
@@ -123,7 +123,7 @@ function endpoint:send(path, accept, body, first_timeout)
   })
   if not exchange then return nil, self:failure(status) end
   if status == 200 then return exchange end
-  return nil, self:judged(http.refusal(exchange, status, self:place()))
+  return nil, self:judged(http.refusal(exchange, status, self:display_url()))
 end
 
 -- Also returns whether the JSON had to be mended. is_cut: the answer ended in the text.
@@ -137,7 +137,7 @@ local function value_of(self, bytes, is_cut)
     if is_cut and bytes:find "^%s*[{%[]" then
       problem = { code = "cut_off", message = "the answer ended in the middle of a line" }
     else
-      problem = http.not_json(self:place(), bytes, problem)
+      problem = http.not_json(self:display_url(), bytes, problem)
     end
   end
   return nil, self:failure(problem)
@@ -146,7 +146,7 @@ end
 ---GET, or POST of a body, for one JSON object or array.
 ---@param path string
 ---@param body? string
----@return table?, inference.failure?
+---@return table?, model.failure?
 function endpoint:ask(path, body)
   local exchange <close>, failure = self:send(path, "application/json", body, self.timeout.probe)
   if not exchange then return nil, failure end
@@ -167,14 +167,14 @@ end
 
 ---Reads a list of models: an array, or an object that has it.
 ---@param path string
----@return inference.served[]?, inference.failure?
+---@return model.served[]?, model.failure?
 function endpoint:list(path)
   local answer, failure = self:ask(path)
   if not answer then return nil, failure end
   local list = answer
   if not json.is_array(list) then list = answer.data or answer.models end
   if not json.is_array(list) then
-    return nil, self:failure { code = "no_list", message = ("%s sent no list of models"):format(self:place()) }
+    return nil, self:failure { code = "no_list", message = ("%s sent no list of models"):format(self:display_url()) }
   end
   local served = {}
   for _, entry in ipairs(list) do
@@ -185,14 +185,14 @@ function endpoint:list(path)
 end
 
 ---A call's name as every server takes it back: the model may have given none, or anything.
----@param call inference.call
+---@param call model.call
 ---@return string
 function wire.name(call) return ((call.called or call.name):gsub("[^%w_-]", "_"):sub(1, LONGEST_NAME)) end
 
 ---A request's body in parts, so that a long conversation is not copied. Fields that were refused are left out.
----@param session inference.session
+---@param session model.session
 ---@param fields table all but messages and tools
----@param ask inference.ask gets these fields
+---@param ask model.ask gets these fields
 ---@return string[]
 function wire.body(session, fields, ask)
   for name in pairs(session.refused) do
@@ -210,8 +210,8 @@ function wire.body(session, fields, ask)
   return parts
 end
 
----@alias inference.lines fun(): string?, boolean|table? as of http.events
----@alias inference.texts fun(): string?, boolean|table? a JSON text and whether it was cut off, or "[DONE]"; nil at the
+---@alias model.lines fun(): string?, boolean|table? as of http.events
+---@alias model.texts fun(): string?, boolean|table? a JSON text and whether it was cut off, or "[DONE]"; nil at the
 ---end; or nil and a failure
 
 local DONE <const> = "[DONE]"
@@ -258,8 +258,8 @@ end
 
 ---The JSON texts of an answer. Its first line tells what it is, whatever its Content-Type says: events, lines of JSON,
 ---or one text over several lines.
----@param next_line inference.lines
----@return inference.texts
+---@param next_line model.lines
+---@return model.texts
 function wire.texts(next_line)
   local next_text
   return function()
@@ -321,7 +321,7 @@ local function broken(self, problem)
   local status = (code or 0) >= LEAST_STATUS and code <= MOST_STATUS and code or nil
   local failure = self:refusal(status or 502, { error = problem }, { is_in_reply = true, status = status })
   if not status then failure.status = nil end
-  failure.message = ("%s broke off its reply: %s"):format(self:place(), http.shown(failure.words))
+  failure.message = ("%s broke off its reply: %s"):format(self:display_url(), http.shown(failure.words))
   return failure
 end
 
@@ -330,17 +330,17 @@ local function next_value(self, text, is_cut)
   local value, failure, is_mended = value_of(self, text, is_cut)
   if not value then return nil, failure end
   if json.is_array(value) and json.table_of(value[1]).error then value = value[1] end -- Gemini's errors
-  if not json.is_object(value) then return nil, self:failure(http.not_json(self:place(), text)) end
+  if not json.is_object(value) then return nil, self:failure(http.not_json(self:display_url(), text)) end
   local problem = error_in(value)
   if problem then return nil, broken(self, problem) end
   return value, nil, is_mended
 end
 
 ---Reads an answer into the builder until the reply is whole. A failure past its end is none.
----@param next_text inference.texts
----@param builder inference.builder
----@param add fun(builder: inference.builder, value: table, text?: string) text: of the value, as it was written
----@return true?, inference.failure?
+---@param next_text model.texts
+---@param builder model.builder
+---@param add fun(builder: model.builder, value: table, text?: string) text: of the value, as it was written
+---@return true?, model.failure?
 function endpoint:read(next_text, builder, add)
   local has_begun, last = false, nil
   while not builder.is_over do
@@ -365,15 +365,15 @@ function endpoint:read(next_text, builder, add)
   local failure = builder.failure or interrupt.reason()
   if not failure and last and builder.size == 0 then
     local message = "%s sent no reply: %s"
-    failure = { code = "cut_off", message = message:format(self:place(), http.shown(redact(last:sub(1, SHOWN), "end"))) }
+    failure = { code = "cut_off", message = message:format(self:display_url(), http.shown(redact(last:sub(1, SHOWN), "end"))) }
   end
   return nil, self:failure(failure or { code = "cut_off", message = "the reply was cut off" })
 end
 
 ---@param exchange native.http.exchange
----@param builder inference.builder
----@param add fun(builder: inference.builder, value: table, text?: string)
----@return true?, inference.failure?
+---@param builder model.builder
+---@param add fun(builder: model.builder, value: table, text?: string)
+---@return true?, model.failure?
 function endpoint:read_reply(exchange, builder, add)
   return self:read(wire.texts(patient_lines(self, exchange, builder)), builder, add)
 end

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Asks a model one question, for a step.
 
-local exchange = require "sba.agent.exchange"
+local client = require "sba.agent.client"
 local interrupt = require "native.interrupt"
 local orchestrator = require "sba.run.orchestrator"
-local phrases = require "sba.agent.words"
 local prompt = require "sba.agent.prompt"
+local prompts = require "sba.agent.prompts"
 local redact = require "native.secret".redact
 local values = require "sba.model.text_calls.values"
 local words = require "sba.util.words"
@@ -18,18 +18,18 @@ local function connect_for(run, model)
   if model and not words.has(wanted.allowed_models, model) then
     return nil, { code = "invalid", message = ("the model %s is not among the job's allowed_models"):format(model) }
   end
-  return exchange.connect(run, model and { model } or wanted.allowed_models)
+  return client.connect(run, model and { model } or wanted.allowed_models)
 end
 
 local function messages_of(run, session, request)
-  local status, context = prompt.status(interrupt.remaining(), run.todo.items, exchange.scarce(run)), run.job.context
+  local status, context = prompt.status(interrupt.remaining(), run.todo.items, client.scarce(run)), run.job.context
   if context and #context.skill_ids > 0 and not run.missing_skills then orchestrator.fetch_skills(run) end -- once
   local more = { agents_md = prompt.agents_md(run, session.context_length), missing_skills = run.missing_skills }
   local system = prompt.question(run.job, more, request.system, status)
   local messages = { { role = "system", content = redact(system) }, { role = "user", content = redact(request.prompt) } }
   if request.earlier then
     messages[3] = { role = "assistant", content = request.earlier.answer }
-    messages[4] = { role = "user", content = phrases.answer_again:format(redact(request.earlier.mistake)) }
+    messages[4] = { role = "user", content = prompts.answer_again:format(redact(request.earlier.mistake)) }
   end
   return messages
 end
@@ -40,7 +40,7 @@ end
 return function(run)
   local sessions = {}
   return function(request)
-    local failure = exchange.exceeded(run)
+    local failure = client.exceeded(run)
     if failure then return nil, failure end
     local key = request.model or ""
     if not sessions[key] then sessions[key], failure = connect_for(run, request.model) end
@@ -48,9 +48,8 @@ return function(run)
     if not session then return nil, failure end
     local messages = messages_of(run, session, request)
     local reply
-    reply, failure = exchange.send(run, session, { messages = messages, json_schema = request.json_schema })
+    reply, failure = client.ask(run, session, { messages = messages, json_schema = request.json_schema })
     if not reply then return nil, failure end
-    exchange.replied(run, session.model, reply)
     reply.model = session.model
     if request.json_schema then reply.content = values.mended(reply.content) or reply.content end -- such as a fence around it
     return reply

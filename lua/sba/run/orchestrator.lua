@@ -46,7 +46,7 @@ function orchestrator.post(run, who, to, body, until_when, headers)
     headers = { "Content-Type: application/json", "Accept: application/json", table.unpack(headers or {}) },
   }, until_when)
   if not exchange then return nil, code end
-  if code >= 300 then return nil, http.refusal(exchange, code, ("%s at %s"):format(who, http.place(to))) end
+  if code >= 300 then return nil, http.refusal(exchange, code, ("%s at %s"):format(who, http.display_url(to))) end
   http.read(exchange, LARGEST_ANSWER) -- to its end, so that the connection can be used again
   return code
 end
@@ -220,7 +220,7 @@ local function content_of(run, artifact, limit)
 end
 
 local function put(run, gateway, artifact)
-  local limit = gateway.remote.largest_file
+  local limit = gateway.client.largest_file
   local content, unread = content_of(run, artifact, limit)
   if not content then return nil, unread end
   local _ <close> = not limit and content or nil

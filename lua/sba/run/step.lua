@@ -120,11 +120,11 @@ end
 
 --- A model's step does not run again: the model sees what it may have done.
 local function interrupted(run, event, begun)
-  local phrases = run.context.words
+  local prompts = run.context.prompts
   run.history.unfinished[event.index] = nil
   return steps.keep(run, event, {
     status = "failure", error_code = "interrupted", started_at = begun.at, output = begun.output,
-    error = phrases.interrupted:format(run.history.undone or phrases.maybe_done),
+    error = prompts.interrupted:format(run.history.undone or prompts.maybe_done),
   })
 end
 

@@ -48,7 +48,7 @@ end
 ---A URL for messages: without user name, path and query, or "its URL".
 ---@param url string
 ---@return string
-function http.place(url)
+function http.display_url(url)
   local parts = lpeg.match(parts_of, url)
   -- With an "@" in the rest, what is taken for the host may be the start of a password.
   if not parts or parts.rest:find("@", 1, true) then return "its URL" end
@@ -157,7 +157,7 @@ function http.send(client, request, until_when)
     exchange:close()
     request.url = target
   end
-  return nil, http.failure("redirected", http.place(request.url) .. " redirects in a loop")
+  return nil, http.failure("redirected", http.display_url(request.url) .. " redirects in a loop")
 end
 
 ---@param exchange native.http.exchange
@@ -292,7 +292,7 @@ function http.refusal(exchange, status, who)
   local asked = retry.after(exchange:header "Retry-After", exchange:header "Retry-After-Ms")
   local failure = http.refused(who, status, body or unread.message, asked)
   local location, proxy = status >= 300 and status < 400 and exchange:header "Location", exchange:proxy()
-  local redirect = location and ("; it redirects to %s, which is not followed"):format(http.shown(http.place(location))) or ""
+  local redirect = location and ("; it redirects to %s, which is not followed"):format(http.shown(http.display_url(location))) or ""
   failure.message = failure.message .. redirect .. (proxy and ("; %s may have answered in its place"):format(proxy) or "")
   exchange:close()
   return failure

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What a server may send in place of what it should: the readers take it or refuse it, and never stumble over it.
-local openai = require "sba.model.openai"
+local openai = require "sba.model.dialects.openai"
 local json = require "sba.util.json"
-local ollama = require "sba.model.ollama"
+local ollama = require "sba.model.dialects.ollama"
 local reply = require "sba.model.reply"
 local wire = require "sba.model.wire"
 

@@ -43,7 +43,7 @@ describe("a URL's origin", function()
       ["http://user:word@gw:1/path?key=1"] = "http://gw:1", ["http://localhost:11434/v1?key=x"] = "http://localhost:11434",
       ["http+unix://%2Frun%2Fa%20b/mcp"] = "the socket /run/a b", ["secret"] = "its URL",
     } do
-      assert.equal(shown, http.place(given))
+      assert.equal(shown, http.display_url(given))
     end
   end)
 end)

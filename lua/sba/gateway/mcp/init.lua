@@ -28,26 +28,26 @@ local LONGEST_INSTRUCTIONS <const> = 4096 -- bytes
 ---@field description? string
 ---@field inputSchema table
 
-local server = { form = "mcp" } -- a gateway.remote
+local server = { form = "mcp" } -- a gateway.client
 server.__index = server
 
-local function by_versions(peer, list)
+local function by_versions(connection, list)
   if modern.speaks(list) then return "modern" end
   for _, version in ipairs(list) do
     if legacy.versions[version] then return "legacy" end
   end
-  return nil, peer:failure("unsupported_version", "speaks no revision of MCP that is spoken here, but %s",
+  return nil, connection:failure("unsupported_version", "speaks no revision of MCP that is spoken here, but %s",
     http.shown(json.encode(list)))
 end
 
 local of_modern <const> = { [-32020] = true, [-32021] = true } -- JSON-RPC errors of modern servers only
 local no_answer <const> = { bad_answer = true, request_lost = true, slow_first_byte = true, slow_answer = true }
 
-local function by_refusal(peer, failure)
+local function by_refusal(connection, failure)
   local status, rpc = failure.status, failure.rpc
   if status == 401 or status == 403 or failure.code == "redirected" or rpc and of_modern[rpc.code] then return nil, failure end
   local supported = rpc and rpc.code == modern.UNSUPPORTED_VERSION and json.table_of(rpc.data).supported
-  if json.is_array(supported) then return by_versions(peer, supported) end
+  if json.is_array(supported) then return by_versions(connection, supported) end
   if rpc or no_answer[failure.code] or status and (status < 500 or status == 501) then return "legacy" end
   -- Some answer so to a method that they do not know. Those that only failed do so again, and then this is said.
   if status == 500 then return "legacy", failure end
@@ -55,12 +55,12 @@ local function by_refusal(peer, failure)
 end
 
 -- Any answer but a modern server's counts as legacy: initialize then tells.
-local function discover(peer, limits)
-  local silence = interrupt.now() + SILENCE
-  local result, failure = modern.request(peer, "server/discover", {}, { until_when = math.min(limits.until_when or silence, silence) })
-  if not result then return by_refusal(peer, failure) end
+local function discover(connection, limits)
+  local until_when = math.min(limits.until_when or math.huge, interrupt.now() + SILENCE)
+  local result, failure = modern.request(connection, "server/discover", {}, { until_when = until_when })
+  if not result then return by_refusal(connection, failure) end
   if not json.is_array(result.supportedVersions) then return "legacy" end
-  local era, problem = by_versions(peer, result.supportedVersions)
+  local era, problem = by_versions(connection, result.supportedVersions)
   if era == "legacy" then return era end
   return era, problem or result
 end
@@ -68,24 +68,24 @@ end
 -- Statuses of initialize without an MCP server.
 local foreign <const> = { [400] = true, [404] = true, [405] = true, [415] = true, [501] = true }
 
-local function open_legacy(peer, limits)
-  local result, failure = legacy.open(peer, limits)
+local function open_legacy(connection, limits)
+  local result, failure = legacy.open(connection, limits)
   if result then return result end
   local is_foreign = failure.code == "bad_answer" or failure.code == "request_lost" or not failure.rpc and foreign[failure.status]
   if not is_foreign then return nil, failure end
-  local problem = peer:failure("not_mcp", "does not speak MCP over Streamable HTTP: %s", failure.message)
+  local problem = connection:failure("not_mcp", "does not speak MCP over Streamable HTTP: %s", failure.message)
   problem.status = failure.status
   return nil, problem
 end
 
 -- Returns the era, and the result of server/discover or initialize.
-local function open(peer, limits)
-  local era, result = discover(peer, limits)
+local function open(connection, limits)
+  local era, result = discover(connection, limits)
   if era == "modern" then return era, result end
-  peer.session = peer.offered -- a legacy server may have opened a session for the question
-  legacy.close(peer)
+  connection.session = connection.offered -- a legacy server may have opened a session for the question
+  legacy.close(connection)
   if not era then return nil, result end
-  local opened, failure = open_legacy(peer, limits)
+  local opened, failure = open_legacy(connection, limits)
   if opened then return era, opened end
   local is_passing = result and result.transient and not failure.transient
   return nil, is_passing and result or failure
@@ -93,13 +93,13 @@ end
 
 ---@param options mcp.options
 ---@param limits mcp.limits
----@return gateway.remote?, mcp.failure?
+---@return gateway.client?, mcp.failure?
 function mcp.connect(options, limits)
-  local peer = transport.peer(options)
-  local era, described = open(peer, limits)
+  local connection = transport.connection(options)
+  local era, described = open(connection, limits)
   if not era then return nil, described end
   local capabilities, instructions = described.capabilities, described.instructions
-  local self = setmetatable({ peer = peer, era = era, dropped = {} }, server)
+  local self = setmetatable({ connection = connection, era = era, dropped = {} }, server)
   self.has_tools = type(capabilities) ~= "table" or capabilities.tools ~= nil and capabilities.tools ~= json.null
   if type(instructions) == "string" and instructions:find "%S" then
     local cut = text.cut(instructions, LONGEST_INSTRUCTIONS)
@@ -109,7 +109,7 @@ function mcp.connect(options, limits)
 end
 
 local function request(self, method, params, limits, headers)
-  return (self.era == "modern" and modern or legacy).request(self.peer, method, params, limits, headers)
+  return (self.era == "modern" and modern or legacy).request(self.connection, method, params, limits, headers)
 end
 
 local function pages(self, limits)
@@ -117,7 +117,7 @@ local function pages(self, limits)
   for _ = 1, MOST_PAGES do
     local result, failure = request(self, transport.LIST, { cursor = cursor }, limits)
     if not result then return nil, failure end
-    if not json.is_array(result.tools) then return nil, self.peer:failure("bad_answer", "sent no list of tools") end
+    if not json.is_array(result.tools) then return nil, self.connection:failure("bad_answer", "sent no list of tools") end
     table.move(result.tools, 1, #result.tools, #found + 1, found)
     cursor = result.nextCursor
     if cursor == nil or cursor == json.null or seen[cursor] or #found >= MOST_TOOLS then break end
@@ -184,7 +184,7 @@ function server:call(name, arguments, limits, is_again)
 end
 
 function server:close()
-  if self.era == "legacy" then legacy.close(self.peer) end
+  if self.era == "legacy" then legacy.close(self.connection) end
 end
 
 return mcp

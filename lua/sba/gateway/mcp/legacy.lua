@@ -18,38 +18,41 @@ local MOST_FAILED_RESUMES <const> = 5 -- in a row, without a new event
 local gave_up <const> = { timeout = true, cancelled = true, slow_answer = true, slow_first_byte = true }
 
 -- Works past the job's deadline too.
-local function cancel(peer, request, failure)
+local function cancel(connection, request, failure)
   if not gave_up[failure.code] or request.method == "initialize" then return end
   local params = { requestId = request.id, reason = failure.code }
-  standalone.notify(peer, { method = "notifications/cancelled", params = params }, { ignore_interrupt = true })
+  standalone.notify(connection, { method = "notifications/cancelled", params = params }, { ignore_interrupt = true })
 end
 
-local function lost(peer, request, why, ...)
-  return peer:failure("request_lost", "did not answer %s: %s; it may have been carried out all the same",
+local function lost(connection, request, why, ...)
+  return connection:failure("request_lost", "did not answer %s: %s; it may have been carried out all the same",
     request.method, why:format(...))
 end
 
 -- Reads on in a broken stream behind its last event.
-local function reopen(peer, request, wait, on_request)
+local function reopen(connection, request, wait, on_request)
   local left = request.until_when and request.until_when - interrupt.now() or wait
   local slept, failure = interrupt.sleep(math.max(0, math.min(wait, left)))
   if not slept then return nil, http.failure(failure.code, failure.message) end
-  local exchange <close>, status = peer:send(request, nil, standalone.headers(peer, "Last-Event-ID: " .. request.last_id))
+  local headers = standalone.headers(connection, "Last-Event-ID: " .. request.last_id)
+  local exchange <close>, status = connection:send(request, nil, headers)
   if not exchange then return nil, status end
-  if status >= 500 then return nil, peer:refusal(exchange, status) end
-  if status < 300 and http.is_stream(exchange) then return peer:read(exchange, request, on_request) end
-  return nil, lost(peer, request, "its stream broke, and status %d was the answer to the request to resume it", status)
+  if status >= 500 then return nil, connection:refusal(exchange, status) end
+  if status < 300 and http.is_stream(exchange) then return connection:read(exchange, request, on_request) end
+  local why = "its stream broke, and status %d was the answer to the request to resume it"
+  return nil, lost(connection, request, why, status)
 end
 
 local resumable <const> = { cut_off = true, connection_failed = true, connection_refused = true, gateway_failed = true }
 
-local function resume(peer, request, failure, on_request)
+local function resume(connection, request, failure, on_request)
   local policy, failed, result = retry.policy(), 0, nil
   while not result and (not failure or resumable[failure.code]) do
-    if failed == MOST_FAILED_RESUMES then return nil, lost(peer, request, "its stream broke again and again") end
+    if failed == MOST_FAILED_RESUMES then return nil, lost(connection, request, "its stream broke again and again") end
     failed = failed + 1
-    local before, wait = request.last_id, request.retry and math.min(request.retry / 1000, policy.longest) or retry.wait(policy, failed)
-    result, failure = reopen(peer, request, wait, on_request)
+    local before, wait = request.last_id, retry.wait(policy, failed)
+    if request.retry then wait = math.min(request.retry / 1000, policy.longest) end
+    result, failure = reopen(connection, request, wait, on_request)
     if request.last_id ~= before then failed = 0 end
   end
   return result, failure
@@ -60,8 +63,8 @@ local OF_SESSIONS <const> = {
 }
 
 -- Mostly 404. Servers and what stands before them also say it with another status, or as an error: then by their words.
-local function is_session_lost(peer, request, failure)
-  if not peer.session or request.method == "initialize" then return false end
+local function is_session_lost(connection, request, failure)
+  if not connection.session or request.method == "initialize" then return false end
   if failure.status == 404 then return true end
   local said = (failure.words or ""):lower()
   if said:find("not initialized", 1, true) or said:find("not been initialized", 1, true) then return true end
@@ -73,22 +76,22 @@ local function is_session_lost(peer, request, failure)
 end
 
 -- Returns result, failure, and the session that the answer names.
-local function ask(peer, method, params, limits)
-  local request <const> = peer:request(method, limits)
-  local _ <close> = method == transport.CALL and standalone.attend(peer) or nil
-  local function on_request(message) standalone.respond(peer, message) end
-  local result, failure = peer:ask(request, params, standalone.headers(peer), on_request)
+local function request_once(connection, method, params, limits)
+  local request <const> = connection:new_request(method, limits)
+  local _ <close> = method == transport.CALL and standalone.attend(connection) or nil
+  local function on_request(message) standalone.respond(connection, message) end
+  local result, failure = connection:request(request, params, standalone.headers(connection), on_request)
   if not result and request.last_id and not request.last_id:find "%c" then
-    result, failure = resume(peer, request, failure, on_request)
+    result, failure = resume(connection, request, failure, on_request)
   end
   if result then return result, nil, request.session end
-  failure = failure or lost(peer, request, "its stream ended early")
-  if is_session_lost(peer, request, failure) then failure.code = "session_lost" end
-  cancel(peer, request, failure)
+  failure = failure or lost(connection, request, "its stream ended early")
+  if is_session_lost(connection, request, failure) then failure.code = "session_lost" end
+  cancel(connection, request, failure)
   return nil, failure
 end
 
-local function is_session(name) return name:find("^[\x21-\x7E]+$") ~= nil end
+local function is_session(name) return name ~= nil and name:find("^[\x21-\x7E]+$") ~= nil end
 
 -- The newest revision that a refusal names and that is spoken here; nil: none but the one that was offered.
 local function version_in(failure, offered)
@@ -98,52 +101,54 @@ local function version_in(failure, offered)
   end
 end
 
----@param peer mcp.peer
+---@param connection mcp.connection
 ---@param limits mcp.limits
 ---@param offered? string the revision; default: the newest
 ---@return table? result of initialize, mcp.failure?
-function legacy.open(peer, limits, offered)
-  peer.session, peer.version = nil, nil
-  standalone.close(peer)
-  local result, failure, session = ask(peer, "initialize", {
+function legacy.open(connection, limits, offered)
+  connection.session, connection.version = nil, nil
+  standalone.close(connection)
+  local result, failure, session = request_once(connection, "initialize", {
     protocolVersion = offered or VERSIONS[1], capabilities = {}, clientInfo = transport.CLIENT,
   }, limits)
   local other = failure and not offered and version_in(failure, VERSIONS[1])
-  if other then return legacy.open(peer, limits, other) end
+  if other then return legacy.open(connection, limits, other) end
   if not result then return nil, failure end
   local version = result.protocolVersion
   if not legacy.versions[version] then
-    return nil, peer:failure("unsupported_version", "speaks revision %s of MCP, which is not spoken here",
+    return nil, connection:failure("unsupported_version", "speaks revision %s of MCP, which is not spoken here",
       http.shown(type(version) == "string" and version or "(none)"))
   end
   if session and not is_session(session) then
-    return nil, peer:failure("bad_session", "names a session with characters that no header may hold")
+    return nil, connection:failure("bad_session", "names a session with characters that no header may hold")
   end
-  peer.session, peer.version = session, version
-  local accepted, failed = standalone.notify(peer, { method = "notifications/initialized" })
+  connection.session, connection.version = session, version
+  local accepted, failed = standalone.notify(connection, { method = "notifications/initialized" })
   return accepted and result, failed
 end
 
 ---Asks once more, in a new session, if the server has lost this one.
----@param peer mcp.peer
+---@param connection mcp.connection
 ---@param method string
 ---@param params table
 ---@param limits mcp.limits
 ---@return table? result, mcp.failure?
-function legacy.request(peer, method, params, limits)
-  local result, failure = ask(peer, method, params, limits)
+function legacy.request(connection, method, params, limits)
+  local result, failure = request_once(connection, method, params, limits)
   if result or failure.code ~= "session_lost" then return result, failure end
-  local opened, problem = legacy.open(peer, limits)
+  local opened, problem = legacy.open(connection, limits)
   if not opened then return nil, problem end
-  return ask(peer, method, params, limits)
+  return request_once(connection, method, params, limits)
 end
 
 ---Ignores failures.
----@param peer mcp.peer
-function legacy.close(peer)
-  standalone.close(peer)
-  if peer.session and is_session(peer.session) then standalone.notify(peer, nil, { method = "DELETE", ignore_interrupt = true }) end
-  peer.session = nil
+---@param connection mcp.connection
+function legacy.close(connection)
+  standalone.close(connection)
+  if is_session(connection.session) then
+    standalone.notify(connection, nil, { method = "DELETE", ignore_interrupt = true })
+  end
+  connection.session = nil
 end
 
 return legacy

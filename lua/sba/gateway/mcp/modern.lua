@@ -85,15 +85,15 @@ function modern.lines(wanted, arguments)
 end
 
 -- Closing the exchange early is what cancels a request.
-local function ask(peer, method, params, limits, more)
+local function request_once(connection, method, params, limits, more)
   params._meta = {
     [KEY .. "protocolVersion"] = VERSION, [KEY .. "clientCapabilities"] = {}, [KEY .. "clientInfo"] = transport.CLIENT,
   }
   local lines = table.move(more or {}, 1, #(more or {}), 3, { "MCP-Protocol-Version: " .. VERSION, "Mcp-Method: " .. method })
   if method == transport.CALL then lines[#lines + 1] = line_of("Mcp-Name", params.name) end
-  local result, failure = peer:ask(peer:request(method, limits), params, lines)
+  local result, failure = connection:request(connection:new_request(method, limits), params, lines)
   if result then return result end
-  return nil, failure or peer:failure("request_lost", "broke off its answer")
+  return nil, failure or connection:failure("request_lost", "broke off its answer")
 end
 
 ---@param list any of versions
@@ -101,22 +101,22 @@ end
 function modern.speaks(list) return json.is_array(list) and words.has(list, VERSION) end
 
 -- Asks once more if the server refuses the version although it supports it.
-local function ask_again(peer, method, params, limits, headers)
-  local result, failure = ask(peer, method, params, limits, headers)
+local function request_again(connection, method, params, limits, headers)
+  local result, failure = request_once(connection, method, params, limits, headers)
   local rpc = failure and failure.rpc
   if not rpc or rpc.code ~= modern.UNSUPPORTED_VERSION or type(rpc.data) ~= "table" then return result, failure end
-  if modern.speaks(rpc.data.supported) then return ask(peer, method, params, limits, headers) end
+  if modern.speaks(rpc.data.supported) then return request_once(connection, method, params, limits, headers) end
   failure.code = "unsupported_version"
   return nil, failure
 end
 
 -- Returns the parameters that decline a tool's questions; nil and a failure if one cannot be declined.
-local function declined(peer, result)
+local function declined(connection, result)
   local responses = type(result.inputRequests) == "table" and {} or nil
   for key, request in pairs(responses and result.inputRequests or {}) do
     local method = json.table_of(request).method
     if method ~= "elicitation/create" then
-      return nil, peer:failure("input_required", "asks for %s before it continues; a job cannot answer",
+      return nil, connection:failure("input_required", "asks for %s before it continues; a job cannot answer",
         http.shown(type(method) == "string" and method or "a question"))
     end
     responses[key] = { action = "decline" }
@@ -125,21 +125,21 @@ local function declined(peer, result)
 end
 
 ---Sends a request, as legacy.request; headers: more of them.
-function modern.request(peer, method, params, limits, headers)
+function modern.request(connection, method, params, limits, headers)
   local sent = params
   for _ = 1, MOST_ROUNDS do
-    local result, failure = ask_again(peer, method, sent, limits, headers)
+    local result, failure = request_again(connection, method, sent, limits, headers)
     if not result then return nil, failure end
     local kind = result.resultType
     if kind == nil or kind == json.null or kind == "complete" then return result end
     if kind ~= "input_required" then
-      return nil, peer:failure("bad_answer", "sent a result of the unknown type %s", http.shown(json.encode(kind)))
+      return nil, connection:failure("bad_answer", "sent a result of the unknown type %s", http.shown(json.encode(kind)))
     end
-    sent, failure = declined(peer, result)
+    sent, failure = declined(connection, result)
     if not sent then return nil, failure end
     for name, value in pairs(params) do sent[name] = value end
   end
-  return nil, peer:failure("input_required", "asked %d times for more input; a job cannot answer", MOST_ROUNDS)
+  return nil, connection:failure("input_required", "asked %d times for more input; a job cannot answer", MOST_ROUNDS)
 end
 
 return modern

@@ -8,35 +8,36 @@ local standalone = {}
 
 local LINES_AT_A_TIME <const> = 256 -- of the standalone stream, then of the call
 
----@param peer mcp.peer
+---@param connection mcp.connection
 ---@param first? string
 ---@return string[] lines of the header
-function standalone.headers(peer, first)
+function standalone.headers(connection, first)
   local lines = { first }
-  if peer.session then lines[#lines + 1] = "Mcp-Session-Id: " .. peer.session end
-  if peer.version then lines[#lines + 1] = "MCP-Protocol-Version: " .. peer.version end
+  if connection.session then lines[#lines + 1] = "Mcp-Session-Id: " .. connection.session end
+  if connection.version then lines[#lines + 1] = "MCP-Protocol-Version: " .. connection.version end
   return lines
 end
 
 ---Sends a message that has no answer, or only HTTP's method.
----@param peer mcp.peer
+---@param connection mcp.connection
 ---@param message? table
----@param options? table as of peer.send
+---@param options? table as of connection.send
 ---@return true?, mcp.failure?
-function standalone.notify(peer, message, options)
+function standalone.notify(connection, message, options)
   if message then message.jsonrpc = "2.0" end
-  local exchange <close>, status = peer:send(peer:request("a message", {}), message, standalone.headers(peer), options)
+  local request, headers = connection:new_request("a message", {}), standalone.headers(connection)
+  local exchange <close>, status = connection:send(request, message, headers, options)
   if not exchange then return nil, status end
   http.read(exchange, 1)
   return true
 end
 
 ---Answers a request of the server.
----@param peer mcp.peer
+---@param connection mcp.connection
 ---@param message table
-function standalone.respond(peer, message)
-  if message.method == "ping" then return standalone.notify(peer, { id = message.id, result = {} }) end
-  return standalone.notify(peer, { id = message.id, error = { code = -32601, message = "Method not found" } })
+function standalone.respond(connection, message)
+  if message.method == "ping" then return standalone.notify(connection, { id = message.id, result = {} }) end
+  return standalone.notify(connection, { id = message.id, error = { code = -32601, message = "Method not found" } })
 end
 
 -- Yields where there is no line yet.
@@ -53,37 +54,37 @@ local function yielding(exchange)
   return { header = function(_, name) return exchange:header(name) end, line = line }
 end
 
----@param peer mcp.peer
-function standalone.close(peer)
-  if peer.standalone and peer.standalone.exchange then peer.standalone.exchange:close() end
-  peer.standalone = nil
+---@param connection mcp.connection
+function standalone.close(connection)
+  if connection.standalone and connection.standalone.exchange then connection.standalone.exchange:close() end
+  connection.standalone = nil
 end
 
-local function open(peer)
-  standalone.close(peer)
+local function open(connection)
+  standalone.close(connection)
   local request = { id = 0, method = "GET" }
-  local exchange, status = peer:send(request, nil, standalone.headers(peer), { is_polled = true })
-  peer.standalone = {}
+  local exchange, status = connection:send(request, nil, standalone.headers(connection), { is_polled = true })
+  connection.standalone = {}
   if not exchange then return nil end
   if status >= 300 or not http.is_stream(exchange) then return exchange:close() end
-  peer.standalone.exchange, peer.standalone.thread = exchange, coroutine.create(function()
-    peer:read(yielding(exchange), request, function(message) standalone.respond(peer, message) end)
+  connection.standalone.exchange, connection.standalone.thread = exchange, coroutine.create(function()
+    connection:read(yielding(exchange), request, function(message) standalone.respond(connection, message) end)
   end)
-  return peer.standalone.thread
+  return connection.standalone.thread
 end
 
 ---Answers the stream until the returned value is closed.
----@param peer mcp.peer
+---@param connection mcp.connection
 ---@return table? to be closed
-function standalone.attend(peer)
-  local thread, before = peer.standalone and peer.standalone.thread, nil
-  if not peer.standalone or thread and coroutine.status(thread) == "dead" then thread = open(peer) end
+function standalone.attend(connection)
+  local thread, before = connection.standalone and connection.standalone.thread, nil
+  if not connection.standalone or thread and coroutine.status(thread) == "dead" then thread = open(connection) end
   if not thread then return nil end
-  before = peer.http:tick(function()
+  before = connection.http:tick(function()
     if before then before() end
     if coroutine.status(thread) == "suspended" then assert(coroutine.resume(thread)) end
   end)
-  return setmetatable({}, { __close = function() peer.http:tick(before) end })
+  return setmetatable({}, { __close = function() connection.http:tick(before) end })
 end
 
 return standalone

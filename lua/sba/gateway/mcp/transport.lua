@@ -28,7 +28,7 @@ local DEEPEST_LIST <const> = 500 -- levels of a list of tools
 ---@class mcp.failure: http.failure
 ---@field rpc? { code: integer?, message: string, data: any } the JSON-RPC error
 
----@class mcp.peer a server
+---@class mcp.connection a server
 ---@field url string
 ---@field http native.http.client
 ---@field ids integer the last one used
@@ -36,8 +36,8 @@ local DEEPEST_LIST <const> = 500 -- levels of a list of tools
 ---@field session? string legacy only, as the next two
 ---@field version? string
 ---@field standalone? { exchange: native.http.exchange?, thread: thread? } its own stream; no thread: it has none
-local peer = {}
-peer.__index = peer
+local connection = {}
+connection.__index = connection
 
 ---@class mcp.limits
 ---@field until_when? number on the monotonic clock; nil: the job's deadline
@@ -53,18 +53,18 @@ peer.__index = peer
 
 ---@param options mcp.options
 ---@param url? string default: the options'
----@return mcp.peer
-function transport.peer(options, url)
+---@return mcp.connection
+function transport.connection(options, url)
   return setmetatable({
     url = url or options.url, http = options.http, token = options.token, answer_timeout = options.answer_timeout or ANSWER, ids = 0,
-  }, peer)
+  }, connection)
 end
 
 ---All but calls must be answered soon.
 ---@param method string
 ---@param limits mcp.limits
 ---@return mcp.request
-function peer:request(method, limits)
+function connection:new_request(method, limits)
   local until_when, now = limits.until_when, interrupt.now()
   if method ~= transport.CALL then until_when = math.min(until_when or math.huge, now + self.answer_timeout) end
   self.ids = self.ids + 1
@@ -72,14 +72,14 @@ function peer:request(method, limits)
 end
 
 ---@return string
-function peer:place() return "the MCP gateway at " .. http.place(self.url) end
+function connection:display_name() return "the MCP gateway at " .. http.display_url(self.url) end
 
 ---@param code string
 ---@param words string a format, after the server's place
 ---@param ... any
 ---@return mcp.failure
-function peer:failure(code, words, ...)
-  return http.failure(code, self:place() .. " " .. words:format(...))
+function connection:failure(code, words, ...)
+  return http.failure(code, self:display_name() .. " " .. words:format(...))
 end
 
 -- A message's JSON; with a file as an argument: the JSON before it, the file, the JSON after it.
@@ -102,7 +102,7 @@ end
 ---@param headers string[]
 ---@param options? { method: string?, ignore_interrupt: boolean?, is_polled: boolean? } is_polled: does not wait for lines
 ---@return native.http.exchange?, integer|mcp.failure status
-function peer:send(request, message, headers, options)
+function connection:send(request, message, headers, options)
   local lines = { "Accept: " .. (message and "application/json, " or "") .. "text/event-stream" }
   if message then lines[2] = "Content-Type: application/json" end
   if self.token then lines[#lines + 1] = "Authorization: Bearer " .. self.token end
@@ -136,7 +136,7 @@ local codes <const> = { [401] = "unauthorized", [429] = "gateway_failed", [501] 
 
 ---@param failure http.failure becomes this room's, of the JSON-RPC error if there is one
 ---@return mcp.failure
-function peer:refused(failure)
+function connection:refused(failure)
   local status, value = failure.status, failure.value
   if json.is_object(value) and json.is_object(value.error) then
     local retry_after, transient = failure.retry_after, failure.transient
@@ -156,8 +156,8 @@ end
 ---@param exchange native.http.exchange
 ---@param status integer
 ---@return mcp.failure
-function peer:refusal(exchange, status)
-  return self:refused(http.refusal(exchange, status, self:place()))
+function connection:refusal(exchange, status)
+  return self:refused(http.refusal(exchange, status, self:display_name()))
 end
 
 -- One message, or in revision 2025-03-26 a list. In a list of tools one may be nested more deeply than a job's JSON: it
@@ -169,7 +169,7 @@ local function decoded(self, bytes, request)
   end
   if json.is_object(value) then return { value } end
   if json.is_array(value) then return value end
-  return nil, http.not_json(self:place(), bytes, problem)
+  return nil, http.not_json(self:display_name(), bytes, problem)
 end
 
 -- Events under another type than theirs. Returns their messages.
@@ -263,7 +263,7 @@ end
 ---@param request mcp.request
 ---@param on_request? fun(message: table)
 ---@return table? result, mcp.failure? failure nil without a result: the stream ended early
-function peer:read(exchange, request, on_request)
+function connection:read(exchange, request, on_request)
   local next_messages = (http.is_stream(exchange) and of_events or of_json)(self, exchange, request)
   local other -- an answer whose id is the request's number, but as a text: it counts where no better one comes
   while true do
@@ -289,7 +289,7 @@ end
 ---@param headers string[]
 ---@param on_request? fun(message: table)
 ---@return table? result, mcp.failure?
-function peer:ask(request, params, headers, on_request)
+function connection:request(request, params, headers, on_request)
   if request.method == transport.CALL then
     params._meta = params._meta or {}
     params._meta.progressToken = request.id

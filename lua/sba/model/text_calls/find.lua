@@ -190,9 +190,9 @@ end
 ---Finds calls that a model with tool calling wrote as text at the end of its reply, or of its thinking, if the reply
 ---holds nothing else.
 ---@param content string
----@param tools inference.tool[]
+---@param tools model.tool[]
 ---@param thought? string
----@return inference.raw_call[]? found nil for prose or a mistake
+---@return model.raw_call[]? found nil for prose or a mistake
 ---@return string? more the words before them; or the mistake, for the model
 function find.calls(content, tools, thought)
   if content:find "%S" or not thought then return find_in(content, tools) end
@@ -211,9 +211,9 @@ end
 
 ---Reads a reply that was asked for as JSON.
 ---@param content string
----@param tools inference.tool[]
+---@param tools model.tool[]
 ---@param thought? string read where there is no content
----@return inference.raw_call[]? found, string? mistake for the model
+---@return model.raw_call[]? found, string? mistake for the model
 function find.read(content, tools, thought)
   if thought and thought ~= "" and not content:find "%S" then content = thought end
   local names = names_of(tools)

@@ -16,7 +16,7 @@ local Cmt, Cp, Ct = lpeg.Cmt, lpeg.Cp, lpeg.Ct
 ---@field name string
 ---@field example string calls run_command with {"command": "ls"}
 ---@field pattern userdata captures what `read` takes: `called`, `json`, `members`, `ending` ("": it has no end mark)
----@field read? fun(item: table, names: table): inference.raw_call[]?, string? nil: it is known, and not read
+---@field read? fun(item: table, names: table): model.raw_call[]?, string? nil: it is known, and not read
 ---@field is_marked? boolean nothing but a call is written so: if it cannot be read, the model is told
 
 ---@class text_calls.forms
@@ -140,9 +140,9 @@ local function add_calls(found, value, names)
 end
 
 ---@param written string JSON values one after the other
----@param names table<string, inference.tool>
+---@param names table<string, model.tool>
 ---@param is_ended? boolean as of values.read
----@return inference.raw_call[]? found at least one, or nil and the mistake
+---@return model.raw_call[]? found at least one, or nil and the mistake
 ---@return string? mistake
 function forms.objects(written, names, is_ended)
   local list, failure = values.read(written, is_ended)

@@ -5,7 +5,7 @@ local json = require "sba.util.json"
 local table_of = json.table_of
 local wire = require "sba.model.wire"
 
----@type inference.dialect
+---@type model.dialect
 local openai = { provider = "openai", path = "/chat/completions", accept = "text/event-stream" }
 
 local WINDOW <const> = 32768 -- tokens, where nobody says; a server that has fewer refuses and says so
@@ -41,8 +41,8 @@ function openai.describe(endpoint, served)
   return { context_length = window or WINDOW, supports_tools = supports_tools }
 end
 
----@param message inference.message
----@param session inference.session
+---@param message model.message
+---@param session model.session
 ---@return string json
 function openai.message(message, session)
   local sent = { role = message.role, content = message.content or "", tool_call_id = message.tool_call_id }
@@ -84,7 +84,7 @@ local function add_message(builder, message)
   end
 end
 
----@param builder inference.builder
+---@param builder model.builder
 ---@param value table a chunk, or a whole answer
 function openai.add(builder, value)
   local usage, choice = table_of(value.usage), table_of(table_of(value.choices)[1])

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
-local model = require "sba.model"
+local model = require "sba.model.connect"
 
 local function variables(environment, source)
   local list = {}

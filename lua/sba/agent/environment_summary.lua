@@ -11,7 +11,7 @@ local prompt = require "sba.agent.prompt"
 local real_path = require "native.confine".real_path
 local redact = require "native.secret".redact
 
-local facts = { MOST_SHOWN = 16 * 1024 } -- bytes of one tool result
+local summary = { MOST_SHOWN = 16 * 1024 } -- bytes of one tool result
 
 local MOST_LINES <const>, LEAST_LINES <const> = 60, 10 -- of the listing
 local TOKENS_PER_LINE <const> = 200 -- of the model's context
@@ -76,7 +76,7 @@ end
 ---@param room integer lines
 ---@return string[] lines two levels of the workspace
 ---@return string[] agents_md paths below the root
-function facts.survey(root, room)
+function summary.survey(root, room)
   local top, found = read(root)
   local lines, entries, more = {}, top.list, top.more
   local directories, share = 0, 0
@@ -100,7 +100,7 @@ end
 ---Nothing of a hostile .git is shown but a name that git would take for a branch.
 ---@param root native.root
 ---@return string? nil: there is no .git
-function facts.branch(root)
+function summary.branch(root)
   if not root:stat ".git" then return nil end
   local content = root:read(".git/HEAD", { max_bytes = LARGEST_HEAD })
   local head = content and native_text.trim_end((content.content:match "^[^\n]*")) or ""
@@ -144,15 +144,15 @@ end
 ---@param run { workspace: native.root, job: sba.job, environment: table<string, string>, artifacts?: native.root }
 ---@param context_length integer tokens
 ---@return string lines
-function facts.of(run, context_length)
+function summary.of(run, context_length)
   local room = math.max(LEAST_LINES, math.min(MOST_LINES, context_length // TOKENS_PER_LINE))
-  local listing, agents_md = facts.survey(run.workspace, room)
-  local branch, constraints = facts.branch(run.workspace), run.job.constraints
+  local listing, agents_md = summary.survey(run.workspace, room)
+  local branch, constraints = summary.branch(run.workspace), run.job.constraints
   local lines = {
     system(run.environment), tools(run.environment),
     constraints.ext_net_allowed and "Network: allowed." or "Network: not allowed; nothing can be downloaded.",
     ("Limits: %s for the job; you see at most %d bytes of a result, read_output gives the rest."):format(
-      prompt.time(constraints.max_runtime_seconds), math.min(facts.MOST_SHOWN, constraints.max_output_bytes)),
+      prompt.time(constraints.max_runtime_seconds), math.min(summary.MOST_SHOWN, constraints.max_output_bytes)),
     run.artifacts and "Artifacts: files to hand over go below $CYNODE_ARTIFACTS_DIR, in commands and in the paths of the file tools."
       or "Artifacts: this job has no directory for them.",
   }
@@ -163,4 +163,4 @@ function facts.of(run, context_length)
   return table.concat(table.move(listing, 1, #listing, #lines + 1, lines), "\n")
 end
 
-return facts
+return summary

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
-local stuck = require "sba.agent.stuck"
+local loop_detector = require "sba.agent.loop_detector"
 
 local QUICK <const>, CHANGED <const>, SLOW <const> = {}, { changed = true }, { duration_ms = 1000 }
 
@@ -9,34 +9,34 @@ local function repeated(watch, times, about)
   return last
 end
 
-describe("stuck", function()
+describe("loop_detector", function()
   it("counts a call that took a second or more a third", function()
-    local watch = stuck.new()
+    local watch = loop_detector.new()
     assert.is_nil(repeated(watch, 8, SLOW))
     assert.equal("warn", repeated(watch, 1, SLOW))
     assert.is_nil(repeated(watch, 2, SLOW))
     assert.equal("end", repeated(watch, 1, SLOW))
-    watch = stuck.new()
+    watch = loop_detector.new()
     repeated(watch, 8, SLOW)
     assert.equal("warn", repeated(watch, 1))
     assert.equal("end", repeated(watch, 1))
   end)
 
   it("tells calls by arguments and by result", function()
-    local watch = stuck.new()
+    local watch = loop_detector.new()
     for i = 1, 9 do assert.is_nil(watch:answered("read_file", { path = "a" .. i }, "x", QUICK)) end
     for i = 1, 9 do assert.is_nil(watch:answered("read_file", { path = "a" }, "x" .. i, QUICK)) end
   end)
 
   it("counts anew after the workspace was changed", function()
-    local watch = stuck.new()
+    local watch = loop_detector.new()
     repeated(watch, 3)
     assert.is_nil(watch:answered("write_file", { path = "a" }, "wrote", CHANGED))
     assert.is_nil(repeated(watch, 2))
   end)
 
   it("does not let the same change over and over count as a change", function()
-    local watch = stuck.new()
+    local watch = loop_detector.new()
     local last
     for _ = 1, 4 do last = watch:answered("write_file", { path = "a" }, "wrote", CHANGED) end
     assert.equal("end", last)
@@ -44,7 +44,7 @@ describe("stuck", function()
 
   it("finds circles of several calls, changes among them", function()
     for length = 2, 6 do
-      local watch, found = stuck.new(), {}
+      local watch, found = loop_detector.new(), {}
       for i = 0, 4 * length - 1 do
         found[#found + 1] = watch:answered("run_command", { shell = "echo " .. i % length }, "done", CHANGED)
       end
@@ -54,7 +54,7 @@ describe("stuck", function()
   end)
 
   it("forgets what is long ago", function()
-    local watch = stuck.new()
+    local watch = loop_detector.new()
     for i = 1, 20 do
       for j = 1, 30 do assert.is_nil(watch:answered("read_file", { path = "f" .. i * j }, ("%d of %d"):format(i, j), QUICK)) end
       assert.is_nil(watch:answered("read_file", { path = "a" }, "x", QUICK))
@@ -74,21 +74,21 @@ describe("stuck", function()
       { "123e4567-e89b-12d3-a456-426614174000", "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff",
         "123e4567-e89b-12d3-a456-426614174001" },
     } do
-      local watch, last = stuck.new(), nil
+      local watch, last = loop_detector.new(), nil
       for _, answer in ipairs(answers) do last = watch:answered("run_command", { shell = "x" }, answer, CHANGED) end
       assert.equal("end", last, answers[1])
     end
   end)
 
   it("takes other numbers for something new", function()
-    local watch = stuck.new()
+    local watch = loop_detector.new()
     for i = 1, 9 do
       assert.is_nil(watch:answered("run_command", { shell = "make" }, ("%d of 9 passed, a.c:%d:3"):format(i, i * 10), CHANGED))
     end
   end)
 
   it("raises the temperature with each repetition until something new is done", function()
-    local watch, seen = stuck.new(), {}
+    local watch, seen = loop_detector.new(), {}
     for i = 1, 3 do
       repeated(watch, 1)
       seen[i] = watch:temperature() or false

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
-local facts = require "sba.agent.facts"
+local summary = require "sba.agent.environment_summary"
 local listing = require "sba.util.files".entries
 local scratch = require "scratch"
 local workspace = require "native.workspace"
@@ -11,23 +11,23 @@ describe("what an agent is told of its workspace", function()
     it("has two levels in byte order and counts what is below them", function()
       here:shell "mkdir -p a/deep empty && touch a/f a/deep/x a/deep/y z.txt .hidden && ln -s /etc out && mkfifo pipe"
       assert.same({ ".hidden", "a/", "  deep/ (2)", "  f", "empty/", "out (symlink)", "pipe (fifo)", "z.txt" },
-        (facts.survey(here.root, 60)))
+        (summary.survey(here.root, 60)))
     end)
 
     it("shares its lines between directories and counts the rest", function()
       here:shell "mkdir a b c && (cd a && seq 100 | xargs touch) && (cd b && seq 40 | xargs touch) && touch c/one"
-      local lines = facts.survey(here.root, 60)
+      local lines = summary.survey(here.root, 60)
       assert.equal(42, #lines)
       assert.equal("a/ (first 19 of 100)", lines[1])
       assert.equal("b/ (first 19 of 40)", lines[21])
       assert.same({ "c/", "  one" }, { lines[41], lines[42] })
-      assert.same({ "a/ (100)", "b/ (40)", "c/ (1)" }, (facts.survey(here.root, 3)))
-      assert.same({ "a/ (100)", "... and 2 more" }, (facts.survey(here.root, 2)))
+      assert.same({ "a/ (100)", "b/ (40)", "c/ (1)" }, (summary.survey(here.root, 3)))
+      assert.same({ "a/ (100)", "... and 2 more" }, (summary.survey(here.root, 2)))
     end)
 
     it("reads no more than a bounded number of names", function()
       here:shell "seq 20000 | xargs touch"
-      local lines = facts.survey(here.root, 60)
+      local lines = summary.survey(here.root, 60)
       assert.equal(60, #lines)
       assert.matches("^%.%.%. and more than %d+ more$", lines[60])
       local names, more = listing(here.root, ".", 100)
@@ -39,7 +39,7 @@ describe("what an agent is told of its workspace", function()
 
     it("does not look into what tools have made", function()
       here:shell "mkdir -p .git/objects node_modules/x src && touch src/a node_modules/AGENTS.md"
-      local lines, agents_md = facts.survey(here.root, 60)
+      local lines, agents_md = summary.survey(here.root, 60)
       assert.same({ ".git/", "node_modules/", "src/", "  a" }, lines)
       assert.same({}, agents_md)
     end)
@@ -48,24 +48,24 @@ describe("what an agent is told of its workspace", function()
       here:put("a\nSystem: \27[2J b", "")
       here:put(("n"):rep(250), "")
       here:put("\xff", "")
-      assert.same({ "a System: \\x1b[2J b", ("n"):rep(80) .. "...", "\u{FFFD}" }, (facts.survey(here.root, 60)))
+      assert.same({ "a System: \\x1b[2J b", ("n"):rep(80) .. "...", "\u{FFFD}" }, (summary.survey(here.root, 60)))
     end)
   end)
 
   local function facts_of(context_length)
     local job = { constraints = { max_runtime_seconds = 90, max_output_bytes = 2048 } }
-    return facts.of({ workspace = here.root, job = job, environment = {}, artifacts = here.root }, context_length)
+    return summary.of({ workspace = here.root, job = job, environment = {}, artifacts = here.root }, context_length)
   end
 
   it("names deeper AGENTS.md files that are files", function()
     here:shell "mkdir -p a/b/c d e && touch AGENTS.md a/b/AGENTS.md a/b/c/AGENTS.md && ln -s /etc/passwd d/AGENTS.md && mkfifo e/AGENTS.md"
-    assert.same({ "a/b/AGENTS.md", "a/b/c/AGENTS.md" }, select(2, facts.survey(here.root, 60)))
+    assert.same({ "a/b/AGENTS.md", "a/b/c/AGENTS.md" }, select(2, summary.survey(here.root, 60)))
     here:shell "for i in $(seq 40); do mkdir p$i && touch p$i/AGENTS.md; done"
     assert.matches("AGENTS.md and 32 more.\n", facts_of(32768), 1, true)
   end)
 
   describe("the branch", function()
-    local function branch() return facts.branch(assert(workspace.open(here.path))) end
+    local function branch() return summary.branch(assert(workspace.open(here.path))) end
 
     it("is read from a repository, packed or not", function()
       local git = "git -c user.name=n -c user.email=e -c init.defaultBranch=main "
@@ -114,7 +114,7 @@ describe("what an agent is told of its workspace", function()
       workspace = here.root, job = { constraints = constraints }, environment = { PATH = "/nowhere:" .. here.path .. "/bin" },
       artifacts = here.root,
     }
-    local text = facts.of(run, 32768)
+    local text = summary.of(run, 32768)
     for _, words in ipairs {
       "System: ", "Shell: /bin/sh", "Tools in PATH: cargo. Missing: bash git ", "Network: not allowed",
       "Limits: 90 seconds for the job; you see at most 2048 bytes of a result",
@@ -124,7 +124,7 @@ describe("what an agent is told of its workspace", function()
     end
     assert.is_nil(text:find("Git:", 1, true))
     run.artifacts, constraints.ext_net_allowed, run.workspace = nil, true, assert(workspace.open(here.path .. "/bin"))
-    text = facts.of(run, 32768)
+    text = summary.of(run, 32768)
     assert.matches("no directory for them", text, 1, true)
     assert.matches("Network: allowed", text, 1, true)
   end)

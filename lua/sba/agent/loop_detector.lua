@@ -6,8 +6,8 @@ local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
 local lpeg = require "lpeg"
 
-local stuck = {}
-stuck.__index = stuck
+local loop_detector = {}
+loop_detector.__index = loop_detector
 
 local WARN_AT <const>, END_AT <const> = 9, 12
 local QUICK <const>, SLOW <const> = 3, 1 -- what a call counts: one that took a second may have waited for something
@@ -59,12 +59,12 @@ local without_ids <const> = replaced(word + process / "<process>" + temporary / 
 
 ---@param words string
 ---@return string words without times and durations
-function stuck.without_times(words) return lpeg.match(without_times, words) end
+function loop_detector.without_times(words) return lpeg.match(without_times, words) end
 
 -- Circles
 
-function stuck.new()
-  return setmetatable({ recent = {}, since = 1, repeated = 0, unreadable = 0, silent = 0, mistakes = 0 }, stuck)
+function loop_detector.new()
+  return setmetatable({ recent = {}, since = 1, repeated = 0, unreadable = 0, silent = 0, mistakes = 0 }, loop_detector)
 end
 
 -- Few calls are made twice; only the answers of those are read.
@@ -89,7 +89,7 @@ end
 ---@param answer string as the model sees it
 ---@param about { changed?: boolean, duration_ms?: integer } changed: the workspace, perhaps: earlier calls may be made again
 ---@return "warn"|"end"|nil
-function stuck:answered(name, arguments, answer, about)
+function loop_detector:answered(name, arguments, answer, about)
   local entry = { call = name .. "\n" .. json.encode(arguments), answer = excerpt.of(answer, COMPARED) }
   entry.weight = (about.duration_ms or 0) >= LONG_MS and SLOW or QUICK
   local known, times = count(self, entry)
@@ -105,13 +105,13 @@ function stuck:answered(name, arguments, answer, about)
   return now >= END_AT and "end" or times < WARN_AT and now >= WARN_AT and "warn" or nil
 end
 
-function stuck:was_read()
+function loop_detector:was_read()
   self.unreadable, self.silent, self.mistakes = 0, 0, 0
 end
 
 ---Each call of a reply was mistaken; many such replies in a row count as unreadable.
 ---@return boolean is_over
-function stuck:mistaken()
+function loop_detector:mistaken()
   self.mistakes = self.mistakes + 1
   if self.mistakes > MOST_MISTAKES then return self:could_not_read() end
   self.unreadable, self.silent = 0, 0
@@ -124,14 +124,14 @@ local function once_more(self, kind, other)
 end
 
 ---@return boolean is_over
-function stuck:could_not_read() return once_more(self, "unreadable", "silent") end
+function loop_detector:could_not_read() return once_more(self, "unreadable", "silent") end
 
 ---@return boolean is_over
-function stuck:said_nothing() return once_more(self, "silent", "unreadable") end
+function loop_detector:said_nothing() return once_more(self, "silent", "unreadable") end
 
 ---@return number? nil: the usual one
-function stuck:temperature()
+function loop_detector:temperature()
   return TEMPERATURES[math.min(math.max(self.repeated, self.unreadable, self.silent), #TEMPERATURES)]
 end
 
-return stuck
+return loop_detector

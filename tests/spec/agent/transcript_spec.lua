@@ -1,13 +1,17 @@
 -- SPDX-License-Identifier: Apache-2.0
-local exchange = require "sba.agent.exchange"
+local transcript = require "sba.agent.transcript"
 
 local function said(content) return { { role = "tool", content = content } } end
 
-describe("exchange", function()
+describe("transcript", function()
   local function replay(recorded, fresh)
     local recording = { exchanges = recorded, resumes = {}, exchange = function(self, number) return self.exchanges[number] end }
-    local run = { history = { exchanges = {}, resumes = {} }, recording = recording, emit = function() end }
-    return exchange.next({ run = run, number = 0 }, fresh)
+    local function ignore() end
+    local run = {
+      history = { exchanges = {}, resumes = {} }, recording = recording, emit = ignore,
+      record = { count_request = ignore }, log = { event = ignore },
+    }
+    return transcript.next({ run = run, session = { model = "m" }, number = 0 }, fresh)
   end
 
   it("takes times and durations as the same in a replay", function()

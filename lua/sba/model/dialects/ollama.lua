@@ -8,7 +8,7 @@ local table_of = json.table_of
 local wire = require "sba.model.wire"
 local words = require "sba.util.words"
 
----@type inference.dialect
+---@type model.dialect
 local ollama = { provider = "ollama", path = "/api/chat", accept = "application/x-ndjson" }
 
 local WINDOW <const> = 32768 -- tokens asked for at most, unless the Modelfile sets it
@@ -62,7 +62,7 @@ function ollama.body(session, ask)
 end
 
 -- The last line counts too: some models say all their calls there.
----@param builder inference.builder
+---@param builder model.builder
 ---@param value table a line
 ---@param line? string as it was written, where it was JSON
 function ollama.add(builder, value, line)

@@ -11,7 +11,7 @@ OK = call("finish", answer="ok")
 LOOK = call("run_command", shell="true")
 
 
-class FactsCase(AgentCase):
+class PromptCase(AgentCase):
     def prompt(self, *more, models=None, **options):
         server = self.server(LOOK, OK, models=models)
         self.outcome = self.run_agent(server, *more, **options)
@@ -19,7 +19,7 @@ class FactsCase(AgentCase):
         return "\n".join(message["content"] for message in server.chats()[0]["messages"])
 
 
-class Facts(FactsCase):
+class Facts(PromptCase):
     def test_facts_stand_once_before_the_task(self):
         self.put("src/main.c"), self.put("README.md"), self.put("sub/AGENTS.md", "x")
         server = self.server(call("list_tree"), OK)
@@ -56,7 +56,7 @@ class Facts(FactsCase):
         self.assertIn("exchange 3, message 1 (tool)", again.message)  # this run's command ends
 
 
-class AgentsMd(FactsCase):
+class AgentsMd(PromptCase):
     def test_the_roots_is_part_of_the_project_of_every_prompt(self):
         self.put("AGENTS.md", "Use tabs.\n")
         context = {"project_context": "PROJECT", "task_context": "TASK"}
@@ -88,7 +88,7 @@ class AgentsMd(FactsCase):
         self.assertIn("path escapes workspace", self.outcome.events("agents_md.left_out")[0]["error"])
 
 
-class ArtifactsAsAPlace(FactsCase):
+class ArtifactsAsAPlace(PromptCase):
     def artifacts(self, outcome):
         return {one["path"]: one["size_bytes"] for one in outcome.result["artifacts"]}
 

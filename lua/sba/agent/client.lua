@@ -1,0 +1,104 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Requests to models, of an agent or of a step: bounded by the job, counted for the result, and in the log.
+
+local interrupt = require "native.interrupt"
+local models = require "sba.model.connect"
+
+local client = {}
+
+local SCARCE <const> = 5 -- a fifth is left
+local NOTHING <const> = { requests = 0, prompt_tokens = 0, completion_tokens = 0 }
+
+--- The job's time was up while an endpoint had not answered since the last reply: it may be back later.
+local function unanswered(failure)
+  if failure.unanswered and failure.code == "timeout" then
+    failure.code, failure.message = "inference_unavailable", "no answer from a model: " .. failure.message
+  end
+  return failure
+end
+
+---@param run run
+---@param allowed_models string[]
+---@return model.session?, failure?
+function client.connect(run, allowed_models)
+  local http, failure = run:client()
+  if not http then return nil, { code = "inference_unavailable", message = failure.message } end
+  local session
+  session, failure = models.connect {
+    environment = run.environment, http = http, allowed_models = allowed_models, source = run.job.inference.source,
+    on_text = run.context.tick,
+    on_wait = function(problem, seconds)
+      run.log:event("warning", "model.retry", { error = problem.message, seconds = seconds })
+    end,
+    on_move = function(move, problem)
+      local fields = { change = move.act, what = move.field or move.tool or move.most, error = problem.message }
+      run.log:event("warning", "model.adapted", fields)
+    end,
+  }
+  return session, failure and unanswered(failure)
+end
+
+--- `most` is nil where the job has no bound.
+local function bounds(run)
+  local wanted, used = run.job.inference or {}, run.record.inference or NOTHING
+  return {
+    { name = "requests", field = "max_requests", most = wanted.max_requests, used = used.requests },
+    {
+      name = "tokens", field = "max_total_tokens", most = wanted.max_total_tokens,
+      used = used.prompt_tokens + used.completion_tokens,
+    },
+  }
+end
+
+---@param run run
+---@return failure? failure why no further request may be sent
+function client.exceeded(run)
+  for _, bound in ipairs(bounds(run)) do
+    if bound.most and bound.used >= bound.most then
+      local message = "the job's inference.%s is reached: %d of %d %s are used, and another request is needed"
+      return { code = "constraint_violation", message = message:format(bound.field, bound.used, bound.most, bound.name) }
+    end
+  end
+end
+
+---@param run run
+---@return "time"|"requests"|"tokens"|nil what is nearly used up
+function client.scarce(run)
+  local remaining = interrupt.remaining()
+  if remaining and remaining <= run.job.constraints.max_runtime_seconds / SCARCE then return "time" end
+  for _, bound in ipairs(bounds(run)) do
+    if bound.most and bound.most - bound.used <= math.max(1, bound.most / SCARCE) then return bound.name end
+  end
+end
+
+---Counts a reply for the result, and logs it.
+---@param run run
+---@param model string
+---@param reply model.reply
+function client.replied(run, model, reply)
+  run.record:count_request(model, reply)
+  run.log:event("info", "model.response", {
+    model = model, calls = reply.tool_calls and #reply.tool_calls or 0, prompt_tokens = reply.prompt_tokens,
+    completion_tokens = reply.completion_tokens, duration_ms = reply.duration_ms, response_model = reply.response_model,
+  })
+end
+
+---Asks, and counts what was used, also where the job's time or a signal ended it.
+---@param run run
+---@param session model.session
+---@param request model.request
+---@return model.reply?, failure?
+function client.ask(run, session, request)
+  run.log:event("info", "model.request", {
+    model = session.model, provider = session.dialect.provider, messages = #request.messages,
+  })
+  local reply, failure = session:chat(request)
+  local other = reply and reply.thrown_away or failure and failure.used
+  if other then run.record:count_request(session.model, other) end
+  if not reply then return nil, unanswered(failure) end
+  reply.thrown_away = nil
+  client.replied(run, session.model, reply)
+  return reply
+end
+
+return client

@@ -1,0 +1,194 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The turns of an agent: transcript has the next reply, of the model or of an earlier run; calls does what it says;
+-- loop_detector notices circles, finish judges the end.
+
+local calls = require "sba.agent.calls"
+local finish = require "sba.agent.finish"
+local interrupt = require "native.interrupt"
+local json = require "sba.util.json"
+local loop_detector = require "sba.agent.loop_detector"
+local lpeg = require "lpeg"
+local prompts = require "sba.agent.prompts"
+local transcript = require "sba.agent.transcript"
+local words = require "sba.util.words"
+
+local loop = {}
+
+---@class agent.state what the turns of a job share
+---@field run run
+---@field session model.session in a replay, what the recording says of it
+---@field tools table<string, agent.tool> all that are accepted, by name
+---@field accepted agent.tool[] the same
+---@field offered agent.tool[] those that the model is shown
+---@field has_todo boolean the model keeps the todo list
+---@field conversation agent.conversation
+---@field number integer exchanges so far; set by exchange
+---@field outputs table sba.agent.outputs
+---@field detector table sba.agent.loop_detector; new at a resume
+---@field ending agent.ending set by finish; new at a resume
+---@field unreached? table entry of the last command or gateway call, if it lacked the network; set by finish
+---@field status_of table<string, string> of steps and checks, by id; set by finish
+---@field has_acted? boolean a step was run; set by calls
+---@field has_failed_calls? boolean a call could not be carried out
+---@field without_call? boolean the last reply held no call
+---@field status_tokens integer of the last request's end; set by exchange
+---@field as_text? boolean the last request told the tools as text; set by exchange
+
+local function agent_stuck(why, gave_up)
+  return { code = "agent_stuck", message = "the model repeats itself without progress: " .. why, gave_up = gave_up }
+end
+
+local function tell(state, content) state.conversation:add { role = "user", content = content } end
+
+local function nudge_or_end(state, is_over, why, told)
+  if is_over then return agent_stuck(why) end
+  tell(state, told)
+end
+
+local P, S = lpeg.P, lpeg.S
+local unseen <const> = P "\u{A0}" + "\u{AD}" + "\u{200B}" + "\u{200C}" + "\u{200D}"
+  + "\u{2060}" + "\u{3000}" + "\u{FEFF}"
+local nothing <const> = (S " \t\n\v\f\r" + unseen) ^ 0 * -1
+local usual_ends <const> = { stop = true, length = true, tool_calls = true }
+
+--- Whether nobody would see anything of a text.
+local function is_empty(content) return lpeg.match(nothing, content or "") ~= nil end
+
+--- What the model is told of a reply without content, and what else is known of it.
+local function silence(reply)
+  local reason = reply.done_reason or "stop"
+  if not usual_ends[reason] then
+    local shown = words.quoted(reason)
+    return prompts.ended_early:format(shown), ("; the server ended the last one with %s"):format(shown)
+  end
+  if (reply.content or ""):find "%S" then return prompts.invisible, "; the last one had invisible characters only" end
+  if is_empty(reply.thinking) then return prompts.empty, "" end
+  return prompts.only_thought, "; the last one was thinking only"
+end
+
+--- Whether a reply that had to be a call as text is not even a misspelled one.
+local function is_prose(content) return content and content:find "%S" and not content:find '{%s*["\']' end
+
+--- What the model is told of a reply that cannot be read, or nil; why it was stopped.
+local function mistake_in(state, reply)
+  local unreadable = reply.unreadable
+  if reply.done_reason == "repetition" then
+    state.run.log:event("warning", "model.repetition", { model = state.session.model, error = "the reply was stopped: " .. unreadable })
+    return prompts.repeated:format(unreadable), "; the last one was stopped, because " .. unreadable
+  end
+  local is_call = unreadable and (reply.is_like_a_call or not is_prose(reply.content))
+  return is_call and prompts.unreadable:format(unreadable) or reply.done_reason == "length" and prompts.cut_off or nil, ""
+end
+
+local function without_calls(state, reply)
+  local mistake, why = mistake_in(state, reply)
+  state.has_failed_calls = state.has_failed_calls or reply.is_like_a_call
+  if mistake then
+    return nudge_or_end(state, state.detector:could_not_read(), "three replies in a row could not be read" .. why, mistake)
+  end
+  if is_empty(reply.content) then
+    local told, more = silence(reply)
+    return nudge_or_end(state, state.detector:said_nothing(), "three replies in a row said nothing" .. more, told)
+  end
+  state.detector:was_read()
+  local told, failure = finish.answered(state, reply.content, reply.unreadable ~= nil)
+  if told then tell(state, told) end
+  return failure
+end
+
+local function answer(state, call, text, step)
+  state.conversation:add { role = "tool", tool_call_id = call.id, tool_name = call.name, content = text, step = step }
+end
+
+--- Servers refuse an empty reply in the history, and a call of a tool that was not offered to them: words take the
+--- place of these.
+local function remember(state, reply)
+  local known, other, content = json.array {}, {}, reply.content
+  for _, call in ipairs(reply.tool_calls or {}) do
+    local list = state.tools[call.name] and known or other
+    list[#list + 1] = call
+  end
+  if #known == 0 and is_empty(content) then
+    content = other[1] and prompts.called_unknown:format(other[1].name) or prompts.said_nothing
+  end
+  table.insert(state.conversation.messages, {
+    role = "assistant", content = content, tool_calls = known, thinking = reply.thinking, said = reply.said,
+  })
+end
+
+--- Returns the job's failure, and whether the call had a mistake.
+local function answer_call(state, call, apart)
+  local result, failure = calls.perform(state, call)
+  if not result then return failure end
+  local verdict = state.detector:answered(call.name, result.arguments or call.arguments, result.answer or result.text, result)
+  local told = result.text .. (verdict == "warn" and prompts.in_circles or "")
+  if state.tools[call.name] then answer(state, call, told, result.step) else apart[#apart + 1] = told end
+  if verdict == "end" then
+    return agent_stuck(("the same call of %s gave the same result again and again"):format(call.name), true)
+  end
+  return nil, result.mistaken
+end
+
+local function with_calls(state, reply)
+  local all_mistaken, apart = true, {} -- apart: answers to calls that are not in the history
+  state.ending.prose = 0
+  for _, call in ipairs(reply.tool_calls) do
+    local failure, is_mistaken = answer_call(state, call, apart)
+    if failure then return failure end
+    all_mistaken = all_mistaken and is_mistaken
+    state.has_failed_calls = state.has_failed_calls or is_mistaken
+    if state.ending.is_over then return nil end
+  end
+  if #apart > 0 then tell(state, table.concat(apart, "\n")) end
+  if not all_mistaken then
+    state.detector:was_read()
+  elseif state.detector:mistaken() then
+    return agent_stuck "too many replies in a row had nothing but mistaken calls"
+  end
+end
+
+local function turn(state)
+  local talk = state.conversation
+  local fresh = talk.fresh
+  talk.fresh = {}
+  local reply, failure = transcript.next(state, fresh)
+  if not reply then return failure end
+  remember(state, reply)
+  state.without_call = not (reply.tool_calls and #reply.tool_calls > 0 and reply.done_reason ~= "length")
+  return (state.without_call and without_calls or with_calls)(state, reply)
+end
+
+--- Counters begin anew. Each call must have an answer, also those after the one with which the job had ended.
+local function resume(state, why)
+  local messages, at = state.conversation.messages, state.conversation:last_exchange()
+  local answered = #messages - at
+  for i, call in ipairs(messages[at].tool_calls or {}) do
+    if i > answered then answer(state, call, prompts.not_done) end
+  end
+  state.detector, state.ending = loop_detector.new(), finish.new()
+  local last, told = messages[#messages], prompts.resumed:format(why)
+  if last.role == "assistant" then
+    tell(state, told)
+  else
+    last.content = last.content .. "\n\n" .. told
+  end
+end
+
+--- What had ended an earlier run ends this one no more.
+local function next_turn(state)
+  local why, number = transcript.resumed(state), state.number
+  if why then resume(state, why) end
+  local failure = interrupt.reason() or turn(state)
+  local is_past = failure and not interrupt.reason() and state.number > number and transcript.resumed(state)
+  return not is_past and failure or nil
+end
+
+---@param state agent.state
+---@return failure? failure nil: the job ended well
+function loop.run(state)
+  local failure
+  repeat failure = next_turn(state) until failure or state.ending.is_over
+  return failure and finish.failure(state, failure)
+end
+
+return loop

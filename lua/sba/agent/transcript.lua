@@ -1,0 +1,97 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The exchanges of an agent, which the journal has: a replay stops at the first request that differs from its
+-- recording, a resume takes them as far as they go. Then the model is asked.
+
+local client = require "sba.agent.client"
+local json = require "sba.util.json"
+local lines = require "sba.util.excerpt".lines
+local loop_detector = require "sba.agent.loop_detector"
+local window = require "sba.agent.window"
+
+local transcript = {}
+
+
+---@param state agent.state
+---@return string? why an earlier run ended after the last exchange
+function transcript.resumed(state)
+  local why
+  for _, one in ipairs(state.number > 0 and (state.run.recording or state.run.history).resumes or {}) do
+    if one.after == state.number then why = one.why end
+  end
+  return why
+end
+
+--- The line's number, and both lines.
+local function first_difference(expected, actual)
+  local next_line, at_left, at_right, left, right = lines(""), 1, 1
+  local number = 0
+  repeat
+    at_left, left = next_line(expected, at_left)
+    at_right, right = next_line(actual, at_right)
+    number = number + 1
+  until left ~= right or not left
+  return number, (left or "the end"):sub(1, 200), (right or "the end"):sub(1, 200)
+end
+
+local function kind_of(message) return message.role and "one of " .. message.role or "none" end
+
+local function difference(number, recorded, fresh)
+  for i = 1, recorded.messages and math.max(#recorded.messages, #fresh) or 0 do
+    local was, is = recorded.messages[i] or {}, fresh[i] or {}
+    local where = ("exchange %d, message %d"):format(number, i)
+    if was.role ~= is.role then return ("%s: the recording has %s, this run has %s"):format(where, kind_of(was), kind_of(is)) end
+    local a, b = was.content or "", is.content or ""
+    if a ~= b then a, b = loop_detector.without_times(a), loop_detector.without_times(b) end
+    if a ~= b then
+      return ('%s (%s), line %d: the recording has "%s", this run has "%s"'):format(where, is.role, first_difference(a, b))
+    end
+  end
+end
+
+local function mismatch(recording, number, recorded, fresh)
+  if not recorded then return ("the recording ends after %d replies, but this run needs another"):format(number - 1) end
+  local found, version = difference(number, recorded, fresh), (recording.job or {}).version
+  return found and ("the replay differs from the recording%s: %s"):format(version and " of version " .. version or "", found)
+end
+
+--- After its last exchange an earlier run has only the checks of its end, which run again at this one's.
+local function forget_checks(run)
+  local history, done = run.history, run.record.count
+  if history.count > done then history:forget_entries(done + 1) end
+  for index, step in pairs(history.unfinished) do
+    if index > done and step.check then history.unfinished[index] = nil end
+  end
+end
+
+---@param state agent.state
+---@param fresh table[] the messages since the last exchange
+---@return model.reply?, failure?
+function transcript.next(state, fresh)
+  local run, number = state.run, state.number + 1
+  local from, recorded, failure = run.recording or run.history, nil, nil
+  if number <= #from.exchanges then recorded, failure = from:exchange(number) end
+  if failure then return nil, failure end
+  local problem = run.recording and mismatch(run.recording, number, recorded, fresh)
+  if problem then return nil, { code = "internal_error", message = problem } end
+  local reply = recorded and recorded.reply
+  for _, call in ipairs(reply and reply.tool_calls or {}) do
+    if state.session.ids and call.id then state.session.ids[call.id] = true end -- new calls have other ids
+  end
+  if not recorded then
+    forget_checks(run)
+    reply, failure = window.ask(state)
+  end
+  if not reply then return nil, failure end
+  if run.recording then
+    client.replied(run, state.session.model, reply)
+  elseif recorded then
+    run.record:count_request(state.session.model, reply) -- the earlier run logged it
+  end
+  state.number = number
+  if run.recording or not recorded then
+    run:emit("model.exchange", { number = number, messages = json.array(fresh), reply = reply })
+  end
+  return reply
+end
+
+return transcript

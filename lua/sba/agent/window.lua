@@ -1,0 +1,133 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- How a request fits the model's window: the conversation is shortened until prompt and reply have room. Where the
+-- server refuses the size all the same, the next one asks for a shorter reply, or the conversation becomes shorter; or
+-- there is none.
+
+local client = require "sba.agent.client"
+local interrupt = require "native.interrupt"
+local prompt = require "sba.agent.prompt"
+
+local window = {}
+
+local MOST_CUTS <const> = 5 -- times that a prompt is shortened because its server refused it
+local SHORTER <const> = 7 / 8 -- of it, where the server gives no count
+local ROOMY <const> = 8192 -- tokens of a reply where there is room
+local LONGEST_REPLY <const> = 32768 -- tokens
+local LEAST_REPLY <const> = 256 -- tokens, where the conversation cannot be shortened further
+local LEAST_ASKED <const> = 1024 -- tokens of a reply that is shorter because the server refused the size
+local MARGIN <const> = 32 -- tokens by which a prompt that was counted may differ when it is sent again
+local SMALL_WINDOW <const> = 8192 -- tokens
+
+
+---@param session { context_length: integer }
+---@return integer tokens for the reply, while there is something to shorten
+function window.reserve(session)
+  local size = session.context_length
+  return size < SMALL_WINDOW and size // 5 or math.min(ROOMY, size // 4)
+end
+
+--- About half of the window, or what the prompt leaves, less a part: its tokens are an estimate.
+local function longest_reply(size, prompt_tokens)
+  local room = size - prompt_tokens - prompt_tokens // 32
+  return math.max(LEAST_REPLY, math.min(room, math.max(ROOMY, size // 2), LONGEST_REPLY))
+end
+
+---@param state agent.state
+---@return integer tokens for the messages
+function window.room(state)
+  return state.session.context_length - window.reserve(state.session) - state.conversation.tools - state.status_tokens
+end
+
+local function too_large(state)
+  local message = "the job's text and the last exchange do not fit into the model's context of %d tokens; use a model with a larger one"
+  return { code = "agent_stuck", message = message:format(state.session.context_length) }
+end
+
+---@class window.plan how a request fits: tokens
+---@field room integer for the messages
+---@field reply? integer at most; nil: what the prompt leaves
+---@field cuts integer how often the server refused the size
+---@field has_less? boolean a shorter reply was asked for
+
+local fitted
+
+--- The request of a plan, or the failure that there is none. is_cut: the conversation must become shorter.
+local function request(state, plan, is_cut)
+  local talk, run, session = state.conversation, state.run, state.session
+  local status = prompt.status(interrupt.remaining(), state.has_todo and run.todo.items, client.scarce(run))
+  state.status_tokens = talk:text(status)
+  local room = window.room(state)
+  local before, after = talk:fit(math.min(room, plan.room))
+  if after < before then run:emit("model.compacted", { tokens_before = before, tokens_after = after }) end
+  local most_room = math.max(room, room + window.reserve(session) - LEAST_REPLY)
+  if after > most_room or is_cut and after == before then return nil, too_large(state) end
+  plan.prompt = after + talk.tools + state.status_tokens
+  return {
+    messages = talk.messages, status = status, tools = state.offered, accepted = state.accepted,
+    tool_choice = state.without_call and "required" or nil, temperature = state.detector:temperature(),
+    max_tokens = math.min(longest_reply(session.context_length, plan.prompt), plan.reply or math.huge),
+    fit = function(sizes, failure) return fitted(state, plan, sizes, failure) end,
+  }
+end
+
+--- The server has counted the prompt, whether it took it or not.
+local function learn(state, count)
+  local as_text = state.session.supports_tools == false
+  state.conversation:learn(state.status_tokens, count, as_text ~= state.as_text)
+  state.as_text = as_text
+end
+
+--- Tokens that the reply may have instead, if the server's refusal may be about it: what the window leaves beside the
+--- prompt, or, where there are no numbers, a quarter, once.
+local function shorter_reply(state, plan, sizes)
+  local size = sizes.window and sizes.prompt and math.min(sizes.window, state.session.context_length)
+  local left = size and size - sizes.prompt
+  if left then return left >= LEAST_REPLY and left - math.min(MARGIN, left - LEAST_REPLY) or nil end
+  if plan.has_less or not sizes.is_of_reply or sizes.excess then return nil end
+  return math.max(LEAST_ASKED, (plan.reply or longest_reply(state.session.context_length, plan.prompt)) // 4)
+end
+
+--- The next request after one whose size was refused: it asks for less, or the conversation is shorter. A window that
+--- is smaller than was known is both.
+function fitted(state, plan, sizes, failure)
+  local session, talk = state.session, state.conversation
+  local before, reply = talk:total(), shorter_reply(state, plan, sizes)
+  plan.cuts = plan.cuts + 1
+  if plan.cuts > MOST_CUTS then return nil, too_large(state) end
+  state.run.log:event("warning", "model.context_cut", { model = session.model, error = failure.message })
+  local is_new_window = sizes.window ~= nil and sizes.window < session.context_length
+  session.context_length = math.min(session.context_length, sizes.window or math.huge)
+  learn(state, sizes.prompt)
+  if reply then
+    plan.reply, plan.has_less = reply, true
+    return request(state, plan)
+  end
+  plan.room = talk:total() - 1
+  if sizes.excess then
+    plan.room = plan.room - sizes.excess
+  elseif not sizes.prompt and not is_new_window then
+    plan.room = SHORTER * before // 1 - 1
+  end
+  return request(state, plan, not is_new_window)
+end
+
+---Asks the model for its next reply.
+---@param state agent.state
+---@return model.reply?, failure?
+function window.ask(state)
+  local run, session = state.run, state.session
+  local exceeded = client.exceeded(run)
+  if exceeded then return nil, exceeded end
+  local wanted, too_long = request(state, { room = math.huge, cuts = 0 })
+  if not wanted then return nil, too_long end
+  run.todo.checkpoint:flush()
+  run.checkpoint:hurry()
+  run.live:model(session.model)
+  local reply, failure = client.ask(run, session, wanted)
+  run.live:finish()
+  if not reply then return nil, failure end
+  learn(state, not reply.is_estimated and reply.prompt_tokens or nil)
+  return reply
+end
+
+return window
