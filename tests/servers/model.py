@@ -346,6 +346,11 @@ class Server(listener.Listener):
                  f"tokens and your prompt contains at least {count} input tokens.")
         return lambda answer: faults.refuse(answer, False, 400, words), count
 
+    def next_reply(self, _body):
+        """For a server of many jobs at once, which finds a reply by the request, to replace."""
+        with self.lock:
+            return self.replies.pop(0) if self.replies else {"fault": "script_ended"}
+
     def chat(self, connection, request, form):
         body, refused = request["body"], self.refusal(request["body"])
         if refused:
@@ -355,8 +360,7 @@ class Server(listener.Listener):
         if refuse:
             refuse(Answer(connection, faults.Fault(None)))
             return True
-        with self.lock:
-            reply = dict(self.replies.pop(0)) if self.replies else {"fault": "script_ended"}
+        reply = dict(self.next_reply(body))
         reply.setdefault("prompt_tokens", count or request["size"] // 4)
         reply.setdefault("completion_tokens", max(1, len(json.dumps(reply)) // 4))
         fault = faults.Fault(reply.get("fault"))
