@@ -6,7 +6,7 @@ local metaschema = require "metaschema"
 local FIELDS <const> = {
   name = "string", summary = "string", arguments = "table", run = "function",
   result = "table", check = "function", what = "function", show = "function",
-  ticks = "boolean", brief = "boolean", redacts = "boolean",
+  ticks = "boolean", brief = "boolean", redacts = "boolean", takes_secrets = "boolean",
 }
 local NEEDED <const> = { "name", "summary", "arguments", "run" }
 

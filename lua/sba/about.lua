@@ -18,6 +18,7 @@ local redact = require "native.secret".redact
 local result_schema = require "sba.result.result_schema"
 local schema_check = require "sba.util.schema_check"
 local schema_document = require "sba.util.schema_document"
+local secret = require "sba.util.secret"
 local words = require "sba.util.words"
 
 local about = {}
@@ -33,6 +34,8 @@ local SHOWN_TOGETHER <const> = { -- one line for both
 local HEAD <const> = "cynode-sba [OPTION...] [JOB]: run a job and write its result; see cynode-sba(1)\n"
 local TAIL <const> = [[
                      CYNODE_ARTIFACTS_DIR     artifacts/ next to the result
+                     SBA_SECRETS              no secrets; NAME,NAME of variables
+                     SBA_SECRETS_DIR          no secrets; a directory of files
 exit: 0 success, 1 the job failed, 2 job or command line refused, 3 the result
 could not be written, 75 no model can be reached, 124 timeout, 128+N signal N
 ]]
@@ -117,13 +120,14 @@ function about.schema(settings)
   return exit.OK
 end
 
-local function print_errors(name, bytes, failure)
-  local function say(message, line, column) print(("%s:%d:%d: %s"):format(name, line, column, printable.line(message))) end
-  local errors, broken = failure.errors, failure.broken
-  if broken then return say(broken.what, broken.line, broken.column) end
-  local places = json_place.of(bytes)
-  for _, problem in ipairs(errors) do say(schema_check.line(problem), places:place(problem.pointer)) end
-  if errors.total > #errors then print(("%s: and %d more"):format(name, errors.total - #errors)) end
+local function say(name, message, line, column)
+  print(("%s:%d:%d: %s"):format(name, line, column, printable.line(message)))
+end
+
+local function print_list(name, bytes, errors, before)
+  local places = #errors > 0 and json_place.of(bytes)
+  for _, problem in ipairs(errors) do say(name, before .. schema_check.line(problem), places:place(problem.pointer)) end
+  if errors.total > #errors then print(("%s: %sand %d more"):format(name, before, errors.total - #errors)) end
 end
 
 local function leaves(path)
@@ -153,7 +157,7 @@ local function strict_catalogue(bytes)
   local inference = json.table_of((json.decode(bytes))).inference
   local function get(name)
     local kind = catalogue.get(name)
-    return kind and { arguments = kind.arguments, check = function(arguments)
+    return kind and { arguments = kind.arguments, takes_secrets = kind.takes_secrets, check = function(arguments)
       local mistake, argument
       if kind.check then mistake, argument = kind.check(arguments) end
       if not mistake then mistake, argument = lint(name, arguments, inference) end
@@ -168,13 +172,18 @@ local function validate(path, environment)
   local bytes, unread = file.read(path, jobs.LARGEST)
   if not bytes then return exit.because(unread.message, exit.REFUSED) end
   local directory = path ~= "-" and (path:match("^.*/") or ".") or nil
+  local notes = { total = 0 } -- a job may be validated where its secrets are not
   local read, failure = jobs.parse(bytes, strict_catalogue(bytes), environment, function(given)
     return job_context.load(given, directory)
-  end)
-  if not read then
-    print_errors(name, bytes, failure)
-    return exit.REFUSED
+  end, { unknown = secret.unknown, notes = notes })
+  local broken = failure and failure.broken
+  if broken then
+    say(name, broken.what, broken.line, broken.column)
+  else
+    print_list(name, bytes, failure and failure.errors or { total = 0 }, "")
+    print_list(name, bytes, notes, "note: ")
   end
+  if not read then return exit.REFUSED end
   print(name .. ": valid")
   return exit.OK
 end

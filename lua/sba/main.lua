@@ -108,7 +108,10 @@ local function load_context(run, given)
 end
 
 local function validate(run)
-  local job, failure = jobs.parse(run.bytes, run.catalogue, run.environment, function(given) return load_context(run, given) end)
+  local unusable = secret.failure()
+  local function load(given) return load_context(run, given) end
+  local secrets = not unusable and { unknown = secret.unknown } or nil
+  local job, failure = jobs.parse(run.bytes, run.catalogue, run.environment, load, secrets)
   local ids = job or failure
   run.record.job_id, run.record.task_id = ids.job_id, ids.task_id
   run.log:identify(ids.job_id, ids.task_id)
@@ -116,6 +119,7 @@ local function validate(run)
     run.errors = secret.clean(failure.lines, {})
     return nil, failure
   end
+  if unusable then return nil, unusable end
   run.job, run.job_sha256 = job, run.record.job_sha256
   -- In an agent's job the given steps are suggestions; the model decides which steps there are.
   run.steps = job.execution_mode == "direct_steps" and job.steps or nil
@@ -230,6 +234,9 @@ local modes = {
   report = function(settings) return require "sba.report".print(settings.values[1] or settings.result, settings.job, settings.format) end,
 }
 
+-- What they show is redacted less than the operator wanted.
+local shows_text <const> = { lua = true, report = true, validate = true }
+
 local function is_directory(path)
   local opened <close> = workspace.open(path)
   return opened ~= nil
@@ -242,6 +249,8 @@ return function(argv)
   local warnings = secret.take(environment)
   local settings, message = cli.parse(argv, environment, is_directory)
   if not settings then return exit.because(message, exit.REFUSED) end
+  local unusable = shows_text[settings.mode] and secret.failure()
+  if unusable then exit.because(unusable.message, exit.OK) end
   local mode = modes[settings.mode] or require "sba.about"[settings.mode]
   return mode(settings, environment, warnings)
 end

@@ -16,6 +16,7 @@
 ---@field for_model? false|sba.step.for_model false: not offered to models; nil: as summary and arguments say
 ---@field ticks? boolean run calls tick several times a second while it waits, so that the result file follows the job
 ---@field brief? boolean run takes milliseconds. Where neither is set, the result file is written before run
+---@field takes_secrets? boolean its argument `secrets` names secrets of the operator: a job that names another is refused
 ---@field redacts? boolean what run returns, but for its message, holds no secrets
 ---@field run fun(arguments: table, job_context: sba.job_context): table?, string|sba.step_failure|nil, boolean? the result and its text, or
 ---nil and the failure; and whether something is missing from the text
@@ -39,6 +40,7 @@
 ---@field max_output_bytes integer a direct step with a larger result fails with constraint_violation
 ---@field environment string[] "NAME=value": what a command gets
 ---@field shell? string the shell of a model's commands; nil: /bin/sh
+---@field secret? fun(name: string): string? a secret of the operator; nil: a model's command gets none
 ---@field agent boolean a model asked for the step: cut and say so, rather than fail
 ---@field ask fun(request: table): table?, sba.step_failure? asks the job's model, see steps/ask_model.lua
 ---@field call_tool fun(tool: string, arguments: table, limits?: { whole: number?, idle: number? }): table?, sba.step_failure? asks the

@@ -77,6 +77,7 @@ end
 ---@return table? arguments of the step
 ---@return string? note or mistake, for the model
 function commands.read(arguments)
+  if arguments.secrets then return nil, prompts.no_secrets end
   local given, why = the_command(arguments)
   if not given then return mistake(why) end
   local list, args = list_of(given), arguments.args

@@ -57,11 +57,29 @@ end
 
 local function is_given(value) return value ~= nil and value ~= json.null end
 
-local function check_arguments(step, pointer, catalogue, errors)
+---@class sba.job.secrets
+---@field unknown fun(name: string): string? why there is no such secret
+---@field notes? sba.schema.errors where that is no mistake: it is added to these
+
+-- is_models: the step is an agent's, which gets none.
+local function check_secrets(wanted, pointer, errors, secrets, is_models)
+  for i, name in ipairs(wanted) do
+    local place, why = ("%s/secrets/%d"):format(pointer, i - 1), secrets and secrets.unknown(name)
+    if is_models then
+      schema_check.refuse(errors, place, "a model's commands get no secrets; checks may have them, and steps of a direct job")
+    elseif why then
+      schema_check.refuse(secrets.notes or errors, place, why)
+    end
+  end
+end
+
+local function check_arguments(step, pointer, catalogue, errors, secrets, is_models)
   local kind, before = catalogue.get(step.type), errors.total
   if not kind or not json.is_object(step.arguments) then return end
   step.arguments = schema_check.check(step.arguments, kind.arguments, errors, pointer)
-  if errors.total > before or not kind.check then return end
+  if errors.total > before then return end
+  if kind.takes_secrets then check_secrets(step.arguments.secrets or {}, pointer, errors, secrets, is_models) end
+  if not kind.check then return end
   local mistake, argument = kind.check(step.arguments)
   if not mistake then return end
   if argument then pointer = pointer .. "/" .. schema_check.token(argument) end
@@ -94,23 +112,23 @@ local function names_of_arguments(steps)
   return names
 end
 
-local function check_steps(steps, names, catalogue, errors)
+local function check_steps(steps, names, catalogue, errors, secrets, is_models)
   if not json.is_array(steps) then return end
   for i, step in ipairs(steps) do
     if schema_check.is_enough(errors) then return end
     if json.is_object(step) and type(step.type) == "string" then
-      check_arguments(step, ("/steps/%d/%s"):format(i - 1, names[i]), catalogue, errors)
+      check_arguments(step, ("/steps/%d/%s"):format(i - 1, names[i]), catalogue, errors, secrets, is_models)
     end
   end
   settle_ids(steps, errors)
 end
 
-local function check_criteria(context, catalogue, errors)
+local function check_criteria(context, catalogue, errors, secrets)
   local criteria = json.is_object(context) and context.acceptance_criteria
   for i, criterion in ipairs(json.is_array(criteria) and criteria or {}) do
     if json.is_object(criterion) and not schema_check.is_enough(errors) then
       local step = { type = "run_command", arguments = criterion.check }
-      check_arguments(step, ("/context/acceptance_criteria/%d/check"):format(i - 1), catalogue, errors)
+      check_arguments(step, ("/context/acceptance_criteria/%d/check"):format(i - 1), catalogue, errors, secrets)
       criterion.check = step.arguments
     end
   end
@@ -127,7 +145,7 @@ local function load_context(value, errors, load)
   value.context = loaded
 end
 
-local function check_job(value, errors, catalogue, environment, load)
+local function check_job(value, errors, catalogue, environment, load, secrets)
   local is_object = json.is_object(value)
   local has_steps, names = is_object and is_given(value.steps), names_of_arguments(is_object and value.steps)
   schema_check.check(value, job_schema(catalogue.names()), errors)
@@ -138,10 +156,11 @@ local function check_job(value, errors, catalogue, environment, load)
   if not has_steps and (asked or value.execution_mode) ~= AGENT then
     schema_check.refuse(errors, "/steps", "is missing; expected an array (only a job of agent_inference may leave it out)")
   end
-  check_steps(value.steps, names, catalogue, errors)
-  check_criteria(value.context, catalogue, errors)
+  local mode = asked or json.is_array(value.steps) and mode_of_job(value)
+  check_steps(value.steps, names, catalogue, errors, secrets, mode == AGENT)
+  check_criteria(value.context, catalogue, errors, secrets)
   if load then load_context(value, errors, load) end
-  if errors.total == 0 then value.execution_mode = asked or mode_of_job(value) end
+  if errors.total == 0 then value.execution_mode = mode end
 end
 
 -- Into the order of the file; errors at one place stay in theirs.
@@ -169,14 +188,15 @@ end
 ---@param catalogue { names: (fun(): string[]), get: (fun(name: string): sba.step?) } the step types
 ---@param environment table<string, string>
 ---@param load? fun(context?: table): sba.context?, sba.schema.errors? gives the job's context
+---@param secrets? sba.job.secrets of the operator; nil: which there are is not looked at
 ---@return sba.job?, sba.job.failure?
-function job.parse(bytes, catalogue, environment, load)
+function job.parse(bytes, catalogue, environment, load, secrets)
   local value, broken = json.decode(bytes)
   local errors = { total = 0 }
   if broken then
     schema_check.refuse(errors, "", broken.message)
   else
-    check_job(value, errors, catalogue, environment, load)
+    check_job(value, errors, catalogue, environment, load, secrets)
     sort(errors, bytes)
   end
   if errors.total == 0 then return value end

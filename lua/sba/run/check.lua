@@ -51,10 +51,11 @@ local function check(run, number)
     id = free_id(run, "check-" .. index), type = "run_command", arguments = arguments, check = number,
     shown = #encoded <= MOST_SHOWN and secret.clean(json.decode(encoded), {}) or nil,
   }
-  local shell = context.shell
-  context.shell, context.apart = nil, true -- a check is the job's: it runs in /bin/sh, out of reach of what steps left
+  local shell, given = context.shell, context.secret
+  -- A check is the job's: it runs in /bin/sh, out of reach of what steps left, and may have secrets.
+  context.shell, context.apart, context.secret = nil, true, secret.of_operator
   local entry, failure, is_end = steps.run(run, step)
-  context.shell, context.apart = shell, nil
+  context.shell, context.apart, context.secret = shell, nil, given
   if not entry then return nil, failure end
   context.tick()
   if is_end then return nil, steps.failure_of(step, index, failure), ("%s: %s"):format(step.id, entry.error) end

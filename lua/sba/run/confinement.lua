@@ -86,19 +86,25 @@ local function gaps_of(abi)
   return gaps
 end
 
-local function hidden_files(writable, gaps)
-  local list = {}
+--- The files of secrets that commands cannot open, and sentences about the others. writable: nil where nothing confines
+--- commands.
+local function hidden_files(writable)
+  local list, seen, open = {}, {}, {}
   for _, file in ipairs(secret.files()) do
-    local place = confine.real_path(file.path)
-    local parent = place and holder(writable, place)
+    local place, why = confine.real_path(file.path), "nothing confines them"
+    local parent = place and writable and holder(writable, place)
     if parent then
-      local why = parent == place and "they may write it" or ("it lies below %s, which they may write"):format(parent)
-      gaps[#gaps + 1] = ("%s %s can be read by commands: %s"):format(file.what, place, why)
-    elseif place then
-      list[#list + 1] = place
+      why = parent == place and "they may write it" or ("it lies below %s, which they may write"):format(parent)
     end
+    local counts = place and not holder(seen, place) -- our user can reach it, and it is not in the directory of secrets
+    if counts and writable and not parent then
+      list[#list + 1] = place
+    elseif counts then
+      open[#open + 1] = ("%s %s can be read by commands: %s"):format(file.what, place, why)
+    end
+    seen[#seen + 1] = place
   end
-  return list
+  return list, open
 end
 
 ---Explains a command's "Permission denied" at a path that its user may write, but commands may not.
@@ -126,11 +132,11 @@ local function may_run_commands(run)
   return not run.steps or run.record.acceptance ~= nil
 end
 
-local function set_rules(run, writable, hidden, gaps)
+local function set_rules(run, writable, hidden, open)
   if not may_run_commands(run) then return true end
   local ok, failure = confine.set_rules(writable, hidden)
   if ok or #hidden == 0 then return ok, failure end
-  gaps[#gaps + 1] = ("%s can be read by commands: %s"):format(table.concat(hidden, ", "), failure.message)
+  open[#open + 1] = ("%s can be read by commands: %s"):format(table.concat(hidden, ", "), failure.message)
   return confine.set_rules(writable, {})
 end
 
@@ -151,7 +157,8 @@ end
 ---Confines every command from now on.
 ---@param run run
 ---@return table? confinement as the result has it
----@return native.failure? failure with SBA_CONFINE=require: the kernel cannot, or commands could write result and journal
+---@return native.failure? failure with SBA_CONFINE=require: the kernel cannot, or commands could write result and
+---journal, or read a file of secrets
 ---@return boolean? avoidable whoever starts the runner can change what is `partial`
 function confinement.begin(run)
   local mode = run.settings.confine
@@ -162,7 +169,11 @@ function confinement.begin(run)
   if abi == 0 and mode == "require" then
     return refused "this kernel has no Landlock or the container forbids it; allow the landlock system calls, or set SBA_CONFINE=auto"
   end
-  if abi == 0 then return { writes = "none", partial = #kernel > 0 and kernel or nil } end
+  if abi == 0 then
+    local _, open = hidden_files()
+    table.move(kernel, 1, #kernel, #open + 1, open)
+    return { writes = "none", partial = #open > 0 and array(open) or nil }
+  end
   local writable, places = writable_places(run, partial)
   local gap, is_the_kernels = evidence_gap(writable, run.job_directory, abi)
   if unknown then
@@ -170,8 +181,11 @@ function confinement.begin(run)
   end
   if gap and mode == "require" then return refused(gap) end
   if gap and not is_the_kernels then partial[#partial + 1] = gap end
-  local ok, failure = set_rules(run, places, hidden_files(places, partial), partial)
+  local hidden, open = hidden_files(places)
+  local ok, failure = set_rules(run, places, hidden, open)
   if not ok and mode == "require" then return refused("commands cannot be confined: " .. failure.message) end
+  if open[1] and mode == "require" then return refused(open[1]) end
+  table.move(open, 1, #open, #partial + 1, partial)
   if not ok then return { writes = "none", partial = array { failure.message } }, nil, true end
   local avoidable = #partial > 0
   table.move(kernel, 1, #kernel, #partial + 1, partial)

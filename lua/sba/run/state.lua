@@ -119,6 +119,7 @@ function methods:step_context()
   local ask
   local context = {
     workspace = self.workspace, environment = children_environment(self), agent = not self.steps, follow = self.log.follow or nil,
+    secret = self.steps and secret.of_operator or nil,
     spool = self.steps and (self.result_directory or "") or nil, -- what a model's commands print is shown to it, and in memory
     max_output_bytes = self.job.constraints.max_output_bytes,
   }

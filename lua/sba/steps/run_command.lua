@@ -114,7 +114,24 @@ local function check(arguments)
   end
   for name in pairs(arguments.env or {}) do
     if not name:find "^[^=%z]+$" then return "the name of a variable must not be empty, and hold neither = nor a NUL character", "env" end
+    if words.has(arguments.secrets or {}, name) then
+      return ("env and secrets both give %s"):format(words.quoted(name)), "secrets"
+    end
   end
+end
+
+--- The step's own variables, its secrets among them; nil, and which secret it cannot have.
+local function own_variables(arguments, job_context)
+  if not arguments.secrets then return arguments.env end
+  local own = {}
+  for name, value in pairs(arguments.env or {}) do own[name] = value end
+  for _, name in ipairs(arguments.secrets) do
+    own[name] = job_context.secret and job_context.secret(name)
+    if not own[name] then
+      return nil, { code = "not_found", message = ("there is no secret %s for this command"):format(words.quoted(name)) }
+    end
+  end
+  return own
 end
 
 local by_ending = {
@@ -241,12 +258,15 @@ local function outcome_of(arguments, job_context, directory, limit)
   local seconds, is_jobs, grace = time_limit(arguments, job_context)
   local argv, script, file_of_script <close> = invocation(arguments, job_context.shell) -- luacheck: ignore 211/file_of_script
   if not argv then return nil, script end
-  local outcome, failure = process.run {
+  local own, failure = own_variables(arguments, job_context)
+  if failure then return nil, failure end
+  local outcome
+  outcome, failure = process.run {
     argv = argv, script = script, directory = directory, stdin = arguments.stdin,
-    env = environment(job_context.environment, arguments.env, math.min(seconds, interrupt.remaining() or math.huge)),
+    env = environment(job_context.environment, own, math.min(seconds, interrupt.remaining() or math.huge)),
     timeout = seconds < math.huge and math.max(seconds, LEAST) or nil, grace = grace,
     idle_timeout = arguments.idle_timeout_seconds and math.max(arguments.idle_timeout_seconds, LEAST) or nil,
-    output_limit = limit, apart = job_context.apart,
+    output_limit = limit, apart = job_context.apart or own ~= arguments.env, -- a process of an earlier step cannot read its secrets
     end_at_limit = limit == job_context.max_output_bytes and not job_context.agent,
     began = job_context.began, tick = job_context.tick, whole_news = job_context.follow, spool = job_context.spool,
   }
@@ -312,6 +332,11 @@ return {
     },
     "max_output_bytes", is.count("Bytes of stdout and stderr together to return at most; the rest is left out, and the command goes on.",
       { minimum = 1 }),
+    "secrets", {
+      type = "array", items = is.text(nil, { pattern = "^[A-Za-z_][A-Za-z0-9_]*$" }),
+      description = "Names of the operator's secrets that the command gets, as variables of these names; "
+        .. "not for a model's commands.",
+    },
   }, {
     aliases = { cwd = "working_dir" }, oneOf = { { required = { "command" } }, { required = { "argv" } }, { required = { "shell" } } },
   }),
@@ -327,6 +352,7 @@ return {
   },
   result = result_schema,
   check = check,
+  takes_secrets = true,
   show = show,
   run = run,
   ticks = true,

@@ -1,11 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The secrets of the environment: the agent's token for the gateway, the API key for models, passwords in URLs. Only this
--- module knows token and key.
+-- The secrets of the environment: the agent's token for the gateway, the API key for models, passwords in URLs, those
+-- of the operator (operator_secrets.lua). Only this module knows token and key.
 
 local file = require "native.file"
 local identity = require "native.identity"
 local native = require "native.secret"
 local native_text = require "native.text"
+local operator = require "sba.util.operator_secrets"
 
 local secret = {}
 
@@ -24,6 +25,11 @@ local own_urls <const> = {
 local otlp_variables <const> = { "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS" }
 
 local function is_own_url(name) return own_urls[name] or name:find("^ORCHESTRATOR_") ~= nil end
+
+-- No secret of the operator may have such a name. A key that the runner uses too may be one: OPENAI_API_KEY.
+local function is_reserved(name)
+  return is_own_url(name) or proxies[name] or name:find("^SBA_") ~= nil or name:find("^CYNODE_") ~= nil
+end
 
 ---@param environment table<string, string>
 ---@param names string[]
@@ -115,25 +121,28 @@ local function take_headers(value)
   end
 end
 
----Takes the secrets, before anything is logged. Token and key leave the table; they and the runner's own URLs leave the process's
----environment too, which children could read in /proc. Blanks around those URLs go.
+---Takes the secrets, before anything is logged. Token, key and the operator's secrets leave the table; they and the
+---runner's own URLs leave the process's environment too, which children could read in /proc. Blanks around those URLs go.
 ---@param environment table<string, string>
 ---@return string[] warnings for the log, one sentence each
 function secret.take(environment)
+  local names, more = operator.take(environment, is_reserved)
   take_token(environment, agent_token)
   take_token(environment, api_key)
   otlp_headers = secret.first_set(environment, otlp_variables)
   for _, name in ipairs(otlp_variables) do take_headers(environment[name] or "") end
-  local names = {
-    agent_token.variable, agent_token.file_variable, api_key.variable, api_key.file_variable, table.unpack(otlp_variables),
-  }
+  for _, token in ipairs { agent_token, api_key } do
+    table.move({ token.variable, token.file_variable }, 1, 2, #names + 1, names)
+  end
+  table.move(otlp_variables, 1, #otlp_variables, #names + 1, names)
   for _, name in ipairs(names) do environment[name] = nil end
   for name, value in pairs(environment) do
     if is_own_url(name) then names[#names + 1], environment[name] = name, native_text.trim(value) end
     if is_own_url(name) or proxies[name] then take_password(value, name) end
   end
   identity.environment(names)
-  return warnings
+  more[#more + 1] = operator.unnamed(environment)
+  return table.move(more, 1, #more, #warnings + 1, warnings)
 end
 
 ---@param environment table<string, string>
@@ -170,14 +179,22 @@ end
 ---@return string?
 function secret.otlp_headers() return otlp_headers end
 
----@return { path: string, what: string }[] of token and key
+---@return { path: string, what: string }[] what commands must not open; a directory comes before what lies in it
 function secret.files()
-  local list = {}
+  local given = operator.files()
+  local list = table.move(given, 1, #given, 1, {})
   for _, token in ipairs { agent_token, api_key } do
     if token.path then list[#list + 1] = { path = token.path, what = token.what } end
   end
   return list
 end
+
+---For the commands that list it.
+secret.of_operator = operator.value
+---@return string? why the operator gives no secret of this name
+secret.unknown = operator.unknown
+---@return failure? why no job runs
+secret.failure = operator.failure
 
 -- They hold no text from outside; nor do enumerations.
 local own_fields <const> = {

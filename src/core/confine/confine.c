@@ -105,7 +105,8 @@ static int allow_writing(int ruleset, const char *path, int abi, struct error *e
     return 0;
 }
 
-// Whether an entry of a directory is one of the files, or leads to one. The directory has no slash at its end.
+// Whether an entry of a directory is one of the files or directories, or leads to one. The directory has no slash at
+// its end.
 static bool leads_to(const char *const *files, const char *directory, const char *name)
 {
     size_t length = strlen(directory), more = strlen(name);
@@ -118,7 +119,7 @@ static bool leads_to(const char *const *files, const char *directory, const char
     return false;
 }
 
-// Allows reading the entries of a directory, except those that lead to a hidden file, and links, whose targets have
+// Allows reading the entries of a directory, except those that are hidden or lead there, and links, whose targets have
 // their own rules.
 static int allow_siblings(int ruleset, const char *path, const char *const *hidden, struct error *error)
 {
@@ -142,15 +143,15 @@ static int allow_siblings(int ruleset, const char *path, const char *const *hidd
     return 0;
 }
 
-// Landlock has no rule that forbids. To hide files, allow everything beside them and beside their parent directories.
+// Landlock has no rule that forbids. To hide files and directories, allow everything beside them and beside their
+// parent directories.
 static int allow_reading_others(int ruleset, const char *const *hidden, struct error *error)
 {
     for (const char *const *file = hidden; *file; file++) {
-        struct stat status;
-        if (stat(*file, &status) < 0)
+        if (access(*file, F_OK) < 0)
             return error_system(error, errno, "cannot look at %s", *file);
-        if (**file != '/' || S_ISDIR(status.st_mode))
-            return error_set(error, "not_a_file", 0, "%s is not the absolute path of a file", *file);
+        if (**file != '/' || !(*file)[1])
+            return error_set(error, "not_a_file", 0, "%s is not the absolute path of a file or directory", *file);
         cleanup_free char *directory = strdup(*file);
         if (!directory)
             return error_set(error, "out_of_memory", 0, "no memory is left");

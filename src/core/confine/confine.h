@@ -17,10 +17,10 @@ int confine_abi(void);
 enum { CONFINE_RENAMES = 2, CONFINE_TRUNCATES = 3, CONFINE_SIGNALS = 6 };
 
 // Sets the rules for all commands; call it once, before the first of them. Commands may write only below the writable
-// paths (NULL at the end; paths that do not exist are ignored). They cannot open the `hidden` files (absolute paths
-// without links; NULL at the end). New files beside one, or beside one of its parent directories, cannot be read
-// either. Errors: "unsupported", "too_late" (a command has run), "too_many_entries" (beside a hidden file),
-// "not_a_file", "permission_denied", ...
+// paths (NULL at the end; paths that do not exist are ignored). They cannot open the `hidden` files, nor what is in
+// `hidden` directories (absolute paths without links, none below another; NULL at the end). New files beside one, or
+// beside one of its parent directories, cannot be read either. Errors: "unsupported", "too_late" (a command has run),
+// "too_many_entries" (beside a hidden file), "not_a_file", "permission_denied", ...
 int confine_set_rules(const char *const *writable, const char *const *hidden, struct error *error);
 
 // The first command is about to run: rules can no longer be set.

@@ -1,0 +1,152 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The secrets of the operator (SBA_SECRETS, SBA_SECRETS_DIR): passed on to the commands that list them, never stored.
+
+local file = require "native.file"
+local listing = require "sba.util.files".entries
+local native = require "native.secret"
+local text = require "native.text"
+local words = require "sba.util.words"
+local workspace = require "native.workspace"
+
+local operator = {}
+
+local SHORTEST <const> = 8 -- bytes besides blanks at the ends; a shorter value stands in ordinary text too
+local LARGEST <const>, MOST <const> = 32 * 1024, 100 -- bytes of one; secrets, and entries of the directory
+local MOST_MISTAKES <const> = 5 -- that are named
+local OF_KEYS <const> = { -- how names of variables with a key end
+  "_TOKEN", "_SECRET", "_PASSWORD", "_API_KEY", "_ACCESS_KEY", "_PRIVATE_KEY", "_SECRET_KEY",
+}
+local NAME <const> = "^[%a_][%w_]*$" -- of an environment variable, as POSIX has it
+
+local values, names = {}, {} -- by name; names in byte order
+local unset = {} -- names of SBA_SECRETS whose variable is not set, or empty
+local mistakes, hidden = {}, {} -- sentences; what commands must not open
+
+local function refuse(format, ...)
+  if #mistakes < MOST_MISTAKES then mistakes[#mistakes + 1] = format:format(...) end
+end
+
+local function why_unfit(value)
+  if #value > LARGEST then return ("it has more than %d bytes"):format(LARGEST) end
+  if value:find("\0", 1, true) or not text.is_utf8(value) then
+    return "it is not UTF-8 text without NUL, so that it could not be passed on and redacted; give it in base64"
+  end
+  if #text.trim(value) < SHORTEST then
+    return ("it has fewer than %d bytes besides blanks, and so short a value cannot be redacted"):format(SHORTEST)
+  end
+end
+
+-- A tool that shows one line of it, such as a search or a diff, gives that line away.
+local function learn(value)
+  native.add(value)
+  for line in value:gmatch "[^\r\n]+" do
+    line = text.trim(line)
+    if #line >= SHORTEST then native.add(line) end
+  end
+end
+
+local function add(name, value, what)
+  local why = why_unfit(value)
+  if why then return refuse("%s cannot be a secret: %s", what, why) end
+  learn(value)
+  if not values[name] then names[#names + 1] = name end
+  values[name] = value
+end
+
+local function take_variables(environment, reserved)
+  for name in (environment.SBA_SECRETS or ""):gmatch "[^,]+" do
+    name = text.trim(name)
+    local value = environment[name] or ""
+    if not name:find(NAME) then
+      if name ~= "" then refuse("SBA_SECRETS requires names of environment variables; %s is none", words.quoted(name)) end
+    elseif reserved(name) then
+      refuse("SBA_SECRETS names %s, which the runner itself reads", name)
+    elseif value == "" then
+      unset[#unset + 1] = name
+    else
+      add(name, value, "the variable " .. name .. " (SBA_SECRETS)")
+    end
+  end
+end
+
+-- Kubernetes' entries for its own use begin with a dot; what they hold is linked from beside them.
+local function take_file(directory, entry, reserved)
+  local name, path = entry.name, directory .. "/" .. entry.name
+  if name:sub(1, 1) == "." then return end
+  if entry.type == "symlink" then hidden[#hidden + 1] = { path = path, what = "the secret" } end
+  if not name:find(NAME) then
+    return refuse("%s in SBA_SECRETS_DIR is not named like an environment variable (letters, digits and _)", path)
+  end
+  if reserved(name) then return refuse("%s in SBA_SECRETS_DIR is a variable that the runner itself reads", path) end
+  local value, failure = file.read(path, LARGEST, { regular = true })
+  if not value then return refuse("cannot read the secret %s in SBA_SECRETS_DIR: %s", name, failure.message) end
+  add(name, (value:gsub("\r?\n$", "")), "the file " .. path)
+end
+
+local function take_directory(path, reserved)
+  if path == "" then return end
+  hidden[1] = { path = path, what = "the directory of secrets" }
+  local directory <close>, failure = workspace.open(path)
+  if not directory then return refuse("cannot open the directory of SBA_SECRETS_DIR: %s", failure.message) end
+  local entries, more = listing(directory, ".", MOST)
+  if not entries then return refuse("cannot list the directory of SBA_SECRETS_DIR: %s", more.message) end
+  if more == true then return refuse("the directory of SBA_SECRETS_DIR, %s, has more than %d entries", path, MOST) end
+  for _, entry in ipairs(entries) do take_file(path, entry, reserved) end
+end
+
+---Takes them; where a variable and a file have one name, the file wins. The caller removes the variables.
+---@param environment table<string, string>
+---@param reserved fun(name: string): boolean the runner's own variables
+---@return string[] variables that are not for commands
+---@return string[] warnings
+function operator.take(environment, reserved)
+  take_variables(environment, reserved)
+  take_directory(environment.SBA_SECRETS_DIR or "", reserved)
+  if #names > MOST then refuse("SBA_SECRETS and SBA_SECRETS_DIR give %d secrets; there may be %d", #names, MOST) end
+  table.sort(names)
+  local warnings, variables = {}, table.move(names, 1, #names, 3, { "SBA_SECRETS", "SBA_SECRETS_DIR" })
+  for i, name in ipairs(unset) do warnings[i] = ("SBA_SECRETS names %s, which is not set"):format(name) end
+  return variables, warnings
+end
+
+---Variables that look like keys, and reach every command because the operator did not name them.
+---@param environment table<string, string> of commands
+---@return string? warning
+function operator.unnamed(environment)
+  local found = {}
+  for name, value in pairs(environment) do
+    local is_key = words.has(OF_KEYS, name:match "_[^_]+$") or words.has(OF_KEYS, name:match "_[^_]+_[^_]+$")
+    if is_key and #value >= SHORTEST then found[#found + 1] = name end
+  end
+  if not found[1] then return nil end
+  table.sort(found)
+  return ("commands get %s, and the result what they print of it; named in SBA_SECRETS, only those that list it get it"):format(
+    words.list(found, "and"))
+end
+
+---@return failure? why no job runs: a secret that cannot be read, or cannot be redacted
+function operator.failure()
+  if not mistakes[1] then return nil end
+  return { code = "environment_invalid", message = native.redact(table.concat(mistakes, "; ")) }
+end
+
+---@param name string
+---@return string?
+function operator.value(name) return values[name] end
+
+---@param name string
+---@return string? why there is no such secret
+function operator.unknown(name)
+  if values[name] then return nil end
+  if words.has(unset, name) then
+    return ("the secret %s is not set: SBA_SECRETS names the variable, which is empty or absent"):format(name)
+  end
+  local near = words.near(name, names)
+  return ("no secret has the name %s%s; the operator gives them in SBA_SECRETS or SBA_SECRETS_DIR"):format(
+    words.quoted(name), near and (" (did you mean %s?)"):format(near) or "")
+end
+
+---@return { path: string, what: string }[] what commands must not open; a directory comes before what lies in it
+function operator.files() return hidden end
+
+return operator
