@@ -33,10 +33,9 @@ class Fault:
         return self.fields.get(field, otherwise)
 
 
-def refuse(answer, ollama, status, text, *headers, **fields):
-    error = {"message": text, "type": "invalid_request_error", "param": None, "code": None, **fields}
-    body = {"error": text if ollama else error}
-    answer.whole(status, body, "application/json", *headers)
+def refuse(answer, form, status, text, *headers, **fields):
+    """form: a Writer of model.py, which says how its API words an error."""
+    answer.whole(status, form.error(status, text, **fields), "application/json", *headers)
 
 
 REFUSALS = {
@@ -50,19 +49,17 @@ REFUSALS = {
 }
 
 
-def refuse_by_name(fault, answer, ollama):
+def refuse_by_name(fault, answer, form):
     status, text = REFUSALS[fault.name]
     headers = [f"Retry-After: {fault.get('retry_after')}"] if "retry_after" in fault.fields else []
-    refuse(answer, ollama, fault.get("status", status), fault.get("text", text), *headers)
+    refuse(answer, form, fault.get("status", status), fault.get("text", text), *headers)
 
 
-def context_exceeded(fault, answer, ollama):
+def context_exceeded(fault, answer, form):
     window = fault.get("window", 4096)
     inner = '{"error":{"code":400,"message":"the request exceeds the available context size","type":' \
             f'"exceed_context_size_error","n_prompt_tokens":{fault.get("tokens", window * 2)},"n_ctx":{window}}}}}'
-    if ollama:
-        return answer.whole(400, {"error": inner})
-    answer.whole(400, inner.encode())
+    answer.whole(400, form.error(400, inner) if form.nests_errors else inner.encode())
 
 
 def huge(fault, answer, _):
@@ -87,7 +84,7 @@ def nothing(_, answer, __):
 
 INSTEAD = {
     "status": say_status, "context_exceeded": context_exceeded, "huge": huge, "nothing": nothing,
-    "quota": lambda _, answer, ollama: refuse(answer, ollama, 429, "You exceeded your current quota", code="insufficient_quota"),
+    "quota": lambda _, answer, form: refuse(answer, form, 429, "You exceeded your current quota", code="insufficient_quota"),
     "html": lambda _, answer, __: answer.whole(200, b"<html><body><h1>Welcome</h1></body></html>\n", "text/html"),
     "empty": lambda _, answer, __: answer.whole(200, b""),
     "invalid_json": lambda _, answer, __: answer.whole(200, b'{"message": {"content": oops}}\n'),
@@ -95,13 +92,13 @@ INSTEAD = {
 }
 
 
-def instead(fault, answer, stopping, ollama=True):
+def instead(fault, answer, stopping, form):
     """Answers with the fault alone; False where the real answer must follow."""
     if fault.name == "silence":
         stopping.wait(fault.get("seconds"))
     if fault.name not in INSTEAD:
         return False
-    INSTEAD[fault.name](fault, answer, ollama)
+    INSTEAD[fault.name](fault, answer, form)
     return True
 
 
@@ -113,8 +110,11 @@ def endless(fault, answer, writer, stopping):
             stopping.wait(fault.get("pause"))
 
 
+LAST = (b'"done": true', b'"finish_reason": "', b"event: response.completed", b"event: message_delta", b"event: message_stop")
+
+
 def is_last(line):
-    return b'"done": true' in line or b'"finish_reason": "' in line
+    return any(mark in line for mark in LAST)
 
 
 def stream(fault, answer, writer, stopping):

@@ -89,13 +89,23 @@ def pieces(text, size):
 
 
 class Writer:
+    streams_by_default, nests_errors = False, False
+
+    @staticmethod
+    def error(_, text, **fields):
+        return {"error": {"message": text, "type": "invalid_request_error", "param": None, "code": None, **fields}}
+
     def __init__(self, request, reply, fault):
         self.request, self.reply, self.fault, self.number = request, reply, fault, itertools.count()
 
 
 class Ollama(Writer):
     """/api/chat: NDJSON, a call whole on one line, arguments an object."""
-    kind = "application/x-ndjson"
+    kind, streams_by_default, nests_errors = "application/x-ndjson", True, True
+
+    @staticmethod
+    def error(_, text, **__):
+        return {"error": text}
 
     def line(self, message, **fields):
         value = {"model": self.reply.get("model", self.request["model"]), "created_at": CREATED,
@@ -227,6 +237,8 @@ def out_of_order(messages):
 
 
 class Server(listener.Listener):
+    chat_paths = {"/api/chat": ("ollama", Ollama), "/v1/chat/completions": ("openai", OpenAI)}
+
     def __init__(self, script, listen="127.0.0.1:0"):
         self.models, self.replies = script["models"], list(script["replies"])
         self.formats = script.get("formats", ["ollama", "openai"])
@@ -259,12 +271,11 @@ class Server(listener.Listener):
     def answer(self, connection, request):
         """Answers a request; whether the connection goes on."""
         path = request["path"].partition("?")[0]
-        if path == "/api/chat" and "ollama" in self.formats:
-            return self.chat(connection, request, Ollama)
-        if path == "/v1/chat/completions" and "openai" in self.formats:
-            return self.chat(connection, request, OpenAI)
+        name, form = self.chat_paths.get(path, (None, Ollama))
+        if name in self.formats and request["method"] == "POST":
+            return self.chat(connection, request, form)
         answer = Answer(connection, self.probe_fault)
-        if faults.instead(self.probe_fault, answer, self.stopping):
+        if faults.instead(self.probe_fault, answer, self.stopping, form):
             return answer.keep
         probe = self.probes().get(path)
         if not probe:
@@ -341,10 +352,10 @@ class Server(listener.Listener):
         self.refused += 1
         if count > window:
             fault = faults.Fault({"window": window, "tokens": count})
-            return lambda answer: faults.context_exceeded(fault, answer, form is Ollama), count
+            return lambda answer: faults.context_exceeded(fault, answer, form), count
         words = (f"This model's maximum context length is {window} tokens. However, you requested {longest} output "
                  f"tokens and your prompt contains at least {count} input tokens.")
-        return lambda answer: faults.refuse(answer, False, 400, words), count
+        return lambda answer: faults.refuse(answer, form, 400, words), count
 
     def next_reply(self, _body):
         """For a server of many jobs at once, which finds a reply by the request, to replace."""
@@ -354,7 +365,7 @@ class Server(listener.Listener):
     def chat(self, connection, request, form):
         body, refused = request["body"], self.refusal(request["body"])
         if refused:
-            faults.refuse(Answer(connection, faults.Fault(None)), form is Ollama, *refused)
+            faults.refuse(Answer(connection, faults.Fault(None)), form, *refused)
             return True
         refuse, count = self.too_long(body, form)
         if refuse:
@@ -365,10 +376,10 @@ class Server(listener.Listener):
         reply.setdefault("completion_tokens", max(1, len(json.dumps(reply)) // 4))
         fault = faults.Fault(reply.get("fault"))
         answer = Answer(connection, fault)
-        if faults.instead(fault, answer, self.stopping, form is Ollama):
+        if faults.instead(fault, answer, self.stopping, form):
             return answer.keep
         writer = form(body, reply, fault)
-        if not body.get("stream", form is Ollama) or fault.name == "not_streamed":
+        if not body.get("stream", form.streams_by_default) or fault.name == "not_streamed":
             answer.whole(200, writer.whole())
         else:
             answer.begin(form.kind)
