@@ -232,6 +232,21 @@ class Refusals(ServersCase):
                 outcome = self.assert_written(self.serve(refuses(test, status, value)), requests)
                 self.assertTrue(outcome.events("model.adapted") or outcome.events("model.context_cut"))
 
+    def test_tools_are_text_for_good_only_where_that_helps_twice(self):
+        """Of a refusal that says nothing nobody knows what it was for: the next request has its tools again."""
+        def as_text(name, text):
+            return said(json.dumps({"thought": "", "tool": name, "arguments": json.loads(text)}))
+        for most, with_tools in ((2, [True, True, False, True, True]), (99, [True, True, False, True, False, False])):
+            def answer(body, number, most=most):
+                if "tools" in body and number < most:
+                    return refusal(400, error("Bad Request"))
+                call = wanted_call(body) if len(body["messages"]) > 2 else ("list_tree", "{}")
+                return events((good if "tools" in body else as_text)(*call))
+            with self.subTest(most):
+                server = self.serve(answer)
+                self.assertEqual(self.ask(server).exit, 0)
+                self.assertEqual(["tools" in body for body in server.bodies], with_tools)
+
     def test_a_conversation_that_is_too_long_in_any_words(self):
         def choose(body, number):
             command = f"yes 'the quick brown fox' | head -c 9000; echo {number}"

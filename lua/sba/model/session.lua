@@ -35,6 +35,7 @@ local BYTES_OF_ASCII <const>, BYTES_OF_OTHER <const>, SHARE_OF_TOOLS <const> = 9
 ---@field system_first? boolean the system text stands in the user's first message
 ---@field thinking_field? string in which thinking came, and goes back
 ---@field may_think? boolean it did
+---@field text_helped? boolean a refusal that nobody could explain went away when the tools were text
 ---@field longest_reply? integer tokens
 ---@field unread integer replies with an unreadable call
 ---@field calls integer ids given here
@@ -87,9 +88,9 @@ session.__index = session
 ---@field request model.request the last one
 ---@field tried table<string, true|integer> see model.sent
 ---@field number integer waits
----@field is_text? boolean asked as text although tools may be taken; `before` is what was known of that
----@field before? boolean
----@field first? model.failure for which it was
+---@field first? model.failure for which it is asked as text, although tools may be taken
+---@field before? boolean what was known of that
+---@field is_explained? boolean its words spoke of tools
 ---@field last_said? string of the last failure
 ---@field used? table of the last request that was answered in part
 
@@ -187,30 +188,35 @@ local function ended(failure, ask, builder, started)
   return failure
 end
 
-local function exchange_once(self, ask, request, trial)
-  local dialect, started, tools = self.dialect, interrupt.now(), request.accepted or request.tools
+-- Also returns what was asked.
+local function exchange_once(trial)
+  local self, request = trial.session, trial.request
+  local ask, dialect, started = ask_of(self, request), self.dialect, interrupt.now()
+  local tools = request.accepted or request.tools
   local is_json = ask.schema ~= nil or tools ~= nil and not ask.tools
   local builder = reply.new { on_text = self.on_text, tools = tools, is_json = is_json }
   local exchange <close>, failure = self.endpoint:send(dialect.path, dialect.accept, dialect.body(self, ask))
   if exchange then failure = select(2, self.endpoint:read_reply(exchange, builder, dialect.add)) end
   self.thinking_field = builder.thinking_field or self.thinking_field
   local repeated = failure and (failure.repeated or failure.cause == "cut_off" and builder:repeated_at_end())
-  if failure and not repeated then return nil, ended(failure, ask, builder, started) end
+  if failure and not repeated then return nil, ended(failure, ask, builder, started), ask end
   if builder:has_no_room(ask.max_tokens) and request.fit and not trial.tried.no_room then
     trial.tried.no_room = true
     local message = "the prompt left no room for a reply"
-    return nil, { code = "context_cut", cause = "no_room", message = message, prompt_tokens = builder.prompt_tokens }
+    failure = { code = "context_cut", cause = "no_room", message = message, prompt_tokens = builder.prompt_tokens }
+    return nil, failure, ask
   end
   local result = repeated and builder:stopped(repeated, self) or builder:finish(self)
   if builder.model ~= self.model then result.response_model = builder.model end
   result.duration_ms = math.floor((interrupt.now() - started) * 1000 + 0.5)
   if not result.prompt_tokens then estimate(result, ask, builder).is_estimated = true end
-  return result
+  return result, nil, ask
 end
 
 -- The moves
 
-local function sent_of(self, ask, request, trial)
+local function sent_of(trial, ask)
+  local self = trial.session
   local field = self.thinking_field or self.may_think and "reasoning_content"
   local is_sent_back = self.thinking_field and not self.refused[self.thinking_field]
   if is_sent_back then ask.fields[field] = true end -- of messages, but as optional as those of the body
@@ -218,7 +224,7 @@ local function sent_of(self, ask, request, trial)
     fields = ask.fields, tools = ask.tools and ask.shown,
     has_system = ask.first_role == "system" and not self.system_first,
     thinking_field = not is_sent_back and field or nil,
-    max_tokens = ask.max_tokens, may_fit = request.fit ~= nil, others = self.others, tried = trial.tried,
+    max_tokens = ask.max_tokens, may_fit = trial.request.fit ~= nil, others = self.others, tried = trial.tried,
   }
 end
 
@@ -235,74 +241,62 @@ local function unparsed(self, failure, request)
   return result
 end
 
--- By name. Each gets a trial and returns true: ask again; "judge": this was no move; a reply; or nil and the failure.
-local moves = {}
-
-function moves.drop(trial, move)
-  trial.session.refused[move.field] = true
-  return true
+local function noted(self, move, failure)
+  if self.on_move then self.on_move(move, failure) end
 end
 
-function moves.send_back(trial, move)
-  trial.session.thinking_field, trial.session.refused[move.field] = move.field, nil
-  return true
+-- What a move changes of the session; then the request is another one.
+local changes <const> = {
+  drop = function(self, move) self.refused[move.field] = true end,
+  send_back = function(self, move) self.thinking_field, self.refused[move.field] = move.field, nil end,
+  bound = function(self, move) self.longest_reply = move.most end,
+  system_first = function(self) self.system_first = true end,
+  next_model = function(self) self.model = table.remove(self.others, 1) end,
+  mend = function(self, move)
+    self.mended[move.tool] = (self.mended[move.tool] or 0) + 1
+    self.shown = setmetatable({}, { __mode = "k" })
+  end,
+  text = function(self, move, trial, failure)
+    trial.first, trial.before, trial.is_explained = failure, self.supports_tools, move.rule == "tools"
+    trial.tried.text, self.supports_tools = true, false
+  end,
+}
+
+-- The other moves. Each returns true: ask again; "judge": this was no move; a reply; or nil and the failure.
+local moves <const> = {}
+
+for name, change in pairs(changes) do
+  moves[name] = function(trial, move, failure)
+    change(trial.session, move, trial, failure)
+    trial.session.written = setmetatable({}, { __mode = "k" })
+    noted(trial.session, move, failure)
+    return true
+  end
 end
 
-function moves.bound(trial, move)
-  trial.session.longest_reply = move.most
-  return true
-end
-
-function moves.system_first(trial)
-  trial.session.system_first = true
-  return true
-end
-
-function moves.mend(trial, move)
-  local mended = trial.session.mended
-  mended[move.tool] = (mended[move.tool] or 0) + 1
-  trial.session.shown = setmetatable({}, { __mode = "k" })
-  return true
-end
-
-function moves.next_model(trial)
-  trial.session.model = table.remove(trial.session.others, 1)
-  return true
-end
-
--- Where text does not help either, the tools were not what is refused.
-function moves.text(trial, _, failure)
-  trial.tried.text, trial.before, trial.first = true, trial.session.supports_tools, failure
-  trial.session.supports_tools, trial.is_text = false, true
-  return true
+function moves.tell(trial, move, failure)
+  noted(trial.session, move, failure)
+  return unparsed(trial.session, failure, trial.request)
 end
 
 function moves.fit(trial, move, failure)
   local request, too_long = trial.request.fit(move.sizes, failure)
   trial.tried.shorter = true
   if not request and move.sizes.is_a_guess then return "judge" end
-  if not request then return nil, too_long end
-  trial.request = request
-  return true
+  trial.request = request or trial.request
+  return request ~= nil or nil, too_long
 end
 
-function moves.tell(trial, _, failure) return unparsed(trial.session, failure, trial.request) end
-
-local function pause(trial, failure)
-  trial.number = trial.number + 1
+function moves.wait(trial, _, failure)
+  trial.number, failure.transient = trial.number + 1, true
   local ok, ended_by = retry.pause(trial.session.policy, trial.number, failure, trial.session.on_wait)
   if not ok then ended_by.unanswered = ended_by.code ~= "cancelled" end
   return ok, ended_by
 end
 
-function moves.again(trial, _, failure)
-  trial.tried.again, failure.transient = true, true
-  return pause(trial, failure)
-end
-
-function moves.wait(trial, _, failure)
-  failure.transient = true
-  return pause(trial, failure)
+function moves.again(trial, move, failure)
+  trial.tried.again = true
+  return moves.wait(trial, move, failure)
 end
 
 local CAUSES <const> = { quota = true, model_missing = true }
@@ -315,41 +309,28 @@ function moves.give_up(_, move, failure)
   return nil, failure
 end
 
--- As text it is refused as well.
+-- As text it is refused as well, so the tools were not what is refused. Returns the first failure.
 local function without_text(trial, move, failure)
-  if not trial.is_text then return nil end
-  local is_same = failure.said ~= nil and failure.said == trial.first.said
-  if not is_same and move.act ~= "give_up" and move.act ~= "again" then return nil end
-  trial.is_text, trial.session.supports_tools = false, trial.before
-  return trial.first
+  local first = trial.first
+  local is_same = first and failure.said ~= nil and failure.said == first.said
+  if not first or not is_same and move.act ~= "give_up" and move.act ~= "again" then return nil end
+  trial.first, trial.session.supports_tools = nil, trial.before
+  return first
 end
-
-local function note_same(trial, failure)
-  if failure.said ~= trial.last_said then trial.tried.same = 0 end
-  trial.tried.same, trial.last_said = (trial.tried.same or 0) + 1, failure.said
-end
-
--- After these the next request is no other, or it is logged elsewhere.
-local QUIET <const> = { wait = true, again = true, give_up = true, fit = true }
 
 -- Returns what the move does, see `moves`.
 local function move_on(trial, ask, failure)
-  local self = trial.session
   if failure.code == "timeout" or failure.code == "cancelled" then return nil, failure end
   if failure.cause == "no_room" then -- the next such reply counts as what it is
     trial.request = trial.request.fit({ prompt = failure.prompt_tokens }, failure) or trial.request
     return true
   end
-  note_same(trial, failure)
-  local move = refusal.judge(failure, sent_of(self, ask, trial.request, trial))
+  if failure.said ~= trial.last_said then trial.tried.same = 0 end
+  trial.tried.same, trial.last_said = (trial.tried.same or 0) + 1, failure.said
+  local move = refusal.judge(failure, sent_of(trial, ask))
   local first = without_text(trial, move, failure)
-  if first and first.transient then return moves.wait(trial, nil, first) end
-  if first then return nil, first end
-  if not QUIET[move.act] then
-    self.written = setmetatable({}, { __mode = "k" })
-    if self.on_move then self.on_move(move, failure) end
-  end
-  local goes_on, other = moves[move.act](trial, move, failure)
+  if first and not first.transient then return nil, first end
+  local goes_on, other = moves[first and "wait" or move.act](trial, move, first or failure)
   if goes_on == "judge" then return move_on(trial, ask, failure) end
   return goes_on, other
 end
@@ -371,19 +352,31 @@ local function tools_dropped(self, request, result)
   return result.prompt_tokens < least
 end
 
+-- Why a refusal went away as text may stay unknown: the next request has tools again, as this one had. If that is
+-- refused too, its successors are text at once.
+local function leave_text(trial)
+  local self = trial.session
+  if not trial.first or trial.is_explained then return end
+  if not self.text_helped then self.supports_tools = trial.before end
+  self.text_helped = true
+end
+
 -- Asks until there is a reply, or no move is left.
 local function answered(self, request)
-  local trial = { session = self, request = request, tried = {}, number = 0 }
+  local tried = { again = self.text_helped, shorter = self.text_helped }
+  local trial = { session = self, request = request, tried = tried, number = 0 }
   while true do
-    local ask = ask_of(self, trial.request)
-    local result, failure = exchange_once(self, ask, trial.request, trial)
+    local result, failure, ask = exchange_once(trial)
     if result and tools_dropped(self, trial.request, result) then
       self.supports_tools = false
-      local other = exchange_once(self, ask_of(self, trial.request), trial.request, trial)
+      local other = exchange_once(trial)
       if other then other.thrown_away = result end
       return other or result
     end
-    if result then return result end
+    if result then
+      leave_text(trial)
+      return result
+    end
     trial.used = failure.used or trial.used
     local goes_on, ended_by = move_on(trial, ask, failure)
     if ended_by then ended_by.used = ended_by.used or trial.used end
