@@ -212,6 +212,20 @@ type RunCommandArguments struct {
 	IdleTimeoutSeconds *float64 `json:"idle_timeout_seconds,omitempty"`
 	// Bytes of stdout and stderr together to return at most; the rest is left out, and the command goes on.
 	MaxOutputBytes *int64 `json:"max_output_bytes,omitempty"`
+	// Names of the operator's secrets that the command gets, as variables of these names; not for a model's commands.
+	Secrets []string `json:"secrets,omitempty"`
+}
+
+// RunCommandResultReport: What a command may write into the file that CYNODE_REPORT names; at most 64 KiB.
+type RunCommandResultReport struct {
+	// What the worker says at its end; the result's final_answer.
+	Answer *string `json:"answer,omitempty"`
+	// The model that it used.
+	Model            *string `json:"model,omitempty"`
+	PromptTokens     *int64  `json:"prompt_tokens,omitempty"`
+	CompletionTokens *int64  `json:"completion_tokens,omitempty"`
+	// What that cost, in US dollars.
+	CostUsd *float64 `json:"cost_usd,omitempty"`
 }
 
 // RunCommandResult: see the documentation of RunCommandResult.
@@ -230,6 +244,8 @@ type RunCommandResult struct {
 	CPUTimeMS int64 `json:"cpu_time_ms"`
 	// Largest size in memory of one of them, as the kernel counts it.
 	MaxRSSBytes int64 `json:"max_rss_bytes"`
+	// What a command may write into the file that CYNODE_REPORT names; at most 64 KiB.
+	Report *RunCommandResultReport `json:"report,omitempty"`
 }
 
 // SearchFilesArguments: see the documentation of SearchFilesArguments.
@@ -388,7 +404,7 @@ type Job struct {
 	Persona *JobPersona `json:"persona,omitempty"`
 	// The persona's identifier.
 	PersonaID *string `json:"persona_id,omitempty"`
-	// What is done, in this order; a failing step ends the job.
+	// What is done, in this order; a failing step ends the job, unless its on_failure says otherwise.
 	Steps []JobStep `json:"steps"`
 }
 
@@ -414,6 +430,8 @@ type ResultStep struct {
 	Error *string `json:"error,omitempty"`
 	// What went wrong, finer than the job's failure_code.
 	ErrorCode *string `json:"error_code,omitempty"`
+	// True where the step failed and its on_failure is continue, so that the job went on; else absent.
+	Tolerated *bool `json:"tolerated,omitempty"`
 	// The structured answer, as `--schema steps` says for the type.
 	Result json.RawMessage `json:"result,omitempty"`
 }
@@ -466,14 +484,18 @@ type ResultResourceUsage struct {
 	MaxRSSBytes int64 `json:"max_rss_bytes"`
 }
 
-// ResultInference: see the documentation of ResultInference.
+// ResultInference: What models were asked.
 type ResultInference struct {
-	Model            string `json:"model"`
-	Requests         int64  `json:"requests"`
-	PromptTokens     int64  `json:"prompt_tokens"`
-	CompletionTokens int64  `json:"completion_tokens"`
+	Model            *string `json:"model,omitempty"`
+	Requests         *int64  `json:"requests,omitempty"`
+	PromptTokens     *int64  `json:"prompt_tokens,omitempty"`
+	CompletionTokens *int64  `json:"completion_tokens,omitempty"`
 	// Of all requests together.
-	DurationMS int64 `json:"duration_ms"`
+	DurationMS *int64 `json:"duration_ms,omitempty"`
+	// worker: what a worker's report says, which nobody checked; it may lack members. Else absent.
+	Source *string `json:"source,omitempty"`
+	// Of a worker's report alone.
+	CostUsd *float64 `json:"cost_usd,omitempty"`
 }
 
 // ResultAcceptanceItem: see the documentation of ResultAcceptanceItem.
@@ -563,11 +585,12 @@ type Result struct {
 	Todo        ResultTodo         `json:"todo"`
 	// Of the runner and every process of the job that was waited for.
 	ResourceUsage ResultResourceUsage `json:"resource_usage"`
-	// What the model said at the end.
-	FinalAnswer   *string                `json:"final_answer,omitempty"`
-	InferenceUsed bool                   `json:"inference_used"`
-	Inference     *ResultInference       `json:"inference,omitempty"`
-	Acceptance    []ResultAcceptanceItem `json:"acceptance,omitempty"`
+	// What the model said at the end, or the last worker that wrote a report.
+	FinalAnswer   *string `json:"final_answer,omitempty"`
+	InferenceUsed bool    `json:"inference_used"`
+	// What models were asked.
+	Inference  *ResultInference       `json:"inference,omitempty"`
+	Acceptance []ResultAcceptanceItem `json:"acceptance,omitempty"`
 	// What ran the job.
 	Runner *ResultRunner `json:"runner,omitempty"`
 	// Of a failure: whether the same job may succeed later, because what failed lies outside of it.

@@ -20,6 +20,7 @@ local schema_check = require "sba.util.schema_check"
 local schema_document = require "sba.util.schema_document"
 local secret = require "sba.util.secret"
 local words = require "sba.util.words"
+local worker_report = require "sba.util.worker_report"
 
 local about = {}
 
@@ -112,6 +113,7 @@ about.schemas = {
   job = schema_of_job,
   result = function() return schema_document.print(result_schema) end,
   steps = schema_of_steps,
+  report = function() return schema_document.print(worker_report.schema, nil, true) end,
 }
 
 ---@param settings cli.settings

@@ -126,9 +126,7 @@ local function validate(run)
   run.record.protocol_version = job.protocol_version
   if not run.steps and not job.context then job.context = require "sba.job.context".load() end
   job.persona = secret.clean(job.persona, {})
-  local has_checks = job.context and next(job.context.checks)
-  local kept = has_checks and run.on_demand.check().kept(job.constraints) or 0
-  run:set_deadline(run.record.began + job.constraints.max_runtime_seconds, kept) -- since its first byte was read
+  run:limit_time(run.record.began + job.constraints.max_runtime_seconds) -- since its first byte was read
   run.bytes = nil
   accept.keep(run) -- the ids
   return true

@@ -215,7 +215,7 @@
 
 ---@class native.opened to be closed
 ---@field size fun(self): integer when it was opened
----@field read fun(self): string its first 4 KiB, as they are now
+---@field read fun(self, most?: integer): string its first bytes, as they are now; most: default 4 KiB, at most 1 MiB
 ---@field close fun(self)
 
 ---@class native.change

@@ -221,12 +221,16 @@ static int opened_size(lua_State *L)
     return 1;
 }
 
-// opened:read() -> the first 4 KiB, as they are now
+// opened:read(most?) -> the first bytes, as they are now
 static int opened_read(lua_State *L)
 {
-    char bytes[4096];
-    ssize_t size = pread(bind_check_opened(L, 1)->fd, bytes, sizeof bytes, 0);
-    lua_pushlstring(L, bytes, size < 0 ? 0 : (size_t)size);
+    int fd = bind_check_opened(L, 1)->fd;
+    lua_Integer most = luaL_optinteger(L, 2, 4096);
+    luaL_argcheck(L, most > 0 && most <= 1 << 20, 2, "must be 1 byte to 1 MiB");
+    luaL_Buffer bytes;
+    char *room = luaL_buffinitsize(L, &bytes, (size_t)most);
+    ssize_t size = pread(fd, room, (size_t)most, 0);
+    luaL_pushresultsize(&bytes, size < 0 ? 0 : (size_t)size);
     return 1;
 }
 

@@ -179,7 +179,7 @@ class AtEveryEnd(CheckCase):
 
     def test_an_agent_whose_time_is_up(self):
         job = self.agent(self.DONE, max_runtime_seconds=round(10 * sba.slowness()))
-        outcome, server = self.run_replies(call("run_command", command="touch done; sleep 60"), job=job)
+        outcome, server = self.run_replies(call("run_command", command="touch done; sleep 600"), job=job)
         self.assert_failed(outcome, "timeout", 124)
         self.assertEqual(self.verdicts(outcome.result), [(True, "check")])
         (self.workspace / "done").unlink()

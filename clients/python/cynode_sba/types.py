@@ -199,6 +199,21 @@ class RunCommandArguments(TypedDict):
     """Seconds, more than 0, without any output, after which the command is ended and the step fails."""
     max_output_bytes: NotRequired[int]
     """Bytes of stdout and stderr together to return at most; the rest is left out, and the command goes on."""
+    secrets: NotRequired[list[str]]
+    """Names of the operator's secrets that the command gets, as variables of these names; not for a model's commands."""
+
+
+class RunCommandResultReport(TypedDict):
+    """What a command may write into the file that CYNODE_REPORT names; at most 64 KiB."""
+
+    answer: NotRequired[str]
+    """What the worker says at its end; the result's final_answer."""
+    model: NotRequired[str]
+    """The model that it used."""
+    prompt_tokens: NotRequired[int]
+    completion_tokens: NotRequired[int]
+    cost_usd: NotRequired[float]
+    """What that cost, in US dollars."""
 
 
 class RunCommandResult(TypedDict):
@@ -216,6 +231,8 @@ class RunCommandResult(TypedDict):
     """Of the command and the children it waited for."""
     max_rss_bytes: int
     """Largest size in memory of one of them, as the kernel counts it."""
+    report: NotRequired[RunCommandResultReport]
+    """What a command may write into the file that CYNODE_REPORT names; at most 64 KiB."""
 
 
 class SearchFilesArguments(TypedDict):
@@ -371,7 +388,7 @@ class Job(TypedDict):
     persona_id: NotRequired[str | None]
     """The persona's identifier."""
     steps: NotRequired[list[JobStep] | None]
-    """What is done, in this order; a failing step ends the job."""
+    """What is done, in this order; a failing step ends the job, unless its on_failure says otherwise."""
 
 
 class ResultStep(TypedDict):
@@ -395,6 +412,8 @@ class ResultStep(TypedDict):
     """One line for people."""
     error_code: NotRequired[str]
     """What went wrong, finer than the job's failure_code."""
+    tolerated: NotRequired[bool]
+    """True where the step failed and its on_failure is continue, so that the job went on; else absent."""
     result: NotRequired[Any]
     """The structured answer, as `--schema steps` says for the type."""
 
@@ -447,12 +466,18 @@ class ResultResourceUsage(TypedDict):
 
 
 class ResultInference(TypedDict):
-    model: str
-    requests: int
-    prompt_tokens: int
-    completion_tokens: int
-    duration_ms: int
+    """What models were asked."""
+
+    model: NotRequired[str]
+    requests: NotRequired[int]
+    prompt_tokens: NotRequired[int]
+    completion_tokens: NotRequired[int]
+    duration_ms: NotRequired[int]
     """Of all requests together."""
+    source: NotRequired[Literal['worker']]
+    """worker: what a worker's report says, which nobody checked; it may lack members. Else absent."""
+    cost_usd: NotRequired[float]
+    """Of a worker's report alone."""
 
 
 class ResultAcceptanceItem(TypedDict):
@@ -542,9 +567,10 @@ class Result(TypedDict):
     resource_usage: ResultResourceUsage
     """Of the runner and every process of the job that was waited for."""
     final_answer: NotRequired[str]
-    """What the model said at the end."""
+    """What the model said at the end, or the last worker that wrote a report."""
     inference_used: bool
     inference: NotRequired[ResultInference]
+    """What models were asked."""
     acceptance: NotRequired[list[ResultAcceptanceItem]]
     runner: NotRequired[ResultRunner]
     """What ran the job."""

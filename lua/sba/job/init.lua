@@ -123,6 +123,17 @@ local function check_steps(steps, names, catalogue, errors, secrets, is_models)
   settle_ids(steps, errors)
 end
 
+local function check_mode(steps, errors)
+  for i, step in ipairs(steps) do
+    for _, name in ipairs { "on_failure", "always" } do
+      if json.is_object(step) and is_given(step[name]) then
+        schema_check.refuse(errors, ("/steps/%d/%s"):format(i - 1, name),
+          "is of direct jobs; in an agent's job the model sees each failure and decides what to do next")
+      end
+    end
+  end
+end
+
 local function check_criteria(context, catalogue, errors, secrets)
   local criteria = json.is_object(context) and context.acceptance_criteria
   for i, criterion in ipairs(json.is_array(criteria) and criteria or {}) do
@@ -160,6 +171,7 @@ local function check_job(value, errors, catalogue, environment, load, secrets)
   check_steps(value.steps, names, catalogue, errors, secrets, mode == AGENT)
   check_criteria(value.context, catalogue, errors, secrets)
   if load then load_context(value, errors, load) end
+  if mode == AGENT and json.is_array(value.steps) then check_mode(value.steps, errors) end
   if errors.total == 0 then value.execution_mode = mode end
 end
 

@@ -78,6 +78,11 @@ return function(type_names)
     "id", name "The step's identifier, unique in the job; default: step-N, N from 1.",
     "type!", is("string", "What kind of step it is.", { enum = type_names }),
     "arguments", is("object", "What the type asks for.", { default = {} }),
+    "on_failure", is("string",
+      "Of a direct job: stop (default), or continue: the job goes on, and the step's failure is not the job's.",
+      { enum = { "stop", "continue" } }),
+    "always", is("boolean",
+      "Of a direct job: the step runs also after one that failed, and before the checks. Default: false."),
   }, { aliases = { args = "arguments" } })
   return object({
     "$schema", text "For editors: where the schema of jobs is. The runner does not read it.",
@@ -92,7 +97,8 @@ return function(type_names)
     "context", context,
     "persona", persona,
     "persona_id", text "The persona's identifier.",
-    "steps", is("array", "What is done, in this order; a failing step ends the job.",
+    "steps", is("array",
+      "What is done, in this order; a failing step ends the job, unless its on_failure says otherwise.",
       { default = json.array {}, maxItems = MOST, items = step }),
   }, { title = "A job of cynode-sba", printed = for_readers })
 end

@@ -12,6 +12,7 @@
 --   step.changes      before the step changes several files: how to undo it
 --   step.session      a command of the step runs: its session, for the next run if this one is killed
 --   step.append       before the step appends to a file: the file's size; absent: no such file
+--   step.report       what a worker, a command of the step, says of its work
 --   step.finished     the step's entry of the result
 --   step.interrupted  the runner was ended during the step; what it had said
 --   job.finished      the result's other fields
@@ -19,6 +20,7 @@
 --   journal.failed    last line: later events could not be written
 
 local schema_check = require "sba.util.schema_check"
+local worker_report = require "sba.util.worker_report"
 
 local events = {}
 
@@ -46,6 +48,7 @@ events.schemas = {
     index = count, artifacts = truth,
   }, { "index", "changes" }),
   ["step.session"] = object({ index = count, pid = count, started = count }, { "index", "pid", "started" }),
+  ["step.report"] = object({ index = count, report = worker_report.schema }, { "index", "report" }),
   ["step.append"] = object({ index = count, size = count }, { "index" }),
   ["model.session"] = object({
     model = words, context_length = { type = "integer", minimum = 1 }, instructions = words, facts = words, agents_md = words,

@@ -22,12 +22,14 @@ local mistake_in, outline = events.mistake_in, json_file.outline
 ---@field sizes integer[]
 ---@field statuses string[]
 ---@field checks table<integer, integer> by step: the criterion that it checks
+---@field reports table<integer, integer[]> by step: offset and size of the last step.report
 ---@field verdicts table<integer, table> by criterion: what its last check found
 ---@field unfinished table<integer, table> each step.started without an end; accept sets `output`
 ---@field started? table<integer, { turn: integer, offset: integer, size: integer }> for a report; turn: exchanges before
 ---@field changes? { index: integer, plan: table, committed?: boolean } of the last step; committed: it succeeded
 ---@field append? { index: integer, size?: integer } the last step that began to append, and the file's size before
 ---@field temporary string[] of each run the first name that it gave to a temporary file
+---@field words any[] of each run
 ---@field planned table<string, true> temporary names in all plans, as the journal has them
 ---@field undone? string what undo did, for the model
 ---@field undo_failed? { index: integer, message: string } what undo could not do
@@ -53,8 +55,8 @@ local EDITED <const> = "; the job was edited since: what it says above is what h
 ---@return journal.history
 function history.new()
   return setmetatable({
-    size = 0, count = 0, offsets = {}, sizes = {}, statuses = {}, checks = {}, verdicts = {}, unfinished = {},
-    planned = {}, temporary = {}, exchanges = {}, resumes = {},
+    size = 0, count = 0, offsets = {}, sizes = {}, statuses = {}, checks = {}, reports = {}, verdicts = {},
+    unfinished = {}, planned = {}, temporary = {}, words = {}, exchanges = {}, resumes = {},
   }, history)
 end
 
@@ -79,7 +81,7 @@ end
 ---@param index integer from 1: what is finished from there on is not taken
 function history:forget_entries(index)
   for i = self.count, index, -1 do
-    for _, list in ipairs { self.offsets, self.sizes, self.statuses, self.checks } do list[i] = nil end
+    for _, list in ipairs { self.offsets, self.sizes, self.statuses, self.checks, self.reports } do list[i] = nil end
   end
   self.count = math.min(self.count, index - 1)
 end
@@ -103,6 +105,13 @@ function history:entry(index) return read(self, { self.offsets[index], self.size
 function history:head(index)
   if index > self.count then return nil end
   return (outline(self.from, self.offsets[index]))
+end
+
+---@param index integer from 1
+---@return table? report of a worker
+function history:report(index)
+  local event = self.reports[index] and read(self, self.reports[index])
+  return event and secret.clean(event.report, events.schemas["step.report"].properties.report)
 end
 
 ---@param number integer from 1
@@ -177,7 +186,9 @@ end
 
 local function add_run(self, event)
   local run = event.run
-  if type(run) == "table" and type(run.temporary) == "string" then table.insert(self.temporary, run.temporary) end
+  if type(run) ~= "table" then return end
+  if type(run.temporary) == "string" then table.insert(self.temporary, run.temporary) end
+  table.insert(self.words, run.word)
 end
 
 function apply.job(self, event, rules)
@@ -208,7 +219,7 @@ end
 
 apply["step.started"] = function(self, event)
   local index = event.index + 1
-  self.unfinished[index], self.changes = event, nil
+  self.unfinished[index], self.changes, self.reports[index] = event, nil, nil
   if self.started then
     self.started[index] = { turn = #self.exchanges, offset = event.span[1], size = event.span[2] }
     event.arguments = nil
@@ -222,6 +233,8 @@ apply["step.changes"] = function(self, event)
     if change.aside then self.planned[change.aside] = true end
   end
 end
+
+apply["step.report"] = function(self, event) self.reports[event.index + 1] = event.span end
 
 apply["step.append"] = function(self, event) self.append = { index = event.index + 1, size = event.size } end
 
@@ -297,7 +310,7 @@ refusals["step.changes"] = function(self, event)
   return (event.index ~= self.count or not self.unfinished[event.index + 1]) and "the step had not begun"
 end
 
-refusals["step.append"], refusals["step.session"] = refusals["step.changes"], refusals["step.changes"]
+for _, name in ipairs { "step.append", "step.session", "step.report" } do refusals[name] = refusals["step.changes"] end
 
 refusals["step.finished"] = function(self, event, rules)
   local entry = event.entry
@@ -450,11 +463,15 @@ local function unusable(message, is_unread)
   return nil, { code = is_unread and "io_error" or "invalid_journal", message = message }
 end
 
+local function is_done(self, index)
+  return self.statuses[index] == "success" or json.table_of(self:head(index)).tolerated == true
+end
+
 --- Checks run again: what they check may have changed.
 local function keep_successes(self, steps)
   local most = math.min(#steps, self.same)
   for index = 1, self.count do
-    if index > most or self.statuses[index] ~= "success" then
+    if index > most or not is_done(self, index) then
       local runs_again = index <= most and self.statuses[index] ~= "skipped"
       self.failed = runs_again and index or nil
       return self:forget_entries(index)

@@ -45,6 +45,9 @@ local function case_of_step(source, entry)
   local inside, status = "", nil
   if entry.status == "skipped" then
     inside, status = element("skipped", {}), "skipped"
+  elseif entry.tolerated then
+    local message = excerpt.of("tolerated: " .. entry.error, LONGEST_MESSAGE)
+    inside, status = element("skipped", { "message", message }), "skipped"
   elseif entry.status ~= "success" then
     inside, status = outcome("failure", entry.error or entry.status, entry.error_code or entry.status, entry.output), "failures"
   elseif (entry.output or "") ~= "" then

@@ -57,7 +57,7 @@ local function steps(source)
     local call = source.calls[entry.index + 1]
     local what = call and parts.about(call) or ""
     local name = entry.check and ("check of criterion %d"):format(entry.check) or entry.type .. " " .. entry.id
-    return { parts.status[entry.status].sign, code(name), code(what), words.duration(entry.duration_ms) }
+    return { parts.status[parts.state(entry)].sign, code(name), code(what), words.duration(entry.duration_ms) }
   end)
 end
 
@@ -83,8 +83,8 @@ end
 
 local function failed_output(result)
   for _, entry in ipairs(result.steps) do
-    local has_failed = entry.status == "failure" or entry.status == "timeout"
-    if has_failed and (entry.output or "") ~= "" then
+    local state = parts.state(entry)
+    if (state == "failure" or state == "timeout") and (entry.output or "") ~= "" then
       return ("### Output of %s\n\n%s"):format(code(entry.id), block(entry.output))
     end
   end
@@ -92,7 +92,11 @@ local function failed_output(result)
 end
 
 local function answer(result)
-  return type(result.final_answer) == "string" and "### What the model said\n\n" .. block(result.final_answer)
+  if type(result.final_answer) ~= "string" then return false end
+  local claimed = not result.inference_used and (result.inference or {}).model
+  local by = claimed and ("by its own report with %s\n\n"):format(code(claimed)) or ""
+  local who = result.inference_used and "model" or "worker"
+  return ("### What the %s said\n\n%s%s"):format(who, by, block(result.final_answer))
 end
 
 ---@param source report.source

@@ -53,12 +53,15 @@ local interrupted <const> = {
   },
 }
 
--- The step that decided how the job ended, or that runs. The checks of a job that failed otherwise come after it.
-local function decisive(steps, code)
-  local at = #steps
+-- The step that decided how the job ended, or that runs: the message names it, or it is the last. The checks of a job
+-- that failed otherwise come after it.
+local function decisive(result, code)
+  local steps = result.steps
+  local named = tonumber(tostring(result.failure_message):match "^step (%d+) %(")
+  local at = steps[named] and named or #steps
   while at > 0 and (steps[at].status == "skipped" or steps[at].check and code ~= "acceptance_unmet") do at = at - 1 end
   local entry = steps[at]
-  if not entry or entry.status == "success" then return nil end
+  if not entry or entry.status == "success" or entry.tolerated then return nil end
   local name = ("Step %d (%s, %s) %s"):format(at, entry.id, entry.type, parts.status[entry.status].name)
   return { h.p { h.a { href = "#s" .. entry.index + 1, name } }, (entry.output or "") ~= "" and parts.tail(entry.output) }
 end
@@ -82,7 +85,7 @@ local function explanation(source, status)
     known and h.p { h.strong { known[1] } },
     status ~= "running" and message_of(result),
     known and h.p { h.span { class = "label", "What helps: " }, known[2] },
-    decisive(result.steps, code),
+    decisive(result, code),
   }
 end
 

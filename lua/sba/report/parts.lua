@@ -16,10 +16,15 @@ parts.status = {
   failure = { sign = "✗", name = "failed", lasted = "took" },
   timeout = { sign = "◷", name = "timed out", lasted = "took" },
   skipped = { sign = "–", name = "skipped" },
+  tolerated = { sign = "!", name = "failed, which is tolerated", lasted = "took" }, -- of a step, see parts.state
   -- Of a job that is not over.
   running = { sign = "▸", name = "is running", lasted = "has run for" },
   interrupted = { sign = "✗", name = "was interrupted", lasted = "ran for at least" },
 }
+
+---@param entry table of a step
+---@return string name in parts.status: how it ended, and whether that is tolerated
+function parts.state(entry) return entry.tolerated and "tolerated" or entry.status end
 
 ---@param sign string
 ---@param class string

@@ -211,7 +211,8 @@ function source.read(path, job_path)
   end
   if result.failure_code == "interrupted" then add_running(result, journal, is_running) end
   local calls = calls_of(journal)
-  local is_agent = journal and (journal.session or #journal.exchanges > 0) or result.inference and result.final_answer
+  local is_agent = journal and (journal.session or #journal.exchanges > 0)
+    or result.inference_used and result.final_answer
   if not is_agent and #result.steps > 0 then
     local job = read_job(paths, result, journal)
     if job then add_job_calls(calls, job, result) end

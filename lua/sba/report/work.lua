@@ -35,7 +35,8 @@ function work.timeline(source)
   for i, entry in ipairs(result.steps) do
     if entry.status ~= "skipped" then
       local at = (parts.instant(entry.started_at) or start) - start
-      bars[#bars + 1] = bar(length, at, entry.duration_ms, STEPS_LANE, entry.status, "#s" .. i, ("step %d, %s"):format(i, entry.type))
+      local name = ("step %d, %s"):format(i, entry.type)
+      bars[#bars + 1] = bar(length, at, entry.duration_ms, STEPS_LANE, parts.state(entry), "#s" .. i, name)
     end
   end
   local turns, ticks = source.exchanges, {}
@@ -121,24 +122,34 @@ local function what_came(entry, limit)
   return entry.status ~= "skipped" and h.p { class = "quiet", "No output." }
 end
 
+--- What a command that is a worker says of its work.
+local function report_of(entry, limit)
+  local report = json.table_of(entry.result).report
+  if not report then return false end
+  local answer = report.answer and parts.block("What the worker reports", report.answer, limit)
+  return { answer, fact_list(report) }
+end
+
 local function step_view(entry, call, is_open, limit)
-  local status = parts.status[entry.status]
+  local state = parts.state(entry)
+  local status = parts.status[state]
   local lasted = status.lasted and words.duration(entry.duration_ms)
   local summary = {
-    parts.sign(status.sign, entry.status), h.span { class = "number", entry.index + 1 },
+    parts.sign(status.sign, state), h.span { class = "number", entry.index + 1 },
     h.span { class = "what",
       h.b { entry.check and "check" or entry.type }, " ", h.span { class = "quiet", entry.id }, " ", call and parts.about(call),
       h.span { class = "unseen", ", " .. status.name },
     },
     h.span { class = "time", lasted or "skipped" },
   }
-  return parts.fold({ class = "step " .. entry.status, id = "s" .. entry.index + 1, open = is_open }, summary,
+  return parts.fold({ class = "step " .. state, id = "s" .. entry.index + 1, open = is_open }, summary,
     h.p { class = "quiet", "Step ", h.code { entry.id },
       entry.check and (", the check of criterion %d,"):format(entry.check), " ", status.name,
       lasted and { ", began at ", parts.time(entry.started_at), ", ", status.lasted, " ", lasted }, "." },
     entry.error and h.p { class = "message", entry.error_code and { h.code { entry.error_code }, " " }, (excerpt.of(entry.error, limit)) },
     what_was_told(call, limit),
     what_came(entry, limit),
+    report_of(entry, limit),
     fact_list(entry.result))
 end
 
@@ -161,6 +172,7 @@ local function cost(used)
   local list = {}
   if (used.prompt_tokens or 0) > 0 then list[#list + 1] = words.counted(used.prompt_tokens, "token") .. " read" end
   if (used.completion_tokens or 0) > 0 then list[#list + 1] = words.counted(used.completion_tokens, "token") .. " written" end
+  if used.cost_usd then list[#list + 1] = ("$%.4g"):format(used.cost_usd) end
   if (used.duration_ms or 0) > 0 then list[#list + 1] = words.duration(used.duration_ms) end
   return table.concat(list, " · ")
 end
@@ -184,6 +196,11 @@ local function turn_view(reply, number, steps, limit)
     #links > 0 and h.p { links })
 end
 
+local function asked(used)
+  if used.source then return "as a worker reports it, unchecked" end
+  return words.counted(used.requests, "request")
+end
+
 ---@param source report.source
 ---@return html.element|false
 function work.turns(source)
@@ -197,7 +214,7 @@ function work.turns(source)
   local limit = share(TURNS, #list)
   for i, exchange in ipairs(list) do views[i] = turn_view(exchange.reply, i, steps[i], limit) end
   return html.section("Model",
-    used and h.p { h.code { used.model }, " · ", words.counted(used.requests, "request"), cost(used) ~= "" and " · ", cost(used) },
+    used and h.p { h.code { used.model or "unknown" }, " · ", asked(used), cost(used) ~= "" and " · ", cost(used) },
     views)
 end
 

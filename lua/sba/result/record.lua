@@ -28,6 +28,7 @@ local INTERRUPTED <const> = "the runner was ended before the job was over; the r
 ---@field outcomes table<string, integer> steps by status, with checks
 ---@field artifacts table[]
 ---@field job_sha256? string of the job file
+---@field report? table the last that a worker wrote
 ---@field running? fun(): table? the step that runs
 ---@field todo? { summary: fun(self): table }
 
@@ -138,6 +139,18 @@ local function line_of(failure)
   return failure and printable.replace((failure.message:gsub("[\r\n\t]+", " ")), "%s") or json.null
 end
 
+--- What a worker claims to have used; nil: nothing.
+local function claimed(report)
+  if not report then return nil end
+  local used = {
+    model = report.model, prompt_tokens = report.prompt_tokens, completion_tokens = report.completion_tokens,
+    cost_usd = report.cost_usd,
+  }
+  if next(used) == nil then return nil end
+  used.source = "worker"
+  return used
+end
+
 ---All of the result but `steps`.
 ---@param failure? failure
 ---@return table
@@ -149,8 +162,9 @@ function record:fields(failure)
     duration_ms = duration_ms(self, now), artifacts = self.artifacts,
     todo = self.todo and self.todo:summary() or { total = 0, done = 0, items = json.array {} },
     resource_usage = process.usage(),
-    final_answer = self.final_answer, inference_used = self.inference ~= nil and self.inference.requests > 0,
-    inference = self.inference, acceptance = self.acceptance, runner = runner(self),
+    final_answer = self.final_answer or self.report and self.report.answer,
+    inference_used = self.inference ~= nil and self.inference.requests > 0,
+    inference = self.inference or claimed(self.report), acceptance = self.acceptance, runner = runner(self),
     retryable = failure and failures.is_retryable(failure.code),
     confinement = self.confinement, workspace_changes = self.workspace_changes,
     failure_code = failure and failure.code or json.null, failure_message = line_of(failure),

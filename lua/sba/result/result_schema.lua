@@ -24,6 +24,7 @@ local step = object {
   "output_truncated", flag "True where output is not all of the text; else absent.",
   "error", text "One line for people.",
   "error_code", text "What went wrong, finer than the job's failure_code.",
+  "tolerated", flag "True where the step failed and its on_failure is continue, so that the job went on; else absent.",
   "result", { description = "The structured answer, as `--schema steps` says for the type." },
 }
 
@@ -46,10 +47,15 @@ local todo_item = object {
   "parent!", text_or_null, "status!", { enum = { "pending", "in_progress", "done", "dropped" } }, "note!", text_or_null,
 }
 
-local inference = object {
-  "model!", text(), "requests!", count(), "prompt_tokens!", count(), "completion_tokens!", count(),
-  "duration_ms!", count "Of all requests together.",
-}
+local inference = object({
+  "model", text(), "requests", count(), "prompt_tokens", count(), "completion_tokens", count(),
+  "duration_ms", count "Of all requests together.",
+  "source", {
+    enum = { "worker" },
+    description = "worker: what a worker's report says, which nobody checked; it may lack members. Else absent.",
+  },
+  "cost_usd", { type = "number", minimum = 0, description = "Of a worker's report alone." },
+}, { description = "What models were asked." })
 
 local criterion = object {
   "criterion!", text(),
@@ -104,7 +110,7 @@ return object({
   "resource_usage!", object({ "cpu_time_ms!", count(), "max_rss_bytes!", count() }, {
     description = "Of the runner and every process of the job that was waited for.",
   }),
-  "final_answer", text "What the model said at the end.",
+  "final_answer", text "What the model said at the end, or the last worker that wrote a report.",
   "inference_used!", flag(), "inference", inference,
   "acceptance", list(criterion), "runner", runner,
   "retryable", flag "Of a failure: whether the same job may succeed later, because what failed lies outside of it.",

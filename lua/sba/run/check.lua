@@ -14,11 +14,6 @@ local words = require "sba.util.words"
 local checks = {}
 
 local MOST_SHOWN <const> = 64 * 1024 -- bytes of a check's arguments that the journal has
-local KEPT_SHARE <const>, MOST_KEPT <const> = 10, 60 -- a tenth of the job's time, at most so many seconds
-
----@param constraints { max_runtime_seconds: integer }
----@return number seconds of the job's time that are kept for checks
-function checks.kept(constraints) return math.min(constraints.max_runtime_seconds / KEPT_SHARE, MOST_KEPT) end
 
 local function free_id(run, id)
   for _, step in ipairs(run.steps or {}) do

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A direct job: its steps in their order, until one fails; the others are skipped.
+-- A direct job: its steps in their order, until one fails; then only those that run always, the others are skipped.
 
 local entries = require "sba.result.entry"
 local interrupt = require "native.interrupt"
@@ -7,31 +7,53 @@ local steps = require "sba.run.step"
 
 local direct = {}
 
----Until one fails.
----@param run run
----@return failure? of the job
-function direct.run_rest(run)
-  for index = run.record.count + 1, #run.job.steps do
-    local step = run.job.steps[index]
-    local entry, failure = steps.run(run, step)
-    if not entry then return failure end
-    run.job.steps[index] = { id = step.id } -- its arguments may be megabytes
-    -- After the last the job's end writes everything.
-    if index < #run.job.steps or run.record.acceptance then run.context.tick() end
-    if failure then return steps.failure_of(step, index, failure) end
-  end
+--- One that runs always has the time that is kept for it, too.
+local function run_in_time(run, step)
+  if not step.always then return steps.run(run, step) end
+  local kept = run.kept_seconds
+  run:set_deadline(run.deadline, run.kept_for_checks)
+  local entry, failure = steps.run(run, step)
+  run:set_deadline(run.deadline, kept)
+  return entry, failure
+end
+
+--- Returns the job's failure.
+local function run_step(run, index)
+  local step = run.job.steps[index]
+  direct.skip_rest(run, index - 1)
+  local entry, failure = run_in_time(run, step)
+  if not entry then return failure end
+  run.job.steps[index] = { id = step.id } -- its arguments may be megabytes
+  -- After the last the job's end writes everything.
+  if index < #run.job.steps or run.record.acceptance then run.context.tick() end
+  if failure and not entry.tolerated then return steps.failure_of(step, index, failure) end
 end
 
 ---@param run run
-function direct.skip_rest(run)
+---@return failure? of the job: its first
+function direct.run_rest(run)
+  local failure
+  for index = run.record.count + 1, #run.job.steps do
+    if not failure or run.job.steps[index].always then
+      local problem = run_step(run, index)
+      failure = failure or problem
+    end
+  end
+  return failure
+end
+
+---@param run run
+---@param last? integer step; default: the job's
+function direct.skip_rest(run, last)
   local first, at, texts = run.record.count + 1, interrupt.timestamp(), {}
-  for index = first, #run.job.steps do
+  last = last or #run.job.steps
+  for index = first, last do
     local step = run.job.steps[index]
     texts[#texts + 1] = entries.encode {
       index = index - 1, id = step.id, type = step.type, status = "skipped", started_at = at, duration_ms = 0,
     }
   end
-  if #texts > 0 then run:emit("steps.skipped", { first = first, last = #run.job.steps, texts = texts }) end
+  if #texts > 0 then run:emit("steps.skipped", { first = first, last = last, texts = texts }) end
 end
 
 return direct

@@ -167,7 +167,15 @@ local function finish_todo(run)
   run.todo.checkpoint:flush()
 end
 
+--- Of earlier runs too, which were killed.
+local function remove_reports(run)
+  local list = run.history.words or {}
+  if run.has_reports then list[#list + 1] = run.runner.word end
+  for _, word in ipairs(list) do run.on_demand.worker_report().remove(word, run.environment) end
+end
+
 local function leave_outside(run)
+  remove_reports(run)
   if run.journal_file then run.journal_file:close() end
   artifacts.close(run)
   run:disconnect()

@@ -27,7 +27,7 @@ local function fields_of(run, event)
   return {
     step = event.index, steps = run.steps and not step.check and #run.steps or nil, id = step.id, type = step.type, check = step.check,
     what = event.what, again = event.before and true or nil, status = entry.status, duration_ms = entry.duration_ms,
-    exit_code = entry.exit_code, error = entry.error, error_code = entry.error_code,
+    exit_code = entry.exit_code, error = entry.error, error_code = entry.error_code, tolerated = entry.tolerated,
   }
 end
 
@@ -81,6 +81,12 @@ tell["step.started"] = function(run, event)
   run.log:event("info", "step.started", fields_of(run, event))
 end
 
+--- A failure that is an answer to a model is none of the job's.
+local function level_of(run, event, is_good)
+  if is_good or not run.steps and not event.ends_job then return "info" end
+  return event.entry.tolerated and "warning" or "error"
+end
+
 tell["step.finished"] = function(run, event)
   local entry = event.entry
   add(run, { event.text }, entry.status, event.step.check)
@@ -96,8 +102,7 @@ tell["step.finished"] = function(run, event)
   local fields = fields_of(run, event)
   fields.output_left_out_bytes = left_out
   if not is_good and entry.output then fields.output_tail = text.tail(entry.output, run.log.view.TAIL) end
-  -- A failure that is an answer to a model is none of the job's.
-  run.log:event(not is_good and (run.steps or event.ends_job) and "error" or "info", "step.finished", fields)
+  run.log:event(level_of(run, event, is_good), "step.finished", fields)
 end
 
 --- At an end by exec.
@@ -109,6 +114,7 @@ end
 tell["step.adopted"] = function(run, event)
   local old, index = run.history, event.index
   run.record:add_step(old.offsets[index], old.sizes[index], old.statuses[index], old.checks[index])
+  run.record.report = old:report(index) or run.record.report
   follow_end(run, event)
 end
 

@@ -18,7 +18,9 @@
 ---@field job_sha256? string of the job file
 ---@field steps? table[] nil: an agent's job
 ---@field deadline? number monotonic seconds
----@field kept_seconds number the last of the job's time, kept for its checks; 0: they run, or there are none
+---@field kept_seconds number the last of the job's time, kept for steps that run always and for checks; 0: they run, or
+---there are none
+---@field kept_for_checks number the last of these
 ---@field checked_at? integer steps when all checks had run; set by check
 ---@field failure? failure also set by finish, where the end itself fails
 ---Set by accept:
@@ -61,6 +63,7 @@
 ---@field gateway? gateway
 ---@field unreachable? mcp.failure why there is no gateway
 ---@field snapshot? native.snapshot by workspace_changes: the workspace before the first step
+---@field has_reports? boolean commands were given a place for reports
 ---@field pending_undo? sba.transaction by undo: of the running step
 
 local artifacts = require "sba.run.artifacts"
@@ -77,6 +80,7 @@ local workspace = require "native.workspace"
 local state = {}
 
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL, as in process.h
+local KEPT_SHARE <const>, MOST_KEPT <const> = 10, 60 -- a tenth of the job's time, at most so many seconds
 
 -- Modules that only some jobs need: to load all takes longer than an empty job.
 local on_demand = {
@@ -93,6 +97,7 @@ local on_demand = {
   terminal = function() return require "sba.util.terminal" end,
   trace = function() return require "sba.run.trace" end,
   undo = function() return require "sba.run.undo" end,
+  worker_report = function() return require "sba.util.worker_report" end,
   workspace_changes = function() return require "sba.run.workspace_changes" end,
 }
 
@@ -112,6 +117,31 @@ local function children_environment(self)
   for name, value in pairs(environment) do list[#list + 1] = name .. "=" .. value end
   table.sort(list)
   return list
+end
+
+--- What a worker says of itself counts for the job where no model of the runner speaks, and no check.
+local function add_reports(self, context)
+  local reports, count = on_demand.worker_report, 0
+  function context.report_place()
+    local directory, problem = reports().directory(self.runner.word, self.environment, self.workspace)
+    if not directory and not self.has_reports then
+      self.log:event("info", "worker_report.no_place", { error = problem .. "; commands have no CYNODE_REPORT" })
+    end
+    self.has_reports, count = true, count + 1
+    return directory, count .. ".json"
+  end
+  function context.report(directory, name)
+    local report, mistake = reports().read(directory, name)
+    local index = self.record.count
+    if mistake then
+      local message = "the report of a worker (CYNODE_REPORT) is left out: " .. mistake
+      self:warn("worker_report.invalid", message, { step = index + 1 })
+    elseif report and self.steps and not context.apart then
+      self:emit("step.report", { index = index, report = report })
+      self.record.report = report
+    end
+    return report
+  end
 end
 
 ---@return sba.job_context
@@ -150,6 +180,7 @@ function methods:step_context()
     self:emit("step.append", { index = index - 1, size = size })
     return size
   end
+  if self.accepted then add_reports(self, context) end
   -- A program may overwrite its environment; it stays in its session.
   context.began = self.result_directory and function(pid, started)
     self:emit("step.session", { index = self.record.count, pid = pid, started = started })
@@ -178,8 +209,19 @@ function methods:warn(event, message, fields)
   self.log:event("warning", event, fields)
 end
 
+---Before the job's first step: its deadline, and what is kept of its time. Steps that run always leave half of that to
+---the checks.
 ---@param at number as interrupt.now
----@param kept number seconds before it in which nothing but checks runs
+function methods:limit_time(at)
+  local kept, has_always = math.min(self.job.constraints.max_runtime_seconds / KEPT_SHARE, MOST_KEPT), false
+  for _, step in ipairs(self.steps or {}) do has_always = has_always or step.always == true end
+  local for_checks = self.job.context and next(self.job.context.checks) and kept or 0
+  self.kept_for_checks = has_always and for_checks / 2 or for_checks
+  self:set_deadline(at, has_always and kept or for_checks)
+end
+
+---@param at number as interrupt.now
+---@param kept number seconds before it in which nothing but steps that run always and checks runs
 function methods:set_deadline(at, kept)
   self.deadline, self.kept_seconds = at, kept
   interrupt.set_deadline(math.max(0, at - kept - interrupt.now()))

@@ -17,6 +17,14 @@ local function ends_job(failure)
   return code == "internal_error" or (code == "timeout" or code == "cancelled") and interrupt.reason() ~= nil
 end
 
+-- What a job is not to do, and the runner's own failures.
+local intolerable <const> = { constraint_violation = true, internal_error = true, cancelled = true }
+
+local function is_tolerated(step, failure)
+  if step.on_failure ~= "continue" or intolerable[failure.code] then return false end
+  return not ends_job(failure)
+end
+
 ---@param step { id: string, type: string }
 ---@param index integer
 ---@param failure failure
@@ -75,6 +83,7 @@ local function execute(run, index, step, module)
       entry.error = ("%s; an earlier run was ended during this step: %s"):format(entry.error, left.message)
     end
     failure.message = entry.error
+    entry.tolerated = is_tolerated(step, failure) or nil
   end
   place(entry, index, step)
   entry.started_at = interrupt.timestamp(wall)
@@ -87,7 +96,8 @@ local function encode(entry, module, failure)
   local ok, text = xpcall(entries.encode, failures.traced, entry, module)
   if ok then return text, failure end
   local problem = failures.caught(text, true)
-  entry.result, entry.status, entry.error, entry.error_code = nil, "failure", problem.message, problem.code
+  entry.result, entry.status, entry.tolerated = nil, "failure", nil
+  entry.error, entry.error_code = problem.message, problem.code
   failure = failures.of_step(problem.code, problem.message)
   failure.traceback = problem.traceback
   return entries.encode(entry), failure

@@ -10,6 +10,7 @@ local process = require "native.process"
 local redact = require "native.secret".redact
 local text = require "native.text"
 local words = require "sba.util.words"
+local worker_report = require "sba.util.worker_report"
 local workspace = require "native.workspace"
 
 local LEAST <const> = 0.001 -- seconds of a command
@@ -57,6 +58,8 @@ end
 
 -- Seconds since 1970, when the command is ended.
 local DEADLINE <const>, LAST_DEADLINE <const> = "CYNODE_DEADLINE", 253402300799 -- the year 9999
+local REPORT <const> = "CYNODE_REPORT" -- the file for a worker's report
+local ours <const> = { [DEADLINE] = true, [REPORT] = true }
 
 local function name_of(variable) return variable:match "^[^=]*" end
 
@@ -82,22 +85,23 @@ local function merged(inherited, own)
   for _, variable in ipairs(inherited) do
     local name = name_of(variable)
     has_path = has_path or name == "PATH"
-    if (own[name] == nil or kept[name:lower()]) and name ~= DEADLINE then list[#list + 1] = variable end
+    if (own[name] == nil or kept[name:lower()]) and not ours[name] then list[#list + 1] = variable end
   end
   for name, value in pairs(own) do
-    if not kept[name:lower()] and name ~= DEADLINE then list[#list + 1] = name .. "=" .. value end
+    if not kept[name:lower()] and not ours[name] then list[#list + 1] = name .. "=" .. value end
   end
   if not has_path then list[#list + 1] = DEFAULT_PATH end
   return list
 end
 
 --- seconds: until the command is ended.
-local function environment(inherited, own, seconds)
+local function environment(inherited, own, seconds, report)
   with_path[inherited] = with_path[inherited] or merged(inherited, {})
   local list = own and merged(inherited, own) or table.move(with_path[inherited], 1, #with_path[inherited], 1, {})
   if seconds < math.huge then
     list[#list + 1] = ("%s=%d"):format(DEADLINE, math.floor(math.min(LAST_DEADLINE, interrupt.wall() / 1000 + seconds)))
   end
+  if report then list[#list + 1] = ("%s=%s"):format(REPORT, report) end
   return list
 end
 
@@ -216,6 +220,7 @@ local result_schema = is.object {
   "duration_ms!", is.count(),
   "cpu_time_ms!", is.count "Of the command and the children it waited for.",
   "max_rss_bytes!", is.count "Largest size in memory of one of them, as the kernel counts it.",
+  "report", worker_report.schema,
 }
 
 local function result_of(outcome)
@@ -223,6 +228,7 @@ local function result_of(outcome)
     exit_code = outcome.exit_code, signal = outcome.signal, stdout = outcome.stdout, stderr = outcome.stderr,
     stdout_truncated = outcome.stdout_truncated, stderr_truncated = outcome.stderr_truncated,
     duration_ms = outcome.duration_ms, cpu_time_ms = outcome.cpu_time_ms, max_rss_bytes = outcome.max_rss_bytes,
+    report = outcome.report,
   }
 end
 
@@ -255,6 +261,8 @@ end
 
 --- Runs the command to its end.
 local function outcome_of(arguments, job_context, directory, limit)
+  local place, name
+  if job_context.report_place then place, name = job_context.report_place() end
   local seconds, is_jobs, grace = time_limit(arguments, job_context)
   local argv, script, file_of_script <close> = invocation(arguments, job_context.shell) -- luacheck: ignore 211/file_of_script
   if not argv then return nil, script end
@@ -263,13 +271,15 @@ local function outcome_of(arguments, job_context, directory, limit)
   local outcome
   outcome, failure = process.run {
     argv = argv, script = script, directory = directory, stdin = arguments.stdin,
-    env = environment(job_context.environment, own, math.min(seconds, interrupt.remaining() or math.huge)),
+    env = environment(job_context.environment, own, math.min(seconds, interrupt.remaining() or math.huge),
+      place and place .. "/" .. name),
     timeout = seconds < math.huge and math.max(seconds, LEAST) or nil, grace = grace,
     idle_timeout = arguments.idle_timeout_seconds and math.max(arguments.idle_timeout_seconds, LEAST) or nil,
     output_limit = limit, apart = job_context.apart or own ~= arguments.env, -- a process of an earlier step cannot read its secrets
     end_at_limit = limit == job_context.max_output_bytes and not job_context.agent,
     began = job_context.began, tick = job_context.tick, whole_news = job_context.follow, spool = job_context.spool,
   }
+  if outcome and place then outcome.report = job_context.report(place, name) end
   if outcome and outcome.ended == "timeout" and is_jobs then
     outcome.ended = "deadline"
     job_context.time_is_up()

@@ -168,8 +168,9 @@ end
 events["step.finished"] = function(self, step)
   self.in_step, self.running = false, nil
   local mark = self.marks[step.status] or self.marks.failure
-  self:step_line(mark, step.status, step, words.duration(step.duration_ms))
-  if step.error then self:message(step.status, step.error) end
+  local kind = step.tolerated and "warning" or step.status
+  self:step_line(mark, kind, step, words.duration(step.duration_ms))
+  if step.error then self:message(kind, step.tolerated and "tolerated: " .. step.error or step.error) end
   self.last_error = step.error
   if step.output_tail and not self.follow then self:tail(step.output_tail) end
 end

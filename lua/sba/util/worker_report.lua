@@ -1,0 +1,81 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What a worker tells of its work: one JSON object in the file that CYNODE_REPORT names to a command. It is a claim.
+
+local file = require "native.file"
+local is = require "sba.util.schema_check"
+local json = require "sba.util.json"
+local secret = require "sba.util.secret"
+local workspace = require "native.workspace"
+
+local worker_report = {}
+
+local LARGEST <const> = 64 * 1024 -- bytes
+local MOST_TOKENS <const> = 1 << 53 -- as far as every reader of JSON counts
+local PLACES <const> = { "/tmp", "/var/tmp" } -- commands may always write there
+local WORD <const> = "^%x+%-%d+%-%d+%-%d+$" -- as process.runner makes it
+
+local function tokens() return is.count(nil, { maximum = MOST_TOKENS }) end
+
+worker_report.schema = is.object({
+  "answer", is.text "What the worker says at its end; the result's final_answer.",
+  "model", is.text "The model that it used.",
+  "prompt_tokens", tokens(),
+  "completion_tokens", tokens(),
+  "cost_usd", is.typed("number", "What that cost, in US dollars.", { minimum = 0 }),
+}, {
+  title = "Report of a worker in a job of cynode-sba", printed = { ["$id"] = "urn:cynode-sba:schema:report:1" },
+  description = "What a command may write into the file that CYNODE_REPORT names; at most 64 KiB.",
+})
+
+local function directories(word, environment)
+  local list = {}
+  for _, place in ipairs { PLACES[1], PLACES[2], environment.TMPDIR } do
+    list[#list + 1] = place .. "/cynode-sba-" .. word
+  end
+  return list
+end
+
+---Makes the directory of a run's reports, which a command may have removed.
+---@param word string of the run
+---@param environment table<string, string>
+---@param root native.root of the workspace, in which it must not be
+---@return string? directory, string? problem
+function worker_report.directory(word, environment, root)
+  local problem
+  for _, path in ipairs(directories(word, environment)) do
+    local ok, failure = not root:relative(path), nil
+    if ok then ok, failure = file.make_private_directory(path) end
+    if ok then return path end
+    problem = failure and failure.message or problem
+  end
+  return nil, problem or "the directories of temporary files are in the workspace"
+end
+
+---@param word string of a run, maybe an earlier one
+---@param environment table<string, string>
+function worker_report.remove(word, environment)
+  if type(word) ~= "string" or not word:find(WORD) then return end
+  for _, path in ipairs(directories(word, environment)) do file.remove_directory(path) end
+end
+
+---Reads what there is, also when the job's time is up. Links lead nowhere else, and nothing is waited for.
+---@param directory string
+---@param name string
+---@return table? report without secrets; nil: there is none
+---@return string? mistake
+function worker_report.read(directory, name)
+  local root <close> = workspace.open(directory)
+  if not root then return nil end
+  local opened <close>, failure = root:open(name)
+  if not opened and failure.code == "path_escape" then return nil, "it is a link that leads elsewhere" end
+  if not opened then return nil, failure.code ~= "not_found" and failure.message or nil end
+  local bytes = opened:read(LARGEST + 1)
+  if #bytes > LARGEST then return nil, ("it is larger than %d bytes"):format(LARGEST) end
+  local value, broken = json.decode(bytes)
+  if broken then return nil, broken.message end
+  local report, errors = is.check(value, worker_report.schema, { total = 0, limit = 1 })
+  if errors[1] then return nil, is.line(errors[1], "report") end
+  return secret.clean(report, worker_report.schema)
+end
+
+return worker_report
