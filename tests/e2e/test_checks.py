@@ -162,6 +162,7 @@ class AtEveryEnd(CheckCase):
         job = self.direct(criterion("c", shell="touch checked"), steps=[self.sh("touch up; sleep 60")])
         outcome = self.run_and_signal(job, signal.SIGTERM, (self.workspace / "up").exists, "the step")
         self.assertEqual((outcome.code, self.verdicts(outcome.result)), ("cancelled", [(None, None)]))
+        self.assertEqual(outcome.result["acceptance"][0]["evidence"], "not checked: " + outcome.message)
         self.assertFalse((self.workspace / "checked").exists())
 
     def test_an_agent_that_did_the_work_and_ends_otherwise(self):

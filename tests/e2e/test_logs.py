@@ -137,6 +137,16 @@ class JsonLogTest(SandboxCase):
         self.outcome = self.run_job(self.job(self.sh("true")), env={"SBA_TERMINATION_LOG": str(line)})
         self.assertEqual((self.outcome.exit, len(self.outcome.events("termination_log.failed"))), (0, 1))
 
+    def test_a_job_directory_that_commands_may_write_is_a_note_at_the_end(self):
+        job = self.job(self.sh("true"), max_runtime_seconds=2**63)
+        outcome = self.run_job(job, "--log-format", "text", env={"SBA_CONFINE": "auto"})
+        gaps = [gap for gap in outcome.result["confinement"].get("partial", []) if "change this job's result" in gap]
+        if not gaps:
+            self.skipTest("commands cannot be confined here")
+        first, *_, note, last = outcome.stderr.decode().splitlines()
+        self.assertEqual((first, note, last[:8]), ("job job-1: 1 step", gaps[0], "result: "))
+        self.assertNotIn("warning: a command could", outcome.stderr.decode())
+
     def test_a_job_that_can_go_on_says_how(self):
         job = self.job(self.sh("[ -e 'it is there' ]"))
         first = self.run_job(job, "--log-format", "text")

@@ -234,6 +234,7 @@ class LockTest(SandboxCase):
             fcntl.flock(held, fcntl.LOCK_EX)
             outcome = self.run_steps(shell("touch never"))
         self.assertEqual((outcome.exit, outcome.result), (2, None), outcome.stderr)
+        self.assertIn("journal.jsonl` says by which process", outcome.log[0]["error"])
         self.assertEqual(self.journal_file.read_text(), "of another runner, torn")
         self.assertFalse((self.workspace / "never").exists())
 

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
+local catalogue = require "sba.catalogue"
 local file = require "native.file"
 local html = require "sba.report.html"
-local instant = require "sba.report.parts".instant
+local parts = require "sba.report.parts"
 local journal = require "sba.report.source".journal
 local words = require "sba.util.words"
 
@@ -10,6 +11,19 @@ local h = html.elements
 local function written(element)
   return table.concat(html.document("t", "p {}", element)):match("</head>\n(.*)</html>")
 end
+
+local instant = parts.instant
+
+describe("what a step did", function()
+  it("is said in its type's own words, also of a model's call", function()
+    local read = assert(catalogue.get "read_file")
+    finally(function() read.what = nil end)
+    function read.what(arguments, result) return (result and "has read " or "reads ") .. arguments.path end
+    assert.equal("has read a", parts.about({ type = "read_file", arguments = { path = "a" } }, { size_bytes = 1 }))
+    assert.equal("reads a", parts.about { name = "read_file", arguments = { path = "a" } })
+    assert.equal("a", parts.about { type = "a type that is gone", arguments = { path = "a" } })
+  end)
+end)
 
 describe("the writer of HTML", function()
   it("takes every string for text", function()

@@ -30,7 +30,7 @@ local lua_layers = {
   { "^sba%.crash_exit$", "main", "journal", "run", "result", "task", "util", "native" },
   { "^sba%.cli$", "cli", "util", "native" },
   { "^sba%.repl%f[%.\0]", "repl", "catalogue", "job", "run", "agent", "result", "util", "native" },
-  { "^sba%.report%f[%.\0]", "report", "journal", "run", "result", "util", "native", "lpeg" },
+  { "^sba%.report%f[%.\0]", "report", "catalogue", "journal", "run", "result", "util", "native", "lpeg" },
   { "^sba%.about$", "about", "cli", "catalogue", "job", "patch", "result", "util", "native" },
   { "^sba%.task$", "task", "report", "model", "util", "native" },
   { "^sba%.catalogue$", "catalogue", "steps", "util", "native" },

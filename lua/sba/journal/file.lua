@@ -26,7 +26,8 @@ function journal.lock(path, create)
   local locked, why = log:lock()
   if locked or why.code ~= "locked" then return log, why and { code = "not_locked", message = why.message } end
   log:close()
-  return nil, { code = "locked", message = ("another runner works in this job directory: %s is locked"):format(path) }
+  local message <const> = "another runner works in this job directory: %s is locked; `fuser %s` says by which process"
+  return nil, { code = "locked", message = message:format(path, path) }
 end
 
 ---@param log? native.file.log

@@ -40,7 +40,7 @@ end
 
 local function case_of_step(source, entry)
   local call = source.calls[entry.index + 1]
-  local what = call and parts.about(call) or ""
+  local what = call and parts.about(call, entry.result) or ""
   local name = ("%s %s%s"):format(entry.id, entry.type, what ~= "" and ": " .. what or "")
   local inside, status = "", nil
   if entry.status == "skipped" then

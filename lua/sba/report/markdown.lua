@@ -55,7 +55,7 @@ local function steps(source)
   local result = source.result
   return #result.steps > 0 and "### Steps\n\n" .. table_of({ "", "step", "what", "time" }, result.steps, function(entry)
     local call = source.calls[entry.index + 1]
-    local what = call and parts.about(call) or ""
+    local what = call and parts.about(call, entry.result) or ""
     local name = entry.check and ("check of criterion %d"):format(entry.check) or entry.type .. " " .. entry.id
     return { parts.status[parts.state(entry)].sign, code(name), code(what), words.duration(entry.duration_ms) }
   end)

@@ -2,6 +2,7 @@
 -- Parts of a report's sections: blocks of foreign text, what is folded, times and statuses. The lines of a diff are coloured, but their
 -- signs stay: colour is never all there is.
 
+local catalogue = require "sba.catalogue"
 local excerpt = require "sba.util.excerpt"
 local h = require "sba.report.html".elements
 local words = require "sba.util.words"
@@ -44,11 +45,13 @@ function parts.time(time)
   return h.time { datetime = time, title = time, class = "nowrap", (time:gsub("T", " ", 1):gsub("%.%d+Z$", " UTC")) }
 end
 
----What a call is about, in a few words.
----@param call { arguments: table } of any shape
+---What a call is about, in a few words: the step type's own, where it has some.
+---@param call { type?: string, name?: string, arguments: table } of any shape; of a model's calls the name is the type
+---@param result? any what it returned
 ---@return string "" where the arguments are not what the type asks for
-function parts.about(call)
-  local ok, what = pcall(words.step, call)
+function parts.about(call, result)
+  local step = { type = call.type or call.name, arguments = call.arguments }
+  local ok, what = pcall(catalogue.what, step, type(result) == "table" and result or nil)
   return ok and type(what) == "string" and what or ""
 end
 

@@ -137,7 +137,8 @@ local function step_view(entry, call, is_open, limit)
   local summary = {
     parts.sign(status.sign, state), h.span { class = "number", entry.index + 1 },
     h.span { class = "what",
-      h.b { entry.check and "check" or entry.type }, " ", h.span { class = "quiet", entry.id }, " ", call and parts.about(call),
+      h.b { entry.check and "check" or entry.type }, " ", h.span { class = "quiet", entry.id }, " ",
+      call and parts.about(call, entry.result),
       h.span { class = "unseen", ", " .. status.name },
     },
     h.span { class = "time", lasted or "skipped" },

@@ -157,6 +157,7 @@ local function log_accepted(run, avoidable)
   if not partial then return end
   -- Who starts a task with --task chose none of these places.
   local level = avoidable and not run.settings.task and "warning" or "info"
+  if level == "warning" and avoidable.evidence then run.log.view:note(avoidable.evidence) end -- of a directory of their own
   run.log:event(level, "confinement.partial", { partial = partial, error = table.concat(partial, "; ") })
 end
 

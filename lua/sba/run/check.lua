@@ -68,7 +68,7 @@ end
 
 local function forget(run, number, why)
   run.record.acceptance[number] = {
-    criterion = run.job.context.acceptance_criteria[number], met = json.null, evidence = why or "",
+    criterion = run.job.context.acceptance_criteria[number], met = json.null, evidence = why,
     verified_by = json.null,
   }
 end
@@ -115,7 +115,8 @@ local own_codes <const> = { constraint_violation = true, ext_net_required = true
 function checks.at_end(run, failure)
   if run.checked_at == run.record.count then return failure end
   if failure and unchecked[failure.code] then
-    for _, number in ipairs(checks.numbers(run.job.context)) do forget(run, number) end
+    local why = "not checked: " .. failure.message
+    for _, number in ipairs(checks.numbers(run.job.context)) do forget(run, number, why) end
     return failure
   end
   if run.steps then direct.skip_rest(run) else steps.adopt(run) end

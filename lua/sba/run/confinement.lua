@@ -159,7 +159,8 @@ end
 ---@return table? confinement as the result has it
 ---@return native.failure? failure with SBA_CONFINE=require: the kernel cannot, or commands could write result and
 ---journal, or read a file of secrets
----@return boolean? avoidable whoever starts the runner can change what is `partial`
+---@return { evidence?: string }? avoidable whoever starts the runner can change what is `partial`; evidence: what of it
+---says how commands could write result and journal
 function confinement.begin(run)
   local mode = run.settings.confine
   local abi = mode ~= "off" and confine.abi() or 0
@@ -180,14 +181,15 @@ function confinement.begin(run)
     gap, is_the_kernels = "it cannot be told whether commands can write the result: " .. unknown.message, false
   end
   if gap and mode == "require" then return refused(gap) end
-  if gap and not is_the_kernels then partial[#partial + 1] = gap end
+  if is_the_kernels then gap = nil end
+  partial[#partial + 1] = gap
   local hidden, open = hidden_files(places)
   local ok, failure = set_rules(run, places, hidden, open)
   if not ok and mode == "require" then return refused("commands cannot be confined: " .. failure.message) end
   if open[1] and mode == "require" then return refused(open[1]) end
   table.move(open, 1, #open, #partial + 1, partial)
-  if not ok then return { writes = "none", partial = array { failure.message } }, nil, true end
-  local avoidable = #partial > 0
+  if not ok then return { writes = "none", partial = array { failure.message } }, nil, {} end
+  local avoidable = #partial > 0 and { evidence = gap } or nil
   table.move(kernel, 1, #kernel, #partial + 1, partial)
   return { writes = "landlock", abi = abi, writable = writable, partial = #partial > 0 and partial or nil }, nil, avoidable
 end

@@ -55,7 +55,8 @@ function schema_check.token(name)
   return (token:gsub("~", "~0"):gsub("/", "~1"))
 end
 
--- A whole number, also one that JSON writes as a float. One beyond 64 bits is the largest, or the least, of them.
+-- A whole number, also one that JSON writes as a float. One beyond 64 bits is the largest, or the least, of them. (A
+-- "number" is the nearest double.)
 local function as_integer(value, kind)
   local is_negative
   if kind == "number" and value % 1 == 0 then
@@ -260,6 +261,7 @@ function visit(walk, depth, value, wanted)
   if kind == "table" or kind == "userdata" then kind = json.kind(value) end
   local integer = kinds == "integer" and as_integer(value, kind)
   if integer then value, kind = integer, "number" end
+  if kinds == "number" and kind == "long number" then value, kind = tonumber(value[1]), "number" end
   if kinds and kind ~= kinds and not is_of_type(value, kind, kinds) or wanted.const ~= nil and value ~= wanted.const
     or wanted.enum and not words.has(wanted.enum, value) then
     mismatch(walk, depth, words.schema(wanted), value, wanted.enum and kind == "string" and did_you_mean(value, wanted.enum))

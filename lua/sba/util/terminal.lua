@@ -20,6 +20,7 @@ local INDENT <const> = "    " -- of output
 local QUIET <const> = 5 -- seconds in which nothing is shown, until a line tells that a step still runs
 local AGAIN <const>, REDRAWN <const> = 30, 1 -- seconds until the next one; on a terminal it is drawn in its place
 local ERASED <const> = "\r\27[K"
+local ENDLESS <const> = 1e9 -- seconds: who asks for so many wants no limit
 
 -- On a terminal that shows UTF-8, and elsewhere:
 local signs <const> = { success = "✓", failure = "✗", timeout = "✗", skipped = "-", more = "…", begun = "▸" }
@@ -156,7 +157,9 @@ local events = {}
 
 events["job.accepted"] = function(self, job)
   local count = job.steps and words.counted(job.steps, "step") or "steps chosen by a model"
-  self:print(nil, ("job %s: %s, at most %s"):format(printable.line(self.job_id), count, words.duration(job.max_runtime_seconds * 1000)))
+  local seconds = job.max_runtime_seconds
+  local limit = seconds < ENDLESS and ", at most " .. words.duration(seconds * 1000) or ""
+  self:print(nil, ("job %s: %s%s"):format(printable.line(self.job_id), count, limit))
 end
 
 events["step.started"] = function(self, step)
@@ -209,6 +212,13 @@ end
 
 events["job.done_before"] = function(self, job) self:print(nil, job.message) end
 
+-- What stands at the end as a note is no warning.
+events["confinement.partial"] = function(self, fields, level)
+  for _, gap in ipairs(level == "warning" and fields.partial or {}) do
+    if not words.has(self.notes, gap) then self:print(level, "warning: " .. printable.line(gap)) end
+  end
+end
+
 events["step.interrupted"] = function(self, step)
   self:print("warning", "warning: " .. printable.line(step.error))
   if step.output_tail then self:tail(step.output_tail) end
@@ -216,7 +226,7 @@ end
 
 -- Of other events people see warnings and errors: "warning: report failed: connection refused"
 function terminal:event(level, event, fields)
-  if events[event] then return events[event](self, fields) end
+  if events[event] then return events[event](self, fields, level) end
   if level ~= "warning" and level ~= "error" then return end
   local what = event:gsub("%.warning$", ""):gsub("[._]", " ")
   self:print(level, ("%s: %s: %s"):format(level, what, printable.line(tostring(fields.error or fields.message or ""))))

@@ -40,6 +40,9 @@ describe("schema_check.check", function()
     end
     check({ type = "integer" }, "1234567890.12345678901234567890", "(job): expected an integer, got the number "
       .. "1234567890.12345678901234567890, which has more digits than a double holds")
+    for _, text in ipairs { "9223372036854775808", "1234567890.12345678901234567890", "1e300" } do
+      check({ type = "number" }, text)
+    end
     check({ type = { "string", "array", "null" } }, "{}", "(job): expected a string, an array or null, got an object")
   end)
 
