@@ -190,6 +190,80 @@ type ReplaceInFileResult struct {
 	SHA256 string `json:"sha256"`
 }
 
+// RunAgentArgumentsPermissions: see the documentation of RunAgentArgumentsPermissions.
+type RunAgentArgumentsPermissions struct {
+	Read       *string `json:"read,omitempty"`
+	Edit       *string `json:"edit,omitempty"`
+	Delete     *string `json:"delete,omitempty"`
+	Move       *string `json:"move,omitempty"`
+	Search     *string `json:"search,omitempty"`
+	Execute    *string `json:"execute,omitempty"`
+	Think      *string `json:"think,omitempty"`
+	Fetch      *string `json:"fetch,omitempty"`
+	SwitchMode *string `json:"switch_mode,omitempty"`
+	Other      *string `json:"other,omitempty"`
+	Default    *string `json:"default,omitempty"`
+}
+
+// RunAgentArguments: see the documentation of RunAgentArguments.
+type RunAgentArguments struct {
+	// Program and arguments in one list.
+	Argv []string `json:"argv"`
+	// What the agent is to do; default: what the job's context asks for.
+	Prompt *string `json:"prompt,omitempty"`
+	// One that the agent offers; default: its own choice.
+	Model *string `json:"model,omitempty"`
+	// One that the agent offers, such as build or plan; default: its own.
+	Mode        *string                       `json:"mode,omitempty"`
+	Permissions *RunAgentArgumentsPermissions `json:"permissions,omitempty"`
+	// Variables to add to the environment or to replace in it. The proxies that the node set cannot be replaced.
+	Env map[string]json.RawMessage `json:"env,omitempty"`
+	// Directory to run in; outside the workspace, any that its user can enter.
+	WorkingDir *string `json:"working_dir,omitempty"`
+	// Seconds, more than 0, after which the command is ended and the step fails.
+	TimeoutSeconds *float64 `json:"timeout_seconds,omitempty"`
+	// Seconds, more than 0, without any output, after which the command is ended and the step fails.
+	IdleTimeoutSeconds *float64 `json:"idle_timeout_seconds,omitempty"`
+	// Bytes of stdout and stderr together to return at most; the rest is left out, and the command goes on.
+	MaxOutputBytes *int64 `json:"max_output_bytes,omitempty"`
+	// Names of the operator's secrets that the command gets, as variables of these names; not for a model's commands.
+	Secrets []string `json:"secrets,omitempty"`
+}
+
+// RunAgentResultReport: What a command may write into the file that CYNODE_REPORT names; at most 64 KiB.
+type RunAgentResultReport struct {
+	// What the worker says at its end; the result's final_answer.
+	Answer *string `json:"answer,omitempty"`
+	// The model that it used.
+	Model            *string `json:"model,omitempty"`
+	PromptTokens     *int64  `json:"prompt_tokens,omitempty"`
+	CompletionTokens *int64  `json:"completion_tokens,omitempty"`
+	// What that cost, in US dollars.
+	CostUsd *float64 `json:"cost_usd,omitempty"`
+}
+
+// RunAgentResult: see the documentation of RunAgentResult.
+type RunAgentResult struct {
+	// The agent's own word for the end of its turn: end_turn; absent where there was none.
+	StopReason *string `json:"stop_reason,omitempty"`
+	// Its last message.
+	Answer string `json:"answer"`
+	// How many it told of.
+	ToolCalls int64 `json:"tool_calls"`
+	// Absent where a signal ended the command.
+	ExitCode *int64 `json:"exit_code,omitempty"`
+	// Name of the signal that ended the command: SIGSEGV.
+	Signal *string `json:"signal,omitempty"`
+	// What it printed besides the talk; UTF-8.
+	Stderr          string `json:"stderr"`
+	StderrTruncated bool   `json:"stderr_truncated"`
+	DurationMS      int64  `json:"duration_ms"`
+	CPUTimeMS       int64  `json:"cpu_time_ms"`
+	MaxRSSBytes     int64  `json:"max_rss_bytes"`
+	// What a command may write into the file that CYNODE_REPORT names; at most 64 KiB.
+	Report *RunAgentResultReport `json:"report,omitempty"`
+}
+
 // RunCommandArguments: see the documentation of RunCommandArguments.
 type RunCommandArguments struct {
 	// Program to run: a name to look up in PATH, or a path. No shell is involved.

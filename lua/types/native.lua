@@ -82,10 +82,13 @@
 ---@field tick? fun(news?: string, missing?: integer)
 ---Called once the command runs, with its PID, which is its session too, and when it started, in clock ticks since boot.
 ---@field began? fun(pid: integer, started: integer)
+---In place of stdin: the command is talked with. Its stdout is no output, but passed here as it comes; what this gives is written to its
+---stdin, which "over" ends; "end" ends the command. Also called with "" once the command runs, and every 0.1 s. An error in it ends the command.
+---@field hear? fun(bytes: string): string?, "over"|"end"|nil
 ---@field whole_news? boolean pass all output; default: at most 64 KiB at once, nothing before the first tick
 
 ---@class native.process.outcome
----@field ended "exit"|"timeout"|"idle"|"deadline"|"cancelled"|"output_limit" timeout: its own
+---@field ended "exit"|"timeout"|"idle"|"deadline"|"cancelled"|"output_limit"|"heard" timeout: its own; heard: hear said "end"
 ---@field exit_code? integer
 ---@field signal? integer if a signal ended it
 ---@field stdout string|native.process.text UTF-8, repaired

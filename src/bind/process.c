@@ -31,10 +31,10 @@ static struct process_outcome *new_outcome(lua_State *L)
     return outcome;
 }
 
-// The functions tick and began, and the stack that holds them.
+// The functions tick, began and hear, and the stack that holds them.
 struct ticker {
     lua_State *L;
-    int function, began;
+    int function, began, hear;
     bool failed; // an error of theirs is on the stack
 };
 
@@ -79,6 +79,42 @@ static bool call_began(void *data, pid_t command, uint64_t started)
     return !ticker->failed;
 }
 
+struct heard {
+    const char *bytes;
+    size_t size;
+    struct buffer *answer;
+    enum process_talk talk;
+};
+
+// Calls the function with what a command said; takes what it answers, and how the talk goes on. Itself called
+// protected, as call_with_news.
+static int call_with_words(lua_State *L)
+{
+    static const char *const words[] = {
+        [PROCESS_TALK] = "on", [PROCESS_TALK_OVER] = "over", [PROCESS_TALK_END] = "end", NULL};
+    struct heard *heard = lua_touserdata(L, 2);
+    size_t size;
+    lua_settop(L, 1);
+    lua_pushlstring(L, heard->size ? heard->bytes : "", heard->size);
+    lua_call(L, 1, 2);
+    const char *answer = luaL_optlstring(L, 1, NULL, &size);
+    if (answer && buffer_append(heard->answer, answer, size) < 0)
+        luaL_error(L, "not enough memory");
+    heard->talk = (enum process_talk)luaL_checkoption(L, 2, "on", words);
+    return 0;
+}
+
+static enum process_talk call_hear(void *data, const char *bytes, size_t size, struct buffer *answer)
+{
+    struct ticker *ticker = data;
+    struct heard heard = {bytes, size, answer, PROCESS_TALK};
+    lua_pushcfunction(ticker->L, call_with_words);
+    lua_pushvalue(ticker->L, ticker->hear);
+    lua_pushlightuserdata(ticker->L, &heard);
+    ticker->failed = !bind_call_tick(ticker->L, 2);
+    return ticker->failed ? PROCESS_TALK_FAILED : heard.talk;
+}
+
 static void set_buffer(lua_State *L, const char *name, struct buffer *buffer)
 {
     bind_push_bytes(L, buffer);
@@ -104,6 +140,7 @@ static void push_outcome(lua_State *L, struct process_outcome *outcome)
     static const char *const endings[] = {
         [PROCESS_EXIT] = "exit",           [PROCESS_TIMEOUT] = "timeout",           [PROCESS_DEADLINE] = "deadline",
         [PROCESS_CANCELLED] = "cancelled", [PROCESS_OUTPUT_LIMIT] = "output_limit", [PROCESS_IDLE] = "idle",
+        [PROCESS_HEARD] = "heard",
     };
     lua_createtable(L, 0, 12);
     bind_set_string(L, "ended", endings[outcome->ending]);
@@ -146,8 +183,9 @@ static int64_t check_timeout(lua_State *L, const char *name)
 static void check_options(lua_State *L, struct process_options *options, struct ticker *ticker)
 {
     static const char *const names[] = {
-        "script", "argv",       "env",   "directory", "stdin", "timeout", "output_limit", "end_at_limit",
-        "tick",   "whole_news", "apart", "spool",     "grace", "began",   "idle_timeout", NULL};
+        "script",       "argv",         "env",          "directory",  "stdin", "timeout",
+        "output_limit", "end_at_limit", "tick",         "whole_news", "apart", "spool",
+        "grace",        "began",        "idle_timeout", "hear",       NULL};
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_settop(L, 1);
     bind_check_options(L, 1, names);
@@ -172,7 +210,9 @@ static void check_options(lua_State *L, struct process_options *options, struct 
     ticker->function = check_function(L, "tick");
     ticker->began = check_function(L, "began");
     options->tick = ticker->function ? call_tick : NULL;
+    ticker->hear = check_function(L, "hear");
     options->began = ticker->began ? call_began : NULL;
+    options->hear = ticker->hear ? call_hear : NULL;
     options->data = ticker;
     lua_getfield(L, 1, "argv");
     options->argv = bind_check_strings(L, -1, "argv");

@@ -346,7 +346,9 @@ static void takes_no_stop_for_an_end(void **state)
     assert_int_equal(waitid(P_PID, (id_t)child, &stopped, WSTOPPED | WNOWAIT), 0);
     assert_false(process_children_dead(child));
     struct process_child waited = {.pid = child};
-    assert_int_equal(process_children_reap(&waited), 0);
+    process_children_expect(&waited);
+    assert_int_equal(process_children_reap(), 0);
+    process_children_forget(&waited);
     assert_false(waited.ended);
     assert_false(process_children_dead(child));
     assert_int_equal(process_finish(0, INT64_MAX, &rest), 1);

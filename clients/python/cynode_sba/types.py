@@ -178,6 +178,78 @@ class ReplaceInFileResult(TypedDict):
     """Of the whole file, in hex."""
 
 
+class RunAgentArgumentsPermissions(TypedDict):
+    read: NotRequired[Literal['allow', 'deny']]
+    edit: NotRequired[Literal['allow', 'deny']]
+    delete: NotRequired[Literal['allow', 'deny']]
+    move: NotRequired[Literal['allow', 'deny']]
+    search: NotRequired[Literal['allow', 'deny']]
+    execute: NotRequired[Literal['allow', 'deny']]
+    think: NotRequired[Literal['allow', 'deny']]
+    fetch: NotRequired[Literal['allow', 'deny']]
+    switch_mode: NotRequired[Literal['allow', 'deny']]
+    other: NotRequired[Literal['allow', 'deny']]
+    default: NotRequired[Literal['allow', 'deny']]
+
+
+class RunAgentArguments(TypedDict):
+    argv: list[str]
+    """Program and arguments in one list."""
+    prompt: NotRequired[str]
+    """What the agent is to do; default: what the job's context asks for."""
+    model: NotRequired[str]
+    """One that the agent offers; default: its own choice."""
+    mode: NotRequired[str]
+    """One that the agent offers, such as build or plan; default: its own."""
+    permissions: NotRequired[RunAgentArgumentsPermissions]
+    env: NotRequired[dict[str, Any]]
+    """Variables to add to the environment or to replace in it. The proxies that the node set cannot be replaced."""
+    working_dir: NotRequired[str]
+    """Directory to run in; outside the workspace, any that its user can enter."""
+    timeout_seconds: NotRequired[float]
+    """Seconds, more than 0, after which the command is ended and the step fails."""
+    idle_timeout_seconds: NotRequired[float]
+    """Seconds, more than 0, without any output, after which the command is ended and the step fails."""
+    max_output_bytes: NotRequired[int]
+    """Bytes of stdout and stderr together to return at most; the rest is left out, and the command goes on."""
+    secrets: NotRequired[list[str]]
+    """Names of the operator's secrets that the command gets, as variables of these names; not for a model's commands."""
+
+
+class RunAgentResultReport(TypedDict):
+    """What a command may write into the file that CYNODE_REPORT names; at most 64 KiB."""
+
+    answer: NotRequired[str]
+    """What the worker says at its end; the result's final_answer."""
+    model: NotRequired[str]
+    """The model that it used."""
+    prompt_tokens: NotRequired[int]
+    completion_tokens: NotRequired[int]
+    cost_usd: NotRequired[float]
+    """What that cost, in US dollars."""
+
+
+class RunAgentResult(TypedDict):
+    stop_reason: NotRequired[str]
+    """The agent's own word for the end of its turn: end_turn; absent where there was none."""
+    answer: str
+    """Its last message."""
+    tool_calls: int
+    """How many it told of."""
+    exit_code: NotRequired[int]
+    """Absent where a signal ended the command."""
+    signal: NotRequired[str]
+    """Name of the signal that ended the command: SIGSEGV."""
+    stderr: str
+    """What it printed besides the talk; UTF-8."""
+    stderr_truncated: bool
+    duration_ms: int
+    cpu_time_ms: int
+    max_rss_bytes: int
+    report: NotRequired[RunAgentResultReport]
+    """What a command may write into the file that CYNODE_REPORT names; at most 64 KiB."""
+
+
 class RunCommandArguments(TypedDict):
     command: NotRequired[str]
     """Program to run: a name to look up in PATH, or a path. No shell is involved."""
@@ -364,7 +436,7 @@ class JobStep(TypedDict):
     """One step; arguments are those of its type."""
 
     id: NotRequired[str]
-    type: Literal['apply_unified_diff', 'ask_model', 'call_tool', 'list_tree', 'read_file', 'replace_in_file', 'run_command', 'search_files', 'write_file']
+    type: Literal['apply_unified_diff', 'ask_model', 'call_tool', 'list_tree', 'read_file', 'replace_in_file', 'run_agent', 'run_command', 'search_files', 'write_file']
     arguments: NotRequired[dict[str, Any]]
 
 

@@ -96,6 +96,14 @@ end
 ---@return string
 function prompt.system(job, extras) return standing(job, extras) .. "\n" end
 
+---What another agent is told, which knows its own tools.
+---@param job sba.job
+---@return string empty where the job says nothing of a task
+function prompt.for_another(job)
+  local asked = task(job, {})
+  return asked == "" and "" or joined { standing(job, { baseline = "" }), asked }
+end
+
 ---The first message. The task is not in the system text: some templates leave that out after a tool's result.
 ---@param job sba.job
 ---@param extras sba.prompt.extras

@@ -11,6 +11,7 @@
 --   step.started      before the step does anything; of agents and checks with the arguments
 --   step.changes      before the step changes several files: how to undo it
 --   step.session      a command of the step runs: its session, for the next run if this one is killed
+--   step.agent        an agent that speaks ACP has opened a session
 --   step.append       before the step appends to a file: the file's size; absent: no such file
 --   step.report       what a worker, a command of the step, says of its work
 --   step.finished     the step's entry of the result
@@ -49,6 +50,7 @@ events.schemas = {
   }, { "index", "changes" }),
   ["step.session"] = object({ index = count, pid = count, started = count }, { "index", "pid", "started" }),
   ["step.report"] = object({ index = count, report = worker_report.schema }, { "index", "report" }),
+  ["step.agent"] = object({ index = count, session = words }, { "index", "session" }),
   ["step.append"] = object({ index = count, size = count }, { "index" }),
   ["model.session"] = object({
     model = words, context_length = { type = "integer", minimum = 1 }, instructions = words, facts = words, agents_md = words,

@@ -235,7 +235,7 @@ apply["step.changes"] = function(self, event)
 end
 
 apply["step.report"] = function(self, event) self.reports[event.index + 1] = event.span end
-
+apply["step.agent"] = function(self, event) self.agent = { index = event.index + 1, session = event.session } end
 apply["step.append"] = function(self, event) self.append = { index = event.index + 1, size = event.size } end
 
 apply["step.finished"] = function(self, event)
@@ -310,7 +310,9 @@ refusals["step.changes"] = function(self, event)
   return (event.index ~= self.count or not self.unfinished[event.index + 1]) and "the step had not begun"
 end
 
-for _, name in ipairs { "step.append", "step.session", "step.report" } do refusals[name] = refusals["step.changes"] end
+for _, name in ipairs { "step.agent", "step.append", "step.report", "step.session" } do
+  refusals[name] = refusals["step.changes"]
+end
 
 refusals["step.finished"] = function(self, event, rules)
   local entry = event.entry

@@ -70,6 +70,7 @@ local artifacts = require "sba.run.artifacts"
 local ending = require "native.ending"
 local interrupt = require "native.interrupt"
 local listeners = require "sba.run.listeners"
+local json = require "sba.util.json"
 local log = require "sba.util.log"
 local process = require "native.process"
 local record = require "sba.result.record"
@@ -93,6 +94,7 @@ local on_demand = {
   http = function() return require "sba.util.http" end,
   leftovers = function() return require "sba.run.leftovers" end,
   orchestrator = function() return require "sba.run.orchestrator" end,
+  prompt = function() return require "sba.agent.prompt" end,
   step = function() return require "sba.run.step" end,
   terminal = function() return require "sba.util.terminal" end,
   trace = function() return require "sba.run.trace" end,
@@ -130,15 +132,18 @@ local function add_reports(self, context)
     self.has_reports, count = true, count + 1
     return directory, count .. ".json"
   end
+  function context.claim(report)
+    if not self.steps or context.apart then return end
+    self:emit("step.report", { index = self.record.count, report = report })
+    self.record.report = report
+  end
   function context.report(directory, name)
     local report, mistake = reports().read(directory, name)
-    local index = self.record.count
     if mistake then
       local message = "the report of a worker (CYNODE_REPORT) is left out: " .. mistake
-      self:warn("worker_report.invalid", message, { step = index + 1 })
-    elseif report and self.steps and not context.apart then
-      self:emit("step.report", { index = index, report = report })
-      self.record.report = report
+      self:warn("worker_report.invalid", message, { step = self.record.count + 1 })
+    elseif report then
+      context.claim(report)
     end
     return report
   end
@@ -152,7 +157,17 @@ function methods:step_context()
     secret = self.steps and secret.of_operator or nil,
     spool = self.steps and (self.result_directory or "") or nil, -- what a model's commands print is shown to it, and in memory
     max_output_bytes = self.job.constraints.max_output_bytes,
+    allowed_models = self.job.inference and self.job.inference.allowed_models,
   }
+  function context.prompt() return on_demand.prompt().for_another(self.job) end
+  -- Of the step that runs: what an earlier run had opened of it.
+  function context.earlier_session()
+    local index, known = self.record.count + 1, self.history.agent
+    return known and known.index == index and known.session or nil
+  end
+  function context.session_opened(id) self:emit("step.agent", { index = self.record.count, session = id }) end
+  function context.worker_gateway() return self:worker_gateway() end
+  function context.plan(entries) self.todo:follow(entries) end
   --- Only the tree of a command that runs then is ended: the checks may need what earlier steps left.
   function context.seconds_left()
     if self.kept_seconds == 0 then return nil end
@@ -259,6 +274,18 @@ function methods:connect(again, limits)
   end
   self.unreachable = failure
   return self.gateway, failure
+end
+
+---The gateway for another agent, where the operator says so: its token goes with it.
+---@return { name: string, url: string, headers: table[] }? server as the Agent Client Protocol has one
+---@return native.failure? failure
+function methods:worker_gateway()
+  local url = rules.address(self.environment)
+  if not url or self.environment.SBA_WORKER_GATEWAY ~= "1" then return nil end
+  local token, failure = secret.agent_token()
+  if failure then return nil, failure end
+  local headers = token and { { name = "Authorization", value = "Bearer " .. token } } or {}
+  return { type = "http", name = "gateway", url = url, headers = json.array(headers) }
 end
 
 function methods:disconnect()

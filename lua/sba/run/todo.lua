@@ -147,6 +147,16 @@ function todo:add(title, parent)
   return changed(self, add(self, title, "agent", parent))
 end
 
+---Takes over another agent's plan. What it has dropped stays as it was.
+---@param entries { content: string, status?: string }[] of the Agent Client Protocol
+function todo:follow(entries)
+  local statuses <const> = { completed = "done", in_progress = "in_progress" }
+  for _, entry in ipairs(entries) do
+    local item = self:add(entry.content)
+    if item and item.source == "agent" then self:set(item, statuses[entry.status] or "pending") end
+  end
+end
+
 ---@param change { id: string, status?: string, title?: string, position?: integer, note?: string }
 ---@return table? item, string? mistake
 function todo:update(change)

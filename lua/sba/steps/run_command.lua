@@ -189,7 +189,7 @@ end
 --- Why the step fails; nil where it does not.
 local function failure_of(arguments, job_context, outcome)
   local cut = outcome.stdout_truncated or outcome.stderr_truncated
-  if outcome.exit_code == 0 and outcome.ended == "exit" and not cut then return nil end
+  if (outcome.exit_code == 0 and outcome.ended == "exit" or outcome.ended == "heard") and not cut then return nil end
   local command, ending = named(arguments), by_ending[outcome.ended]
   if ending then
     local code, message = ending(arguments, command)
@@ -278,6 +278,7 @@ local function outcome_of(arguments, job_context, directory, limit)
     output_limit = limit, apart = job_context.apart or own ~= arguments.env, -- a process of an earlier step cannot read its secrets
     end_at_limit = limit == job_context.max_output_bytes and not job_context.agent,
     began = job_context.began, tick = job_context.tick, whole_news = job_context.follow, spool = job_context.spool,
+    hear = job_context.hear,
   }
   if outcome and place then outcome.report = job_context.report(place, name) end
   if outcome and outcome.ended == "timeout" and is_jobs then

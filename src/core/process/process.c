@@ -23,6 +23,7 @@ enum {
     LAST_PATIENCE = 300, // ms after SIGKILL, at the end of the job
     LINGER = 100,        // for output of processes that outlive their command
     TICK_INTERVAL = 100,
+    MOST_UNREAD = 1 << 20, // bytes for the stdin of a command that is talked with
 };
 
 // A running command.
@@ -33,6 +34,8 @@ struct run {
     int ends[PROCESS_STREAMS]; // the writing ends of stdout and stderr; -1: closed
     int input;                 // writing end, non-blocking; -1: all is written, or nobody reads
     size_t written;
+    struct buffer answers;      // to a command that is talked with; written: how much of it
+    bool is_over;               // nothing follows these
     struct process_pids spared; // children that earlier commands left
     int64_t started;
     int64_t heard; // when it last printed something
@@ -62,7 +65,7 @@ static int open_pipe(int *reading, int *writing, struct error *error)
 // without a writer.
 static int open_input(struct run *run, int *theirs, struct error *error)
 {
-    if (!run->options->input && null_device() >= 0)
+    if (!run->options->input && !run->options->hear && null_device() >= 0)
         return 0;
     if (open_pipe(theirs, &run->input, error) < 0)
         return -1;
@@ -129,6 +132,7 @@ static int start(struct run *run, struct error *error)
     if (run->child.pid < 0)
         return -1;
     process_children_started(run->child.pid);
+    process_children_expect(&run->child);
     return 0;
 }
 
@@ -140,23 +144,53 @@ static bool tell_of_session(const struct run *run)
     return run->options->began(run->options->data, run->child.pid, stat.started);
 }
 
+// What is left for the command's stdin.
+static size_t unread(const struct run *run)
+{
+    return (run->options->hear ? run->answers.size : run->options->input_size) - run->written;
+}
+
 static void write_input(struct run *run)
 {
-    const struct process_options *options = run->options;
-    ssize_t count = write(run->input, options->input + run->written, options->input_size - run->written);
+    const char *bytes = run->options->hear ? run->answers.data : run->options->input;
+    ssize_t count = write(run->input, bytes + run->written, unread(run));
     if (count >= 0)
         run->written += (size_t)count;
     else if (errno == EAGAIN || errno == EINTR)
         return;
-    if (count < 0 || run->written == options->input_size)
+    if (count >= 0 && unread(run) > 0)
+        return;
+    run->answers.size = run->written = 0;
+    if (count < 0 || !run->options->hear || run->is_over)
         cleanup_close(&run->input); // EPIPE: it reads no more, which is no failure
+}
+
+// What a command says that is talked with. Past its end it is heard no more.
+static void hear(void *data, const char *bytes, size_t size)
+{
+    struct run *run = data;
+    if (run->ending != PROCESS_EXIT)
+        return;
+    enum process_talk talk = run->options->hear(run->options->data, bytes, size, &run->answers);
+    if (talk == PROCESS_TALK_FAILED || talk == PROCESS_TALK_END)
+        run->ending = talk == PROCESS_TALK_END ? PROCESS_HEARD : PROCESS_TICK;
+    run->is_over |= talk == PROCESS_TALK_OVER;
+    if (run->is_over && run->input >= 0 && unread(run) == 0)
+        cleanup_close(&run->input);
+    if (run->input < 0)
+        run->answers.size = run->written = 0; // nobody reads them
+}
+
+static bool ticks(const struct run *run)
+{
+    return run->options->tick || run->options->hear;
 }
 
 // The timeout for poll: milliseconds until a time limit or the next tick.
 static int poll_timeout(const struct run *run)
 {
     int64_t now = clock_now(), next = clock_sooner(own_deadline(run), idle_deadline(run));
-    next = clock_sooner(next, run->options->tick ? run->next_tick : INT64_MAX);
+    next = clock_sooner(next, ticks(run) ? run->next_tick : INT64_MAX);
     return interrupt_poll_timeout(next == INT64_MAX ? -1 : next > now ? next - now : 0);
 }
 
@@ -166,16 +200,17 @@ static size_t wait_and_move(void *data, int timeout)
     enum { OUT, ERR, IN, CHILDREN, INTERRUPT, ALL };
     struct run *run = data;
     struct process_output_stream *streams = run->output.streams;
+    bool is_heard = !run->options->hear || unread(run) < MOST_UNREAD;
     struct pollfd events[ALL] = {
-        [OUT] = {.fd = streams[PROCESS_STDOUT].fd, .events = POLLIN},
+        [OUT] = {.fd = is_heard ? streams[PROCESS_STDOUT].fd : -1, .events = POLLIN},
         [ERR] = {.fd = streams[PROCESS_STDERR].fd, .events = POLLIN},
-        [IN] = {.fd = run->input, .events = POLLOUT},
+        [IN] = {.fd = unread(run) > 0 ? run->input : -1, .events = POLLOUT},
         [CHILDREN] = {.fd = process_children_fd(), .events = POLLIN},
         [INTERRUPT] = {.fd = run->ending == PROCESS_EXIT ? interrupt_fd() : -1, .events = POLLIN},
     };
     int ready = poll(events, ALL, timeout);
     if (ready <= 0)
-        return ready < 0 ? process_children_reap(&run->child) : 0; // most likely SIGCHLD interrupted it
+        return ready < 0 ? process_children_reap() : 0; // most likely SIGCHLD interrupted it
     if (events[OUT].revents)
         process_output_read(&run->output, PROCESS_STDOUT); // first, so that the last output on stderr stays last
     if (events[ERR].revents)
@@ -184,7 +219,7 @@ static size_t wait_and_move(void *data, int timeout)
         run->heard = clock_now();
     if (events[IN].revents)
         write_input(run);
-    return events[CHILDREN].revents ? process_children_reap(&run->child) : 0;
+    return events[CHILDREN].revents ? process_children_reap() : 0;
 }
 
 static uint64_t unseen(const struct run *run)
@@ -197,18 +232,20 @@ static bool call_tick(struct run *run)
 {
     cleanup_buffer struct buffer news = {0};
     uint64_t missing = process_output_news(&run->output, run->options->whole_news, &news);
-    bool go_on = run->options->tick(run->options->data, news.data, news.size, missing);
-    run->next_tick = clock_now() + TICK_INTERVAL;
-    return go_on;
+    return run->options->tick(run->options->data, news.data, news.size, missing);
 }
 
 // Ticks if that is due: after an interval, or, where no news may be left out, when there are many.
 static bool tick(struct run *run, int64_t now)
 {
     bool is_full = run->options->whole_news && unseen(run) >= PROCESS_OUTPUT_NEWS;
-    if (!run->options->tick || (now < run->next_tick && !is_full))
+    if (!ticks(run) || (now < run->next_tick && !is_full))
         return true;
-    return call_tick(run);
+    if (run->options->hear)
+        hear(run, NULL, 0);
+    bool go_on = run->ending == PROCESS_EXIT && (!run->options->tick || call_tick(run));
+    run->next_tick = clock_now() + TICK_INTERVAL;
+    return go_on;
 }
 
 // Ticks once more with what came after the last tick, but not if the command ended before any news were passed.
@@ -233,7 +270,9 @@ static enum process_ending reason_to_end(struct run *run)
         return PROCESS_IDLE;
     if (run->options->end_at_limit && run->output.both.total > run->output.limit)
         return PROCESS_OUTPUT_LIMIT;
-    return tick(run, now) ? PROCESS_EXIT : PROCESS_TICK;
+    if (tick(run, now))
+        return PROCESS_EXIT;
+    return run->ending == PROCESS_EXIT ? PROCESS_TICK : run->ending;
 }
 
 // A deadline or cancel also ends what earlier commands left.
@@ -242,7 +281,6 @@ static void end_early(struct run *run)
     bool all = run->ending == PROCESS_DEADLINE || run->ending == PROCESS_CANCELLED;
     int64_t grace = all ? GRACE : clock_sooner(run->options->grace, GRACE);
     const struct process_tree tree = {
-        .command = &run->child,
         .spared = all ? NULL : &run->spared,
         .until = all ? clock_now() + grace + LAST_PATIENCE : INT64_MAX,
     };
@@ -288,7 +326,10 @@ static void release(struct run *run)
     cleanup_close(&run->input);
     close_ends(run);
     process_output_free(&run->output);
+    buffer_free(&run->answers);
     process_pids_free(&run->spared);
+    if (run->child.pid > 0)
+        process_children_forget(&run->child);
 }
 
 int process_run(const struct process_options *options, struct process_outcome *outcome, struct error *error)
@@ -297,6 +338,8 @@ int process_run(const struct process_options *options, struct process_outcome *o
         .options = options, .ends = {-1, -1}, .input = -1, .started = clock_now()};
     run.output.limit = options->output_limit;
     run.output.spool = options->spool;
+    run.output.hear = options->hear ? hear : NULL;
+    run.output.data = &run;
     for (int i = 0; i < PROCESS_STREAMS; i++)
         run.output.streams[i].fd = run.output.streams[i].text.spool.fd = -1;
     run.heard = run.started;
@@ -304,12 +347,12 @@ int process_run(const struct process_options *options, struct process_outcome *o
     if (process_children_watch(error) < 0)
         return -1;
     if (process_children_any()) {
-        process_children_reap(NULL);
+        process_children_reap();
         process_children_own(&run.spared);
     }
     if (start(&run, error) < 0)
         return -1;
-    if (!options->input || options->input_size == 0)
+    if (!options->hear && unread(&run) == 0)
         cleanup_close(&run.input);
     follow(&run);
     if (!tick_at_end(&run))
@@ -331,7 +374,7 @@ static size_t wait_for_children(void *unused, int milliseconds)
 {
     (void)unused;
     process_children_wait(milliseconds);
-    return process_children_reap(NULL);
+    return process_children_reap();
 }
 
 size_t process_finish(int64_t grace, int64_t until, struct process_left *left)
@@ -344,7 +387,7 @@ size_t process_finish(int64_t grace, int64_t until, struct process_left *left)
         return 0;
     if (process_children_watch(&error) < 0)
         error_clear(&error); // then ends are noticed at the latest after the grace period
-    process_children_reap(NULL);
+    process_children_reap();
     size_t count = process_tree_end(&everything, grace, wait_for_children, NULL);
     if (process_children_any())
         process_children_own(&pids); // all that ended were reaped: none of these is a zombie
@@ -360,7 +403,7 @@ void process_idle(void)
         error_clear(&error);
     while (interrupt_reason() != INTERRUPT_CANCELLED) {
         struct pollfd events[] = {{process_children_fd(), POLLIN, 0}, {interrupt_fd(), POLLIN, 0}};
-        process_children_reap(NULL);
+        process_children_reap();
         poll(events, 2, -1);
     }
 }

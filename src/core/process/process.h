@@ -28,7 +28,15 @@ enum process_ending {
     PROCESS_DEADLINE,     // the job's
     PROCESS_CANCELLED,    // the job was
     PROCESS_OUTPUT_LIMIT, // it printed more than its limit
-    PROCESS_TICK,         // tick or began returned false
+    PROCESS_TICK,         // tick, began or hear failed
+    PROCESS_HEARD,        // hear has heard enough
+};
+
+enum process_talk {
+    PROCESS_TALK,       // it goes on
+    PROCESS_TALK_OVER,  // the command gets the end of its stdin after the answer
+    PROCESS_TALK_END,   // end the command
+    PROCESS_TALK_FAILED // end it, as a tick that fails does
 };
 
 struct process_options {
@@ -53,6 +61,10 @@ struct process_options {
     // If not NULL, called once the command runs, before tick: its PID, which is its session too, and when it started
     // (as in process_stat.h); not called where /proc does not say that. False ends the command.
     bool (*began)(void *data, pid_t command, uint64_t started);
+    // If not NULL, the command is talked with: its stdout is no output, but comes here, and what is appended to *answer
+    // goes to its stdin, in place of input. Also called with no bytes, once the command runs and whenever a tick is
+    // due. A command that leaves 1 MiB of answers unread is not heard until it reads on.
+    enum process_talk (*hear)(void *data, const char *bytes, size_t size, struct buffer *answer);
     void *data;
 };
 

@@ -27,6 +27,7 @@ static int event_fd = -1;
 static long max_rss; // KiB, of a reaped child or one that it waited for
 static int64_t cpu_time_before;
 static struct process_pids groups; // of all commands
+static struct process_child *expected;
 
 void process_pids_free(struct process_pids *pids)
 {
@@ -93,8 +94,27 @@ bool process_children_wait(int milliseconds)
     return true;
 }
 
+void process_children_expect(struct process_child *child)
+{
+    child->outer = expected;
+    expected = child;
+}
+
+void process_children_forget(struct process_child *child)
+{
+    expected = child->outer;
+}
+
+static void note_end(pid_t pid, int status, const struct rusage *usage)
+{
+    for (struct process_child *child = expected; child; child = child->outer)
+        if (child->pid == pid && !child->ended)
+            *child = (struct process_child){
+                .pid = pid, .ended = true, .status = status, .usage = *usage, .outer = child->outer};
+}
+
 // The limit keeps an endless stream of ends from holding us here.
-size_t process_children_reap(struct process_child *child)
+size_t process_children_reap(void)
 {
     size_t count = 0;
     io_forget(event_fd); // before reaping, so that a later end is noticed again
@@ -108,8 +128,7 @@ size_t process_children_reap(struct process_child *child)
             continue; // it lives: a child that says PTRACE_TRACEME shows us its stops
         if (usage.ru_maxrss > max_rss)
             max_rss = usage.ru_maxrss;
-        if (child && pid == child->pid)
-            *child = (struct process_child){.pid = pid, .ended = true, .status = status, .usage = usage};
+        note_end(pid, status, &usage);
         count++;
     }
     on_child(SIGCHLD);

@@ -18,6 +18,7 @@ struct process_child {
     bool ended;
     int status; // as wait(2) gives it, once ended
     struct rusage usage;
+    struct process_child *outer; // whose end somebody waits for since before
 };
 
 struct process_pids {
@@ -47,9 +48,13 @@ bool process_children_wait(int milliseconds);
 // Whether the process has ended and is not reaped yet, or is not our child.
 bool process_children_dead(pid_t pid);
 
-// Reaps children that have ended, at most 256; if there are more, the descriptor becomes readable again. Fills *child
-// when that process is reaped (NULL: nobody waits). Returns how many were reaped.
-size_t process_children_reap(struct process_child *child);
+// From here on, *child (its pid is set) is filled when that process is reaped; the last one first is forgotten again.
+void process_children_expect(struct process_child *child);
+void process_children_forget(struct process_child *child);
+
+// Reaps children that have ended, at most 256; if there are more, the descriptor becomes readable again. Returns how
+// many were reaped.
+size_t process_children_reap(void);
 
 // Whether there is any child, alive or not yet reaped.
 bool process_children_any(void);

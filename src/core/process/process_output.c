@@ -193,7 +193,9 @@ void process_output_read(struct process_output *output, int which)
     static char bytes[PIPE_WIDE];
     struct process_output_stream *stream = &output->streams[which];
     ssize_t got = read(stream->fd, bytes, sizeof bytes);
-    if (got > 0) {
+    if (got > 0 && which == PROCESS_STDOUT && output->hear) {
+        output->hear(output->data, bytes, (size_t)got);
+    } else if (got > 0) {
         keep(output, stream, bytes, (size_t)got);
         widen(stream, got);
     } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {

@@ -41,6 +41,9 @@ struct process_transcript {
 };
 
 struct process_output {
+    // If not NULL, what stdout says goes here as it comes, and is no output.
+    void (*hear)(void *data, const char *bytes, size_t size);
+    void *data;
     struct process_output_stream streams[PROCESS_STREAMS];
     size_t limit;      // bytes kept of both streams together
     const char *spool; // where their texts go when they become long, as spool_open takes it; NULL: they stay in memory

@@ -109,10 +109,10 @@ static bool wait_for_end(size_t living)
     return true;
 }
 
-static size_t reap_all(const struct process_tree *tree)
+static size_t reap_all(void)
 {
     size_t count, sum = 0;
-    while ((count = process_children_reap(tree->command)) > 0)
+    while ((count = process_children_reap()) > 0)
         sum += count;
     return sum;
 }
@@ -136,7 +136,7 @@ static size_t kill_all(const struct process_tree *tree)
         size_t living = kill_children(tree, &children), reaped = 0;
         bool are_all = children.count == before; // as many as at the look before
         if (living == 0 && are_all)
-            reaped = reap_all(tree);
+            reaped = reap_all();
         ended += reaped;
         if (children.count == 0)
             break;

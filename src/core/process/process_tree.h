@@ -12,7 +12,6 @@
 
 // The descendants of this process, except those that are spared.
 struct process_tree {
-    struct process_child *command;     // the child that somebody waits for, or NULL
     const struct process_pids *spared; // children to be left alone, with their descendants; NULL: none
     int64_t until;                     // as clock_now: they are given up then, though more are ending
 };

@@ -1,0 +1,110 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- JSON-RPC 2.0 with a child process: one message a line, on its stdin and stdout. Knows nothing of the protocol above it,
+-- and moves no bytes: what came goes in, what is to be sent comes out.
+-- Source: jsonrpc.org/specification; the lines are those of the Agent Client Protocol's and of MCP's stdio transport.
+
+local json = require "sba.util.json"
+local json_tolerant = require "sba.util.json_tolerant"
+
+local json_rpc = {}
+json_rpc.__index = json_rpc
+
+local LONGEST_LINE <const> = 4 * 1024 * 1024 -- bytes
+
+json_rpc.METHOD_NOT_FOUND, json_rpc.INVALID_PARAMS, json_rpc.INTERNAL_ERROR = -32601, -32602, -32603
+
+---@class json_rpc.error: { code: integer, message: string }
+
+---@class json_rpc
+---@field requests table<string, fun(params: table): table?, json_rpc.error?> what the other side may ask, by method
+---@field notices table<string, fun(params: table)> what it may tell
+---@field unread fun(why: string) told of what is not understood: it is not acted upon
+
+---@param fields json_rpc
+---@return json_rpc
+function json_rpc.new(fields)
+  fields.waiting, fields.last_id = {}, 0
+  fields.outgoing, fields.rest, fields.size = {}, {}, 0
+  return setmetatable(fields, json_rpc)
+end
+
+local function send(self, message)
+  message.jsonrpc = "2.0"
+  table.insert(self.outgoing, json.encode(message) .. "\n")
+end
+
+---@param method string
+---@param params table
+---@param answer fun(result: any, failure?: json_rpc.error) called once, when the answer comes
+function json_rpc:request(method, params, answer)
+  self.last_id = self.last_id + 1
+  self.waiting[self.last_id] = answer
+  send(self, { id = self.last_id, method = method, params = params })
+end
+
+---@param method string
+---@param params table
+function json_rpc:notify(method, params) send(self, { method = method, params = params }) end
+
+---@return string? bytes what is to be sent since the last call
+function json_rpc:take()
+  if #self.outgoing == 0 then return nil end
+  local bytes = table.concat(self.outgoing)
+  self.outgoing = {}
+  return bytes
+end
+
+local function take_answer(self, message)
+  local answer = self.waiting[message.id]
+  if not answer then return self.unread "an answer that nobody waits for" end
+  self.waiting[message.id] = nil
+  local failure = message.error
+  if failure == nil or failure == json.null then return answer(message.result) end
+  local said = json.table_of(failure)
+  local message_of = type(said.message) == "string" and said.message or "no reason is given"
+  answer(nil, { code = math.tointeger(said.code) or json_rpc.INTERNAL_ERROR, message = message_of })
+end
+
+local function take_request(self, message)
+  local method, params = message.method, json.table_of(message.params)
+  if message.id == nil then
+    local notice = self.notices[method]
+    return notice and notice(params)
+  end
+  local respond = self.requests[method]
+  if not respond then
+    local missing <const> = { code = json_rpc.METHOD_NOT_FOUND, message = "there is no method " .. method }
+    return send(self, { id = message.id, error = missing })
+  end
+  local result, failure = respond(params)
+  send(self, { id = message.id, result = not failure and result or nil, error = failure })
+end
+
+local function take_line(self, line)
+  if line:find "^%s*$" then return end
+  local message = json_tolerant.decode(line)
+  if not json.is_object(message) then return self.unread("a line that is no message: " .. line) end
+  if type(message.method) == "string" then return take_request(self, message) end
+  if message.id ~= nil and (message.result ~= nil or message.error ~= nil) then return take_answer(self, message) end
+  self.unread("neither a request nor an answer: " .. line)
+end
+
+---Takes what came. An error of a callback goes through.
+---@param bytes string
+---@return true?, string? message a line is too long: the talk cannot go on
+function json_rpc:receive(bytes)
+  local from = 1
+  while true do
+    local newline = bytes:find("\n", from, true)
+    local part = bytes:sub(from, (newline or 0) - 1)
+    self.size = self.size + #part
+    if self.size > LONGEST_LINE then return nil, ("a line is longer than %d bytes"):format(LONGEST_LINE) end
+    table.insert(self.rest, part)
+    if not newline then return true end
+    local line = table.concat(self.rest)
+    self.rest, self.size, from = {}, 0, newline + 1
+    take_line(self, line)
+  end
+end
+
+return json_rpc

@@ -1,0 +1,222 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- One session of the Agent Client Protocol, with an agent that the spec plays.
+local client = require "sba.acp.client"
+local json = require "sba.util.json"
+
+describe("a client of agents", function()
+  local self, said, sent, opened, over
+
+  local function hear(bytes)
+    local answer
+    answer, over = self:hear(bytes)
+    for line in (answer or ""):gmatch "[^\n]+" do sent[#sent + 1] = json.decode(line) end
+  end
+
+  local function tell(message) hear(json.encode(message) .. "\n") end
+  local function last() return sent[#sent] end
+  local function answer(result) tell { jsonrpc = "2.0", id = last().id, result = result } end
+  local function update(fields) tell { method = "session/update", params = { sessionId = "s", update = fields } } end
+  local function chunk(kind, words) update { sessionUpdate = kind, content = { type = "text", text = words } } end
+
+  local function begin(fields)
+    said, sent, opened = {}, {}, {}
+    fields = fields or {}
+    fields.directory, fields.prompt = "/w", "Do it."
+    fields.opened = function(session) opened[#opened + 1] = session end
+    fields.permissions = fields.permissions or {}
+    fields.say = function(words) said[#said + 1] = words end
+    fields.plan = fields.plan or function() end
+    self = client.new(fields)
+    hear ""
+  end
+
+  local function open(session)
+    answer { protocolVersion = 1 }
+    session = session or {}
+    session.sessionId = "s"
+    answer(session)
+  end
+
+  it("introduces itself, opens a session and asks", function()
+    begin()
+    assert.same({ "initialize", 1, true }, { last().method, last().params.protocolVersion, last().params.clientCapabilities.terminal })
+    answer { protocolVersion = 1 }
+    assert.same({ "session/new", "/w" }, { last().method, last().params.cwd })
+    assert.is_true(json.is_array(last().params.mcpServers))
+    answer { sessionId = "s" }
+    assert.same({ method = "session/prompt", id = 3, jsonrpc = "2.0",
+      params = { sessionId = "s", prompt = json.array { { type = "text", text = "Do it." } } } }, last())
+    chunk("agent_thought_chunk", "Hm.")
+    chunk("agent_message_chunk", "First ")
+    update { sessionUpdate = "tool_call", toolCallId = "c", title = "Edit a.c", kind = "edit", status = "in_progress" }
+    update { sessionUpdate = "tool_call_update", toolCallId = "c", status = "completed" }
+    chunk("agent_message_chunk", "It is ")
+    chunk("agent_message_chunk", "done.")
+    update { sessionUpdate = "usage_update", used = 5, size = 10, cost = { amount = 0.5, currency = "USD" } }
+    assert.is_false(over)
+    answer { stopReason = "end_turn", usage = { inputTokens = 7, outputTokens = 3 } }
+    assert.is_true(over)
+    assert.same({ "It is done.", { prompt_tokens = 7, completion_tokens = 3, cost_usd = 0.5 } }, { self.answer, self.usage })
+    assert.is_nil(self.failure)
+    assert.equal("(thinks) Hm.\nFirst \n[edit] Edit a.c\n[edit] Edit a.c: completed\nIt is done.", table.concat(said))
+  end)
+
+  it("sets the model and the mode in the way that the agent offers, and no other", function()
+    local options <const> = json.array {
+      { id = "m", category = "model", type = "select", options = json.array { { options = json.array { { value = "big" } } } } },
+    }
+    begin { model = "big", mode = "plan" }
+    open { configOptions = options, modes = { availableModes = json.array { { id = "plan" } } } }
+    assert.same({ "session/set_config_option", { sessionId = "s", configId = "m", value = "big" } }, { last().method, last().params })
+    answer {}
+    assert.same({ "session/set_mode", { sessionId = "s", modeId = "plan" } }, { last().method, last().params })
+    answer {}
+    assert.equal("session/prompt", last().method)
+    begin { model = "big" }
+    open { models = { availableModels = json.array { { modelId = "big" } } } }
+    assert.same({ "session/set_model", { sessionId = "s", modelId = "big" } }, { last().method, last().params })
+    begin { model = "small" }
+    open { configOptions = options }
+    assert.is_true(over)
+    assert.equal('the agent offers no model "small"; it offers big', self.failure.message)
+  end)
+
+  it("answers what the agent asks for by the policy", function()
+    local options <const> = json.array {
+      { optionId = "a", kind = "allow_always" }, { optionId = "o", kind = "allow_once" }, { optionId = "r", kind = "reject_once" },
+    }
+    local function asked(kind, choice)
+      local params <const> = { toolCall = { toolCallId = kind, kind = kind }, options = choice or options }
+      tell { id = "q", method = "session/request_permission", params = params }
+      return last().result.outcome
+    end
+    begin { permissions = { execute = "deny" } }
+    open()
+    assert.same({ outcome = "selected", optionId = "o" }, asked "edit")
+    assert.same({ outcome = "selected", optionId = "r" }, asked "execute")
+    assert.same({ outcome = "cancelled" }, asked("execute", json.array {}))
+    begin { permissions = { default = "deny", read = "allow" } }
+    open()
+    assert.same({ "r", "o" }, { asked("fetch").optionId, asked("read").optionId })
+  end)
+
+  it("reads and writes files by the steps that do", function()
+    local seen = {}
+    begin {
+      read = function(arguments)
+        seen[#seen + 1] = arguments
+        return { path = "a", content = "b\n", encoding = arguments.path == "/w/bytes" and "base64" or "utf-8" }
+      end,
+      write = function(arguments)
+        seen[#seen + 1] = arguments
+        return nil, { code = "path_escape", message = "path escapes workspace" }
+      end,
+    }
+    open()
+    tell { id = 1, method = "fs/read_text_file", params = { sessionId = "s", path = "/w/a", line = 3, limit = 2 } }
+    assert.same({ "b\n", { path = "/w/a", start_line = 3, end_line = 4 } }, { last().result.content, seen[1] })
+    tell { id = 2, method = "fs/read_text_file", params = { path = "/w/bytes", line = json.null } }
+    assert.equal("a is not text", last().error.message)
+    tell { id = 3, method = "fs/write_text_file", params = { path = "/etc/x", content = "y" } }
+    assert.equal("path escapes workspace", last().error.message)
+    for _, params in ipairs { {}, { path = 1 }, { path = "a", content = 1 } } do
+      tell { id = 4, method = "fs/write_text_file", params = params }
+      assert.equal(-32602, last().error.code)
+    end
+  end)
+
+  it("runs commands by the step that does", function()
+    local ran
+    begin {
+      run = function(arguments)
+        ran = arguments
+        if arguments.command == "nowhere" then return nil, { code = "not_found", message = "nowhere is not found" } end
+        return { exit_code = 3, output = "one\ntwo\n", is_cut = false }
+      end,
+    }
+    open()
+    local function ask(method, params)
+      tell { id = 1, method = "terminal/" .. method, params = params }
+      return last().result or last().error.message
+    end
+    local make <const> = { command = "make", args = json.array { "test" }, cwd = "/w/src", outputByteLimit = 4 }
+    assert.same({ terminalId = "t-1" }, ask("create", make))
+    assert.same({ command = "make", args = { "test" }, working_dir = "/w/src", env = {} }, ran)
+    assert.same({ output = "two\n", truncated = true, exitStatus = { exitCode = 3 } }, ask("output", { terminalId = "t-1" }))
+    assert.same({ exitCode = 3 }, ask("wait_for_exit", { terminalId = "t-1" }))
+    assert.same({}, ask("release", { terminalId = "t-1" }))
+    ask("create", { command = "make test | tail", env = json.array { { name = "CI", value = "1" } } })
+    assert.same({ shell = "make test | tail", env = { CI = "1" } }, ran)
+    assert.equal("nowhere is not found", ask("create", { command = "nowhere" }))
+    assert.equal("command must be a string", ask("create", {}))
+    for _, id in ipairs { "t-9", "x", 1 } do assert.equal("there is no such terminal", ask("output", { terminalId = id })) end
+  end)
+
+  it("goes on with the session of an earlier run, where the agent can", function()
+    begin { earlier = "old" }
+    answer { protocolVersion = 1, agentCapabilities = { loadSession = true } }
+    assert.same({ "session/load", "old" }, { last().method, last().params.sessionId })
+    chunk("agent_message_chunk", "What I said before.")
+    answer {}
+    assert.same({ "session/prompt", "old" }, { last().method, last().params.sessionId })
+    assert.matches("You were interrupted .*Do it%.", last().params.prompt[1].text)
+    assert.same({}, said)
+    begin { earlier = "old" }
+    answer { protocolVersion = 1, agentCapabilities = { loadSession = true } }
+    tell { id = last().id, error = { code = -32002, message = "not found" } }
+    assert.same({ "session/new", nil }, { last().method, last().params.sessionId })
+    begin { earlier = "old" }
+    open()
+    assert.same({ "s" }, opened)
+    assert.equal("Do it.", last().params.prompt[1].text)
+  end)
+
+  it("tells of the gateway only an agent that takes it", function()
+    local server <const> = { type = "http", name = "gateway", url = "http://g", headers = json.array {} }
+    begin { server = server }
+    answer { protocolVersion = 1, agentCapabilities = { mcpCapabilities = { http = true } } }
+    assert.same({ server }, last().params.mcpServers)
+    begin { server = server }
+    answer { protocolVersion = 1 }
+    assert.same({}, last().params.mcpServers)
+    assert.matches("the agent has no gateway", said[1])
+  end)
+
+  it("says what it does not understand, and goes on", function()
+    begin()
+    open()
+    local count <const> = #sent
+    hear "npm warn something\n[1, 2]\n\n{\"id\": 99, \"result\": 1}\n{\"jsonrpc\": \"2.0\"}\n{\"method\": \"session/"
+    hear "update\", \"params\": {\"update\": {\"sessionUpdate\": \"new_thing\"}}}\n{\"method\": \"what/ever\"}\n"
+    assert.equal(count, #sent)
+    assert.equal(4, select(2, table.concat(said):gsub("not understood: ", "")))
+    tell { id = 5, method = "terminal/what", params = {} }
+    assert.equal(-32601, last().error.code)
+    assert.is_false(over)
+    hear(("x"):rep(5 * 1024 * 1024))
+    assert.is_true(over)
+    assert.matches("a line is longer than 4194304 bytes", self.failure.message)
+  end)
+
+  it("tells why there is no turn, and how one ended", function()
+    local function ends(reason)
+      begin()
+      open()
+      answer { stopReason = reason }
+      return self.failure and self.failure.code
+    end
+    assert.same({ "agent_gave_up", "agent_gave_up", "step_failed" }, { ends "refusal", ends "max_tokens", ends "because" })
+    begin()
+    answer { protocolVersion = 2 }
+    assert.matches("speaks version 2 of the protocol, not 1", self.failure.message)
+    begin()
+    answer { protocolVersion = 1 }
+    tell { id = last().id, error = { code = -32000, message = "log in" } }
+    assert.equal("the agent opens no session: log in; give it its key in env or secrets", self.failure.message)
+    begin()
+    open()
+    self:cancel()
+    hear ""
+    assert.equal("session/cancel", last().method)
+  end)
+end)
