@@ -172,7 +172,7 @@ end
 
 --- Also of what is raised.
 local function failure_of(ok, failure)
-  if ok then return failure end
+  if ok then return failures.of_job(failure) end
   failure = failures.caught(failure)
   failure.message = secret.redact(failure.message)
   return failure

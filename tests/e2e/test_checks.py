@@ -36,6 +36,23 @@ class CheckCase(AgentCase):
         return [(one["met"], one["verified_by"]) for one in result["acceptance"]]
 
 
+class Killed(CheckCase):
+    environment = {"SBA_CONFINE": "off"}
+
+    def test_in_a_check_at_the_end_of_an_agent_that_gave_up(self):
+        """The next run's model works first: what it does in the check's place is not what was interrupted."""
+        job = self.agent(criterion("it works", shell="test -e killed && exit; touch killed; sleep 60"))
+        gave_up = finish("no", status="failed")
+        first = self.server(call("write_file", path="a", content="x"), gave_up)
+        self.run_and_kill(job, env={"OLLAMA_BASE_URL": first.url})
+        second = self.server(call("run_command", shell="echo more"), finish("done", status="done"))
+        outcome = self.run_agent(second, "--resume", job=job)
+        self.assert_passed(outcome)
+        self.assertEqual([step["type"] for step in outcome.steps], ["write_file", "run_command", "run_command"])
+        self.assertEqual([(step["status"], step.get("check"), step["output"]) for step in outcome.steps[1:]],
+                         [("success", None, "more\n"), ("success", 1, "")])
+
+
 class Direct(CheckCase):
     def test_they_run_after_the_last_step_and_say_of_each_criterion(self):
         outcome = self.run_job(self.direct(

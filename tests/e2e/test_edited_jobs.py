@@ -98,6 +98,13 @@ class EditedJob(SandboxCase):
         self.assertEqual(self.run_and_kill(job, "--resume").exit, -9)
         self.resumed(job, ["one", "two", "second", "second", "three"])
 
+    def test_killed_in_the_step_that_is_edited(self):
+        job = self.job(counted("one"), self.sh("touch killed; sleep 60"))
+        self.run_and_kill(job)
+        job["steps"][1] = counted("two")
+        outcome = self.resumed(job, ["one", "two"])
+        self.assertEqual(outcome.events("step.interrupted"), [])  # this one never ran
+
     def test_steps_that_became_an_agents_task(self):
         job = self.failed(counted("one"))
         job = {**job, "steps": [], "execution_mode": "agent_inference", "inference": {"allowed_models": ["m"]}}

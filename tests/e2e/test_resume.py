@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Going on with an interrupted job: what was done stays done, what had begun is done again, and a journal that does not fit is
 refused."""
+import datetime
 import fcntl
 import json
 import os
@@ -59,6 +60,9 @@ class ResumeTest(SandboxCase):
         self.assertEqual([step["output"] for step in outcome.steps], ["one\n", "two\n", "three\n"])
         self.assertEqual(outcome.steps[0], json.loads(first)["steps"][0])
         self.assertEqual(outcome.result["started_at"], json.loads(first)["started_at"])
+        begun, over = (datetime.datetime.fromisoformat(outcome.result[name].replace("Z", "+00:00"))
+                       for name in ("started_at", "finished_at"))
+        self.assertEqual(outcome.result["duration_ms"], (over - begun) // datetime.timedelta(milliseconds=1))
         self.assertEqual(outcome.result["todo"]["items"][1]["note"], "interrupted, run again")
         self.assertTrue(outcome.events("step.interrupted"))
         self.assertEqual(outcome.result["todo"]["done"], 3)

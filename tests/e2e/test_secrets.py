@@ -186,6 +186,16 @@ class TheAgent(SecretCase):
         self.assertEqual({headers.get("Authorization") for headers in gateway.headers("tools/call")}, {f"Bearer {TOKEN}"})
         self.assertEqual([m["params"]["arguments"]["where"] for m in gateway.messages("tools/call")], ["[redacted]"])
 
+    def test_answers_of_a_gateways_tool_that_fails(self):
+        said = mcp.text(f"no {TOKEN}", structuredContent={"why": TOKEN}, isError=True)
+        gateway = self.gateway(leak=lambda exchange: said)
+        outcome = self.run_job(self.job(self.step("call_tool", tool="leak", arguments={})),
+                               env={"SBA_MCP_TOKEN": TOKEN, "SBA_MCP_GATEWAY_URL": gateway.url})
+        self.assert_end(outcome, 1, "step_failed")
+        self.assertEqual(outcome.steps[0]["result"]["content"], "no [redacted]")
+        self.assertEqual(outcome.steps[0]["result"]["structured"], {"why": "[redacted]"})
+        self.assert_clean(outcome)
+
     def test_a_replay_of_it_is_exact(self):
         replies = [self.replies()[0], call("run_command", shell=f"echo {TOKEN}"), finish(f"{TOKEN}!")]
         outcome, *_ = self.run_secret_agent(replies=replies)

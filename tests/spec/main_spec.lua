@@ -55,6 +55,8 @@ describe("the program", function()
   it("writes a result where a stage raises an error", function()
     artifacts.open = function() error "oh no" end
     check_internal(run())
+    artifacts.open = function() error({ code = "io_error", message = "oh no" }, 0) end -- no code of a result
+    check_internal(run())
   end)
 
   it("does the rest of the end where a part of it raises one", function()

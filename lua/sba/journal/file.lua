@@ -41,6 +41,7 @@ function journal.begin(log, size, failed)
   local ends = rest and is_whole and length == 1 -- with a line end, which is not of the last event
   local done, failure = log:cut(size + (ends and 1 or 0))
   if done and size > 0 and not ends then done, failure = log:append {} end
+  if size > 0 then self.size = size + 1 end
   if not done then
     self.log = nil
     failed(failure)

@@ -3,6 +3,7 @@
 
 local interrupt = require "native.interrupt"
 local redact = require "native.secret".redact
+local result_schema = require "sba.result.result_schema"
 
 local failures = {}
 
@@ -20,6 +21,9 @@ local exits <const> = {
   schema_validation = exit.REFUSED, runs_as_root = exit.REFUSED, environment_invalid = exit.REFUSED,
   inference_unavailable = exit.TRY_AGAIN, timeout = exit.TIMEOUT,
 }
+
+local of_job <const> = { locked = true } -- a second runner writes no result
+for _, code in ipairs(result_schema.properties.failure_code.enum) do of_job[code] = true end
 
 -- Not the job's fault: the same job may succeed later.
 local retryable <const> = { inference_unavailable = true, interrupted = true, cancelled = true }
@@ -45,14 +49,21 @@ function failures.traced(problem)
   }
 end
 
+---What has no code of its own in a result, such as a journal that a disk does not give back, is an internal error.
+---@param failure? failure
+---@return failure?
+function failures.of_job(failure)
+  if failure and not failure.leaves_result and not of_job[failure.code] then failure.code = "internal_error" end
+  return failure
+end
+
 ---Makes a failure of whatever xpcall gave: where the handler failed too, it is text.
 ---@param problem any
 ---@param in_step? boolean it is a step's, else the job's
 ---@return failure
 function failures.caught(problem, in_step)
   if type(problem) ~= "table" or not problem.code then problem = failures.traced(problem) end
-  if problem.code == "out_of_memory" and not in_step then problem.code = "internal_error" end
-  return problem
+  return in_step and problem or failures.of_job(problem)
 end
 
 ---@return integer? status nil: no signal came

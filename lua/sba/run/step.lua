@@ -167,7 +167,6 @@ local function earlier(run, index, step)
   if not entry then error(failure, 0) end
   if entry.type == step.type and entry.check == step.check then return entry end
   history:forget_from(index)
-  history.unfinished = {}
 end
 
 ---Runs the next step, unless an earlier run or a recording has it.
