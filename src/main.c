@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // cynode-sba, the sandbox agent runner: hardens the process and hosts the Lua state. lua/ has the program.
+#include "core/base/clock.h"
 #include "core/base/ending.h"
 #include "core/base/identity.h"
 #include "core/base/interrupt.h"
 #include "core/base/terminal_mode.h"
+#include "core/process/process.h"
 #include "core/process/process_children.h"
 #include "host.h"
 
@@ -12,7 +14,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { EXIT_INTERNAL = 3, EXIT_UNWRITABLE = 3 };
+enum {
+    EXIT_INTERNAL = 3,
+    EXIT_UNWRITABLE = 3,
+    KILLING = 1000, // ms
+};
 
 // Whether what was printed, if anything, is written. A reader that closed its end, as head does, has enough.
 static bool stdout_is_written(void)
@@ -23,18 +29,27 @@ static bool stdout_is_written(void)
     return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) && !(out.revents & POLLNVAL);
 }
 
+// Of a job whose end could not even begin: the result that stands stays, but nothing lives on.
+static void end_processes(void)
+{
+    struct process_left left;
+    process_finish(0, clock_now() + KILLING, &left);
+}
+
 int main(int argc, char **argv)
 {
     process_children_usage_begin();
     identity_harden();
-    interrupt_install();
+    bool can_start = interrupt_install();
     ending_begin(argv);
     const struct ending *before = ending_inherited();
     for (size_t i = 0; i < before->command_count; i++)
         process_children_started(before->commands[i]);
     terminal_mode_keep();
-    int status = host_run(argc, argv);
+    int status = can_start ? host_run(argc, argv) : -1;
     terminal_mode_restore();
+    if (status < 0 && before->reason[0])
+        end_processes();
     if (status == 0 && !stdout_is_written()) {
         fputs("cynode-sba: cannot write to stdout\n", stderr);
         return EXIT_UNWRITABLE;

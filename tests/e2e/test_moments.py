@@ -31,7 +31,7 @@ ERRORS = {f"error={error}": set(calls.split()) for error, calls in {
     "EIO": f"read pread64 {WRITING} {OPENING} {NAMING} {ASKING} unlinkat getdents64 fchmod fsync",
     "ENOSPC": f"{WRITING} {NAMING} {OPENING}",
     "EMFILE": f"{OPENING} pipe2 eventfd2 timerfd_create memfd_create socket",
-    "ENOMEM": f"{OPENING} mmap mprotect brk clone poll getdents64 fstat newfstatat readlink execve",
+    "ENOMEM": f"{OPENING} mmap brk clone poll getdents64 fstat newfstatat readlink execve",
     "EINTR": f"read pread64 {WRITING} {OPENING} poll wait4 waitid flock connect sendmsg recvmsg sendto recvfrom",
     "ECONNRESET": "connect sendmsg recvmsg sendto recvfrom",
 }.items()}

@@ -115,12 +115,12 @@ static void handle_cancels(const struct sigaction *action)
     }
 }
 
-void interrupt_install(void)
+bool interrupt_install(void)
 {
     event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (event_fd < 0) {
         fprintf(stderr, "cynode-sba: cannot start: no event descriptor: %s\n", strerror(errno));
-        exit(3);
+        return false;
     }
     runner = getpid();
     // No SA_RESTART: a blocking read of the job must end with EINTR.
@@ -135,6 +135,7 @@ void interrupt_install(void)
     sigset_t ours = cancels;
     sigaddset(&ours, SIGALRM);
     sigprocmask(SIG_UNBLOCK, &ours, NULL); // our parent may have blocked some, or the image before (ending.h)
+    return true;
 }
 
 // Waits check the clock themselves. The alarm stops Lua code that does not wait.

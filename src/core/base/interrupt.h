@@ -3,8 +3,7 @@
 //
 // Every signal cancels whose default is to end a process, unless it was ignored when the program started (nohup). None
 // of these: SIGPIPE and SIGXFSZ, which are ignored; SIGALRM, which is ours; the signals of crashes (ending.h). Times
-// are milliseconds of clock_now. Nothing here fails but interrupt_watch_parent; interrupt_install ends the program if
-// it cannot get an eventfd.
+// are milliseconds of clock_now. Nothing here fails but interrupt_watch_parent and interrupt_install.
 //
 // What stops work, and what is known of signals:
 //
@@ -25,8 +24,8 @@
 
 enum interrupt_reason { INTERRUPT_NONE, INTERRUPT_TIMEOUT, INTERRUPT_CANCELLED };
 
-// Installs the signal handlers. Call it once, at the start.
-void interrupt_install(void);
+// Installs the signal handlers. Call it once, at the start. False where it gets no eventfd, as it says on stderr.
+bool interrupt_install(void);
 
 // Sets the deadline that many milliseconds from now; a second call replaces the first.
 void interrupt_set_deadline(int64_t milliseconds);
