@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""How many of thirty-eight tasks a model solves with cynode-sba: bugs, features, refactorings, questions.
+"""How many of forty-eight tasks a model solves with cynode-sba: bugs, features, refactorings, questions.
 
     examples/eval/eval.py --endpoint http://127.0.0.1:11434 --model qwen3:8b       Ollama, or any OpenAI-compatible endpoint
     examples/eval/eval.py --endpoint URL --model NAME --repeat 3 --json a.json c-  the tasks whose names begin so, three times each
@@ -30,7 +30,7 @@ sys.path[:0] = [str(HERE), str(ROOT / "tests")]
 import proxy  # noqa: E402
 from servers import model  # noqa: E402
 
-PROGRAMS = {"c": "cc", "py": "python3", "sh": "sh", "js": "node", "go": "go", "tally": "python3"}  # by the beginning of a task's name
+PROGRAMS = {"c": "cc", "py": "python3", "toy": "python3", "sh": "sh", "js": "node", "go": "go", "tally": "python3"}  # by the beginning of a task's name
 USER = {"user": 54321, "group": 54321, "extra_groups": []} if os.geteuid() == 0 else {}  # the runner refuses root
 CHECK_SECONDS, OUTPUT_BYTES = 300, 65536  # Go builds its library in it
 LEFT_OUT = {"solved": None, "turns": None, "prompt_tokens": None, "completion_tokens": None, "seconds": None}

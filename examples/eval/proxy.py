@@ -41,8 +41,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         said = b""
         with answer:
             while piece := answer.read1(65536):
-                self.wfile.write(piece)
                 said += piece
+                try:
+                    self.wfile.write(piece)
+                except ConnectionError:  # the agent has heard enough, or its time is up
+                    break
         if is_chat and answer.status == 200:
             proxy.count(said)
         return None

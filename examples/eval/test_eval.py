@@ -36,7 +36,7 @@ class Run(unittest.TestCase):
 
     def test_reference(self):
         """Every check fails for the untouched workspace and passes with the reference."""
-        count, kinds = (38, []) if os.environ.get("SBA_LONG") else (34, ["c-", "js-", "py-", "sh-", "tally-"])  # Go builds its library each time
+        count, kinds = (48, []) if os.environ.get("SBA_LONG") else (44, ["c-", "js-", "py-", "sh-", "tally-", "toy-"])  # Go builds its library each time
         printed = self.run_eval("--reference", "--jobs", "2", *kinds)
         print(printed)
         skipped = printed.count("skipped: there is no")

