@@ -111,7 +111,7 @@ class Commands(AgentCase):
         self.assertEqual(self.told_of("[[ ab == a* ]] && echo ${0##*/}"), "bash\n")
         server = self.server(finish("ok"), finish("ok"))
         self.run_agent(server)
-        self.assertRegex(server.chats()[0]["messages"][0]["content"], r"Shell: \S+/bash\n")
+        self.assertRegex(server.chats()[0]["messages"][1]["content"], r"Shell: \S+/bash\n")
         context = {"acceptance_criteria": [{"criterion": "c", "check": {"shell": "test $0 = /bin/sh"}}]}
         self.assertEqual(self.told_of("echo ${0##*/}", job=self.agent_job(context=context)), "bash\n")
         outcome = self.run_steps(self.sh("echo $0"))

@@ -101,6 +101,14 @@ class Files(NaturalCallsCase):
         self.assertEqual(self.text("b.txt"), "1\n3\n")
         self.assertEqual(self.run_arguments()[1]["start_line"], 2)
 
+    def test_a_zero_where_numbers_begin_at_one_says_nothing(self):
+        """Small models fill in all arguments."""
+        self.put("a.txt", TEXT)
+        told, _ = self.answers(("read_file", {"path": "a.txt", "start_line": 0, "end_line": 0}),
+                               ("replace_in_file", {"path": "a.txt", "old_text": TEXT[:-1], "new_text": "new", "expected_count": 0}))
+        self.assertRegex(told[0], r"^\[step-1\]\na.txt, lines 1 to ")
+        self.assertEqual((told[1], self.text("a.txt")), ("[step-2]\nreplaced once in a.txt\n", "new\n"))
+
     def test_comments_are_left_out_and_other_unknown_fields_refused(self):
         """A call never runs without an argument that was written."""
         self.put("a.txt", TEXT)

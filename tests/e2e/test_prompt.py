@@ -27,10 +27,10 @@ class Facts(PromptCase):
         self.assertEqual(self.run_agent(server, job=job).exit, 0)
         for chat in server.chats():
             text = "".join(message["content"] for message in chat["messages"])
-            places = [text.index(words) for words in ("## Baseline", "## How to work", "## Facts", "System: ", "Linux", "Shell: ", "/bash" if shutil.which("bash") else "/bin/sh", "Tools in PATH: ",
+            places = [text.index(words) for words in ("## Baseline", "## How to work", "PROJECT", "## Facts", "System: ", "Linux", "Shell: ", "/bash" if shutil.which("bash") else "/bin/sh", "Tools in PATH: ",
                                                       "Network: not allowed", "Limits: 60 seconds", "$CYNODE_ARTIFACTS_DIR",
                                                       "sub/AGENTS.md", f"The workspace is {self.workspace}:\nREADME.md\nsrc/\n  main.c\n",
-                                                      "PROJECT", "TASK")]
+                                                      "TASK")]
             self.assertEqual(places, sorted(places))
             self.assertEqual(text.count(f"The workspace is {self.workspace}"), 1)
 

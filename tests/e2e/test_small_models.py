@@ -139,6 +139,14 @@ class ToolsThatAreLost(AgentCase):
         self.assert_told_as_text(outcome, server, 0)
         self.assertLess(server.chats()[0]["max_tokens"], 9000)
 
+    def test_a_temperature_that_nobody_chose_is_lowered(self):
+        """llama.cpp takes 0.8 where its weights name none. What they name stays, and a model that thinks is left alone."""
+        for chosen, template, sent in ((0.8, "{{ x }}", 0.2), (0.6, "{{ x }}", None), (0.8, "<think>", None)):
+            props = {"chat_template": template, "default_generation_settings": {"n_ctx": 9000, "params": {"temperature": chosen}}}
+            server = self.server(call("list_tree"), finish("ok"), models={"m": {"props": props}}, formats=["openai"])
+            self.assertEqual(self.run_agent(server, form="openai").exit, 0)
+            self.assertEqual([body.get("temperature") for body in server.chats()], [sent] * 2)
+
     def test_a_count_far_below_the_tools_size_shows_it(self):
         """A count that has the tools in it does not."""
         models = {"m": {"drops_tools": True, "counts": True, "capabilities": None, "context_length": 32768, "max_model_len": 32768}}

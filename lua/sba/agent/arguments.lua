@@ -221,12 +221,14 @@ local function write_objects(given, schema, call)
   return notes[1]
 end
 
---- Some models fill in all arguments of a step: an empty text says nothing where one may be missing.
+--- Some models fill in all arguments: an empty text, or a 0 for a number from 1, says nothing where one may be missing.
 local function leave_out_empty(given, schema)
   local required = {}
   for _, name in ipairs(schema.required or {}) do required[name] = true end
   for name, value in pairs(given) do
-    if value == "" and not required[name] then given[name] = nil end
+    local least = table_of(schema.properties[name]).minimum
+    local is_empty = value == "" or (value == 0 or value == "0") and least == 1
+    if is_empty and not required[name] then given[name] = nil end
   end
 end
 
@@ -270,7 +272,7 @@ local function read_own(tool, call, step)
   local schema = tool.accepted
   local given, mistake = renamed(unwrapped(json.copy(call.arguments), schema, tool), schema)
   if not given then return nil, mistake end
-  if tool.kind == "step" then leave_out_empty(given, schema) end
+  leave_out_empty(given, schema)
   local notes = { leave_out_comments(given, schema) }
   notes[#notes + 1] = write_objects(given, schema, call)
   given = convert(given, schema, schema, 0)

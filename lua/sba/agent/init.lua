@@ -18,7 +18,7 @@ local window = require "sba.agent.window"
 
 local agent = {}
 
-local ROOMY <const> = 32768 -- tokens of context, from which the model may begin a todo list
+local ROOMY <const> = 32768 -- tokens of context, from which the model may begin a todo list, and has tools for comfort
 local LEAST_SHOWN <const> = 64 -- tokens of an answer
 local RECORDED_CONTEXT <const> = 32768 -- tokens, where a recording does not say
 
@@ -29,7 +29,7 @@ local function shown_limits(state)
 end
 
 local function begin(run, session, gateway_tools, extras)
-  local offered, by_name, accepted = tools.list(run.catalogue, gateway_tools, run.job, extras.has_todo)
+  local offered, by_name, accepted = tools.list(run.catalogue, gateway_tools, run.job, extras)
   ---@type agent.state
   local state = {
     run = run, session = session, tools = by_name, accepted = accepted, offered = offered, has_todo = extras.has_todo,
@@ -42,21 +42,29 @@ local function begin(run, session, gateway_tools, extras)
   return state
 end
 
+---Which tools a model is shown: a small one errs more with many.
+---@param run { todo: { items: table[] } }
+---@param session { context_length: integer }
+---@return { has_todo: boolean, is_roomy: boolean }
+function agent.shown(run, session)
+  local is_roomy = session.context_length >= ROOMY
+  return { has_todo = is_roomy or #run.todo.items > 0, is_roomy = is_roomy }
+end
+
 ---What the model is told besides the job. A replay and a resumed run take it from the journal.
 ---@param run run
 ---@param session { context_length: integer }
 ---@param instructions? string the gateway's
----@param has_todo boolean
 ---@return sba.prompt.extras
-function agent.extras(run, session, instructions, has_todo)
-  local told = (run.recording or run.history).session
+function agent.extras(run, session, instructions)
+  local told, shown = (run.recording or run.history).session, agent.shown(run, session)
   if not (told and told.facts) then
     told = { facts = environment_summary.of(run, session.context_length), agents_md = prompt.agents_md(run, session.context_length) }
   end
   return {
     facts = told.facts, agents_md = told.agents_md,
     missing_skills = run.missing_skills, instructions = instructions, answer_schema = run.job.inference and run.job.inference.answer_schema,
-    has_todo = has_todo,
+    has_todo = shown.has_todo, is_roomy = shown.is_roomy,
   }
 end
 
@@ -73,9 +81,9 @@ end
 function agent.run(run)
   local session, failure = connect(run)
   if not session then return failure end
-  local has_todo = #run.todo.items > 0 or session.context_length >= ROOMY
-  local gateway_tools, instructions = tools.of_gateway(run, session.context_length - window.reserve(session), has_todo)
-  local extras = agent.extras(run, session, instructions, has_todo)
+  local space = session.context_length - window.reserve(session)
+  local gateway_tools, instructions = tools.of_gateway(run, space, agent.shown(run, session))
+  local extras = agent.extras(run, session, instructions)
   run.context.prompts = prompts
   run.context.shell = process.find("bash", run.environment.PATH)
   run:emit("model.session", {

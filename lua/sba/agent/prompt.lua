@@ -60,6 +60,7 @@ end
 ---@class sba.prompt.extras what a prompt says besides the job
 ---@field facts? string about the sandbox
 ---@field has_todo? boolean
+---@field is_roomy? boolean all tools are shown
 ---@field answer_schema? table
 ---@field agents_md? string by prompt.agents_md
 ---@field missing_skills? string[] ids
@@ -72,7 +73,6 @@ local function standing(job, extras)
     block("Persona", persona(job)),
     block("Baseline", context.baseline_context or extras.baseline or prompts.baseline),
     block("How to work", extras.facts and joined { prompts.work, extras.has_todo and prompts.todo or "" }),
-    block("Facts", extras.facts),
     block("Project", joined { context.project_context or "", extras.agents_md or "" }),
   }
 end
@@ -91,6 +91,8 @@ local function task(job, extras)
   }
 end
 
+---It is the same for all jobs of a project, and so are the tools, which most templates put behind it: a server that keeps what it has read
+---reads neither again.
 ---@param job sba.job
 ---@param extras sba.prompt.extras
 ---@return string
@@ -110,7 +112,7 @@ end
 ---@return string
 function prompt.opening(job, extras)
   return joined {
-    task(job, extras), #job.context.acceptance_criteria > 0 and prompts.begin_with_criteria or prompts.begin,
+    block("Facts", extras.facts), task(job, extras), #job.context.acceptance_criteria > 0 and prompts.begin_with_criteria or prompts.begin,
     extras.answer_schema and prompts.answer_in_json:format(json.encode(extras.answer_schema)) or "",
   }
 end

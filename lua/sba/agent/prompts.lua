@@ -21,8 +21,7 @@ Keep going until the job is completely done. Every reply calls a tool, until you
 failed and the reason.
 
 Paths are relative to the workspace. Each command runs in a new shell that starts there: cd and variables are gone afterwards (write
-cd sub && make). There is no terminal and no input (use -y, -m, --no-pager). A server goes into the background: prog >log 2>&1 &. A
-command is ended after 120 seconds unless you give timeout_seconds.
+cd sub && make). There is no terminal and no input (use -y, -m, --no-pager). A server goes into the background: prog >log 2>&1 &.
 If a call fails, read why, and change something before you send it again.]]
 
 prompts.todo = "Keep the todo list true: it is how others see how far you are."
@@ -77,7 +76,7 @@ prompts.resumed = "[The job ended here (%s). It goes on now, with a new time lim
 
 prompts.go_on = "Every reply must call a tool until you call finish. Call the next tool now; or, if the job is done, "
   .. "call finish: %s. If it cannot be done, give the status failed and say why."
-prompts.form = '{"answer": "what you did and what you ran", "status": "done"}'
+prompts.form = '{"name": "finish", "arguments": {"answer": "what you did and what you ran", "status": "done"}}'
 prompts.form_as_text = '{"tool": "finish", "arguments": {"answer": "what you did and what you ran", "status": "done"}}'
 prompts.empty = "Your reply was empty. Call a tool, or call finish when the job is done."
 prompts.said_nothing, prompts.called_unknown = "(nothing)", "(a call of %s)" -- in the history
@@ -91,7 +90,7 @@ prompts.repeated = "Your reply was stopped: %s. Nothing of it was done. Say it o
 -- finish.lua
 
 prompts.nothing_done = "No tool was called yet. If the job needs none, call finish once more; else begin now: call a tool, for example "
-  .. "list_tree to see the workspace."
+  .. 'run_command {"command": "ls"}.'
 prompts.nothing_carried_out = "None of your calls could be carried out, so nothing was done. "
   .. "Correct them as their answers say; if the job cannot be done, call finish with the status failed and the reason."
 prompts.not_finished = "not finished: %s"
@@ -109,7 +108,7 @@ prompts.which_unit = "%s: %s may be seconds or milliseconds; give %s"
 prompts.for_a_shell = "the list holds %s, which only a shell understands"
 prompts.unclear_args = "it is not clear which command of the line the args are for"
 prompts.no_secrets = "a command of yours gets no secrets; what needs one is for a check of the job, or for another job"
-prompts.only_cd = "each command starts in the workspace; write cd DIR && COMMAND, or give working_dir"
+prompts.only_cd = "each command starts in the workspace; write cd DIR && COMMAND"
 prompts.shell_is_gone = "each command starts in the workspace, in a new shell: what %s did ended with this one"
 prompts.no_line_ends = "%s holds \\n as two characters, a backslash and an n, and no line end"
 prompts.is_a_tool = "%s is no program here, but a tool: call %s with %s"

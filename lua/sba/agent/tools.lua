@@ -52,12 +52,13 @@ local todo_update = {
   },
 }
 
+local a_step <const> = { type = "string", description = "For example step-3" }
 local read_output = {
   name = "read_output", kind = "read_output", read = read_step, description = prompts.read_output,
-  parameters = object {
-    "step!", { type = "string", description = "For example step-3" },
-    "start_line", number, "end_line", number, "offset_bytes", offset, "max_bytes", number,
+  accepted = object {
+    "step!", a_step, "start_line", number, "end_line", number, "offset_bytes", offset, "max_bytes", number,
   },
+  parameters = object { "step!", a_step, "start_line", { type = "integer" }, "offset_bytes", { type = "integer" } },
 }
 
 --- A model is shown only the arguments that the step type names for it, if it names any.
@@ -108,20 +109,22 @@ end
 ---@param catalogue { all: fun(): sba.step[] }
 ---@param gateway? agent.tool[]
 ---@param job? sba.job nil: any
----@param has_todo? boolean default: true
+---@param shown? { has_todo: boolean, is_roomy: boolean } default: both
 ---@return agent.tool[] shown, table<string, agent.tool> by_name all that are accepted
 ---@return agent.tool[] accepted
-function tools.list(catalogue, gateway, job, has_todo)
+function tools.list(catalogue, gateway, job, shown)
   local list, accepted, by_name = {}, {}, {}
+  shown = shown or { has_todo = true, is_roomy = true }
   local function add(tool, is_hidden)
     tool.hidden, tool.accepted = is_hidden, tool.accepted or tool.parameters
     accepted[#accepted + 1], by_name[tool.name] = tool, tool
     if not is_hidden then table.insert(list, tool.name == FIRST and 1 or #list + 1, tool) end
   end
   for _, step in ipairs(catalogue.all()) do
-    if step.for_model ~= false then add(step_tool(step), (step.for_model or {}).hidden) end
+    local own = step.for_model or {}
+    if step.for_model ~= false then add(step_tool(step), own.hidden or own.wants_room and not shown.is_roomy) end
   end
-  for _, own in ipairs { todo_add, todo_update } do add(own, has_todo == false) end
+  for _, own in ipairs { todo_add, todo_update } do add(own, not shown.has_todo) end
   add(read_output)
   for _, tool in ipairs(gateway or {}) do add(tool) end
   add(finish_for(job))
@@ -157,9 +160,9 @@ end
 ---room, the same for the whole job. A job can do without; the log says so.
 ---@param run run
 ---@param space integer tokens for tools and conversation
----@param has_todo boolean
+---@param shown table as of tools.list
 ---@return agent.tool[], string? instructions
-function tools.of_gateway(run, space, has_todo)
+function tools.of_gateway(run, space, shown)
   local history = run.recording or run.history
   if history.session then return history.session.tools, history.session.instructions end
   if run.recording or not run:has_gateway() then return {} end
@@ -170,7 +173,7 @@ function tools.of_gateway(run, space, has_todo)
     run.log:event("warning", "gateway.failed", { code = failure.code, error = failure.message .. "; the job goes on without its tools" })
     return {}
   end
-  local left_out, own, taken = {}, tools.list(run.catalogue, nil, run.job, has_todo)
+  local left_out, own, taken = {}, tools.list(run.catalogue, nil, run.job, shown)
   for i, tool in ipairs(gateway.client.dropped) do left_out[i] = tool.name .. ": " .. tool.reason end
   local chosen = choose(listed, own, taken, (space - tools.cost(own)) * SHARE, left_out)
   run.log:event(#left_out > 0 and "warning" or "info", "gateway.tools", {

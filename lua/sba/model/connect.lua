@@ -148,6 +148,7 @@ local function connected(options, candidate, dialect, model, others)
   return session.new {
     dialect = dialect, endpoint = candidate.endpoint, model = model.name, others = others,
     context_length = description.context_length, supports_tools = description.supports_tools,
+    temperature = description.temperature,
     policy = patience(options.policy), on_wait = options.on_wait, on_move = options.on_move,
     on_text = options.on_text,
   }

@@ -7,6 +7,7 @@ local find = require "sba.model.text_calls.find"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local json_tolerant = require "sba.util.json_tolerant"
+local lpeg = require "lpeg"
 local repetition = require "sba.model.repetition"
 local text = require "native.text"
 local words = require "sba.util.words"
@@ -121,6 +122,18 @@ local function has_whole_calls(self)
   return #self.calls > 0
 end
 
+local string <const> = lpeg.P '"' * (lpeg.P "\\" * 1 + (1 - lpeg.S '"\\')) ^ 0 * '"'
+local without_strings <const> = lpeg.Cs((string / "" + 1) ^ 0)
+
+local function count(content, pattern) return select(2, content:gsub(pattern, "")) end
+
+-- Whether a text that cannot be read as a call is in the middle of a code block, of JSON, or of a parameter.
+local function is_open(content)
+  local bare = lpeg.match(without_strings, content)
+  return count(content, "```") % 2 == 1 or count(bare, "[{%[]") > count(bare, "[}%]]")
+    or count(bare, "<param") > count(bare, "</param") or count(bare, "<arg_") > count(bare, "</arg_")
+end
+
 -- Whether a text, or the calls in it, could be at their end.
 local function is_whole_text(self, content, thought)
   local wanted = self.wanted
@@ -128,11 +141,8 @@ local function is_whole_text(self, content, thought)
     if wanted.tools then return find.read(content, wanted.tools, thought) ~= nil end
     return json_tolerant.decode(content) ~= nil
   end
-  local found, mistake
-  if wanted.tools then found, mistake = find.calls(content, wanted.tools, thought) end
-  local _, fences = content:gsub("```", "")
-  if found or mistake then return found ~= nil end
-  return content:find("%S") ~= nil and fences % 2 == 0
+  if wanted.tools and find.calls(content, wanted.tools, thought) then return true end
+  return content:find("%S") ~= nil and not is_open(content)
 end
 
 ---The stream's own mark of its end: what is whole before it counts, though no reason was given.

@@ -29,6 +29,7 @@ local BYTES_OF_ASCII <const>, BYTES_OF_OTHER <const>, SHARE_OF_TOOLS <const> = 9
 ---@field on_move? fun(move: model.move, failure: model.failure) the next request is another one
 ---@field others? string[] further allowed models, if the endpoint lists none
 ---@field num_ctx integer window of every request
+---@field temperature? number nil: the server's own
 ---@field refused table<string, true> optional fields of a request
 ---@field mended table<string, integer> how often a tool was refused, by name
 ---@field shown table<model.tool[], model.tool[]> with these mended or left out
@@ -68,7 +69,7 @@ session.__index = session
 ---@field status? string appended to the last message
 ---@field max_tokens? integer
 ---@field tool_choice? "required"
----@field temperature? number nil: the server's own, or 0 with a schema
+---@field temperature? number nil: the session's, or 0 with a schema
 ---@field fit? fun(sizes: model.sizes, failure: model.failure): model.request?, model.failure? a request
 ---that is shorter, or asks for a shorter reply; nil: there is none
 
@@ -164,7 +165,7 @@ local function ask_of(self, request)
     ask.schema = json.encode(request.json_schema)
   end
   if ask.schema and (self.refused.format or self.refused.response_format) then ask.schema = nil end
-  ask.temperature = request.temperature or ask.schema and 0 or nil
+  ask.temperature = request.temperature or (ask.schema and 0 or self.temperature)
   for i, message in ipairs(alternating(self, messages, request.status)) do
     self.written[message] = self.written[message] or self.dialect.message(message, self)
     ask.messages[i], ask.first_role = self.written[message], ask.first_role or message.role

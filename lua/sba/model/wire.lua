@@ -48,6 +48,7 @@ endpoint.__index = endpoint
 ---@class model.description
 ---@field context_length integer tokens
 ---@field supports_tools? boolean nil: not known
+---@field temperature? number nil: the server's own
 
 local MOST_TOKENS <const> = 1000000000
 local SHOWN <const> = 300 -- bytes of an answer that is no reply

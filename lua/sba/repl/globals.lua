@@ -55,8 +55,10 @@ end
 ---@return string
 function globals.prompt(path)
   local read, root, list = globals.job(path), must(workspace.open(must(real_path "."))), todo.new()
-  local run = { job = read, workspace = root, artifacts = root, environment = environment, history = {}, log = silent }
-  local extras = agent.extras(run, { context_length = CONTEXT_LENGTH }, nil, true)
+  local run = {
+    job = read, workspace = root, artifacts = root, environment = environment, history = {}, log = silent, todo = list,
+  }
+  local extras = agent.extras(run, { context_length = CONTEXT_LENGTH })
   list:fill(read, catalogue.what)
   return table.concat({
     prompt.system(read, extras), prompt.opening(read, extras),

@@ -107,6 +107,7 @@ return {
     "include_hidden", is.flag("Where false, names that begin with a dot are left out.", { default = true }),
   },
   for_model = {
+    wants_room = true, -- a command does the same
     summary = "List the files and directories below a directory.",
     order = { "path", "max_depth" },
     called = { "ls", "tree", "list", "list_dir", "list_directory", "list_files", "directory_tree", "list_folder" },

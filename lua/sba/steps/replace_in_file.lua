@@ -200,10 +200,10 @@ return {
     "expected_count", is.count("Places to replace: no more, no fewer.", { minimum = 1, default = 1 }),
   },
   for_model = {
-    summary = "Replace old_text in a file, where it is found exactly expected_count times. Copy it from the file, without line numbers.",
+    summary = "Replace old_text in a file. Copy it from the file, without line numbers.",
     order = { "path", "old_text", "new_text", "expected_count" },
     descriptions = {
-      old_text = "With enough lines to be found only there. Empty: new_text is a new file", expected_count = "Default 1",
+      old_text = "With enough lines to be found only there", expected_count = "How often it is there. Default 1",
     },
     called = {
       "replace", "edit", "edit_file", "str_replace", "string_replace", "search_replace", "search_and_replace", "replace_string_in_file",

@@ -353,7 +353,7 @@ return {
   }),
   for_model = {
     summary = "Run a shell command line in the workspace and wait for its end.",
-    order = { "command", "timeout_seconds", "working_dir" },
+    order = { "command", "timeout_seconds" },
     descriptions = { timeout_seconds = "Default: 120; then the command is ended." },
     required = { "command" },
     called = {

@@ -55,6 +55,7 @@ return {
     "ignore_case", is.flag(nil, { default = false }),
   },
   for_model = {
+    wants_room = true, -- a command does the same
     summary = "Search the lines of files for a regular expression.",
     order = { "pattern", "path", "include", "ignore_case" },
     descriptions = { include = "Glob of files, as in *.c or src/**/*.py" },

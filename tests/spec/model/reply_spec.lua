@@ -173,6 +173,7 @@ describe("blanks at the end", function()
         "tool_calls" },
       { { '{"tool":"read_file","arguments":{"path":"a"}}' }, "stop", is_json = true }, { { "```c\nint a;\n```" },
         "stop" },
+      { { CALL .. "\nIt is read." }, "stop" }, { { '```\n{"answer": "a [", "status": "done"}\n```' }, "stop" },
     } do
       local builder = built(case[1], nil, { tools = tools, is_json = case.is_json })
       for _ = 1, 10 do builder:content "\n \t\n" end
@@ -191,7 +192,7 @@ describe("blanks at the end", function()
 
   it("end nothing else", function()
     for _, part in ipairs {
-      "", "<think>hm", '<tool_call>{"name":"read_file","arguments":{"path":"', "```python\nx = 1", { 0, "x",
+      "", "<think>hm", "<function=read_file>\n<parameter=path>", '<tools>{"name": "read_file"', '<tool_call>{"name":"read_file","arguments":{"path":"', "```python\nx = 1", { 0, "x",
         "read_file", '{"path":"' },
     } do
       local builder = built { part }

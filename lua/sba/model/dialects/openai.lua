@@ -24,6 +24,16 @@ function openai.list(endpoint)
   return nil, first
 end
 
+-- Of llama.cpp, where neither the weights nor its operator chose one. It is high for calls; agents usually ask for 0 to 0.2.
+local BUILT_IN <const>, LOW <const> = 0.8, 0.2
+
+local function temperature(answer)
+  local params = table_of(table_of(answer.default_generation_settings).params)
+  local is_chosen = type(params.temperature) ~= "number" or math.abs(params.temperature - BUILT_IN) > 1e-6
+  local thinks = type(answer.chat_template) ~= "string" or answer.chat_template:find("think", 1, true)
+  return not is_chosen and not thinks and LOW or nil -- a model that thinks goes in circles with a low one
+end
+
 -- Also asks whether the template has a place for tools: llama.cpp silently leaves them out otherwise.
 local function llama_properties(endpoint, entry)
   if entry.owned_by ~= "llamacpp" then return nil end
@@ -31,14 +41,14 @@ local function llama_properties(endpoint, entry)
   local answer = root:ask("/props") or {}
   local supports_tools = table_of(answer.chat_template_caps).supports_tools
   if type(supports_tools) ~= "boolean" then supports_tools = nil end
-  return wire.tokens(table_of(answer.default_generation_settings).n_ctx), supports_tools
+  return wire.tokens(table_of(answer.default_generation_settings).n_ctx), supports_tools, temperature(answer)
 end
 
 function openai.describe(endpoint, served)
   local entry = served.entry
-  local running, supports_tools = llama_properties(endpoint, entry)
+  local running, supports_tools, low = llama_properties(endpoint, entry)
   local window = running or wire.tokens(entry.max_model_len) or wire.tokens(entry.context_length) or wire.tokens(entry.context_window)
-  return { context_length = window or WINDOW, supports_tools = supports_tools }
+  return { context_length = window or WINDOW, supports_tools = supports_tools, temperature = low }
 end
 
 ---@param message model.message
