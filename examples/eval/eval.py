@@ -30,7 +30,8 @@ sys.path[:0] = [str(HERE), str(ROOT / "tests")]
 import proxy  # noqa: E402
 from servers import model  # noqa: E402
 
-PROGRAMS = {"c": "cc", "py": "python3", "toy": "python3", "sh": "sh", "js": "node", "go": "go", "tally": "python3"}  # by the beginning of a task's name
+# By the beginning of a task's name.
+PROGRAMS = {"c": "cc", "py": "python3", "toy": "python3", "sh": "sh", "js": "node", "go": "go", "tally": "python3"}
 USER = {"user": 54321, "group": 54321, "extra_groups": []} if os.geteuid() == 0 else {}  # the runner refuses root
 CHECK_SECONDS, OUTPUT_BYTES = 300, 65536  # Go builds its library in it
 LEFT_OUT = {"solved": None, "turns": None, "prompt_tokens": None, "completion_tokens": None, "seconds": None}

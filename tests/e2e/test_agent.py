@@ -289,6 +289,18 @@ class Ending(AgentCase):
         self.assertEqual([(item["status"], item["note"]) for item in outcome.result["todo"]["items"]], [("done", None)] * 2)
         self.assertEqual(self.todo_items(), outcome.result["todo"]["items"])
 
+    def test_done_beside_a_call_that_failed_does_not_count(self):
+        """The model had not seen it: it wrote all at once."""
+        for name, arguments in (("run_command", {"command": "exit 3"}), ("replace_in_file", {"path": "a", "old_text": "x", "new_text": "y"}),
+                                ("read_file", {})):
+            with self.subTest(name):
+                done = {"answer": "All is done.", "status": "done"}
+                server = self.server(calls((name, arguments), ("run_command", {"command": "true"}), ("finish", done)), finish("now"))
+                self.assert_answer(self.run_agent(server), "now")
+                self.assertRegex(self.told(server, 1), rf"^not finished: a call before this one, in the same reply, failed \({name}\)")
+        server = self.server(calls(("write_file", {"path": "a", "content": "x"}), ("finish", done)))
+        self.assert_answer(self.run_agent(server), "All is done.")
+
     def test_done_without_evidence_is_refused_three_times_and_then_the_end(self):
         job = self.agent_job(context={"acceptance_criteria": ["c"]})
         server = self.server(call("list_tree"), finish("done"), finish("done", ("c", True, "trust me")), finish("done", ("c", True, "step-9")),

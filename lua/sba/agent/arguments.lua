@@ -221,7 +221,8 @@ local function write_objects(given, schema, call)
   return notes[1]
 end
 
---- Some models fill in all arguments: an empty text, or a 0 for a number from 1, says nothing where one may be missing.
+--- Some models fill in all arguments: an empty text, or a 0 for a number from 1, says nothing where one may be
+--- missing.
 local function leave_out_empty(given, schema)
   local required = {}
   for _, name in ipairs(schema.required or {}) do required[name] = true end

@@ -48,7 +48,7 @@ local function answer_of(state, entry, module, step)
   local result = entry.result
   local body = module.show and result and show(module, result, step, state.outputs) or entry.output
     or result and json.encode(result, module.result) or ""
-  if entry.status == "success" then return body ~= "" and body or "done, no output" end
+  if entry.status == "success" then return body ~= "" and body or prompts.no_output end
   local help = advice(state, step, entry)
   local head = ("failed (%s): %s%s"):format(entry.error_code, entry.error, help and "; " .. help or "")
   return body ~= "" and head .. "\n" .. body or head
@@ -67,6 +67,7 @@ local function run_step(state, name, given)
   return {
     text = state.outputs:show(step.id, answer), answer = answer, step = step.id,
     duration_ms = recorded and recorded.duration_ms or entry.duration_ms,
+    failed = entry.status ~= "success",
     changed = name == COMMAND or changes[name] and entry.status == "success",
   }
 end
@@ -88,7 +89,7 @@ function kinds.todo(state, call, given)
   else
     item, mistake = todo:update(given)
   end
-  if not item then return { text = "failed: " .. mistake } end
+  if not item then return { text = "failed: " .. mistake, failed = true } end
   if is_old then return { text = prompts.old_item:format(item.id, item.status) } end
   state.run.log:event("info", "todo.changed", { id = item.id, status = item.status, title = item.title })
   return { text = ("item %s: %s%s"):format(item.id, item.status, no_parent and prompts.no_parent:format(given.parent) or "") }
@@ -109,8 +110,8 @@ end
 
 ---@param state agent.state
 ---@param call model.call
----@return { text: string, answer?: string, step?: string, changed?: boolean, arguments?: table, mistaken?: boolean }? answer text: for
----the model; answer: a step's in full; arguments: as run
+---@return { text: string, answer?: string, step?: string, changed?: boolean, arguments?: table, mistaken?: boolean, failed?: boolean }?
+---answer text: for the model; answer: a step's in full; arguments: as run
 ---@return failure? failure the job's
 function calls.perform(state, call)
   local tool = state.tools[call.name]

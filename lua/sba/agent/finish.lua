@@ -177,6 +177,7 @@ local function read_answer(state, arguments)
   return nil, prompts.answer_misfits:format(misfit)
 end
 
+---A call that failed in the same reply was not seen when `done` was written.
 ---@param state agent.state
 ---@param _ model.call
 ---@param arguments { answer: any, status?: "done"|"failed", acceptance?: table[] }
@@ -184,6 +185,7 @@ end
 ---@return failure? failure
 function finish.called(state, _, arguments)
   local ending = state.ending
+  if state.failed_now and arguments.status ~= "failed" then return { text = prompts.too_early:format(state.failed_now) } end
   local list, missing, unmet = finish.judge(state.run.job.context, arguments.acceptance or {}, state.status_of)
   local answer, misfit = read_answer(state, arguments)
   ending.answer = answer or ending.answer

@@ -30,6 +30,7 @@ local loop = {}
 ---@field status_of table<string, string> of steps and checks, by id; set by finish
 ---@field has_acted? boolean a step was run; set by calls
 ---@field has_failed_calls? boolean a call could not be carried out
+---@field failed_now? string tool of the last call of this reply that failed
 ---@field without_call? boolean the last reply held no call
 ---@field status_tokens integer of the last request's end; set by exchange
 ---@field as_text? boolean the last request told the tools as text; set by exchange
@@ -126,15 +127,16 @@ local function answer_call(state, call, apart)
   if verdict == "end" then
     return agent_stuck(("the same call of %s gave the same result again and again"):format(call.name), true)
   end
-  return nil, result.mistaken
+  return nil, result.mistaken, result.failed
 end
 
 local function with_calls(state, reply)
   local all_mistaken, apart = true, {} -- apart: answers to calls that are not in the history
-  state.ending.prose = 0
+  state.ending.prose, state.failed_now = 0, nil
   for _, call in ipairs(reply.tool_calls) do
-    local failure, is_mistaken = answer_call(state, call, apart)
+    local failure, is_mistaken, has_failed = answer_call(state, call, apart)
     if failure then return failure end
+    if is_mistaken or has_failed then state.failed_now = call.name end
     all_mistaken = all_mistaken and is_mistaken
     state.has_failed_calls = state.has_failed_calls or is_mistaken
     if state.ending.is_over then return nil end

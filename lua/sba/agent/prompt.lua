@@ -91,8 +91,8 @@ local function task(job, extras)
   }
 end
 
----It is the same for all jobs of a project, and so are the tools, which most templates put behind it: a server that keeps what it has read
----reads neither again.
+---It is the same for all jobs of a project, and so are the tools, which most templates put behind it: a server that
+---keeps what it has read reads neither again.
 ---@param job sba.job
 ---@param extras sba.prompt.extras
 ---@return string
@@ -112,7 +112,8 @@ end
 ---@return string
 function prompt.opening(job, extras)
   return joined {
-    block("Facts", extras.facts), task(job, extras), #job.context.acceptance_criteria > 0 and prompts.begin_with_criteria or prompts.begin,
+    block("Facts", extras.facts), task(job, extras),
+    #job.context.acceptance_criteria > 0 and prompts.begin_with_criteria or prompts.begin,
     extras.answer_schema and prompts.answer_in_json:format(json.encode(extras.answer_schema)) or "",
   }
 end

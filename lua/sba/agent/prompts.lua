@@ -93,6 +93,8 @@ prompts.nothing_done = "No tool was called yet. If the job needs none, call fini
   .. 'run_command {"command": "ls"}.'
 prompts.nothing_carried_out = "None of your calls could be carried out, so nothing was done. "
   .. "Correct them as their answers say; if the job cannot be done, call finish with the status failed and the reason."
+prompts.too_early = "not finished: a call before this one, in the same reply, failed (%s). Read its answer, do what is needed, and call "
+  .. "finish in a reply of its own."
 prompts.not_finished = "not finished: %s"
 prompts.checks_failed = "not finished: %d of %d checks failed. Mend what they show, then call finish again."
 prompts.check_failed = "[%s]\nThe check of %s failed: %s"
@@ -100,6 +102,7 @@ prompts.answer_misfits = "the answer does not fit the job's schema: %s; call fin
 
 -- Calls (calls.lua, init.lua).
 
+prompts.no_output = "exit code 0, no output" -- not "done": whether it did what was meant is not known
 prompts.unknown_tool = "unknown tool %s; the tools are %s. run_command runs any program."
 prompts.unread_arguments = "the arguments cannot be read: %s; the form is %s"
 prompts.left_out = "left out, for it changes nothing: %s"

@@ -125,13 +125,15 @@ end
 local string <const> = lpeg.P '"' * (lpeg.P "\\" * 1 + (1 - lpeg.S '"\\')) ^ 0 * '"'
 local without_strings <const> = lpeg.Cs((string / "" + 1) ^ 0)
 
-local function count(content, pattern) return select(2, content:gsub(pattern, "")) end
-
 -- Whether a text that cannot be read as a call is in the middle of a code block, of JSON, or of a parameter.
 local function is_open(content)
   local bare = lpeg.match(without_strings, content)
-  return count(content, "```") % 2 == 1 or count(bare, "[{%[]") > count(bare, "[}%]]")
-    or count(bare, "<param") > count(bare, "</param") or count(bare, "<arg_") > count(bare, "</arg_")
+  local _, fences = content:gsub("```", "")
+  local _, opened = bare:gsub("[{%[]", "")
+  local _, closed = bare:gsub("[}%]]", "")
+  local _, begun = bare:gsub("<[pa][ar][rg][a_]", "") -- <param, <arg_
+  local _, ended = bare:gsub("</[pa][ar][rg][a_]", "")
+  return fences % 2 == 1 or opened > closed or begun > ended
 end
 
 -- Whether a text, or the calls in it, could be at their end.

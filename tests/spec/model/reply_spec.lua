@@ -192,7 +192,8 @@ describe("blanks at the end", function()
 
   it("end nothing else", function()
     for _, part in ipairs {
-      "", "<think>hm", "<function=read_file>\n<parameter=path>", '<tools>{"name": "read_file"', '<tool_call>{"name":"read_file","arguments":{"path":"', "```python\nx = 1", { 0, "x",
+      "", "<think>hm", "<function=read_file>\n<parameter=path>", '<tools>{"name": "read_file"',
+      '<tool_call>{"name":"read_file","arguments":{"path":"', "```python\nx = 1", { 0, "x",
         "read_file", '{"path":"' },
     } do
       local builder = built { part }
