@@ -227,9 +227,8 @@ local function leave_out_empty(given, schema)
   local required = {}
   for _, name in ipairs(schema.required or {}) do required[name] = true end
   for name, value in pairs(given) do
-    local least = table_of(schema.properties[name]).minimum
-    local is_empty = value == "" or (value == 0 or value == "0") and least == 1
-    if is_empty and not required[name] then given[name] = nil end
+    if tonumber(value) == 0 and table_of(schema.properties[name]).minimum == 1 then value = "" end
+    if value == "" and not required[name] then given[name] = nil end
   end
 end
 

@@ -110,8 +110,8 @@ end
 
 ---@param state agent.state
 ---@param call model.call
----@return { text: string, answer?: string, step?: string, changed?: boolean, arguments?: table, mistaken?: boolean, failed?: boolean }?
----answer text: for the model; answer: a step's in full; arguments: as run
+---@return { text: string, answer?: string, step?: string, changed?: boolean, arguments?: table, mistaken?: boolean,
+---failed?: boolean }? answer text: for the model; answer: a step's in full; arguments: as run
 ---@return failure? failure the job's
 function calls.perform(state, call)
   local tool = state.tools[call.name]

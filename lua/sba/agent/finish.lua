@@ -185,7 +185,9 @@ end
 ---@return failure? failure
 function finish.called(state, _, arguments)
   local ending = state.ending
-  if state.failed_now and arguments.status ~= "failed" then return { text = prompts.too_early:format(state.failed_now) } end
+  if state.failed_now and arguments.status ~= "failed" then
+    return { text = prompts.too_early:format(state.failed_now) }
+  end
   local list, missing, unmet = finish.judge(state.run.job.context, arguments.acceptance or {}, state.status_of)
   local answer, misfit = read_answer(state, arguments)
   ending.answer = answer or ending.answer

@@ -21,7 +21,8 @@ Keep going until the job is completely done. Every reply calls a tool, until you
 failed and the reason.
 
 Paths are relative to the workspace. Each command runs in a new shell that starts there: cd and variables are gone afterwards (write
-cd sub && make). There is no terminal and no input (use -y, -m, --no-pager). A server goes into the background: prog >log 2>&1 &.
+cd sub && make). There is no terminal and no input (use -y, -m, --no-pager). A server goes into the background:
+prog >log 2>&1 &.
 If a call fails, read why, and change something before you send it again.]]
 
 prompts.todo = "Keep the todo list true: it is how others see how far you are."
@@ -93,8 +94,8 @@ prompts.nothing_done = "No tool was called yet. If the job needs none, call fini
   .. 'run_command {"command": "ls"}.'
 prompts.nothing_carried_out = "None of your calls could be carried out, so nothing was done. "
   .. "Correct them as their answers say; if the job cannot be done, call finish with the status failed and the reason."
-prompts.too_early = "not finished: a call before this one, in the same reply, failed (%s). Read its answer, do what is needed, and call "
-  .. "finish in a reply of its own."
+prompts.too_early = "not finished: a call before this one, in the same reply, failed (%s). Read its answer, do what is "
+  .. "needed, and call finish in a reply of its own."
 prompts.not_finished = "not finished: %s"
 prompts.checks_failed = "not finished: %d of %d checks failed. Mend what they show, then call finish again."
 prompts.check_failed = "[%s]\nThe check of %s failed: %s"

@@ -165,7 +165,8 @@ local function ask_of(self, request)
     ask.schema = json.encode(request.json_schema)
   end
   if ask.schema and (self.refused.format or self.refused.response_format) then ask.schema = nil end
-  ask.temperature = request.temperature or (ask.schema and 0 or self.temperature)
+  ask.temperature = request.temperature or self.temperature
+  if ask.schema then ask.temperature = request.temperature or 0 end
   for i, message in ipairs(alternating(self, messages, request.status)) do
     self.written[message] = self.written[message] or self.dialect.message(message, self)
     ask.messages[i], ask.first_role = self.written[message], ask.first_role or message.role

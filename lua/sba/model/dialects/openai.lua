@@ -24,14 +24,15 @@ function openai.list(endpoint)
   return nil, first
 end
 
--- Of llama.cpp, where neither the weights nor its operator chose one. It is high for calls; agents usually ask for 0 to 0.2.
+-- Of llama.cpp, where neither the weights nor its operator chose one. It is high for calls: agents ask for 0 to 0.2.
 local BUILT_IN <const>, LOW <const> = 0.8, 0.2
 
 local function temperature(answer)
   local params = table_of(table_of(answer.default_generation_settings).params)
-  local is_chosen = type(params.temperature) ~= "number" or math.abs(params.temperature - BUILT_IN) > 1e-6
-  local thinks = type(answer.chat_template) ~= "string" or answer.chat_template:find("think", 1, true)
-  return not is_chosen and not thinks and LOW or nil -- a model that thinks goes in circles with a low one
+  local usual, template = tonumber(params.temperature) or 0, answer.chat_template
+  if math.abs(usual - BUILT_IN) > 1e-6 or type(template) ~= "string" then return nil end
+  if template:find("think", 1, true) then return nil end -- a model that thinks goes in circles with a low one
+  return LOW
 end
 
 -- Also asks whether the template has a place for tools: llama.cpp silently leaves them out otherwise.
