@@ -154,6 +154,14 @@ class Later(ReportCase):
             self.assertIn("all done", words)
             self.assertIn("m-1", words)
 
+    def test_the_page_has_it_before_the_output_which_is_folded(self):
+        self.ran({**self.reports(FULL, "seq 2000; exit 1"), "on_failure": "continue"})
+        page = sba.run("--report", self.result_path).stdout.decode()
+        step = page[page.index('id="s1"'):]
+        order = [step.index(words) for words in ("What the worker reports", "$0.25", "<summary>Output, 8", "\n1999\n")]
+        self.assertEqual(order, sorted(order))
+        self.assertIn("Answer of the worker", page)
+
 
 class OfAnAgent(AgentCase):
     def test_the_models_own_words_stand(self):

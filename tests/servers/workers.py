@@ -209,4 +209,5 @@ class Server(model.Server):
         reply = {"prompt_tokens": PROMPT_TOKENS, "completion_tokens": COMPLETION_TOKENS}
         if call:
             return {**reply, "content": "I run it.", "tool_calls": [call]}
-        return {**reply, "content": self.edit or DONE, "fault": self.fault}
+        is_aside = not self.edit and not shell_in(body)  # a title of the conversation
+        return {**reply, "content": self.edit or DONE, "fault": None if is_aside else self.fault}

@@ -107,6 +107,11 @@ function outcome.title(source)
   return ("%s %s (job %s)"):format(status.sign, what or status.name, source.result.job_id)
 end
 
+local function answer(result)
+  local said, whose = result.final_answer, result.inference_used and "Answer" or "Answer of the worker"
+  return said and { h.h2 { whose }, h.div { class = "answer", (excerpt.of(said, LONGEST)) } }
+end
+
 ---@param source report.source
 ---@return html.element
 function outcome.view(source)
@@ -123,7 +128,7 @@ function outcome.view(source)
       " · ", words.outcomes(counts),
     },
     explanation(source, is),
-    result.final_answer and { h.h2 { "Answer" }, h.div { class = "answer", (excerpt.of(result.final_answer, LONGEST)) } },
+    answer(result),
   }
 end
 

@@ -122,12 +122,31 @@ local function what_came(entry, limit)
   return entry.status ~= "skipped" and h.p { class = "quiet", "No output." }
 end
 
---- What a command that is a worker says of its work.
+local function cost(used)
+  local list = {}
+  if (used.prompt_tokens or 0) > 0 then list[#list + 1] = words.counted(used.prompt_tokens, "token") .. " read" end
+  if (used.completion_tokens or 0) > 0 then list[#list + 1] = words.counted(used.completion_tokens, "token") .. " written" end
+  if used.cost_usd then list[#list + 1] = ("$%.4g"):format(used.cost_usd) end
+  if (used.duration_ms or 0) > 0 then list[#list + 1] = words.duration(used.duration_ms) end
+  return table.concat(list, " · ")
+end
+
+--- What a command that is a worker says of its work, and with which model.
 local function report_of(entry, limit)
   local report = json.table_of(entry.result).report
   if not report then return false end
-  local answer = report.answer and parts.block("What the worker reports", report.answer, limit)
-  return { answer, fact_list(report) }
+  local model, used = report.model, cost(report)
+  return {
+    report.answer and parts.block("What the worker reports, unchecked", report.answer, limit),
+    h.p { class = "quiet", model and h.code { model }, model and used ~= "" and " · ", used },
+  }
+end
+
+--- Of a worker the report comes first; its output, often long and for programs, is folded.
+local function outcome_of(entry, call, limit)
+  local report, told, came = report_of(entry, limit), what_was_told(call, limit), what_came(entry, limit)
+  if report and came then came = parts.fold({}, "Output, " .. words.size(#(entry.output or "")), came) end
+  return { report, told, came }
 end
 
 local function step_view(entry, call, is_open, limit)
@@ -148,9 +167,7 @@ local function step_view(entry, call, is_open, limit)
       entry.check and (", the check of criterion %d,"):format(entry.check), " ", status.name,
       lasted and { ", began at ", parts.time(entry.started_at), ", ", status.lasted, " ", lasted }, "." },
     entry.error and h.p { class = "message", entry.error_code and { h.code { entry.error_code }, " " }, (excerpt.of(entry.error, limit)) },
-    what_was_told(call, limit),
-    what_came(entry, limit),
-    report_of(entry, limit),
+    outcome_of(entry, call, limit),
     fact_list(entry.result))
 end
 
@@ -167,15 +184,6 @@ function work.steps(source)
     views[i] = step_view(entry, source.calls[i], open[i], open[i] and open_limit or folded_limit)
   end
   return #list > 0 and html.section("Steps", views)
-end
-
-local function cost(used)
-  local list = {}
-  if (used.prompt_tokens or 0) > 0 then list[#list + 1] = words.counted(used.prompt_tokens, "token") .. " read" end
-  if (used.completion_tokens or 0) > 0 then list[#list + 1] = words.counted(used.completion_tokens, "token") .. " written" end
-  if used.cost_usd then list[#list + 1] = ("$%.4g"):format(used.cost_usd) end
-  if (used.duration_ms or 0) > 0 then list[#list + 1] = words.duration(used.duration_ms) end
-  return table.concat(list, " · ")
 end
 
 local function about(call)
