@@ -3,6 +3,7 @@
 
 local ending = require "native.ending"
 local exit = require "sba.result.failure".exit
+local failures = require "sba.result.failure"
 local file = require "native.file"
 local finish = require "sba.run.finish"
 local identity = require "native.identity"
@@ -60,6 +61,20 @@ local function adopt_steps(run)
   if run.steps then run.on_demand.direct().skip_rest(run) end
 end
 
+--- What failed a direct job before is still why: after it came but steps that run always, and checks.
+local function first_failure(run)
+  local history = run.history
+  if not run.steps or history.goes_back then return nil end -- a resumed run that has not begun a step has not failed
+  for index = 1, history.count do
+    local status = history.statuses[index]
+    local has_failed = status == "failure" or status == "timeout"
+    local entry = has_failed and not history.checks[index] and history:head(index)
+    if entry and not entry.tolerated then
+      return run.on_demand.step().failure_of(entry, index, failures.of_step(entry.error_code, entry.error))
+    end
+  end
+end
+
 local function look_back(run)
   local history = run.history
   local problem, is_torn = history:fold({ schemas = schemas, strict = true }, run.journal_file)
@@ -81,6 +96,7 @@ local function look_back(run)
   record.todo = run.todo
   record.inference = usage.sum(history.used, history.answers)
   adopt_steps(run)
+  run.failure = first_failure(run) or run.failure
 end
 
 --- Puts back what the step that ran was changing, and removes its temporary files.

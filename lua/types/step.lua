@@ -51,8 +51,8 @@
 ---@field seconds_left fun(): number?, number? until a command is ended so that its grace, the second value, lies before
 ---the time that is kept for checks; nil: none is kept
 ---@field time_is_up fun() no step runs from now on
----@field report_place (fun(): string?, string)? a directory for the report of a command, and a fresh name in it; nil: no place
----@field report (fun(directory: string, name: string): table?)? the report that the command wrote there; nil: none, or
+---@field report_place (fun(): string?, string)? a directory, and a fresh path in it for the report of a command; nil: no place
+---@field report (fun(place: string, path: string): table?)? the report that the command wrote there; nil: none, or
 ---not a valid one
 ---@field began (fun(pid: integer, started: integer))? nil: no journal; journals the session of a command, see process.run
 ---@field tick fun(news?: string, missing?: integer) to be called now and then: logs and reports go out. news: bytes that the step says

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps whose failure is tolerated (on_failure: continue), and steps that run also after one that failed (always)."""
 import json
+import pathlib
 import signal
 
 import sba
@@ -146,7 +147,63 @@ class Always(OnFailureCase):
         self.assertEqual(self.words(), ["a"])
 
 
+class Hostile(OnFailureCase):
+    def test_an_always_step_that_floods_or_leaves_processes_changes_nothing(self):
+        flood = always(self.sh("yes | head -c 100000"))
+        leaves = "(trap '' TERM HUP; sleep 60) & echo $! >pid; setsid sleep 60 & echo $! >daemon; exit 9"
+        outcome = self.ran(self.said("a", 1), flood, always(self.sh(leaves)), always(self.said("last")), check={"command": "true"},
+                           max_output_bytes=1000)
+        self.assert_end(outcome, 1, "step_failed")
+        self.assertEqual([step.get("error_code") for step in outcome.steps],
+                         ["step_failed", "constraint_violation", "step_failed", None, None])
+        self.assertIn("step 1 (", outcome.result["failure_message"])
+        for name in ("pid", "daemon"):
+            pid = int((self.workspace / name).read_text())
+            self.assertFalse(pathlib.Path(f"/proc/{pid}").exists(), name)
+
+    def test_a_signal_in_an_always_step_leaves_the_first_failure(self):
+        job = self.job(self.said("a", 1), always(self.sh("touch in-it; sleep 60")), always(self.said("never")),
+                       context={"acceptance_criteria": [{"criterion": "c", "check": {"command": "true"}}]})
+        for number in (signal.SIGTERM, signal.SIGSEGV):
+            outcome = self.run_and_signal(job, number, (self.workspace / "in-it").exists, "the second step")
+            sba.result_validator().validate(outcome.result)
+            self.assertEqual(outcome.code, "step_failed", outcome.result)
+            self.assert_kept(outcome, "failure", "failure", "skipped")
+            self.assertIn("step 1 (step-1", outcome.result["failure_message"])
+            self.assertEqual(outcome.result["acceptance"][0]["met"], None)
+            (self.workspace / "in-it").unlink()
+        self.assertEqual(self.words(), ["a", "a"])
+
+
 class Resume(OnFailureCase):
+    def test_after_a_kill_in_each_step_the_job_ends_as_without_one(self):
+        """The steps with the word of each; a kill in one of them, and then the whole again."""
+        def steps(killed=None):
+            def one(word, status=0):
+                kill = KILL_ONCE + "; " if word == killed else ""
+                return self.sh(f"{kill}echo {word}; exit {status}")
+            return [tolerated(one("a", 1)), always(one("b")), one("c"), always(tolerated(one("d", 4))), one("e", 5),
+                    one("f"), always(one("g", 6)), always(one("h"))]
+        check = {"context": {"acceptance_criteria": [{"criterion": "c", "check": {"shell": "echo check"}}]}}
+
+        def what(outcome):
+            names = "id", "status", "tolerated", "output", "exit_code"
+            return [[step.get(name) for name in names] for step in outcome.steps]
+        wanted = self.run_job(self.job(*steps(), **check))
+        self.assert_kept(wanted, "failure", "success", "success", "failure", "failure", "skipped", "failure", "success",
+                         "success")
+        for killed in "abcdegh":
+            with self.subTest(killed=killed):
+                job = self.job(*steps(killed), **check)
+                self.assertEqual(self.run_and_kill(job).exit, -9)
+                outcome = self.run_job(job, "--resume")
+                sba.result_validator().validate(outcome.result)
+                self.assertEqual((outcome.code, what(outcome)), (wanted.code, what(wanted)))
+                self.assertIn("step 5 (step-5, run_command)", outcome.result["failure_message"])
+                page = sba.run("--report", self.result_path)
+                self.assertEqual((page.returncode, page.stderr), (0, b""))
+            (self.workspace / "killed").unlink()
+
     def test_a_tolerated_failure_is_kept_and_an_always_step_runs_again(self):
         job = self.job(tolerated(self.said("worker", 1)), always(self.said("in-place")),
                        self.sh("echo b >>said; test -e fixed"), self.said("c"), always(self.said("logs")))

@@ -150,6 +150,8 @@ class Later(ReportCase):
         self.assertEqual(outcome.steps[1]["result"]["report"], {"answer": "of a check"})
         page, markdown = (sba.run("--report", self.result_path, "--format", form).stdout.decode()
                           for form in ("html", "markdown"))
+        junit = sba.run("--report", self.result_path, "--format", "junit").stdout.decode()
+        self.assertIn('<property name="inference.cost_usd" value="0.25"/>', junit)
         for words in (page, markdown):
             self.assertIn("all done", words)
             self.assertIn("m-1", words)
@@ -161,6 +163,51 @@ class Later(ReportCase):
         order = [step.index(words) for words in ("What the worker reports", "$0.25", "<summary>Output, 8", "\n1999\n")]
         self.assertEqual(order, sorted(order))
         self.assertIn("Answer of the worker", page)
+
+
+class Confined(ReportCase):
+    environment = {}
+
+    def test_a_confined_command_can_write_it_one_with_secrets_too(self):
+        (self.root / "home").mkdir()
+        self.give(self.root / "home")
+        with_secret = self.reports({"answer": "with worker-key-123"})
+        with_secret["arguments"]["secrets"] = ["WORKER_KEY"]
+        told = {"SBA_SECRETS": "WORKER_KEY", "WORKER_KEY": "worker-key-123", "HOME": str(self.root / "home")}
+        outcome = self.checked(self.run_job(self.job(self.reports(FULL), with_secret), env=told))
+        self.assert_end(outcome, 0)
+        reports = [step["result"].get("report") for step in outcome.steps]
+        self.assertEqual(reports, [FULL, {"answer": "with [redacted]"}])
+        self.assertEqual(outcome.answer, "with [redacted]")
+
+    def test_a_workspace_above_the_temporary_files_and_none_at_all(self):
+        told = self.sh('echo "${CYNODE_REPORT-none}"')
+        outcome = self.run_job(self.job(told), "--workspace", "/tmp")
+        self.assertEqual(outcome.exit, 0, outcome.stderr)
+        self.assertRegex(outcome.steps[0]["output"], "^(/var/tmp/cynode-sba-|none)")
+        outcome = self.run_job(self.job(told), "--workspace", "/")
+        self.assertEqual(outcome.steps[0]["output"], "none\n")
+        self.assertEqual(len(outcome.events("worker_report.no_place")), 1)
+
+    def test_with_the_result_on_stdout(self):
+        job = json.dumps(self.job(self.reports(FULL))).encode()
+        done = sba.run("--stdin", "--workspace", self.workspace, stdin=job)
+        result = json.loads(done.stdout)
+        self.assertEqual((result["final_answer"], result["inference"]), ("all done", CLAIMED))
+
+    def test_a_journal_that_somebody_wrote(self):
+        job = self.job(self.reports(FULL), self.sh("exit 1"))
+        self.run_job(job)
+        lines = self.journal_file.read_text().splitlines()
+        at = next(i for i, line in enumerate(lines) if '"step.report"' in line)
+        for change, problem in (({"index": 1}, "the step had not begun"), ({"report": {"answer": 1}}, "/report/answer"),
+                                ({"report": {"other": "x"}}, "unknown field")):
+            forged = [*lines]
+            forged[at] = json.dumps({**json.loads(lines[at]), **change})
+            self.journal_file.write_text("\n".join(forged) + "\n")
+            outcome = self.run_job(job, "--resume")
+            self.assertEqual(outcome.exit, 2)
+            self.assertIn(problem, outcome.events("job.refused")[0]["failure_message"])
 
 
 class OfAnAgent(AgentCase):

@@ -24,7 +24,8 @@ from typing import Any, TextIO
 LARGE = 8 << 20  # bytes; of a larger result only the members that a row needs are read
 LARGEST_MEMBER = 1 << 20  # bytes of such a member
 LONGEST = 200  # characters of a message in a table
-COLUMNS = ("path", "job_id", "status", "failure_code", "blame", "met", "criteria", "seconds", "requests", "tokens", "message")
+COLUMNS = ("path", "job_id", "status", "failure_code", "blame", "met", "criteria", "seconds", "requests", "tokens",
+           "cost_usd", "claimed", "message")  # claimed: tokens and cost are what a worker reported, unchecked
 
 # Whose fault a failure is. What is not named here is the job's: its steps, its model, its limits, its criteria.
 OUTSIDE = {"inference_unavailable", "ext_net_required", "environment_invalid", "runs_as_root", "cancelled", "interrupted", "no_result"}
@@ -90,7 +91,8 @@ def row_of(path: pathlib.Path) -> Row:
         "path": str(path), "job_id": result.get("job_id", ""), "status": result.get("status", "failure"), "failure_code": code,
         "blame": _blame(code, result), "met": sum(item.get("met") is True for item in acceptance), "criteria": len(acceptance),
         "seconds": result.get("duration_ms", 0) / 1000, "requests": inference.get("requests", 0),
-        "tokens": inference.get("prompt_tokens", 0) + inference.get("completion_tokens", 0), "message": message,
+        "tokens": inference.get("prompt_tokens", 0) + inference.get("completion_tokens", 0),
+        "cost_usd": inference.get("cost_usd", 0), "claimed": inference.get("source") == "worker", "message": message,
     }
 
 
@@ -111,7 +113,7 @@ class Summary:
 
     def __init__(self) -> None:
         self.jobs = self.succeeded = self.tokens = 0
-        self.seconds = 0.0
+        self.seconds = self.cost = 0.0
         self.blame: collections.Counter[str] = collections.Counter()
         self.codes: collections.Counter[str] = collections.Counter()
 
@@ -121,6 +123,7 @@ class Summary:
             self.succeeded += row["failure_code"] is None
             self.tokens += row["tokens"]
             self.seconds += row["seconds"]
+            self.cost += row["cost_usd"]
             if row["failure_code"] is not None:
                 self.blame[row["blame"]] += 1
                 self.codes[row["failure_code"]] += 1
@@ -128,18 +131,19 @@ class Summary:
 
     def as_row(self) -> Row:
         return {"jobs": self.jobs, "succeeded": self.succeeded, "failed": dict(self.codes), "blame": dict(self.blame),
-                "seconds": round(self.seconds, 3), "tokens": self.tokens}
+                "seconds": round(self.seconds, 3), "tokens": self.tokens, "cost_usd": round(self.cost, 6)}
 
     def line(self) -> str:
         failures = ", ".join(f"{count} {code}" for code, count in self.codes.most_common())
         blame = ", ".join(f"{who} {count}" for who, count in sorted(self.blame.items()))
         why = f"; failed: {failures} (by {blame})" if failures else ""
-        return f"{self.succeeded} of {self.jobs} jobs succeeded{why}; {self.seconds:.1f} s and {self.tokens} tokens in all"
+        cost = f", {self.cost:.4g} USD" if self.cost else ""
+        return f"{self.succeeded} of {self.jobs} jobs succeeded{why}; {self.seconds:.1f} s and {self.tokens} tokens{cost} in all"
 
 
 def _cell(value: Any) -> str:
     """One line of printable characters."""
-    text = "" if value is None else f"{value:.1f}" if isinstance(value, float) else str(value)
+    text = "" if value is None else str(round(value, 1 if value >= 10 else 4)) if isinstance(value, float) else str(value)
     text = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text.replace("\n", " "))
     return text if len(text) <= LONGEST else text[:LONGEST - 3] + "..."
 

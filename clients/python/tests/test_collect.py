@@ -55,6 +55,19 @@ def test_each_job_has_a_row_and_somebody_to_blame(jobs):
     assert summary["blame"] == {"job": 1, "outside": 2, "runner": 2}
 
 
+def test_what_a_worker_reported_is_a_claim(tmp_path):
+    claim = {"prompt_tokens": 5, "source": "worker", "cost_usd": 0.0125}
+    put(tmp_path / "a", result("claims", inference=claim))
+    measured = {"model": "m", "requests": 1, "prompt_tokens": 1, "completion_tokens": 1}
+    put(tmp_path / "b", result("measured", inference=measured))
+    document = json.loads(collect("--format", "json", tmp_path, status=0))
+    assert [(row["tokens"], row["requests"], row["cost_usd"], row["claimed"]) for row in document["jobs"]] == [
+        (5, 0, 0.0125, True), (2, 1, 0, False)]
+    assert document["summary"]["cost_usd"] == 0.0125
+    table = collect(tmp_path, status=0)
+    assert "7 tokens, 0.0125 USD in all" in table and " 0.0125 " in table
+
+
 def test_the_other_forms_say_the_same(jobs):
     table = collect(jobs)
     assert table.splitlines()[0].split()[:3] == ["path", "job_id", "status"]

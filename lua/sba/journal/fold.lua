@@ -46,6 +46,7 @@ local mistake_in, outline = events.mistake_in, json_file.outline
 ---@field skills? { found: table[], missing: string[] }
 ---@field reported? boolean
 ---@field last? string time of the last event that has one
+---@field goes_back? boolean a run was resumed, and no step has begun since
 local history = {}
 history.__index = history
 

@@ -3,6 +3,7 @@
 
 local excerpt = require "sba.util.excerpt"
 local parts = require "sba.report.parts"
+local result_schema = require "sba.result.result_schema"
 local text = require "native.text"
 
 local junit = {}
@@ -74,6 +75,16 @@ local function case_of_job(result)
   return element("testcase", { "classname", "job", "name", result.job_id, "time", seconds(result.duration_ms) }, inside), "errors"
 end
 
+-- What a worker says that it used.
+local function properties_of(used)
+  if not used or not used.source then return "" end
+  local list = {}
+  for _, name in ipairs(result_schema.properties.inference.order) do
+    if used[name] then list[#list + 1] = element("property", { "name", "inference." .. name, "value", used[name] }) end
+  end
+  return element("properties", {}, "\n" .. table.concat(list))
+end
+
 ---@param source report.source
 ---@return string XML
 function junit.of(source)
@@ -92,7 +103,7 @@ function junit.of(source)
   local suite = element("testsuite", {
     "name", result.job_id, "tests", counts.tests, "failures", counts.failures, "errors", counts.errors, "skipped", counts.skipped,
     "time", seconds(result.duration_ms), "timestamp", (result.started_at:gsub("%.%d+Z$", "")),
-  }, "\n" .. table.concat(cases))
+  }, "\n" .. properties_of(result.inference) .. table.concat(cases))
   return '<?xml version="1.0" encoding="UTF-8"?>\n' .. element("testsuites", {}, "\n" .. suite)
 end
 

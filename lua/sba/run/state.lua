@@ -125,20 +125,20 @@ end
 local function add_reports(self, context)
   local reports, count = on_demand.worker_report, 0
   function context.report_place()
-    local directory, problem = reports().directory(self.runner.word, self.environment, self.workspace)
-    if not directory and not self.has_reports then
-      self.log:event("info", "worker_report.no_place", { error = problem .. "; commands have no CYNODE_REPORT" })
+    local place, name = reports().directory(self.runner.word, self.environment, self.workspace)
+    if not place and not self.has_reports then
+      self.log:event("info", "worker_report.no_place", { error = name .. "; commands have no CYNODE_REPORT" })
     end
     self.has_reports, count = true, count + 1
-    return directory, count .. ".json"
+    return place, ("%s/%d.json"):format(name, count)
   end
   function context.claim(report)
     if not self.steps or context.apart then return end
     self:emit("step.report", { index = self.record.count, report = report })
     self.record.report = report
   end
-  function context.report(directory, name)
-    local report, mistake = reports().read(directory, name)
+  function context.report(place, name)
+    local report, mistake = reports().read(place, name)
     if mistake then
       local message = "the report of a worker (CYNODE_REPORT) is left out: " .. mistake
       self:warn("worker_report.invalid", message, { step = self.record.count + 1 })
@@ -230,7 +230,8 @@ end
 function methods:limit_time(at)
   local kept, has_always = math.min(self.job.constraints.max_runtime_seconds / KEPT_SHARE, MOST_KEPT), false
   for _, step in ipairs(self.steps or {}) do has_always = has_always or step.always == true end
-  local for_checks = self.job.context and next(self.job.context.checks) and kept or 0
+  local checks = self.job.context and self.job.context.checks or {}
+  local for_checks = next(checks) and kept or 0
   self.kept_for_checks = has_always and for_checks / 2 or for_checks
   self:set_deadline(at, has_always and kept or for_checks)
 end

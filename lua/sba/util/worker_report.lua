@@ -27,44 +27,41 @@ worker_report.schema = is.object({
   description = "What a command may write into the file that CYNODE_REPORT names; at most 64 KiB.",
 })
 
-local function directories(word, environment)
-  local list = {}
-  for _, place in ipairs { PLACES[1], PLACES[2], environment.TMPDIR } do
-    list[#list + 1] = place .. "/cynode-sba-" .. word
-  end
-  return list
-end
+local function places(environment) return { PLACES[1], PLACES[2], environment.TMPDIR } end
+local function name_of(word) return "cynode-sba-" .. word end
 
 ---Makes the directory of a run's reports, which a command may have removed.
 ---@param word string of the run
 ---@param environment table<string, string>
 ---@param root native.root of the workspace, in which it must not be
----@return string? directory, string? problem
+---@return string? place where temporary files are
+---@return string name of the directory there, or the problem
 function worker_report.directory(word, environment, root)
-  local problem
-  for _, path in ipairs(directories(word, environment)) do
+  local name, problem = name_of(word), "the directories of temporary files are in the workspace"
+  for _, place in ipairs(places(environment)) do
+    local path = place .. "/" .. name
     local ok, failure = not root:relative(path), nil
     if ok then ok, failure = file.make_private_directory(path) end
-    if ok then return path end
+    if ok then return place, name end
     problem = failure and failure.message or problem
   end
-  return nil, problem or "the directories of temporary files are in the workspace"
+  return nil, problem
 end
 
 ---@param word string of a run, maybe an earlier one
 ---@param environment table<string, string>
 function worker_report.remove(word, environment)
   if type(word) ~= "string" or not word:find(WORD) then return end
-  for _, path in ipairs(directories(word, environment)) do file.remove_directory(path) end
+  for _, place in ipairs(places(environment)) do file.remove_directory(place .. "/" .. name_of(word)) end
 end
 
----Reads what there is, also when the job's time is up. Links lead nowhere else, and nothing is waited for.
----@param directory string
----@param name string
+---Reads what there is, also when the job's time is up. No link leads out of the place, and nothing is waited for.
+---@param place string
+---@param name string in it
 ---@return table? report without secrets; nil: there is none
 ---@return string? mistake
-function worker_report.read(directory, name)
-  local root <close> = workspace.open(directory)
+function worker_report.read(place, name)
+  local root <close> = workspace.open(place)
   if not root then return nil end
   local opened <close>, failure = root:open(name)
   if not opened and failure.code == "path_escape" then return nil, "it is a link that leads elsewhere" end
