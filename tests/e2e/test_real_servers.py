@@ -162,5 +162,30 @@ class Window(RealCase):
                         self.assertLessEqual(judge.count(exchange["body"]), int(window))
 
 
+class Cache(RealCase):
+    """What a server has read it does not read again: what changes each turn stands at the end, and is not kept."""
+    ENDS = 100  # tokens of time left, the todo list and the mark for the reply, which stand at the end of each prompt
+
+    def turns(self, *template):
+        """Of each turn but the first: tokens of its prompt, of the one before, and those that the server did not read again."""
+        script = [call("run_command", command=f"echo {'word ' * (10 * number)}") for number in range(10)]
+        script.insert(5, call("todo_add", title="look again"))
+        judge = self.closing(llama.Judge(self.server("-c", "32768", *template), *script, call("finish", answer="All seen.")))
+        result = self.run_job(self.a_job(), env={"OPENAI_BASE_URL": judge.url + "/v1"}).result
+        self.assertEqual((result["status"], len(judge.exchanges)), ("success", 12), result["failure_message"])
+        counts = [judge.count(exchange["body"]) for exchange in judge.exchanges]
+        cached = [json.loads(exchange["answer"])["timings"]["cache_n"] for exchange in judge.exchanges]
+        return list(zip(counts[1:], counts, cached[1:]))
+
+    def test_only_what_is_new_is_read(self):
+        for name, template in (("tools", self.template("Qwen-Qwen3-0.6B")), ("as text", [])):
+            with self.subTest(name):
+                turns = self.turns(*template)
+                print(name, turns)
+                for now, before, cached in turns:
+                    self.assertGreaterEqual(cached, before - self.ENDS)
+                    self.assertLess(now - cached, now - before + self.ENDS)
+
+
 if __name__ == "__main__":
     sba.main()

@@ -122,6 +122,21 @@ class SmallWindows(AgentCase):
             self.assertEqual([body["options"]["num_predict"] for body in server.chats()], [most] * 2)
 
 
+class ToolsThatAreShown(AgentCase):
+    def shown(self, server):
+        return [[tool["function"]["name"] for tool in body["tools"]] for body in server.chats()]
+
+    def test_read_output_is_shown_when_something_was_left_out(self):
+        """With a small context a model calls what it is shown, whether it helps or not."""
+        replies = call("run_command", command="seq 3"), call("run_command", command="seq 90000"), call("read_output", step="step-2"), finish("ok")
+        for length, first in ((8192, False), (32768, True)):
+            server = self.server(*replies, models={"m": {"context_length": length, "num_ctx": length}})
+            self.assert_answer(self.run_agent(server), "ok")
+            self.assertEqual(["read_output" in names for names in self.shown(server)], [first, first, True, True])
+            self.assertEqual([names[-1] for names in self.shown(server)], ["finish"] * 4)
+            self.assertRegex(self.told(server, 3), r"^\[lines \d+ to \d+ of 90000")
+
+
 class ToolsThatAreLost(AgentCase):
     """Tools that a server leaves out in silence, or refuses in words that nobody knows."""
     LIST = {"content": json.dumps({"thought": "I look.", "tool": "list_tree", "arguments": {"path": ""}})}

@@ -57,6 +57,7 @@ function outputs:show(id, whole, count)
   if #whole <= limit and #whole < LEAST_KEPT then return whole end
   local kept = keep(self, id, whole)
   if #whole <= limit then return whole end
+  self.has_cut = true
   return (excerpt.of_lines(whole, limit, function(offset, line)
     if not kept then return prompts.not_kept end
     kept.offset, kept.line = offset, line

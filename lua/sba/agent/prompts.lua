@@ -15,7 +15,8 @@ prompts.work = [[
 Keep going until the job is completely done. Every reply calls a tool, until you call finish. Do not announce a step: do it.
 
 1. Look at the files that matter. If something is broken, make it fail first.
-2. Make the smallest change that does the job, at the cause. Leave tests and unrelated files as they are.
+2. Make the smallest change that does the job, at the cause: write_file makes a file, replace_in_file changes one. Leave
+tests and unrelated files as they are.
 3. Run the project's tests, or what you changed. If something fails, read why, and go back to 2.
 4. Call finish: say what you did and what you ran. Claim nothing that no step has shown. If the job cannot be done, give it the status
 failed and the reason.

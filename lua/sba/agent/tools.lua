@@ -125,10 +125,22 @@ function tools.list(catalogue, gateway, job, shown)
     if step.for_model ~= false then add(step_tool(step), own.hidden or own.wants_room and not shown.is_roomy) end
   end
   for _, own in ipairs { todo_add, todo_update } do add(own, not shown.has_todo) end
-  add(read_output)
+  add(read_output, not shown.is_roomy)
   for _, tool in ipairs(gateway or {}) do add(tool) end
   add(finish_for(job))
   return list, by_name, accepted
+end
+
+---Shows a tool that was hidden until there is something for it: a small model calls what it is shown.
+---@param state agent.state
+---@param name string
+function tools.offer(state, name)
+  local tool = state.tools[name]
+  if not tool.hidden then return end
+  tool.hidden = false
+  state.offered = table.move(state.offered, 1, #state.offered, 1, {})
+  table.insert(state.offered, #state.offered, tool) -- finish stays the last
+  state.conversation.tools = state.conversation.tools + tools.cost { tool }
 end
 
 ---@param list agent.tool[]

@@ -6,6 +6,7 @@
 local client = require "sba.agent.client"
 local interrupt = require "native.interrupt"
 local prompt = require "sba.agent.prompt"
+local tools = require "sba.agent.tools"
 
 local window = {}
 
@@ -56,9 +57,13 @@ local function request(state, plan, is_cut)
   local talk, run, session = state.conversation, state.run, state.session
   local status = prompt.status(interrupt.remaining(), state.has_todo and run.todo.items, client.scarce(run))
   state.status_tokens = talk:text(status)
+  if state.outputs.has_cut then tools.offer(state, "read_output") end
   local room = window.room(state)
   local before, after = talk:fit(math.min(room, plan.room))
-  if after < before then run:emit("model.compacted", { tokens_before = before, tokens_after = after }) end
+  if after < before then
+    tools.offer(state, "read_output")
+    run:emit("model.compacted", { tokens_before = before, tokens_after = after })
+  end
   local most_room = math.max(room, room + window.reserve(session) - LEAST_REPLY)
   if after > most_room or is_cut and after == before then return nil, too_large(state) end
   plan.prompt = after + talk.tools + state.status_tokens
