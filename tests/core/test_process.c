@@ -373,6 +373,32 @@ static int tear_down(void **state)
     return remove_directory(state);
 }
 
+// Until both pipes end, however much time there is.
+static void reads_what_comes_late(void **state)
+{
+    struct process_output output = {.limit = 100, .streams = {{.fd = -1}, {.fd = -1}}};
+    static struct process_text texts[PROCESS_STREAMS];
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    output.streams[PROCESS_STDOUT].fd = ends[0];
+    pid_t writer = fork();
+    if (writer == 0) {
+        for (int i = 0; i < 3; i++) {
+            usleep(20000);
+            if (write(ends[1], "late ", 5) < 0)
+                _exit(1);
+        }
+        _exit(0);
+    }
+    close(ends[1]);
+    process_output_drain(&output, 600000);
+    assert_int_equal(process_output_take(&output, texts), 0);
+    assert_int_equal(texts[PROCESS_STDOUT].text.size, 15);
+    assert_int_equal(waitpid(writer, NULL, 0), writer);
+    buffer_free(&texts[PROCESS_STDOUT].text);
+    process_output_free(&output);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -386,6 +412,7 @@ int main(void)
         cmocka_unit_test(tells_all_or_the_end),
         cmocka_unit_test(takes_no_stop_for_an_end),
         cmocka_unit_test(spares_what_earlier_commands_left),
+        cmocka_unit_test(reads_what_comes_late),
     };
     return cmocka_run_group_tests_name("process", tests, set_up, tear_down);
 }

@@ -304,6 +304,9 @@ class OtherForms(SandboxCase):
         self.assertIn("| ✗ | `run_command build` |  | 1.5 s |", shown)
         self.assertIn("### Output of `build`\n\n```\na & b\n]]>\n```\n", shown)
         self.assertIn("| – | `it runs` | not checked | `no time was left` |", shown)
+        self.assertNotIn("more\n", shown)
+        steps = self.run_steps(*[self.read_file("missing") for _ in range(201)])
+        self.assertIn("\n... and 1 more\n", self.report(steps.result, "markdown"))
         longer = self.report(evil_result(final_answer="```\n<b>\n````"), "markdown")
         self.assertIn("\n`````\n```\n<b>\n````\n`````\n", longer)
 

@@ -173,6 +173,9 @@ class Troubled(ReportCase):
                 self.assertEqual(self.ends(outcome), {"in_progress": "undeliverable", "completed": "undeliverable"})
                 if name not in ("endless", "signalled"):  # no answer either, but one try uses up the time
                     self.assertTrue(all(line["tries"] > 1 for line in outcome.events("report.failed")))
+                if name == "silent":  # two seconds, then one; later steps do not try again
+                    (start,) = [line for line in outcome.events("report.failed") if line["report"] == "in_progress"]
+                    self.assertLessEqual(start["tries"], 3)
                 # Four seconds and half a minute, but for a busy machine.
                 self.assertLess(outcome.result["duration_ms"], 20000)
                 self.assertLess(took, 80)

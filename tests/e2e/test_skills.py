@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Skills that a job names by id: fetched before the first prompt, or named as missing; and what comes late."""
+import socket
 
 import sba
 from agent_case import AgentCase, call
@@ -53,6 +54,20 @@ class Skills(AgentCase):
         missing = outcome.events("skill.missing")
         self.assertEqual([(line["skill_id"], line["code"]) for line in missing],
                          [("bad", "skill_refused"), ("empty", "bad_answer"), ("huge", "too_large"), ("odd", "bad_answer")])
+
+    def test_is_asked_for_again_where_the_answer_is_lost(self):
+        asked = []
+
+        def give(exchange):
+            asked.append(skill_id_of(exchange))
+            if len(asked) > 1:
+                return mcp.text("Mind the gap.")
+            exchange.close_connection = True
+            return exchange.connection.shutdown(socket.SHUT_RDWR)
+        gateway = self.closing(mcp.Server(tools={"skills.get": (GET, give)}))
+        outcome, prompt = self.prompted(gateway.url, self.with_skills("gap"))
+        self.assert_end(outcome, 0)
+        self.assertEqual((asked, "Mind the gap." in prompt), (["gap", "gap"], True))
 
     def test_without_a_gateway_and_with_a_dead_one(self):
         dead = self.closing(status.Server(begin=False))

@@ -2,6 +2,7 @@
 local json = require "sba.util.json"
 local metaschema = require "metaschema"
 local schema_check = require "sba.util.schema_check"
+local misfit = require "sba.util.schema_document".misfit
 local print_schema = require "sba.util.schema_document".print
 local words = require "sba.util.words"
 
@@ -169,6 +170,14 @@ describe("metaschema", function()
     assert.equal("schema: order names 'b', which is not a property", metaschema { properties = {}, order = { "b" } })
     assert.equal("schema.items: the alias 'x' must stand for an optional property and be none itself",
       metaschema { items = { required = { "a" }, properties = { a = {} }, aliases = { x = "a" } } })
+  end)
+end)
+
+describe("a schema of others", function()
+  it("bounds numbers, texts and lists", function()
+    for name, case in pairs { minimum = { 3, 2 }, maximum = { 3, 4 }, minLength = { 2, "a" }, maxItems = { 0, json.array { 1 } } } do
+      assert.truthy(misfit(case[2], json.decode(('{"%s": %d}'):format(name, case[1]))), name)
+    end
   end)
 end)
 
