@@ -181,7 +181,7 @@ class Streams(Gateway):
             self.assertEqual([command for command, *_ in server.requests].count("GET"), 1)
 
     def test_resumption(self):
-        """The stream breaks behind an event, twice, and goes on there after the server's retry."""
+        """The stream breaks behind an event, seven times, and goes on there after the server's retry."""
         seen, replies = [], []
 
         def write(exchange):
@@ -194,9 +194,9 @@ class Streams(Gateway):
             seen.append(exchange.headers["Last-Event-ID"])
             self.assertEqual(exchange.headers["Mcp-Session-Id"], "s-1")
             exchange.begin_events()
-            exchange.event("" if len(seen) < 2 else replies[0], id=f"e-{len(seen) + 1}")
+            exchange.event("" if len(seen) < 7 else replies[0], id=f"e-{len(seen) + 1}")
         server, said = self.stream(write, get=get)
-        self.assertEqual((seen, said["answer"]["content"]), (["e-1", "e-2"], "resumed"))
+        self.assertEqual((seen, said["answer"]["content"]), ([f"e-{i}" for i in range(1, 8)], "resumed"))
         self.assertEqual(len(server.messages("tools/call")), 1)
 
     def test_a_lost_answer_is_not_asked_for_again(self):
@@ -344,6 +344,8 @@ class Lists(Gateway):
         pages = {None: (["a"], {"nextCursor": ""}), "": (["b"], {"nextCursor": "x"}), "x": (["c"], {"nextCursor": None})}
         for era in ("legacy", "modern"):
             self.assertEqual(self.pages(pages.get, era=era)[1], ["a", "b", "c"])
+            server, tools = self.pages(lambda cursor: (["a"], {"nextCursor": "again"}), era=era)
+            self.assertEqual((tools, len(server.messages("tools/list"))), (["a"], 2))
 
     def test_useless_tools_are_left_out(self):
         tools = {"task": ({"execution": {"taskSupport": "required"}}, None), "none": ({"inputSchema": None}, None), "echo": ECHO}

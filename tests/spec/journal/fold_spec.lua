@@ -171,6 +171,24 @@ describe("the journal", function()
     refusal "another job"
   end)
 
+  it("keeps the last line of an earlier run when the next cannot be written", function()
+    write(function(log) started(log, 1) end)
+    local log = begin(assert(read()).size, function() end)
+    local real, tries = log.log, 0
+    log.log = {
+      cut = function(_, size) return real:cut(size) end,
+      append = function(_, parts)
+        tries = tries + 1
+        if tries == 1 then return nil, { code = "no_space", message = "" } end
+        return real:append(parts)
+      end,
+    }
+    started(log, 2)
+    local lines = {}
+    for line in io.lines(path) do lines[#lines + 1] = (assert(json.decode(line))).event end
+    assert.same({ "job", "step.started", "journal.failed" }, lines)
+  end)
+
   it("is given up for good when a line cannot be written: one behind it would make the whole unreadable", function()
     local failures, tries = 0, 0
     local log = begin(0, function() failures = failures + 1 end)
