@@ -33,6 +33,23 @@ local function check(fields, ...)
 end
 
 describe("job.parse", function()
+  it("loads a context whose files are named well, and no other", function()
+    local loaded
+    local function load(context)
+      loaded = context
+      return context
+    end
+    for _, case in ipairs {
+      { context = json.null, is_loaded = false }, { context = { task_context = "x" }, is_loaded = true },
+      { context = { skill_ids = "x" }, is_loaded = false }, { context = "x", is_loaded = false },
+      { context = { acceptance_criteria = json.array { { criterion = "c", check = { argv = 1 } } } }, is_loaded = true },
+    } do
+      loaded = nil
+      job.parse(text_of { context = case.context }, catalogue, {}, load)
+      assert.equal(case.is_loaded, loaded ~= nil, json.encode(case.context))
+    end
+  end)
+
   it("takes 100,000 steps, requirements and criteria, and no more", function()
     local many = json.array {}
     for i = 1, 100000 do many[i] = "r" end
