@@ -175,7 +175,9 @@ end)
 
 describe("a schema of others", function()
   it("bounds numbers, texts and lists", function()
-    for name, case in pairs { minimum = { 3, 2 }, maximum = { 3, 4 }, minLength = { 2, "a" }, maxItems = { 0, json.array { 1 } } } do
+    for name, case in pairs {
+      minimum = { 3, 2 }, maximum = { 3, 4 }, minLength = { 2, "a" }, maxItems = { 0, json.array { 1 } },
+    } do
       assert.truthy(misfit(case[2], json.decode(('{"%s": %d}'):format(name, case[1]))), name)
     end
   end)
