@@ -160,6 +160,19 @@ local function take_switch(given, name, environment, variable)
   return wanted ~= nil or nil, variable .. " must be true or false"
 end
 
+-- A PID, in the variable, says which parent: only so can one that is gone already be told from the process that adopted us.
+local function die_with_parent(given, environment)
+  local value = environment.SBA_DIE_WITH_PARENT or ""
+  local pid = math.tointeger(tonumber(value:match "^%d+$"))
+  if not pid or pid < 2 then
+    local ok = take_switch(given, "die-with-parent", environment, "SBA_DIE_WITH_PARENT")
+    if not ok then return nil, "SBA_DIE_WITH_PARENT must be true, false or the parent's process id" end
+    pid = given["die-with-parent"]
+  end
+  given.die_with_parent, given["die-with-parent"] = pid, nil
+  return true
+end
+
 -- Options take precedence over it; it takes precedence over the other variables.
 local function stdin_stdout(given, environment)
   local ok, message = take_switch(given, "stdin", environment, "SBA_STDIN_STDOUT")
@@ -175,7 +188,7 @@ local settings <const> = {
   table.unpack(cli.options),
 }
 
----@class cli.settings the options by name (log_format, die_with_parent), and these
+---@class cli.settings the options by name (log_format), and these
 ---@field mode "run"|"validate"|"report"|"schema"|"idle"|"completion"|"version"|"help"|"lua"
 ---@field job string "-" is stdin
 ---@field result string "-" is stdout
@@ -184,6 +197,7 @@ local settings <const> = {
 ---@field meant? string the option that the job's name resembles
 ---@field time? integer seconds
 ---@field confine "auto"|"require"|"off"
+---@field die_with_parent? true|integer true, or the parent's PID
 ---@field termination_log? string a file that gets one line at the end
 ---@field keep? fun(run: run) ends a task; set by task
 ---@field kept? string where a task's files go at its end, with a slash; set by task
@@ -228,7 +242,7 @@ function cli.parse(argv, environment, is_directory)
   if given.format and given.mode ~= "report" then return nil, "--format requires --report" end
   local ok, message = check_task(given)
   if ok and not given.task then ok, message = stdin_stdout(given, environment) end
-  if ok then ok, message = take_switch(given, "die-with-parent", environment, "SBA_DIE_WITH_PARENT") end
+  if ok then ok, message = die_with_parent(given, environment) end
   if not ok then return nil, message end
   for _, option in ipairs(settings) do
     if option.variables and given[option.name] == nil then
@@ -244,7 +258,6 @@ function cli.parse(argv, environment, is_directory)
     if given[option.name] == nil then given[option.name] = option.default end
   end
   given.log_format, given["log-format"] = given["log-format"], nil
-  given.die_with_parent, given["die-with-parent"] = given["die-with-parent"], nil
   if given.resume and given.replay then return nil, "--resume and --replay cannot be combined" end
   if given.resume and given.result == "-" then return nil, "--resume requires a result file: the journal is next to it" end
   if is_missing then return nil, NO_JOB end

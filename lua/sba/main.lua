@@ -83,7 +83,12 @@ end
 local function watch(run)
   accept.keep(run)
   local ok, failure = true, nil
-  if run.settings.die_with_parent then ok, failure = interrupt.watch_parent() end
+  local parent = run.settings.die_with_parent
+  if parent then ok, failure = interrupt.watch_parent(math.tointeger(parent)) end
+  if failure and failure.code == "gone" then
+    run.log:event("warning", "parent.gone", { error = failure.message })
+    ok = true -- the job is cancelled already
+  end
   if ok then ok, failure = ending.start() end
   if ok then return true end
   if run.settings.die_with_parent then

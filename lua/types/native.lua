@@ -39,7 +39,8 @@
 ---@field remaining fun(): number? until the deadline, never negative
 ---@field reason fun(): native.failure? why work must stop now: timeout or cancelled
 ---@field signal fun(): integer?, number? number of the first (or SIGTERM's), and when the first came, as now()
----@field watch_parent fun(): true?, native.failure? before ending.start: the end of our parent cancels. Errors: unsupported
+---before ending.start: the end of our parent, which has that PID, cancels. Errors: unsupported; gone, and the job is cancelled
+---@field watch_parent fun(pid?: integer): true?, native.failure?
 ---@field sleep fun(seconds: number): true?, native.failure? Errors: timeout, cancelled
 ---@field begin_session fun() SIGINT now stops the current work, not the program; code that catches its error, at its next instruction
 ---@field clear fun(): boolean forgets a SIGINT; whether there was one

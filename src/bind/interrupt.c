@@ -63,7 +63,8 @@ static int f_signal(lua_State *L)
 static int f_watch_parent(lua_State *L)
 {
     struct error error = {0};
-    return bind_outcome(L, interrupt_watch_parent(&error), &error);
+    lua_Integer pid = luaL_optinteger(L, 1, 0);
+    return bind_outcome(L, interrupt_watch_parent(pid, &error), &error);
 }
 
 static int f_sleep(lua_State *L)

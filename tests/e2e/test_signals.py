@@ -128,6 +128,20 @@ sys.stdin.readline()
         done = self.outcome_of(parent)
         self.assertEqual((done.code, done.steps[0]["output"]), (None, "on\n"))
 
+    def test_a_parent_that_is_gone_before_the_runner_looks(self):
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        job = self.job(self.sh("env >variables"))
+        done = self.run_job(job, env={"SBA_DIE_WITH_PARENT": str(gone.pid)})
+        self.assert_end(done, 143, "cancelled")
+        self.assertEqual(len(done.events("parent.gone")), 1)
+        self.assertFalse((self.workspace / "variables").exists())
+        done = self.run_job(job, "--resume", env={"SBA_DIE_WITH_PARENT": str(os.getpid())})
+        self.assert_end(done, 0)
+        self.assertNotIn("SBA_DIE_WITH_PARENT", self.text("variables"))  # it is about the runner's parent, not a command's
+        done = self.run_job(job, env={"SBA_DIE_WITH_PARENT": "yes"})
+        self.assertEqual((done.exit, b"process id" in done.stderr), (2, True), done.stderr)
+
     @unittest.skipUnless(has_namespaces(), "no PID namespace is to be had here")
     def test_a_parent_outside_the_namespace(self):
         done = self.run_job(self.job(self.sh("touch never")), "--die-with-parent", wrapper=WITH_PROC, **sba.AS_ROOT)

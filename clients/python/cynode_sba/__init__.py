@@ -22,6 +22,7 @@ __all__ = ["Job", "Outcome", "Result", "RunnerError", "run"]
 # Seconds that the runner may take beyond the job's own time: 3 to report the beginning, 5 to end the job, 35 to report its end; and a
 # container has to start.
 GRACE = 60
+ENDING = 30  # seconds that a cancelled one may take
 
 
 class RunnerError(Exception):
@@ -92,10 +93,30 @@ def _result_on(stderr: bytes) -> Result | None:
     return None
 
 
+def _run_to_its_end(command: Sequence[str], environment: Mapping[str, str], timeout: float) -> tuple[int, bytes]:
+    """Its status and what it wrote to stderr. It has a process group of its own: what ends a group, such as Ctrl-C, or Ray for a
+    worker that it kills, leaves it the time to end its commands."""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment,
+                          process_group=0) as process:
+        try:
+            stderr = process.communicate(timeout=timeout)[1]
+        except BaseException as error:  # KeyboardInterrupt, too
+            process.terminate()
+            try:
+                stderr = process.communicate(timeout=ENDING)[1]
+            except subprocess.TimeoutExpired:
+                process.kill()
+                stderr = process.communicate()[1]
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+    return process.returncode, stderr
+
+
 def run(job: Job, workspace: str | os.PathLike, *, binary: str = "cynode-sba", image: str | None = None, runtime: str = "podman",
         runtime_options: Sequence[str] = (), options: Sequence[str] = (), environment: Mapping[str, str] | None = None,
         directory: str | os.PathLike | None = None) -> Outcome:
-    """Runs a job to its end. A job that fails is an Outcome too; only where there is no result, RunnerError is raised.
+    """Runs a job to its end. A job that fails is an Outcome too; only where there is no result, RunnerError is raised. What interrupts
+    this, such as Ctrl-C, cancels the job; so does the end of this process, unless the job runs in a container.
 
     binary           the program, if no image is given
     image, runtime   runs the image with podman or docker instead; runtime_options go before the image's name
@@ -109,12 +130,9 @@ def run(job: Job, workspace: str | os.PathLike, *, binary: str = "cynode-sba", i
     (place / "job.json").write_text(json.dumps(job))
     (place / "result.json").unlink(missing_ok=True)
     command = _command(place, pathlib.Path(workspace).resolve(), binary, image, runtime, runtime_options, options, variables)
+    environment = {"SBA_DIE_WITH_PARENT": "1", **os.environ, **variables}
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, env={**os.environ, **variables},
-                              timeout=job["constraints"]["max_runtime_seconds"] + GRACE)
-        status, stderr = done.returncode, done.stderr
-    except subprocess.TimeoutExpired as error:
-        status, stderr = -9, error.stderr or b""
+        status, stderr = _run_to_its_end(command, environment, job["constraints"]["max_runtime_seconds"] + GRACE)
     except OSError as error:
         raise RunnerError(f"cannot start {command[0]}: {error.strerror}") from error
     try:

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """With the binary that SBA_BINARY names."""
+import contextlib
+import json
 import os
 import pathlib
+import signal
 import subprocess
+import sys
+import time
 
 import cynode_sba
 import pytest
@@ -76,13 +81,51 @@ def test_reports_are_waited_for(place, monkeypatch):
     """A status server that never answers takes 3 s at the start and 30 s at the end. Nothing is waited for here."""
     seen = []
 
-    def ended(command, timeout, **_):
+    def ended(_command, _environment, timeout):
         seen.append(timeout)
         (place / "job" / "result.json").write_text("{}")
-        return subprocess.CompletedProcess(command, 0, b"", b"")
-    monkeypatch.setattr(subprocess, "run", ended)
+        return 0, b""
+    monkeypatch.setattr(cynode_sba, "_run_to_its_end", ended)
     run(place, max_runtime_seconds=7)
     assert seen[0] > 7 + 3 + 5 + 35
+
+
+# The caller may have ignored SIGINT. A process of the job leaves its session.
+PROGRAM = """
+import pathlib, signal, sys
+import cynode_sba
+signal.signal(signal.SIGINT, signal.default_int_handler)
+place, binary, *options = sys.argv[1:]
+cynode_sba.run({"protocol_version": "1.0", "job_id": "j", "task_id": "t",
+                "constraints": {"max_runtime_seconds": 600, "max_output_bytes": 1000},
+                "steps": [{"type": "run_command", "arguments": {"shell": "setsid sleep 3600 & touch begun; sleep 3600"}}]},
+               pathlib.Path(place, "workspace"), binary=binary, options=options, directory=pathlib.Path(place, "job"))
+"""
+
+
+def processes_in(directory):
+    found = []
+    for link in pathlib.Path("/proc").glob("[0-9]*/cwd"):
+        with contextlib.suppress(OSError):
+            found += [link.parent.name] if os.readlink(link) == str(directory) else []
+    return found
+
+
+def wait_for(condition):
+    end = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_the_end_of_the_program_is_the_jobs(place, number):
+    program = subprocess.Popen([sys.executable, "-c", PROGRAM, place, BINARY, *OPTIONS])
+    wait_for((place / "workspace/begun").exists)
+    program.send_signal(number)
+    program.wait(120)
+    wait_for(lambda: not processes_in(place / "workspace"))
+    wait_for(lambda: json.loads((place / "job/result.json").read_text())["failure_code"] == "cancelled")
 
 
 def test_the_command_of_a_container(place):

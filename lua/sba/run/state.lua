@@ -114,6 +114,7 @@ local unattended <const> = {
 local function children_environment(self)
   local list, environment = {}, secret.for_commands(self.environment)
   for name, value in pairs(not self.steps and unattended or {}) do environment[name] = environment[name] or value end
+  environment.SBA_DIE_WITH_PARENT = nil -- a command has another parent
   environment.CYNODE_RUN = self.runner.word
   environment.CYNODE_ARTIFACTS_DIR = self.artifacts and self.artifacts:path()
   for name, value in pairs(environment) do list[#list + 1] = name .. "=" .. value end

@@ -31,6 +31,7 @@ static sigset_t cancels; // the signals that cancel
 static bool disarmed;
 static bool in_session;
 static int event_fd = -1;
+static pid_t started_by;
 static pid_t parent; // whose end cancels; 0: none
 static int parent_fd = -1;
 static void (*on_stop)(void);
@@ -123,6 +124,7 @@ bool interrupt_install(void)
         return false;
     }
     runner = getpid();
+    started_by = getppid();
     // No SA_RESTART: a blocking read of the job must end with EINTR.
     struct sigaction action = {.sa_handler = on_signal};
     sigset_t all, before;
@@ -263,17 +265,24 @@ void interrupt_ignore_others(void)
         clear();
 }
 
-int interrupt_watch_parent(struct error *error)
+int interrupt_watch_parent(int64_t expected, struct error *error)
 {
-    parent = getppid();
-    if (parent == 0)
+    if (started_by == 0)
         return error_set(error, "unsupported", 0,
                          "the process that started the runner is outside its PID namespace, so its end cannot be seen");
-    parent_fd = (int)syscall(SYS_pidfd_open, parent, 0); // Linux before 5.3 has none
-    if (getppid() != parent)
-        parent_fd = -1; // it ended meanwhile: this may be another process
     const struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGTERM, &action, NULL); // also if it was ignored
+    int64_t wanted = expected ? expected : started_by;
+    int fd = (int)syscall(SYS_pidfd_open, (pid_t)wanted, 0); // Linux before 5.3 has none
+    if (getppid() != wanted) {                            // what the descriptor is may be another process
+        if (fd >= 0)
+            close(fd);
+        raise(SIGTERM);
+        return error_set(error, "gone", 0, "the runner's parent, process %jd, is gone, or did not start it",
+                         (intmax_t)wanted);
+    }
+    parent = (pid_t)wanted;
+    parent_fd = fd;
     return 0;
 }
 

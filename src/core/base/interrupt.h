@@ -70,8 +70,10 @@ bool interrupt_clear(void);
 void interrupt_ignore_others(void);
 
 // From now on the end of the process that started this one cancels, as SIGTERM does, as long as a thread of ours waits
-// in interrupt_wait_for. Its threads may end. Errors: "unsupported" if it is outside our PID namespace.
-int interrupt_watch_parent(struct error *error);
+// in interrupt_wait_for. Its threads may end. expected: its PID, or 0; without it, one that was gone before
+// interrupt_install cannot be told from the process that adopted us. Errors: "unsupported" if it is outside our PID
+// namespace; "gone" if it has ended already, and then this has cancelled.
+int interrupt_watch_parent(int64_t expected, struct error *error);
 
 // For the thread that watches: waits until the descriptor is readable. Meanwhile it sees the end of the parent.
 void interrupt_wait_for(int fd);
