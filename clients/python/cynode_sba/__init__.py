@@ -94,10 +94,10 @@ def _result_on(stderr: bytes) -> Result | None:
 
 
 def _run_to_its_end(command: Sequence[str], environment: Mapping[str, str], timeout: float) -> tuple[int, bytes]:
-    """Its status and what it wrote to stderr. It has a process group of its own: what ends a group, such as Ctrl-C, or Ray for a
-    worker that it kills, leaves it the time to end its commands."""
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment,
-                          process_group=0) as process:
+    """Its status and what it wrote to stderr. It has a process group of its own: what kills ours leaves it the time to end
+    its commands."""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          env=environment, process_group=0) as process:
         try:
             stderr = process.communicate(timeout=timeout)[1]
         except BaseException as error:  # KeyboardInterrupt, too
@@ -115,8 +115,8 @@ def _run_to_its_end(command: Sequence[str], environment: Mapping[str, str], time
 def run(job: Job, workspace: str | os.PathLike, *, binary: str = "cynode-sba", image: str | None = None, runtime: str = "podman",
         runtime_options: Sequence[str] = (), options: Sequence[str] = (), environment: Mapping[str, str] | None = None,
         directory: str | os.PathLike | None = None) -> Outcome:
-    """Runs a job to its end. A job that fails is an Outcome too; only where there is no result, RunnerError is raised. What interrupts
-    this, such as Ctrl-C, cancels the job; so does the end of this process, unless the job runs in a container.
+    """Runs a job to its end. A job that fails is an Outcome too; only where there is no result, RunnerError is raised.
+    What interrupts this, such as Ctrl-C, cancels the job; so does the end of this process, but for a container's job.
 
     binary           the program, if no image is given
     image, runtime   runs the image with podman or docker instead; runtime_options go before the image's name
