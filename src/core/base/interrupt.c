@@ -274,7 +274,7 @@ int interrupt_watch_parent(int64_t expected, struct error *error)
     sigaction(SIGTERM, &action, NULL); // also if it was ignored
     int64_t wanted = expected ? expected : started_by;
     int fd = (int)syscall(SYS_pidfd_open, (pid_t)wanted, 0); // Linux before 5.3 has none
-    if (getppid() != wanted) {                            // what the descriptor is may be another process
+    if (getppid() != wanted) {                               // what the descriptor is may be another process
         if (fd >= 0)
             close(fd);
         raise(SIGTERM);
