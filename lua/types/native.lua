@@ -367,7 +367,8 @@
 ---@field make_private_directory fun(path: string): true?, native.failure? 0700; what exists must be ours, no link, and closed to others
 ---@field make_temporary_directory fun(above: string): string?, native.failure? 0700
 ---@field is_locked fun(path: string): boolean by another process; false where that cannot be told
----@field remove_directory fun(path: string): true?, native.failure? and all that is in it
+---@field remove_directory fun(path: string, seconds?: number): true?, native.failure? and all that is in it; seconds: it tries at most
+---so long
 ---@field own fun(path: string): true?, native.failure? there or not yet: steps neither list, read nor change it
 ---@field terminal_columns fun(fd: integer): integer? nil where fd is no terminal
 

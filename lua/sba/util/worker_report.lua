@@ -10,6 +10,7 @@ local workspace = require "native.workspace"
 local worker_report = {}
 
 local LARGEST <const> = 64 * 1024 -- bytes
+local REMOVING <const> = 1 -- seconds: what a command piles up there beside its report may stay
 local MOST_TOKENS <const> = 1 << 53 -- as far as every reader of JSON counts
 local PLACES <const> = { "/tmp", "/var/tmp" } -- commands may always write there
 local WORD <const> = "^%x+%-%d+%-%d+%-%d+$" -- as process.runner makes it
@@ -52,7 +53,7 @@ end
 ---@param environment table<string, string>
 function worker_report.remove(word, environment)
   if type(word) ~= "string" or not word:find(WORD) then return end
-  for _, place in ipairs(places(environment)) do file.remove_directory(place .. "/" .. name_of(word)) end
+  for _, place in ipairs(places(environment)) do file.remove_directory(place .. "/" .. name_of(word), REMOVING) end
 end
 
 ---Reads what there is, also when the job's time is up. No link leads out of the place, and nothing is waited for.

@@ -28,7 +28,7 @@ int file_make_private_directory(const char *path, struct error *error);
 // Creates a directory with a new name (0700) in the one given. Returns its path, which the caller frees.
 char *file_make_temporary_directory(const char *above, struct error *error);
 
-// Removes a directory and all that is in it. Links are removed, not followed.
-int file_remove_directory(const char *path, struct error *error);
+// Removes a directory and all that is in it, within so many milliseconds. Links are removed, not followed.
+int file_remove_directory(const char *path, int64_t milliseconds, struct error *error);
 
 #endif

@@ -8,7 +8,7 @@ local metaschema = require "metaschema"
 local schema_check = require "sba.util.schema_check"
 
 local ANY_TYPE <const> = 'expected one of "apply_unified_diff", "ask_model", "call_tool", "list_tree", "read_file", "replace_in_file", '
-  .. '"run_command", "search_files" or "write_file"'
+  .. '"run_agent", "run_command", "search_files" or "write_file"'
 
 local function text_of(fields, without)
   local whole = {
