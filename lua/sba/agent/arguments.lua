@@ -104,9 +104,9 @@ end
 -- Of the members of an enumeration.
 local synonyms <const> = {
   success = "done", succeeded = "done", completed = "done", complete = "done", finished = "done", ok = "done",
-  failure = "failed", error = "failed", blocked = "failed", impossible = "failed", ["true"] = "done", ["false"] = "failed",
-  todo = "pending", open = "pending", started = "in_progress", active = "in_progress", cancelled = "dropped",
-  skipped = "dropped",
+  failure = "failed", error = "failed", blocked = "failed", impossible = "failed",
+  ["true"] = "done", ["false"] = "failed", todo = "pending", open = "pending", started = "in_progress",
+  active = "in_progress", cancelled = "dropped", skipped = "dropped",
 }
 
 local function member_of(enum, value)

@@ -92,7 +92,8 @@ function kinds.todo(state, call, given)
   if not item then return { text = "failed: " .. mistake, failed = true } end
   if is_old then return { text = prompts.old_item:format(item.id, item.status) } end
   state.run.log:event("info", "todo.changed", { id = item.id, status = item.status, title = item.title })
-  return { text = ("item %s: %s%s"):format(item.id, item.status, no_parent and prompts.no_parent:format(given.parent) or "") }
+  local at_top = no_parent and prompts.no_parent:format(given.parent) or ""
+  return { text = ("item %s: %s%s"):format(item.id, item.status, at_top) }
 end
 
 function kinds.read_output(state, _, given)
@@ -108,10 +109,18 @@ local function unknown_tool(state, name)
   return mistaken(prompts.unknown_tool:format(name, table.concat(names, ", ")))
 end
 
+---@class agent.answer to a call
+---@field text string for the model
+---@field answer? string a step's in full
+---@field step? string its id
+---@field changed? boolean the workspace, perhaps
+---@field arguments? table as run
+---@field mistaken? boolean nothing was run
+---@field failed? boolean
+
 ---@param state agent.state
 ---@param call model.call
----@return { text: string, answer?: string, step?: string, changed?: boolean, arguments?: table, mistaken?: boolean,
----failed?: boolean }? answer text: for the model; answer: a step's in full; arguments: as run
+---@return agent.answer?
 ---@return failure? failure the job's
 function calls.perform(state, call)
   local tool = state.tools[call.name]

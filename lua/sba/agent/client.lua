@@ -55,8 +55,9 @@ end
 function client.exceeded(run)
   for _, bound in ipairs(bounds(run)) do
     if bound.most and bound.used >= bound.most then
-      local message = "the job's inference.%s is reached: %d of %d %s are used, and another request is needed"
-      return { code = "constraint_violation", message = message:format(bound.field, bound.used, bound.most, bound.name) }
+      local message = ("the job's inference.%s is reached: %d of %d %s are used, and another request is needed"):format(
+        bound.field, bound.used, bound.most, bound.name)
+      return { code = "constraint_violation", message = message }
     end
   end
 end

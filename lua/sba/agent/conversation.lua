@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The messages with the model, their tokens (estimated until the server has counted a prompt), and how they fit into its context: old
--- texts are shortened, then whole exchanges (a reply and what follows it) are left out, oldest first, then the last exchange is shortened.
--- The system text, the task and arguments of calls stay.
+-- The messages with the model, their tokens (estimated until the server has counted a prompt), and how they fit into its
+-- context: old texts are shortened, then whole exchanges (a reply and what follows it) are left out, oldest first, then
+-- the last exchange is shortened. The system text, the task and arguments of calls stay.
 
 local json = require "sba.util.json"
 local prompts = require "sba.agent.prompts"
@@ -120,7 +120,8 @@ local function shorten_old(self, excess)
   for i = KEPT + 1, self:last_exchange() - 1 do
     local message = self.messages[i]
     if excess <= 0 then break end
-    if message.role ~= "user" and not message.shortened and #message.content > 2 * SHORT then excess = excess - shorten(self, i, SHORT) end
+    local is_long = not message.shortened and #message.content > 2 * SHORT
+    if message.role ~= "user" and is_long then excess = excess - shorten(self, i, SHORT) end
   end
   return excess
 end

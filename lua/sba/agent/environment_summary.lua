@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What a model would otherwise find out first: system, tools, limits, two levels of the workspace. Nothing is run for it.
+-- What a model would otherwise find out first: system, tools, limits, two levels of the workspace. Nothing is run for
+-- it.
 
 local file = require "native.file"
 local identity = require "native.identity"
@@ -23,14 +24,18 @@ local LARGEST_OS_RELEASE <const>, LARGEST_HEAD <const> = 16 * 1024, 4096 -- byte
 
 -- What most projects need comes first.
 local USUAL_TOOLS <const> = {
-  "bash", "git", "make", "cmake", "gcc", "clang", "python3", "python", "pip", "pytest", "node", "npm", "go", "cargo", "java", "mvn", "ruby",
-  "perl", "php", "rg", "jq", "curl", "patch",
+  "bash", "git", "make", "cmake", "gcc", "clang", "python3", "python", "pip", "pytest", "node", "npm", "go", "cargo",
+  "java", "mvn", "ruby", "perl", "php", "rg", "jq", "curl", "patch",
 }
 
 -- Made by tools.
 local PASSED_OVER <const> = {
-  [".git"] = true, [".hg"] = true, [".svn"] = true, [".venv"] = true, [".tox"] = true, ["__pycache__"] = true, ["node_modules"] = true,
+  [".git"] = true, [".hg"] = true, [".svn"] = true, [".venv"] = true, [".tox"] = true, __pycache__ = true,
+  node_modules = true,
 }
+
+local ARTIFACTS <const> = "Artifacts: files to hand over go below $CYNODE_ARTIFACTS_DIR, in commands and in the paths "
+  .. "of the file tools."
 
 local function line_of(name) return printable.line(name, LONGEST_NAME) end
 
@@ -41,8 +46,9 @@ local function add_lines(lines, entry, indent, share)
   local name, list = indent .. line_of(entry.name), entry.list or {}
   local first = math.min(#list, share)
   if entry.type == "directory" then
-    local left_out = ("%s%s%d"):format(first > 0 and ("first %d of "):format(first) or "", entry.more and "more than " or "", #list)
-    name = name .. "/" .. ((#list > first or entry.more) and (" (%s)"):format(left_out) or "")
+    local shown, more = first > 0 and ("first %d of "):format(first) or "", entry.more and "more than " or ""
+    name = name .. "/"
+    if #list > first or entry.more then name = ("%s (%s%s%d)"):format(name, shown, more, #list) end
   elseif entry.type ~= "file" then
     name = ("%s (%s)"):format(name, entry.type)
   end
@@ -50,8 +56,8 @@ local function add_lines(lines, entry, indent, share)
   for i = 1, first do add_lines(lines, list[i], "  ", 0) end
 end
 
---- Breadth first, within bounds. Each directory gets a `list`, and `more` if that is not all. Returns the first one, and the AGENTS.md
---- files below it.
+--- Breadth first, within bounds. Each directory gets a `list`, and `more` if that is not all. Returns the first one, and
+--- the AGENTS.md files below it.
 local function read(root)
   local queue, found = { { depth = 0 } }, {}
   local names, at = 0, 1
@@ -85,7 +91,8 @@ function summary.survey(root, room)
   local last = is_whole and #entries or room - 1
   if is_whole and directories > 0 then share = (room - #entries) // directories end
   for i = 1, math.min(#entries, last) do add_lines(lines, entries[i], "", share) end
-  if not is_whole then lines[#lines + 1] = ("... and %s%d more"):format(more and "more than " or "", #entries - #lines) end
+  local or_more = more and "more than " or ""
+  if not is_whole then lines[#lines + 1] = ("... and %s%d more"):format(or_more, #entries - #lines) end
   return lines, found
 end
 
@@ -93,8 +100,9 @@ end
 
 --- As git check-ref-format says, where it matters here.
 local function is_branch(name)
-  return name and name ~= "" and #name <= LONGEST_BRANCH and native_text.is_utf8(name) and not name:find "[%c\127 ~^:?*%[\\]"
-    and not name:find("..", 1, true) and not name:find("/.", 1, true) and name:sub(1, 1) ~= "."
+  return name and name ~= "" and #name <= LONGEST_BRANCH and native_text.is_utf8(name)
+    and not name:find "[%c\127 ~^:?*%[\\]" and not name:find("..", 1, true) and not name:find("/.", 1, true)
+    and name:sub(1, 1) ~= "."
 end
 
 ---Nothing of a hostile .git is shown but a name that git would take for a branch.
@@ -153,8 +161,7 @@ function summary.of(run, context_length)
     constraints.ext_net_allowed and "Network: allowed." or "Network: not allowed; nothing can be downloaded.",
     ("Limits: %s for the job; you see at most %d bytes of a result, read_output gives the rest."):format(
       prompt.time(constraints.max_runtime_seconds), math.min(summary.MOST_SHOWN, constraints.max_output_bytes)),
-    run.artifacts and "Artifacts: files to hand over go below $CYNODE_ARTIFACTS_DIR, in commands and in the paths of the file tools."
-      or "Artifacts: this job has no directory for them.",
+    run.artifacts and ARTIFACTS or "Artifacts: this job has no directory for them.",
   }
   lines[#lines + 1] = branch and "Git: " .. branch .. "."
   lines[#lines + 1] = prompt.wants_agents_md(run.job) and deeper(agents_md) or nil

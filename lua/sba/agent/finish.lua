@@ -74,10 +74,11 @@ local function what_is_missing(criterion, entry, status_of)
   for _, id in ipairs(ids) do
     if status_of[id] == "success" then return nil end
   end
-  local first = ids[1]
-  local what = status_of[first] and ", which did not succeed" or ", which is not a step of this job"
-  local instead = first and first .. what
-  return ('the evidence for "%s" names %s'):format(criterion, instead or 'no step of this job; write for example "step-3: ..."')
+  local named = 'no step of this job; write for example "step-3: ..."'
+  if ids[1] then
+    named = ids[1] .. (status_of[ids[1]] and ", which did not succeed" or ", which is not a step of this job")
+  end
+  return ('the evidence for "%s" names %s'):format(criterion, named)
 end
 
 ---@class run.verdict an element of the result's acceptance
@@ -197,7 +198,8 @@ function finish.called(state, _, arguments)
   local has_failed = arguments.status == "failed"
   if has_failed or unmet then keep_verdicts(state, list) end
   if has_failed then
-    return gave_up("agent_gave_up", "the model gave up: " .. printable.line((excerpt.of(ending.answer, LONGEST_REASON))))
+    local reason = printable.line((excerpt.of(ending.answer, LONGEST_REASON)))
+    return gave_up("agent_gave_up", "the model gave up: " .. reason)
   end
   if unmet then return gave_up("acceptance_unmet", "the model says that a criterion is not met: " .. unmet) end
   local told, failure
@@ -231,8 +233,10 @@ end
 ---@return failure?
 function finish.answered(state, content, as_text)
   state.ending.prose, state.ending.answer = state.ending.prose + 1, content
-  if state.ending.prose < MOST_PROSE then return prompts.go_on:format(as_text and prompts.form_as_text or prompts.form) end
-  return gave_up("agent_gave_up", "the model called no tool in three replies in a row; the last of them is the final answer")
+  local form = as_text and prompts.form_as_text or prompts.form
+  if state.ending.prose < MOST_PROSE then return prompts.go_on:format(form) end
+  local why = "the model called no tool in three replies in a row; the last of them is the final answer"
+  return gave_up("agent_gave_up", why)
 end
 
 local reach_out <const> = { run_command = true, call_tool = true }

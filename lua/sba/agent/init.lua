@@ -22,23 +22,19 @@ local ROOMY <const> = 32768 -- tokens of context, from which the model may begin
 local LEAST_SHOWN <const> = 64 -- tokens of an answer
 local RECORDED_CONTEXT <const> = 32768 -- tokens, where a recording does not say
 
---- Bytes and tokens of an answer: two must fit beside the system text and the task.
-local function shown_limits(state)
-  local room = window.room(state) - state.conversation:total()
-  return math.min(environment_summary.MOST_SHOWN, state.run.job.constraints.max_output_bytes), math.max(LEAST_SHOWN, room // 3)
-end
-
 local function begin(run, session, gateway_tools, extras)
   local offered, by_name, accepted = tools.list(run.catalogue, gateway_tools, run.job, extras)
   ---@type agent.state
   local state = {
     run = run, session = session, tools = by_name, accepted = accepted, offered = offered, has_todo = extras.has_todo,
-    conversation = conversation.new(tools.cost(offered)), detector = loop_detector.new(), ending = finish.new(), number = 0,
-    status_of = {}, status_tokens = 0,
+    conversation = conversation.new(tools.cost(offered)), detector = loop_detector.new(), ending = finish.new(),
+    number = 0, status_of = {}, status_tokens = 0,
   }
   state.conversation:add { role = "system", content = prompt.system(run.job, extras) }
   state.conversation:add { role = "user", content = prompt.opening(run.job, extras) }
-  state.outputs = outputs.new(run.result_directory, shown_limits(state))
+  local bytes = math.min(environment_summary.MOST_SHOWN, run.job.constraints.max_output_bytes)
+  local room = window.room(state) - state.conversation:total() -- for two answers beside the system text and the task
+  state.outputs = outputs.new(run.result_directory, bytes, math.max(LEAST_SHOWN, room // 3))
   return state
 end
 
@@ -57,21 +53,22 @@ end
 ---@param instructions? string the gateway's
 ---@return sba.prompt.extras
 function agent.extras(run, session, instructions)
-  local told, shown = (run.recording or run.history).session, agent.shown(run, session)
+  local told, shown, size = (run.recording or run.history).session, agent.shown(run, session), session.context_length
   if not (told and told.facts) then
-    told = { facts = environment_summary.of(run, session.context_length), agents_md = prompt.agents_md(run, session.context_length) }
+    told = { facts = environment_summary.of(run, size), agents_md = prompt.agents_md(run, size) }
   end
   return {
-    facts = told.facts, agents_md = told.agents_md,
-    missing_skills = run.missing_skills, instructions = instructions, answer_schema = run.job.inference and run.job.inference.answer_schema,
-    has_todo = shown.has_todo, is_roomy = shown.is_roomy,
+    facts = told.facts, agents_md = told.agents_md, has_todo = shown.has_todo, is_roomy = shown.is_roomy,
+    missing_skills = run.missing_skills, instructions = instructions,
+    answer_schema = (run.job.inference or {}).answer_schema,
   }
 end
 
 local function connect(run)
   if run.recording then return run.recording.session or { model = "recorded", context_length = RECORDED_CONTEXT } end
   if not run.job.inference then
-    return nil, { code = "inference_unavailable", message = "the job asks for an agent, but has no inference.allowed_models" }
+    local message = "the job asks for an agent, but has no inference.allowed_models"
+    return nil, { code = "inference_unavailable", message = message }
   end
   return client.connect(run, run.job.inference.allowed_models)
 end
@@ -87,7 +84,8 @@ function agent.run(run)
   run.context.prompts = prompts
   run.context.shell = process.find("bash", run.environment.PATH)
   run:emit("model.session", {
-    model = session.model, context_length = session.context_length, tools = #gateway_tools > 0 and json.array(gateway_tools) or nil,
+    model = session.model, context_length = session.context_length,
+    tools = #gateway_tools > 0 and json.array(gateway_tools) or nil,
     instructions = extras.instructions, facts = extras.facts, agents_md = extras.agents_md,
   })
   local state = begin(run, session, gateway_tools, extras)

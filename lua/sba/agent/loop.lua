@@ -41,11 +41,6 @@ end
 
 local function tell(state, content) state.conversation:add { role = "user", content = content } end
 
-local function nudge_or_end(state, is_over, why, told)
-  if is_over then return agent_stuck(why) end
-  tell(state, told)
-end
-
 local P, S = lpeg.P, lpeg.S
 local unseen <const> = P "\u{A0}" + "\u{AD}" + "\u{200B}" + "\u{200C}" + "\u{200D}"
   + "\u{2060}" + "\u{3000}" + "\u{FEFF}"
@@ -55,44 +50,44 @@ local usual_ends <const> = { stop = true, length = true, tool_calls = true }
 --- Whether nobody would see anything of a text.
 local function is_empty(content) return lpeg.match(nothing, content or "") ~= nil end
 
---- What the model is told of a reply without content, and what else is known of it.
-local function silence(reply)
-  local reason = reply.done_reason or "stop"
-  if not usual_ends[reason] then
-    local shown = words.quoted(reason)
-    return prompts.ended_early:format(shown), ("; the server ended the last one with %s"):format(shown)
-  end
-  if (reply.content or ""):find "%S" then return prompts.invisible, "; the last one had invisible characters only" end
-  if is_empty(reply.thinking) then return prompts.empty, "" end
-  return prompts.only_thought, "; the last one was thinking only"
-end
-
 --- Whether a reply that had to be a call as text is not even a misspelled one.
 local function is_prose(content) return content and content:find "%S" and not content:find '{%s*["\']' end
 
---- What the model is told of a reply that cannot be read, or nil; why it was stopped.
-local function mistake_in(state, reply)
-  local unreadable = reply.unreadable
-  if reply.done_reason == "repetition" then
-    state.run.log:event("warning", "model.repetition", { model = state.session.model, error = "the reply was stopped: " .. unreadable })
-    return prompts.repeated:format(unreadable), "; the last one was stopped, because " .. unreadable
+--- What is wrong with a reply without a call, if something is; what the model is told then, and what else is known.
+local function flaw_of(state, reply)
+  local unreadable, reason, content = reply.unreadable, reply.done_reason or "stop", reply.content
+  if reason == "repetition" then
+    state.run.log:event("warning", "model.repetition", {
+      model = state.session.model, error = "the reply was stopped: " .. unreadable,
+    })
+    return "unreadable", prompts.repeated:format(unreadable), "; the last one was stopped, because " .. unreadable
   end
-  local is_call = unreadable and (reply.is_like_a_call or not is_prose(reply.content))
-  return is_call and prompts.unreadable:format(unreadable) or reply.done_reason == "length" and prompts.cut_off or nil, ""
+  if unreadable and (reply.is_like_a_call or not is_prose(content)) then
+    return "unreadable", prompts.unreadable:format(unreadable), ""
+  end
+  if reason == "length" then return "unreadable", prompts.cut_off, "" end
+  if not is_empty(content) then return nil end
+  if not usual_ends[reason] then
+    local shown = words.quoted(reason)
+    return "silent", prompts.ended_early:format(shown), ("; the server ended the last one with %s"):format(shown)
+  end
+  if content and content:find "%S" then
+    return "silent", prompts.invisible, "; the last one had invisible characters only"
+  end
+  if is_empty(reply.thinking) then return "silent", prompts.empty, "" end
+  return "silent", prompts.only_thought, "; the last one was thinking only"
 end
 
+local ENDS <const> = {
+  unreadable = "three replies in a row could not be read", silent = "three replies in a row said nothing",
+}
+
 local function without_calls(state, reply)
-  local mistake, why = mistake_in(state, reply)
+  local flaw, told, more = flaw_of(state, reply)
+  local failure
   state.has_failed_calls = state.has_failed_calls or reply.is_like_a_call
-  if mistake then
-    return nudge_or_end(state, state.detector:could_not_read(), "three replies in a row could not be read" .. why, mistake)
-  end
-  if is_empty(reply.content) then
-    local told, more = silence(reply)
-    return nudge_or_end(state, state.detector:said_nothing(), "three replies in a row said nothing" .. more, told)
-  end
-  state.detector:was_read()
-  local told, failure = finish.answered(state, reply.content, reply.unreadable ~= nil)
+  if state.detector:replied(flaw) then return agent_stuck(ENDS[flaw] .. more) end
+  if not flaw then told, failure = finish.answered(state, reply.content, reply.unreadable ~= nil) end
   if told then tell(state, told) end
   return failure
 end
@@ -121,7 +116,8 @@ end
 local function answer_call(state, call, apart)
   local result, failure = calls.perform(state, call)
   if not result then return failure end
-  local verdict = state.detector:answered(call.name, result.arguments or call.arguments, result.answer or result.text, result)
+  local given, answered = result.arguments or call.arguments, result.answer or result.text
+  local verdict = state.detector:answered(call.name, given, answered, result)
   local told = result.text .. (verdict == "warn" and prompts.in_circles or "")
   if state.tools[call.name] then answer(state, call, told, result.step) else apart[#apart + 1] = told end
   if verdict == "end" then
@@ -142,9 +138,7 @@ local function with_calls(state, reply)
     if state.ending.is_over then return nil end
   end
   if #apart > 0 then tell(state, table.concat(apart, "\n")) end
-  if not all_mistaken then
-    state.detector:was_read()
-  elseif state.detector:mistaken() then
+  if state.detector:replied(all_mistaken and "mistaken" or nil) then
     return agent_stuck "too many replies in a row had nothing but mistaken calls"
   end
 end

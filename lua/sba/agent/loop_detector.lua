@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Notices that a model goes in circles: the same call with the same result, replies that cannot be read or say nothing. One warning, then
--- the end. Until then the temperature rises: what repeats itself is often the likeliest reply.
+-- Notices that a model goes in circles: the same call with the same result, replies that cannot be read or say nothing.
+-- One warning, then the end. Until then the temperature rises: what repeats itself is often the likeliest reply.
 
 local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
@@ -37,7 +37,8 @@ local date <const> = two * two * "-" * two * "-" * two
 local year <const>, three <const>, offset <const> = two * two, exactly(letter, 3), S "+-" * two * P ":" ^ -1 * two
 local zone <const> = offset + letter ^ 1
 local time <const> = date * S "T " * clock * (P "Z" + P " " ^ -1 * offset) ^ -1
-  + three * " " * three * blank ^ 1 * digit ^ 1 * " " * clock * (" " * S "AP" * "M") ^ -1 * (" " * zone) ^ -1 * " " * year -- date
+  + three * " " * three * blank ^ 1 * digit ^ 1 * " " * clock * (" " * S "AP" * "M") ^ -1 * (" " * zone) ^ -1
+    * " " * year -- date
   + three * ", " * digit ^ 1 * " " * three * " " * year * " " * clock * " " * zone -- date -R
 local decimal <const> = digit ^ 1 * ("." * digit ^ 0) ^ -1
 local in_units <const> = blank ^ -1 * ("second" * P "s" ^ -1 + S "mun" ^ -1 * "s") * -alphanumeric
@@ -55,7 +56,8 @@ local id <const> = "0x" * hex ^ 1 + uuid + hexadecimal + exactly(digit, LEAST_DE
 local word <const> = -lpeg.B(alphanumeric) * ((time + date + clock) / "<time>" + id / "<id>") * -alphanumeric
 local process <const> = (P "pid" + "PID" + "process") * S " =:#" ^ -2 * digit ^ 1
 local temporary <const> = "/tmp/" * (1 - (blank + S "/\"':,;()")) ^ 1
-local without_ids <const> = replaced(word + process / "<process>" + temporary / "<temporary>" + decimal * in_units / "<duration>")
+local without_ids <const> = replaced(
+  word + process / "<process>" + temporary / "<temporary>" + decimal * in_units / "<duration>")
 
 ---@param words string
 ---@return string words without times and durations
@@ -87,7 +89,8 @@ end
 ---@param name string
 ---@param arguments table
 ---@param answer string as the model sees it
----@param about { changed?: boolean, duration_ms?: integer } changed: the workspace, perhaps: earlier calls may be made again
+---@param about { changed?: boolean, duration_ms?: integer } changed: the workspace, perhaps; then earlier calls may be
+---made again
 ---@return "warn"|"end"|nil
 function loop_detector:answered(name, arguments, answer, about)
   local entry = { call = name .. "\n" .. json.encode(arguments), answer = excerpt.of(answer, COMPARED) }
@@ -102,32 +105,22 @@ function loop_detector:answered(name, arguments, answer, about)
   end
   self.repeated = times // QUICK
   local now = times + entry.weight
-  return now >= END_AT and "end" or times < WARN_AT and now >= WARN_AT and "warn" or nil
+  if now >= END_AT then return "end" end
+  return times < WARN_AT and now >= WARN_AT and "warn" or nil
 end
 
-function loop_detector:was_read()
-  self.unreadable, self.silent, self.mistakes = 0, 0, 0
+---Counts a reply by its flaw, nil: it has none. Some replies in a row whose calls are all mistaken are only answered;
+---then they count as unreadable.
+---@param flaw "unreadable"|"silent"|"mistaken"|nil
+---@return boolean is_over there were too many in a row
+function loop_detector:replied(flaw)
+  self.mistakes = self.mistakes + (flaw == "mistaken" and 1 or 0)
+  if not flaw then self.mistakes = 0 end
+  if flaw == "mistaken" and self.mistakes > MOST_MISTAKES then flaw = "unreadable" end
+  self.unreadable = flaw == "unreadable" and self.unreadable + 1 or 0
+  self.silent = flaw == "silent" and self.silent + 1 or 0
+  return math.max(self.unreadable, self.silent) >= MOST_IN_A_ROW
 end
-
----Each call of a reply was mistaken; many such replies in a row count as unreadable.
----@return boolean is_over
-function loop_detector:mistaken()
-  self.mistakes = self.mistakes + 1
-  if self.mistakes > MOST_MISTAKES then return self:could_not_read() end
-  self.unreadable, self.silent = 0, 0
-  return false
-end
-
-local function once_more(self, kind, other)
-  self[kind], self[other] = self[kind] + 1, 0
-  return self[kind] >= MOST_IN_A_ROW
-end
-
----@return boolean is_over
-function loop_detector:could_not_read() return once_more(self, "unreadable", "silent") end
-
----@return boolean is_over
-function loop_detector:said_nothing() return once_more(self, "silent", "unreadable") end
 
 ---@return number? nil: the usual one
 function loop_detector:temperature()

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What tools answered: the model is shown head and tail, read_output gives the rest. The whole is in outputs/ next to the result, or in
--- memory.
+-- What tools answered: the model is shown head and tail, read_output gives the rest. The whole is in outputs/ next to the
+-- result, or in memory.
 
 local excerpt = require "sba.util.excerpt"
 local file = require "native.file"
@@ -33,7 +33,8 @@ local function keep(self, id, whole)
   if self.size + #whole > self.most then return nil end
   if self.directory and not file.replace(self.path .. id, { whole }, { durable = false }) then return nil end
   self.size = self.size + #whole
-  self.kept[id] = { bytes = #whole, lines = text.count_lines(whole), offset = 0, line = 1, whole = not self.directory and whole or nil }
+  self.kept[id] = { bytes = #whole, lines = text.count_lines(whole), offset = 0, line = 1 }
+  if not self.directory then self.kept[id].whole = whole end
   return self.kept[id]
 end
 
@@ -80,8 +81,9 @@ end
 
 --- A range as text, no longer than is shown, and whether it was cut; or nil and the mistake.
 local function read(self, id, options)
-  local found, failure
-  if self.directory then found, failure = self.directory:read(id, options) else found = of_memory(self.kept[id].whole, options) end
+  local whole = self.kept[id].whole
+  local found, failure = whole and of_memory(whole, options), nil
+  if not whole then found, failure = self.directory:read(id, options) end
   if not found then return nil, failure.message end
   local part = text.repair(found.content)
   local fitting = self:fitting(part)
@@ -104,7 +106,8 @@ local function read_lines(self, id, first, last)
   if not part then return nil, is_cut end
   if is_cut then
     local back = part:reverse():find("\n", 1, true)
-    if back then part = part:sub(1, #part - back + 1) else more = "; the line goes on, and offset_bytes reads any part of the result" end
+    if back then part = part:sub(1, #part - back + 1) end
+    if not back then more = "; the line goes on, and offset_bytes reads any part of the result" end
   end
   local to = first + math.max(0, text.count_lines(part) - 1)
   if to < (last or total) then more = more .. ("; start_line %d reads on"):format(to + 1) end
@@ -112,7 +115,7 @@ local function read_lines(self, id, first, last)
 end
 
 ---By default, what was left out.
----@param arguments { step: string, start_line?: integer, end_line?: integer, offset_bytes?: integer, max_bytes?: integer }
+---@param arguments table those of read_output
 ---@return string? part, string? mistake
 function outputs:read(arguments)
   local id, first, last = arguments.step, arguments.start_line, arguments.end_line

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the model is told. The system text and the first message never change during a job, so that a server can cache them. What changes
--- every turn, time left and the todo list, is the end of the last message.
+-- Puts together what the model is told. The system text and the first message never change during a job, so that a server
+-- can cache them. What changes every turn, time left and the todo list, is the end of the last message.
 
 local describe = require "sba.util.words".step
 local json = require "sba.util.json"
@@ -126,7 +126,9 @@ end
 ---@return string
 function prompt.question(job, extras, instructions, status)
   extras.baseline = prompts.question
-  return joined { standing(job, extras), task(job, extras), block("Instructions", instructions), block("Status", status) .. "\n" }
+  return joined {
+    standing(job, extras), task(job, extras), block("Instructions", instructions), block("Status", status) .. "\n",
+  }
 end
 
 ---@param job sba.job
@@ -143,7 +145,8 @@ function prompt.agents_md(run, context_length)
   local found, failure = run.workspace:read(AGENTS_MD, { max_bytes = most + LONGEST_CHARACTER })
   if not found and failure.code == "not_found" then return nil end
   local content, problem = found and text.cut(found.content, most), failure and redact(failure.message)
-  if found and (content:find("\0", 1, true) or not text.is_utf8(content)) then problem = AGENTS_MD .. " is not UTF-8 text" end
+  local is_text = not found or text.is_utf8(content) and not content:find("\0", 1, true)
+  if not is_text then problem = AGENTS_MD .. " is not UTF-8 text" end
   if problem then
     run.log:event("warning", "agents_md.left_out", { error = problem })
     return prompts.agents_md_left_out:format(problem)

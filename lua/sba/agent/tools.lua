@@ -40,7 +40,9 @@ local number <const>, offset <const> = { type = "integer", minimum = 1 }, { type
 
 local todo_add = {
   name = "todo_add", kind = "todo", called = { "add_todo", "create_todo", "add_task" }, description = prompts.todo_add,
-  parameters = object { "title!", line, "parent", { type = "string", description = "Id of the item that this is part of." } },
+  parameters = object {
+    "title!", line, "parent", { type = "string", description = "Id of the item that this is part of." },
+  },
 }
 
 local todo_update = {
@@ -63,16 +65,16 @@ local read_output = {
 
 --- A model is shown only the arguments that the step type names for it, if it names any.
 local function step_tool(step)
-  local own, schema = step.for_model or {}, step.arguments
-  local parameters = schema
-  if own.order then parameters = { type = "object", order = own.order, required = own.required or schema.required, properties = {} } end
+  local own, schema, properties = step.for_model or {}, step.arguments, {}
+  local required = own.required or schema.required
+  local parameters = { type = "object", order = own.order, required = required, properties = properties }
   for _, name in ipairs(own.order or {}) do
-    local full = schema.properties[name]
-    parameters.properties[name] = { type = full.type, enum = full.enum, items = full.items, description = (own.descriptions or {})[name] }
+    local full, description = schema.properties[name], (own.descriptions or {})[name]
+    properties[name] = { type = full.type, enum = full.enum, items = full.items, description = description }
   end
   return {
     name = step.name, kind = "step", description = own.summary or step.summary, called = own.called,
-    read = own.read or readers[step.name], accepted = schema, parameters = parameters,
+    read = own.read or readers[step.name], accepted = schema, parameters = own.order and parameters or schema,
   }
 end
 
@@ -101,8 +103,12 @@ local function finish_for(job)
   if judges then shown[5], shown[6] = "acceptance", acceptance end
   return {
     name = "finish", kind = "finish", description = judges and prompts.finish_with_criteria or prompts.finish,
-    called = { "done", "complete", "completed", "submit", "end", "final_answer", "task_complete", "attempt_completion", "finished" },
-    accepted = object { "answer!", schema and {} or answer, "status", status, "acceptance", acceptance }, parameters = object(shown),
+    called = {
+      "done", "complete", "completed", "submit", "end", "final_answer", "task_complete", "attempt_completion",
+      "finished",
+    },
+    accepted = object { "answer!", schema and {} or answer, "status", status, "acceptance", acceptance },
+    parameters = object(shown),
   }
 end
 
@@ -153,8 +159,8 @@ local function choose(listed, own, taken, room, left_out)
   for _, tool in ipairs(listed) do
     -- What it does is done on another machine: no misspelled name may mean it.
     local one = {
-      kind = "gateway", exact = true, name = rules.mapped(tool.tool, taken), tool = tool.tool, description = tool.description,
-      parameters = json.encode(tool.parameters),
+      kind = "gateway", exact = true, name = rules.mapped(tool.tool, taken), tool = tool.tool,
+      description = tool.description, parameters = json.encode(tool.parameters),
     }
     local tokens = tools.cost { one }
     if #chosen < free and tokens <= room then
@@ -168,8 +174,8 @@ local function choose(listed, own, taken, room, left_out)
   return chosen
 end
 
----The gateway's tools as the journal has them, so that the same replies mean the same calls; else as many of those listed now as have
----room, the same for the whole job. A job can do without; the log says so.
+---The gateway's tools as the journal has them, so that the same replies mean the same calls; else as many of those
+---listed now as have room, the same for the whole job. A job can do without; the log says so.
 ---@param run run
 ---@param space integer tokens for tools and conversation
 ---@param shown table as of tools.list
@@ -182,14 +188,16 @@ function tools.of_gateway(run, space, shown)
   local listed
   if gateway then listed, failure = gateway:tools() end
   if not listed then
-    run.log:event("warning", "gateway.failed", { code = failure.code, error = failure.message .. "; the job goes on without its tools" })
+    local error = failure.message .. "; the job goes on without its tools"
+    run.log:event("warning", "gateway.failed", { code = failure.code, error = error })
     return {}
   end
   local left_out, own, taken = {}, tools.list(run.catalogue, nil, run.job, shown)
   for i, tool in ipairs(gateway.client.dropped) do left_out[i] = tool.name .. ": " .. tool.reason end
   local chosen = choose(listed, own, taken, (space - tools.cost(own)) * SHARE, left_out)
   run.log:event(#left_out > 0 and "warning" or "info", "gateway.tools", {
-    tools = #chosen, left_out = #left_out, error = left_out[1] and table.concat(left_out, "; ", 1, math.min(#left_out, MOST_REASONS)),
+    tools = #chosen, left_out = #left_out,
+    error = left_out[1] and table.concat(left_out, "; ", 1, math.min(#left_out, MOST_REASONS)),
   })
   return chosen, gateway.instructions
 end

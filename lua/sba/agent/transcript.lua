@@ -23,8 +23,9 @@ end
 
 --- The line's number, and both lines.
 local function first_difference(expected, actual)
-  local next_line, at_left, at_right, left, right = lines(""), 1, 1
-  local number = 0
+  local next_line, number = lines(""), 0
+  local at_left, at_right = 1, 1
+  local left, right
   repeat
     at_left, left = next_line(expected, at_left)
     at_right, right = next_line(actual, at_right)
@@ -39,11 +40,14 @@ local function difference(number, recorded, fresh)
   for i = 1, recorded.messages and math.max(#recorded.messages, #fresh) or 0 do
     local was, is = recorded.messages[i] or {}, fresh[i] or {}
     local where = ("exchange %d, message %d"):format(number, i)
-    if was.role ~= is.role then return ("%s: the recording has %s, this run has %s"):format(where, kind_of(was), kind_of(is)) end
+    if was.role ~= is.role then
+      return ("%s: the recording has %s, this run has %s"):format(where, kind_of(was), kind_of(is))
+    end
     local a, b = was.content or "", is.content or ""
     if a ~= b then a, b = loop_detector.without_times(a), loop_detector.without_times(b) end
     if a ~= b then
-      return ('%s (%s), line %d: the recording has "%s", this run has "%s"'):format(where, is.role, first_difference(a, b))
+      local message = '%s (%s), line %d: the recording has "%s", this run has "%s"'
+      return message:format(where, is.role, first_difference(a, b))
     end
   end
 end
@@ -51,7 +55,8 @@ end
 local function mismatch(recording, number, recorded, fresh)
   if not recorded then return ("the recording ends after %d replies, but this run needs another"):format(number - 1) end
   local found, version = difference(number, recorded, fresh), (recording.job or {}).version
-  return found and ("the replay differs from the recording%s: %s"):format(version and " of version " .. version or "", found)
+  local of_version = version and " of version " .. version or ""
+  return found and ("the replay differs from the recording%s: %s"):format(of_version, found)
 end
 
 --- After its last exchange an earlier run has only the checks of its end, which run again at this one's.

@@ -40,7 +40,8 @@ function window.room(state)
 end
 
 local function too_large(state)
-  local message = "the job's text and the last exchange do not fit into the model's context of %d tokens; use a model with a larger one"
+  local message = "the job's text and the last exchange do not fit into the model's context of %d tokens; "
+    .. "use a model with a larger one"
   return { code = "agent_stuck", message = message:format(state.session.context_length) }
 end
 

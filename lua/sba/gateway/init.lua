@@ -49,12 +49,15 @@ local methods = {}
 methods.__index = methods
 
 local function retried(attempt, may_repeat, limits)
-  local policy = retry.policy { tries = TRIES, first = FIRST_WAIT, may_repeat = may_repeat, until_when = limits.until_when }
-  return retry.run(policy, attempt)
+  return retry.run(retry.policy {
+    tries = TRIES, first = FIRST_WAIT, may_repeat = may_repeat, until_when = limits.until_when,
+  }, attempt)
 end
 
 local slow <const> = { slow_connect = true, slow_first_byte = true, slow_answer = true }
-local unsent <const> = { connection_refused = true, network_unreachable = true, name_not_resolved = true, proxy_failed = true }
+local unsent <const> = {
+  connection_refused = true, network_unreachable = true, name_not_resolved = true, proxy_failed = true,
+}
 
 -- For requests without effects. After a timeout the next would most likely time out too.
 local function is_quick(failure) return not slow[failure.code] end
@@ -85,7 +88,8 @@ local function reach(options, limits)
   if server or failure.code ~= "not_mcp" then return server, failure end
   local is_there, unknown = form:probe(limits)
   if is_there then return form end
-  return nil, unknown or http.failure("not_mcp", failure.message .. "; it does not accept POST /v1/mcp/tools/call either")
+  failure.message = failure.message .. "; it does not accept POST /v1/mcp/tools/call either"
+  return nil, unknown or failure
 end
 
 local function naming(variable, failure)
@@ -102,7 +106,8 @@ function gateway.connect(options, limits)
     return nil, http.failure("no_gateway", "the environment names no MCP gateway (SBA_MCP_GATEWAY_URL)")
   end
   if not http.origin(address) then
-    return nil, http.failure("invalid_url", variable .. " is not a URL that begins with http://, https:// or http+unix://")
+    local wanted = " is not a URL that begins with http://, https:// or http+unix://"
+    return nil, http.failure("invalid_url", variable .. wanted)
   end
   if options.token and not fits_a_header(options.token) then
     return nil, http.failure("invalid_token", "the agent's token has characters that a header cannot carry")
@@ -114,7 +119,8 @@ function gateway.connect(options, limits)
   end), is_quick, limits)
   if not client then return nil, naming(variable, failure) end
   return setmetatable({
-    client = client, variable = variable, renew = options.renew_token, instructions = secret.clean(client.instructions), filled = {},
+    client = client, variable = variable, renew = options.renew_token, filled = {},
+    instructions = secret.clean(client.instructions),
     ext_net_allowed = options.ext_net_allowed == true, ids = { task_id = options.task_id, job_id = options.job_id },
   }, methods)
 end
@@ -135,7 +141,8 @@ local function without_ids(schema, ids)
 end
 
 local function description_of(tool)
-  local words = type(tool.description) == "string" and tool.description ~= "" and tool.description or tool.title
+  local words = tool.description
+  if type(words) ~= "string" or words == "" then words = tool.title end
   return type(words) == "string" and words or ""
 end
 
@@ -160,7 +167,8 @@ local function read_list(self, limits)
   for _, tool in ipairs(listed) do
     if not rules.refusal(tool.name, self.ext_net_allowed) then
       local parameters, filled = without_ids(clean_descriptions(tool.inputSchema), self.ids)
-      table.insert(self.listed, { tool = tool.name, parameters = parameters, description = secret.redact(description_of(tool)) })
+      local description = secret.redact(description_of(tool))
+      table.insert(self.listed, { tool = tool.name, parameters = parameters, description = description })
       self.filled[tool.name] = filled
     end
   end
@@ -188,7 +196,8 @@ local function filled_for(self, name, limits)
 end
 
 local unknown_ends <const> = { cut_off = true, slow_first_byte = true, slow_answer = true }
-local answer_schema <const> = { properties = { parts = { items = { properties = { type = {} } } } } } -- the protocol's names
+-- The protocol's names.
+local answer_schema <const> = { properties = { parts = { items = { properties = { type = {} } } } } }
 
 ---@class gateway.limits: mcp.limits of all tries
 ---@field repeatable? boolean tried again even if it may have been carried out

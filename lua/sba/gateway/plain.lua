@@ -19,7 +19,8 @@ local LARGEST_FILE <const> = (LARGEST_BODY - 65536) // 4 * 3 -- bytes before bas
 
 local function wrap(body)
   if #body > LARGEST_BODY then
-    return nil, http.failure("too_large", ("the call has %d bytes; the node's proxy accepts at most %d"):format(#body, LARGEST_BODY))
+    local message = "the call has %d bytes; the node's proxy accepts at most %d"
+    return nil, http.failure("too_large", message:format(#body, LARGEST_BODY))
   end
   return {
     version = VERSION, method = "POST", path = PATH, headers = { ["Content-Type"] = json.array { "application/json" } },
@@ -30,7 +31,8 @@ end
 -- Returns the gateway's status and body; or nil and what is wrong.
 local function unwrap(bytes)
   local value, problem = json_tolerant.decode(bytes)
-  if not json.is_object(value) then return nil, problem and "that is not JSON: " .. problem.message or "that is not an object" end
+  if problem then return nil, "that is not JSON: " .. problem.message end
+  if not json.is_object(value) then return nil, "that is not an object" end
   local status, encoded = math.type(value.status) == "integer" and value.status or 0, value.body_b64
   if status < 200 or status > 599 then return nil, "without the gateway's status" end
   if encoded == nil or encoded == json.null then return status, "" end
@@ -62,7 +64,8 @@ local function tool(name, arguments, description)
   for argument, mark in arguments:gmatch "([%w_]+)(!?)" do
     properties[argument], required[#required + 1] = properties_of[argument], mark == "!" and argument or nil
   end
-  return { name = name, description = description, inputSchema = { type = "object", properties = properties, required = required } }
+  local schema = { type = "object", properties = properties, required = required }
+  return { name = name, description = description, inputSchema = schema }
 end
 
 local worker_tools <const> = {
@@ -136,7 +139,8 @@ end
 local understood = { [200] = true, [400] = true, [403] = true, [422] = true, [501] = true }
 
 local function refuses_get(connection, limits, status)
-  local exchange <close>, said = connection:send(connection:new_request("the probe", limits), nil, {}, { is_polled = true })
+  local request = connection:new_request("the probe", limits)
+  local exchange <close>, said = connection:send(request, nil, {}, { is_polled = true })
   return exchange ~= nil and said == status
 end
 

@@ -73,7 +73,9 @@ end
 
 local function text_block(words) return { type = "text", text = words } end
 
-local about_results <const> = { _meta = true, isError = true, resultType = true, content = true, structuredContent = true }
+local about_results <const> = {
+  _meta = true, isError = true, resultType = true, content = true, structuredContent = true,
+}
 
 -- What a result holds besides what MCP knows.
 local function rest_of(result)
@@ -84,13 +86,10 @@ local function rest_of(result)
   return next(rest) and rest or nil
 end
 
-local function is_block(value)
-  return type(value) == "string" or type(value) == "table" and (type(value.type) == "string" or type(value.text) == "string")
-end
-
 local function holds_a_block(list)
   for _, value in ipairs(list) do
-    if is_block(value) then return true end
+    local block = json.table_of(value)
+    if type(value) == "string" or type(block.type) == "string" or type(block.text) == "string" then return true end
   end
   return #list == 0
 end

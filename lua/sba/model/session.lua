@@ -402,7 +402,8 @@ end
 
 local own_fields <const> = { properties = { tool_calls = { enum = {} }, done_reason = { enum = {} } } }
 
--- The names of tools and their arguments are ours. The text of a call that held a secret goes: escapes can hide one in it.
+-- The names of tools and their arguments are ours. The text of a call that held a secret goes: escapes can hide one in
+-- it.
 local function clean(result, tools)
   if not secrets_are_known() then return result end
   local by_name = {}

@@ -98,10 +98,12 @@ local function description_of(wanted)
   local parts, words = {}, type(wanted.description) == "string" and wanted.description or ""
   for _, name in ipairs(TOLD) do
     local value = wanted[name]
-    if value ~= nil and type(value) ~= "table" and value ~= json.null then parts[#parts + 1] = name .. " " .. tostring(value) end
+    if value ~= nil and type(value) ~= "table" and value ~= json.null then
+      parts[#parts + 1] = name .. " " .. tostring(value)
+    end
   end
-  if #parts == 0 then return words end
-  return words .. (words ~= "" and " (" or "(") .. table.concat(parts, ", ") .. ")"
+  if #parts > 0 then words = ("%s%s(%s)"):format(words, words ~= "" and " " or "", table.concat(parts, ", ")) end
+  return words ~= "" and words or nil
 end
 
 -- In the order of our own schemas, else in byte order.
@@ -111,21 +113,6 @@ local function names_of(wanted)
   for name in pairs(wanted.properties) do names[#names + 1] = name end
   table.sort(names)
   return names
-end
-
-local written
-
-local function written_properties(wanted, state, is_closed)
-  local parts, needed = {}, json.array {}
-  for _, name in ipairs(names_of(wanted)) do
-    local property = wanted.properties[name]
-    if property ~= nil then parts[#parts + 1] = json.encode(name) .. ":" .. written(property, state, wanted.depth) end
-    if wanted.required[name] then needed[#needed + 1] = name end
-  end
-  local result = '"properties":{' .. table.concat(parts, ",") .. "}"
-  if #needed > 0 then result = result .. ',"required":' .. json.encode(needed) end
-  if is_closed and #parts > 0 then result = result .. ',"additionalProperties":false' end
-  return result
 end
 
 -- An enumeration's members of a type.
@@ -138,33 +125,44 @@ local function members_of(enum, kind)
   return #list > 0 and list or nil
 end
 
+local KEYWORDS <const> = { order = {
+  "type", "description", "enum", "properties", "required", "additionalProperties", "items", "anyOf",
+} }
+
+local written
+
 -- The keywords of one type. OpenAI and Gemini refuse an array without items.
-local function written_type(members, wanted, kind, state, is_closed)
-  members[#members + 1] = '"type":' .. json.encode(kind)
-  if wanted.shown ~= "" then members[#members + 1] = '"description":' .. json.encode(wanted.shown) end
-  local enum = members_of(wanted.enum, kind)
-  if enum then members[#members + 1] = '"enum":' .. json.encode(enum) end
-  if kind == "object" then members[#members + 1] = written_properties(wanted, state, is_closed) end
-  if kind == "array" then members[#members + 1] = '"items":' .. written(wanted.items, state, wanted.depth) end
-  return members
+local function of_type(kind, wanted, state, is_closed)
+  local result = { type = kind, description = wanted.shown, enum = members_of(wanted.enum, kind) }
+  if kind == "array" then result.items = json.verbatim(written(wanted.items, state, wanted.depth)) end
+  if kind ~= "object" then return result end
+  local properties, needed, names = {}, json.array {}, names_of(wanted)
+  for _, name in ipairs(names) do
+    local property = wanted.properties[name]
+    if property ~= nil then properties[name] = json.verbatim(written(property, state, wanted.depth)) end
+    if wanted.required[name] then needed[#needed + 1] = name end
+  end
+  if is_closed and next(properties) then result.additionalProperties = false end
+  result.required = #needed > 0 and needed or nil
+  result.properties = json.verbatim(json.encode(properties, { order = names }))
+  return result
 end
 
 function written(given, state, depth, is_closed)
   local wanted = flat(given, state, depth)
-  local kinds, members, any = types_of(wanted), {}, nil
+  local kinds, any = types_of(wanted), json.array {}
   wanted.shown = description_of(wanted)
-  if #kinds == 1 then
-    written_type(members, wanted, kinds[1], state, is_closed)
-  else
-    if wanted.shown ~= "" then members[1], wanted.shown = '"description":' .. json.encode(wanted.shown), "" end
-    -- Gemini refuses a list of types.
-    any = #kinds > 0 and each(kinds, function(kind)
-      return "{" .. table.concat(written_type({}, wanted, kind, state), ",") .. "}"
-    end)
-    any = any or wanted.anyOf and each(wanted.anyOf, function(branch) return written(branch, state, wanted.depth) end)
+  if #kinds == 1 then return json.encode(of_type(kinds[1], wanted, state, is_closed), KEYWORDS) end
+  local result = { description = wanted.shown }
+  wanted.shown = nil
+  for i, kind in ipairs(kinds) do -- Gemini refuses a list of types
+    any[i] = json.verbatim(json.encode(of_type(kind, wanted, state), KEYWORDS))
   end
-  if any then members[#members + 1] = '"anyOf":[' .. any .. "]" end
-  return "{" .. table.concat(members, ",") .. "}"
+  for i, branch in ipairs(#kinds == 0 and wanted.anyOf or {}) do
+    any[i] = json.verbatim(written(branch, state, wanted.depth))
+  end
+  result.anyOf = #any > 0 and any or nil
+  return json.encode(result, KEYWORDS)
 end
 
 ---@param tool model.tool
@@ -174,7 +172,8 @@ function tools.parameters(tool, is_closed)
   local given = tool.parameters
   local is_own = type(given) ~= "string"
   local root = table_of(is_own and given or not is_own and #given <= LARGEST and json.decode(given))
-  return written({ type = "object", allOf = { root } }, { root = root, is_own = is_own, left = MOST_PARTS }, 0, is_closed)
+  local state = { root = root, is_own = is_own, left = MOST_PARTS }
+  return written({ type = "object", allOf = { root } }, state, 0, is_closed)
 end
 
 -- The tools of a session are the same at every request.
@@ -262,15 +261,18 @@ function tools.messages(messages, list)
   for i, message in ipairs(messages) do
     local role, content = message.role, message.content or ""
     if role == "assistant" then content = content_of(message) end
-    if role == "tool" then role, content = "user", ("Result of %s:\n%s"):format(message.tool_name or "the call", content) end
+    if role == "tool" then
+      role, content = "user", ("Result of %s:\n%s"):format(message.tool_name or "the call", content)
+    end
     if role == "system" and i == 1 then content = content .. "\n" .. in_words(list) end
     result[#result + 1] = { role = role, content = content }
   end
   return result
 end
 
-local REPLY <const> = '{"type":"object","properties":{"thought":{"type":"string","maxLength":%d},"tool":{"type":"string","enum":[%s]},'
-  .. '"arguments":%s},"required":["thought","tool","arguments"],"additionalProperties":false}'
+local REPLY <const> = '{"type":"object","properties":{"thought":{"type":"string","maxLength":%d},'
+  .. '"tool":{"type":"string","enum":[%s]},"arguments":%s},"required":["thought","tool","arguments"],'
+  .. '"additionalProperties":false}'
 
 ---The JSON Schema of a reply, a branch for each tool: otherwise a small model writes the arguments of another.
 ---@type fun(list: model.tool[]): string

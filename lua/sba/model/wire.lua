@@ -365,8 +365,8 @@ function endpoint:read(next_text, builder, add)
   if builder.state == "whole" then return true end
   local failure = builder.failure or interrupt.reason()
   if not failure and last and builder.size == 0 then
-    local message = "%s sent no reply: %s"
-    failure = { code = "cut_off", message = message:format(self:display_url(), http.shown(redact(last:sub(1, SHOWN), "end"))) }
+    local said = http.shown(redact(last:sub(1, SHOWN), "end"))
+    failure = { code = "cut_off", message = ("%s sent no reply: %s"):format(self:display_url(), said) }
   end
   return nil, self:failure(failure or { code = "cut_off", message = "the reply was cut off" })
 end

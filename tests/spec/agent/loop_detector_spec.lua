@@ -97,9 +97,22 @@ describe("loop_detector", function()
     assert.same({ false, 1.0, 1.2 }, seen)
     watch:answered("read_file", { path = "a" }, "x", QUICK)
     assert.is_nil(watch:temperature())
-    watch:could_not_read()
+    watch:replied "unreadable"
     assert.equal(1.0, watch:temperature())
-    watch:was_read()
+    watch:replied(nil)
     assert.is_nil(watch:temperature())
+  end)
+
+  it("ends at the third reply in a row with one flaw; mistaken calls count from the sixth on", function()
+    for flaw, most in pairs { unreadable = 3, silent = 3, mistaken = 8 } do
+      local watch = loop_detector.new()
+      for i = 1, most do assert.equal(i == most, watch:replied(flaw), flaw) end
+      watch:replied(nil)
+      assert.is_false(watch:replied(flaw))
+    end
+    local watch = loop_detector.new()
+    for _, flaw in ipairs { "unreadable", "silent", "unreadable", "unreadable", "mistaken", "unreadable", "silent" } do
+      assert.is_false(watch:replied(flaw))
+    end
   end)
 end)

@@ -45,7 +45,8 @@ local no_answer <const> = { bad_answer = true, request_lost = true, slow_first_b
 
 local function by_refusal(connection, failure)
   local status, rpc = failure.status, failure.rpc
-  if status == 401 or status == 403 or failure.code == "redirected" or rpc and of_modern[rpc.code] then return nil, failure end
+  local is_its_word = status == 401 or status == 403 or failure.code == "redirected"
+  if is_its_word or rpc and of_modern[rpc.code] then return nil, failure end
   local supported = rpc and rpc.code == modern.UNSUPPORTED_VERSION and json.table_of(rpc.data).supported
   if json.is_array(supported) then return by_versions(connection, supported) end
   if rpc or no_answer[failure.code] or status and (status < 500 or status == 501) then return "legacy" end
@@ -71,8 +72,8 @@ local foreign <const> = { [400] = true, [404] = true, [405] = true, [415] = true
 local function open_legacy(connection, limits)
   local result, failure = legacy.open(connection, limits)
   if result then return result end
-  local is_foreign = failure.code == "bad_answer" or failure.code == "request_lost" or not failure.rpc and foreign[failure.status]
-  if not is_foreign then return nil, failure end
+  local is_unread = failure.code == "bad_answer" or failure.code == "request_lost"
+  if not is_unread and (failure.rpc or not foreign[failure.status]) then return nil, failure end
   local problem = connection:failure("not_mcp", "does not speak MCP over Streamable HTTP: %s", failure.message)
   problem.status = failure.status
   return nil, problem
@@ -117,7 +118,9 @@ local function pages(self, limits)
   for _ = 1, MOST_PAGES do
     local result, failure = request(self, transport.LIST, { cursor = cursor }, limits)
     if not result then return nil, failure end
-    if not json.is_array(result.tools) then return nil, self.connection:failure("bad_answer", "sent no list of tools") end
+    if not json.is_array(result.tools) then
+      return nil, self.connection:failure("bad_answer", "sent no list of tools")
+    end
     table.move(result.tools, 1, #result.tools, #found + 1, found)
     cursor = result.nextCursor
     if cursor == nil or cursor == json.null or seen[cursor] or #found >= MOST_TOOLS then break end

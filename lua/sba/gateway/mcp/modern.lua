@@ -89,7 +89,7 @@ local function request_once(connection, method, params, limits, more)
   params._meta = {
     [KEY .. "protocolVersion"] = VERSION, [KEY .. "clientCapabilities"] = {}, [KEY .. "clientInfo"] = transport.CLIENT,
   }
-  local lines = table.move(more or {}, 1, #(more or {}), 3, { "MCP-Protocol-Version: " .. VERSION, "Mcp-Method: " .. method })
+  local lines = { "MCP-Protocol-Version: " .. VERSION, "Mcp-Method: " .. method, table.unpack(more or {}) }
   if method == transport.CALL then lines[#lines + 1] = line_of("Mcp-Name", params.name) end
   local result, failure = connection:request(connection:new_request(method, limits), params, lines)
   if result then return result end
@@ -133,7 +133,8 @@ function modern.request(connection, method, params, limits, headers)
     local kind = result.resultType
     if kind == nil or kind == json.null or kind == "complete" then return result end
     if kind ~= "input_required" then
-      return nil, connection:failure("bad_answer", "sent a result of the unknown type %s", http.shown(json.encode(kind)))
+      local shown = http.shown(json.encode(kind))
+      return nil, connection:failure("bad_answer", "sent a result of the unknown type %s", shown)
     end
     sent, failure = declined(connection, result)
     if not sent then return nil, failure end

@@ -56,7 +56,8 @@ connection.__index = connection
 ---@return mcp.connection
 function transport.connection(options, url)
   return setmetatable({
-    url = url or options.url, http = options.http, token = options.token, answer_timeout = options.answer_timeout or ANSWER, ids = 0,
+    url = url or options.url, http = options.http, token = options.token, ids = 0,
+    answer_timeout = options.answer_timeout or ANSWER,
   }, connection)
 end
 
@@ -100,7 +101,7 @@ end
 ---@param request mcp.request whose limits apply
 ---@param message? table nil: asks for a stream
 ---@param headers string[]
----@param options? { method: string?, ignore_interrupt: boolean?, is_polled: boolean? } is_polled: does not wait for lines
+---@param options? { method: string?, ignore_interrupt: boolean?, is_polled: boolean? } is_polled: waits for no line
 ---@return native.http.exchange?, integer|mcp.failure status
 function connection:send(request, message, headers, options)
   local lines = { "Accept: " .. (message and "application/json, " or "") .. "text/event-stream" }
@@ -111,7 +112,8 @@ function connection:send(request, message, headers, options)
   local idle = is_last and LAST_ANSWER or request.idle or NO_LIMIT
   local sent = {
     method = options.method or message and "POST" or "GET", url = self.url,
-    headers = table.move(headers, 1, #headers, #lines + 1, lines), body = message and body_of(message), ignore_interrupt = is_last,
+    headers = table.move(headers, 1, #headers, #lines + 1, lines), body = message and body_of(message),
+    ignore_interrupt = is_last,
     once = message ~= nil, -- a call that may have been carried out is not made again
     connect_timeout = is_last and LAST_CONNECT or CONNECT,
     first_timeout = options.is_polled and STANDALONE or idle, idle_timeout = options.is_polled and 0 or idle,
@@ -124,7 +126,8 @@ end
 
 local function of_rpc(self, error, status)
   if not json.is_object(error) then error = { message = type(error) == "string" and error or json.encode(error) } end
-  local words, code = type(error.message) == "string" and error.message or json.encode(error), math.tointeger(error.code)
+  local code = math.tointeger(error.code)
+  local words = type(error.message) == "string" and error.message or json.encode(error)
   local failure = self:failure("tool_refused", "answered with the error%s: %s", code and (" %d"):format(code) or "",
     http.shown(words))
   failure.status, failure.words = status, words
@@ -146,8 +149,8 @@ function connection:refused(failure)
     failure.code = codes[status] or status < 400 and "redirected" or status >= 500 and "gateway_failed" or "refused"
   end
   if status == 401 then
-    failure.message = failure.message
-      .. (self.token and "; it does not accept the agent's token" or "; no token was given (SBA_MCP_TOKEN_FILE, SBA_MCP_TOKEN)")
+    local without = "; no token was given (SBA_MCP_TOKEN_FILE, SBA_MCP_TOKEN)"
+    failure.message = failure.message .. (self.token and "; it does not accept the agent's token" or without)
   end
   return failure
 end
@@ -222,7 +225,8 @@ local function of_events(self, exchange, request)
     if not event then return nil, failure and http.failure(failure.code, failure.message) end
     request.last_id, request.retry = event.id or request.last_id, event.retry or request.retry
     if event.data == "" then return not event.is_cut and {} or nil end
-    if not event.is_cut and (not event.name or event.name == "message") then return decoded(self, event.data, request) end
+    local is_message = not event.name or event.name == "message"
+    if is_message and not event.is_cut then return decoded(self, event.data, request) end
     -- Some name their events after what is in them, and some end without the blank line.
     local value = json_tolerant.decode(event.data)
     if event.is_cut and value == nil then return nil end
@@ -254,7 +258,7 @@ local function handle(request, message, on_request)
   local params = message.params
   if is_given(message.id) then
     if on_request then on_request(message) end
-  elseif message.method == "notifications/progress" and json.is_object(params) and params.progressToken == request.id then
+  elseif message.method == "notifications/progress" and json.table_of(params).progressToken == request.id then
     request.progressed = interrupt.now()
   end
 end

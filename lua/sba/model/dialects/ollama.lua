@@ -41,7 +41,10 @@ function ollama.describe(endpoint, served)
 end
 
 function ollama.message(message)
-  local sent = { role = message.role, content = message.content or "", tool_name = message.tool_name, tool_call_id = message.tool_call_id }
+  local sent = {
+    role = message.role, content = message.content or "",
+    tool_name = message.tool_name, tool_call_id = message.tool_call_id,
+  }
   if message.thinking and message.thinking ~= "" then sent.thinking = message.thinking end
   for i, call in ipairs(message.tool_calls or {}) do
     sent.tool_calls = sent.tool_calls or {}

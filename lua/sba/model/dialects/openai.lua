@@ -47,8 +47,10 @@ end
 
 function openai.describe(endpoint, served)
   local entry = served.entry
-  local running, supports_tools, low = llama_properties(endpoint, entry)
-  local window = running or wire.tokens(entry.max_model_len) or wire.tokens(entry.context_length) or wire.tokens(entry.context_window)
+  local window, supports_tools, low = llama_properties(endpoint, entry)
+  for _, name in ipairs { "max_model_len", "context_length", "context_window" } do
+    window = window or wire.tokens(entry[name])
+  end
   return { context_length = window or WINDOW, supports_tools = supports_tools, temperature = low }
 end
 

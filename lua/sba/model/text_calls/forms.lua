@@ -232,7 +232,8 @@ forms.told = {
     example = "tool: run_command\narguments:\n  command: ls" },
   { name = "Qwen-Agent", pattern = P "✿FUNCTION✿", example = "✿FUNCTION✿: run_command\n✿ARGS✿: " .. ARGUMENTS },
   { name = "LongCat", pattern = P "arg_key>",
-    example = "<x_tool_call>run_command\n<x_arg_key>command</x_arg_key>\n<x_arg_value>ls</x_arg_value>\n</x_tool_call>" },
+    example = "<x_tool_call>run_command\n<x_arg_key>command</x_arg_key>\n<x_arg_value>ls</x_arg_value>\n"
+      .. "</x_tool_call>" },
   { name = "Cline", pattern = line_start * "<" * known * ">",
     example = "<run_command>\n<command>ls</command>\n</run_command>" },
   { name = "ReAct", pattern = line_start * "Action Input:",
