@@ -174,13 +174,15 @@ class ToolsThatAreLost(AgentCase):
                 self.assertEqual(self.run_agent(server, form=form).exit, 0)
                 self.assertTrue(all("tools" in body for body in server.chats()))
 
-    def test_a_refusal_in_unknown_words_tries_the_tools_as_text_once(self):
+    def test_a_refusal_in_unknown_words_tries_the_tools_as_text_and_once_more_as_tools(self):
         for form in FORMATS:
-            for status, natively in ((400, 2), (422, 2), (500, 2)):
+            for status, natively in ((400, [2, 1]), (422, [2, 1]), (500, [2, 2])):
                 with self.subTest(form, status=status):
                     models = {"m": {"capabilities": None, "refuses_tools": [status, "Value is not callable: null at row 23"]}}
-                    server = self.server(self.LIST, self.FINISH, models=models)
-                    self.assert_told_as_text(self.run_agent(server, form=form), server, natively)
+                    server = self.server(self.LIST, self.LIST, self.FINISH, models=models)
+                    self.assertEqual(self.run_agent(server, form=form).exit, 0)
+                    told = ["tools" in body for body in server.chats()]
+                    self.assertEqual(told, [True] * natively[0] + [False] + [True] * natively[1] + [False, False])
 
 
 class BoundReplies(AgentCase):
