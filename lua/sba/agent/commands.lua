@@ -7,7 +7,7 @@ local words = require "sba.util.words"
 
 local commands = {}
 
-local SECONDS <const> = 120 -- for a command that names no time; words.lua says so too
+local SECONDS <const> = 120 -- for a command that names no time; prompts.lua says so too
 local RIGHT_FORM <const> = 'write the whole command line as one text: {"command": "ls -la | head"}'
 local ONLY_CD <const> = "^%s*cd%f[%s\0][^;&|\n]*$"
 local SETS <const> = "^%s*(%l+)%f[%s\0][^()]*$"

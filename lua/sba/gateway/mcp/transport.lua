@@ -136,6 +136,7 @@ local function of_rpc(self, error, status)
 end
 
 local codes <const> = { [401] = "unauthorized", [429] = "gateway_failed", [501] = "tool_unavailable" }
+local codes_of_hundreds <const> = { [3] = "redirected", [4] = "refused" }
 
 ---@param failure http.failure becomes this room's, of the JSON-RPC error if there is one
 ---@return mcp.failure
@@ -146,7 +147,7 @@ function connection:refused(failure)
     failure = of_rpc(self, value.error, status)
     failure.retry_after, failure.transient, failure.code = retry_after, transient, codes[status] or failure.code
   else
-    failure.code = codes[status] or status < 400 and "redirected" or status >= 500 and "gateway_failed" or "refused"
+    failure.code = codes[status] or codes_of_hundreds[status // 100] or "gateway_failed"
   end
   if status == 401 then
     local without = "; no token was given (SBA_MCP_TOKEN_FILE, SBA_MCP_TOKEN)"
