@@ -52,12 +52,14 @@ def reset_signals():
 
 
 def wants(program):
-    return unittest.skipUnless(shutil.which(program), f"wants {program}")
+    """And where it traces, may do so."""
+    is_there = may(program, "-o", "/dev/null", "true") if program == "strace" else shutil.which(program)
+    return unittest.skipUnless(is_there, f"wants {program}")
 
 
 @functools.cache
 def may(*namespace_and_mount):
-    """Whether unshare or mount works here; a chroot, a container and a hardened kernel may refuse."""
+    """Whether unshare, mount or strace works here; a chroot, a container and a hardened kernel may refuse."""
     try:
         return subprocess.run(namespace_and_mount, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
     except OSError:

@@ -205,6 +205,13 @@ class Streams(Gateway):
             self.assertEqual(said["failure"]["code"], "request_lost")
             self.assertEqual(len(server.messages("tools/call")), 1)
 
+    def test_an_error_without_an_id(self):
+        for more in ({}, {"id": None}):
+            body = {"jsonrpc": "2.0", "error": {"code": -32602, "message": "a is missing"}, **more}
+            failure = self.call(self.server(tools={"echo": ({}, lambda e, body=body: e.whole(body))}))["failure"]
+            self.assertEqual(failure["code"], "tool_refused")
+            self.assertIn("-32602: a is missing", failure["message"])
+
     def test_events_that_are_no_messages(self):
         for noise in ("{", '"text"', "<html>"):
             self.assertEqual(self.stream(lambda exchange, noise=noise: exchange.event(noise))[1]["failure"]["code"], "bad_answer")

@@ -125,7 +125,7 @@ class MomentsCase(ProcessCase):
             there = self.check_result(done, moment, fault, before, is_crash)
             if fault in ERRORS:
                 self.check_end(done, moment, is_crash)
-                if done.code != "interrupted":
+                if done.result is None or done.code != "interrupted":
                     self.check_files(there or set(), moment)
             elif fault != KILL:
                 self.check_nothing_left(moment, done)
