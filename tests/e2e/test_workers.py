@@ -185,6 +185,54 @@ class OpenCode(Worker, WorkerCase):
         return packages.node_modules("opencode-1.18.33", "opencode-ai@1.18.33") / ".bin"
 
 
+class ByProtocol(Worker):
+    """Agents that speak the Agent Client Protocol: what they say and do is seen. Some do not say what it took."""
+    says_tokens = False
+
+    def test_it_mends_the_program_and_reports(self):
+        outcome, server = self.work()
+        self.assert_mended(outcome)
+        self.assertEqual(outcome.statuses[0], "success", outcome.result)
+        self.assertIn(KEY, str([request["headers"] for request in server.requests]))
+        self.assert_no_key(outcome)
+        step, inference = outcome.steps[0], outcome.result["inference"]
+        self.assertEqual((step["result"]["stop_reason"], step["result"]["tool_calls"]), ("end_turn", len(self.commands)), step)
+        self.assertIn(workers.DONE, outcome.answer)
+        self.assertEqual((inference["source"], outcome.result["inference_used"]), ("worker", False))
+        if self.says_tokens:
+            self.assertGreaterEqual(inference["prompt_tokens"], workers.PROMPT_TOKENS)
+
+
+class OpenCodeByProtocol(ByProtocol, WorkerCase):
+    name, says_tokens = "opencode-acp", True
+    fetch = OpenCode.fetch
+
+
+class CodexByProtocol(ByProtocol, WorkerCase):
+    name, key = "codex-acp", "CODEX_API_KEY"
+
+    @staticmethod
+    def fetch():
+        return packages.node_modules("codex-acp-0.16.0", "@zed-industries/codex-acp@0.16.0") / ".bin"
+
+    def job(self, **arguments):
+        """Its built-in provider has its own address, and tries WebSockets first."""
+        job = super().job(**arguments)
+        if url := job["steps"][0]["arguments"].get("env", {}).get(self.server_variable):
+            provider = f'model_providers.s={{name="s",base_url="{url}",wire_api="responses",env_key="{self.key}"}}'
+            job["steps"][0]["arguments"]["argv"] += ["-c", provider, "-c", 'model_provider="s"']
+        return job
+
+
+class ClaudeByProtocol(ByProtocol, WorkerCase):
+    """It leaves its commands to the client's terminals."""
+    name, key, server_variable, path = "claude-acp", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", ""
+
+    @staticmethod
+    def fetch():
+        return packages.node_modules("claude-acp-0.16.2", "@zed-industries/claude-code-acp@0.16.2") / ".bin"
+
+
 class MiniSweAgent(Worker, WorkerCase):
     """Chat completions, whole."""
     name, commands = "mini-swe-agent", [MEND, LOOK, SUBMIT]

@@ -14,6 +14,7 @@ import json
 from servers import model
 
 SHELLS = ("bash", "shell", "exec_command", "shell_command")  # what agents call the tool for commands
+REQUIRED = {"description": "Run it", "timeout": 60000}  # by some shells, beside the command
 DONE = "The greeting is spelt right now."
 PROMPT_TOKENS, COMPLETION_TOKENS = 1200, 40  # of every reply
 
@@ -170,7 +171,7 @@ def shell_in(body):
     """The name of the tool that runs commands, and its argument's: a string, or a list as for exec."""
     for tool in body.get("tools") or []:
         function = tool.get("function", tool)
-        if function.get("name", "").lower() in SHELLS:
+        if function.get("name", "").lower().split("__")[-1] in SHELLS:  # mcp__acp__Bash
             properties = function.get("parameters", function.get("input_schema"))["properties"]
             return function["name"], next(name for name in ("command", "cmd") if name in properties), properties
     return None
@@ -201,8 +202,8 @@ class Server(model.Server):
         command = self.commands[at]
         if properties[argument].get("type") == "array":
             command = ["sh", "-c", command]
-        return {"name": name, "id": f"call_{at}", "arguments": {argument: command, **(
-            {"description": "Run it"} if "description" in properties else {})}}
+        more = {name: value for name, value in REQUIRED.items() if name in properties}
+        return {"name": name, "id": f"call_{at}", "arguments": {argument: command, **more}}
 
     def next_reply(self, body):
         call = self.next_call(body)

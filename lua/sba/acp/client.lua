@@ -37,6 +37,7 @@ local INTERRUPTED <const> = "You were interrupted while you did this; look at wh
 ---@field unread fun(why: string) set here, as all that follows
 ---@field stop_reason? string the turn is over
 ---@field failure? failure why there is no turn
+---@field used_model? string as far as the agent says
 ---@field answer string the agent's last message
 ---@field usage table as a worker's report: prompt_tokens, completion_tokens, cost_usd
 ---@field calls table<string, { title: string, kind: string, status: string }> by id
@@ -292,8 +293,18 @@ local function set(self, offered, names)
   end)
 end
 
+-- What the agent uses where nothing else is set.
+local function model_of(offered)
+  for _, option in ipairs(json.table_of(offered.configOptions)) do
+    option = json.table_of(option)
+    if option.category == "model" and type(option.currentValue) == "string" then return option.currentValue end
+  end
+  local current = json.table_of(offered.models).currentModelId
+  return type(current) == "string" and current or nil
+end
+
 local function go_on(self, session, offered)
-  self.session = session
+  self.session, self.used_model = session, self.model or model_of(offered)
   self.opened(session)
   set(self, offered, { "model", "mode" })
 end

@@ -97,7 +97,7 @@ end
 -- What it says of its work, as a report of a worker has it; nil where that cannot be.
 local function report_of(agent)
   local report = agent.usage
-  report.model, report.answer = agent.model, agent.answer ~= "" and agent.answer or nil
+  report.model, report.answer = agent.used_model, agent.answer ~= "" and agent.answer or nil
   local _, errors = is.check(report, worker_report.schema)
   return errors.total == 0 and secret.clean(report, worker_report.schema) or nil
 end

@@ -73,8 +73,15 @@ describe("a client of agents", function()
     answer {}
     assert.equal("session/prompt", last().method)
     begin { model = "big" }
-    open { models = { availableModels = json.array { { modelId = "big" } } } }
+    open { models = { currentModelId = "small", availableModels = json.array { { modelId = "big" } } } }
+    assert.equal("big", self.used_model)
     assert.same({ "session/set_model", { sessionId = "s", modelId = "big" } }, { last().method, last().params })
+    begin()
+    open { models = { currentModelId = "small" } }
+    assert.equal("small", self.used_model)
+    begin()
+    open { configOptions = json.array { { id = "m", category = "model", currentValue = "small" } } }
+    assert.equal("small", self.used_model)
     begin { model = "small" }
     open { configOptions = options }
     assert.is_true(over)
