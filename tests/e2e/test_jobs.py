@@ -95,8 +95,17 @@ class EndTest(SandboxCase):
         self.assertIn("printed nothing for 1 s and was ended", step["error"])
         self.assertLess(outcome.result["duration_ms"], 120000)
 
+    def test_silence_that_cannot_be_told_from_a_hang(self):
+        deaf = "trap '' TERM; echo begun; while :; do sleep 1; done"  # it is killed after its grace
+        for script in ("exec >&- 2>&-; sleep 600", "sleep 600 >out 2>&1", deaf):
+            outcome = self.run_steps(shell(script, idle_timeout_seconds=1), max_runtime_seconds=300)
+            with self.subTest(script):
+                self.assertEqual((outcome.steps[0]["status"], outcome.steps[0]["error_code"]), ("timeout", "idle_timeout"))
+
     def test_a_command_that_speaks_now_and_then_is_not_silent(self):
         script = "for i in 1 2 3 4 5 6; do sleep 0.5; echo $i; echo $i >&2; done"
+        self.assertEqual(self.run_steps(shell(script, idle_timeout_seconds=2.5)).statuses, ["success"])
+        script = "(for i in 1 2 3 4 5 6; do sleep 0.5; echo $i; done) & wait"  # a child speaks
         self.assertEqual(self.run_steps(shell(script, idle_timeout_seconds=2.5)).statuses, ["success"])
         refused = self.run_steps(shell("true", idle_timeout_seconds=0))
         self.assertIn("/idle_timeout_seconds: must be more than 0", refused.message)

@@ -42,6 +42,18 @@ class FormTest(SandboxCase):
         self.assertEqual(list(result["todo"]), ["total", "done", "items"])
         self.assertEqual([step["index"] for step in result["steps"]], [0, 1, 2])
 
+    def test_who_ran_it_is_in_every_result(self):
+        def digest():
+            return hashlib.sha256((self.job_directory / "job.json").read_bytes()).hexdigest()
+        waits = self.job(self.sh("touch killed; sleep 600"))
+        for number, code in ((signal.SIGKILL, "interrupted"), (signal.SIGTERM, "cancelled"), (signal.SIGABRT, "internal_error")):
+            outcome = self.run_and_signal(waits, number, (self.workspace / "killed").exists, "the step")
+            self.assertEqual((outcome.code, outcome.result["runner"]["job_sha256"]), (code, digest()))
+            (self.workspace / "killed").unlink()
+        edited = self.run_job(self.job(self.sh("true"), max_runtime_seconds=59), "--resume")
+        self.assertEqual((edited.code, edited.result["runner"]["job_sha256"]), (None, digest()))
+        self.assertEqual(self.run_job(b"no job").result["runner"]["job_sha256"], digest())
+
     def test_times_and_usage(self):
         result = self.run_steps(self.sh("sleep 0.2")).result
         started, finished = parse_time(result["started_at"]), parse_time(result["finished_at"])

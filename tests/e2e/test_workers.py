@@ -63,11 +63,10 @@ def opened(directory, aside):
         mkdir -p {directory}; mount --bind {aside}/{directory.relative_to(closed)} {directory}"""
 
 
-class Worker:
-    """What holds for each. fetch() gives the directory of its programs. refused: how its step ends where the model
-    refuses to go on."""
-    key, server_variable, path = "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1"
-    commands, edit, refused = [MEND, LOOK], None, "failure"
+@unittest.skipUnless(sba.UID and sba.may("unshare", "--mount", "--net", "true"), "only root can make a network")
+@unittest.skipUnless(shutil.which("jq") and shutil.which("make") and shutil.which("cc"), "wants jq, make and cc")
+class WorkerCase(sba.SandboxCase):
+    """fetch() gives the directories of the programs."""
 
     @classmethod
     def setUpClass(cls):
@@ -81,29 +80,48 @@ class Worker:
         self.home.mkdir()
         self.give(self.home)
 
-    def job(self, **arguments):
-        job = json.loads((EXAMPLES / f"{self.name}.json").read_text())
-        job["steps"][0]["arguments"].update(arguments)
-        return job
+    def example(self, name):
+        return json.loads((EXAMPLES / f"{name}.json").read_text())
 
-    def wrapper(self, network):
-        interpreter = self.programs / "python3"
-        directories = [self.programs.parent, *([interpreter.resolve().parents[1]] if interpreter.exists() else [])]
+    def serve(self, make):
+        """What make() gives, and options of run_job() with which a job has it in its network."""
+        server, network = in_its_own_network(make)
+        self.addCleanup(os.close, network)
+        directories = [programs.parent for programs in self.programs]
+        interpreters = [programs / "python3" for programs in self.programs if (programs / "python3").exists()]
+        directories += [interpreter.resolve().parents[1] for interpreter in interpreters]
         namespace = self.in_namespace("".join(opened(directory, self.root) for directory in directories))
-        return {**namespace, "wrapper": ["nsenter", f"--net=/proc/{os.getpid()}/fd/{network}", *namespace["wrapper"]]}
+        wrapper = ["nsenter", f"--net=/proc/{os.getpid()}/fd/{network}", *namespace["wrapper"]]
+        return server, {**namespace, "wrapper": wrapper, "timeout": 900}
+
+    def environment_with(self, *keys):
+        node = os.path.dirname(shutil.which("node") or "/usr/bin/node")
+        path = [*map(str, self.programs), f"{EXAMPLES}/bin", node, "/usr/local/bin", "/usr/bin", "/bin"]
+        secrets = {**dict.fromkeys(keys, KEY), "SBA_SECRETS": ",".join(keys)}
+        return {"PATH": ":".join(path), "HOME": str(self.home), **secrets}
+
+    def assert_no_key(self, outcome):
+        page = sba.run("--report", str(self.result_path)).stdout
+        self.assertIn(b"<html", page)
+        left = {"stdout": outcome.stdout, "log": outcome.stderr, "page": page}
+        left.update({path: path.read_bytes() for path in self.job_directory.rglob("*") if path.is_file()})
+        self.assertEqual([], [name for name, data in left.items() if secret_case.leaks(data, KEY)])
+
+
+class Worker:
+    """What holds for each. refused: how its step ends where the model refuses to go on."""
+    key, server_variable, path = "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1"
+    commands, edit, refused = [MEND, LOOK], None, "failure"
 
     def work(self, fault=None, **arguments):
         """The outcome of the job with a model that says what to do and then shows the fault, and the server."""
         commands = [command for command in self.commands if not fault or command != SUBMIT]
-        server, network = in_its_own_network(lambda: workers.Server(commands, self.edit, fault))
-        self.addCleanup(os.close, network)
+        server, options = self.serve(lambda: workers.Server(commands, self.edit, fault))
         self.closing(server)
-        variables = {**self.job()["steps"][0]["arguments"].get("env", {}), self.server_variable: server.url + self.path}
-        node = os.path.dirname(shutil.which("node") or "/usr/bin/node")
-        path = f"{self.programs}:{EXAMPLES}/bin:{node}:/usr/local/bin:/usr/bin:/bin"
-        outcome = self.run_job(self.job(env=variables, **arguments), timeout=300, **self.wrapper(network),
-                               env={"PATH": path, "HOME": str(self.home), self.key: KEY, "SBA_SECRETS": self.key})
-        return outcome, server
+        job = self.example(self.name)
+        own = job["steps"][0]["arguments"]
+        own.update(arguments, env={**own.get("env", {}), self.server_variable: server.url + self.path})
+        return self.run_job(job, env=self.environment_with(self.key), **options), server
 
     def assert_mended(self, outcome):
         self.assertEqual(outcome.code, None, outcome.result)
@@ -113,13 +131,6 @@ class Worker:
         self.assertLessEqual(changed, {"greeting.c", "greeting"})  # the second is what make test makes
         patch = (self.job_directory / "artifacts" / "changes.patch").read_text()
         self.assertIn('-    puts("helo");\n+    puts("hello");\n', patch)
-
-    def assert_no_key(self, outcome):
-        page = sba.run("--report", str(self.result_path)).stdout
-        self.assertIn(b"<html", page)
-        left = {"stdout": outcome.stdout, "log": outcome.stderr, "page": page}
-        left.update({path: path.read_bytes() for path in self.job_directory.rglob("*") if path.is_file()})
-        self.assertEqual([], [name for name, data in left.items() if secret_case.leaks(data, KEY)])
 
     def test_it_mends_the_program_and_reports(self):
         outcome, server = self.work()
@@ -135,7 +146,7 @@ class Worker:
         self.assertLessEqual(inference["completion_tokens"], 2 * turns * workers.COMPLETION_TOKENS)
 
     def test_one_that_hangs_is_ended(self):
-        outcome, _ = self.work("silence", idle_timeout_seconds=45)
+        outcome, _ = self.work("silence", idle_timeout_seconds=round(45 * sba.slowness()))  # some need long to begin
         step = outcome.steps[0]
         self.assertEqual((step["status"], step["error_code"]), ("timeout", "idle_timeout"), outcome.result)
         self.assertNotEqual(step["output"], "")
@@ -144,18 +155,12 @@ class Worker:
             self.assert_mended(outcome)
 
     def test_its_exit_status_does_not_decide(self):
-        outcome, _ = self.work("script_ended")
+        outcome, _ = self.work("unauthorized")
         self.assert_no_key(outcome)
         if self.commands:
             self.assert_mended(outcome)
             self.assertEqual(outcome.statuses[0], self.refused, outcome.result)
 
-
-
-@unittest.skipUnless(sba.UID and sba.may("unshare", "--mount", "--net", "true"), "only root can make a network")
-@unittest.skipUnless(shutil.which("jq") and shutil.which("make") and shutil.which("cc"), "wants jq, make and cc")
-class WorkerCase(sba.SandboxCase):
-    pass
 
 
 class Codex(Worker, WorkerCase):
@@ -164,7 +169,7 @@ class Codex(Worker, WorkerCase):
 
     @staticmethod
     def fetch():
-        return packages.node_modules("codex-0.171.0", "@openai/codex@0.171.0") / ".bin"
+        return [packages.node_modules("codex-0.171.0", "@openai/codex@0.171.0") / ".bin"]
 
 
 class Claude(Worker, WorkerCase):
@@ -173,7 +178,7 @@ class Claude(Worker, WorkerCase):
 
     @staticmethod
     def fetch():
-        return packages.node_modules("claude-2.1.332", "@anthropic-ai/claude-code@2.1.332") / ".bin"
+        return [packages.node_modules("claude-2.1.332", "@anthropic-ai/claude-code@2.1.332") / ".bin"]
 
 
 class OpenCode(Worker, WorkerCase):
@@ -182,7 +187,7 @@ class OpenCode(Worker, WorkerCase):
 
     @staticmethod
     def fetch():
-        return packages.node_modules("opencode-1.18.33", "opencode-ai@1.18.33") / ".bin"
+        return [packages.node_modules("opencode-1.18.33", "opencode-ai@1.18.33") / ".bin"]
 
 
 class ByProtocol(Worker):
@@ -239,7 +244,7 @@ class MiniSweAgent(Worker, WorkerCase):
 
     @staticmethod
     def fetch():
-        return packages.environment("mini-swe-agent-2.4.6", "mini-swe-agent==2.4.6")
+        return [packages.environment("mini-swe-agent-2.4.6", "mini-swe-agent==2.4.6")]
 
 
 class Aider(Worker, WorkerCase):
@@ -248,7 +253,36 @@ class Aider(Worker, WorkerCase):
 
     @staticmethod
     def fetch():
-        return packages.environment("aider-0.86.2", "aider-chat==0.86.2", oldest=(3, 10))
+        return [packages.environment("aider-0.86.2", "aider-chat==0.86.2", oldest=(3, 10))]
+
+
+class Compare(WorkerCase):
+    """Three on one task, one of which is refused."""
+    fetch = staticmethod(lambda: [*Codex.fetch(), *Claude.fetch(), *MiniSweAgent.fetch()])
+
+    def test_who_did_it_is_in_the_result(self):
+        (good, bad), options = self.serve(
+            lambda: [workers.Server([MEND, LOOK, SUBMIT]), workers.Server([], None, "unauthorized")])
+        self.closing(good)
+        self.closing(bad)
+        job = self.example("compare")
+        for step in job["steps"][1:4]:
+            server = bad.url if step["id"] == "claude" else good.url + "/v1"
+            step["arguments"]["env"] = {"OPENAI_BASE_URL": server, "ANTHROPIC_BASE_URL": server}
+        variables = self.environment_with("CODEX_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY")
+        outcome = self.run_job(job, env=variables, **options)
+        self.assertEqual(outcome.code, "acceptance_unmet", outcome.result)
+        self.assertEqual(outcome.statuses[:5], ["success", "success", "failure", "success", "success"])
+        self.assertEqual([one["met"] for one in outcome.result["acceptance"]], [True, False, True])
+        self.assertEqual([step["result"]["report"]["model"] for step in outcome.steps[1:4]],
+                         ["gpt-5.2-codex", "claude-sonnet-4-5", "openai/gpt-5.2"])
+        patches = {name: (self.job_directory / "artifacts" / f"{name}.patch").read_text()
+                   for name in ("codex", "claude", "mini-swe-agent")}
+        self.assertEqual(patches["claude"], "")
+        self.assertIn("--- original/greeting.c", patches["codex"])
+        self.assertIn('+    puts("hello");', patches["mini-swe-agent"])
+        self.assertIn('puts("helo")', self.text("greeting.c"))
+        self.assert_no_key(outcome)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 Instead of an answer:
     tools_unsupported       400 as Ollama and others say it; "text" replaces the words, "status" the status
     call_unparsed           500 as Ollama says that it cannot parse the model's tool call; "text" for other words
-    model_missing, bad_request, context_exceeded, quota, script_ended
+    model_missing, bad_request, context_exceeded, quota, unauthorized, script_ended
     busy                    503                       rate_limited   429, "retry_after": what the header says, absent: none
     status                  "status" and "body" as given
     html, empty, invalid_json, huge ("bytes", default 2 GB of content), nothing (closed without a byte)
@@ -44,6 +44,7 @@ REFUSALS = {
     "call_unparsed": (500, "error parsing tool call: raw='{\"path\": \"a', err=unexpected end of JSON input"),
     "bad_request": (400, "json: cannot unmarshal string into Go struct field"),
     "busy": (503, "server busy, please try again.  maximum pending requests exceeded"),
+    "unauthorized": (401, "Incorrect API key provided"),
     "rate_limited": (429, "Rate limit reached"),
     "script_ended": (403, "the script of the test has no more replies"),
 }
