@@ -107,7 +107,7 @@ class Files(NaturalCallsCase):
         told, _ = self.answers(("read_file", {"path": "a.txt", "start_line": 0, "end_line": 0}),
                                ("replace_in_file", {"path": "a.txt", "old_text": TEXT[:-1], "new_text": "new", "expected_count": 0}))
         self.assertRegex(told[0], r"^\[step-1\]\na.txt, lines 1 to ")
-        self.assertEqual((told[1], self.text("a.txt")), ("[step-2]\nreplaced once in a.txt\n", "new\n"))
+        self.assertEqual((told[1], self.text("a.txt")), ("[step-2]\nreplaced once in a.txt; now:\n1\tnew\n", "new\n"))
 
     def test_comments_are_left_out_and_other_unknown_fields_refused(self):
         """A call never runs without an argument that was written."""

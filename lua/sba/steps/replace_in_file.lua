@@ -7,6 +7,7 @@ local explain = require "sba.patch.explain"
 local fail = require "sba.util.fail"
 local is = require "sba.util.schema_check"
 local json = require "sba.util.json"
+local lines = require "sba.util.excerpt".lines
 local text = require "native.text"
 local transaction = require "sba.patch.transaction"
 
@@ -19,6 +20,8 @@ local MOST_NUMBERS <const> = 20 -- line numbers in a message
 local LEAST_SPECIFIC <const> = 5 -- bytes of new_text, but for blanks
 local MOST_TRIED <const> = 1000 -- places
 local MOST_LINKS <const> = 40 -- as the kernel
+local LARGEST_SHOWN <const> = 1 << 20 -- bytes of a file whose new lines a model sees
+local MOST_SHOWN <const>, LONGEST_SHOWN <const> = 12, 200 -- lines; bytes of one
 
 local function times(count) return count == 1 and "once" or count .. " times" end
 
@@ -166,6 +169,31 @@ local function put(job_context, root, path, content, mode)
   check(done, failure)
 end
 
+--- How many bytes two texts share at their beginning. Halves what is left, so each byte is compared twice at most.
+local function shared(one, another)
+  local from, to = 0, math.min(#one, #another)
+  while from < to do
+    local middle = (from + to + 1) // 2
+    if one:sub(from + 1, middle) == another:sub(from + 1, middle) then from = middle else to = middle - 1 end
+  end
+  return from
+end
+
+--- The lines that are other ones now, with one around them on each side, as read_file numbers them: a model that does not see what it
+--- made goes on to make it again.
+local function lines_now(before, after)
+  local first = text.count_lines(after:sub(1, shared(before, after)) .. "x")
+  local same = shared(before:reverse(), after:reverse())
+  local last = text.count_lines(after) - text.count_lines(after:sub(#after - same + 1)) + 1
+  local shown, number = {}, 0
+  for _, line in lines(after) do
+    number = number + 1
+    if number > last + 1 or #shown == MOST_SHOWN then break end
+    if number >= first - 1 then shown[#shown + 1] = ("%d\t%s\n"):format(number, text.cut(text.repair(line), LONGEST_SHOWN)) end
+  end
+  return table.concat(shown)
+end
+
 local function run(arguments, job_context)
   local root, place, prefix = job_context.place(arguments.path)
   check(root, place)
@@ -180,7 +208,9 @@ local function run(arguments, job_context)
     tolerated = json.array(names or {}), sha256 = text.sha256(content),
   }
   local what = result.created and "created" or ("replaced %s in"):format(times(count))
-  return result, ("%s %s%s\n"):format(what, result.path, words and (" (%s)"):format(words) or "")
+  local is_shown = job_context.prompts and read and #content <= LARGEST_SHOWN
+  local now = is_shown and lines_now(read.content, content) or ""
+  return result, ("%s %s%s%s\n%s"):format(what, result.path, words and (" (%s)"):format(words) or "", now ~= "" and "; now:" or "", now)
 end
 
 local function check_arguments(arguments)

@@ -54,6 +54,24 @@ describe("the step replace_in_file", function()
     assert.equal(tonumber("750", 8), here.root:stat("d/a").mode & 511)
   end)
 
+  it("shows a model the lines that are there now, with one around them", function()
+    local long <const> = ("x\n"):rep(20)
+    for _, case in ipairs {
+      { "one\ntwo\nthree\nfour\n", "two", "2", "1\tone\n2\t2\n3\tthree\n" },
+      { "one\nDEBUG=1\nthree\nfour\n", "DEBUG", "", "1\tone\n2\t=1\n3\tthree\n" },
+      { "one\ntwo\nthree\nfour\n", "two\n", "", "1\tone\n2\tthree\n" },
+      { "one\ntwo\n", "one\ntwo\n", "", "" }, { "a\na\na\n", "a\na\na\n", "a\na\n", "2\ta\n" },
+      { "last", "st", "p", "1\tlap\n" }, { "\xFFa\n", "a", "b", "1\t\u{FFFD}b\n" },
+      { "one\n", "one\n", long, ("1\tx\n2\tx\n3\tx\n4\tx\n5\tx\n6\tx\n7\tx\n8\tx\n9\tx\n10\tx\n11\tx\n12\tx\n") },
+    } do
+      here:put("a", case[1])
+      local place = function(given) return here.root, given, "" end
+      local arguments = { path = "a", old_text = case[2], new_text = case[3], expected_count = 1 }
+      local _, shown = replace_in_file.run(arguments, { place = place, prompts = {} })
+      assert.equal("replaced once in a" .. (case[4] ~= "" and "; now:" or "") .. "\n" .. case[4], shown)
+    end
+  end)
+
   it("replaces exactly so many places", function()
     assert_edit("b b b", "", "a a a", "a", "b", 3)
     assert_edit("", "", "whole\nfile", "whole\nfile", "")
