@@ -95,7 +95,11 @@ class RayTest(unittest.TestCase):
         return task
 
     def assert_gone(self, place):
-        wait_for(lambda: not tidy.processes(place), f"all processes of {place.name} to end")
+        try:
+            wait_for(lambda: not tidy.processes(place), "all its processes to end")
+        except AssertionError as error:
+            alive = {pid: pathlib.Path(f"/proc/{pid}/status").read_text() for pid in tidy.processes(place)}
+            raise AssertionError(f"{tidy.end(place)}, {alive} {self.code(place)}") from error
 
     def test_only_what_the_outside_broke_runs_again(self):
         plain = [self.put(str(number), "echo done >>effects") for number in range(8)]

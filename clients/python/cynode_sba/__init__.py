@@ -5,6 +5,8 @@
     outcome = cynode_sba.run(job, workspace="project")
     print(outcome.result["status"], outcome.result["steps"][0].get("output"))
 """
+import concurrent.futures
+import contextlib
 import dataclasses
 import json
 import os
@@ -13,6 +15,8 @@ import shutil
 import subprocess
 import sysconfig
 import tempfile
+import threading
+import time
 from collections.abc import Mapping, Sequence
 
 from .types import Job, Result
@@ -23,6 +27,7 @@ __all__ = ["Job", "Outcome", "Result", "RunnerError", "run"]
 # container has to start.
 GRACE = 60
 ENDING = 30  # seconds that a cancelled one may take
+LOOK = 0.2  # seconds between two looks at what interrupts us
 
 
 class RunnerError(Exception):
@@ -93,23 +98,38 @@ def _result_on(stderr: bytes) -> Result | None:
     return None
 
 
-def _run_to_its_end(command: Sequence[str], environment: Mapping[str, str], timeout: float) -> tuple[int, bytes]:
+def _run_until(stop: threading.Event, command: Sequence[str], environment: Mapping[str, str],
+               timeout: float) -> tuple[int, bytes]:
     """Its status and what it wrote to stderr. It has a process group of its own: what kills ours leaves it the time to end
     its commands."""
+    deadline = time.monotonic() + timeout
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                           env=environment, process_group=0) as process:
+        while not stop.is_set() and time.monotonic() < deadline:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                stderr = process.communicate(timeout=LOOK)[1]
+                return process.returncode, stderr
+        process.terminate()
         try:
-            stderr = process.communicate(timeout=timeout)[1]
-        except BaseException as error:  # KeyboardInterrupt, too
-            process.terminate()
-            try:
-                stderr = process.communicate(timeout=ENDING)[1]
-            except subprocess.TimeoutExpired:
-                process.kill()
-                stderr = process.communicate()[1]
-            if not isinstance(error, subprocess.TimeoutExpired):
-                raise
+            stderr = process.communicate(timeout=ENDING)[1]
+        except subprocess.TimeoutExpired:
+            process.kill()
+            stderr = process.communicate()[1]
     return process.returncode, stderr
+
+
+def _run_to_its_end(command: Sequence[str], environment: Mapping[str, str], timeout: float) -> tuple[int, bytes]:
+    """In a thread, where no KeyboardInterrupt comes between the start of the process and what ends it."""
+    stop = threading.Event()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        try:
+            ended = pool.submit(_run_until, stop, command, environment, timeout)
+            while not ended.done():
+                concurrent.futures.wait([ended], LOOK)
+            return ended.result()
+        except BaseException:
+            stop.set()
+            raise
 
 
 def run(job: Job, workspace: str | os.PathLike, *, binary: str = "cynode-sba", image: str | None = None, runtime: str = "podman",
