@@ -195,6 +195,33 @@ static void long_runs(void **state)
     free(text);
 }
 
+// An operator may give a hundred keys, of several lines each: were all of them tried at each place, this test would not
+// end either.
+static void many_secrets(void **state)
+{
+    enum { COUNT = 400, LENGTH = 39, SIZE = 1 << 21 };
+    struct buffer text = {0};
+    srand(20261128);
+    for (int i = 0; i < COUNT; i++) {
+        char one[LENGTH + 1] = {0};
+        for (size_t at = 0; at < LENGTH; at++)
+            one[at] = (char)(' ' + 1 + rand() % ('~' - ' '));
+        assert_int_equal(secret_add(one, LENGTH), 1);
+        check_redacted(one, "[redacted]");
+        assert_int_equal(text_base64_encode(one, LENGTH, &text), 0);
+        assert_int_equal(buffer_append(&text, "\n", 1), 0);
+    }
+    struct buffer out = redacted(text.data, text.size, 0);
+    assert_int_equal(out.size, COUNT * strlen("[redacted]\n"));
+    buffer_free(&out);
+    text.size = 0;
+    while (text.size < SIZE)
+        assert_int_equal(buffer_append(&text, "GET /items?id=12345 200 a word of a log\n", 40), 0);
+    out = redacted(text.data, text.size, SECRET_CUT_START | SECRET_CUT_END);
+    buffer_free(&out);
+    buffer_free(&text);
+}
+
 static int add_secret(void **state)
 {
     struct buffer text = redacted(secret, strlen(secret), 0);
@@ -215,6 +242,7 @@ int main(void)
         cmocka_unit_test(pieces_of_every_encoding),
         cmocka_unit_test(neighbours_and_overlaps),
         cmocka_unit_test(long_runs),
+        cmocka_unit_test(many_secrets),
     };
     return cmocka_run_group_tests(tests, add_secret, NULL);
 }

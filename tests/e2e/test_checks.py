@@ -78,6 +78,24 @@ class Direct(CheckCase):
         self.assertEqual([line.get("check") for line in journal if line["event"] == "step.started"], [None, 2, 3])
         self.assertEqual([line["entry"] for line in journal if line["event"] == "step.finished"], result["steps"])
 
+    def test_they_have_the_environment_of_the_runners_start_whatever_steps_leave(self):
+        """A step's own variables, what it exports, and what it writes into the files that shells read at their start."""
+        leave = ('mkdir -p bin; printf "#!/bin/sh\\n" | tee bin/env > bin/sort; chmod +x bin/*; export PATH="$PWD/bin:$PATH" LEFT=1; '
+                 'for f in .profile .bashrc .bash_profile .shrc; do echo "export LEFT=1 PATH=$PWD/bin:$PATH" > $HOME/$f; done; '
+                 'cd bin; umask 0; ulimit -n 17')
+        steps = [self.sh(leave, env={"PATH": "/nowhere:/usr/bin:/bin", "ENV": "x", "A": "b"}), self.sh("unset HOME; set -f")]
+        home = self.workspace / "home"
+        home.mkdir()
+        self.give(home)
+        check = criterion("c", shell='env | grep -v "^CYNODE_\\(RUN\\|DEADLINE\\|REPORT\\)=" | sort; pwd; umask; ulimit -n')
+        seen = []
+        for before in ([], steps):
+            outcome = self.run_job(self.direct(check, steps=before), env={"HOME": str(home), "LEFT_ALONE": "yes"})
+            self.assert_passed(outcome)
+            seen.append(outcome.steps[-1]["output"])
+        self.assertIn("LEFT_ALONE=yes\n", seen[0])
+        self.assertEqual(seen[0], seen[1])
+
     def test_without_a_check_nothing_is_said_to_be_met(self):
         (self.job_directory / "context").mkdir()
         (self.job_directory / "context" / "acceptance_criteria.md").write_text("- from a file\n")
@@ -198,7 +216,7 @@ class AtEveryEnd(CheckCase):
             (self.workspace / "done").unlink()
 
     def test_an_agent_whose_time_is_up(self):
-        job = self.agent(self.DONE, max_runtime_seconds=round(10 * sba.slowness()))
+        job = self.agent(self.DONE, max_runtime_seconds=min(60, round(10 * sba.slowness())))
         outcome, server = self.run_replies(call("run_command", command="touch done; sleep 600"), job=job)
         self.assert_failed(outcome, "timeout", 124)
         self.assertEqual(self.verdicts(outcome.result), [(True, "check")])

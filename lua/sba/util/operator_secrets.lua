@@ -12,6 +12,7 @@ local operator = {}
 
 local SHORTEST <const> = 8 -- bytes besides blanks at the ends; a shorter value stands in ordinary text too
 local LARGEST <const>, MOST <const> = 32 * 1024, 100 -- bytes of one; secrets, and entries of the directory
+local MOST_BYTES <const> = 128 * 1024 -- of all: where the output of a command is cut, each is compared at each of its bytes
 local MOST_MISTAKES <const> = 5 -- that are named
 local OF_KEYS <const> = { -- how names of variables with a key end
   "_TOKEN", "_SECRET", "_PASSWORD", "_API_KEY", "_ACCESS_KEY", "_PRIVATE_KEY", "_SECRET_KEY",
@@ -102,7 +103,11 @@ end
 function operator.take(environment, reserved)
   take_variables(environment, reserved)
   take_directory(environment.SBA_SECRETS_DIR or "", reserved)
-  if #names > MOST then refuse("SBA_SECRETS and SBA_SECRETS_DIR give %d secrets; there may be %d", #names, MOST) end
+  local total = 0
+  for _, value in pairs(values) do total = total + #value end
+  if #names > MOST or total > MOST_BYTES then
+    refuse("there are %d secrets of %d bytes (SBA_SECRETS, SBA_SECRETS_DIR); there may be %d of %d", #names, total, MOST, MOST_BYTES)
+  end
   table.sort(names)
   local warnings, variables = {}, table.move(names, 1, #names, 3, { "SBA_SECRETS", "SBA_SECRETS_DIR" })
   for i, name in ipairs(unset) do warnings[i] = ("SBA_SECRETS names %s, which is not set"):format(name) end

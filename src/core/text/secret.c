@@ -18,11 +18,13 @@ static const char redacted[] = "[redacted]";
 struct form {
     char *bytes; // owned
     size_t size;
+    size_t next; // 1 + the index of another form with the same first byte; 0: none
     bool is_base64;
 };
 
 static struct form *forms;
 static size_t form_count;
+static size_t latest[UCHAR_MAX + 1]; // by a first byte, as `next`
 
 // How a text may be written.
 enum way { AS_IS, PERCENT, JSON, WAYS };
@@ -102,20 +104,24 @@ static bool goes_on(const struct form *form, size_t at, const struct character *
 
 // How far a text is a form.
 struct match {
-    size_t count; // of the form's bytes
-    size_t end;   // in the text
-    bool is_open; // the text ended first
+    size_t count;        // of the form's bytes
+    size_t end;          // in the text
+    bool is_open;        // the text ended first
+    bool has_mark[WAYS]; // of escapes, as far as the text was looked at: without one, the way reads the same as AS_IS
 };
 
 // Compares the text from `at` on with the form's bytes from `from` on.
 static struct match compare(const struct form *form, size_t from, const char *text, size_t size, size_t at,
                             enum way way)
 {
-    struct match match = {0, at, false};
+    struct match match = {.end = at};
     for (size_t i = from, blanks = 0; i < form->size;) {
         struct character character = {0};
-        if (at < size)
+        if (at < size) {
             character = read_character(text + at, size - at, way);
+            match.has_mark[PERCENT] |= text[at] == escape_mark[PERCENT];
+            match.has_mark[JSON] |= text[at] == escape_mark[JSON];
+        }
         match.is_open = character.length == 0;
         bool is_blank = memchr(" \n\r\t", character.bytes[0], 4);
         bool wraps = is_blank && form->is_base64 && i > 0 && blanks++ < SECRET_BLANKS_MAX;
@@ -126,7 +132,8 @@ static struct match compare(const struct form *form, size_t from, const char *te
             continue;
         i += character.size;
         blanks = 0;
-        match = (struct match){i - from, at, false};
+        match.count = i - from;
+        match.end = at;
     }
     return match;
 }
@@ -166,7 +173,8 @@ static void add_beginnings(const struct form *form)
 
 static int add_form(const char *bytes, size_t size, bool is_base64)
 {
-    struct form form = {malloc(size), size, is_base64};
+    size_t *first = &latest[(unsigned char)*bytes];
+    struct form form = {malloc(size), size, *first, is_base64};
     struct form *more = array_grow(forms, form_count, sizeof *more);
     if (more)
         forms = more;
@@ -177,6 +185,7 @@ static int add_form(const char *bytes, size_t size, bool is_base64)
     memcpy(form.bytes, bytes, size);
     add_beginnings(&form);
     forms[form_count++] = form;
+    *first = form_count;
     return 0;
 }
 
@@ -223,34 +232,71 @@ struct sight {
     bool is_weak; // by these
 };
 
+static struct match see(struct sight *sight, const struct form *form, const char *text, size_t size, size_t at,
+                        enum way way)
+{
+    struct match match = compare(form, 0, text, size, at, way);
+    bool is_weak = match.is_open && form->is_base64 && match.count < PART_LEAST && text[size - 1] == '\n';
+    sight->is_weak |= is_weak;
+    sight->is_open |= match.is_open && !is_weak;
+    if (match.is_open && match.count > sight->begun)
+        sight->begun = match.count;
+    if (match.count == form->size && match.end > sight->end)
+        sight->end = match.end;
+    return match;
+}
+
+// Looks for the forms with a first byte. Where it is no escape, another way reads the text as AS_IS does until it meets
+// its mark.
+static void see_all(struct sight *sight, char first, const char *text, size_t size, size_t at, enum way way)
+{
+    for (size_t i = latest[(unsigned char)first]; i > 0; i = forms[i - 1].next) {
+        struct match match = see(sight, &forms[i - 1], text, size, at, way);
+        for (enum way other = PERCENT; way == AS_IS && other < WAYS; other++)
+            if (match.has_mark[other] && text[at] != escape_mark[other])
+                see(sight, &forms[i - 1], text, size, at, other);
+    }
+}
+
 static struct sight look(const char *text, size_t size, size_t at)
 {
     struct sight sight = {0};
-    for (size_t i = 0; i < WAYS * form_count; i++) {
-        const struct form *form = &forms[i / WAYS];
-        struct match match = compare(form, 0, text, size, at, i % WAYS);
-        bool is_weak = match.is_open && form->is_base64 && match.count < PART_LEAST && text[size - 1] == '\n';
-        sight.is_weak |= is_weak;
-        sight.is_open |= match.is_open && !is_weak;
-        if (match.is_open && match.count > sight.begun)
-            sight.begun = match.count;
-        if (match.count == form->size && match.end > sight.end)
-            sight.end = match.end;
+    for (enum way way = AS_IS; way < WAYS; way++) {
+        if (way != AS_IS && text[at] != escape_mark[way])
+            continue;
+        struct character character = read_character(text + at, size - at, way);
+        char first = character.bytes[0];
+        sight.is_open |= character.length == 0;
+        if (character.length > 0)
+            see_all(&sight, first, text, size, at, way);
+        if (first == '-' || first == '_') // base64 of the URL alphabet
+            see_all(&sight, first == '-' ? '+' : '/', text, size, at, way);
     }
     return sight;
+}
+
+// Where the rest of a form from `from` on ends that stands at a place; or 0.
+static size_t end_of_part(const struct form *form, size_t from, const struct match *match, unsigned cuts)
+{
+    bool is_cut = match->is_open && match->count >= PART_LEAST && cuts & SECRET_CUT_END;
+    return is_cut || from + match->count == form->size ? match->end : 0;
 }
 
 // Where the longest rest of a form ends that stands at a place; or 0.
 static size_t end_of_rest(const char *text, size_t size, size_t at, unsigned cuts)
 {
     size_t longest = 0;
-    for (size_t i = 0; i < WAYS * form_count; i++) {
-        const struct form *form = &forms[i / WAYS];
+    for (const struct form *form = forms; form < forms + form_count; form++) {
         for (size_t from = 1; from + PART_LEAST <= form->size; from++) {
-            struct match match = compare(form, from, text, size, at, i % WAYS);
-            bool is_cut = match.is_open && match.count >= PART_LEAST && cuts & SECRET_CUT_END;
-            if ((is_cut || from + match.count == form->size) && match.end > longest)
-                longest = match.end;
+            struct match plain = compare(form, from, text, size, at, AS_IS), match = plain;
+            for (enum way way = AS_IS; way < WAYS; way++) {
+                if (way != AS_IS && !plain.has_mark[way])
+                    continue;
+                if (way != AS_IS)
+                    match = compare(form, from, text, size, at, way);
+                size_t end = end_of_part(form, from, &match, cuts);
+                longest = end > longest ? end : longest;
+            }
         }
     }
     return longest;
