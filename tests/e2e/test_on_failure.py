@@ -114,17 +114,27 @@ class Always(OnFailureCase):
 
     def test_after_the_jobs_time_it_has_what_is_kept_and_leaves_half_to_the_checks(self):
         alive = self.sh("kill -0 $(cat pid) && echo the service lives")
-        hangs = self.sh("trap '' TERM; echo always >>said; sleep 60")
+        hangs = self.sh("trap '' TERM; echo always >>said; sleep 900")
+        seconds = round(10 * min(sba.slowness(), 5))
         outcome = self.ran(
-            self.sh("sleep 60 & echo $! >pid"), self.sh("sleep 60"), self.said("never"), always(alive), always(hangs),
+            self.sh("sleep 900 & echo $! >pid"), self.sh("sleep 900"), self.said("never"), always(alive), always(hangs),
             always(self.said("late")), check={"shell": "kill -0 $(cat pid) && echo check >>said"},
-            max_runtime_seconds=20)
+            max_runtime_seconds=seconds)
         self.assert_end(outcome, 124, "timeout")
         self.assertIn("step 2 (step-2, run_command): the job's time was up", outcome.result["failure_message"])
         self.assert_kept(outcome, "success", "timeout", "skipped", "success", "timeout", "skipped", "success")
         self.assertEqual(self.words(), ["always", "check"])
         self.assertEqual(outcome.result["acceptance"][0]["met"], True)
-        self.assertLess(outcome.result["duration_ms"], 30_000)
+        self.assertLess(outcome.result["duration_ms"], (seconds + 10) * 1000)
+
+    def test_without_checks_it_has_the_rest_of_the_time_and_is_ended_with_the_job(self):
+        hangs = always(self.sh("trap '' TERM; echo begun >>said; while :; do sleep 60; done"))
+        seconds = round(6 * min(sba.slowness(), 5))
+        outcome = self.ran(self.sh("sleep 900"), hangs, always(self.said("late")), max_runtime_seconds=seconds)
+        self.assert_end(outcome, 124, "timeout")
+        self.assert_kept(outcome, "timeout", "timeout", "skipped")
+        self.assertEqual(self.words(), ["begun"])
+        self.assertLess(outcome.result["duration_ms"], (seconds + 15) * 1000)
 
     def test_what_it_is_told_of_its_time(self):
         told = self.sh("echo $((CYNODE_DEADLINE - $(date +%s)))")
