@@ -399,6 +399,7 @@
 ---@field url string http://, https:// or http+unix://%2Fpath%2Fto.sock/request/path
 ---@field headers? string[] "Name: value"
 ---@field body? string|native.file.parts|(string|native.opened)[] opened files are sent as base64
+---@field raw_files? boolean they are sent as they are
 ---@field connect_timeout? number default 10
 ---@field first_timeout? number until the first byte of the answer, default 60
 ---@field idle_timeout? number between two pieces of the answer, default 60

@@ -27,7 +27,8 @@ enum { KEPT_TICK = 1, KEPT_SETTINGS, KEPT_OF_CLIENT = KEPT_SETTINGS };
 static const char *const setting_names[] = {"http_proxy", "https_proxy", "no_proxy", "ca_file", "ca_directory", NULL};
 static const char *const request_names[] = {
     "method",       "url",           "headers",    "body", "connect_timeout",  "first_timeout",
-    "idle_timeout", "whole_timeout", "body_limit", "once", "ignore_interrupt", NULL,
+    "idle_timeout", "whole_timeout", "body_limit", "once", "ignore_interrupt", "raw_files",
+    NULL,
 };
 
 static int f_client(lua_State *L)
@@ -110,11 +111,11 @@ static const char *const *header_list(lua_State *L)
 }
 
 // Part i of a body, an opened file or as bind_check_part. Pushes what keeps it alive. Returns how many elements it has.
-static lua_Integer check_part(lua_State *L, int list, lua_Integer i, struct http_part *part)
+static lua_Integer check_part(lua_State *L, int list, lua_Integer i, bool raw, struct http_part *part)
 {
     if (lua_rawgeti(L, list, i) == LUA_TUSERDATA) {
         const struct bind_opened *opened = bind_check_opened(L, lua_gettop(L));
-        *part = (struct http_part){.part = {.fd = opened->fd, .size = opened->size}, .base64 = true};
+        *part = (struct http_part){.part = {.fd = opened->fd, .size = opened->size}, .base64 = !raw};
         memcpy(part->sha256, opened->sha256, sizeof part->sha256);
         return 1;
     }
@@ -138,13 +139,14 @@ static void read_body(lua_State *L, struct http_request *request, int exchange)
         lua_rawseti(L, -2, 1);
     }
     int list = lua_gettop(L);
+    bool raw = bind_option_boolean(L, 2, "raw_files", false);
     lua_Integer length = luaL_len(L, list);
     lua_createtable(L, (int)length + 1, 0);
     struct http_part *parts = lua_newuserdatauv(L, ((size_t)length + 1) * sizeof *parts, 0);
     lua_rawseti(L, -2, length + 1);
     for (lua_Integer i = 1; i <= length;) {
         lua_Integer at = i;
-        i += check_part(L, list, at, &parts[request->body_count++]);
+        i += check_part(L, list, at, raw, &parts[request->body_count++]);
         lua_rawseti(L, -2, at);
     }
     lua_setiuservalue(L, exchange, KEPT_BODY);

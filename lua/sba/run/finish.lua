@@ -13,6 +13,7 @@ local process = require "native.process"
 local result_schema = require "sba.result.result_schema"
 local redact = require "native.secret".redact
 local text = require "native.text"
+local upload_urls = require "sba.util.upload_urls"
 local words = require "sba.util.words"
 
 local STDOUT <const>, STDERR <const> = 1, 2
@@ -72,7 +73,7 @@ end
 local function list_artifacts(run) artifacts.list(run, reading_seconds(run)) end
 
 local function upload_artifacts(run)
-  if #run.record.artifacts == 0 or run.settings.replay or not run:has_gateway() then return end
+  if #run.record.artifacts == 0 or run.settings.replay or not (run:has_gateway() or upload_urls.any()) then return end
   run.on_demand.orchestrator().upload(run)
 end
 
@@ -288,6 +289,8 @@ return function(run)
     attempt(run, write_result)
   end
   local at = interrupt.now()
+  local is_put = run.written and not run.settings.replay and upload_urls.any()
+  if is_put then attempt(run, run.on_demand.orchestrator().put_result) end
   if run.status_url then attempt(run, run.on_demand.orchestrator().report_end, run.written and run.parts) end
   attempt(run, wait_for_disk)
   if run.settings.keep then attempt(run, run.settings.keep) end

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What passes between a job and the orchestrator: reports of start and end, and by the gateway skills (before the first prompt) and
--- artifacts (after all processes have ended). If any of this fails, the job goes on.
+-- What passes between a job and the orchestrator: reports of start and end, by the gateway skills (before the first
+-- prompt) and artifacts (after all processes have ended), and by PUT artifacts and the result. If any of this fails,
+-- the job goes on.
 
 local find = require "sba.gateway.tool_result".find
 local http = require "sba.util.http"
@@ -8,6 +9,7 @@ local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local retry = require "sba.util.retry"
 local text = require "native.text"
+local upload_urls = require "sba.util.upload_urls"
 
 local orchestrator = {}
 
@@ -18,6 +20,7 @@ local CONNECT <const>, ANSWER <const>, REST <const> = 5, 10, 1 -- to connect, fo
 local LARGEST_ANSWER <const> = 64 * 1024 -- the body is not used
 local GET <const>, GETTING <const> = "skills.get", 20
 local LARGEST_SKILL <const>, LARGEST_SUM <const> = 256 * 1024, 1024 * 1024 -- they are part of every prompt
+local RESULT <const> = "result.json" -- its path among what is put
 local PUT <const>, PUT_LIMITS <const> = "artifact.put", { idle = 60, repeatable = true } -- from the last chunk that was sent
 local LARGEST_FILE <const> = 256 * 1024 * 1024 -- unless the gateway's form has a limit
 local MOST_FILES <const>, MOST_BYTES <const> = 1000, 1024 * 1024 * 1024 -- of all uploads: they protect the node
@@ -219,14 +222,40 @@ local function content_of(run, artifact, limit)
   return limit and text.base64_encode(file.content) or file
 end
 
-local function put(run, gateway, artifact)
+local function give(run, gateway, artifact)
   local limit = gateway.client.largest_file
   local content, unread = content_of(run, artifact, limit)
   if not content then return nil, unread end
   local _ <close> = not limit and content or nil
   local answer, failure = gateway:call(PUT, { path = artifact.path, content_bytes_base64 = content }, PUT_LIMITS)
-  if answer and answer.is_error then return nil, tool_failed("tool_failed", answer) end
-  return answer, failure
+  if not answer then return nil, failure end
+  if answer.is_error then return nil, tool_failed("tool_failed", answer) end
+  return orchestrator.reference(answer) or ""
+end
+
+--- One try. Unlike a report's, the body may take long to arrive: what counts is that something moves.
+local function put_once(run, url, body, until_when)
+  local client, failure = run:client()
+  if not client then return nil, failure end
+  local exchange <close>, code = http.send(client, {
+    method = "PUT", url = url, body = body, raw_files = true, connect_timeout = CONNECT,
+    headers = { "Content-Type:" }, -- none: it could be part of a signature
+  }, until_when)
+  if not exchange then return nil, code end
+  if code >= 300 then return nil, http.refusal(exchange, code, "the server at " .. http.display_url(url)) end
+  http.read(exchange, LARGEST_ANSWER)
+  return code
+end
+
+--- Tries as a report of the end is tried. Returns the address without its credentials.
+local function put(run, path, body, seconds)
+  local url, failure = upload_urls.of { path = path, job_id = run.record.job_id, task_id = run.record.task_id }
+  if not url then return nil, failure end
+  local code
+  code, failure = retry.within(seconds, function(until_when) return put_once(run, url, body, until_when) end)
+  if not code then return nil, failure end
+  local ref = http.without_credentials(url) or ""
+  return #ref <= LONGEST_REF and ref or ""
 end
 
 --- count: so many from this one on were not tried.
@@ -242,20 +271,25 @@ local TOO_MANY <const> = {
   code = "too_many_artifacts", message = ("a job uploads at most %d files, and %d MiB in all"):format(MOST_FILES, MOST_BYTES >> 20),
 }
 
-local function upload_all(run)
+local function log_sent(run, path, size, ref, began)
+  run.log:event("info", "artifact.uploaded", {
+    path = path, size_bytes = size, ref = ref, duration_ms = milliseconds(interrupt.now() - began),
+  })
+end
+
+--- down: why nothing can be sent.
+local function upload_all(run, deliver_one, down)
   local list, all, size = run.record.artifacts, true, 0
-  local gateway, down = run:connect(true)
   for i, artifact in ipairs(list) do
     if artifact.size_bytes <= LARGEST_FILE then size = size + artifact.size_bytes end -- a larger one is not sent
     local problem = down or (i > MOST_FILES or size > MOST_BYTES) and TOO_MANY
     if problem then return log_failed(run, problem, artifact.path, #list - i + 1) end
     local began = interrupt.now()
-    local answer, failure = put(run, gateway, artifact)
-    if answer then
-      artifact.ref = orchestrator.reference(answer)
-      run.log:event("info", "artifact.uploaded", {
-        path = artifact.path, size_bytes = artifact.size_bytes, ref = artifact.ref, duration_ms = milliseconds(interrupt.now() - began),
-      })
+    local ref, failure = deliver_one(artifact)
+    if ref then
+      if ref == "" then ref = nil end
+      artifact.ref = artifact.ref or ref
+      log_sent(run, artifact.path, artifact.size_bytes, ref, began)
     else
       all = false
       log_failed(run, failure, artifact.path)
@@ -271,13 +305,42 @@ local function upload_seconds(run)
   return math.max(0, math.min(run.deadline + OVERRUN - now, most))
 end
 
+local function upload_to_gateway(run)
+  local gateway, down = run:connect(true)
+  return upload_all(run, function(artifact) return give(run, gateway, artifact) end, down)
+end
+
+local function put_artifacts(run)
+  local till = interrupt.now() + upload_seconds(run)
+  return upload_all(run, function(artifact)
+    if artifact.path == RESULT then return nil, { code = "no_url", message = "the job's own result goes there" } end
+    local content <close>, unread = content_of(run, artifact)
+    if not content then return nil, unread end
+    return put(run, artifact.path, { content }, math.max(0, math.min(END, till - interrupt.now())))
+  end)
+end
+
 ---Uploads the artifacts of the record and sets their `ref`.
 ---@param run run
 function orchestrator.upload(run)
   run.checkpoint:write() -- the steps are on disk before the slow upload
   run.upload_failed = true -- until all is uploaded
-  interrupt.rearm(upload_seconds(run))
-  run.upload_failed = not upload_all(run)
+  local all = true
+  if run:has_gateway() then
+    interrupt.rearm(upload_seconds(run))
+    all = upload_to_gateway(run)
+  end
+  if upload_urls.any() then all = put_artifacts(run) and all end
+  run.upload_failed = not all
+end
+
+---Puts the final result beside the artifacts, before the end is reported.
+---@param run run
+function orchestrator.put_result(run)
+  local began, seconds = interrupt.now(), interrupt.signal() and END_AFTER_SIGNAL or END
+  local ref, failure = put(run, RESULT, run.parts, seconds)
+  if not ref then return log_failed(run, failure, RESULT) end
+  log_sent(run, RESULT, nil, ref, began)
 end
 
 return orchestrator

@@ -56,6 +56,14 @@ function http.display_url(url)
   return parts.scheme .. "://" .. printable.line(parts.address)
 end
 
+---A URL for results: without user name, query and fragment.
+---@param url string
+---@return string?
+function http.without_credentials(url)
+  local parts = lpeg.match(parts_of, url)
+  return parts and ("%s://%s%s"):format(parts.scheme, parts.address, parts.rest:match "^[^?#]*") or nil
+end
+
 ---@param url string
 ---@param location string
 ---@return string? url if it has the same origin
@@ -242,6 +250,12 @@ function http.events(next_line)
   end
 end
 
+-- As S3 and its like say it: "AccessDenied: Request has expired".
+local function xml_error(body)
+  local code = body:match "<Code>([^<]*)</Code>" -- bounded: it has no other way
+  return code and ("%s: %s"):format(code, body:match "<Message>([^<]*)</Message>" or "")
+end
+
 -- Mostly of a proxy in between.
 local function other_than_json(body)
   return not body:find "%S" and "an empty answer" or body:find "^%s*<" and "an HTML page" or nil
@@ -253,7 +267,7 @@ function http.words(body)
   if type(body) == "string" then
     local inner = body:find "^%s*[{%[]" and json_tolerant.decode(body)
     if type(inner) == "table" then return http.words(inner) end
-    return other_than_json(body) or body, {}
+    return xml_error(body) or other_than_json(body) or body, {}
   end
   if type(body) ~= "table" then return tostring(body), {} end
   if type(body[1]) == "table" then return http.words(body[1]) end -- Gemini's errors are in an array

@@ -7,6 +7,7 @@ local identity = require "native.identity"
 local native = require "native.secret"
 local native_text = require "native.text"
 local operator = require "sba.util.operator_secrets"
+local upload_urls = require "sba.util.upload_urls"
 
 local secret = {}
 
@@ -129,6 +130,9 @@ function secret.take(environment)
   local names, more = operator.take(environment, is_reserved)
   take_token(environment, agent_token)
   take_token(environment, api_key)
+  local of_uploads, warning = upload_urls.take(environment, take_password)
+  table.move(of_uploads, 1, #of_uploads, #names + 1, names)
+  warnings[#warnings + 1] = warning
   otlp_headers = secret.first_set(environment, otlp_variables)
   for _, name in ipairs(otlp_variables) do take_headers(environment[name] or "") end
   for _, token in ipairs { agent_token, api_key } do
@@ -186,6 +190,7 @@ function secret.files()
   for _, token in ipairs { agent_token, api_key } do
     if token.path then list[#list + 1] = { path = token.path, what = token.what } end
   end
+  list[#list + 1] = upload_urls.file()
   return list
 end
 

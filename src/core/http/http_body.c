@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+static const char changed[] = "the file changed meanwhile";
+
 enum { LEAST_ROOM = 8 }; // bytes; base64 comes in fours, with a NUL here
 
 int64_t http_body_size(const struct http_body *body)
@@ -34,11 +36,19 @@ static int read_raw(struct http_body *body, const struct http_part *part, char *
     struct error error = {0};
     struct parts rest = {&part->part, 1, (size_t)body->offset};
     if (parts_read(&rest, to, size, &error) < 0) {
-        *why = strcmp(error.code, "changed") == 0 ? "the file changed meanwhile" : "it cannot be read";
+        *why = strcmp(error.code, "changed") == 0 ? changed : "it cannot be read";
         error_clear(&error);
         return -1;
     }
+    if (*part->sha256 && body->offset == 0)
+        text_sha256_init(&body->sha256);
+    if (*part->sha256)
+        text_sha256_update(&body->sha256, to, size);
     body->offset += size;
+    if (*part->sha256 && body->offset == part->part.size && !is_as_expected(body, part->sha256)) {
+        *why = changed;
+        return -1;
+    }
     return 0;
 }
 
@@ -47,16 +57,8 @@ static ssize_t read_base64(struct http_body *body, const struct http_part *part,
 {
     char raw[12 << 10];
     size_t wanted = size_least(size_least(sizeof raw, (room - 1) / 4 * 3), part->part.size - body->offset);
-    if (body->offset == 0)
-        text_sha256_init(&body->sha256);
     if (read_raw(body, part, raw, wanted, why) < 0)
         return -1;
-    if (*part->sha256)
-        text_sha256_update(&body->sha256, raw, wanted);
-    if (*part->sha256 && body->offset == part->part.size && !is_as_expected(body, part->sha256)) {
-        *why = "the file changed meanwhile";
-        return -1;
-    }
     return (ssize_t)text_base64_write(raw, wanted, to);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The body of a request: a list of bytes, of spans of files, and of files that are encoded as base64 while they are
-// sent.
+// The body of a request: a list of bytes, of spans of files, and of files that are checked, and encoded as base64 where
+// that is wanted, while they are sent.
 #ifndef SBA_CORE_HTTP_BODY_H
 #define SBA_CORE_HTTP_BODY_H
 
