@@ -62,15 +62,15 @@ class Listed(ArtifactCase):
         self.assertRegex(unread["error"], "cannot read 2 artifacts, .* b: Permission denied")
 
     def test_the_node_can_delete_them_where_it_shared_the_job_directory(self):
-        script = "cd $CYNODE_ARTIFACTS_DIR; mkdir -p d/e; echo > d/e/f; echo > a"
+        script = "cd $CYNODE_ARTIFACTS_DIR; mkdir -p d/e; echo > d/e/f; echo > a; chmod 700 d/e"
         for mode, bits in ((0o777, 0o077), (0o775, 0o070), (0o755, 0), (0o1777, 0)):
             with self.subTest(oct(mode)):
                 self.job_directory.chmod(mode)
                 directory = self.job_directory / "artifacts"
                 for environment in ({}, {"CYNODE_ARTIFACTS_DIR": f"{directory}/"}):
                     self.assertEqual(self.run_job(self.job(self.sh(script)), env=environment).exit, 0)
-                    for path in (directory, directory / "d", directory / "d/e"):
-                        self.assertEqual(path.stat().st_mode & 0o777, 0o755 | bits, path)
+                    for path, own in ((directory, 0o755), (directory / "d", 0o755), (directory / "d/e", 0o700)):
+                        self.assertEqual(path.stat().st_mode & 0o777, own | bits, path)
                     shutil.rmtree(directory)
 
     def with_stdin(self, script, **env):

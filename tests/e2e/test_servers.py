@@ -247,6 +247,13 @@ class Refusals(ServersCase):
                 self.assertEqual(self.ask(server).exit, 0)
                 self.assertEqual(["tools" in body for body in server.bodies], with_tools)
 
+    def test_tools_come_back_where_text_is_refused_in_the_same_words(self):
+        """The server was away for a moment, whatever it said of tools."""
+        away = refusal(500, error("this server does not support tools"))
+        server = self.serve(lambda body, number: away if number < 2 else events(good(*wanted_call(body))))
+        self.assertEqual(self.ask(server).exit, 0)
+        self.assertEqual(["tools" in body for body in server.bodies], [True, False, True, True])
+
     def test_a_conversation_that_is_too_long_in_any_words(self):
         def choose(body, number):
             command = f"yes 'the quick brown fox' | head -c 9000; echo {number}"

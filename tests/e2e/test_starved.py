@@ -7,6 +7,7 @@ import unittest
 
 import sba
 from sba import SandboxCase
+from servers import mcp, model
 
 MIB = 1 << 20
 MOST, LIMITS = 64 * MIB, 12 if sba.LONG else 6
@@ -119,7 +120,12 @@ class StarvedTest(SandboxCase):
         job = self.job(
             self.sh("head -c 8388608 /dev/zero | tr '\\0' x"), self.read_file("large"), self.write_file("a", "x" * MIB),
             self.step("list_tree", path="."), self.step("search_files", pattern="[0-9]"), self.apply_diff(patch),
-            self.step("replace_in_file", path="a", old_text="x" * MIB, new_text="y"), max_output_bytes=256 * MIB)
+            self.step("replace_in_file", path="a", old_text="x" * MIB, new_text="y"),
+            self.step("ask_model", prompt="a word?"), self.step("call_tool", tool="echo", arguments={}),
+            max_output_bytes=256 * MIB, inference={"allowed_models": ["m"]})
+        answers = self.closing(model.Server({"models": {"m": {}}, "replies": [{"content": "word"}] * 10000}))
+        gateway = self.closing(mcp.Server(tools={"echo": ({}, lambda _: mcp.text("echo"))}))
+        self.environment = {"OLLAMA_BASE_URL": answers.url, "SBA_MCP_GATEWAY_URL": gateway.url}
         limit, fitted = self.least("as") + STEP, 0
         while fitted < 5 and limit < 2 * MOST:
             self.put("small", "small\n")
