@@ -35,10 +35,6 @@ local SHOWN_TOGETHER <const> = { -- one line for both
 local HEAD <const> = "cynode-sba [OPTION...] [JOB]: run a job and write its result; see cynode-sba(1)\n"
 local TAIL <const> = [[
                      CYNODE_ARTIFACTS_DIR     artifacts/ next to the result
-                     SBA_ARTIFACT_URL_TEMPLATE  none; PUT to it, with {path}
-                     SBA_ARTIFACT_URLS_FILE   none; JSON: a URL for each path
-                     SBA_SECRETS              no secrets; NAME,NAME of variables
-                     SBA_SECRETS_DIR          no secrets; a directory of files
 exit: 0 success, 1 the job failed, 2 job or command line refused, 3 the result
 could not be written, 75 no model can be reached, 124 timeout, 128+N signal N
 ]]
