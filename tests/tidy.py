@@ -61,7 +61,25 @@ tempfile.tempdir = str(ROOT)
 _owner = os.getpid()
 
 
+def is_gone(pid, started):
+    """started: clock ticks since boot, as text."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19] != started
+    except OSError:
+        return True
+
+
+def remove_reports():
+    """The places of workers' reports that runners left which were killed."""
+    space = str(os.stat("/proc/self/ns/pid").st_ino)
+    for path in (one for place in ("/tmp", "/var/tmp") for one in pathlib.Path(place).glob("cynode-sba-*-*-*-*")):
+        _, of, pid, started = path.name.removeprefix("cynode-sba-").split("-", 3)
+        if of == space and is_gone(pid, started):
+            remove(path)
+
+
 @atexit.register
 def remove_root():
     if os.getpid() == _owner:
         remove(ROOT)
+        remove_reports()

@@ -127,13 +127,19 @@ class Later(ReportCase):
             if code == "internal_error":  # what a kill leaves may be 0.2 s old
                 self.assert_claims(outcome, "all done", CLAIMED)
             directory = pathlib.Path((self.workspace / "path").read_text().strip()).parent
-            self.assertEqual(directory.exists(), code == "interrupted")
+            self.assertFalse(code == "internal_error" and directory.exists())
             (self.workspace / "begun").unlink()
         (self.workspace / "fixed").touch()
         outcome = self.checked(self.run_job(job, "--resume"))
         self.assert_end(outcome, 0)
         self.assert_claims(outcome, "all done", CLAIMED)
         self.assertFalse(directory.exists())
+
+    def test_a_new_run_removes_what_a_killed_one_left(self):
+        job = self.job(self.sh('dirname "$CYNODE_REPORT" >path; touch begun; sleep 60'))
+        self.assertEqual(self.run_and_signal(job, signal.SIGKILL, (self.workspace / "begun").exists, "it").exit, -9)
+        self.assert_end(self.run_job(self.job(self.run_command("true"))), 0)
+        self.assertFalse(pathlib.Path((self.workspace / "path").read_text().strip()).exists())
 
     def test_one_of_a_step_that_runs_again_is_forgotten(self):
         script = """test -e ran || { touch ran; echo '{"answer": "first"}' >$CYNODE_REPORT; exit 1; }"""
