@@ -16,7 +16,7 @@
 ---@field for_model? false|sba.step.for_model false: not offered to models; nil: as summary and arguments say
 ---@field ticks? boolean run calls tick several times a second while it waits, so that the result file follows the job
 ---@field brief? boolean run takes milliseconds. Where neither is set, the result file is written before run
----@field takes_secrets? boolean its argument `secrets` names secrets of the operator: a job that names another is refused
+---@field takes_secrets? boolean its argument `secrets` names secrets of the operator; a job that names another is refused
 ---@field redacts? boolean what run returns, but for its message, holds no secrets
 ---@field run fun(arguments: table, job_context: sba.job_context): table?, string|sba.step_failure|nil, boolean? the result and its text, or
 ---nil and the failure; and whether something is missing from the text

@@ -80,15 +80,16 @@ class Direct(CheckCase):
         self.assertEqual([line["entry"] for line in journal if line["event"] == "step.finished"], result["steps"])
 
     def test_they_have_the_environment_of_the_runners_start_whatever_steps_leave(self):
-        """A step's own variables, what it exports, and what it writes into the files that shells read at their start."""
-        leave = ('mkdir -p bin; printf "#!/bin/sh\\n" | tee bin/env > bin/sort; chmod +x bin/*; export PATH="$PWD/bin:$PATH" LEFT=1; '
-                 'for f in .profile .bashrc .bash_profile .shrc; do echo "export LEFT=1 PATH=$PWD/bin:$PATH" > $HOME/$f; done; '
-                 'cd bin; umask 0; ulimit -n 17')
-        steps = [self.sh(leave, env={"PATH": "/nowhere:/usr/bin:/bin", "ENV": "x", "A": "b"}), self.sh("unset HOME; set -f")]
+        """A step's own variables, what it exports, and what it writes into files that shells read at their start."""
+        leave = ('mkdir -p bin; printf "#!/bin/sh\\n" | tee bin/env > bin/sort; chmod +x bin/*; '
+                 'export PATH="$PWD/bin:$PATH" LEFT=1; for f in .profile .bashrc .bash_profile .shrc; do '
+                 'echo "export LEFT=1 PATH=$PWD/bin:$PATH" > $HOME/$f; done; cd bin; umask 0; ulimit -n 17')
+        steps = [self.sh(leave, env={"PATH": "/nowhere:/usr/bin:/bin", "ENV": "x", "A": "b"}), self.sh("unset HOME")]
         home = self.workspace / "home"
         home.mkdir()
         self.give(home)
-        check = criterion("c", shell='env | grep -v "^CYNODE_\\(RUN\\|DEADLINE\\|REPORT\\)=" | sort; pwd; umask; ulimit -n')
+        differ = "^CYNODE_\\(RUN\\|DEADLINE\\|REPORT\\)="
+        check = criterion("c", shell=f'env | grep -v "{differ}" | sort; pwd; umask; ulimit -n')
         seen = []
         for before in ([], steps):
             outcome = self.run_job(self.direct(check, steps=before), env={"HOME": str(home), "LEFT_ALONE": "yes"})

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The secrets of the operator (SBA_SECRETS, SBA_SECRETS_DIR): who gets them and who does not, that no sink of the runner
-holds one whatever a worker does with it, and what is wrong with those that cannot be kept so.
+"""The secrets of the operator (SBA_SECRETS, SBA_SECRETS_DIR): who gets them and who does not, that no sink of the
+runner holds one whatever a worker does with it, and what is wrong with those that cannot be kept so.
 """
 import json
 import os
@@ -114,8 +114,8 @@ class WhoGetsThem(OperatorCase):
 
     @unittest.skipUnless(ABI, "this kernel has no Landlock")
     def test_what_an_earlier_step_left_cannot_read_a_later_steps_environment(self):
-        spy = ("(until test -e done; do cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -a ^WORKER_KEY= >> seen "
-               "&& touch caught; touch ready; sleep 0.02; done) >/dev/null 2>&1 &")
+        spy = ("(until test -e done; do cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' "
+               "| grep -a ^WORKER_KEY= >> seen && touch caught; touch ready; sleep 0.02; done) >/dev/null 2>&1 &")
         wait = "until test -e ready; do sleep 0.02; done; rm ready; until test -e ready; do sleep 0.02; done"
         outcome = self.run_job(self.job(self.sh(spy), self.with_key(wait), self.sh("touch done; test ! -e caught")))
         self.assert_end(outcome, 0)
@@ -134,7 +134,7 @@ class Sinks(OperatorCase):
         self.assert_kept(outcome)
 
     def test_in_the_workspace_and_the_artifacts(self):
-        """Files keep what was written, and so does the diff that makes them; results, pages and names of artifacts do not."""
+        """Files and the diff that makes them keep what was written; results, pages and names of artifacts do not."""
         secret = "sk-Zq83.Lm-0pWx_7rTgB"  # may be the name of a file
         script = ('echo "key=$WORKER_KEY" > config; echo "$WORKER_KEY" > "$CYNODE_ARTIFACTS_DIR/$WORKER_KEY.txt"; '
                   'mkdir "$WORKER_KEY"; touch "$WORKER_KEY/a"; cat "$WORKER_KEY" "no/$WORKER_KEY"; true')

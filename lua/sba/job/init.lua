@@ -66,7 +66,7 @@ local function check_secrets(wanted, pointer, errors, secrets, is_models)
   for i, name in ipairs(wanted) do
     local place, why = ("%s/secrets/%d"):format(pointer, i - 1), secrets and secrets.unknown(name)
     if is_models then
-      schema_check.refuse(errors, place, "a model's commands get no secrets; checks may have them, and steps of a direct job")
+      schema_check.refuse(errors, place, "a model's commands get no secrets; only checks and direct jobs' steps do")
     elseif why then
       schema_check.refuse(secrets.notes or errors, place, why)
     end

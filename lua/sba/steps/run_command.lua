@@ -132,7 +132,8 @@ local function own_variables(arguments, job_context)
   for _, name in ipairs(arguments.secrets) do
     own[name] = job_context.secret and job_context.secret(name)
     if not own[name] then
-      return nil, { code = "not_found", message = ("there is no secret %s for this command"):format(words.quoted(name)) }
+      local message = ("there is no secret %s for this command"):format(words.quoted(name))
+      return nil, { code = "not_found", message = message }
     end
   end
   return own
@@ -275,7 +276,7 @@ local function outcome_of(arguments, job_context, directory, limit)
       place and place .. "/" .. name),
     timeout = seconds < math.huge and math.max(seconds, LEAST) or nil, grace = grace,
     idle_timeout = arguments.idle_timeout_seconds and math.max(arguments.idle_timeout_seconds, LEAST) or nil,
-    output_limit = limit, apart = job_context.apart or own ~= arguments.env, -- a process of an earlier step cannot read its secrets
+    output_limit = limit, apart = job_context.apart or own ~= arguments.env, -- out of reach: its secrets
     end_at_limit = limit == job_context.max_output_bytes and not job_context.agent,
     began = job_context.began, tick = job_context.tick, whole_news = job_context.follow, spool = job_context.spool,
     hear = job_context.hear,

@@ -12,7 +12,7 @@ local operator = {}
 
 local SHORTEST <const> = 8 -- bytes besides blanks at the ends; a shorter value stands in ordinary text too
 local LARGEST <const>, MOST <const> = 32 * 1024, 100 -- bytes of one; secrets, and entries of the directory
-local MOST_BYTES <const> = 128 * 1024 -- of all: where the output of a command is cut, each is compared at each of its bytes
+local MOST_BYTES <const> = 128 * 1024 -- of all: a text that is cut is compared with every rest of every secret
 local MOST_MISTAKES <const> = 5 -- that are named
 local OF_KEYS <const> = { -- how names of variables with a key end
   "_TOKEN", "_SECRET", "_PASSWORD", "_API_KEY", "_ACCESS_KEY", "_PRIVATE_KEY", "_SECRET_KEY",
@@ -59,7 +59,7 @@ local function take_variables(environment, reserved)
     name = text.trim(name)
     local value = environment[name] or ""
     if not name:find(NAME) then
-      if name ~= "" then refuse("SBA_SECRETS requires names of environment variables; %s is none", words.quoted(name)) end
+      if name ~= "" then refuse("SBA_SECRETS requires names of variables; %s is none", words.quoted(name)) end
     elseif reserved(name) then
       refuse("SBA_SECRETS names %s, which the runner itself reads", name)
     elseif value == "" then
@@ -106,7 +106,8 @@ function operator.take(environment, reserved)
   local total = 0
   for _, value in pairs(values) do total = total + #value end
   if #names > MOST or total > MOST_BYTES then
-    refuse("there are %d secrets of %d bytes (SBA_SECRETS, SBA_SECRETS_DIR); there may be %d of %d", #names, total, MOST, MOST_BYTES)
+    refuse("SBA_SECRETS and SBA_SECRETS_DIR give %d secrets of %d bytes; there may be %d of %d",
+      #names, total, MOST, MOST_BYTES)
   end
   table.sort(names)
   local warnings, variables = {}, table.move(names, 1, #names, 3, { "SBA_SECRETS", "SBA_SECRETS_DIR" })
@@ -125,7 +126,7 @@ function operator.unnamed(environment)
   end
   if not found[1] then return nil end
   table.sort(found)
-  return ("commands get %s, and the result what they print of it; named in SBA_SECRETS, only those that list it get it"):format(
+  return ("commands get %s, and the result what they print of it; SBA_SECRETS keeps it for those that list it"):format(
     words.list(found, "and"))
 end
 

@@ -123,7 +123,8 @@ local function take_headers(value)
 end
 
 ---Takes the secrets, before anything is logged. Token, key and the operator's secrets leave the table; they and the
----runner's own URLs leave the process's environment too, which children could read in /proc. Blanks around those URLs go.
+---runner's own URLs leave the process's environment too, which children could read in /proc. Blanks around those URLs
+---go.
 ---@param environment table<string, string>
 ---@return string[] warnings for the log, one sentence each
 function secret.take(environment)
