@@ -87,8 +87,7 @@ static void on_signal(int number)
             if (!cancel_signal || number == SIGTERM)
                 cancel_signal = number;
             cancelled = 1;
-            ssize_t ignored = write(event_fd, &one, sizeof one);
-            (void)ignored;
+            io_write(event_fd, &one, sizeof one, IO_HERE);
             if (on_cancel)
                 on_cancel();
         }

@@ -57,8 +57,7 @@ static void on_child(int unused)
     (void)unused;
     int saved = errno;
     uint64_t one = 1;
-    ssize_t ignored = write(event_fd, &one, sizeof one);
-    (void)ignored;
+    io_write(event_fd, &one, sizeof one, IO_HERE);
     errno = saved;
 }
 
