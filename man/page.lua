@@ -6,7 +6,7 @@ local catalogue = require "sba.catalogue"
 local cli = require "sba.cli"
 local failure_code = require "sba.result.result_schema".properties.failure_code
 local failures = require "sba.report.outcome".failures
-local words = require "sba.util.words"
+local humanize = require "sba.util.humanize"
 
 --- Text as mdoc takes it: a sentence begins a line, lines are short, dashes stay dashes, and no line begins with a control character.
 local function plain(words)
@@ -27,7 +27,7 @@ end
 local function about(option)
   if not option.variables or not option.default then return option.summary end
   if not option.values then return "the default is " .. option.summary end
-  return ("%s; the default is %s: %s"):format(words.list(option.values, "or"), option.default, option.summary)
+  return ("%s; the default is %s: %s"):format(humanize.list(option.values, "or"), option.default, option.summary)
 end
 
 local function option_item(option)

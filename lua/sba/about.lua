@@ -6,9 +6,10 @@ local catalogue = require "sba.catalogue"
 local cli = require "sba.cli"
 local exit = require "sba.result.failure".exit
 local file = require "native.file"
-local jobs = require "sba.job"
+local humanize = require "sba.util.humanize"
 local job_context = require "sba.job.context"
 local job_schema = require "sba.job.job_schema"
+local jobs = require "sba.job"
 local json = require "sba.util.json"
 local json_place = require "sba.util.json_place"
 local printable = require "sba.util.printable"
@@ -19,7 +20,6 @@ local result_schema = require "sba.result.result_schema"
 local schema_check = require "sba.util.schema_check"
 local schema_document = require "sba.util.schema_document"
 local secret = require "sba.util.secret"
-local words = require "sba.util.words"
 local worker_report = require "sba.util.worker_report"
 
 local about = {}
@@ -147,8 +147,8 @@ local function lint(kind, arguments, inference)
   elseif kind == "ask_model" and not json.is_object(inference) then
     return "the job names no models: inference.allowed_models is missing"
   elseif kind == "ask_model" and arguments.model and json.is_array(inference.allowed_models)
-    and not words.has(inference.allowed_models, arguments.model) then
-    return ("the model %s is not in inference.allowed_models"):format(words.quoted(arguments.model)), "model"
+    and not humanize.has(inference.allowed_models, arguments.model) then
+    return ("the model %s is not in inference.allowed_models"):format(humanize.quoted(arguments.model)), "model"
   end
 end
 

@@ -2,7 +2,7 @@
 -- The step types: every bundled module below sba.steps, loaded when first asked for. The build has checked them (cmake/step_mistake.lua).
 
 local bundle = require "native.bundle"
-local words = require "sba.util.words"
+local humanize = require "sba.util.humanize"
 
 local catalogue = {}
 
@@ -17,7 +17,7 @@ end
 ---@param name string
 ---@return sba.step?
 function catalogue.get(name)
-  if not steps[name] and words.has(catalogue.names(), name) then steps[name] = require("sba.steps." .. name) end
+  if not steps[name] and humanize.has(catalogue.names(), name) then steps[name] = require("sba.steps." .. name) end
   return steps[name]
 end
 
@@ -35,9 +35,9 @@ function catalogue.what(step, result)
   local module = catalogue.get(step.type)
   if module and module.what then
     local ok, said = pcall(module.what, step.arguments, result)
-    if ok and type(said) == "string" then return words.brief(said) end
+    if ok and type(said) == "string" then return humanize.brief(said) end
   end
-  return words.step(step)
+  return humanize.step(step)
 end
 
 return catalogue

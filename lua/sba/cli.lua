@@ -2,7 +2,7 @@
 -- Reads the command line and the environment.
 
 local first_set = require "sba.util.secret".first_set
-local words = require "sba.util.words"
+local humanize = require "sba.util.humanize"
 
 local cli = {}
 
@@ -64,13 +64,13 @@ by_name.h, by_name.V = by_name.help, by_name.version
 local gone <const> = { trajectory = "python3 -m cynode_sba.atif JOURNAL, of clients/python, makes a journal an ATIF document" }
 
 local function unknown(argument, name)
-  local near = not gone[name] and words.near(name, names)
+  local near = not gone[name] and humanize.near(name, names)
   local advice = near and "did you mean --" .. near .. "?" or "see --help"
   return nil, ("unknown option %s; %s"):format(argument, gone[name] or advice)
 end
 
 local function mistake_in(option, given_by, value)
-  if not option.values or words.has(option.values, value) then return nil end
+  if not option.values or humanize.has(option.values, value) then return nil end
   return ("invalid value '%s' for %s; it must be one of %s"):format(value, given_by, table.concat(option.values, ", "))
 end
 
@@ -113,7 +113,7 @@ local function take_job(given, argument, i)
   local is_job = argument:sub(1, 1) ~= "-" and argument ~= "" and not is_own_name(argument)
   if not is_job or given.mode then return nil, ("'%s' is not an option; see --help"):format(argument) end
   if given.job then return nil, ("'%s' is a second job: one runs at a time"):format(argument) end
-  given.job, given.meant = argument, words.near(argument, names)
+  given.job, given.meant = argument, humanize.near(argument, names)
   return i
 end
 

@@ -6,15 +6,15 @@ local exit = require "sba.result.failure".exit
 local failures = require "sba.result.failure"
 local file = require "native.file"
 local finish = require "sba.run.finish"
+local fold = require "sba.journal.fold"
 local identity = require "native.identity"
 local interrupt = require "native.interrupt"
 local journal = require "sba.journal.file"
 local json = require "sba.util.json"
-local fold = require "sba.journal.fold"
 local process = require "native.process"
 local result_schema = require "sba.result.result_schema"
-local schemas = require "sba.result.events"
 local schema_check = require "sba.util.schema_check"
+local schemas = require "sba.result.events"
 local state = require "sba.run.state"
 local todo = require "sba.run.todo"
 local usage = require "sba.journal.usage"
@@ -48,7 +48,7 @@ end
 
 --- Steps that have not finished end in the result only: a resumed job runs them.
 local function adopt_steps(run)
-  local steps, failure = run.on_demand.step(), run.failure
+  local steps, failure = run.lazy.step(), run.failure
   steps.adopt(run)
   run.journal = journal.begin(nil, 0)
   local index, step = next(run.history.unfinished)
@@ -58,7 +58,7 @@ local function adopt_steps(run)
       error = failure.message, error_code = failure.of_step or failure.code,
     }, "step.kept")
   end
-  if run.steps then run.on_demand.direct().skip_rest(run) end
+  if run.steps then run.lazy.direct().skip_rest(run) end
 end
 
 --- What failed a direct job before is still why: after it came but steps that run always, and checks.
@@ -70,7 +70,7 @@ local function first_failure(run)
     local has_failed = status == "failure" or status == "timeout"
     local entry = has_failed and not history.checks[index] and history:head(index)
     if entry and not entry.tolerated then
-      return run.on_demand.step().failure_of(entry, index, failures.of_step(entry.error_code, entry.error))
+      return run.lazy.step().failure_of(entry, index, failures.of_step(entry.error_code, entry.error))
     end
   end
 end
@@ -105,8 +105,8 @@ local function recover(run, is_unfinished)
   local is_partial = left and not left.committed
   run.workspace = (is_partial or is_unfinished) and workspace.open(run.settings.workspace) or nil
   if not run.workspace then return end
-  if is_partial then run.on_demand.undo().recover(run) end
-  if is_unfinished then run.on_demand.undo().sweep(run, interrupt.now() + SWEEPING) end
+  if is_partial then run.lazy.undo().recover(run) end
+  if is_unfinished then run.lazy.undo().sweep(run, interrupt.now() + SWEEPING) end
 end
 
 ---@return integer status

@@ -10,6 +10,7 @@ local exit = require "sba.result.failure".exit
 local failures = require "sba.result.failure"
 local file = require "native.file"
 local finish = require "sba.run.finish"
+local humanize = require "sba.util.humanize"
 local identity = require "native.identity"
 local interrupt = require "native.interrupt"
 local jobs = require "sba.job"
@@ -17,7 +18,6 @@ local listing = require "sba.util.files".entries
 local secret = require "sba.util.secret"
 local state = require "sba.run.state"
 local text = require "native.text"
-local words = require "sba.util.words"
 local workspace = require "native.workspace"
 
 local STATUS_URLS <const> = { "SBA_JOB_STATUS_URL", "SBA_CALLBACK_URL" }
@@ -49,7 +49,7 @@ local function meant(settings)
   local directory <close> = name ~= "" and workspace.open(above == "" and "." or above) or nil
   local entries, names = directory and listing(directory, ".", MOST_NAMES) or {}, {}
   for i, entry in ipairs(entries) do names[i] = entry.name end
-  local near = words.near(name, names)
+  local near = humanize.near(name, names)
   return near and above .. near
 end
 
@@ -138,14 +138,14 @@ local function validate(run)
 end
 
 local function report_start(run)
-  if run.status_url then run.on_demand.orchestrator().report_start(run) end
+  if run.status_url then run.lazy.orchestrator().report_start(run) end
   return true
 end
 
 -- In a direct job, the first question to a model fetches them.
 local function fetch_skills(run)
   local ids = not run.steps and run.job.context.skill_ids
-  if ids and #ids > 0 then run.on_demand.orchestrator().fetch_skills(run) end
+  if ids and #ids > 0 then run.lazy.orchestrator().fetch_skills(run) end
   return true
 end
 
@@ -154,7 +154,7 @@ local function work(run)
   collectgarbage "generational" -- what a step makes is soon garbage; at first all is collected, and with it the text of the job
   collectgarbage "step" -- Lua 5.4.4 keeps the threshold that it had before
   local failure
-  if run.steps then failure = run.on_demand.direct().run_rest(run) else failure = run.on_demand.agent().run(run) end
+  if run.steps then failure = run.lazy.direct().run_rest(run) else failure = run.lazy.agent().run(run) end
   return not failure, failure
 end
 
@@ -185,7 +185,7 @@ end
 
 local function check_at_end(run, failure)
   if not run.context or not run.record.acceptance then return failure end
-  return run.on_demand.check().at_end(run, failure)
+  return run.lazy.check().at_end(run, failure)
 end
 
 -- What --lua runs has globals as Lua has them.
@@ -201,7 +201,7 @@ local function run_job(settings, environment, warnings)
   local run = state.new(settings, environment)
   run.catalogue = catalogue
   run.status_url = not settings.replay and secret.first_set(environment, STATUS_URLS) or nil -- a replay reports nothing
-  if secret.first_set(environment, TRACING) then run.trace = run.on_demand.trace().new(run) end
+  if secret.first_set(environment, TRACING) then run.trace = run.lazy.trace().new(run) end
   for _, warning in ipairs(warnings) do run.log:event("warning", "secret.warning", { error = warning }) end
   local failure = failure_of(xpcall(go_through, failures.traced, run))
   failure = failure_of(xpcall(check_at_end, failures.traced, run, failure))

@@ -4,14 +4,14 @@
 
 local file = require "native.file"
 local http = require "sba.util.http"
+local humanize = require "sba.util.humanize"
 local identity = require "native.identity"
-local models = require "sba.model.connect"
 local json = require "sba.util.json"
+local models = require "sba.model.connect"
 local printable = require "sba.util.printable"
 local redact = require "native.secret".redact
 local report = require "sba.report"
 local text = require "native.text"
-local words = require "sba.util.words"
 
 local task = {}
 
@@ -59,7 +59,7 @@ local function model_of(settings, environment)
   if client then names, failure = models.served { environment = environment, http = client } end
   if not names then return nil, failure end
   if #names == 1 then return names[1] end
-  return nil, { message = ("there are several models: %s; name one of them with --model"):format(words.list(names, "and")) }
+  return nil, { message = ("there are several models: %s; name one of them with --model"):format(humanize.list(names, "and")) }
 end
 
 local function job_of(settings, id, model)

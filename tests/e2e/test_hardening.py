@@ -115,7 +115,7 @@ class Workspace(sba.SandboxCase):
     def plant(self):
         marker = self.workspace / "loaded"
         lua = f'io.open("{marker}", "a"):write("x")\nreturn {{}}\n'
-        for name in ("sba/main", "sba/cli", "sba/init", "sba/util/words", "sba/util/json", "sba/steps/read_file", "sba/steps/evil",
+        for name in ("sba/main", "sba/cli", "sba/init", "sba/util/humanize", "sba/util/json", "sba/steps/read_file", "sba/steps/evil",
                      "native/bundle", "native/file", "lpeg", "cjson", "re", "init"):
             self.put(f"{name}.lua", lua)
         source = self.put("evil.c", f'''

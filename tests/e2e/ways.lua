@@ -7,7 +7,7 @@ local json = require "sba.util.json"
 
 -- What comes by the clock is on no way.
 require "sba.result.checkpoint".tick = function() end
-require "sba.run.live".tick = function() end
+require "sba.run.progress".tick = function() end
 require "sba.result.checkpoint".hurry = require "sba.result.checkpoint".flush
 
 -- The runner takes its own addresses out of the environment when it starts, and this is its second start.

@@ -2,9 +2,9 @@
 local catalogue = require "sba.catalogue"
 local file = require "native.file"
 local html = require "sba.report.html"
-local parts = require "sba.report.parts"
+local humanize = require "sba.util.humanize"
 local journal = require "sba.report.source".journal
-local words = require "sba.util.words"
+local parts = require "sba.report.parts"
 
 local h = html.elements
 
@@ -85,9 +85,9 @@ describe("a report", function()
 
   it("says sizes and times in few words", function()
     assert.same({ "< 1 ms", "12 ms", "3.4 s", "2 min 05 s", "1 h 02 min" },
-      { words.duration(0), words.duration(12), words.duration(3400), words.duration(125000), words.duration(3725000) })
+      { humanize.duration(0), humanize.duration(12), humanize.duration(3400), humanize.duration(125000), humanize.duration(3725000) })
     assert.same({ "1 byte", "1000 bytes", "1.5 KiB", "2.0 GiB" },
-      { words.size(1), words.size(1000), words.size(1536), words.size(2 << 30) })
+      { humanize.size(1), humanize.size(1000), humanize.size(1536), humanize.size(2 << 30) })
   end)
 
   it("takes a step for the turn before it", function()

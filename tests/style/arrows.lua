@@ -161,7 +161,7 @@ local function lua_graph()
         else
           table.insert(graph[name], { target = target, place = place })
           if line:find("^%s") and not target:find("%.$") and not may_require_late[name] then
-            fail("%s: requires %s inside a function; put it at the top, or into on_demand of run/state.lua", place, target)
+            fail("%s: requires %s inside a function; put it at the top, or into lazy of run/state.lua", place, target)
           end
         end
       end

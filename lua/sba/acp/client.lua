@@ -5,11 +5,11 @@
 -- Source: schema/v1/schema.json of the protocol (agentclientprotocol.com, version 1). `models` and session/set_model
 -- are from its unstable part: agents had them before configuration options.
 
+local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
 local json_rpc = require "sba.util.json_rpc"
 local text = require "native.text"
 local version = require "native.bundle".version
-local words = require "sba.util.words"
 
 local client = {}
 client.__index = client
@@ -46,7 +46,7 @@ local INTERRUPTED <const> = "You were interrupted while you did this; look at wh
 local function text_of(block)
   block = json.table_of(block)
   if block.type == "text" then return type(block.text) == "string" and block.text or "" end
-  return block.type and ("[%s]"):format(words.brief(tostring(block.type))) or ""
+  return block.type and ("[%s]"):format(humanize.brief(tostring(block.type))) or ""
 end
 
 local function fail(self, message, ...)
@@ -95,9 +95,9 @@ function updates.tool_call(self, update)
     self.call_count = self.call_count + 1
   end
   local call = self.calls[id]
-  if type(update.title) == "string" then call.title = text.cut(words.brief(update.title), LONGEST_TITLE) end
-  if type(update.kind) == "string" then call.kind = words.brief(update.kind) end
-  if type(update.status) == "string" then call.status = words.brief(update.status) end
+  if type(update.title) == "string" then call.title = text.cut(humanize.brief(update.title), LONGEST_TITLE) end
+  if type(update.kind) == "string" then call.kind = humanize.brief(update.kind) end
+  if type(update.status) == "string" then call.status = humanize.brief(update.status) end
   show_call(self, id, call.status)
 end
 updates.tool_call_update = updates.tool_call
@@ -237,7 +237,7 @@ local function take_end(self, result, failure)
   self.usage.completion_tokens = math.tointeger(used.outputTokens)
   local reason = json.table_of(result).stopReason
   if type(reason) ~= "string" then return fail(self, "the agent gave no reason for the end of its turn") end
-  self.stop_reason = words.brief(reason)
+  self.stop_reason = humanize.brief(reason)
   if reason == "end_turn" then return end
   fail(self, "%s", stops[reason] or "the agent's turn ended with " .. self.stop_reason)
   self.failure.code = stops[reason] and "agent_gave_up" or "step_failed"
@@ -283,12 +283,12 @@ local function set(self, offered, names)
   local wanted = self[what]
   if not wanted then return set(self, offered, names) end
   local method, params, values = setting_of(self, offered, what)
-  if not words.has(values, wanted) then
-    local list = #values > 0 and words.list(values, "and") or "none"
-    return fail(self, "the agent offers no %s %s; it offers %s", what, words.quoted(wanted), words.brief(list))
+  if not humanize.has(values, wanted) then
+    local list = #values > 0 and humanize.list(values, "and") or "none"
+    return fail(self, "the agent offers no %s %s; it offers %s", what, humanize.quoted(wanted), humanize.brief(list))
   end
   self.rpc:request(method, params, function(_, failure)
-    if failure then return fail(self, "the %s %s cannot be set: %s", what, words.quoted(wanted), failure.message) end
+    if failure then return fail(self, "the %s %s cannot be set: %s", what, humanize.quoted(wanted), failure.message) end
     set(self, offered, names)
   end)
 end
@@ -348,7 +348,7 @@ local function introduce(self)
     local spoken = json.table_of(result).protocolVersion
     if failure then return fail(self, "the agent cannot begin: %s", failure.message) end
     if spoken == VERSION then return begin(self, json.table_of(result.agentCapabilities)) end
-    fail(self, "the agent speaks version %s of the protocol, not %d", words.brief(tostring(spoken)), VERSION)
+    fail(self, "the agent speaks version %s of the protocol, not %d", humanize.brief(tostring(spoken)), VERSION)
   end)
 end
 
@@ -361,7 +361,7 @@ function client.new(fields)
   self.terminals, self.notes = {}, 0
   self.unread = function(why)
     self.notes = self.notes + 1
-    if self.notes <= MOST_NOTES then say(self, "call", "not understood: " .. words.brief(why)) end
+    if self.notes <= MOST_NOTES then say(self, "call", "not understood: " .. humanize.brief(why)) end
   end
   local bound = {}
   for method, respond in pairs(requests) do bound[method] = function(params) return respond(self, params) end end

@@ -8,9 +8,9 @@ local json_place = require "sba.util.json_place"
 local prompts = require "sba.agent.prompts"
 local schema_check = require "sba.util.schema_check"
 local table_of = json.table_of
+local humanize = require "sba.util.humanize"
 local tools_of = require "sba.model.tools"
 local values = require "sba.model.text_calls.values"
-local words = require "sba.util.words"
 
 local arguments = {}
 
@@ -37,11 +37,11 @@ local comments <const> = {
 
 --- Returns the tool's own name, and the unit of a time whose name does not say seconds: "ms", or "?".
 local function meant_by(name, schema)
-  local plain = words.plain(name)
+  local plain = humanize.plain(name)
   for own in pairs(schema.properties) do
-    if words.plain(own) == plain then return own end
+    if humanize.plain(own) == plain then return own end
     local base = own:match "^(.*)_seconds$"
-    base = base and words.plain(base)
+    base = base and humanize.plain(base)
     if base == plain then return own, "?" end
     if base and (plain == base .. "ms" or plain == base .. "milliseconds") then return own, "ms" end
   end
@@ -57,12 +57,12 @@ local function seconds_of(name, value, unit, own)
   if UNITS[named] and tonumber(digits) then return math.tointeger(digits * UNITS[named]) or digits * UNITS[named] end
   if unit == "ms" and number then return math.tointeger(number / 1000) or number / 1000 end
   if not number or number < LONGEST_SECONDS then return value end
-  return nil, prompts.which_unit:format(name, words.quoted(tostring(value)), own)
+  return nil, prompts.which_unit:format(name, humanize.quoted(tostring(value)), own)
 end
 
 local function given_twice(meant, one, another)
   if one == meant or another ~= meant and another < one then one = another end
-  return ("%s is another name for %s; give one of them"):format(words.quoted(one), words.quoted(meant))
+  return ("%s is another name for %s; give one of them"):format(humanize.quoted(one), humanize.quoted(meant))
 end
 
 --- By the tool's own names; null is as if left out.
@@ -110,12 +110,12 @@ local synonyms <const> = {
 }
 
 local function member_of(enum, value)
-  if words.has(enum, value) then return value end
-  local word = words.plain(tostring(value))
+  if humanize.has(enum, value) then return value end
+  local word = humanize.plain(tostring(value))
   for _, member in ipairs(enum) do
-    if type(member) == "string" and words.plain(member) == word then return member end
+    if type(member) == "string" and humanize.plain(member) == word then return member end
   end
-  return words.has(enum, synonyms[word]) and synonyms[word] or value
+  return humanize.has(enum, synonyms[word]) and synonyms[word] or value
 end
 
 --- Adds a schema, and those it refers to or offers.
@@ -235,12 +235,12 @@ end
 local function leave_out_comments(given, schema)
   local names = {}
   for name in pairs(given) do
-    if not schema.properties[name] and words.has(comments, words.plain(name)) then
-      given[name], names[#names + 1] = nil, words.quoted(name)
+    if not schema.properties[name] and humanize.has(comments, humanize.plain(name)) then
+      given[name], names[#names + 1] = nil, humanize.quoted(name)
     end
   end
   table.sort(names)
-  return #names > 0 and prompts.left_out:format(words.list(names, "and")) or nil
+  return #names > 0 and prompts.left_out:format(humanize.list(names, "and")) or nil
 end
 
 --- A text that was escaped twice has no line ends. Returns a note.

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What models write as a command: a line for the shell. They also write lists, and a line with a list.
 
+local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
 local prompts = require "sba.agent.prompts"
-local words = require "sba.util.words"
 
 local commands = {}
 
@@ -36,7 +36,7 @@ local function read_list(arguments, list)
     return arguments
   end
   for _, word in ipairs(list) do
-    if words.has(OPERATORS, word) then return mistake(prompts.for_a_shell:format(word)) end
+    if humanize.has(OPERATORS, word) then return mistake(prompts.for_a_shell:format(word)) end
   end
   arguments.argv = json.array(list)
   return arguments
@@ -58,7 +58,7 @@ end
 --- be one, or which.
 local function the_command(arguments)
   local command, shell, argv = arguments.command, arguments.shell, arguments.argv
-  local is_which = command and (shell == command or words.has({ true, false, "true", "false" }, shell))
+  local is_which = command and (shell == command or humanize.has({ true, false, "true", "false" }, shell))
   if is_which or command and type(shell) == "string" and shell:find("^[%w/._-]*sh$") then shell = nil end
   local given = command or shell or argv
   if given == nil or given == "" then return nil, "command is missing" end
@@ -70,7 +70,7 @@ end
 local function last_setting(line)
   local last = line:reverse():find("[;&\n]")
   local name = line:sub(#line - (last or #line + 1) + 2):match(SETS)
-  return words.has(OF_THE_SHELL, name) and name or nil
+  return humanize.has(OF_THE_SHELL, name) and name or nil
 end
 
 ---@param arguments table of run_command, as models name them

@@ -3,12 +3,12 @@
 -- fails; or by three answers in prose in a row.
 
 local excerpt = require "sba.util.excerpt"
+local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
-local prompts = require "sba.agent.prompts"
 local printable = require "sba.util.printable"
+local prompts = require "sba.agent.prompts"
 local schema_document = require "sba.util.schema_document"
 local text = require "native.text"
-local words = require "sba.util.words"
 
 local finish = {}
 
@@ -123,7 +123,7 @@ end
 local function report_of(state, checked, count)
   local module, result = state.run.catalogue.get(checked.entry.type), checked.entry.result
   local body = result and module.show(result) or ""
-  local head = prompts.check_failed:format(checked.id, words.quoted(checked.verdict.criterion), checked.entry.error)
+  local head = prompts.check_failed:format(checked.id, humanize.quoted(checked.verdict.criterion), checked.entry.error)
   return body ~= "" and head .. "\n" .. state.outputs:show(checked.id, body, math.max(LEAST_SHARES, count)) or head
 end
 

@@ -4,13 +4,13 @@
 
 local calls = require "sba.agent.calls"
 local finish = require "sba.agent.finish"
+local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local loop_detector = require "sba.agent.loop_detector"
 local lpeg = require "lpeg"
 local prompts = require "sba.agent.prompts"
 local transcript = require "sba.agent.transcript"
-local words = require "sba.util.words"
 
 local loop = {}
 
@@ -68,7 +68,7 @@ local function flaw_of(state, reply)
   if reason == "length" then return "unreadable", prompts.cut_off, "" end
   if not is_empty(content) then return nil end
   if not usual_ends[reason] then
-    local shown = words.quoted(reason)
+    local shown = humanize.quoted(reason)
     return "silent", prompts.ended_early:format(shown), ("; the server ended the last one with %s"):format(shown)
   end
   if content and content:find "%S" then

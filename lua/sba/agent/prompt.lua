@@ -2,11 +2,11 @@
 -- Puts together what the model is told. The system text and the first message never change during a job, so that a server
 -- can cache them. What changes every turn, time left and the todo list, is the end of the last message.
 
-local describe = require "sba.util.words".step
+local describe = require "sba.util.humanize".step
 local json = require "sba.util.json"
+local prompts = require "sba.agent.prompts"
 local redact = require "sba.util.secret".redact
 local text = require "native.text"
-local prompts = require "sba.agent.prompts"
 
 local prompt = {}
 

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Bytes to a job: strict JSON, the schema, each step's arguments, every error at once.
 
+local humanize = require "sba.util.humanize"
 local job_schema = require "sba.job.job_schema"
 local json = require "sba.util.json"
 local json_place = require "sba.util.json_place"
 local schema_check = require "sba.util.schema_check"
 local text = require "native.text"
-local words = require "sba.util.words"
 
 local job = { LARGEST = 64 * 1024 * 1024 } -- bytes
 
@@ -36,8 +36,8 @@ local function mode_of_environment(environment)
   local mistake = "the environment variable %s must be %s, not %s"
   local named, switch = text.trim(environment.SBA_EXECUTION_MODE or ""), text.trim(environment.SBA_DIRECT_STEPS or ""):lower()
   if named == DIRECT or named == AGENT then return named end
-  if named ~= "" then return nil, mistake:format("SBA_EXECUTION_MODE", DIRECT .. " or " .. AGENT, words.quoted(named)) end
-  if switches[switch] == nil then return nil, mistake:format("SBA_DIRECT_STEPS", "1 or 0", words.quoted(switch)) end
+  if named ~= "" then return nil, mistake:format("SBA_EXECUTION_MODE", DIRECT .. " or " .. AGENT, humanize.quoted(named)) end
+  if switches[switch] == nil then return nil, mistake:format("SBA_DIRECT_STEPS", "1 or 0", humanize.quoted(switch)) end
   return switches[switch] or nil
 end
 
@@ -51,7 +51,7 @@ local function check_version(value, errors)
   local major = type(version) == "string" and version:match("^(%d+)%.%d+$")
   if major and major ~= MAJOR then
     schema_check.refuse(errors, "/protocol_version",
-      ("protocol version %s is not supported; this runner speaks %s.x"):format(words.quoted(version), MAJOR))
+      ("protocol version %s is not supported; this runner speaks %s.x"):format(humanize.quoted(version), MAJOR))
   end
 end
 
@@ -96,7 +96,7 @@ local function settle_ids(steps, errors)
     if other and type(id) == "string" then
       schema_check.refuse(errors, ("/steps/%d/id"):format(has_id and i - 1 or other - 1),
         ("the id %s belongs to /steps/%d and /steps/%d; ids must be unique (a step without an id is step-N, N from 1)")
-          :format(words.quoted(id), other - 1, i - 1))
+          :format(humanize.quoted(id), other - 1, i - 1))
     end
     owner[id] = other or i
     if is_object then step.id = id end

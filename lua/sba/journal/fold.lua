@@ -5,11 +5,11 @@
 
 local events = require "sba.journal.events"
 local file = require "native.file"
+local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
 local json_file = require "sba.util.json_file"
 local secret = require "sba.util.secret"
 local usage = require "sba.journal.usage"
-local words = require "sba.util.words"
 
 local mistake_in, outline = events.mistake_in, json_file.outline
 
@@ -73,7 +73,7 @@ local function read(self, span) return json_file.whole(self.from, span) end
 function history.verdict(criterion, entry, step)
   local met, how = entry.status == "success", entry.error
   if met then
-    local command = step.arguments and ("`%s`"):format(words.step(step)) or "its command"
+    local command = step.arguments and ("`%s`"):format(humanize.step(step)) or "its command"
     how = command .. " ended with exit code 0"
   end
   return { criterion = criterion, met = met, verified_by = "check", evidence = ("%s: %s"):format(entry.id, how) }

@@ -2,11 +2,11 @@
 -- The tool calls of a reply, from whatever form they came in (text_calls/ reads those that are text): their names,
 -- ids and arguments. The caller checks arguments against a tool's schema.
 
+local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
 local redact = require "native.secret".redact
 local text = require "native.text"
 local values = require "sba.model.text_calls.values"
-local words = require "sba.util.words"
 
 local calls = {}
 
@@ -40,7 +40,7 @@ function calls.arguments(given)
   if json.is_array(value) and #value == 1 and json.is_object(value[1]) then value = value[1] end
   local kind = value == nil and "null" or json.kind(value)
   if kind == "null" or kind == "array" and #value == 0 then return {} end
-  if kind ~= "object" then return nil, "the arguments must be an object, not " .. words.value(value) end
+  if kind ~= "object" then return nil, "the arguments must be an object, not " .. humanize.value(value) end
   return value
 end
 
@@ -61,7 +61,7 @@ function calls.name(given, tools)
     if not tool.exact then guessed[#guessed + 1] = tool.name end
     for _, called in ipairs(tool.called or {}) do other = other or plain(called) == wanted and tool.name or nil end
   end
-  return other or words.near(bare, guessed)
+  return other or humanize.near(bare, guessed)
 end
 
 -- The arguments as they came, if servers take them back.

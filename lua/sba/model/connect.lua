@@ -2,6 +2,7 @@
 -- Connects to an allowed model: the addresses that the environment names are tried in their order, at each its
 -- dialects, and of what is served the first model that the job allows.
 
+local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
 local ollama = require "sba.model.dialects.ollama"
 local openai = require "sba.model.dialects.openai"
@@ -11,7 +12,6 @@ local secret = require "sba.util.secret"
 local session = require "sba.model.session"
 local text = require "native.text"
 local wire = require "sba.model.wire"
-local words = require "sba.util.words"
 
 local connect = {}
 
@@ -166,7 +166,7 @@ local function try(options, candidate, wanted, without_list)
   if model then return connected(options, candidate, dialect, model) end
   local message = "%s serves none of the allowed models (%s); it has %s"
   return nil, endpoint:failure { code = "model_missing", message = message:format(
-    endpoint:display_url(), words.list(wanted, "and"), words.list(names_of(served), "and")) }
+    endpoint:display_url(), humanize.list(wanted, "and"), humanize.list(names_of(served), "and")) }
 end
 
 local function from_first(options, attempt)
@@ -182,7 +182,7 @@ local function from_first(options, attempt)
   local parts = {}
   if #tried > 0 then parts[1] = "no model can be reached: " .. table.concat(tried, "; ") end
   if missing then
-    parts[#parts + 1] = "the environment names no endpoint for models; set " .. words.list(missing, "or")
+    parts[#parts + 1] = "the environment names no endpoint for models; set " .. humanize.list(missing, "or")
   end
   return nil, {
     code = "inference_unavailable", cause = "no_endpoint", message = table.concat(parts, "; "), transient = transient,

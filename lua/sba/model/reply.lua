@@ -4,13 +4,13 @@
 
 local calls = require "sba.model.calls"
 local find = require "sba.model.text_calls.find"
+local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local json_tolerant = require "sba.util.json_tolerant"
 local lpeg = require "lpeg"
 local repetition = require "sba.model.repetition"
 local text = require "native.text"
-local words = require "sba.util.words"
 
 local reply = {}
 reply.__index = reply
@@ -89,7 +89,7 @@ function reply:ended(reason)
   local said = reason:lower()
   for _, word in ipairs(FAILED) do
     if said:find(word, 1, true) then
-      local message = ("the reply ended with %s"):format(words.quoted(reason))
+      local message = ("the reply ended with %s"):format(humanize.quoted(reason))
       return self:breaks { code = "broken", message = message, transient = true }
     end
   end
@@ -411,7 +411,7 @@ function reply:stopped(repeated, session)
     end
   end
   if #result.tool_calls == 0 then
-    result.unreadable = ("it repeated %s over and over"):format(words.quoted(repeated))
+    result.unreadable = ("it repeated %s over and over"):format(humanize.quoted(repeated))
   end
   return result
 end

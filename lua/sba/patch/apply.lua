@@ -8,11 +8,11 @@ local diffs = require "sba.patch.diff"
 local explain = require "sba.patch.explain"
 local fail = require "sba.util.fail"
 local header = require "sba.patch.header"
+local humanize = require "sba.util.humanize"
 local lpeg = require "lpeg"
 local overlay = require "sba.patch.overlay"
 local printable = require "sba.util.printable"
 local text = require "native.text"
-local words = require "sba.util.words"
 
 local caught, check, raise = fail.caught, fail.check, fail.raise
 local LONGEST_HEADER <const> = 80 -- bytes of an @@ line that is shown
@@ -203,7 +203,7 @@ local function apply_diff(directory, diff, arguments, commit)
   local patch = diffs.parse(diff)
   if patch then
     local entries, more = caught(apply_parsed, directory, patch, arguments, commit)
-    local is_final = entries or not patch.is_doubtful or not words.has(RETRIED, more.code)
+    local is_final = entries or not patch.is_doubtful or not humanize.has(RETRIED, more.code)
     if is_final then return check(entries, more), more end
   end
   return apply_parsed(directory, check(diffs.parse(diff, true)), arguments, commit)
@@ -216,7 +216,7 @@ end
 ---@return native.failure|table<string, true> tolerated in the whole diff; or the failure
 return function(directory, arguments, commit)
   local entries, more = caught(apply_diff, directory, arguments.diff, arguments, commit)
-  if entries or not words.has(RETRIED, more.code) then return entries, more end
+  if entries or not humanize.has(RETRIED, more.code) then return entries, more end
   if text.find("\n" .. arguments.diff, "\n<<<<<<< SEARCH", 1) then
     return nil, { code = "invalid_patch", message = "SEARCH/REPLACE blocks are not a diff; make each of them a call of replace_in_file" }
   end

@@ -10,6 +10,7 @@ local documentation = require "sba.repl.documentation"
 local entries = require "sba.result.entry"
 local failures = require "sba.result.failure"
 local file = require "native.file"
+local humanize = require "sba.util.humanize"
 local job = require "sba.job"
 local json = require "sba.util.json"
 local printable = require "sba.util.printable"
@@ -20,7 +21,6 @@ local record = require "sba.result.record"
 local state = require "sba.run.state"
 local steps = require "sba.run.step"
 local todo = require "sba.run.todo"
-local words = require "sba.util.words"
 local workspace = require "native.workspace"
 
 local globals = {}
@@ -161,7 +161,7 @@ local function help_on_function(entry) return ("  %s\n    %s\n"):format(entry[1]
 local function help_on_step(step)
   local lines = {}
   for argument, schema in pairs(step.arguments.properties or {}) do
-    lines[#lines + 1] = ("  %s  %s. %s\n"):format(argument, words.schema(schema), schema.description or "")
+    lines[#lines + 1] = ("  %s  %s. %s\n"):format(argument, humanize.schema(schema), schema.description or "")
   end
   table.sort(lines)
   io.write(step.name, ": ", step.summary, "\n", table.concat(lines))

@@ -5,6 +5,7 @@
 local exit = require "sba.result.failure".exit
 local file = require "native.file"
 local html = require "sba.report.html"
+local humanize = require "sba.util.humanize"
 local junit = require "sba.report.junit"
 local markdown = require "sba.report.markdown"
 local outcome = require "sba.report.outcome"
@@ -12,7 +13,6 @@ local parts = require "sba.report.parts"
 local read = require "sba.report.source".read
 local style = require "sba.report.style"
 local version = require "native.bundle".version
-local words = require "sba.util.words"
 local work = require "sba.report.work"
 
 local h, section = html.elements, html.section
@@ -101,7 +101,7 @@ end
 local function artifacts(result)
   return #result.artifacts > 0 and section("Artifacts",
     wide_table("Artifacts", { "Path", "Size", "SHA-256", "Reference" }, result.artifacts, function(one)
-      return { one.path, words.size(one.size_bytes), h.code { one.sha256 or "" }, one.ref or "" }
+      return { one.path, humanize.size(one.size_bytes), h.code { one.sha256 or "" }, one.ref or "" }
     end))
 end
 
@@ -116,9 +116,9 @@ local function about(source)
   return section("Resources and origin",
     h.dl {
       h.dt { "Time" },
-      h.dd { words.duration(result.duration_ms), ", from ", parts.time(result.started_at), " to ", parts.time(result.finished_at) },
-      h.dt { "CPU" }, h.dd { words.duration(result.resource_usage.cpu_time_ms) },
-      h.dt { "Largest process" }, h.dd { words.size(result.resource_usage.max_rss_bytes) },
+      h.dd { humanize.duration(result.duration_ms), ", from ", parts.time(result.started_at), " to ", parts.time(result.finished_at) },
+      h.dt { "CPU" }, h.dd { humanize.duration(result.resource_usage.cpu_time_ms) },
+      h.dt { "Largest process" }, h.dd { humanize.size(result.resource_usage.max_rss_bytes) },
       h.dt { "Confinement" }, h.dd { confined(result.confinement) },
       h.dt { "Protocol" }, h.dd { result.protocol_version },
       h.dt { "Report" }, h.dd { "by cynode-sba ", version, ". ", table.concat(source.notes, " ") },

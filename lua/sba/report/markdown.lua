@@ -3,9 +3,9 @@
 -- wrote stands in code, where no mark, link, HTML or mention of it acts.
 
 local excerpt = require "sba.util.excerpt"
+local humanize = require "sba.util.humanize"
 local parts = require "sba.report.parts"
 local printable = require "sba.util.printable"
-local words = require "sba.util.words"
 
 local markdown = {}
 
@@ -45,7 +45,7 @@ local function head(result)
   local failure_code = type(result.failure_code) == "string" and ": " .. result.failure_code or ""
   local lines = {
     ("## %s job %s %s%s"):format(status.sign, code(result.job_id), status.name, failure_code),
-    ("%s, %s"):format(words.duration(result.duration_ms), words.counted(#result.steps, "step")),
+    ("%s, %s"):format(humanize.duration(result.duration_ms), humanize.counted(#result.steps, "step")),
   }
   if type(result.failure_message) == "string" then lines[#lines + 1] = block(result.failure_message) end
   return table.concat(lines, "\n\n")
@@ -57,7 +57,7 @@ local function steps(source)
     local call = source.calls[entry.index + 1]
     local what = call and parts.about(call, entry.result) or ""
     local name = entry.check and ("check of criterion %d"):format(entry.check) or entry.type .. " " .. entry.id
-    return { parts.status[parts.state(entry)].sign, code(name), code(what), words.duration(entry.duration_ms) }
+    return { parts.status[parts.state(entry)].sign, code(name), code(what), humanize.duration(entry.duration_ms) }
   end)
 end
 

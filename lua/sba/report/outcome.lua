@@ -3,9 +3,9 @@
 
 local excerpt = require "sba.util.excerpt"
 local h = require "sba.report.html".elements
+local humanize = require "sba.util.humanize"
 local parts = require "sba.report.parts"
 local text = require "native.text"
-local words = require "sba.util.words"
 
 local outcome = {}
 
@@ -124,8 +124,8 @@ function outcome.view(source)
     h.h1 { "Job ", h.span { class = "id", result.job_id } },
     h.p { about(source) },
     h.p { class = "quiet",
-      "task ", result.task_id, " · ", parts.time(result.started_at), " · ", status.lasted, " ", words.duration(result.duration_ms),
-      " · ", words.outcomes(counts),
+      "task ", result.task_id, " · ", parts.time(result.started_at), " · ", status.lasted, " ", humanize.duration(result.duration_ms),
+      " · ", humanize.outcomes(counts),
     },
     explanation(source, is),
     answer(result),

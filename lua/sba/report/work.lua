@@ -4,10 +4,10 @@
 
 local excerpt = require "sba.util.excerpt"
 local html = require "sba.report.html"
+local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
 local parts = require "sba.report.parts"
 local text = require "native.text"
-local words = require "sba.util.words"
 
 local h = html.elements
 local work = {}
@@ -20,7 +20,7 @@ local TICKS <const> = 5
 local function bar(length, at, duration, y, class, href, name)
   local x = math.min(math.max(at / length, 0), 1) * WIDTH
   local width = math.max(math.min(duration / length * WIDTH, WIDTH - x), NARROWEST)
-  return h.a { href = href, tabindex = -1, html.title(("%s, %s"):format(name, words.duration(duration))),
+  return h.a { href = href, tabindex = -1, html.title(("%s, %s"):format(name, humanize.duration(duration))),
     h.rect { x = ("%.1f"):format(math.min(x, WIDTH - width)), y = y, width = ("%.1f"):format(width), height = LANE, class = class } }
 end
 
@@ -46,7 +46,7 @@ function work.timeline(source)
     if at then bars[#bars + 1] = bar(length, at - duration - start, duration, MODEL_LANE, "model", "#t" .. i, "turn " .. i) end
   end
   if #result.steps + #turns == 0 then return false end
-  for i = 1, TICKS do ticks[i] = h.span { i == 1 and "0" or words.duration((i - 1) * length // TICKS) } end
+  for i = 1, TICKS do ticks[i] = h.span { i == 1 and "0" or humanize.duration((i - 1) * length // TICKS) } end
   return html.section("Timeline",
     h.svg { class = #turns > 0 and "strip two" or "strip", preserveAspectRatio = "none", ["aria-hidden"] = "true",
       viewBox = ("0 0 %d %d"):format(WIDTH, #turns > 0 and MODEL_LANE + LANE or LANE), bars },
@@ -79,7 +79,7 @@ local function fact_list(result)
   for _, name in ipairs(plain_names(json.table_of(result))) do
     local value = result[name]
     if math.type(value) == "integer" and value >= 0 then
-      value = name:find("_bytes$") and words.size(value) or name:find("_ms$") and words.duration(value) or value
+      value = name:find("_bytes$") and humanize.size(value) or name:find("_ms$") and humanize.duration(value) or value
     end
     value = tostring(value)
     if #value <= LONGEST_FACT and value ~= "" and not value:find("\n", 1, true) then
@@ -90,7 +90,7 @@ local function fact_list(result)
 end
 
 local function command(arguments, limit)
-  local ok, line = pcall(words.step, { arguments = arguments }, true) -- they may be of any shape
+  local ok, line = pcall(humanize.step, { arguments = arguments }, true) -- they may be of any shape
   local directory = arguments.working_dir or arguments.cwd
   return ok and parts.block(type(directory) == "string" and "Command, in " .. directory or "Command", "$ " .. line, limit) or nil
 end
@@ -124,10 +124,10 @@ end
 
 local function cost(used)
   local list = {}
-  if (used.prompt_tokens or 0) > 0 then list[#list + 1] = words.counted(used.prompt_tokens, "token") .. " read" end
-  if (used.completion_tokens or 0) > 0 then list[#list + 1] = words.counted(used.completion_tokens, "token") .. " written" end
+  if (used.prompt_tokens or 0) > 0 then list[#list + 1] = humanize.counted(used.prompt_tokens, "token") .. " read" end
+  if (used.completion_tokens or 0) > 0 then list[#list + 1] = humanize.counted(used.completion_tokens, "token") .. " written" end
   if used.cost_usd then list[#list + 1] = ("$%.4g"):format(used.cost_usd) end
-  if (used.duration_ms or 0) > 0 then list[#list + 1] = words.duration(used.duration_ms) end
+  if (used.duration_ms or 0) > 0 then list[#list + 1] = humanize.duration(used.duration_ms) end
   return table.concat(list, " · ")
 end
 
@@ -145,14 +145,14 @@ end
 --- Of a worker the report comes first; its output, often long and for programs, is folded.
 local function outcome_of(entry, call, limit)
   local report, told, came = report_of(entry, limit), what_was_told(call, limit), what_came(entry, limit)
-  if report and came then came = parts.fold({}, "Output, " .. words.size(#(entry.output or "")), came) end
+  if report and came then came = parts.fold({}, "Output, " .. humanize.size(#(entry.output or "")), came) end
   return { report, told, came }
 end
 
 local function step_view(entry, call, is_open, limit)
   local state = parts.state(entry)
   local status = parts.status[state]
-  local lasted = status.lasted and words.duration(entry.duration_ms)
+  local lasted = status.lasted and humanize.duration(entry.duration_ms)
   local summary = {
     parts.sign(status.sign, state), h.span { class = "number", entry.index + 1 },
     h.span { class = "what",
@@ -207,7 +207,7 @@ end
 
 local function asked(used)
   if used.source then return "as a worker reports it, unchecked" end
-  return words.counted(used.requests, "request")
+  return humanize.counted(used.requests, "request")
 end
 
 ---@param source report.source

@@ -7,7 +7,7 @@
 local lines_of = require "sba.util.excerpt".lines
 local printable = require "sba.util.printable"
 local text = require "native.text"
-local words_of_command = require "sba.util.words".command
+local words_of_command = require "sba.util.humanize".command
 
 local network = {}
 

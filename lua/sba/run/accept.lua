@@ -12,7 +12,7 @@ local interrupt = require "native.interrupt"
 local journal = require "sba.journal.file"
 local json = require "sba.util.json"
 local json_file = require "sba.util.json_file"
-local live = require "sba.run.live"
+local progress = require "sba.run.progress"
 local schemas = require "sba.result.events"
 local secret = require "sba.util.secret"
 local text = require "native.text"
@@ -81,7 +81,7 @@ end
 local function read_past(run)
   local path = run.result_directory .. JOURNAL
   if not run.journal_file then refuse_resume { message = path .. " cannot be written" } end
-  local history, failure = run.on_demand.fold().resume(run.journal_file, path, {
+  local history, failure = run.lazy.fold().resume(run.journal_file, path, {
     schemas = schemas, job_sha256 = run.job_sha256, job_id = run.job.job_id, task_id = run.job.task_id,
     digest = digest, steps = run.steps, catalogue = run.catalogue,
   })
@@ -199,7 +199,7 @@ end
 local function end_leftovers(run, path, failure)
   local is_there = not failure or failure.code == "locked" or failure.code == "not_locked"
   if not is_there then return failure end
-  local life = run.on_demand.leftovers().finish(run, path, not failure)
+  local life = run.lazy.leftovers().finish(run, path, not failure)
   if life == "alive" then
     return { code = "locked", message = ("another runner works in this job directory: it writes %s"):format(path) }
   end
@@ -217,7 +217,7 @@ end
 ---@param create? boolean a job that is refused leaves none
 ---@return true
 function accept.lock(run, create)
-  if not create and file.read("/proc/1/comm", #IDLE) == IDLE then run.on_demand.leftovers().finish_rounds(run) end
+  if not create and file.read("/proc/1/comm", #IDLE) == IDLE then run.lazy.leftovers().finish_rounds(run) end
   if run.journal_file or not run.result_directory then return true end
   local path, failure = run.result_directory .. JOURNAL
   run.journal_file, failure = journal.lock(path, create == true)
@@ -240,7 +240,7 @@ local function open_files(run)
   if settings.resume then read_past(run) end
   if settings.replay then -- it may be the journal, which is cut off next
     local failure
-    run.recording, failure = run.on_demand.fold().recording(settings.replay, run.job_sha256, schemas)
+    run.recording, failure = run.lazy.fold().recording(settings.replay, run.job_sha256, schemas)
     if failure then refuse("schema_validation", "cannot replay: " .. failure.message) end
   end
   claims.remember(run)
@@ -250,11 +250,11 @@ local function open_files(run)
   if run.history.result then
     return run.log:event("info", "job.done_before", { message = "the job had succeeded before: its result is written again" })
   end
-  run.live = live.new { log = run.log, changed = function() run.checkpoint:changed() end }
-  run.record.running = function() return run.live:running_step() end
+  run.progress = progress.new { log = run.log, changed = function() run.checkpoint:changed() end }
+  run.record.running = function() return run.progress:running_step() end
   tell_interrupted(run)
   open_todo(run)
-  if run.steps and run.history.job then run.on_demand.step().adopt(run) end
+  if run.steps and run.history.job then run.lazy.step().adopt(run) end
   open_checkpoint(run)
   if directory then
     run.todo:keep(directory .. TODO, function(failure) warn(run, "todo.failed", failure, "the list is in the result only") end)
@@ -277,10 +277,10 @@ function accept.accept(run)
   log_accepted(run, more)
   workspace_access.warn(run)
   if run.job.constraints.report_changes or run.environment.SBA_REPORT_CHANGES == "1" then
-    run.on_demand.workspace_changes().begin(run)
+    run.lazy.workspace_changes().begin(run)
   end
-  if run.history.changes then run.on_demand.undo().recover(run) end
-  if next(run.history.unfinished) then run.on_demand.undo().sweep(run) end
+  if run.history.changes then run.lazy.undo().recover(run) end
+  if next(run.history.unfinished) then run.lazy.undo().sweep(run) end
   run.context = run:step_context()
   return true
 end

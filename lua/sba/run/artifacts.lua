@@ -60,7 +60,7 @@ end
 ---@return native.root|nil root
 ---@return string|native.failure path in it
 ---@return string? prefix of the path in a result
-function artifacts.place(run, path)
+function artifacts.resolve_path(run, path)
   local rest = below(path, NAME) or below(path, IN_BRACES)
   local root = run.artifacts
   if rest and not root then

@@ -2,20 +2,20 @@
 -- Asks a model one question, for a step.
 
 local client = require "sba.agent.client"
+local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
 local orchestrator = require "sba.run.orchestrator"
 local prompt = require "sba.agent.prompt"
 local prompts = require "sba.agent.prompts"
 local redact = require "native.secret".redact
 local values = require "sba.model.text_calls.values"
-local words = require "sba.util.words"
 
 local function connect_for(run, model)
   local wanted = run.job.inference
   if not wanted then
     return nil, { code = "inference_unavailable", message = "the job asks a model, but has no inference.allowed_models" }
   end
-  if model and not words.has(wanted.allowed_models, model) then
+  if model and not humanize.has(wanted.allowed_models, model) then
     return nil, { code = "invalid", message = ("the model %s is not among the job's allowed_models"):format(model) }
   end
   return client.connect(run, model and { model } or wanted.allowed_models)

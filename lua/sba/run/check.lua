@@ -4,12 +4,12 @@
 
 local direct = require "sba.run.direct"
 local failures = require "sba.result.failure"
+local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local secret = require "sba.util.secret"
 local steps = require "sba.run.step"
 local verdict = require "sba.journal.fold".verdict
-local words = require "sba.util.words"
 
 local checks = {}
 
@@ -63,7 +63,7 @@ end
 local function unmet(failing)
   local first, more = failing[1].verdict, #failing > 1 and ("; and %d more"):format(#failing - 1) or ""
   local message = "the criterion %s is not met: %s%s"
-  return { code = "acceptance_unmet", message = message:format(words.quoted(first.criterion), first.evidence, more) }
+  return { code = "acceptance_unmet", message = message:format(humanize.quoted(first.criterion), first.evidence, more) }
 end
 
 local function forget(run, number, why)

@@ -3,9 +3,9 @@
 
 local array = require "sba.util.json".array
 local confine = require "native.confine"
+local humanize = require "sba.util.humanize"
 local listing = require "sba.util.files".entries
 local secret = require "sba.util.secret"
-local words = require "sba.util.words"
 local workspace = require "native.workspace"
 
 local confinement = {}
@@ -52,7 +52,7 @@ local function writable_places(run, gaps)
     end
     if not place or seen[place] or variable and place == "/" then return end
     seen[place] = true
-    if not variable or not job_directory or words.has(SHARED, place) or not holder({ place }, job_directory) then
+    if not variable or not job_directory or humanize.has(SHARED, place) or not holder({ place }, job_directory) then
       return table.insert(found, place)
     end
     local entries = beside(place, job_directory)
@@ -127,7 +127,7 @@ end
 
 local function may_run_commands(run)
   for _, step in ipairs(run.steps or {}) do
-    if not words.has(STEPS_WITHOUT_COMMANDS, step.type) then return true end
+    if not humanize.has(STEPS_WITHOUT_COMMANDS, step.type) then return true end
   end
   return not run.steps or run.record.acceptance ~= nil
 end

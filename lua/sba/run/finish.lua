@@ -6,15 +6,15 @@ local ending = require "native.ending"
 local exit = require "sba.result.failure".exit
 local failures = require "sba.result.failure"
 local file = require "native.file"
+local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local json_file = require "sba.util.json_file"
 local process = require "native.process"
-local result_schema = require "sba.result.result_schema"
 local redact = require "native.secret".redact
+local result_schema = require "sba.result.result_schema"
 local text = require "native.text"
 local upload_urls = require "sba.util.upload_urls"
-local words = require "sba.util.words"
 
 local STDOUT <const>, STDERR <const> = 1, 2
 local TIMEOUT <const> = 30 -- seconds without progress: the reader of a stream is gone
@@ -67,14 +67,14 @@ local function reading_seconds(run)
 end
 
 local function compare_workspace(run)
-  if run.snapshot then run.on_demand.workspace_changes().finish(run, reading_seconds(run)) end
+  if run.snapshot then run.lazy.workspace_changes().finish(run, reading_seconds(run)) end
 end
 
 local function list_artifacts(run) artifacts.list(run, reading_seconds(run)) end
 
 local function upload_artifacts(run)
   if #run.record.artifacts == 0 or run.settings.replay or not (run:has_gateway() or upload_urls.any()) then return end
-  run.on_demand.orchestrator().upload(run)
+  run.lazy.orchestrator().upload(run)
 end
 
 local function write_without_largest(run, problem)
@@ -123,7 +123,7 @@ local function log_outcome(run)
     run.log:event("error", "job.refused", { failure_code = code, failure_message = message, errors = run.errors })
   end
   local is_resumable = code and run.accepted and run.journal and not run.settings.replay
-  if is_resumable then run.log.view:note("to go on: " .. words.resume(run.settings)) end
+  if is_resumable then run.log.view:note("to go on: " .. humanize.resume(run.settings)) end
   if not run.settings.is_answered then run.log.view:answer(fields.final_answer) end
   run.log:event(code and "error" or "info", "job.finished", {
     status = fields.status, failure_code = code, failure_message = message, duration_ms = fields.duration_ms,
@@ -144,15 +144,15 @@ local function attempt(run, part, ...)
 end
 
 local function adopt_steps(run)
-  if run.history.count > run.record.count then run.on_demand.step().adopt(run) end
+  if run.history.count > run.record.count then run.lazy.step().adopt(run) end
 end
 
 local function skip_rest(run)
-  if run.accepted and run.steps and #run.steps > 0 then run.on_demand.direct().skip_rest(run) end
+  if run.accepted and run.steps and #run.steps > 0 then run.lazy.direct().skip_rest(run) end
 end
 
 local function revert(run)
-  if run.pending_undo then run.on_demand.step().revert(run) end
+  if run.pending_undo then run.lazy.step().revert(run) end
 end
 
 local function check_journal(run)
@@ -172,7 +172,7 @@ end
 local function remove_reports(run)
   local list = run.history.words or {}
   if run.has_reports then list[#list + 1] = run.runner.word end
-  for _, word in ipairs(list) do run.on_demand.worker_report().remove(word, run.environment) end
+  for _, word in ipairs(list) do run.lazy.worker_report().remove(word, run.environment) end
 end
 
 local function leave_outside(run)
@@ -257,7 +257,7 @@ end
 
 --- Writes the steps done so far if slow parts follow.
 local function flush_checkpoint(run)
-  if run.live then run.live:finish() end
+  if run.progress then run.progress:finish() end
   if not run.checkpoint or not run.checkpoint.dirty then return end
   local is_short = run.steps and not run.failure and not run.snapshot and not process.any() and not artifacts.any(run)
   if not is_short then run.checkpoint:flush() end
@@ -290,8 +290,8 @@ return function(run)
   end
   local at = interrupt.now()
   local is_put = run.written and not run.settings.replay and upload_urls.any()
-  if is_put then attempt(run, run.on_demand.orchestrator().put_result) end
-  if run.status_url then attempt(run, run.on_demand.orchestrator().report_end, run.written and run.parts) end
+  if is_put then attempt(run, run.lazy.orchestrator().put_result) end
+  if run.status_url then attempt(run, run.lazy.orchestrator().report_end, run.written and run.parts) end
   attempt(run, wait_for_disk)
   if run.settings.keep then attempt(run, run.settings.keep) end
   if run.settings.termination_log then attempt(run, write_termination_log) end

@@ -90,7 +90,7 @@ end
 
 local function end_all(run, marked_words, sessions_by_pid)
   local sessions = {}
-  for _, word in ipairs(marked_words or {}) do run.on_demand.worker_report().remove(word, run.environment) end
+  for _, word in ipairs(marked_words or {}) do run.lazy.worker_report().remove(word, run.environment) end
   for pid, started in pairs(sessions_by_pid) do sessions[#sessions + 1] = { pid = pid, started = started } end
   local ended, left, first = process.end_leftovers(marked_words, sessions, SECONDS)
   if ended > 0 then

@@ -2,8 +2,8 @@
 -- run:emit tells what happens: first to journal.jsonl, then to the todo list, the result, the log and others that look on.
 
 local entries = require "sba.result.entry"
-local json = require "sba.util.json"
 local journal = require "sba.journal.file"
+local json = require "sba.util.json"
 local text = require "native.text"
 
 local listeners = {}
@@ -71,13 +71,13 @@ local tell = {}
 tell["step.started"] = function(run, event)
   local index, step = event.index, event.step
   local module = run.catalogue.get(step.type)
-  if run.beginning and index > 1 then run.on_demand.orchestrator().report_start(run) end
+  if run.beginning and index > 1 then run.lazy.orchestrator().report_start(run) end
   if not (module.ticks or module.brief) then run.checkpoint:hurry() end
   run.journal:event("step.started", {
     index = index - 1, id = step.id, type = step.type, check = step.check, arguments = event.arguments,
   })
   follow(run, event, "in_progress", event.before and event.before .. ", run again" or nil)
-  run.live:step(function() return fields_of(run, event) end, entries.limit(step, run.context))
+  run.progress:step(function() return fields_of(run, event) end, entries.limit(step, run.context))
   run.log:event("info", "step.started", fields_of(run, event))
 end
 
@@ -92,7 +92,7 @@ tell["step.finished"] = function(run, event)
   add(run, { event.text }, entry.status, event.step.check)
   if run.pending_undo then run.pending_undo:close() end
   run.pending_undo = nil
-  local left_out = run.live:finish()
+  local left_out = run.progress:finish()
   follow_end(run, event)
   run.checkpoint:changed()
   log_truncated(run, event)

@@ -30,7 +30,7 @@
 ---@field journal_file? native.file.log the journal's file, or memory
 ---@field journal? journal
 ---@field todo? todo
----@field live? live
+---@field progress? progress
 ---@field checkpoint? checkpoint of the interim results
 ---@field directory? native.file.identity of result_directory
 ---@field has_result? boolean a result of this run stands
@@ -58,7 +58,7 @@
 ---@field upload_failed? boolean
 ---Set by others:
 ---@field emit fun(run: run, name: string, event: table) see listeners.lua
----@field on_demand table see below
+---@field lazy table see below
 ---@field http? native.http.client
 ---@field gateway? gateway
 ---@field unreachable? mcp.failure why there is no gateway
@@ -69,8 +69,8 @@
 local artifacts = require "sba.run.artifacts"
 local ending = require "native.ending"
 local interrupt = require "native.interrupt"
-local listeners = require "sba.run.listeners"
 local json = require "sba.util.json"
+local listeners = require "sba.run.listeners"
 local log = require "sba.util.log"
 local process = require "native.process"
 local record = require "sba.result.record"
@@ -84,7 +84,7 @@ local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL, as in process.h
 local KEPT_SHARE <const>, MOST_KEPT <const> = 10, 60 -- a tenth of the job's time, at most so many seconds
 
 -- Modules that only some jobs need: to load all takes longer than an empty job.
-local on_demand = {
+local lazy = {
   agent = function() return require "sba.agent" end,
   ask = function() return require "sba.run.ask" end,
   check = function() return require "sba.run.check" end,
@@ -103,7 +103,7 @@ local on_demand = {
   workspace_changes = function() return require "sba.run.workspace_changes" end,
 }
 
-local methods = { emit = listeners.emit, on_demand = on_demand }
+local methods = { emit = listeners.emit, lazy = lazy }
 methods.__index = methods
 
 -- For a model's commands: nothing waits for a person.
@@ -124,7 +124,7 @@ end
 
 --- What a worker says of itself counts for the job where no model of the runner speaks, and no check.
 local function add_reports(self, context)
-  local reports, count = on_demand.worker_report, 0
+  local reports, count = lazy.worker_report, 0
   function context.report_place()
     local place, name = reports().directory(self.runner.word, self.environment, self.workspace)
     if not place and not self.has_reports then
@@ -160,7 +160,7 @@ function methods:step_context()
     max_output_bytes = self.job.constraints.max_output_bytes,
     allowed_models = self.job.inference and self.job.inference.allowed_models,
   }
-  function context.prompt() return on_demand.prompt().for_another(self.job) end
+  function context.prompt() return lazy.prompt().for_another(self.job) end
   -- Of the step that runs: what an earlier run had opened of it.
   function context.earlier_session()
     local index, known = self.record.count + 1, self.history.agent
@@ -176,10 +176,10 @@ function methods:step_context()
     return math.max(0, self.deadline - self.kept_seconds - grace - interrupt.now()), grace
   end
   function context.time_is_up() self:set_deadline(self.deadline, self.deadline - interrupt.now()) end
-  function context.place(path) return artifacts.place(self, path) end
-  function context.commit(change) return on_demand.undo().commit(self, change) end
+  function context.resolve_path(path) return artifacts.resolve_path(self, path) end
+  function context.commit(change) return lazy.undo().commit(self, change) end
   function context.ask(question)
-    ask = ask or on_demand.ask()(self)
+    ask = ask or lazy.ask()(self)
     return ask(question)
   end
   function context.call_tool(tool, arguments, limits)
@@ -202,8 +202,8 @@ function methods:step_context()
     self:emit("step.session", { index = self.record.count, pid = pid, started = started })
   end
   function context.tick(news, missing)
-    if news then self.live:said(news, missing) end
-    self.live:tick()
+    if news then self.progress:said(news, missing) end
+    self.progress:tick()
     self.log.view:tick()
     self.todo.checkpoint:tick()
     self.checkpoint:tick()
@@ -211,10 +211,10 @@ function methods:step_context()
   return context
 end
 
-function methods:perform(step) return on_demand.step().run(self, step) end
+function methods:perform(step) return lazy.step().run(self, step) end
 
 ---@param note? fun(checked: run.checked)
-function methods:perform_checks(note) return on_demand.check().run_all(self, note) end
+function methods:perform_checks(note) return lazy.check().run_all(self, note) end
 
 ---@param event string
 ---@param message string
@@ -248,11 +248,11 @@ end
 ---@return native.http.client?, native.failure?
 function methods:client()
   if self.http then return self.http end
-  local http, failure = on_demand.http().client(self.environment)
+  local http, failure = lazy.http().client(self.environment)
   if not http then return nil, failure end
   self.http = http
   http:tick(function() -- while a step or a model waits for an answer
-    if self.live and self.live.current then self.context.tick() end
+    if self.progress and self.progress.current then self.context.tick() end
   end)
   return http
 end
@@ -268,7 +268,7 @@ function methods:connect(again, limits)
   local http, failure = self:client()
   if http then token, failure = secret.agent_token() end
   if not failure then
-    self.gateway, failure = on_demand.gateway().connect({
+    self.gateway, failure = lazy.gateway().connect({
       environment = self.environment, http = http, job_id = self.job.job_id, task_id = self.job.task_id, token = token,
       renew_token = secret.renew_agent_token,
       ext_net_allowed = self.job.constraints.ext_net_allowed,
@@ -312,7 +312,7 @@ function state.new(settings, environment)
     result_directory = result ~= "-" and (result:match "^.*/" or "./") or nil,
     history = { size = 0, count = 0, unfinished = {}, exchanges = {}, resumes = {} }, -- of what fold.new gives
     log = log.new {
-      format = settings.log_format, environment = environment, follow = settings.follow, terminal = on_demand.terminal,
+      format = settings.log_format, environment = environment, follow = settings.follow, terminal = lazy.terminal,
     },
   }
   run.log:identify(job_id, task_id)

@@ -34,7 +34,7 @@ function steps.failure_of(step, index, failure)
   return { code = failure.code, message = message, traceback = failure.traceback }
 end
 
-local function place(entry, index, step)
+local function stamp(entry, index, step)
   entry.index, entry.id, entry.type, entry.check = index - 1, step.id, step.type, step.check
 end
 
@@ -85,7 +85,7 @@ local function execute(run, index, step, module)
     failure.message = entry.error
     entry.tolerated = is_tolerated(step, failure) or nil
   end
-  place(entry, index, step)
+  stamp(entry, index, step)
   entry.started_at = interrupt.timestamp(wall)
   entry.duration_ms = math.floor((interrupt.now() - begun) * 1000 + 0.5)
   return entry, failure
@@ -121,7 +121,7 @@ end
 ---@param name? "step.kept" see listeners.lua
 ---@return table entry
 function steps.keep(run, event, entry, name)
-  place(entry, event.index, event.step)
+  stamp(entry, event.index, event.step)
   entry.started_at, entry.duration_ms = entry.started_at or interrupt.timestamp(), entry.duration_ms or 0
   event.entry, event.text = entry, entries.encode(entry, entry.result and run.catalogue.get(entry.type))
   run:emit(name or "step.finished", event)

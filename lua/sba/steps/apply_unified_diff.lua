@@ -2,7 +2,7 @@
 -- The step apply_unified_diff: changes files as a unified diff says, all of them or none.
 
 local apply = require "sba.patch.apply"
-local counted = require "sba.util.words".counted
+local counted = require "sba.util.humanize".counted
 local explain = require "sba.patch.explain"
 local is = require "sba.util.schema_check"
 local json = require "sba.util.json"

@@ -91,7 +91,7 @@ end
 
 local function run(arguments, job_context)
   local bound, own = job_context.max_output_bytes, arguments.max_bytes
-  local root, path, prefix = job_context.place(arguments.path)
+  local root, path, prefix = job_context.resolve_path(arguments.path)
   if not root then return nil, path end
   local read, failure = root:read(path, {
     offset_bytes = arguments.offset_bytes, start_line = arguments.start_line, end_line = arguments.end_line,

@@ -195,7 +195,7 @@ local function lines_now(before, after)
 end
 
 local function run(arguments, job_context)
-  local root, place, prefix = job_context.place(arguments.path)
+  local root, place, prefix = job_context.resolve_path(arguments.path)
   check(root, place)
   local path = check(root:relative(behind_links(root, place)))
   local read, failure = root:read(path, { max_bytes = MOST_BYTES })

@@ -4,13 +4,13 @@
 
 local client = require "sba.acp.client"
 local excerpt = require "sba.util.excerpt"
+local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
 local is = require "sba.util.schema_check"
 local read_file = require "sba.steps.read_file"
 local run_command = require "sba.steps.run_command"
 local secret = require "sba.util.secret"
 local text = require "native.text"
-local words = require "sba.util.words"
 local worker_report = require "sba.util.worker_report"
 local write_file = require "sba.steps.write_file"
 
@@ -123,8 +123,8 @@ local function invalid(...) return nil, { code = "invalid", message = string.for
 ---@return acp.client?, failure?
 local function new_agent(arguments, job_context, record, cancel_at)
   local allowed, prompt = job_context.allowed_models, arguments.prompt or job_context.prompt()
-  if arguments.model and allowed and not words.has(allowed, arguments.model) then
-    return invalid("the model %s is not among the job's allowed_models", words.quoted(arguments.model))
+  if arguments.model and allowed and not humanize.has(allowed, arguments.model) then
+    return invalid("the model %s is not among the job's allowed_models", humanize.quoted(arguments.model))
   end
   if prompt == "" then return invalid "there is no prompt, and the job's context has none" end
   local server, failure = job_context.worker_gateway()

@@ -3,13 +3,13 @@
 
 local excerpt = require "sba.util.excerpt"
 local file = require "native.file"
+local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
 local is = require "sba.util.schema_check"
 local long_text = require "sba.util.files".long_text
 local process = require "native.process"
 local redact = require "native.secret".redact
 local text = require "native.text"
-local words = require "sba.util.words"
 local worker_report = require "sba.util.worker_report"
 local workspace = require "native.workspace"
 
@@ -28,7 +28,7 @@ local SIGNALS <const> = { -- by their numbers
 
 local function argv_of(arguments, shell)
   if arguments.shell then return { shell or "/bin/sh", "-c", arguments.shell } end
-  return words.command(arguments)
+  return humanize.command(arguments)
 end
 
 --- A script that is too long for an argument is read by the shell from a descriptor, which its first line closes, or
@@ -111,15 +111,15 @@ local function check(arguments)
   local command = arguments.command
   if command and command:find("[%s|&;<>$]") and not command:find("^[^%s|&;<>$]*/") then
     return ("%s is not a program; command is one program: use args for its arguments, or shell for a script")
-      :format(words.quoted(command)), "command"
+      :format(humanize.quoted(command)), "command"
   end
   for _, name in ipairs { "timeout_seconds", "idle_timeout_seconds" } do
     if (arguments[name] or 1) <= 0 then return "must be more than 0", name end
   end
   for name in pairs(arguments.env or {}) do
     if not name:find "^[^=%z]+$" then return "the name of a variable must not be empty, and hold neither = nor a NUL character", "env" end
-    if words.has(arguments.secrets or {}, name) then
-      return ("env and secrets both give %s"):format(words.quoted(name)), "secrets"
+    if humanize.has(arguments.secrets or {}, name) then
+      return ("env and secrets both give %s"):format(humanize.quoted(name)), "secrets"
     end
   end
 end
@@ -132,7 +132,7 @@ local function own_variables(arguments, job_context)
   for _, name in ipairs(arguments.secrets) do
     own[name] = job_context.secret and job_context.secret(name)
     if not own[name] then
-      local message = ("there is no secret %s for this command"):format(words.quoted(name))
+      local message = ("there is no secret %s for this command"):format(humanize.quoted(name))
       return nil, { code = "not_found", message = message }
     end
   end

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step search_files: a regular expression over the lines of the workspace's files.
 
-local counted = require "sba.util.words".counted
+local counted = require "sba.util.humanize".counted
 local is = require "sba.util.schema_check"
 local json = require "sba.util.json"
 local search = require "native.search"

@@ -33,7 +33,7 @@ local function append(root, path, content, options, job_context)
 end
 
 local function run(arguments, job_context)
-  local root, path, prefix = job_context.place(arguments.path)
+  local root, path, prefix = job_context.resolve_path(arguments.path)
   if not root then return nil, path end
   local content = arguments.content
   if arguments.encoding == "base64" then content = assert(decoded(content)) end -- check has seen to it

@@ -2,10 +2,10 @@
 -- The secrets of the operator (SBA_SECRETS, SBA_SECRETS_DIR): passed on to the commands that list them, never stored.
 
 local file = require "native.file"
+local humanize = require "sba.util.humanize"
 local listing = require "sba.util.files".entries
 local native = require "native.secret"
 local text = require "native.text"
-local words = require "sba.util.words"
 local workspace = require "native.workspace"
 
 local operator = {}
@@ -59,7 +59,7 @@ local function take_variables(environment, reserved)
     name = text.trim(name)
     local value = environment[name] or ""
     if not name:find(NAME) then
-      if name ~= "" then refuse("SBA_SECRETS requires names of variables; %s is none", words.quoted(name)) end
+      if name ~= "" then refuse("SBA_SECRETS requires names of variables; %s is none", humanize.quoted(name)) end
     elseif reserved(name) then
       refuse("SBA_SECRETS names %s, which the runner itself reads", name)
     elseif value == "" then
@@ -121,13 +121,13 @@ end
 function operator.unnamed(environment)
   local found = {}
   for name, value in pairs(environment) do
-    local is_key = words.has(OF_KEYS, name:match "_[^_]+$") or words.has(OF_KEYS, name:match "_[^_]+_[^_]+$")
+    local is_key = humanize.has(OF_KEYS, name:match "_[^_]+$") or humanize.has(OF_KEYS, name:match "_[^_]+_[^_]+$")
     if is_key and #value >= SHORTEST then found[#found + 1] = name end
   end
   if not found[1] then return nil end
   table.sort(found)
   return ("commands get %s, and the result what they print of it; SBA_SECRETS keeps it for those that list it"):format(
-    words.list(found, "and"))
+    humanize.list(found, "and"))
 end
 
 ---@return failure? why no job runs: a secret that cannot be read, or cannot be redacted
@@ -144,12 +144,12 @@ function operator.value(name) return values[name] end
 ---@return string? why there is no such secret
 function operator.unknown(name)
   if values[name] then return nil end
-  if words.has(unset, name) then
+  if humanize.has(unset, name) then
     return ("the secret %s is not set: SBA_SECRETS names the variable, which is empty or absent"):format(name)
   end
-  local near = words.near(name, names)
+  local near = humanize.near(name, names)
   return ("no secret has the name %s%s; the operator gives them in SBA_SECRETS or SBA_SECRETS_DIR"):format(
-    words.quoted(name), near and (" (did you mean %s?)"):format(near) or "")
+    humanize.quoted(name), near and (" (did you mean %s?)"):format(near) or "")
 end
 
 ---@return { path: string, what: string }[] what commands must not open; a directory comes before what lies in it

@@ -3,7 +3,7 @@
 
 local interrupt = require "native.interrupt"
 local text = require "native.text"
-local utc = require "sba.util.words".utc
+local utc = require "sba.util.humanize".utc
 
 local retry = {}
 

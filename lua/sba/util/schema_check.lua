@@ -7,10 +7,10 @@
 -- (false: a string must hold none) and printed (keywords for the printed form only). A schema may hold itself. An optional property that
 -- is null counts as absent, unless its type says null, or the object's schema has keeps_null.
 
+local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
 local redact = require "native.secret".redact
 local text = require "native.text"
-local words = require "sba.util.words"
 
 local schema_check = {}
 
@@ -43,7 +43,7 @@ end
 ---@return string "/steps/3/type: expected ..."
 function schema_check.line(failed, name)
   local pointer = failed.pointer == "" and "(" .. (name or "job") .. ")" or failed.pointer
-  if pointer:find("[%c]") then pointer = words.quoted(pointer) end
+  if pointer:find("[%c]") then pointer = humanize.quoted(pointer) end
   return pointer .. ": " .. failed.message
 end
 
@@ -84,7 +84,7 @@ end
 local plans = setmetatable({}, { __mode = "k" })
 
 local function takes_null(property)
-  if property.enum then return words.has(property.enum, json.null) end
+  if property.enum then return humanize.has(property.enum, json.null) end
   return property.const == nil and (property.type == nil or is_of_type(json.null, "null", property.type))
 end
 
@@ -123,7 +123,7 @@ local function fail(walk, depth, message)
 end
 
 local function mismatch(walk, depth, expected, value, hint)
-  fail(walk, depth, ("expected %s, got %s%s"):format(expected, words.value(value), hint or ""))
+  fail(walk, depth, ("expected %s, got %s%s"):format(expected, humanize.value(value), hint or ""))
 end
 
 local function visit_member(walk, depth, value, name, key, wanted)
@@ -132,8 +132,8 @@ local function visit_member(walk, depth, value, name, key, wanted)
 end
 
 local function did_you_mean(name, names)
-  local near = words.near(name, names)
-  return near and ("; did you mean %s?"):format(words.quoted(near)) or ""
+  local near = humanize.near(name, names)
+  return near and ("; did you mean %s?"):format(humanize.quoted(near)) or ""
 end
 
 local function refuse_unknown(walk, depth, name, plan)
@@ -141,7 +141,7 @@ local function refuse_unknown(walk, depth, name, plan)
   for one in pairs(plan.known) do known[#known + 1] = one end
   table.sort(known)
   walk.path[depth + 1] = name
-  fail(walk, depth + 1, "unknown field " .. words.quoted(name) .. did_you_mean(name, known))
+  fail(walk, depth + 1, "unknown field " .. humanize.quoted(name) .. did_you_mean(name, known))
 end
 
 -- Removes optional members that are null. Returns the names of unknown ones.
@@ -173,7 +173,7 @@ local function rename(walk, depth, value, aliases)
   for alias, name in pairs(aliases) do
     if value[alias] ~= nil and value[name] ~= nil then
       walk.path[depth + 1] = alias
-      fail(walk, depth + 1, ("%s and %s are two names of one field; give only one"):format(words.quoted(alias), words.quoted(name)))
+      fail(walk, depth + 1, ("%s and %s are two names of one field; give only one"):format(humanize.quoted(alias), humanize.quoted(name)))
     elseif value[alias] ~= nil then
       if used == none then used = {} end
       used[name], value[name], value[alias] = alias, value[alias], nil
@@ -188,7 +188,7 @@ local function visit_absent(walk, depth, value, name, property)
   else
     local example = property and property.examples and ", such as " .. json.encode(property.examples[1]) or ""
     walk.path[depth + 1] = name
-    fail(walk, depth + 1, "is missing; expected " .. words.schema(property or none) .. example)
+    fail(walk, depth + 1, "is missing; expected " .. humanize.schema(property or none) .. example)
   end
 end
 
@@ -209,7 +209,7 @@ local function visit_object(walk, depth, value, wanted)
 end
 
 local function visit_array(walk, depth, value, wanted)
-  if #value < (wanted.minItems or 0) then mismatch(walk, depth, words.schema(wanted), value) end
+  if #value < (wanted.minItems or 0) then mismatch(walk, depth, humanize.schema(wanted), value) end
   local most = wanted.maxItems
   if most and #value > most then mismatch(walk, depth, ("at most %d elements"):format(most), value) end
   for i = 1, wanted.items and #value or 0 do
@@ -235,7 +235,7 @@ end
 
 local function visit_number(walk, depth, value, wanted)
   if wanted.minimum and value < wanted.minimum or wanted.maximum and value > wanted.maximum then
-    mismatch(walk, depth, words.schema(wanted), value)
+    mismatch(walk, depth, humanize.schema(wanted), value)
   end
 end
 
@@ -247,10 +247,10 @@ local function visit_one_of(walk, depth, value, parts)
   local names, present = {}, {}
   for i, part in ipairs(parts) do
     names[i] = part.required[1]
-    if value[names[i]] ~= nil then present[#present + 1] = words.quoted(names[i]) end
+    if value[names[i]] ~= nil then present[#present + 1] = humanize.quoted(names[i]) end
   end
-  local got = count == 0 and "none" or words.list(present, "and")
-  fail(walk, depth, ("expected exactly one of %s, got %s"):format(words.alternatives(names), got))
+  local got = count == 0 and "none" or humanize.list(present, "and")
+  fail(walk, depth, ("expected exactly one of %s, got %s"):format(humanize.alternatives(names), got))
 end
 
 local by_kind = { object = visit_object, array = visit_array, string = visit_string, number = visit_number }
@@ -263,8 +263,8 @@ function visit(walk, depth, value, wanted)
   if integer then value, kind = integer, "number" end
   if kinds == "number" and kind == "long number" then value, kind = tonumber(value[1]), "number" end
   if kinds and kind ~= kinds and not is_of_type(value, kind, kinds) or wanted.const ~= nil and value ~= wanted.const
-    or wanted.enum and not words.has(wanted.enum, value) then
-    mismatch(walk, depth, words.schema(wanted), value, wanted.enum and kind == "string" and did_you_mean(value, wanted.enum))
+    or wanted.enum and not humanize.has(wanted.enum, value) then
+    mismatch(walk, depth, humanize.schema(wanted), value, wanted.enum and kind == "string" and did_you_mean(value, wanted.enum))
     return value
   end
   local further = by_kind[kind]

@@ -2,9 +2,9 @@
 -- The log for people: a line for each step, and, where the log follows the output, all of it between them, indented.
 
 local excerpt = require "sba.util.excerpt"
+local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
 local printable = require "sba.util.printable"
-local words = require "sba.util.words"
 
 ---@class terminal: log.view
 ---@field running? { step: table, began: number, next: number } what runs, and when a line tells again that it does
@@ -75,7 +75,7 @@ local function begin(self, step) self.running = { step = step, began = self.now(
 function terminal:tick()
   local running, now = self.running, self.now()
   if not running or now < running.next or self.in_line then return end
-  local elapsed = words.duration((now - running.began) // 1 * 1000)
+  local elapsed = humanize.duration((now - running.began) // 1 * 1000)
   if self.redraws then
     put(self, self:painted("skipped", INDENT .. elapsed))
     self.drawn, running.next = true, now + REDRAWN
@@ -156,9 +156,9 @@ end
 local events = {}
 
 events["job.accepted"] = function(self, job)
-  local count = job.steps and words.counted(job.steps, "step") or "steps chosen by a model"
+  local count = job.steps and humanize.counted(job.steps, "step") or "steps chosen by a model"
   local seconds = job.max_runtime_seconds
-  local limit = seconds < ENDLESS and ", at most " .. words.duration(seconds * 1000) or ""
+  local limit = seconds < ENDLESS and ", at most " .. humanize.duration(seconds * 1000) or ""
   self:print(nil, ("job %s: %s%s"):format(printable.line(self.job_id), count, limit))
 end
 
@@ -172,7 +172,7 @@ events["step.finished"] = function(self, step)
   self.in_step, self.running = false, nil
   local mark = self.marks[step.status] or self.marks.failure
   local kind = step.tolerated and "warning" or step.status
-  self:step_line(mark, kind, step, words.duration(step.duration_ms))
+  self:step_line(mark, kind, step, humanize.duration(step.duration_ms))
   if step.error then self:message(kind, step.tolerated and "tolerated: " .. step.error or step.error) end
   self.last_error = step.error
   if step.output_tail and not self.follow then self:tail(step.output_tail) end
@@ -200,7 +200,7 @@ events["job.finished"] = function(self, job)
   local code = job.failure_code ~= job.status and job.failure_code
   local outcome = code and ("%s: %s"):format(job.status, code) or job.status
   if not self.refused then
-    self:print(job.status, ("%s in %s, %s"):format(outcome, words.duration(job.duration_ms), words.outcomes(job.outcomes)))
+    self:print(job.status, ("%s in %s, %s"):format(outcome, humanize.duration(job.duration_ms), humanize.outcomes(job.outcomes)))
     local message, last = job.failure_message, self.last_error
     local is_shown = message and last and message:sub(-#last) == last -- above, with the step
     if message and not is_shown then self:message(job.status, message) end
@@ -215,7 +215,7 @@ events["job.done_before"] = function(self, job) self:print(nil, job.message) end
 -- What stands at the end as a note is no warning.
 events["confinement.partial"] = function(self, fields, level)
   for _, gap in ipairs(level == "warning" and fields.partial or {}) do
-    if not words.has(self.notes, gap) then self:print(level, "warning: " .. printable.line(gap)) end
+    if not humanize.has(self.notes, gap) then self:print(level, "warning: " .. printable.line(gap)) end
   end
 end
 

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
+local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
 local metaschema = require "metaschema"
-local schema_check = require "sba.util.schema_check"
 local misfit = require "sba.util.schema_document".misfit
 local print_schema = require "sba.util.schema_document".print
-local words = require "sba.util.words"
+local schema_check = require "sba.util.schema_check"
 
 -- The lines of all errors that a JSON text has against a schema.
 local function errors_of(wanted, text)
@@ -97,7 +97,7 @@ describe("schema_check.check", function()
     check(wanted, '{"cdw":1}', '/cdw: unknown field "cdw"; did you mean "cwd"?') -- two letters that changed places
     check(wanted, '{"cwdd":1}', '/cwdd: unknown field "cwdd"; did you mean "cwd"?')
     check(wanted, '{"p":1}', '/p: unknown field "p"')
-    assert.is_nil(words.near(("x"):rep(100000), { "path" }))
+    assert.is_nil(humanize.near(("x"):rep(100000), { "path" }))
   end)
 
   it("takes an alias for its name, not both", function()

@@ -3,10 +3,10 @@
 -- `x-mcp-header` in a tool's schema become headers too.
 
 local http = require "sba.util.http"
+local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
 local text = require "native.text"
 local transport = require "sba.gateway.mcp.transport"
-local words = require "sba.util.words"
 
 local VERSION <const> = "2026-07-28"
 local MOST_ROUNDS <const> = 8 -- of a tool that asks back
@@ -98,7 +98,7 @@ end
 
 ---@param list any of versions
 ---@return boolean
-function modern.speaks(list) return json.is_array(list) and words.has(list, VERSION) end
+function modern.speaks(list) return json.is_array(list) and humanize.has(list, VERSION) end
 
 -- Asks once more if the server refuses the version although it supports it.
 local function request_again(connection, method, params, limits, headers)

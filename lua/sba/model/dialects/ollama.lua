@@ -5,8 +5,8 @@ local json = require "sba.util.json"
 local json_place = require "sba.util.json_place"
 local lines = require "sba.util.excerpt".lines
 local table_of = json.table_of
+local humanize = require "sba.util.humanize"
 local wire = require "sba.model.wire"
-local words = require "sba.util.words"
 
 ---@type model.dialect
 local ollama = { provider = "ollama", path = "/api/chat", accept = "application/x-ndjson" }
@@ -36,7 +36,7 @@ function ollama.describe(endpoint, served)
   local trained = trained_window(about)
   local window = modelfile_window(about) or trained and WINDOW or UNKNOWN_WINDOW
   local description = { context_length = math.min(window, trained or window) }
-  if json.is_array(about.capabilities) then description.supports_tools = words.has(about.capabilities, "tools") end
+  if json.is_array(about.capabilities) then description.supports_tools = humanize.has(about.capabilities, "tools") end
   return description
 end
 

@@ -3,11 +3,11 @@
 -- holds a call which is not wholly understood is not acted upon; the model is told why, and the form.
 
 local forms = require "sba.model.text_calls.forms"
+local humanize = require "sba.util.humanize"
 local lpeg = require "lpeg"
 local text = require "native.text"
 local tools_of = require "sba.model.tools"
 local values = require "sba.model.text_calls.values"
-local words = require "sba.util.words"
 
 local find = {}
 
@@ -91,14 +91,14 @@ end
 
 local function beside(found)
   for _, call in ipairs(found) do
-    if call.beside then return ("%s stands beside the arguments"):format(words.quoted(call.beside)) end
+    if call.beside then return ("%s stands beside the arguments"):format(humanize.quoted(call.beside)) end
   end
 end
 
 local function mistake_in(found, names)
   for _, call in ipairs(found) do
     if type(call.name) ~= "string" then return "it names no tool" end
-    if not names[call.name] then return "there is no tool " .. words.quoted(call.name) end
+    if not names[call.name] then return "there is no tool " .. humanize.quoted(call.name) end
   end
   return beside(found)
 end
@@ -166,7 +166,7 @@ local function suspicion(content, items, names)
   if form and form.is_marked or #found > 0 and found[1].arguments and not mistake_in(found, names) then
     return "text stands after the call"
   end
-  local ends_in_shell = words.has(SHELLS, last.language) and lpeg.match(nothing, content:sub(last.to))
+  local ends_in_shell = humanize.has(SHELLS, last.language) and lpeg.match(nothing, content:sub(last.to))
   if ends_in_shell then return "a command in a code block is not run" end
   return lpeg.match(forms.is_told, content, 1, names) and "it is not in a form that is known here" or nil
 end

@@ -2,11 +2,11 @@
 -- The forms in which models write calls as text, where their server does not know the form. A new form is a new row;
 -- a spec reads every row's example. Which of the calls found count is decided in find.lua.
 
+local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
 local lpeg = require "lpeg"
 local tools_of = require "sba.model.tools"
 local values = require "sba.model.text_calls.values"
-local words = require "sba.util.words"
 
 local P, S, R = lpeg.P, lpeg.S, lpeg.R
 local C, Cc, Cg = lpeg.C, lpeg.Cc, lpeg.Cg
@@ -101,7 +101,7 @@ end
 local function arguments_in(object, tool)
   local others, properties = {}, tool and tools_of.shown(tool).properties or {}
   for key, value in pairs(object) do
-    if not about_calls[words.plain(key)] then others[key] = value end
+    if not about_calls[humanize.plain(key)] then others[key] = value end
   end
   local key, value = next(others)
   if fits(others, properties) then return others, key end
@@ -112,7 +112,7 @@ end
 -- In {"read_file": {"path": "a"}} the only key is the tool's name.
 local function call_of(given, names)
   local object = {}
-  for key, value in pairs(given) do object[words.plain(key)] = value end
+  for key, value in pairs(given) do object[humanize.plain(key)] = value end
   local name, arguments = first_of(object, NAME_KEYS), first_of(object, ARGUMENT_KEYS)
   if json.is_object(name) then return call_of(name, names) end
   if not name then
@@ -160,12 +160,12 @@ local function members_of(item)
   local members, arguments = item.members, {}
   for i = 1, #members, 4 do
     local before, key, value = members[i], members[i + 1], members[i + 2]
-    if before:find "%S" then return nil, ("it holds %s, which is no argument"):format(words.quoted(before)) end
-    if members[i + 3] == "" then return nil, ("the end of %s is missing"):format(words.quoted(key)) end
-    if arguments[key] ~= nil then return nil, ("it has two values for %s"):format(words.quoted(key)) end
+    if before:find "%S" then return nil, ("it holds %s, which is no argument"):format(humanize.quoted(before)) end
+    if members[i + 3] == "" then return nil, ("the end of %s is missing"):format(humanize.quoted(key)) end
+    if arguments[key] ~= nil then return nil, ("it has two values for %s"):format(humanize.quoted(key)) end
     arguments[key] = value
   end
-  if item.rest:find "%S" then return nil, ("it holds %s, which is no argument"):format(words.quoted(item.rest)) end
+  if item.rest:find "%S" then return nil, ("it holds %s, which is no argument"):format(humanize.quoted(item.rest)) end
   if #members == 0 and item.ending == "" then return nil, "its end is missing" end
   return arguments
 end

@@ -1,22 +1,22 @@
 -- SPDX-License-Identifier: Apache-2.0
-local words = require "sba.util.words"
+local humanize = require "sba.util.humanize"
 
 describe("the words of a command", function()
   it("are its program and its arguments, in one list", function()
-    assert.same({ "a", "b", "c" }, words.command { command = "a", args = { "b", "c" } })
-    assert.same({ "a" }, words.command { command = "a" })
-    assert.same({ "a", "b" }, words.command { argv = { "a", "b" } })
+    assert.same({ "a", "b", "c" }, humanize.command { command = "a", args = { "b", "c" } })
+    assert.same({ "a" }, humanize.command { command = "a" })
+    assert.same({ "a", "b" }, humanize.command { argv = { "a", "b" } })
   end)
 
   it("may be more than a function returns", function()
     local args <const> = {}
     for i = 1, 1 << 20 do args[i] = "x" end
-    assert.equal(#args + 1, #words.command { command = "a", args = args })
+    assert.equal(#args + 1, #humanize.command { command = "a", args = args })
   end)
 end)
 
 describe("the words of a step with a diff", function()
-  local function of(...) return words.step { arguments = { diff = table.concat({ ... }, "\n") } } end
+  local function of(...) return humanize.step { arguments = { diff = table.concat({ ... }, "\n") } } end
   local function file(old, new) return ("--- %s\n+++ %s\n@@ -1 +1 @@\n--- removed\n"):format(old, new) end
 
   it("are its files, each once, a deleted one by its old name", function()

@@ -5,7 +5,7 @@ local json = require "sba.util.json"
 local redact = require "native.secret".redact
 local text = require "native.text"
 
-local words = {}
+local humanize = {}
 
 local SHOWN <const> = 60 -- bytes of a value or name in a message
 
@@ -16,7 +16,7 @@ end
 
 ---@param value string
 ---@return string quoted and cut
-function words.quoted(value) return (json.encode(shortened(value)):gsub("\x7F", "\\u007f")) end
+function humanize.quoted(value) return (json.encode(shortened(value)):gsub("\x7F", "\\u007f")) end
 
 local type_names = {
   string = "a string", integer = "an integer", number = "a number", boolean = "true or false", array = "an array", object = "an object",
@@ -26,24 +26,24 @@ local type_names = {
 ---@param list string[]
 ---@param conjunction "and"|"or"
 ---@return string "a, b and c"
-function words.list(list, conjunction)
+function humanize.list(list, conjunction)
   if #list < 2 then return list[1] or "nothing" end
   return table.concat(list, ", ", 1, #list - 1) .. " " .. conjunction .. " " .. list[#list]
 end
 
 ---@param values any[]
 ---@return string '"a", "b" or 1'
-function words.alternatives(values)
+function humanize.alternatives(values)
   local list = {}
   for i, value in ipairs(values) do list[i] = json.encode(value) end
-  return words.list(list, "or")
+  return humanize.list(list, "or")
 end
 
 ---@param value any
 ---@return string "the number 1", "an array of 3"
-function words.value(value)
+function humanize.value(value)
   local kind = json.kind(value)
-  if kind == "string" then return value == "" and "an empty string" or "the string " .. words.quoted(value) end
+  if kind == "string" then return value == "" and "an empty string" or "the string " .. humanize.quoted(value) end
   if kind == "number" then return "the number " .. json.encode(value) end
   if kind == "long number" then
     return ("the number %s, which has more digits than a double holds"):format(shortened(json.encode(value)))
@@ -54,14 +54,14 @@ end
 
 ---@param wanted table a schema
 ---@return string "an integer from 1"
-function words.schema(wanted)
+function humanize.schema(wanted)
   if wanted.const ~= nil then return json.encode(wanted.const) end
-  if wanted.enum then return (#wanted.enum > 1 and "one of " or "") .. words.alternatives(wanted.enum) end
+  if wanted.enum then return (#wanted.enum > 1 and "one of " or "") .. humanize.alternatives(wanted.enum) end
   local kind = wanted.type
   if type(kind) == "table" then
     local list = {}
     for i, name in ipairs(kind) do list[i] = type_names[name] end
-    return words.list(list, "or")
+    return humanize.list(list, "or")
   end
   if kind == "string" and wanted.minLength == 1 then return "a non-empty string" end
   if kind == "array" and (wanted.minItems or 0) > 0 then
@@ -76,13 +76,13 @@ end
 ---@param count integer
 ---@param noun string in the singular
 ---@return string "1 file", "2 files"
-function words.counted(count, noun) return ("%d %s%s"):format(count, noun, count == 1 and "" or "s") end
+function humanize.counted(count, noun) return ("%d %s%s"):format(count, noun, count == 1 and "" or "s") end
 
 local MINUTE <const>, HOUR <const> = 60000, 3600000 -- milliseconds
 
 ---@param ms integer
 ---@return string "< 1 ms", "12 ms", "3.4 s", "2 min 05 s", "1 h 02 min"
-function words.duration(ms)
+function humanize.duration(ms)
   if ms < 1 then return "< 1 ms" end
   if ms < 1000 then return ("%d ms"):format(ms) end
   if ms < MINUTE then return (("%.1f s"):format(ms / 1000):gsub("%.0", "")) end
@@ -98,7 +98,7 @@ end
 ---@param minute integer|string
 ---@param second number|string
 ---@return number seconds since 1970-01-01, in UTC
-function words.utc(year, month, day, hour, minute, second)
+function humanize.utc(year, month, day, hour, minute, second)
   year, month = math.tointeger(year), math.tointeger(month)
   if month <= 2 then year, month = year - 1, month + 12 end -- the year begins in March, so that a leap day is its last
   local days = 365 * year + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5 + day - 719469
@@ -107,18 +107,18 @@ end
 
 ---@param bytes integer
 ---@return string "12 bytes", "3.4 KiB"
-function words.size(bytes)
+function humanize.size(bytes)
   local value, unit, units = bytes, 0, { "KiB", "MiB", "GiB", "TiB" }
   while value >= 1024 and unit < #units do
     value, unit = value / 1024, unit + 1
   end
-  return unit == 0 and words.counted(bytes, "byte") or ("%.1f %s"):format(value, units[unit])
+  return unit == 0 and humanize.counted(bytes, "byte") or ("%.1f %s"):format(value, units[unit])
 end
 
 ---@param list any[]
 ---@param wanted any
 ---@return boolean
-function words.has(list, wanted)
+function humanize.has(list, wanted)
   for i = 1, #list do
     if list[i] == wanted then return true end
   end
@@ -145,7 +145,7 @@ end
 
 ---@param name string
 ---@return string without its case, blanks, "_" and "-"
-function words.plain(name) return (name:lower():gsub("[_%- ]", "")) end
+function humanize.plain(name) return (name:lower():gsub("[_%- ]", "")) end
 
 local function only_longer(name, names)
   local found
@@ -161,11 +161,11 @@ end
 ---@param name string not among names
 ---@param names any[] other than strings are ignored
 ---@return string? near the same but for case and underscores, at most two letters away, or the only one that begins so (timeout_seconds)
-function words.near(name, names)
+function humanize.near(name, names)
   if #name > 64 then return nil end
-  local plain, best, best_distance = words.plain(name), nil, math.min(2, #name // 2) + 1
+  local plain, best, best_distance = humanize.plain(name), nil, math.min(2, #name // 2) + 1
   for _, candidate in ipairs(names) do
-    local away = type(candidate) ~= "string" and math.huge or words.plain(candidate) == plain and 0 or distance(name, candidate, 2)
+    local away = type(candidate) ~= "string" and math.huge or humanize.plain(candidate) == plain and 0 or distance(name, candidate, 2)
     if away < best_distance then best, best_distance = candidate, away end
   end
   return best or only_longer(name, names)
@@ -180,19 +180,19 @@ local outcomes <const> = {
 
 ---@param counts table<string, integer> of steps, by status
 ---@return string "7 steps: 6 succeeded, 1 failed"
-function words.outcomes(counts)
+function humanize.outcomes(counts)
   local total, list = 0, {}
   for _, outcome in ipairs(outcomes) do
     local count = counts[outcome[1]] or 0
     if count > 0 then list[#list + 1] = ("%d %s"):format(count, outcome[2]) end
     total = total + count
   end
-  return words.counted(total, "step") .. (total > 0 and ": " .. table.concat(list, ", ") or "")
+  return humanize.counted(total, "step") .. (total > 0 and ": " .. table.concat(list, ", ") or "")
 end
 
 ---@param arguments { argv?: string[], command?: string, args?: string[] } args may be too many for table.unpack
 ---@return string[] argv
-function words.command(arguments)
+function humanize.command(arguments)
   local args = arguments.args or {}
   return arguments.argv or table.move(args, 1, #args, 2, { arguments.command })
 end
@@ -214,7 +214,7 @@ end
 
 ---@param settings { job: string, result: string, workspace: string } paths
 ---@return string a command line for a shell that goes on with that job
-function words.resume(settings)
+function humanize.resume(settings)
   local command = { "cynode-sba", "--resume" }
   for _, name in ipairs { "job", "result", "workspace" } do
     table.move({ "--" .. name, settings[name] }, 1, 2, #command + 1, command)
@@ -241,7 +241,7 @@ end
 
 ---@param what string
 ---@return string without secrets, cut to so much as the log and a list have of a step
-function words.brief(what)
+function humanize.brief(what)
   what = redact(what)
   if not utf8.offset(what, LONGEST + 2) then return what end
   return what:sub(1, utf8.offset(what, LONGEST) - 1) .. "…"
@@ -250,12 +250,12 @@ end
 ---@param step { arguments: table }
 ---@param is_whole? boolean not cut
 ---@return string its command line, pattern, path, ...
-function words.step(step, is_whole)
+function humanize.step(step, is_whole)
   local arguments = step.arguments
-  local what = arguments.shell or (arguments.argv or arguments.command) and joined(words.command(arguments))
+  local what = arguments.shell or (arguments.argv or arguments.command) and joined(humanize.command(arguments))
   what = what or arguments.pattern or arguments.path or arguments.tool or arguments.prompt
   what = what or arguments.diff and files_of(arguments.diff) or ""
-  return is_whole and redact(what) or words.brief(what)
+  return is_whole and redact(what) or humanize.brief(what)
 end
 
-return words
+return humanize

@@ -1,18 +1,18 @@
 -- SPDX-License-Identifier: Apache-2.0
 local file = require "native.file"
-local live = require "sba.run.live"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local log = require "sba.util.log"
+local progress = require "sba.run.progress"
 
 local clock = 0
 
 local function now() return clock end
 
---- A live whose log and whose changes of the result are kept.
+--- A progress whose log and whose changes of the result are kept.
 local function new()
   local kept = { events = {}, changes = 0 }
-  kept.live = live.new {
+  kept.progress = progress.new {
     now = now, changed = function() kept.changes = kept.changes + 1 end,
     log = {
       event = function(_, level, event, fields) table.insert(kept.events, { level, event, fields.duration_ms, fields.output_bytes }) end,
@@ -26,18 +26,18 @@ local function new()
 end
 
 local function begin(kept)
-  kept.live:step(function() return { step = 3, id = "s", type = "run_command" } end, 1 << 20)
+  kept.progress:step(function() return { step = 3, id = "s", type = "run_command" } end, 1 << 20)
 end
 
 describe("what runs", function()
   it("has a heartbeat every 30 s", function()
     local kept = new()
     begin(kept)
-    kept.live:said "abc"
+    kept.progress:said "abc"
     for second = 0, 95 do
       clock = clock + 1
-      if second == 10 then kept.live:said("de", 5) end
-      kept.live:tick()
+      if second == 10 then kept.progress:said("de", 5) end
+      kept.progress:tick()
     end
     assert.are.same({
       { "step", "abc" }, { "step", "\n[... 5 bytes left out ...]\nde" },
@@ -48,46 +48,46 @@ describe("what runs", function()
   it("is named by the result soon, and every second", function()
     local kept = new()
     begin(kept)
-    kept.live:tick()
+    kept.progress:tick()
     assert.are.equal(0, kept.changes)
     clock = clock + 0.3
-    kept.live:tick()
+    kept.progress:tick()
     assert.are.equal(1, kept.changes)
     for _ = 1, 110 do
       clock = clock + 0.1
-      kept.live:tick()
+      kept.progress:tick()
     end
     assert.are.equal(11, kept.changes)
     for _ = 1, 100 do
       clock = clock + 0.1
-      kept.live:said "more"
-      kept.live:tick()
+      kept.progress:said "more"
+      kept.progress:tick()
     end
     assert.is_true(kept.changes >= 30 and kept.changes <= 50, kept.changes)
-    local running = kept.live:running_step()
+    local running = kept.progress:running_step()
     assert.are.same({ 2, "s", "run_command", ("more"):rep(100) }, { running.index, running.id, running.type, running.output })
-    kept.live:finish()
-    assert.is_nil(kept.live:running_step())
-    kept.live:finish() -- again: nothing runs
+    kept.progress:finish()
+    assert.is_nil(kept.progress:running_step())
+    kept.progress:finish() -- again: nothing runs
   end)
 
   it("is a model or a step, and a question within a step is the step's", function()
     local kept = new()
-    kept.live:model "m"
-    kept.live:said "word"
-    assert.is_nil(kept.live:running_step())
-    kept.live:finish()
+    kept.progress:model "m"
+    kept.progress:said "word"
+    assert.is_nil(kept.progress:running_step())
+    kept.progress:finish()
     begin(kept)
-    kept.live:model "m"
-    kept.live:said "answer"
+    kept.progress:model "m"
+    kept.progress:said "answer"
     assert.are.same({ { "model", "word" }, { "step", "answer" } }, kept.events)
   end)
 
   it("is shown with the end of what it said", function()
     local kept = new()
     begin(kept)
-    for i = 1, 50000 do kept.live:said(("%09d\n"):format(i)) end
-    local running = kept.live:running_step()
+    for i = 1, 50000 do kept.progress:said(("%09d\n"):format(i)) end
+    local running = kept.progress:running_step()
     assert.are.equal(4096, #running.output)
     assert.is_true(running.output_truncated)
     assert.truthy(running.output:find("000050000\n$"))

@@ -5,22 +5,22 @@ local interrupt = require "native.interrupt"
 local secret = require "sba.util.secret"
 local text = require "native.text"
 
-local live = {}
-live.__index = live
+local progress = {}
+progress.__index = progress
 
 local BEAT <const> = 30 -- seconds between two events that say that it still runs
 local SOON <const> = 0.2 -- seconds until the result names a step (most take less time) or has new output
 local LATER_RESULTS <const> = 1 -- seconds: the duration in the result of a killed job may be that much too small
 local IN_RESULT <const> = 4096 -- bytes of output
 
----@class live
+---@class progress
 ---@field current? table what runs
 
 ---@param fields { log: log, changed: fun(), now?: fun(): number } changed: the result is out of date
----@return live
-function live.new(fields)
+---@return progress
+function progress.new(fields)
   fields.now = fields.now or interrupt.now
-  return setmetatable(fields, live)
+  return setmetatable(fields, progress)
 end
 
 local function begin(self, kind, fields, limit)
@@ -33,11 +33,11 @@ end
 
 ---@param fields fun(): table of the log's events about it
 ---@param limit integer bytes of its output that are kept
-function live:step(fields, limit) begin(self, "step", fields, limit) end
+function progress:step(fields, limit) begin(self, "step", fields, limit) end
 
 ---Within a step it is part of the step.
 ---@param model string
-function live:model(model)
+function progress:model(model)
   if not self.current then begin(self, "model", function() return { model = model } end) end
 end
 
@@ -53,7 +53,7 @@ end
 
 ---@param news string
 ---@param missing? integer bytes before it that are left out
-function live:said(news, missing)
+function progress:said(news, missing)
   local current = self.current
   if not current then return end
   current.stream = current.stream or secret.stream()
@@ -69,7 +69,7 @@ local function beat(self, current, now)
 end
 
 ---To be called now and then.
-function live:tick()
+function progress:tick()
   local current = self.current
   if not current then return end
   local now = self.now()
@@ -81,7 +81,7 @@ function live:tick()
 end
 
 ---@return table? running_step of the result
-function live:running_step()
+function progress:running_step()
   local current = self.current
   if not current or current.kind ~= "step" then return nil end
   local about = current.fields()
@@ -92,7 +92,7 @@ function live:running_step()
 end
 
 ---@return integer? left_out bytes of its output that no event has, where others of it are told
-function live:finish()
+function progress:finish()
   local current = self.current
   if not current then return nil end
   if current.stream then hear(self, current.stream:finish()) end
@@ -100,4 +100,4 @@ function live:finish()
   return self.log.view:end_output()
 end
 
-return live
+return progress
