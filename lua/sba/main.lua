@@ -138,14 +138,14 @@ local function validate(run)
 end
 
 local function report_start(run)
-  if run.status_url then run.lazy.orchestrator().report_start(run) end
+  if run.status_url then run.lazy.reports().start(run) end
   return true
 end
 
 -- In a direct job, the first question to a model fetches them.
 local function fetch_skills(run)
   local ids = not run.steps and run.job.context.skill_ids
-  if ids and #ids > 0 then run.lazy.orchestrator().fetch_skills(run) end
+  if ids and #ids > 0 then run.lazy.skills().fetch(run) end
   return true
 end
 

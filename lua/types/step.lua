@@ -35,7 +35,7 @@
 ---What `run` is given beside the step's arguments, which have the schema's defaults filled in.
 ---@class sba.job_context
 ---@field workspace native.root no path leaves it
----@field place fun(path: string): native.root?, string|native.failure, string? for paths that may name an artifact too: workspace or
+---@field resolve_path fun(path: string): native.root?, string|native.failure, string? for paths that may name an artifact too: workspace or
 ---artifacts directory, the path in it, and its prefix in a result; or nil and the failure
 ---@field max_output_bytes integer a direct step with a larger result fails with constraint_violation
 ---@field environment string[] "NAME=value": what a command gets
@@ -57,6 +57,14 @@
 ---@field began (fun(pid: integer, started: integer))? nil: no journal; journals the session of a command, see process.run
 ---@field tick fun(news?: string, missing?: integer) to be called now and then: logs and reports go out. news: bytes that the step says
 ---meanwhile; missing: how many before them are left out
+---@field claim fun(report: table)? what an agent says of its work, as worker_report has it
+---@field prompt fun(): string what the job asks for, for an agent that knows its own tools; "" where it asks nothing
+---@field plan fun(entries: { content: string, status?: string }[]) an agent's plan, for the todo list
+---@field allowed_models? string[] the job's
+---@field earlier_session fun(): string? the session that an agent had in an earlier run of this step
+---@field session_opened fun(id: string) journals it
+---@field worker_gateway fun(): table?, native.failure? the gateway as the Agent Client Protocol has a server of MCP
+---@field hear? function as process.run takes it, where a step talks with its command
 ---@field spool string? the directory for long outputs, as process.run takes it; nil: a model's job
 ---@field follow? boolean the log is to have everything that a step says
 

@@ -128,9 +128,9 @@ function window.ask(state)
   if not wanted then return nil, too_long end
   run.todo.checkpoint:flush()
   run.checkpoint:hurry()
-  run.live:model(session.model)
+  run.progress:model(session.model)
   local reply, failure = client.ask(run, session, wanted)
-  run.live:finish()
+  run.progress:finish()
   if not reply then return nil, failure end
   learn(state, not reply.is_estimated and reply.prompt_tokens or nil)
   return reply

@@ -168,4 +168,11 @@ function tool_result.of_plain(value)
   return answer
 end
 
+---@param code string
+---@param answer gateway.answer of a tool that failed
+---@return http.failure
+function tool_result.failure(code, answer)
+  return http.failure(code, "the gateway says: " .. http.shown(answer.content))
+end
+
 return tool_result

@@ -4,7 +4,7 @@
 local client = require "sba.agent.client"
 local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
-local orchestrator = require "sba.run.orchestrator"
+local skills = require "sba.outside.skills"
 local prompt = require "sba.agent.prompt"
 local prompts = require "sba.agent.prompts"
 local redact = require "native.secret".redact
@@ -23,7 +23,7 @@ end
 
 local function messages_of(run, session, request)
   local status, context = prompt.status(interrupt.remaining(), run.todo.items, client.scarce(run)), run.job.context
-  if context and #context.skill_ids > 0 and not run.missing_skills then orchestrator.fetch_skills(run) end -- once
+  if context and #context.skill_ids > 0 and not run.missing_skills then skills.fetch(run) end -- once
   local more = { agents_md = prompt.agents_md(run, session.context_length), missing_skills = run.missing_skills }
   local system = prompt.question(run.job, more, request.system, status)
   local messages = { { role = "system", content = redact(system) }, { role = "user", content = redact(request.prompt) } }

@@ -74,7 +74,7 @@ local function list_artifacts(run) artifacts.list(run, reading_seconds(run)) end
 
 local function upload_artifacts(run)
   if #run.record.artifacts == 0 or run.settings.replay or not (run:has_gateway() or upload_urls.any()) then return end
-  run.lazy.orchestrator().upload(run)
+  run.lazy.uploads().artifacts(run)
 end
 
 local function write_without_largest(run, problem)
@@ -290,8 +290,8 @@ return function(run)
   end
   local at = interrupt.now()
   local is_put = run.written and not run.settings.replay and upload_urls.any()
-  if is_put then attempt(run, run.lazy.orchestrator().put_result) end
-  if run.status_url then attempt(run, run.lazy.orchestrator().report_end, run.written and run.parts) end
+  if is_put then attempt(run, run.lazy.uploads().result) end
+  if run.status_url then attempt(run, run.lazy.reports().finish, run.written and run.parts) end
   attempt(run, wait_for_disk)
   if run.settings.keep then attempt(run, run.settings.keep) end
   if run.settings.termination_log then attempt(run, write_termination_log) end

@@ -71,7 +71,7 @@ local tell = {}
 tell["step.started"] = function(run, event)
   local index, step = event.index, event.step
   local module = run.catalogue.get(step.type)
-  if run.beginning and index > 1 then run.lazy.orchestrator().report_start(run) end
+  if run.beginning and index > 1 then run.lazy.reports().start(run) end
   if not (module.ticks or module.brief) then run.checkpoint:hurry() end
   run.journal:event("step.started", {
     index = index - 1, id = step.id, type = step.type, check = step.check, arguments = event.arguments,

@@ -52,7 +52,7 @@
 ---@field left? { count: integer, pid: integer } processes that could not be ended
 ---@field writing_since? number as interrupt.now: the last result
 ---@field crashed? boolean set by the end by exec
----Set by orchestrator:
+---Set by outside:
 ---@field missing_skills? string[] ids
 ---@field beginning? table the report of the start, until it is over
 ---@field upload_failed? boolean
@@ -93,12 +93,14 @@ local lazy = {
   fold = function() return require "sba.journal.fold" end,
   http = function() return require "sba.util.http" end,
   leftovers = function() return require "sba.run.leftovers" end,
-  orchestrator = function() return require "sba.run.orchestrator" end,
   prompt = function() return require "sba.agent.prompt" end,
+  reports = function() return require "sba.outside.reports" end,
+  skills = function() return require "sba.outside.skills" end,
   step = function() return require "sba.run.step" end,
   terminal = function() return require "sba.util.terminal" end,
-  trace = function() return require "sba.run.trace" end,
+  trace = function() return require "sba.outside.trace" end,
   undo = function() return require "sba.run.undo" end,
+  uploads = function() return require "sba.outside.uploads" end,
   worker_report = function() return require "sba.util.worker_report" end,
   workspace_changes = function() return require "sba.run.workspace_changes" end,
 }

@@ -151,7 +151,7 @@ local function run(arguments, job_context)
   if outcome then problem = nil else outcome = problem.result end
   if not outcome then return nil, problem end
   local failure, result = failure_of(agent, problem), result_of(agent, outcome)
-  if result.report then job_context.claim(result.report) end
+  if result.report and job_context.claim then job_context.claim(result.report) end
   local said, is_cut = record.text()
   local limit = math.min(job_context.max_output_bytes, arguments.max_output_bytes or math.huge)
   local shown, is_shortened = excerpt.of(said, limit)

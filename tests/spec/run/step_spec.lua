@@ -17,7 +17,7 @@ local function prepare(types, ...)
     history = { unfinished = {}, count = 0 }, context = { tick = function() end, max_output_bytes = 1000 },
     catalogue = { get = function(name) return { run = types[name] } end, what = function() return "" end },
   }
-  run.live = { step = function() end, finish = function() end }
+  run.progress = { step = function() end, finish = function() end }
   run.log = { event = function(_, _, event, fields) table.insert(events, { event, fields }) end }
   run.todo:fill(run.job, function() return "" end)
   return run

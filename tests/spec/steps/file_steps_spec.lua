@@ -14,7 +14,7 @@ local here = scratch()
 local function run(step, arguments, bound)
   assert.is_nil(step.check and step.check(arguments))
   local result, more = step.run(arguments, {
-    workspace = here.root, place = function(path) return here.root, path, "" end, max_output_bytes = bound or 1 << 20,
+    workspace = here.root, resolve_path = function(path) return here.root, path, "" end, max_output_bytes = bound or 1 << 20,
   })
   local decoded = json.decode(json.encode(result or more.result or json.null, step.result), { depth = 200 })
   if decoded == json.null then return result, more end

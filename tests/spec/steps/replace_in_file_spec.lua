@@ -11,7 +11,7 @@ local here = scratch()
 local function run(path, old, new, count)
   local arguments = { path = path, old_text = old, new_text = new, expected_count = count or 1 }
   assert.is_nil(replace_in_file.check(arguments))
-  local result, more = replace_in_file.run(arguments, { place = function(given) return here.root, given, "" end })
+  local result, more = replace_in_file.run(arguments, { resolve_path = function(given) return here.root, given, "" end })
   if result then
     local encoded = json.decode(json.encode(result, replace_in_file.result))
     assert.same({ total = 0 }, select(2, schema_check.check(encoded, replace_in_file.result)))
@@ -65,9 +65,9 @@ describe("the step replace_in_file", function()
       { "one\n", "one\n", long, ("1\tx\n2\tx\n3\tx\n4\tx\n5\tx\n6\tx\n7\tx\n8\tx\n9\tx\n10\tx\n11\tx\n12\tx\n") },
     } do
       here:put("a", case[1])
-      local place = function(given) return here.root, given, "" end
+      local resolve_path = function(given) return here.root, given, "" end
       local arguments = { path = "a", old_text = case[2], new_text = case[3], expected_count = 1 }
-      local _, shown = replace_in_file.run(arguments, { place = place, prompts = {} })
+      local _, shown = replace_in_file.run(arguments, { resolve_path = resolve_path, prompts = {} })
       assert.equal("replaced once in a" .. (case[4] ~= "" and "; now:" or "") .. "\n" .. case[4], shown)
     end
   end)

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
-local orchestrator = require "sba.run.orchestrator"
+local uploads = require "sba.outside.uploads"
 local json = require "sba.util.json"
 local tool_result = require "sba.gateway.tool_result"
 
-local function of_mcp(text) return orchestrator.reference(tool_result.of_mcp(json.decode(text))) end
-local function of_plain(text) return orchestrator.reference(tool_result.of_plain(json.decode(text))) end
+local function of_mcp(text) return uploads.reference(tool_result.of_mcp(json.decode(text))) end
+local function of_plain(text) return uploads.reference(tool_result.of_plain(json.decode(text))) end
 
-describe("orchestrator.reference", function()
+describe("uploads.reference", function()
   it("finds a field of the structure, further in too, sure names before likely ones", function()
     for text, wanted in pairs {
       ['{"ref":"a"}'] = "a", ['{"artifact":{"artifact_id":"b"}}'] = "b", ['{"result":{"artifact":{"uri":"c"}}}'] = "c",

@@ -5,7 +5,7 @@
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
-local orchestrator = require "sba.run.orchestrator"
+local reports = require "sba.outside.reports"
 local retry = require "sba.util.retry"
 local secret = require "sba.util.secret"
 local text = require "native.text"
@@ -206,7 +206,7 @@ function trace:export(spent)
   http.propagate(nil)
   local body, seconds = body_of(self), math.min((interrupt.signal() and AFTER_SIGNAL or BOTH) - spent, exporter.timeout)
   local done, failure = retry.within(math.max(0, seconds), function(until_when)
-    return orchestrator.post(run, "the trace collector", exporter.url, body, until_when, exporter.headers)
+    return reports.post(run, "the trace collector", exporter.url, body, until_when, exporter.headers)
   end)
   if not done then run:warn("trace.failed", "the trace was not delivered: " .. failure.message) end
 end

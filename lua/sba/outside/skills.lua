@@ -1,0 +1,64 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The skills that a job names, from the gateway, before the first prompt. One that cannot be had is named as missing.
+
+local http = require "sba.util.http"
+local interrupt = require "native.interrupt"
+local json = require "sba.util.json"
+local tool_result = require "sba.gateway.tool_result"
+
+local skills = {}
+
+local GET <const>, GETTING <const> = "skills.get", 20 -- seconds
+local LARGEST_SKILL <const>, LARGEST_SUM <const> = 256 * 1024, 1024 * 1024 -- bytes: they are part of every prompt
+local TEXTS <const>, NAMES <const> = { "content", "text", "body", "markdown", "instructions" }, { "name", "title" }
+
+--- Text and name: fields of the structured answer or of its JSON, or its text.
+local function read_skill(answer)
+  local value = answer.structured
+  if value == nil then value = json.decode(answer.content) end
+  local words, holder = tool_result.find(value, TEXTS, 1)
+  if words then return words, (tool_result.find(holder, NAMES, 0)) end
+  words = type(value) == "string" and value or type(value) ~= "table" and answer.content or ""
+  return words:find "%S" and words or nil
+end
+
+local function fetch(gateway, id, most_bytes)
+  local answer, failure = gateway:call(GET, { skill_id = id }, { until_when = interrupt.now() + GETTING, repeatable = true })
+  if not answer then return nil, failure end
+  if answer.is_error then return nil, tool_result.failure("skill_refused", answer) end
+  local words, name = read_skill(answer)
+  if not words then return nil, { code = "bad_answer", message = "the gateway's answer holds no text of a skill" } end
+  if #words > most_bytes then return nil, { code = "too_large", message = ("its text has more than %d bytes"):format(most_bytes) } end
+  return { id = id, name = name or id, text = words }
+end
+
+--- Waits for a dead gateway once.
+local function fetch_all(run, ids)
+  local found, missing, room = json.array {}, json.array {}, LARGEST_SUM
+  local gateway, failure = run:connect()
+  for _, id in ipairs(ids) do
+    local skill
+    if gateway then skill, failure = fetch(gateway, id, math.min(LARGEST_SKILL, room)) end
+    if skill then
+      found[#found + 1], room = skill, room - #skill.text
+    else
+      missing[#missing + 1] = id
+      run:warn("skill.missing", ("cannot fetch the skill %s: %s"):format(id, failure.message), { skill_id = id, code = failure.code })
+      if http.is_down(failure) then gateway = nil end
+    end
+  end
+  return { found = found, missing = missing }
+end
+
+---Adds the skills that a job names to its context. A resumed run or a replay has those of the journal.
+---@param run run
+function skills.fetch(run)
+  local context = run.job.context
+  local fetched = (run.recording or run.history).skills
+    or run.recording and { found = json.array {}, missing = context.skill_ids } or fetch_all(run, context.skill_ids)
+  run:emit("skills", { found = fetched.found, missing = fetched.missing })
+  for _, skill in ipairs(fetched.found) do table.insert(context.skills, { name = skill.name, text = skill.text }) end
+  run.missing_skills = fetched.missing
+end
+
+return skills
