@@ -155,6 +155,8 @@ def main(binary, directory=HERE):
     names = Names()
     general = {"type": "object", "required": ["type"], "description": "One step; arguments are those of its type.", "properties": {
         "id": {"type": "string"}, "type": {"type": "string", "enum": list(steps["properties"])}, "arguments": {"type": "object"}}}
+    of_any = job["$defs"]["run_command"]["properties"]
+    general["properties"].update({name: of_any[name] for name in ("on_failure", "always")})
     for name, step in steps["properties"].items():
         names.visit(step["properties"]["arguments"], camel(name) + "Arguments")
         names.visit(step["properties"]["result"], camel(name) + "Result")

@@ -454,6 +454,10 @@ type JobStep struct {
 	ID        *string                    `json:"id,omitempty"`
 	Type      string                     `json:"type"`
 	Arguments map[string]json.RawMessage `json:"arguments,omitempty"`
+	// Of a direct job: stop (default), or continue: the job goes on, and the step's failure is not the job's.
+	OnFailure *string `json:"on_failure,omitempty"`
+	// Of a direct job: the step runs also after one that failed, and before the checks. Default: false.
+	Always *bool `json:"always,omitempty"`
 }
 
 // Job: see the documentation of Job.

@@ -40,7 +40,7 @@
 ---@field max_output_bytes integer a direct step with a larger result fails with constraint_violation
 ---@field environment string[] "NAME=value": what a command gets
 ---@field shell? string the shell of a model's commands; nil: /bin/sh
----@field secret? fun(name: string): string? a secret of the operator; nil: a model's command gets none
+---@field secret fun(name: string): string? a secret of the operator; not there for a model's commands, which get none
 ---@field agent boolean a model asked for the step: cut and say so, rather than fail
 ---@field ask fun(request: table): table?, sba.step_failure? asks the job's model, see steps/ask_model.lua
 ---@field call_tool fun(tool: string, arguments: table, limits?: { whole: number?, idle: number? }): table?, sba.step_failure? asks the

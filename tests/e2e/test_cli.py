@@ -110,7 +110,7 @@ class CommandLineTest(SandboxCase):
     def test_completions(self):
         self.assertEqual(self.complete("--re"), ["--resume", "--replay", "--report", "--result"])
         self.assertEqual(self.complete("--log-format", "j"), ["json"])
-        self.assertEqual(self.complete("--schema", ""), ["job", "result", "steps"])
+        self.assertEqual(self.complete("--schema", ""), ["job", "result", "steps", "report"])
         self.put("a job.json"), self.put("b")
         self.assertEqual(self.complete("--validate", "b"), ["b"])
         for shell in ("bash", "fish", "zsh"):

@@ -2,6 +2,7 @@
 """--validate: where each mistake of a job stands, and what will fail when it runs."""
 import json
 import os
+import pathlib
 import subprocess
 import unittest
 
@@ -9,6 +10,8 @@ import sba  # first: it knows where the others are
 import packages
 from agent_case import AgentCase, call, finish
 from servers import mcp
+
+AGENT = str(pathlib.Path(__file__).resolve().parent.parent / "servers" / "acp_agent.py")
 
 
 class Validate(sba.SandboxCase):
@@ -176,7 +179,7 @@ class LargestNumbers(AgentCase):
             "run_command": {"command": "true"}, "read_file": {"path": "a"}, "list_tree": {},
             "search_files": {"pattern": "t"},
             "apply_unified_diff": {"diff": "--- a/b\n+++ b/b\n@@ -1 +1 @@\n-text\n+other\n"},
-            "call_tool": {"tool": "hello"},
+            "call_tool": {"tool": "hello"}, "run_agent": {"argv": ["python3", "-B", AGENT, "outside"], "prompt": "x"},
             "replace_in_file": {"path": "a", "old_text": "text", "new_text": "x"},
         }
         refused = {("apply_unified_diff", "strip"), ("replace_in_file", "expected_count")}

@@ -438,6 +438,10 @@ class JobStep(TypedDict):
     id: NotRequired[str]
     type: Literal['apply_unified_diff', 'ask_model', 'call_tool', 'list_tree', 'read_file', 'replace_in_file', 'run_agent', 'run_command', 'search_files', 'write_file']
     arguments: NotRequired[dict[str, Any]]
+    on_failure: NotRequired[Literal['stop', 'continue'] | None]
+    """Of a direct job: stop (default), or continue: the job goes on, and the step's failure is not the job's."""
+    always: NotRequired[bool | None]
+    """Of a direct job: the step runs also after one that failed, and before the checks. Default: false."""
 
 
 class Job(TypedDict):

@@ -68,6 +68,7 @@ function worker_report.read(place, name)
   if not opened and failure.code == "path_escape" then return nil, "it is a link that leads elsewhere" end
   if not opened then return nil, failure.code ~= "not_found" and failure.message or nil end
   local bytes = opened:read(LARGEST + 1)
+  root:remove(name, "file")
   if #bytes > LARGEST then return nil, ("it is larger than %d bytes"):format(LARGEST) end
   local value, broken = json.decode(bytes)
   if broken then return nil, broken.message end
