@@ -266,7 +266,7 @@ static struct sight look(const char *text, size_t size, size_t at)
             continue;
         struct character character = read_character(text + at, size - at, way);
         char first = character.bytes[0];
-        sight.is_open |= character.length == 0;
+        sight.is_open |= character.length == 0 && form_count > 0;
         if (character.length > 0)
             see_all(&sight, first, text, size, at, way);
         if (first == '-' || first == '_') // base64 of the URL alphabet
