@@ -243,8 +243,8 @@ class AtEveryEnd(CheckCase):
         command, check = [int(step["output"]) for step in outcome.steps]
         begun = datetime.datetime.fromisoformat(outcome.steps[0]["started_at"].replace("Z", "+00:00")).timestamp()
         told = [int(re.findall(r"Time left: (\d+) seconds", json.dumps(body["messages"]))[-1]) for body in server.chats()]
-        least, most = told[1] - 4, told[0] + 2  # they are rounded, and a command's grace lies before
-        self.assertTrue(least <= command - begun <= most <= 92, (told, command - begun))
+        least, most = told[1] - 2, told[0] + 1  # they are rounded
+        self.assertTrue(least <= command - begun <= most <= 90, (told, command - begun))
         self.assertAlmostEqual(check - command, 11, delta=2)  # a check has what was kept, too
 
     def test_silence_ends_a_check_and_a_models_command(self):

@@ -4,7 +4,6 @@
 -- there is none.
 
 local client = require "sba.agent.client"
-local interrupt = require "native.interrupt"
 local prompt = require "sba.agent.prompt"
 local tools = require "sba.agent.tools"
 
@@ -56,7 +55,7 @@ local fitted
 --- The request of a plan, or the failure that there is none. is_cut: the conversation must become shorter.
 local function request(state, plan, is_cut)
   local talk, run, session = state.conversation, state.run, state.session
-  local status = prompt.status(interrupt.remaining(), state.has_todo and run.todo.items, client.scarce(run))
+  local status = prompt.status(run:seconds_left(), state.has_todo and run.todo.items, client.scarce(run))
   state.status_tokens = talk:text(status)
   if state.outputs.has_cut then tools.offer(state, "read_output") end
   local room = window.room(state)

@@ -3,7 +3,6 @@
 
 local client = require "sba.agent.client"
 local humanize = require "sba.util.humanize"
-local interrupt = require "native.interrupt"
 local skills = require "sba.outside.skills"
 local prompt = require "sba.agent.prompt"
 local prompts = require "sba.agent.prompts"
@@ -22,7 +21,7 @@ local function connect_for(run, model)
 end
 
 local function messages_of(run, session, request)
-  local status, context = prompt.status(interrupt.remaining(), run.todo.items, client.scarce(run)), run.job.context
+  local status, context = prompt.status(run:seconds_left(), run.todo.items, client.scarce(run)), run.job.context
   if context and #context.skill_ids > 0 and not run.missing_skills then skills.fetch(run) end -- once
   local more = { agents_md = prompt.agents_md(run, session.context_length), missing_skills = run.missing_skills }
   local system = prompt.question(run.job, more, request.system, status)

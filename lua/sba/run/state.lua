@@ -239,6 +239,10 @@ function methods:limit_time(at)
   self:set_deadline(at, has_always and kept or for_checks)
 end
 
+---What a model is told, and its commands find in CYNODE_DEADLINE.
+---@return number? seconds nil: no deadline
+function methods:seconds_left() return (self.context.seconds_left()) or interrupt.remaining() end
+
 ---@param at number as interrupt.now
 ---@param kept number seconds before it in which nothing but steps that run always and checks runs
 function methods:set_deadline(at, kept)
