@@ -244,13 +244,10 @@ static int f_make_private_directory(lua_State *L)
 // remove_directory(path, seconds?) -> true | nil, failure
 static int f_remove_directory(lua_State *L)
 {
-    struct error error;
+    struct error error = {0};
     const char *path = check_path(L, 1);
     int64_t milliseconds = lua_isnoneornil(L, 2) ? INT64_MAX : bind_check_seconds(L, 2);
-    if (file_remove_directory(path, milliseconds, &error) < 0)
-        return bind_fail(L, &error);
-    lua_pushboolean(L, true);
-    return 1;
+    return bind_outcome(L, file_remove_directory(path, milliseconds, &error), &error);
 }
 
 static int f_own(lua_State *L)

@@ -2,6 +2,7 @@
 """The step run_agent, with agents that a script plays: tests/servers/acp_agent.py."""
 import os
 import pathlib
+import signal
 import time
 
 import sba
@@ -134,6 +135,14 @@ class Resumed(RunAgent):
         self.assertIn("was ended by SIGKILL", step["error"])
         outcome, step = self.run_agent("sleeps", 3)
         self.assertEqual((outcome.code, step["status"]), ("timeout", "timeout"), outcome.result)
+
+
+class Cancelled(RunAgent):
+    def test_while_a_command_of_the_agent_runs(self):
+        begun = (self.workspace / "begun").exists
+        outcome = self.run_and_signal(self.job(self.agent("sleeps")), signal.SIGTERM, begun, "the agent's command")
+        self.assert_end(outcome, 143, "cancelled")
+        self.assertEqual(outcome.steps[0]["error_code"], "cancelled")
 
 
 class Gateway(RunAgent):

@@ -111,7 +111,7 @@ def suicide(agent, _):
 
 
 def sleeps(agent, _):
-    agent.ask("terminal/create", command="sleep 600")
+    agent.ask("terminal/create", command="touch begun; sleep 600")
     time.sleep(600)
 
 

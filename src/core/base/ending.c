@@ -4,6 +4,7 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/interrupt.h"
+#include "core/base/io.h"
 #include "core/base/spool.h"
 #include "core/base/terminal_mode.h"
 #include "core/base/threads.h"
@@ -145,12 +146,10 @@ static _Noreturn void end(const char *reason)
 
 static void *watch(void *unused)
 {
-    uint64_t times;
     (void)unused;
     for (;;) {
         interrupt_wait_for(timer_fd);
-        ssize_t ignored = read(timer_fd, &times, sizeof times);
-        (void)ignored;
+        io_forget(timer_fd);
         if (clock_now() >= due())
             end(crashed ? "crash" : interrupt_signal() ? "signal" : "timeout");
     }

@@ -17,7 +17,7 @@ ssize_t io_read(int fd, void *to, size_t size, off_t offset);
 // write that takes none is EIO: trying again would go on for ever.
 int io_write(int fd, const void *bytes, size_t size, off_t offset);
 
-// Forgets what an eventfd, which does not block, has counted.
+// Forgets what an eventfd that does not block, or a timerfd that is readable, has counted.
 void io_forget(int event_fd);
 
 #endif

@@ -3,6 +3,7 @@
 #include "core/files/file_sync.h"
 
 #include "core/base/clock.h"
+#include "core/base/io.h"
 #include "core/base/threads.h"
 
 #include <errno.h>
@@ -34,8 +35,7 @@ static void *serve(void *unused)
     while (read(begun, &count, sizeof count) > 0 || errno == EINTR) {
         failure = sync_now(file);
         close(file);
-        ssize_t ignored = write(ended, &(uint64_t){1}, sizeof count);
-        (void)ignored;
+        io_write(ended, &(uint64_t){1}, sizeof count, IO_HERE);
     }
     return NULL;
 }

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { DEEPEST = 200, END = -1, FAILED = -2 };
 

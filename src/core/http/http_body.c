@@ -40,16 +40,17 @@ static int read_raw(struct http_body *body, const struct http_part *part, char *
         error_clear(&error);
         return -1;
     }
-    if (*part->sha256 && body->offset == 0)
-        text_sha256_init(&body->sha256);
-    if (*part->sha256)
-        text_sha256_update(&body->sha256, to, size);
+    bool is_first = body->offset == 0;
     body->offset += size;
-    if (*part->sha256 && body->offset == part->part.size && !is_as_expected(body, part->sha256)) {
-        *why = changed;
-        return -1;
-    }
-    return 0;
+    if (!*part->sha256)
+        return 0;
+    if (is_first)
+        text_sha256_init(&body->sha256);
+    text_sha256_update(&body->sha256, to, size);
+    if (body->offset < part->part.size || is_as_expected(body, part->sha256))
+        return 0;
+    *why = changed;
+    return -1;
 }
 
 static ssize_t read_base64(struct http_body *body, const struct http_part *part, char *to, size_t room,

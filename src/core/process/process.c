@@ -14,8 +14,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 
 enum {
@@ -150,33 +148,51 @@ static size_t unread(const struct run *run)
     return (run->options->hear ? run->answers.size : run->options->input_size) - run->written;
 }
 
+static void close_if_over(struct run *run)
+{
+    if (run->is_over && unread(run) == 0)
+        cleanup_close(&run->input);
+}
+
 static void write_input(struct run *run)
 {
     const char *bytes = run->options->hear ? run->answers.data : run->options->input;
     ssize_t count = write(run->input, bytes + run->written, unread(run));
-    if (count >= 0)
-        run->written += (size_t)count;
-    else if (errno == EAGAIN || errno == EINTR)
+    if (count < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (count >= 0 && unread(run) > 0)
-        return;
-    run->answers.size = run->written = 0;
-    if (count < 0 || !run->options->hear || run->is_over)
+    if (count < 0)
         cleanup_close(&run->input); // EPIPE: it reads no more, which is no failure
+    else
+        run->written += (size_t)count;
+    close_if_over(run);
+    if (run->options->hear && (run->input < 0 || unread(run) == 0))
+        run->answers.size = run->written = 0;
 }
 
-// What a command says that is talked with. Past its end it is heard no more.
+// Why the job ends; PROCESS_EXIT: it does not.
+static enum process_ending interruption(void)
+{
+    enum interrupt_reason reason = interrupt_reason();
+    if (reason == INTERRUPT_NONE)
+        return PROCESS_EXIT;
+    return reason == INTERRUPT_TIMEOUT ? PROCESS_DEADLINE : PROCESS_CANCELLED;
+}
+
+// What a command says that is talked with. Past its end it is heard no more. A command that was run meanwhile may have
+// ended this one too, with the job.
 static void hear(void *data, const char *bytes, size_t size)
 {
     struct run *run = data;
     if (run->ending != PROCESS_EXIT)
         return;
+    bool lives = !run->child.ended;
     enum process_talk talk = run->options->hear(run->options->data, bytes, size, &run->answers);
     if (talk == PROCESS_TALK_FAILED || talk == PROCESS_TALK_END)
         run->ending = talk == PROCESS_TALK_END ? PROCESS_HEARD : PROCESS_TICK;
+    else if (lives)
+        run->ending = interruption();
     run->is_over |= talk == PROCESS_TALK_OVER;
-    if (run->is_over && run->input >= 0 && unread(run) == 0)
-        cleanup_close(&run->input);
+    close_if_over(run);
     if (run->input < 0)
         run->answers.size = run->written = 0; // nobody reads them
 }
@@ -236,16 +252,16 @@ static bool call_tick(struct run *run)
 }
 
 // Ticks if that is due: after an interval, or, where no news may be left out, when there are many.
-static bool tick(struct run *run, int64_t now)
+static void tick(struct run *run, int64_t now)
 {
     bool is_full = run->options->whole_news && unseen(run) >= PROCESS_OUTPUT_NEWS;
     if (!ticks(run) || (now < run->next_tick && !is_full))
-        return true;
+        return;
     if (run->options->hear)
         hear(run, NULL, 0);
-    bool go_on = run->ending == PROCESS_EXIT && (!run->options->tick || call_tick(run));
+    if (run->ending == PROCESS_EXIT && run->options->tick && !call_tick(run))
+        run->ending = PROCESS_TICK;
     run->next_tick = clock_now() + TICK_INTERVAL;
-    return go_on;
 }
 
 // Ticks once more with what came after the last tick, but not if the command ended before any news were passed.
@@ -261,18 +277,17 @@ static bool tick_at_end(struct run *run)
 static enum process_ending reason_to_end(struct run *run)
 {
     int64_t now = clock_now();
-    enum interrupt_reason reason = interrupt_reason();
-    if (reason != INTERRUPT_NONE)
-        return reason == INTERRUPT_TIMEOUT ? PROCESS_DEADLINE : PROCESS_CANCELLED;
+    enum process_ending ending = interruption();
+    if (ending != PROCESS_EXIT)
+        return ending;
     if (now >= own_deadline(run))
         return PROCESS_TIMEOUT;
     if (now >= idle_deadline(run))
         return PROCESS_IDLE;
     if (run->options->end_at_limit && run->output.both.total > run->output.limit)
         return PROCESS_OUTPUT_LIMIT;
-    if (tick(run, now))
-        return PROCESS_EXIT;
-    return run->ending == PROCESS_EXIT ? PROCESS_TICK : run->ending;
+    tick(run, now);
+    return run->ending;
 }
 
 // A deadline or cancel also ends what earlier commands left.
@@ -335,7 +350,7 @@ static void release(struct run *run)
 int process_run(const struct process_options *options, struct process_outcome *outcome, struct error *error)
 {
     __attribute__((cleanup(release))) struct run run = {
-        .options = options, .ends = {-1, -1}, .input = -1, .started = clock_now()};
+        .options = options, .ends = {-1, -1}, .input = -1, .is_over = !options->hear, .started = clock_now()};
     run.output.limit = options->output_limit;
     run.output.spool = options->spool;
     run.output.hear = options->hear ? hear : NULL;
@@ -352,8 +367,7 @@ int process_run(const struct process_options *options, struct process_outcome *o
     }
     if (start(&run, error) < 0)
         return -1;
-    if (!options->hear && unread(&run) == 0)
-        cleanup_close(&run.input);
+    close_if_over(&run);
     follow(&run);
     if (!tick_at_end(&run))
         run.ending = PROCESS_TICK;

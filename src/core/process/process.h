@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs commands, one at a time, with limits on time and output; ends every process that they leave.
+// Runs commands with limits on time and output; ends every process that they leave. A callback may run another one
+// meanwhile; a deadline or cancel of that ends both.
 //
 // A command gets its own session. If it must end early (its timeouts, the deadline, a cancel, the output limit, a
 // tick), it and its descendants get SIGTERM and, `grace` later, SIGKILL; their output until then is kept. A deadline or
@@ -63,7 +64,8 @@ struct process_options {
     bool (*began)(void *data, pid_t command, uint64_t started);
     // If not NULL, the command is talked with: its stdout is no output, but comes here, and what is appended to *answer
     // goes to its stdin, in place of input. Also called with no bytes, once the command runs and whenever a tick is
-    // due. A command that leaves 1 MiB of answers unread is not heard until it reads on.
+    // due. The bytes are valid until it
+    // runs another command. A command that leaves 1 MiB of answers unread is not heard until it reads on.
     enum process_talk (*hear)(void *data, const char *bytes, size_t size, struct buffer *answer);
     void *data;
 };

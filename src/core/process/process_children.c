@@ -107,9 +107,11 @@ void process_children_forget(struct process_child *child)
 static void note_end(pid_t pid, int status, const struct rusage *usage)
 {
     for (struct process_child *child = expected; child; child = child->outer)
-        if (child->pid == pid && !child->ended)
-            *child = (struct process_child){
-                .pid = pid, .ended = true, .status = status, .usage = *usage, .outer = child->outer};
+        if (child->pid == pid && !child->ended) {
+            child->ended = true;
+            child->status = status;
+            child->usage = *usage;
+        }
 }
 
 // The limit keeps an endless stream of ends from holding us here.

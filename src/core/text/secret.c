@@ -288,15 +288,16 @@ static size_t end_of_rest(const char *text, size_t size, size_t at, unsigned cut
     size_t longest = 0;
     for (const struct form *form = forms; form < forms + form_count; form++) {
         for (size_t from = 1; from + PART_LEAST <= form->size; from++) {
-            struct match plain = compare(form, from, text, size, at, AS_IS), match = plain;
-            for (enum way way = AS_IS; way < WAYS; way++) {
-                if (way != AS_IS && !plain.has_mark[way])
+            struct match plain = compare(form, from, text, size, at, AS_IS);
+            size_t end = end_of_part(form, from, &plain, cuts);
+            for (enum way way = PERCENT; way < WAYS; way++) {
+                if (!plain.has_mark[way])
                     continue;
-                if (way != AS_IS)
-                    match = compare(form, from, text, size, at, way);
-                size_t end = end_of_part(form, from, &match, cuts);
-                longest = end > longest ? end : longest;
+                struct match match = compare(form, from, text, size, at, way);
+                size_t other = end_of_part(form, from, &match, cuts);
+                end = other > end ? other : end;
             }
+            longest = end > longest ? end : longest;
         }
     }
     return longest;
