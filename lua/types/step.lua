@@ -49,7 +49,7 @@
 ---@field size_before_append fun(size?: integer): integer? journals the size of a file (nil: absent) before the step appends to it; gives
 ---that size, or the one from before an earlier run of this step that was killed
 ---@field seconds_left fun(): number?, number? until a command is ended so that its grace, the second value, lies before
----the time that is kept for checks; nil: none is kept
+---the time that is kept for steps that run always and for checks; nil: none is kept
 ---@field time_is_up fun() no step runs from now on
 ---@field report_place (fun(): string?, string)? a directory, and a fresh path in it for the report of a command; nil: no place
 ---@field report (fun(place: string, path: string): table?)? the report that the command wrote there; nil: none, or

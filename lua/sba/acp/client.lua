@@ -38,7 +38,8 @@ local INTERRUPTED <const> = "You were interrupted while you did this; look at wh
 ---@field stop_reason? string the turn is over
 ---@field failure? failure why there is no turn
 ---@field used_model? string as far as the agent says
----@field answer string the agent's last message
+---@field answer string[] the agent's last message, in pieces
+---@field answer_size integer bytes
 ---@field usage table as a worker's report: prompt_tokens, completion_tokens, cost_usd
 ---@field calls table<string, { title: string, kind: string, status: string }> by id
 ---@field call_count integer
@@ -61,13 +62,11 @@ local function say(self, kind, said)
   self.say(said)
 end
 
-local function show_call(self, id, status)
-  local call = self.calls[id]
-  if status == call.shown then return end
-  call.shown = status
+local function show_call(self, call)
+  local before, status = call.shown, call.status
   local is_new = status == "pending" or status == "in_progress"
-  if is_new and call.is_named then return end
-  call.is_named = true
+  call.shown = status
+  if status == before or is_new and before then return end
   say(self, "call", ("[%s] %s%s"):format(call.kind, call.title, is_new and "" or ": " .. status))
 end
 
@@ -75,13 +74,15 @@ local updates = {}
 
 function updates.agent_message_chunk(self, update)
   local said = text_of(update.content)
-  if self.saying ~= "message" then self.answer = "" end
-  if #self.answer + #said <= LONGEST_ANSWER then self.answer = self.answer .. said end
+  if not self.is_answering then self.answer, self.answer_size = {}, 0 end
+  self.is_answering, self.answer_size = true, self.answer_size + #said
+  if self.answer_size <= LONGEST_ANSWER then self.answer[#self.answer + 1] = said end
   say(self, "message", said)
 end
 
 function updates.agent_thought_chunk(self, update)
   local said = text_of(update.content)
+  self.is_answering = false
   if self.saying ~= "thought" then said = "(thinks) " .. said end
   say(self, "thought", said)
 end
@@ -98,7 +99,8 @@ function updates.tool_call(self, update)
   if type(update.title) == "string" then call.title = text.cut(humanize.brief(update.title), LONGEST_TITLE) end
   if type(update.kind) == "string" then call.kind = humanize.brief(update.kind) end
   if type(update.status) == "string" then call.status = humanize.brief(update.status) end
-  show_call(self, id, call.status)
+  self.is_answering = false
+  show_call(self, call)
 end
 updates.tool_call_update = updates.tool_call
 
@@ -135,17 +137,12 @@ end
 local said_of <const> = { allow = "allowed", deny = "denied" }
 local answers <const> = { allow = { "allow_once", "allow_always" }, deny = { "reject_once", "reject_always" } }
 
--- What a request says of its call may be less than what is known of it already.
-local function kind_of(self, asked)
-  if type(asked.kind) == "string" then return asked.kind end
-  local known = self.calls[asked.toolCallId]
-  return known and known.kind or "other"
-end
-
 local function judge_permission(self, params)
   local asked = json.table_of(params.toolCall)
   if type(asked.toolCallId) == "string" then updates.tool_call(self, asked) end
-  local kind, known = kind_of(self, asked), self.calls[asked.toolCallId]
+  local known = self.calls[asked.toolCallId]
+  local kind = known and known.kind or "other"
+  if type(asked.kind) == "string" then kind = asked.kind end
   local decision = self.permissions[kind] or self.permissions.default or "allow"
   local option = option_of(params.options, answers[decision])
   say(self, "call", ("%s: %s"):format(known and known.title or kind, said_of[decision]))
@@ -222,12 +219,16 @@ local requests <const> = {
   end),
   ["terminal/wait_for_exit"] = of_terminal(status_of),
   ["terminal/kill"] = of_terminal(function() return {} end),
-  ["terminal/release"] = of_terminal(function() return {} end),
+  ["terminal/release"] = of_terminal(function(ended)
+    ended.output = ""
+    return {}
+  end),
 }
 
 local stops <const> = {
   refusal = "the agent refused to go on", max_tokens = "the agent's model came to its limit of tokens",
-  max_turn_requests = "the agent came to its limit of requests", cancelled = "the agent's turn was cancelled",
+  max_turn_requests = "the agent came to its limit of requests",
+  cancelled = "the agent stopped as it was asked to: its time was nearly up",
 }
 
 local function take_end(self, result, failure)
@@ -356,7 +357,7 @@ end
 ---@return acp.client
 function client.new(fields)
   local self = setmetatable(fields, client)
-  self.answer, self.usage = "", {}
+  self.answer, self.answer_size, self.usage = {}, 0, {}
   self.calls, self.call_count = {}, 0
   self.terminals, self.notes = {}, 0
   self.unread = function(why)
@@ -372,6 +373,9 @@ function client.new(fields)
   introduce(self)
   return self
 end
+
+---@return string the agent's last message
+function client:last_message() return table.concat(self.answer) end
 
 ---Tells the agent to stop its turn.
 function client:cancel()

@@ -173,9 +173,14 @@ end
 
 local convert
 
+local function required_by(schema)
+  local required = {}
+  for _, name in ipairs(table_of(schema.required)) do required[name] = true end
+  return required
+end
+
 local function convert_members(value, part, root, depth)
-  local properties, required = table_of(part.properties), {}
-  for _, name in ipairs(table_of(part.required)) do required[name] = true end
+  local properties, required = table_of(part.properties), required_by(part)
   for name, member in pairs(value) do
     local schema = properties[name]
     if schema == nil and type(part.additionalProperties) == "table" then
@@ -224,11 +229,11 @@ end
 --- Some models fill in all arguments: an empty text, or a 0 for a number from 1, says nothing where one may be
 --- missing.
 local function leave_out_empty(given, schema)
-  local required = {}
-  for _, name in ipairs(schema.required or {}) do required[name] = true end
+  local required = required_by(schema)
   for name, value in pairs(given) do
-    if tonumber(value) == 0 and table_of(schema.properties[name]).minimum == 1 then value = "" end
-    if value == "" and not required[name] then given[name] = nil end
+    local property = table_of(schema.properties[name])
+    if tonumber(value) == 0 and property.minimum == 1 then value = "" end
+    if value == "" and not (required[name] or property.takes_empty) then given[name] = nil end
   end
 end
 
@@ -255,8 +260,8 @@ end
 ---@param tool model.tool
 ---@return string form "read_file {path, start_line?, end_line?}"
 function arguments.form(tool)
-  local shown, required, names = tools_of.shown(tool), {}, {}
-  for _, name in ipairs(shown.required or {}) do required[name] = true end
+  local shown, names = tools_of.shown(tool), {}
+  local required = required_by(shown)
   for i, name in ipairs(shown.order) do names[i] = required[name] and name or name .. "?" end
   return ("%s {%s}"):format(tool.name, table.concat(names, ", "))
 end

@@ -98,10 +98,10 @@ end
 
 function kinds.read_output(state, _, given)
   local part, mistake = state.outputs:read(given)
-  return { text = part or "failed: " .. mistake }
+  return { text = part or "failed: " .. mistake, failed = not part }
 end
 
-local function mistaken(why) return { mistaken = true, text = "failed: " .. why } end
+local function mistaken(why) return { mistaken = true, failed = true, text = "failed: " .. why } end
 
 local function unknown_tool(state, name)
   local names = {}
@@ -117,6 +117,7 @@ end
 ---@field arguments? table as run
 ---@field mistaken? boolean nothing was run
 ---@field failed? boolean
+---@field duration_ms? integer
 
 ---@param state agent.state
 ---@param call model.call

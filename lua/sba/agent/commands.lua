@@ -7,7 +7,7 @@ local prompts = require "sba.agent.prompts"
 
 local commands = {}
 
-local SECONDS <const> = 120 -- for a command that names no time; prompts.lua says so too
+local SECONDS <const> = 120 -- for a command that names no time; steps/run_command.lua says so too
 local RIGHT_FORM <const> = 'write the whole command line as one text: {"command": "ls -la | head"}'
 local ONLY_CD <const> = "^%s*cd%f[%s\0][^;&|\n]*$"
 local SETS <const> = "^%s*(%l+)%f[%s\0][^()]*$"

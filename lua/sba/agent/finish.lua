@@ -182,7 +182,7 @@ end
 ---@param state agent.state
 ---@param _ model.call
 ---@param arguments { answer: any, status?: "done"|"failed", acceptance?: table[] }
----@return { text: string }? answer
+---@return agent.answer? answer
 ---@return failure? failure
 function finish.called(state, _, arguments)
   local ending = state.ending

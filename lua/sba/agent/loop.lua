@@ -22,7 +22,7 @@ local loop = {}
 ---@field offered agent.tool[] those that the model is shown
 ---@field has_todo boolean the model keeps the todo list
 ---@field conversation agent.conversation
----@field number integer exchanges so far; set by exchange
+---@field number integer exchanges so far; set by transcript
 ---@field outputs table sba.agent.outputs
 ---@field detector table sba.agent.loop_detector; new at a resume
 ---@field ending agent.ending set by finish; new at a resume
@@ -32,8 +32,8 @@ local loop = {}
 ---@field has_failed_calls? boolean a call could not be carried out
 ---@field failed_now? string tool of the last call of this reply that failed
 ---@field without_call? boolean the last reply held no call
----@field status_tokens integer of the last request's end; set by exchange
----@field as_text? boolean the last request told the tools as text; set by exchange
+---@field status_tokens integer of the last request's end; set by window
+---@field as_text? boolean the last request told the tools as text; set by window
 
 local function agent_stuck(why, gave_up)
   return { code = "agent_stuck", message = "the model repeats itself without progress: " .. why, gave_up = gave_up }
@@ -132,7 +132,7 @@ local function with_calls(state, reply)
   for _, call in ipairs(reply.tool_calls) do
     local failure, is_mistaken, has_failed = answer_call(state, call, apart)
     if failure then return failure end
-    if is_mistaken or has_failed then state.failed_now = call.name end
+    if has_failed then state.failed_now = call.name end
     all_mistaken = all_mistaken and is_mistaken
     state.has_failed_calls = state.has_failed_calls or is_mistaken
     if state.ending.is_over then return nil end

@@ -68,13 +68,13 @@ prompts.finish_with_criteria = "End the job. Each acceptance criterion without a
 prompts.answer = "What was done and what was run, in a few sentences; or why it cannot be done."
 prompts.status = "failed: the job cannot be done. Default: done."
 
--- After --resume (init.lua).
+-- After --resume (loop.lua).
 
 prompts.not_done = "not done: the job ended"
 prompts.resumed = "[The job ended here (%s). It goes on now, with a new time limit. A step that failed or was "
   .. "interrupted may have done part of its work: look at the state of things, and do again what is missing.]"
 
--- A reply without a call (init.lua, finish.lua).
+-- A reply without a call (loop.lua, finish.lua).
 
 prompts.go_on = "Every reply must call a tool until you call finish. Call the next tool now; or, if the job is done, "
   .. "call finish: %s. If it cannot be done, give the status failed and say why."
@@ -102,7 +102,7 @@ prompts.checks_failed = "not finished: %d of %d checks failed. Mend what they sh
 prompts.check_failed = "[%s]\nThe check of %s failed: %s"
 prompts.answer_misfits = "the answer does not fit the job's schema: %s; call finish again with an answer that fits"
 
--- Calls (calls.lua, init.lua).
+-- Calls (calls.lua, arguments.lua, commands.lua, loop.lua, ../run/step.lua).
 
 prompts.no_output = "exit code 0, no output" -- not "done": whether it did what was meant is not known
 prompts.unknown_tool = "unknown tool %s; the tools are %s. run_command runs any program."

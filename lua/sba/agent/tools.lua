@@ -50,7 +50,7 @@ local todo_update = {
   parameters = object {
     "id!", { type = "string" },
     "status", { type = "string", enum = json.array { "pending", "in_progress", "done", "dropped" } },
-    "title", line, "position", number, "note", { type = "string" },
+    "title", line, "position", number, "note", { type = "string", takes_empty = true },
   },
 }
 

@@ -10,7 +10,6 @@ local window = require "sba.agent.window"
 
 local transcript = {}
 
-
 ---@param state agent.state
 ---@return string? why an earlier run ended after the last exchange
 function transcript.resumed(state)

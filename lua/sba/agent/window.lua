@@ -18,7 +18,6 @@ local LEAST_ASKED <const> = 1024 -- tokens of a reply that is shorter because th
 local MARGIN <const> = 32 -- tokens by which a prompt that was counted may differ when it is sent again
 local SMALL_WINDOW <const> = 8192 -- tokens
 
-
 ---@param session { context_length: integer }
 ---@return integer tokens for the reply, while there is something to shorten
 function window.reserve(session)
@@ -49,6 +48,7 @@ end
 ---@field reply? integer at most; nil: what the prompt leaves
 ---@field cuts integer how often the server refused the size
 ---@field has_less? boolean a shorter reply was asked for
+---@field prompt? integer of the last request
 
 local fitted
 

@@ -29,7 +29,8 @@ local mistake_in, outline = events.mistake_in, json_file.outline
 ---@field changes? { index: integer, plan: table, committed?: boolean } of the last step; committed: it succeeded
 ---@field append? { index: integer, size?: integer } the last step that began to append, and the file's size before
 ---@field temporary string[] of each run the first name that it gave to a temporary file
----@field words any[] of each run
+---@field agent? { index: integer, session: string } the last session that an agent opened
+---@field words any[] of each run the word that its commands' environment has; unchecked
 ---@field planned table<string, true> temporary names in all plans, as the journal has them
 ---@field undone? string what undo did, for the model
 ---@field undo_failed? { index: integer, message: string } what undo could not do

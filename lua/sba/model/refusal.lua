@@ -30,7 +30,7 @@ local has, has_word = said_of.has, said_of.has_word
 
 -- Optional fields
 
--- Names of a field in words, if they are not its own. A field with `least` holds a number that may be lowered.
+-- A field's own name, then others that words have for it.
 local FIELDS <const> = {
   { "stream_options" },
   { "tool_choice", "tool choice" },

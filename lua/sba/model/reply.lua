@@ -4,6 +4,7 @@
 
 local calls = require "sba.model.calls"
 local find = require "sba.model.text_calls.find"
+local has = require "sba.model.said".has
 local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
@@ -87,16 +88,12 @@ local FAILED <const> = { "error", "fail", "abort", "cancel", "interrupt", "insuf
 function reply:ended(reason)
   if type(reason) ~= "string" or reason == "" or self.state ~= "open" then return end
   local said = reason:lower()
-  for _, word in ipairs(FAILED) do
-    if said:find(word, 1, true) then
-      local message = ("the reply ended with %s"):format(humanize.quoted(reason))
-      return self:breaks { code = "broken", message = message, transient = true }
-    end
+  if has(said, table.unpack(FAILED)) then
+    local message = ("the reply ended with %s"):format(humanize.quoted(reason))
+    return self:breaks { code = "broken", message = message, transient = true }
   end
-  for _, word in ipairs(TOO_LONG) do
-    if said:find(word, 1, true) then reason = "length" end
-  end
-  if said:find("malformed", 1, true) then self.unread = ("the server could not read the call (%s)"):format(reason) end
+  if has(said, table.unpack(TOO_LONG)) then reason = "length" end
+  if has(said, "malformed") then self.unread = ("the server could not read the call (%s)"):format(reason) end
   self.state, self.done_reason, self.ended_at = "whole", reason, interrupt.now()
 end
 

@@ -229,13 +229,13 @@ You work by calling tools, one in each reply. Every reply is one JSON object and
 The result of the call comes back as the next message. The arguments must fit the tool's JSON Schema. The tools:
 ]]
 
-local function in_words(list)
+local in_words = remembering(function(list)
   local parts = { INTRODUCTION }
   for _, tool in ipairs(list) do
     parts[#parts + 1] = ("### %s\n\n%s\n\n%s\n"):format(tool.name, tool.description or "", tools.parameters(tool))
   end
   return table.concat(parts, "\n")
-end
+end)
 
 local call_schema <const> = { order = { "thought", "tool", "arguments" } }
 

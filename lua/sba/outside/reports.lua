@@ -12,7 +12,6 @@ local reports = {}
 local START <const>, TRY <const> = 3, 2 -- the report of the start, and one try
 local END <const>, END_AFTER_SIGNAL <const> = 30, 5 -- the report of the end
 local CONNECT <const>, ANSWER <const>, REST <const> = 5, 10, 1 -- to connect, for an answer, for the rest of its body
-local LARGEST_ANSWER <const> = 64 * 1024 -- the body is not used
 
 local body_schema = { order = { "status", "job_id", "task_id" } }
 
@@ -26,14 +25,10 @@ local body_schema = { order = { "status", "job_id", "task_id" } }
 function reports.post(run, who, to, body, until_when, headers)
   local client, failure = run:client()
   if not client then return nil, failure end
-  local exchange <close>, code = http.send(client, {
+  return http.deliver(client, {
     method = "POST", url = to, body = body, connect_timeout = CONNECT, first_timeout = ANSWER, idle_timeout = REST,
     headers = { "Content-Type: application/json", "Accept: application/json", table.unpack(headers or {}) },
-  }, until_when)
-  if not exchange then return nil, code end
-  if code >= 300 then return nil, http.refusal(exchange, code, ("%s at %s"):format(who, http.display_url(to))) end
-  http.read(exchange, LARGEST_ANSWER) -- to its end, so that the connection can be used again
-  return code
+  }, until_when, ("%s at %s"):format(who, http.display_url(to)))
 end
 
 local function send(run, body, until_when) return reports.post(run, "the status server", run.status_url, body, until_when) end

@@ -5,6 +5,7 @@
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
+local percent = require "sba.util.percent"
 local reports = require "sba.outside.reports"
 local retry = require "sba.util.retry"
 local secret = require "sba.util.secret"
@@ -33,7 +34,7 @@ local function pairs_of(list)
   local found = {}
   for pair in (list or ""):gmatch "[^,]+" do
     local name, value = pair:match "^([^=]+)=(.*)$"
-    if name then found[text.trim(name)] = http.unescaped(text.trim(value)) end
+    if name then found[text.trim(name)] = percent.decode(text.trim(value)) end
   end
   return found
 end

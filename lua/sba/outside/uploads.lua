@@ -18,7 +18,7 @@ local PUT_LIMITS <const> = { idle = 60, repeatable = true } -- seconds from the 
 -- Bytes.
 local LARGEST_FILE <const> = 256 * 1024 * 1024 -- unless the gateway's form has a limit
 local MOST_FILES <const>, MOST_BYTES <const> = 1000, 1024 * 1024 * 1024 -- of all uploads: they protect the node
-local LARGEST_ANSWER <const>, LONGEST_REF <const> = 64 * 1024, 4096
+local LONGEST_REF <const> = 4096
 -- Seconds.
 local CONNECT <const> = 5
 local END <const>, END_AFTER_SIGNAL <const> = 30, 5 -- for one file, as for a report of the end
@@ -85,14 +85,10 @@ end
 local function put_once(run, url, body, until_when)
   local client, failure = run:client()
   if not client then return nil, failure end
-  local exchange <close>, code = http.send(client, {
+  return http.deliver(client, {
     method = "PUT", url = url, body = body, raw_files = true, connect_timeout = CONNECT,
     headers = { "Content-Type:" }, -- none: it could be part of a signature
-  }, until_when)
-  if not exchange then return nil, code end
-  if code >= 300 then return nil, http.refusal(exchange, code, "the server at " .. http.display_url(url)) end
-  http.read(exchange, LARGEST_ANSWER)
-  return code
+  }, until_when, "the server at " .. http.display_url(url))
 end
 
 --- Tries as a report of the end is tried. Returns the address without its credentials.

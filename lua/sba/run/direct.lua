@@ -20,7 +20,6 @@ end
 --- Returns the job's failure.
 local function run_step(run, index)
   local step = run.job.steps[index]
-  direct.skip_rest(run, index - 1)
   local entry, failure = run_in_time(run, step)
   if not entry then return failure end
   run.job.steps[index] = { id = step.id } -- its arguments may be megabytes
@@ -34,9 +33,11 @@ end
 function direct.run_rest(run)
   local failure
   for index = run.record.count + 1, #run.job.steps do
-    if not failure or run.job.steps[index].always then
-      local problem = run_step(run, index)
-      failure = failure or problem
+    if not failure then
+      failure = run_step(run, index)
+    elseif run.job.steps[index].always then
+      direct.skip_rest(run, index - 1)
+      run_step(run, index)
     end
   end
   return failure

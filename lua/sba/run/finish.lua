@@ -15,6 +15,7 @@ local redact = require "native.secret".redact
 local result_schema = require "sba.result.result_schema"
 local text = require "native.text"
 local upload_urls = require "sba.util.upload_urls"
+local worker_report = require "sba.util.worker_report"
 
 local STDOUT <const>, STDERR <const> = 1, 2
 local TIMEOUT <const> = 30 -- seconds without progress: the reader of a stream is gone
@@ -172,7 +173,7 @@ end
 local function remove_reports(run)
   local list = run.history.words or {}
   if run.has_reports then list[#list + 1] = run.runner.word end
-  for _, word in ipairs(list) do run.lazy.worker_report().remove(word, run.environment) end
+  for _, word in ipairs(list) do worker_report.remove(word, run.environment) end
 end
 
 local function leave_outside(run)

@@ -7,6 +7,7 @@ local file = require "native.file"
 local json = require "sba.util.json"
 local process = require "native.process"
 local schema_check = require "sba.util.schema_check"
+local worker_report = require "sba.util.worker_report"
 
 local leftovers = {}
 
@@ -90,7 +91,7 @@ end
 
 local function end_all(run, marked_words, sessions_by_pid)
   local sessions = {}
-  for _, word in ipairs(marked_words or {}) do run.lazy.worker_report().remove(word, run.environment) end
+  for _, word in ipairs(marked_words or {}) do worker_report.remove(word, run.environment) end
   for pid, started in pairs(sessions_by_pid) do sessions[#sessions + 1] = { pid = pid, started = started } end
   local ended, left, first = process.end_leftovers(marked_words, sessions, SECONDS)
   if ended > 0 then

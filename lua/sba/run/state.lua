@@ -76,6 +76,7 @@ local process = require "native.process"
 local record = require "sba.result.record"
 local rules = require "sba.gateway.rules"
 local secret = require "sba.util.secret"
+local worker_report = require "sba.util.worker_report"
 local workspace = require "native.workspace"
 
 local state = {}
@@ -101,7 +102,6 @@ local lazy = {
   trace = function() return require "sba.outside.trace" end,
   undo = function() return require "sba.run.undo" end,
   uploads = function() return require "sba.outside.uploads" end,
-  worker_report = function() return require "sba.util.worker_report" end,
   workspace_changes = function() return require "sba.run.workspace_changes" end,
 }
 
@@ -126,13 +126,15 @@ end
 
 --- What a worker says of itself counts for the job where no model of the runner speaks, and no check.
 local function add_reports(self, context)
-  local reports, count = lazy.worker_report, 0
+  local count = 0
   function context.report_place()
-    local place, name = reports().directory(self.runner.word, self.environment, self.workspace)
-    if not place and not self.has_reports then
+    local place, name = worker_report.directory(self.runner.word, self.environment, self.workspace)
+    count = count + 1
+    if place then
+      self.has_reports = true
+    elseif count == 1 then
       self.log:event("info", "worker_report.no_place", { error = name .. "; commands have no CYNODE_REPORT" })
     end
-    self.has_reports, count = true, count + 1
     return place, ("%s/%d.json"):format(name, count)
   end
   function context.claim(report)
@@ -141,7 +143,7 @@ local function add_reports(self, context)
     self.record.report = report
   end
   function context.report(place, name)
-    local report, mistake = reports().read(place, name)
+    local report, mistake = worker_report.read(place, name)
     if mistake then
       local message = "the report of a worker (CYNODE_REPORT) is left out: " .. mistake
       self:warn("worker_report.invalid", message, { step = self.record.count + 1 })
@@ -285,7 +287,7 @@ function methods:connect(again, limits)
 end
 
 ---The gateway for another agent, where the operator says so: its token goes with it.
----@return { name: string, url: string, headers: table[] }? server as the Agent Client Protocol has one
+---@return { type: string, name: string, url: string, headers: table[] }? server as the Agent Client Protocol has one
 ---@return native.failure? failure
 function methods:worker_gateway()
   local url = rules.address(self.environment)

@@ -208,7 +208,7 @@ local function run(arguments, job_context)
     tolerated = json.array(names or {}), sha256 = text.sha256(content),
   }
   local what = result.created and "created" or ("replaced %s in"):format(times(count))
-  local is_shown = job_context.prompts and read and #content <= LARGEST_SHOWN
+  local is_shown = job_context.agent and read and #content <= LARGEST_SHOWN
   local now = is_shown and lines_now(read.content, content) or ""
   return result, ("%s %s%s%s\n%s"):format(what, result.path, words and (" (%s)"):format(words) or "", now ~= "" and "; now:" or "", now)
 end

@@ -97,14 +97,14 @@ end
 -- What it says of its work, as a report of a worker has it; nil where that cannot be.
 local function report_of(agent)
   local report = agent.usage
-  report.model, report.answer = agent.used_model, agent.answer ~= "" and agent.answer or nil
+  report.model, report.answer = agent.used_model, #agent.answer > 0 and agent:last_message() or nil
   local _, errors = is.check(report, worker_report.schema)
   return errors.total == 0 and secret.clean(report, worker_report.schema) or nil
 end
 
 local function result_of(agent, of_command)
   local result = {
-    stop_reason = agent.stop_reason, answer = secret.redact(agent.answer), tool_calls = agent.call_count,
+    stop_reason = agent.stop_reason, answer = secret.redact(agent:last_message()), tool_calls = agent.call_count,
     report = report_of(agent),
   }
   for _, name in ipairs(OF_ITS_END) do result[name] = of_command[name] end

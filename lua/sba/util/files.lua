@@ -3,6 +3,7 @@
 
 local excerpt = require "sba.util.excerpt"
 local file = require "native.file"
+local percent = require "sba.util.percent"
 
 local files = {}
 
@@ -29,16 +30,13 @@ end
 ---@param name string
 ---@return string
 function files.encode_name(name)
-  if name:find("%", 1, true) then name = name:gsub("%%", "%%25") end
-  if utf8.len(name) then return name end
-  return (name:gsub("[\x80-\xff]", function(byte) return ("%%%02X"):format(byte:byte()) end))
+  name = name:gsub("%%", percent.encode)
+  return utf8.len(name) and name or (name:gsub("[\x80-\xff]", percent.encode))
 end
 
 ---@param name string as encode_name gives it
 ---@return string
-function files.decode_name(name)
-  return (name:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))
-end
+files.decode_name = percent.decode
 
 ---@class long_text: native.file.text which native.file writes into the journal a piece at a time
 ---@field shown string head and tail

@@ -6,6 +6,7 @@ local json = require "sba.util.json"
 local json_tolerant = require "sba.util.json_tolerant"
 local lpeg = require "lpeg"
 local native = require "native.http"
+local percent = require "sba.util.percent"
 local printable = require "sba.util.printable"
 local redact = require "native.secret".redact
 local retry = require "sba.util.retry"
@@ -26,13 +27,8 @@ local after_scheme <const> = Cg(C(user), "user") * Cg(C(character ^ 0), "address
 local parts_of <const> = Ct(Cg(scheme / string.lower, "scheme") * "://" * after_scheme)
 local host <const> = "[" * (1 - P "]") ^ 0 * "]" + (1 - P ":") ^ 0
 local host_and_port <const> = C(host) * (":" * C(digit ^ 1)) ^ -1 * P ":" ^ -1 * -1
+local UNUSED <const> = 64 * 1024 -- bytes of a body that nobody needs
 local PORTS <const> = { http = "80", https = "443" }
-
----@param given string percent-encoded
----@return string
-function http.unescaped(given)
-  return (given:gsub("%%(%x%x)", function(digits) return string.char(tonumber(digits, 16)) end))
-end
 
 ---A token for one URL may be sent to another of the same origin.
 ---@param url string
@@ -52,7 +48,7 @@ function http.display_url(url)
   local parts = lpeg.match(parts_of, url)
   -- With an "@" in the rest, what is taken for the host may be the start of a password.
   if not parts or parts.rest:find("@", 1, true) then return "its URL" end
-  if parts.scheme == "http+unix" then return "the socket " .. printable.line(http.unescaped(parts.address)) end
+  if parts.scheme == "http+unix" then return "the socket " .. printable.line(percent.decode(parts.address)) end
   return parts.scheme .. "://" .. printable.line(parts.address)
 end
 
@@ -320,6 +316,20 @@ function http.not_json(who, bytes, problem)
   local what = problem and problem.code ~= "invalid_json" and "JSON that is not read: " .. problem.message
     or other_than_json(bytes) or "what is not JSON: " .. http.shown(redact(bytes:sub(1, 100), "end"))
   return http.failure("bad_answer", ("%s sent %s"):format(who, what))
+end
+
+---Sends, and reads the answer to its end, so that the connection can be used again. Its body is not used.
+---@param client native.http.client
+---@param request table as for send
+---@param until_when number
+---@param who string for messages
+---@return integer? status of a 2xx, http.failure?
+function http.deliver(client, request, until_when, who)
+  local exchange <close>, code = http.send(client, request, until_when)
+  if not exchange then return nil, code end
+  if code >= 300 then return nil, http.refusal(exchange, code, who) end
+  http.read(exchange, UNUSED)
+  return code
 end
 
 return http

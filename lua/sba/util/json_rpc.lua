@@ -11,7 +11,8 @@ json_rpc.__index = json_rpc
 
 local LONGEST_LINE <const> = 4 * 1024 * 1024 -- bytes
 
-json_rpc.METHOD_NOT_FOUND, json_rpc.INVALID_PARAMS, json_rpc.INTERNAL_ERROR = -32601, -32602, -32603
+json_rpc.INVALID_PARAMS, json_rpc.INTERNAL_ERROR = -32602, -32603
+local METHOD_NOT_FOUND <const> = -32601
 
 ---@class json_rpc.error: { code: integer, message: string }
 
@@ -73,11 +74,11 @@ local function take_request(self, message)
   end
   local respond = self.requests[method]
   if not respond then
-    local missing <const> = { code = json_rpc.METHOD_NOT_FOUND, message = "there is no method " .. method }
+    local missing <const> = { code = METHOD_NOT_FOUND, message = "there is no method " .. method }
     return send(self, { id = message.id, error = missing })
   end
   local result, failure = respond(params)
-  send(self, { id = message.id, result = not failure and result or nil, error = failure })
+  send(self, { id = message.id, result = result, error = failure })
 end
 
 local function take_line(self, line)

@@ -7,6 +7,7 @@ local identity = require "native.identity"
 local native = require "native.secret"
 local native_text = require "native.text"
 local operator = require "sba.util.operator_secrets"
+local percent = require "sba.util.percent"
 local upload_urls = require "sba.util.upload_urls"
 
 local secret = {}
@@ -85,8 +86,6 @@ local function take_token(environment, token)
   warnings[#warnings + 1] = ("%s; %s"):format(problem, token.unused)
 end
 
-local function unescaped(text) return (text:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end)) end
-
 -- What stands before each "@" of an address: "user:password" or "user". A raw "/", "?" or "#" ends the host for
 -- RFC 3986, but whoever wrote the password meant it to go on.
 local function user_infos(address)
@@ -105,11 +104,11 @@ local function take_password(address, variable)
   for _, info in ipairs(found) do
     local password = info:match("^[^:]*:(.+)$")
     if password then
-      is_short = not native.add(unescaped(password)) -- of the longest, which comes last
+      is_short = not native.add(percent.decode(password)) -- of the longest, which comes last
       native.add(password)
     end
     native.add(info) -- long enough even if the password alone is not
-    native.add(unescaped(info)) -- what the header of Basic authentication encodes
+    native.add(percent.decode(info)) -- what the header of Basic authentication encodes
   end
   if is_short then warn_short("the password in " .. variable) end
 end
@@ -118,7 +117,7 @@ local function take_headers(value)
   for pair in value:gmatch("[^,]+") do
     local word = native_text.trim(pair:match("=(.*)") or "")
     native.add(word)
-    native.add(unescaped(word))
+    native.add(percent.decode(word))
   end
 end
 

@@ -5,6 +5,7 @@
 local file = require "native.file"
 local json = require "sba.util.json"
 local native = require "native.secret"
+local percent = require "sba.util.percent"
 local text = require "native.text"
 
 local upload_urls = {}
@@ -16,10 +17,6 @@ local of_secrets <const> = { "sig", "token", "key", "secret", "pass", "auth", "c
 
 local template, path = "", "" -- as given
 local urls, failure
-
-local function unescaped(value)
-  return (value:gsub("%%(%x%x)", function(digits) return string.char(tonumber(digits, 16)) end))
-end
 
 local function is_secret(name, value)
   if #value >= LONG then return true end
@@ -38,7 +35,7 @@ local function learn(url)
     local name, value = pair:sub(1, at - 1), pair:sub(at + 1)
     if not value:find "[{}]" and is_secret(name, value) then
       native.add(value)
-      native.add(unescaped(value))
+      native.add(percent.decode(value))
     end
   end
 end
@@ -60,7 +57,6 @@ end
 ---@return string[] variables to be taken from the process's environment, string? warning
 function upload_urls.take(environment, take_password)
   template, path = text.trim(environment[TEMPLATE] or ""), environment[FILE] or ""
-  environment[TEMPLATE], environment[FILE] = nil, nil
   local warning, problem
   if template ~= "" and not template:find("{path}", 1, true) then
     warning = ("%s has no {path}: nothing is put there"):format(TEMPLATE)
@@ -73,17 +69,17 @@ function upload_urls.take(environment, take_password)
       warning = failure
     end
   end
-  local all = { template }
-  for _, url in pairs(urls or {}) do all[#all + 1] = url end
-  for _, url in ipairs(all) do
+  learn(template)
+  take_password(template, TEMPLATE)
+  for _, url in pairs(urls or {}) do
     learn(url)
-    take_password(url, TEMPLATE)
+    take_password(url, FILE)
   end
   return { TEMPLATE, FILE }, warning
 end
 
 ---@return boolean
-function upload_urls.any() return template ~= "" or urls ~= nil or failure ~= nil end
+function upload_urls.any() return template ~= "" or path ~= "" end
 
 ---@return { path: string, what: string }? the file, which commands must not open
 function upload_urls.file() return path ~= "" and { path = path, what = "the file of " .. FILE } or nil end
@@ -96,12 +92,10 @@ local function climbs(value)
   return false
 end
 
-local function percent(character) return ("%%%02X"):format(character:byte()) end
-
 local function filled(part, values, keeps_slashes)
   return (part:gsub("{([%a_]+)}", function(name)
     if not values[name] then return nil end
-    local encoded = values[name]:gsub("[^%w._~/-]", percent)
+    local encoded = values[name]:gsub("[^%w._~/-]", percent.encode)
     return keeps_slashes and name == "path" and encoded or (encoded:gsub("/", "%%2F"))
   end))
 end

@@ -51,14 +51,17 @@ describe("a client of agents", function()
     update { sessionUpdate = "tool_call", toolCallId = "c", title = "Edit a.c", kind = "edit", status = "in_progress" }
     update { sessionUpdate = "tool_call_update", toolCallId = "c", status = "completed" }
     chunk("agent_message_chunk", "It is ")
+    hear "npm warn in the middle\n"
     chunk("agent_message_chunk", "done.")
     update { sessionUpdate = "usage_update", used = 5, size = 10, cost = { amount = 0.5, currency = "USD" } }
     assert.is_false(over)
     answer { stopReason = "end_turn", usage = { inputTokens = 7, outputTokens = 3 } }
     assert.is_true(over)
-    assert.same({ "It is done.", { prompt_tokens = 7, completion_tokens = 3, cost_usd = 0.5 } }, { self.answer, self.usage })
+    assert.equal("It is done.", self:last_message())
+    assert.same({ prompt_tokens = 7, completion_tokens = 3, cost_usd = 0.5 }, self.usage)
     assert.is_nil(self.failure)
-    assert.equal("(thinks) Hm.\nFirst \n[edit] Edit a.c\n[edit] Edit a.c: completed\nIt is done.", table.concat(said))
+    assert.equal("(thinks) Hm.\nFirst \n[edit] Edit a.c\n[edit] Edit a.c: completed\nIt is \n"
+      .. "not understood: a line that is no message: npm warn in the middle\ndone.", table.concat(said))
   end)
 
   it("sets the model and the mode in the way that the agent offers, and no other", function()

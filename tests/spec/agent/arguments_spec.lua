@@ -60,6 +60,11 @@ describe("arguments of our own tools", function()
     end)
   end
 
+  it("may be empty where that says something", function()
+    local clears <const> = { id = "3", note = "", title = "" }
+    assert.same({ id = "3", note = "" }, read(by_name.todo_update, clears))
+  end)
+
   it("come with a note on what was taken otherwise", function()
     local _, note = read(own, '{"text": {"a": 1}, "why": "x"}')
     assert.equal('left out, for it changes nothing: "why"; text was an object, not a text: its JSON was taken', note)

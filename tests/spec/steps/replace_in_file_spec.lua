@@ -67,7 +67,7 @@ describe("the step replace_in_file", function()
       here:put("a", case[1])
       local resolve_path = function(given) return here.root, given, "" end
       local arguments = { path = "a", old_text = case[2], new_text = case[3], expected_count = 1 }
-      local _, shown = replace_in_file.run(arguments, { resolve_path = resolve_path, prompts = {} })
+      local _, shown = replace_in_file.run(arguments, { resolve_path = resolve_path, agent = true })
       assert.equal("replaced once in a" .. (case[4] ~= "" and "; now:" or "") .. "\n" .. case[4], shown)
     end
   end)
