@@ -75,6 +75,19 @@ def environment(name, *packages, oldest=(3, 12)):
     return fetched(name, fetch) / "bin"
 
 
+def enter(package, oldest):
+    """Begins the program again with a Python that has the package; ends it as skipped (77) where it cannot be had."""
+    name = package.replace("==", "-")
+    if sys.prefix == str(CACHE / name):
+        return
+    try:
+        interpreter = environment(name, package, oldest=oldest) / "python"
+    except unittest.SkipTest as reason:
+        print(f"skipped, {package} cannot be had: {reason}")
+        sys.exit(77)
+    os.execv(interpreter, [str(interpreter), "-B", *sys.argv])
+
+
 @functools.cache
 def node_modules(name, *packages):
     """The directory node_modules with packages from npm."""

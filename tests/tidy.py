@@ -54,6 +54,15 @@ def remove(directory):
         subprocess.run(["rm", "-rf", directory], stderr=subprocess.DEVNULL, check=False)
 
 
+def place(case, prefix):
+    """A directory for the tests of a class, which is removed after them, with the processes that name it."""
+    directory = pathlib.Path(tempfile.mkdtemp(prefix=prefix))
+    directory.chmod(0o755)
+    case.addClassCleanup(remove, directory)
+    case.addClassCleanup(end, directory)
+    return directory
+
+
 # Everything is below one directory.
 ROOT = pathlib.Path(tempfile.mkdtemp(prefix="sba-tests-"))
 ROOT.chmod(0o755)

@@ -113,6 +113,10 @@ class Worker:
     key, server_variable, path = "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1"
     commands, edit, refused = [MEND, LOOK], None, "failure"
 
+    def of_server(self, _url, _own):
+        """What the arguments of the step are told of the model's server besides the variable."""
+        return {}
+
     def work(self, fault=None, **arguments):
         """The outcome of the job with a model that says what to do and then shows the fault, and the server."""
         commands = [command for command in self.commands if not fault or command != SUBMIT]
@@ -120,7 +124,8 @@ class Worker:
         self.closing(server)
         job = self.example(self.name)
         own = job["steps"][0]["arguments"]
-        own.update(arguments, env={**own.get("env", {}), self.server_variable: server.url + self.path})
+        url = server.url + self.path
+        own.update(arguments, env={**own.get("env", {}), self.server_variable: url}, **self.of_server(url, own))
         return self.run_job(job, env=self.environment_with(self.key), **options), server
 
     def assert_mended(self, outcome):
@@ -132,7 +137,8 @@ class Worker:
         patch = (self.job_directory / "artifacts" / "changes.patch").read_text()
         self.assertIn('-    puts("helo");\n+    puts("hello");\n', patch)
 
-    def test_it_mends_the_program_and_reports(self):
+    def mended(self):
+        """The outcome of the job with a model that does what it should, what it says to have used, and the server."""
         outcome, server = self.work()
         self.assert_mended(outcome)
         self.assertEqual(outcome.statuses[0], "success", outcome.result)
@@ -141,6 +147,10 @@ class Worker:
         inference = outcome.result["inference"]
         self.assertIn(workers.DONE, outcome.answer)
         self.assertEqual((inference["source"], outcome.result["inference_used"]), ("worker", False))
+        return outcome, inference, server
+
+    def test_it_mends_the_program_and_reports(self):
+        _, inference, server = self.mended()
         turns = len([request for request in server.requests if request["method"] == "POST"])
         self.assertGreaterEqual(inference["prompt_tokens"], workers.PROMPT_TOKENS if self.commands else 1)
         self.assertLessEqual(inference["completion_tokens"], 2 * turns * workers.COMPLETION_TOKENS)
@@ -195,16 +205,9 @@ class ByProtocol(Worker):
     says_tokens = False
 
     def test_it_mends_the_program_and_reports(self):
-        outcome, server = self.work()
-        self.assert_mended(outcome)
-        self.assertEqual(outcome.statuses[0], "success", outcome.result)
-        self.assertIn(KEY, str([request["headers"] for request in server.requests]))
-        self.assert_no_key(outcome)
-        step, inference = outcome.steps[0], outcome.result["inference"]
-        result = step["result"]
-        self.assertEqual((result["stop_reason"], result["tool_calls"]), ("end_turn", len(self.commands)), step)
-        self.assertIn(workers.DONE, outcome.answer)
-        self.assertEqual((inference["source"], outcome.result["inference_used"]), ("worker", False))
+        outcome, inference, _ = self.mended()
+        result = outcome.steps[0]["result"]
+        self.assertEqual((result["stop_reason"], result["tool_calls"]), ("end_turn", len(self.commands)), outcome.steps)
         if self.says_tokens:
             self.assertGreaterEqual(inference["prompt_tokens"], workers.PROMPT_TOKENS)
 
@@ -219,15 +222,12 @@ class CodexByProtocol(ByProtocol, WorkerCase):
 
     @staticmethod
     def fetch():
-        return packages.node_modules("codex-acp-0.16.0", "@zed-industries/codex-acp@0.16.0") / ".bin"
+        return [packages.node_modules("codex-acp-0.16.0", "@zed-industries/codex-acp@0.16.0") / ".bin"]
 
-    def job(self, **arguments):
+    def of_server(self, url, own):
         """Its built-in provider has its own address, and tries WebSockets first."""
-        job = super().job(**arguments)
-        if url := job["steps"][0]["arguments"].get("env", {}).get(self.server_variable):
-            provider = f'model_providers.s={{name="s",base_url="{url}",wire_api="responses",env_key="{self.key}"}}'
-            job["steps"][0]["arguments"]["argv"] += ["-c", provider, "-c", 'model_provider="s"']
-        return job
+        provider = f'model_providers.s={{name="s",base_url="{url}",wire_api="responses",env_key="{self.key}"}}'
+        return {"argv": [*own["argv"], "-c", provider, "-c", 'model_provider="s"']}
 
 
 class ClaudeByProtocol(ByProtocol, WorkerCase):
@@ -236,7 +236,7 @@ class ClaudeByProtocol(ByProtocol, WorkerCase):
 
     @staticmethod
     def fetch():
-        return packages.node_modules("claude-acp-0.16.2", "@zed-industries/claude-code-acp@0.16.2") / ".bin"
+        return [packages.node_modules("claude-acp-0.16.2", "@zed-industries/claude-code-acp@0.16.2") / ".bin"]
 
 
 class MiniSweAgent(Worker, WorkerCase):

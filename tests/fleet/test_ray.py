@@ -24,26 +24,10 @@ RAY = "ray==2.60.0"
 UNPRIVILEGED = {"SBA_USER": f"{sba.UID}:{sba.GID}"} if sba.UID else {}
 
 
-def enter():
-    """Begins the program again with the Python that has Ray; ends it as skipped where that cannot be had."""
-    name = RAY.replace("==", "-")
-    if sys.prefix == str(packages.CACHE / name):
-        return
-    try:
-        python = packages.environment(name, RAY, oldest=(3, 11)) / "python"
-    except unittest.SkipTest as reason:
-        print(f"skipped, {RAY} cannot be had: {reason}")
-        sys.exit(77)
-    os.execv(python, [str(python), "-B", *sys.argv])
-
-
 class RayTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.place = pathlib.Path(tempfile.mkdtemp(prefix="r-"))
-        cls.place.chmod(0o755)
-        cls.addClassCleanup(tidy.remove, cls.place)
-        cls.addClassCleanup(tidy.end, cls.place)
+        cls.place = tidy.place(cls, "r-")
         cls.endpoint = model.Server({"models": {"m": {}}, "replies": []})
         cls.addClassCleanup(cls.endpoint.close)
         # What Ray's processes inherit, and from them the runners.
@@ -148,5 +132,5 @@ class RayTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    enter()
+    packages.enter(RAY, oldest=(3, 11))
     sba.main()

@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -63,10 +62,7 @@ class Endpoint(model.Server):
 class SlurmTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.place = pathlib.Path(tempfile.mkdtemp(prefix="slurm-"))
-        cls.place.chmod(0o755)
-        cls.addClassCleanup(tidy.remove, cls.place)
-        cls.addClassCleanup(tidy.end, cls.place)
+        cls.place = tidy.place(cls, "slurm-")
         cls.cluster = slurm.Cluster(cls.place, AT_ONCE)
         cls.addClassCleanup(cls.cluster.close)
 
