@@ -41,13 +41,14 @@ class Gateway(unittest.TestCase):
 
 class Eras(Gateway):
     def test_each_legacy_revision(self):
-        for version in ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"):
-            server = self.server(version=version, tools={"echo": ECHO})
+        for version, named in (("2024-11-05", None), ("2025-03-26", None), ("2025-06-18", None), ("2025-11-25", {}),
+                               (None, None)):  # without a revision it is the one that was offered
+            server = self.server(version=version, tools={"echo": ECHO}, capabilities=named)
             first, (said,) = self.talk(server.url, ("echo", {"a": 1}))
             self.assertEqual((first["era"], first["form"], said["answer"]["content"]), ("legacy", "mcp", '{"a": 1}'))
             self.assertEqual(server.messages("initialize")[0]["params"]["protocolVersion"], "2025-11-25")
             self.assertEqual(server.headers("tools/call")[0]["Mcp-Session-Id"], "s-1")
-            self.assertEqual(server.headers("tools/call")[0]["MCP-Protocol-Version"], version)
+            self.assertEqual(server.headers("tools/call")[0]["MCP-Protocol-Version"], version or "2025-11-25")
             self.assertEqual(len(server.messages("notifications/initialized")), 1)
             self.assertEqual(server.requests[-1][0], "DELETE")
 
@@ -98,10 +99,10 @@ class Eras(Gateway):
             self.assertEqual((first["failure"]["code"], first["failure"]["transient"]), ("not_mcp", False))
 
     def test_a_server_without_tools(self):
-        server = self.server(capabilities={"prompts": {}})
-        first, _ = self.talk(server.url)
-        self.assertEqual(first["tools"], [])
-        self.assertEqual(server.messages("tools/list"), [])
+        for named, times in (({"prompts": {}}, 0), ({}, 1)):
+            server = self.server(capabilities=named, hook=mcp.only("tools/list", lambda e: e.refuse(-32601, "what?")))
+            self.assertEqual(self.talk(server.url)[0]["tools"], [])
+            self.assertEqual(len(server.messages("tools/list")), times)
 
     def test_a_server_that_never_answers_what_it_does_not_know(self):
         """Python SDK 1.6 behind a bridge."""
@@ -205,8 +206,8 @@ class Streams(Gateway):
             self.assertEqual(said["failure"]["code"], "request_lost")
             self.assertEqual(len(server.messages("tools/call")), 1)
 
-    def test_an_error_without_an_id(self):
-        for more in ({}, {"id": None}):
+    def test_an_error_without_an_id_or_with_another(self):
+        for more in ({}, {"id": None}, {"id": "server-error"}):
             body = {"jsonrpc": "2.0", "error": {"code": -32602, "message": "a is missing"}, **more}
             failure = self.call(self.server(tools={"echo": ({}, lambda e, body=body: e.whole(body))}))["failure"]
             self.assertEqual(failure["code"], "tool_refused")

@@ -13,6 +13,7 @@ local transport = require "sba.gateway.mcp.transport"
 local mcp = {}
 
 local SILENCE <const> = 5 -- seconds until initialize is tried: the first SDKs never answer what they do not know
+local NO_METHOD <const> = -32601 -- of JSON-RPC
 local MOST_PAGES <const>, MOST_TOOLS <const> = 100, 1000
 local DEEPEST <const> = 60 -- levels of a tool, whose schema the journal holds
 local LONGEST_INSTRUCTIONS <const> = 4096 -- bytes
@@ -101,7 +102,8 @@ function mcp.connect(options, limits)
   if not era then return nil, described end
   local capabilities, instructions = described.capabilities, described.instructions
   local self = setmetatable({ connection = connection, era = era, dropped = {} }, server)
-  self.has_tools = type(capabilities) ~= "table" or capabilities.tools ~= nil and capabilities.tools ~= json.null
+  local named = json.table_of(capabilities) -- a server that names none may have tools all the same
+  self.has_tools = next(named) == nil or named.tools ~= nil and named.tools ~= json.null
   if type(instructions) == "string" and instructions:find "%S" then
     local cut = text.cut(instructions, LONGEST_INSTRUCTIONS)
     self.instructions = #cut < #instructions and cut .. "..." or cut
@@ -161,6 +163,7 @@ function server:list(limits)
   self.wanted, self.dropped = {}, {}
   if not self.has_tools then return {} end
   local found, failure = pages(self, limits)
+  if not found and json.table_of(failure.rpc).code == NO_METHOD then return {} end
   if not found then return nil, failure end
   local tools, seen = {}, {}
   for _, tool in ipairs(found) do

@@ -115,6 +115,7 @@ function legacy.open(connection, limits, offered)
   if other then return legacy.open(connection, limits, other) end
   if not result then return nil, failure end
   local version = result.protocolVersion
+  if version == nil or version == json.null then version = offered or VERSIONS[1] end
   if not legacy.versions[version] then
     return nil, connection:failure("unsupported_version", "speaks revision %s of MCP, which is not spoken here",
       http.shown(type(version) == "string" and version or "(none)"))

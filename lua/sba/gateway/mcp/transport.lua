@@ -237,10 +237,10 @@ end
 
 local function is_given(id) return id ~= nil and id ~= json.null end
 
--- An error may come without an id.
+-- An error may come without an id, or with any.
 local function is_answer(message, request)
-  if is_given(message.id) and tonumber(message.id) ~= request.id then return false end
   if is_given(message.error) then return true end
+  if is_given(message.id) and tonumber(message.id) ~= request.id then return false end
   return message.result ~= nil or not is_given(message.jsonrpc) and request.method == transport.CALL
 end
 
@@ -270,18 +270,18 @@ end
 ---@return table? result, mcp.failure? failure nil without a result: the stream ended early
 function connection:read(exchange, request, on_request)
   local next_messages = (http.is_stream(exchange) and of_events or of_json)(self, exchange, request)
-  local other -- an answer whose id is the request's number, but as a text: it counts where no better one comes
+  local other -- with the id as a text, or an error with another id: it counts if no better answer comes
   while true do
     local messages, failure = next_messages()
     if not messages then
-      if other then return result_of(self, other, request) end
+      if other and (not failure or other.result ~= nil) then return result_of(self, other, request) end
       return nil, failure
     end
     for _, message in ipairs(messages) do
       if json.is_object(message) and type(message.method) == "string" then
         handle(request, message, on_request)
       elseif json.is_object(message) and is_answer(message, request) then
-        if type(message.id) ~= "string" then return result_of(self, message, request) end
+        if not is_given(message.id) or message.id == request.id then return result_of(self, message, request) end
         other = other or message
       end
     end
