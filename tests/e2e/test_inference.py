@@ -194,6 +194,16 @@ class Refusals(InferenceCase):
                     self.assertNotIn("\n", run.failure["message"])
                     self.assertEqual(len(server.chats()), tries)
 
+    def test_a_schema_that_is_refused_without_a_name(self):
+        """Those of the gateway are then told in words: of our own every server takes the schemas."""
+        either = {"type": "object", "properties": {"tag": {"type": ["string", "integer"]}}}
+        tools = [*TOOLS, {"name": "mark", "exact": True, "description": "Marks.", "parameters": either}]
+        refused = self.status(400, '{"error":"parameters are not a valid JSON schema: at properties.tag"}')
+        for _, server, run in self.each({"fault": refused}, {"content": "hello"}, requests=[{"tools": tools}]):
+            first, second = ([tool["function"]["parameters"]["properties"] for tool in body["tools"]]
+                for body in server.chats())
+            self.assertEqual((run.reply["content"], second), ("hello", [*first[:2], {}]))
+
     def test_busy_is_tried_again_with_growing_waits(self):
         for _, server, run in self.each(*[{"fault": "busy"}] * 3, {"content": "hello"}, policy={"longest": 1}):
             self.assertEqual((run.reply["content"], len(server.chats())), ("hello", 4))

@@ -26,7 +26,8 @@ local has, has_word = said_of.has, said_of.has_word
 ---@field field? string of drop, send_back
 ---@field most? integer tokens, of bound
 ---@field sizes? model.sizes of fit
----@field tool? string of mend
+---@field tool? string of mend, for the log
+---@field tools? string[] of mend
 
 -- Optional fields
 
@@ -67,7 +68,7 @@ local TOO_LARGE <const> = {
   "exceed", "too long", "too large", "too many", "larger", "longer", "greater", "limit", "maximum",
   "reduce the length", "<=", "overflow", "not enough", "range of",
 }
-local OF_RATE <const> = { "rate limit", "rate_limit", "per minute", "per day", "per hour" }
+local OF_RATE <const> = { "rate limit", "rate_limit", "quota", "throttl", "per minute", "per day", "per hour" }
 
 local function speaks_of_size(case)
   local said = case.said
@@ -91,13 +92,18 @@ local function may_blame_request(status)
 end
 
 local UNREAD <const> = { "pars", "syntax error", "unmarshal", "invalid character", "unexpected end", "does not match" }
-local OF_REQUEST <const> = { "template", "jinja", "render", "grammar", "schema", "request", "messages", "body" }
+local OF_REQUEST <const> = {
+  "template", "jinja", "render", "grammar", "schema", "request", "messages", "tools", "body",
+}
+local OF_CALL <const> = { "call", "function", "parameter", "input", "output" }
 
--- The model's own call, which the server could not read.
+-- The model's own call, which the server could not read. What the model wrote may follow the server's words, from a
+-- bracket on: "Failed to parse input at pos 9: <tool_call>...".
 local function is_unparsed_call(case)
   if has(case.said, "tool_use_failed") or case.details.failed_generation then return true end
   local may_be = case.is_in_reply or case.status == 500
-  return may_be and has(case.words, table.unpack(UNREAD)) and not has(case.words, table.unpack(OF_REQUEST))
+  if not may_be or not has(case.words, table.unpack(UNREAD)) then return false end
+  return has(case.words, table.unpack(OF_CALL)) and not has(case.words:match "^[^<{]*", table.unpack(OF_REQUEST))
 end
 
 -- The number among these that was sent, if the words name it, or any, where they name it as others do.
@@ -150,6 +156,15 @@ local function named_tool(case)
   end
 end
 
+-- Names of those whose schemas are not ours, and not in words.
+local function of_gateway(tools)
+  local names = {}
+  for _, tool in ipairs(tools) do
+    if tool.exact and not tool.is_mended then names[#names + 1] = tool.name end
+  end
+  return names
+end
+
 local MISSING <const> = { "not found", "not exist", "no access", "unknown", "invalid model" }
 
 local function may_be_text(sent) return sent.tools ~= nil and not sent.tried.text end
@@ -199,12 +214,16 @@ refusal.rules = {
       { message = "Invalid schema for function 'tag': missing items.", param = "tools[1].function.parameters" },
       { tools = { "read_file", "tag" } }, { act = "mend", tool = "tag" } },
     judge = function(case, sent)
-      local name = sent.tools and not has(case.said, "messages[") and named_tool(case)
-      return name and { act = "mend", tool = name }
+      if not sent.tools or has(case.said, "messages[") then return nil end
+      local name = named_tool(case)
+      if name then return { act = "mend", tool = name, tools = { name } } end
+      local others = has(case.said, "schema") and of_gateway(sent.tools) or {}
+      return #others > 0 and { act = "mend", tool = "of the gateway", tools = others }
     end },
   { name = "tools", of_request = true,
     example = { 400, "registry.ollama.ai/library/m does not support tools", { tools = { "f" } }, { act = "text" } },
     judge = function(case, sent)
+      if case.is_in_reply and case.status == 500 then return nil end -- the request was taken
       return sent.tools and has(case.said, "tool", "function", "jinja", "template") and { act = "text" }
     end },
   { name = "model_missing", of_request = true,
@@ -221,6 +240,7 @@ refusal.rules = {
     judge = function(case, sent)
       if not case.transient then return nil end
       local is_unclear = case.status == 500 or case.is_in_reply and not case.status
+      if has(case.said, table.unpack(OF_RATE)) then is_unclear = false end
       local is_same = is_unclear and (sent.tried.same or 0) >= SOON
       return { act = is_same and may_be_text(sent) and "text" or "wait" }
     end },

@@ -59,7 +59,8 @@ session.__index = session
 ---@field description string
 ---@field parameters table|string JSON Schema: with our own keywords, or JSON text
 ---@field called? string[] models' other names
----@field exact? boolean a near name does not mean it
+---@field exact? boolean of the gateway: a near name does not mean it
+---@field is_mended? boolean its schema is in words
 
 ---@class model.request
 ---@field messages model.message[]
@@ -141,7 +142,7 @@ local function shown_tools(self, tools)
       local told = "%s The arguments fit this JSON Schema: %s"
       tool = {
         name = tool.name, called = tool.called, exact = tool.exact, parameters = { type = "object" },
-        description = told:format(tool.description or "", tools_of.parameters(tool)),
+        is_mended = true, description = told:format(tool.description or "", tools_of.parameters(tool)),
       }
     end
     if times <= 1 then shown[#shown + 1] = tool end
@@ -255,7 +256,7 @@ local changes <const> = {
   system_first = function(self) self.system_first = true end,
   next_model = function(self) self.model = table.remove(self.others, 1) end,
   mend = function(self, move)
-    self.mended[move.tool] = (self.mended[move.tool] or 0) + 1
+    for _, name in ipairs(move.tools) do self.mended[name] = (self.mended[name] or 0) + 1 end
     self.shown = setmetatable({}, { __mode = "k" })
   end,
   text = function(self, move, trial, failure)

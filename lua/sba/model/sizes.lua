@@ -57,6 +57,7 @@ local OPERATORS <const> = { ["<"] = true, [">"] = true, ["="] = true }
 
 -- What a number is: "window", "prompt", "excess", or nothing.
 local function kind_of(before, after)
+  if before:sub(-1) == "<" and after:sub(1, 1) == ">" then return nil end -- <400> is a status
   if before:sub(-3) == "by " then return "excess" end
   if OPERATORS[text.trim_end(before):sub(-1)] then return "window" end
   if lpeg.match(before_operator, after) then return "prompt" end

@@ -233,7 +233,9 @@ local function events(next_line)
     local event, failure
     repeat event, failure = next_event() until not event or event.data ~= "" or event.error
     if not event then return nil, failure end
-    if event.name == "error" and not event.is_cut then event.error = event.error or event.data end
+    -- What is not JSON are the words of a proxy whose server failed.
+    local is_error = event.name == "error" or event.data ~= "" and not event.data:find "^%s*[{%[]"
+    if is_error and not event.is_cut then event.error = event.error or event.data end
     if not event.error then return event.data, event.is_cut end
     local value = json_tolerant.decode(event.error) or event.error
     if not json.table_of(value).error then value = { error = value } end
@@ -308,17 +310,19 @@ local function error_in(value)
   for _, one in ipairs { value.error or false, choice.error or false } do
     if one and one ~= json.null then return one end
   end
-  local is_reply = value.choices or value.message and value.done ~= nil
-  local says_why = type(value.msg or value.message or value.detail) == "string"
+  local is_reply = type(value.choices) == "table" or value.message and value.done ~= nil
+  local says_why = type(value.msg or value.message or value.error_message or value.detail) == "string"
   if value.object == "error" or value.type == "error" or says_why and not is_reply then return value end
 end
 
 local LEAST_STATUS <const>, MOST_STATUS <const> = 400, 599
 
--- Its code counts as a status does; without one it may pass.
+-- Its code counts as a status does, also in a client's words: "Error code: 400 - {...}". Without one it may pass.
 local function broken(self, problem)
   local details = json.table_of(problem)
-  local code = math.tointeger(tonumber(details.code) or tonumber(details.status))
+  local words = tostring(details.message or problem)
+  local stated = words:match "code: (%d%d%d)%f[%D]"
+  local code = math.tointeger(tonumber(details.code) or tonumber(details.status) or tonumber(stated))
   local status = (code or 0) >= LEAST_STATUS and code <= MOST_STATUS and code or nil
   local failure = self:refusal(status or 502, { error = problem }, { is_in_reply = true, status = status })
   if not status then failure.status = nil end

@@ -269,8 +269,11 @@ function http.words(body)
   if type(body[1]) == "table" then return http.words(body[1]) end -- Gemini's errors are in an array
   if type(body.error) == "string" then return http.words(body.error) end
   local details = type(body.error) == "table" and body.error or body
-  local words = type(details.message) == "string" and details.message or details.msg or body.detail
-  return type(words) == "string" and words or json.encode(body), details
+  local words = type(details.message) == "string" and details.message or details.msg or details.error_message
+    or body.detail
+  if type(words) ~= "string" then return json.encode(body), details end
+  local inner = json.table_of(details.metadata).raw -- what a router was answered
+  return type(inner) == "string" and ("%s: %s"):format(words, (http.words(inner))) or words, details
 end
 
 -- Statuses below 500 that pass, and those above that do not: not implemented, and the version of HTTP.

@@ -15,7 +15,7 @@ local function sent_of(given)
   end
   for i, name in ipairs(given.tools or {}) do
     sent.tools = i == 1 and {} or sent.tools
-    sent.tools[i] = { name = name }
+    sent.tools[i] = { name = name, exact = name:find "^gw_" ~= nil }
   end
   return sent
 end
@@ -46,7 +46,10 @@ local more <const> = {
       { tools = { "f" } }, { act = "tell" } },
     { 500, "The model produced output that does not match the expected peg format",
       { tools = { "f" } }, { act = "tell" } },
+    { 0, "Failed to parse input at pos 212: <tool_call>{'content': 'the body of a request template'}",
+      { tools = { "f" } }, { act = "tell" } },
     { 400, "json: cannot unmarshal string into Go struct field", { tools = { "f" } }, { act = "again" } },
+    { 500, "unmarshal: invalid character 'I' looking for beginning of value", { tools = { "f" } }, { act = "wait" } },
   },
   bound = {
     { 400, "`max_tokens` must be less than or equal to `8192`, the maximum value is less than the `context_window`",
@@ -111,6 +114,11 @@ local more <const> = {
       { may_fit = true }, fits { is_of_reply = false } },
     { 400, "invalid params, context window exceeds limit (2013)", { may_fit = true }, fits { is_of_reply = true } },
     { 400, "Range of input length should be [1, 30720]", { may_fit = true }, fits { window = 30720 } },
+    { 400, { message = "<400> Algo.InvalidParameter: Range of input length should be [1, 30720]" },
+      { may_fit = true }, fits { window = 30720 } },
+    { 400, { message = "Provider returned error", metadata = { raw = '{"error":{"message":"prompt is too long: 8619 '
+      .. 'tokens > 7000 maximum"}}' } }, { may_fit = true }, fits { window = 7000, prompt = 8619 } },
+    { 400, "The token count exceeds your organization's quota", { may_fit = true }, { act = "again" } },
     { 400, "Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context "
       .. "length of only 4096 tokens, which is not enough.", { may_fit = true }, fits { window = 4096 } },
     { 400, "Your request exceeded model token limit: 8192", { may_fit = true }, fits { window = 8192 } },
@@ -126,7 +134,11 @@ local more <const> = {
     { 400, { message = "GenerateContentRequest.tools[0].function_declarations[1].name: maximum length of 64" },
       { tools = { "read_file", "tag" }, may_fit = true }, { act = "mend", tool = "tag" } },
     { 400, "Invalid 'tools.0.name'", { tools = { "read_file" } }, { act = "mend", tool = "read_file" } },
+    { 400, "Invalid function name `read_file`", { tools = { "read_file" } }, { act = "mend", tools = { "read_file" } } },
     { 400, "the request could not finish", { tools = { "finish" } }, { act = "again" } },
+    { 400, "tools.function.parameters is not a valid JSON schema: at properties.v",
+      { tools = { "read_file", "gw_tag" } }, { act = "mend", tools = { "gw_tag" } } },
+    { 400, "tools.function.parameters is not a valid JSON schema", { tools = { "read_file" } }, { act = "text" } },
   },
   tools = {
     { 400, '"auto" tool choice requires --enable-auto-tool-choice', { tools = { "f" } }, { act = "text" } },
@@ -148,6 +160,7 @@ local more <const> = {
     { 500, "Value is not callable: null at row 23", { tools = { "f" }, tried = { same = 2 } }, { act = "text" } },
     { 500, "Value is not callable: null at row 23",
       { tools = { "f" }, tried = { same = 5, text = true } }, { act = "wait" } },
+    { 500, "requests are throttled", { tools = { "f" }, tried = { same = 2 } }, { act = "wait" } },
     { 529, "overloaded", {}, { act = "wait" } }, { 501, "no", {}, { act = "give_up" } },
   },
   forbidden = { { 403, "", {}, { act = "give_up" } } },

@@ -69,9 +69,18 @@ describe("events", function()
   end)
 
   it("ends with what stands in a field of errors", function()
-    for line, words in pairs { ['error: {"message":"no"}'] = "no", ["error: gone"] = "gone" } do
+    for line, words in pairs {
+      ['error: {"message":"no"}'] = "no", ["error: gone"] = "gone",
+      ["data: ConnectionError: gone"] = "ConnectionError: gone",
+      ['data: {"choices":null,"error_type":"Bad","error_message":"too long"}'] = "too long",
+    } do
       assert.matches("broke off its reply: " .. words, select(2, events { line, "" }).message, 1, true)
     end
+  end)
+
+  it("takes the status that the words of an error state", function()
+    local failure = select(2, events { 'data: {"error":{"message":"Error code: 400 - filtered"}}', "" })
+    assert.same({ 400, false }, { failure.status, failure.transient or false })
   end)
 
   it("does not look for its marks inside of text", function()
