@@ -143,6 +143,9 @@ class Streams(ServersCase):
         "all arguments so far, again and again": lambda name, text: [
             part(name, "", id="c1"), *[part(None, text[:end]) for end in range(7, len(text) + 7, 7)], chunk({},
                 "tool_calls")],
+        "a name with a mark behind it": lambda name, text: good(name + "<|channel|>commentary", text),
+        "a call as text between special marks": lambda name, text: said(
+            f"<|tool_call_begin|>functions.{name}:0<|tool_call_argument_begin|>{text}<|tool_call_end|>"),
         "the old function_call": lambda name, text: [
             chunk({"function_call": {"name": name,
                 "arguments": ""}}), chunk({"function_call": {"arguments": text}}), chunk({}, "function_call")],
@@ -192,6 +195,10 @@ class Broken(ServersCase):
         "no choices": refusal(200, {"choices": []}),
         "an error in the stream": events([*good(*BAD)[:2], {"error": {"code": 503, "message": "overloaded"}}]),
         "400 once, unexplained": (400, "text/plain", ["Bad Request"]),
+        "words in the stream": events(["data: proxy.APIConnectionError: reset by peer\n\n"]),
+        "an error of the server's own reader": events([chunk({"content": "So."}),
+            error("Invalid diff: fewer tool calls!", code=500)]),
+        "500 of what stands behind a proxy": refusal(500, {"error": "unmarshal: invalid character 'I' at the start"}),
     }
 
     def test_every_one_is_asked_for_again(self):
@@ -216,6 +223,8 @@ class Refusals(ServersCase):
             error("Unrecognized request argument supplied: stream_options"), 3),
         "a number": (lambda body: body["max_tokens"] > 8192, 400, error("the valid range of max_tokens is [1, 8192]"),
             3),
+        "a field, in the words of a router's server": (lambda body: "stream_options" in body, 400,
+            error("Provider returned error", metadata={"raw": json.dumps(error("stream_options: not permitted"))}), 3),
         "the system role": (lambda body: has_role(body, "system"), 400, {"object": "error",
             "message": "System role not supported"}, 3),
         "one tool": (lambda body: parameters_of(body, "search_files"), 400,

@@ -152,15 +152,18 @@ local function is_free_text(schema)
 end
 
 --- A value that does not fit as one that does, if it has one meaning.
-local function converted(value, types, schema)
+local function converted(value, types, schema, root)
   if type(value) == "string" then
     local found, failure = values.decode(value)
     if failure then found, failure = json.decode(value:lower()) end -- True
+    if type(found) == "string" and found ~= value then return converted(found, types, schema, root) end -- encoded twice
     if failure or not fits(found, types) then return value end
     return found
   end
   if math.type(value) == "integer" and types.string and is_free_text(schema) then return tostring(value) end
   if types.array and json.kind(value) == "object" then return json.array { value } end
+  local is_for_gateway = root.order == nil -- our own tools' are written as the model did
+  if is_for_gateway and types.string and json.kind(value) == "object" then return json.encode(value) end
   if types.boolean and (value == 0 or value == 1) then return value == 1 end
   return value
 end
@@ -201,7 +204,7 @@ function convert(value, schema, root, depth)
   if schema.enum and root.order then return member_of(schema.enum, value) end -- one of ours
   local parts = add_parts({}, schema, root, 0)
   local types = types_of(parts)
-  if next(types) and not fits(value, types) then value = converted(value, types, schema) end
+  if next(types) and not fits(value, types) then value = converted(value, types, schema, root) end
   for _, part in ipairs(parts) do
     if json.kind(value) == "object" then convert_members(value, part, root, depth) end
     for i = 1, type(part.items) == "table" and json.kind(value) == "array" and #value or 0 do

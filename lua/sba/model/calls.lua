@@ -53,7 +53,7 @@ local function plain(given) return (given:lower():gsub("[^%w]", "")) end
 ---@return string? name of the tool that is meant
 function calls.name(given, tools)
   if type(given) ~= "string" or #given > LONGEST_NAME then return nil end
-  local bare = text.trim(given):gsub("^functions[.:]", ""):gsub("^default_api[.:]", ""):gsub("%(.*$", "")
+  local bare = text.trim(given):gsub("^functions[.:]", ""):gsub("^default_api[.:]", ""):gsub("[(<].*$", "")
   local mapped = bare:gsub("[^%w_-]", "_") -- from the name that a gateway has for it
   local wanted, guessed, other = plain(bare), {}, nil
   for _, tool in ipairs(tools) do

@@ -239,17 +239,14 @@ local function is_other(call, id, name)
   return has_other_id or call.name ~= name or is_whole(call)
 end
 
--- By index, else by id, else the last one. A new id, or a new name, begins a new call: some servers give each the index
--- 0, or no id. A name may also be said again with each fragment, until the arguments are whole.
+-- By index, else by id, else the last one, also under another index while that one's arguments are not whole. A new
+-- id, or a new name, begins a new call: some servers give each the index 0, or no id. A name may also be said again
+-- with each fragment, until the arguments are whole.
 local function call_for(self, index, id, name)
-  local call
-  if index then
-    call = self.by_index[index]
-  elseif id then
-    call = self.by_id[id]
-  elseif not name then
-    call = self.calls[#self.calls]
-  end
+  local call, last = self.by_id[id or ""], self.calls[#self.calls]
+  if index then call = self.by_index[index] end
+  local is_tail = not call and not id and not name and last and not (index and is_whole(last))
+  if is_tail then call = last end
   if call and not (name and call.name and is_other(call, id, name)) then return call end
   call = { pieces = {}, size = 0, blanks = 0, watch = repetition.new(LEAST_REPEATED_ARGUMENTS) }
   self.calls[#self.calls + 1] = call
@@ -369,7 +366,7 @@ function reply:repeated_at_end() return self.watch:at_end() end
 
 local function read_calls(self, result)
   local tools, list = self.wanted.tools, raw_calls(self, self.wanted.tools)
-  if tools and self.wanted.is_json then
+  if tools and self.wanted.is_json and #list == 0 then
     list, result.unreadable = find.read(result.content, tools, result.thinking)
     if list then result.said, result.content = result.content, list[1].thought or "" end
   elseif tools and #list == 0 then

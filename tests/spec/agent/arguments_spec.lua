@@ -101,6 +101,8 @@ describe("arguments of a gateway's tool", function()
     ['{"limit":"many","tags":"a,b","kind":"success"}'] = { limit = "many", tags = "a,b", kind = "success" },
     ['{"more":1}'] = { more = 1 }, ['{"kind":"Done"}'] = { kind = "Done" },
     ['{"q":5,"tags":[1]}'] = { q = "5", tags = { "1" } }, ["{}"] = {},
+    [json.encode { tags = json.encode(json.encode(json.array { "a" })) }] = { tags = { "a" } },
+    ['{"q":{"a":1}}'] = { q = '{"a":1}' }, ['{"q":["a"]}'] = { q = json.array { "a" } },
   } do
     it("are what its schema says: " .. given, function() assert.same(wanted, (read(tool, given))) end)
   end

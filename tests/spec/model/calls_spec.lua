@@ -56,6 +56,7 @@ describe("calls.name", function()
       read_file = "read_file", ReadFile = "read_file", ["read-file"] = "read_file", ["functions.read_file"] = "read_file",
       [" read_file\n"] = "read_file", ["read_file()"] = "read_file", redfile = "read_file", Finish = "finish", finnish = "finish",
       bash = "run_command", Bash = "run_command", runShell = "run_command", ["functions.run-shell"] = "run_command",
+      ["read_file<|channel|>commentary"] = "read_file",
       ["artifact.put"] = "artifact_put", -- as the gateway calls it
     } do
       assert.equal(name, calls.name(given, names), given)

@@ -122,6 +122,8 @@ describe("fragments of calls", function()
     { "all so far with each fragment", { A }, { { 0, "x", "read_file", '{"pa' }, { 0, nil, nil, '{"path":' },
       { 0, nil, nil, '{"path":"a"}' }, { 0, nil, nil, '{"path":"a"}' } } },
     { "an empty table at first", { A }, { { 0, "x", "read_file", {} }, { 0, nil, nil, '{"path":"a"}' } } },
+    { "another index with the tail of a call", { A, B }, { { 0, "x", "read_file", '{"path":"a"}' },
+      { 0, "y", "read_file", "" }, { 1, nil, nil, '{"path"' }, { 1, nil, nil, ':"b"}' } } },
     { "a call sent twice", { A }, { { 0, "x", "read_file", '{"path":"a"}' }, { 1, "x", "read_file",
       '{"path":"a"}' } } },
     { "two equal calls", { A, A }, { { 0, "x", "read_file", '{"path":"a"}' }, { 1, "y", "read_file",

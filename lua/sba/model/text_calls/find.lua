@@ -15,9 +15,9 @@ local P, S, R = lpeg.P, lpeg.S, lpeg.R
 local C, Cp = lpeg.C, lpeg.Cp
 
 local blank <const> = S " \t\n\v\f\r" ^ 0
-local letters <const> = R("az", "AZ", "09") + S "_:"
+local letters <const> = R("az", "AZ", "09") + S "_:|" + "｜" + "▁"
 -- Between calls and after the last one: marks without content.
-local mark <const> = "<" * P "/" ^ -1 * letters ^ 1 * ">" + "<|" * letters ^ 1 * "|>" + "</s>"
+local mark <const> = "<|close|>" * R "az" ^ 1 * "<|sep|>" + "<" * P "/" ^ -1 * letters ^ 1 * ">"
 local nothing <const> = (S " \t\n\v\f\r;," + mark) ^ 0 * -1
 
 local thought_end <const> = "</think" * R("az", "AZ") ^ 0 * ">" * blank

@@ -42,19 +42,31 @@ end)
 local function ending(mark) return Cg(C(mark) + -1 * Cc "", "ending") end
 
 -- JSON up to a mark, which its strings may hold.
-local function json_up_to(mark)
-  return blank * #S "{[" * Cg(C((string + (1 - mark)) ^ 0), "json") * ending(mark)
+local function json_up_to(mark, first)
+  return blank * #S(first or "{[") * Cg(C((string + (1 - mark)) ^ 0), "json") * ending(mark)
 end
 
 -- <tool_call>, <tools>, <minimax:tool_call>, ... Small models mix them up, and end a call with </tool_response>.
 local tag <const> = (letters ^ 1 * ":") ^ -1 * ((P "tool_call" + "function_call" + "toolcall") * P "s" ^ -1 + "tools")
-local opening <const>, closing <const> = "<" * tag * ">", "</" * (tag + "tool_response") * ">"
 
-local attribute <const> = (P "=" + " name=") * P '"' ^ -1 * C((1 - S '">\n<={(') ^ 1) * P '"' ^ -1
-local parameter <const> = "<param" * P "eter" ^ -1 * attribute * P ">" ^ -1
-local function_end <const> = P "</function>" + "</invoke>"
+-- The marks of XML, or those that take their place: <｜DSML｜invoke name="x"> of DeepSeek, and
+-- <|open|>call tool="x"<|sep|> ... <|close|>call<|sep|> of Kimi K3.
+local bar <const> = P "|" + "｜"
+local in_mark <const> = (1 - (S "<>\n" + bar)) ^ 1
+local prefix <const> = (bar * in_mark * bar * P " " ^ -1) ^ -1
+local starts <const>, stops <const> = "<|open|>" + "<" * prefix, "<|close|>" + "</" * prefix
+local shut <const> = P ">" + "<|sep|>"
+local opening <const>, closing <const> = starts * tag * shut, stops * (tag + "tool_response") * shut
+
+local more_attributes <const> = (" " * letters ^ 1 * '="' * (1 - S '"<>\n') ^ 0 * '"') ^ 0
+local attribute <const> = (P "=" + " name=" + " tool=" + " key=") * P '"' ^ -1 * C((1 - S '">\n<={(') ^ 1) * P '"' ^ -1
+  * more_attributes
+local argument <const> = P "parameter" + "param" + "argument"
+local call <const> = P "function" + "invoke" + "tool" + "call"
+local parameter <const> = starts * argument * attribute * shut ^ -1
+local function_end <const> = stops * call * shut
 -- A value may hold the mark: it ends where another mark follows. If it begins on a line of its own, it ends on one too.
-local value_end <const> = "</param" * P "eter" ^ -1 * ">" * #(blank * ("<param" + function_end + closing + -1))
+local value_end <const> = stops * argument * shut * #(blank * (starts * argument + function_end + closing + -1))
 local function value_up_to(mark)
   return "\n" * C((1 - (P "\n" ^ -1 * mark)) ^ 0) * P "\n" ^ -1 * C(P(mark) + -1)
     + C((1 - P(mark)) ^ 0) * C(P(mark) + -1)
@@ -64,8 +76,11 @@ local parameters <const> = Cg(Ct((between * parameter * value_up_to(value_end)) 
 local glm_key <const> = C "" * blank * "<arg_key>" * C((1 - P "</arg_key>") ^ 0) * P "</arg_key>" ^ -1
   * blank * P "<arg_value>" ^ -1
 local glm_members <const> = Cg(Ct((glm_key * value_up_to "</arg_value>") ^ 0), "members")
-local function_start <const> = (opening * blank) ^ -1 * (P "<function" + "<invoke")
-  * (Cg(attribute, "called") + "(" * called * ")")
+local function_start <const> = (opening * blank) ^ -1 * starts * call * (Cg(attribute, "called") + "(" * called * ")")
+
+-- <|tool_call_begin|>, <｜tool▁call▁begin｜>
+local special <const> = "<" * bar * in_mark * bar * ">"
+local tool_mark <const> = "<" * bar * "tool" * in_mark * bar * ">"
 
 local harmony_header <const> = P "<|start|>assistant" ^ -1 * ("<|channel|>" * R "az" ^ 1 * P " " ^ 0) ^ -1
   * "to=functions." * called * (1 - (P "<|message|>" + "to=functions." + "\n")) ^ 0
@@ -205,15 +220,22 @@ forms.list = {
     pattern = harmony_header * "<|message|>" * json_up_to(P "<|call|>") },
   { name = "Llama 3.1", read = read_named, is_marked = true,
     example = "<function=run_command>" .. ARGUMENTS .. "</function>",
-    pattern = function_start * S ">=" ^ 0 * json_up_to(function_end + closing) },
+    pattern = function_start * (shut + "=") ^ 0 * json_up_to(function_end + closing) },
   { name = "Qwen 3 Coder, Claude, MiniMax", read = read_named, is_marked = true,
     example = "<tool_call>\n<function=run_command>\n<parameter=command>\nls\n</parameter>\n</function>\n</tool_call>",
-    pattern = function_start * P ">" ^ -1 * parameters * Cg(C((1 - function_end) ^ 0), "rest")
+    pattern = function_start * shut ^ -1 * parameters * Cg(C((1 - function_end) ^ 0), "rest")
       * ending(function_end) },
   { name = "GLM 4.5", read = read_named, is_marked = true,
     example = "<tool_call>run_command\n<arg_key>command</arg_key>\n<arg_value>ls</arg_value>\n</tool_call>",
     pattern = opening * blank * called * blank * #(P "<arg_key>" + closing) * glm_members * Cg(Cc "", "rest")
       * blank * ending(closing) },
+  { name = "Kimi, DeepSeek", read = read_named, is_marked = true,
+    example = "<|tool_call_begin|>functions.run_command:0<|tool_call_argument_begin|>" .. ARGUMENTS
+      .. "<|tool_call_end|>",
+    pattern = tool_mark * tool_mark ^ -1 * ("function" * special) ^ -1 * called * (":" * R "09" ^ 1) ^ -1 * special ^ -1
+      * blank * P "```json" ^ -1 * json_up_to(P "```" ^ -1 * blank * special, '{["') },
+  { name = "JSON in brackets", example = "[TOOL_REQUEST]" .. CALL .. "[END_TOOL_REQUEST]", read = read_objects,
+    pattern = "[" * (R "AZ" + "_") ^ 1 * "]" * json_up_to("[" * P "/" ^ -1 * (R "AZ" + "_") ^ 1 * "]") },
   { name = "JSON in any other tags", example = "<|action_start|>" .. CALL .. "<|action_end|>", read = read_objects,
     pattern = "<" * -P "/" * (1 - S "<> \n") ^ 1 * ">" * json_up_to((P "</" + "<|") * (1 - S "<> \n") ^ 1 * ">") },
   { name = "GLM 4", example = "run_command\n" .. ARGUMENTS, read = read_named,
@@ -221,10 +243,8 @@ forms.list = {
 }
 
 forms.told = {
-  { name = "DeepSeek", pattern = P "<｜tool",
-    example = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>run_command\n" .. ARGUMENTS .. "<｜tool▁call▁end｜>" },
-  { name = "Kimi", pattern = P "<|tool_call", example = "<|tool_call_begin|>functions.run_command:0"
-    .. "<|tool_call_argument_begin|>" .. ARGUMENTS .. "<|tool_call_end|>" },
+  { name = "marks of tools", pattern = "<" * bar * "tool",
+    example = "<｜tool▁call▁begin｜>run_command with ls<｜tool▁call▁end｜>" },
   { name = "Llama 4, Gemma", pattern = word_start * known * blank * "(" * blank * (letters ^ 1 * blank * "=" + "{"),
     example = '```tool_code\nprint(default_api.run_command(command="ls"))\n```' },
   { name = "a name with an object", pattern = word_start * known * "{", example = "call:run_command" .. ARGUMENTS },

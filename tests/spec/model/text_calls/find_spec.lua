@@ -114,6 +114,17 @@ describe("find.calls", function()
       '<tool_call>{"name": "functions.run_command", "command": "ls"}</tool_call>',
       "<TOOLCALL>[" .. call .. "]</TOOLCALL>",
       '{"Tool_Name": "run_command", "tool_args": {"command": "ls"}}', '{"function_call": ' .. call .. "}",
+      "<seed:tool_call>\n<function=run_command><parameter=command>ls</parameter></function></seed:tool_call>",
+      '<｜DSML｜tool_calls><｜DSML｜ invoke name="run_command">\n<｜DSML｜parameter name="command" string="true">ls'
+        .. "</｜DSML｜parameter></｜DSML｜ invoke></｜DSML｜tool_calls>",
+      '<|open|>tools<|sep|><|open|>call tool="run_command" index="0"<|sep|><|open|>argument key="command" type="string"'
+        .. "<|sep|>ls<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>",
+      '<|tool_calls_section_begin|><|tool_call_begin|>run_command:0<|tool_call_argument_begin|>{"command": "ls"}'
+        .. "<|tool_call_end|><|tool_calls_section_end|>",
+      '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>run_command\n```json\n{"command": "ls"}\n```'
+        .. "<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+      '<｜tool▁call▁begin｜>run_command<｜tool▁sep｜>{"command": "ls"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+      '<tool name="run_command">{"command": "ls"}</tool>',
       "```xml\n<tool_call>" .. call .. "</tool_call>\n```", "```xml\n" .. invoke .. "\n```",
     } do
       local found, mistake = find.calls(written, tools)
