@@ -1,25 +1,34 @@
 ---@meta
 -- SPDX-License-Identifier: Apache-2.0
--- For authors of step types: the table that a file in sba/steps returns, and what its `run` is given and returns. Never loaded; tests hold
--- it to the catalogue and to what `run` really gets.
+-- For authors of step types: the table that a file in sba/steps returns, and what its `run` is
+-- given and returns. Never loaded; tests hold it to the catalogue and to what `run` really gets.
 
 ---@class sba.step
 ---@field name string the file's name without .lua: lower-case letters, digits and _
 ---@field summary string one sentence, for people and for the model
 ---@field arguments table JSON Schema of an object; what it refuses never reaches run
 ---@field result? table JSON Schema of what run returns
----@field check? fun(arguments: table): string?, string? a mistake that the schema cannot say, in one line, and its argument
----@field what? fun(arguments: table, result?: table): string what the step does, or with its result did, in a few words:
----for the log, the todo list and traces. Default: its command, pattern or path
----@field show? fun(result: table, arguments: table, limit: integer): string a result as a model reads it, default: its text. Past limit
----(bytes) its middle is left out
----@field for_model? false|sba.step.for_model false: not offered to models; nil: as summary and arguments say
----@field ticks? boolean run calls tick several times a second while it waits, so that the result file follows the job
----@field brief? boolean run takes milliseconds. Where neither is set, the result file is written before run
----@field takes_secrets? boolean its argument `secrets` names secrets of the operator; a job that names another is refused
+---A mistake that the schema cannot say, in one line, and its argument.
+---@field check? fun(arguments: table): string?, string?
+---What the step does, or with its result did, in a few words: for the log, the todo list and
+---traces. Default: its command, pattern or path.
+---@field what? fun(arguments: table, result?: table): string
+---A result as a model reads it, default: its text. Past limit (bytes) its middle is left out.
+---@field show? fun(result: table, arguments: table, limit: integer): string
+---false: not offered to models; nil: as summary and arguments say.
+---@field for_model? false|sba.step.for_model
+---run calls tick several times a second while it waits, so that the result file follows the job.
+---@field ticks? boolean
+---run takes milliseconds. Where neither is set, the result file is written before run.
+---@field brief? boolean
+---Its argument `secrets` names secrets of the operator; a job that names another is refused.
+---@field takes_secrets? boolean
 ---@field redacts? boolean what run returns, but for its message, holds no secrets
----@field run fun(arguments: table, job_context: sba.job_context): table?, string|sba.step_failure|nil, boolean? the result and its text, or
----nil and the failure; and whether something is missing from the text
+---The result and its text, or nil and the failure, which may be raised too; and whether something
+---is missing from the text.
+---@field run fun(arguments: table, job_context: sba.job_context): table?, sba.step.more, boolean?
+
+---@alias sba.step.more string|sba.step_failure|nil
 
 ---What a model is shown instead of summary and arguments. Every argument is taken from it.
 ---@class sba.step.for_model
@@ -28,49 +37,73 @@
 ---@field required? string[] of these, default: those of arguments
 ---@field descriptions? table<string, string> of these
 ---@field hidden? boolean taken, but not shown
+---@field wants_room? boolean not shown where the model's window is small
 ---@field called? string[] other names that models have for the tool
----@field read? fun(arguments: table): table?, string? converts what a model may write, and a note on it; or nil and the mistake in one
----line; before the check
+---Converts what a model may write, and a note on it; or nil and the mistake in one line; before the
+---check.
+---@field read? fun(arguments: table): table?, string?
 
 ---What `run` is given beside the step's arguments, which have the schema's defaults filled in.
 ---@class sba.job_context
 ---@field workspace native.root no path leaves it
----@field resolve_path fun(path: string): native.root?, string|native.failure, string? for paths that may name an artifact too: workspace or
----artifacts directory, the path in it, and its prefix in a result; or nil and the failure
----@field max_output_bytes integer a direct step with a larger result fails with constraint_violation
+---For paths that may name an artifact too: workspace or artifacts directory, the path in it, and
+---its prefix in a result; or nil and the failure.
+---@field resolve_path fun(path: string): native.root?, string|native.failure, string?
+---A direct step with a larger result fails with constraint_violation.
+---@field max_output_bytes integer
 ---@field environment string[] "NAME=value": what a command gets
 ---@field shell? string the shell of a model's commands; nil: /bin/sh
----@field secret fun(name: string): string? a secret of the operator; not there for a model's commands, which get none
+---A secret of the operator; not there for a model's commands, which get none.
+---@field secret fun(name: string): string?
 ---@field agent boolean a model asked for the step: cut and say so, rather than fail
----@field ask fun(request: table): table?, sba.step_failure? asks the job's model, see steps/ask_model.lua
----@field call_tool fun(tool: string, arguments: table, limits?: { whole: number?, idle: number? }): table?, sba.step_failure? asks the
----gateway. limits: seconds for connecting and the call with all its tries; without progress
----@field commit fun(transaction: sba.transaction): true?, native.failure? commits it so that --resume undoes it if the runner dies
----@field size_before_append fun(size?: integer): integer? journals the size of a file (nil: absent) before the step appends to it; gives
----that size, or the one from before an earlier run of this step that was killed
----@field seconds_left fun(): number?, number? until a command is ended so that its grace, the second value, lies before
----the time that is kept for steps that run always and for checks; nil: none is kept
+---Asks the job's model, see steps/ask_model.lua.
+---@field ask fun(request: table): table?, sba.step_failure?
+---Asks the gateway.
+---@field call_tool fun(tool: string, arguments: table, limits?: sba.call_limits): table?, sba.step_failure?
+---Commits it so that --resume undoes it if the runner dies.
+---@field commit fun(transaction: sba.transaction): true?, native.failure?
+---Journals the size of a file (nil: absent) before the step appends to it; gives that size, or the
+---one from before an earlier run of this step that was killed.
+---@field size_before_append fun(size?: integer): integer?
+---Until a command is ended so that its grace, the second value, lies before the time that is kept
+---for steps that run always and for checks; nil: none is kept.
+---@field seconds_left fun(): number?, number?
 ---@field time_is_up fun() no step runs from now on
----@field report_place (fun(): string?, string)? a directory, and a fresh path in it for the report of a command; nil: no place
----@field report (fun(place: string, path: string): table?)? the report that the command wrote there; nil: none, or
----not a valid one
----@field began (fun(pid: integer, started: integer))? nil: no journal; journals the session of a command, see process.run
----@field tick fun(news?: string, missing?: integer) to be called now and then: logs and reports go out. news: bytes that the step says
----meanwhile; missing: how many before them are left out
+---A directory, and the name in it for the report of a command; nil: there is no place.
+---@field report_place (fun(): string?, string)?
+---The report that the command wrote there; nil: none, or not a valid one.
+---@field report (fun(place: string, name: string): table?)?
+---Journals the session of a command, see process.run; nil: there is no journal.
+---@field began (fun(pid: integer, started: integer))?
+---To be called now and then: logs and reports go out. news: bytes that the step says meanwhile;
+---missing: how many before them are left out.
+---@field tick fun(news?: string, missing?: integer)
 ---@field claim fun(report: table)? what an agent says of its work, as worker_report has it
----@field prompt fun(): string what the job asks for, for an agent that knows its own tools; "" where it asks nothing
----@field plan fun(entries: { content: string, status?: string }[]) an agent's plan, for the todo list
+---What the job asks for, for an agent that knows its own tools; "" where it asks nothing.
+---@field prompt fun(): string
+---An agent's plan, for the todo list.
+---@field plan fun(entries: { content: string, status?: string }[])
 ---@field allowed_models? string[] the job's
----@field earlier_session fun(): string? the session that an agent had in an earlier run of this step
+---The session that an agent had in an earlier run of this step.
+---@field earlier_session fun(): string?
 ---@field session_opened fun(id: string) journals it
----@field worker_gateway fun(): table?, native.failure? the gateway as the Agent Client Protocol has a server of MCP
+---The gateway as the Agent Client Protocol has a server of MCP.
+---@field worker_gateway fun(): table?, native.failure?
 ---@field hear? function as process.run takes it, where a step talks with its command
----@field spool string? the directory for long outputs, as process.run takes it; nil: a model's job
+---@field spool? string the directory for long outputs, as process.run takes it; nil: a model's job
 ---@field follow? boolean the log is to have everything that a step says
 
----What `run` returns after nil. native.failure is one.
+---@class sba.call_limits seconds
+---@field whole? number for connecting and the call with all its tries
+---@field idle? number without progress
+
+---What `run` returns after nil, or raises. native.failure is one.
 ---@class sba.step_failure
----@field code string stable: a native.failure's own; "constraint_violation", "timeout", "ext_net_required" are the job's too
----@field message string one line for people: what was being done, to what, why it failed, what would help
+---Stable: a native.failure's own; "constraint_violation", "timeout", "ext_net_required" are the
+---job's too.
+---@field code string
+---One line for people: what was being done, to what, why it failed, what would help.
+---@field message string
 ---@field result? table what there is nevertheless
 ---@field text? string the same as plain text
+---@field is_cut? boolean something is missing from the text

@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Applies a diff to the files of a workspace: all of it, or none.
 --
--- As in git, a copy takes the content from before the diff, and a rename may go to a path that another file leaves
--- later: files can be swapped. Only a part of mode 120000 changes a link; nothing goes through one.
+-- As in git, a copy takes the content from before the diff, and a rename may go to a path that
+-- another file leaves later: files can be swapped. Only a part of mode 120000 changes a link;
+-- nothing goes through one.
 
 local diffs = require "sba.patch.diff"
 local explain = require "sba.patch.explain"
 local fail = require "sba.util.fail"
 local header = require "sba.patch.header"
-local humanize = require "sba.util.humanize"
 local lpeg = require "lpeg"
 local overlay = require "sba.patch.overlay"
 local printable = require "sba.util.printable"
@@ -17,7 +17,8 @@ local text = require "native.text"
 local caught, check, raise = fail.caught, fail.check, fail.raise
 local LONGEST_HEADER <const> = 80 -- bytes of an @@ line that is shown
 local MOST_EXPLAINED <const> = 64 << 10 -- bytes of a hunk that does not fit
-local RETRIED <const> = { "invalid_patch", "patch_mismatch" } -- codes of a diff that may be meant in another way
+-- Codes of a diff that may be meant in another way.
+local RETRIED <const> = { invalid_patch = true, patch_mismatch = true }
 local LINK <const> = 40960 -- 0120000
 
 local function type_of(mode) return mode == LINK and "symlink" or "file" end
@@ -27,74 +28,97 @@ local function permissions(mode, before)
   if not mode or mode == LINK then return before end
   local runs = mode & 64 ~= 0 -- 0100
   if not before then return runs and 493 or nil end -- 0755
-  return runs and before | (before & 292) >> 2 or before & ~73 -- whoever may read it (0444) may run it; 0111
+  if not runs then return before & ~73 end -- 0111
+  return before | (before & 292) >> 2 -- whoever may read it (0444) may run it
 end
 
 --- A link must stay inside. A transaction checks that too, but a dry run commits none.
 local function check_target(workspace, path, target)
-  if target == "" or target:find("\0", 1, true) then raise("invalid_patch", "the link's target is empty or has a NUL byte") end
-  if target:sub(1, 1) ~= "/" and workspace:relative((path:match("^.*/") or "") .. target) then return end
+  if target == "" or target:find("\0", 1, true) then
+    raise("invalid_patch", "the link's target is empty or has a NUL byte")
+  end
+  local directory = path:match "^.*/" or ""
+  if target:sub(1, 1) ~= "/" and workspace:relative(directory .. target) then return end
   raise("path_escape", "path escapes workspace: the link would point to %s", target)
 end
 
 local newline = lpeg.P "\n"
 local line = (1 - newline) ^ 0 * (newline + -1)
-local old_side = lpeg.Cs((-lpeg.P(-1) * (newline + (lpeg.S " -" / "") * line + (lpeg.S "+\\" * line) / "")) ^ 0)
+local old_line = newline + (lpeg.S " -" / "") * line
+local new_line = lpeg.S "+\\" * line -- or of "\ No newline"
+local old_side = lpeg.Cs((-lpeg.P(-1) * (old_line + new_line / "")) ^ 0)
+
+--- Why a hunk does not fit, by the lines of the file that resemble it most.
+local function difference(patch, bytes, problem)
+  local body = patch.diff:sub(problem.body, math.min(problem.last, problem.body + MOST_EXPLAINED))
+  local old = lpeg.match(old_side, body)
+  local only_adds = "it only adds lines, and nothing that the file has says where they belong"
+  if old == "" then return only_adds end
+  return explain.difference(bytes, old, "the diff", problem.line)
+    or "its first lines are there, but not all of it, or not where it belongs: "
+    .. "below the hunk before it, or at the end"
+end
 
 local function refuse_hunk(patch, file, bytes, problem)
   if not problem.hunk then error(problem, 0) end
   local at_line = patch.diff:match("^[^\r\n]*", problem.header)
-  local hunk = ("hunk %d of %d %s"):format(problem.hunk, file.hunks, printable.quoted(at_line, LONGEST_HEADER))
-  local body = patch.diff:sub(problem.body, math.min(problem.last, problem.body + MOST_EXPLAINED))
-  local old, why = lpeg.match(old_side, body), problem.message
-  if problem.code == "patch_ambiguous" then
-    raise(problem.code, "%s fits as well at line %d as at line %d; give it more lines of context", hunk, problem.line, problem.other)
-  elseif problem.code == "already_applied" then
-    raise(problem.code, "%s: the change is already there, at line %d", hunk, problem.line)
-  elseif problem.line > 0 then
-    why = old == "" and "it only adds lines, and nothing that the file has says where they belong"
-      or explain.difference(bytes, old, "the diff", problem.line)
-      or "its first lines are there, but not all of it, or not where it belongs: below the hunk before it, or at the end"
+  at_line = printable.quoted(at_line, LONGEST_HEADER)
+  local code, line_there, why = problem.code, problem.line, problem.message
+  local hunk = ("hunk %d of %d %s"):format(problem.hunk, file.hunks, at_line)
+  if code == "patch_ambiguous" then
+    local message = "%s fits as well at line %d as at line %d; give it more lines of context"
+    raise(code, message, hunk, line_there, problem.other)
+  elseif code == "already_applied" then
+    raise(code, "%s: the change is already there, at line %d", hunk, line_there)
   end
-  raise(problem.code, "%s does not fit: %s", hunk, why)
+  if line_there > 0 then why = difference(patch, bytes, problem) end
+  raise(code, "%s does not fit: %s", hunk, why)
 end
 
---- One hunk that only adds, at line 0, means that the file is new or empty. Git writes the same for lines inserted at
---- the top with -U0, but then its header names the content that was there.
+--- One hunk that only adds, at line 0, means that the file is new or empty. Git writes the same for
+--- lines inserted at the top with -U0, but then its header names the content that was there.
 local function check_absence(patch, file, bytes)
   if not file.is_new or bytes == "" then return end
   if patch.hunks:apply(file.first, 1, "") == bytes then
     raise("already_applied", "the change is already there: the file is as the diff would make it")
   elseif not file.not_empty then
-    raise("already_exists", "the diff says that the file is new or empty, but it has %d lines", text.count_lines(bytes))
+    local message = "the diff says that the file is new or empty, but it has %d lines"
+    raise("already_exists", message, text.count_lines(bytes))
   end
 end
 
 --- keeps: the entry is only staged, so that its bytes need not be a string.
 local function changed(patch, file, before, keeps)
-  local bytes, report = before.bytes, { hunks = 0, added = 0, removed = 0, offset = 0, fuzz = 0, tolerated = {} }
+  local bytes = before.bytes
+  local report = { hunks = 0, added = 0, removed = 0, offset = 0, fuzz = 0, tolerated = {} }
   if file.hunks > 0 then
     check_absence(patch, file, bytes)
     bytes, report = patch.hunks:apply(file.first, file.hunks, bytes, keeps)
     if not bytes then refuse_hunk(patch, file, before.bytes, report) end
   end
   if patch.is_crlf and before.bytes == "" and bytes:find("\r\n", 1, true) then
-    bytes, report.line_ends = bytes:gsub("\r\n", "\n"), "lf" -- the transport's, of all lines of the diff
+    bytes = bytes:gsub("\r\n", "\n") -- the transport's, of all lines of the diff
+    report.line_ends = "lf"
   end
-  if before.type == "symlink" and file.action ~= "deleted" then check_target(patch.overlay.directory, file.new, bytes) end
-  return { type = before.type, bytes = bytes, mode = permissions(file.new_mode, before.mode) }, report
+  if before.type == "symlink" and file.action ~= "deleted" then
+    check_target(patch.overlay.directory, file.new, bytes)
+  end
+  local mode = permissions(file.new_mode, before.mode)
+  return { type = before.type, bytes = bytes, mode = mode }, report
 end
 
 local function check_type(file, entry)
   if not file.old_mode and not file.new_mode and file.hunks == 0 then return entry end
   local old = type_of(file.old_mode or file.action ~= "created" and file.new_mode)
   if file.new_mode and file.old_mode and type_of(file.new_mode) ~= old then
-    raise("invalid_patch", "a file becomes a link, or a link a file, only by a deletion and a creation")
-  elseif entry.type ~= old then
-    raise("patch_mismatch", old == "file" and "it is a symbolic link, and the diff is not for one (mode 120000)"
-      or "it is not a symbolic link, but the diff is for one (mode 120000)")
+    local message = "a file becomes a link, or a link a file, only by a deletion and a creation"
+    raise("invalid_patch", message)
+  elseif entry.type == old then
+    return entry
+  elseif old == "file" then
+    raise("patch_mismatch", "it is a symbolic link, and the diff is not for one (mode 120000)")
   end
-  return entry
+  raise("patch_mismatch", "it is not a symbolic link, but the diff is for one (mode 120000)")
 end
 
 -- put: overlay.put or overlay.create
@@ -131,7 +155,8 @@ end
 
 function actions.modified(patch, file)
   local before, problem = caught(overlay.get, patch.overlay, file.new)
-  if not before and problem.code == "not_found" and file.is_plain and file.hunks == 1 and not file.removes then
+  local may_be_new = file.is_plain and file.hunks == 1 and not file.removes
+  if not before and problem.code == "not_found" and may_be_new then
     file.action = "created"
     return actions.created(patch, file)
   end
@@ -147,7 +172,8 @@ end
 
 function actions.renamed(patch, file)
   local files = patch.overlay
-  if not file.is_begin and not files:known(file.old) and files:exists(file.new) and file.hunks > 0 then
+  local only_changes = not file.is_begin and file.hunks > 0
+  if only_changes and not files:known(file.old) and files:exists(file.new) then
     file.action = "modified" -- already renamed, as in patch: only its content changes
     return actions.modified(patch, file)
   end
@@ -165,7 +191,9 @@ local function locate(patch, file)
   end
   local old, new = header.resolve(file, patch.strip, patch.prefixes, exists)
   file.old, file.new = files:path(old), files:path(new)
-  if file.from and file.old == file.new then raise("invalid_patch", "%s is renamed or copied to itself", file.old) end
+  if file.from and file.old == file.new then
+    raise("invalid_patch", "%s is renamed or copied to itself", file.old)
+  end
   files:use(file.old, file.action == "deleted" or file.action == "renamed")
   if file.new ~= file.old then files:use(file.new) end
 end
@@ -182,18 +210,21 @@ end
 
 local function entry_of(file, report)
   for name in pairs(file.tolerated) do report.tolerated[name] = true end
-  report.path, report.old_path, report.action = file.new, file.action == "renamed" and file.old or nil, file.action
-  report.recounted = file.recounted
+  report.path, report.action, report.recounted = file.new, file.action, file.recounted
+  if file.action == "renamed" then report.old_path = file.old end
   return report
 end
 
 local function apply_parsed(directory, patch, arguments, commit)
   local files <close> = overlay.new(directory, not arguments.dry_run)
   local entries = {}
-  patch.overlay, patch.strip, patch.prefixes = files, arguments.strip, header.prefixes(patch.files)
+  patch.overlay, patch.strip = files, arguments.strip
+  patch.prefixes = header.prefixes(patch.files)
   patch.is_crlf = not patch.diff:find "^\n" and not patch.diff:find "[^\r]\n"
   for _, file in ipairs(patch.files) do about(file, locate, patch) end
-  for i, file in ipairs(patch.files) do entries[i] = entry_of(file, about(file, actions[file.action], patch)) end
+  for i, file in ipairs(patch.files) do
+    entries[i] = entry_of(file, about(file, actions[file.action], patch))
+  end
   if not arguments.dry_run then files:commit(commit) end
   return entries, patch.tolerated
 end
@@ -203,7 +234,7 @@ local function apply_diff(directory, diff, arguments, commit)
   local patch = diffs.parse(diff)
   if patch then
     local entries, more = caught(apply_parsed, directory, patch, arguments, commit)
-    local is_final = entries or not patch.is_doubtful or not humanize.has(RETRIED, more.code)
+    local is_final = entries or not patch.is_doubtful or not RETRIED[more.code]
     if is_final then return check(entries, more), more end
   end
   return apply_parsed(directory, check(diffs.parse(diff, true)), arguments, commit)
@@ -212,13 +243,16 @@ end
 ---@param directory native.root
 ---@param arguments { diff: string, strip?: integer, dry_run?: boolean }
 ---@param commit? fun(change: sba.transaction): true?, native.failure? as of overlay:commit
----@return table[]? entries of each part: path, old_path, action, recounted and the fields of native.edit.report
+---@return table[]? entries of each part: path, old_path, action, recounted, and the fields of
+---native.edit.report
 ---@return native.failure|table<string, true> tolerated in the whole diff; or the failure
 return function(directory, arguments, commit)
   local entries, more = caught(apply_diff, directory, arguments.diff, arguments, commit)
-  if entries or not humanize.has(RETRIED, more.code) then return entries, more end
+  if entries or not RETRIED[more.code] then return entries, more end
   if text.find("\n" .. arguments.diff, "\n<<<<<<< SEARCH", 1) then
-    return nil, { code = "invalid_patch", message = "SEARCH/REPLACE blocks are not a diff; make each of them a call of replace_in_file" }
+    local message = "SEARCH/REPLACE blocks are not a diff; "
+      .. "make each of them a call of replace_in_file"
+    return nil, { code = "invalid_patch", message = message }
   end
   for _, diff in ipairs(diffs.with_blanks(arguments.diff)) do
     local other
@@ -227,7 +261,7 @@ return function(directory, arguments, commit)
       other.bare_context = true
       return entries, other
     end
-    if more.code == "invalid_patch" then more = other end -- this one tells where the hunks do not fit
+    if more.code == "invalid_patch" then more = other end -- which tells where hunks do not fit
   end
   return nil, more
 end

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Reads unified diffs, git's extensions included, and the form of "*** Begin Patch" that models are taught. native.edit
--- reads the lines of hunks, this module what is between, by patterns that pass over each line once.
+-- Reads unified diffs, git's extensions included, and the form of "*** Begin Patch" that models are
+-- taught. native.edit reads the lines of hunks, this module what is between, by patterns that pass
+-- over each line once.
 
 local edit = require "native.edit"
 local fail = require "sba.util.fail"
@@ -9,7 +10,8 @@ local lpeg = require "lpeg"
 local text = require "native.text"
 
 local raise = fail.raise
-local P, R, S, C, Cp = lpeg.P, lpeg.R, lpeg.S, lpeg.C, lpeg.Cp
+local P, R, S = lpeg.P, lpeg.R, lpeg.S
+local C, Cp = lpeg.C, lpeg.Cp
 
 local diff = {}
 
@@ -26,8 +28,8 @@ local names = "--- " * rest * "+++ "
 local signature = P "--" * P " " ^ -1 * P "\r" ^ -1 * (newline * -S " +-@\\" + -1) -- of a mail
 local binary = P "GIT binary patch" * P "\r" ^ 0 * line_end
   + "Binary files " * (1 - (newline + " differ" * line_end)) ^ 1 * " differ" * line_end
-local separator = P "diff " + "Index: " + "====" + "From " + "commit " + "Only in " + "```" + "Property changes on" + "*** End Patch"
-  + binary + names + signature + -1
+local separator = P "diff " + "Index: " + "====" + "From " + "commit " + "Only in " + "```"
+  + "Property changes on" + "*** End Patch" + binary + names + signature + -1
 local marked = S " +" + P "-" - names - signature
 local blank_lines = blank ^ 0 * Cp()
 local tail = (blank + line - separator - marked - "@@" - "\\") ^ 0 * Cp()
@@ -39,8 +41,9 @@ local end_patch = blanks * gap * Cp() * "*** End Patch" * gap * line_end
 local end_of_file = blanks * "*** End of File" * S " \t" ^ 0 * line_end * Cp()
 
 -- Git's lines about a file without "diff --git".
-local bare_git = (P "old mode " + "new mode " + "new file mode " + "deleted file mode ") * R "07" ^ 6 * line_end
-  + "similarity index " * R "09" ^ 1 * "%" + "rename from " * rest * "rename to " + "copy from " * rest * "copy to "
+local mode_line = P "old mode " + "new mode " + "new file mode " + "deleted file mode "
+local bare_git = mode_line * R "07" ^ 6 * line_end + "similarity index " * R "09" ^ 1 * "%"
+  + "rename from " * rest * "rename to " + "copy from " * rest * "copy to "
 
 -- Lines outside of any file.
 -- A file of which svn shows no lines; and what it says of properties, up to the next file.
@@ -48,17 +51,20 @@ local no_lines = blanks * (P "Property changes on" + "Index: " + -1)
 local properties = P "Property changes on" * rest
   * (blank + line - "Index: " - "diff " - "Property changes on") ^ 0 * Cp()
 
-local special = P "diff --git " + "Property changes on" + bare_git + names + begin + "```" + "From " + "commit " + "@@ -" + binary
+local special = P "diff --git " + "Property changes on" + bare_git + names + begin + "```" + "From "
+  + "commit " + "@@ -" + binary
 local boring = ((blank + #separator * line) - special) ^ 0 * Cp()
 local words = (line - special - separator - blank) ^ 1 * Cp()
 
--- The lines of a hunk by their look, without blank lines at its end. In "*** Begin Patch" nothing else can look so.
+-- The lines of a hunk by their look, without blank lines at its end. In "*** Begin Patch" nothing
+-- else can look so.
 local by_look = (blank ^ 0 * (marked + "\\ ") * rest) ^ 0 * Cp()
 -- Though it looks like context.
-local last_line = gap * "*** End Patch" * gap * line_end * blanks * ("```" * rest * blanks) ^ -1 * -1
+local fence = ("```" * rest * blanks) ^ -1
+local last_line = gap * "*** End Patch" * gap * line_end * blanks * fence * -1
 local begin_look = (blank ^ 0 * (S " +-" + "\\ " - last_line) * rest) ^ 0 * Cp()
--- Below a hunk that has as many lines as it says: more of its kind, or, below a blank line, perhaps. What only begins
--- with '+' there cannot be told from a signature, and is none.
+-- Below a hunk that has as many lines as it says: more of its kind, or, below a blank line,
+-- perhaps. What only begins with '+' there cannot be told from a signature, and is none.
 local goes_on = marked
 local may_go_on = blank ^ 1 * (blank + (P "+" + "\\ ") * rest) ^ 0 * (S " -" - names - signature)
 local text_below = blank ^ 1 * (blank + line - separator - "@@ -") ^ 0 * Cp() + tail
@@ -86,7 +92,7 @@ local bare = (P "@@" * (#line_end + " ") * rest - "@@ " * S "+-" * R "09") ^ 1 *
 ---@field action "created"|"modified"|"deleted"|"renamed"|"copied"|"mode_changed"
 ---@field is_plain? boolean only "---" and "+++" stand before its hunks
 ---@field is_begin? boolean of "*** Begin Patch"
----@field prefix? boolean whether both names begin with a directory that belongs to no name; nil: unknown
+---@field prefix? boolean both names begin with a directory that belongs to no name; nil: unknown
 ---@field is_new? boolean its one hunk says that the file is new or empty
 ---@field not_empty? boolean the old content, by the "index" line
 ---@field old_mode? integer as git writes it: 0100644 (octal), 0120000 a link
@@ -98,7 +104,8 @@ local bare = (P "@@" * (#line_end + " ") * rest - "@@ " * S "+-" * R "09") ^ 1 *
 ---@field recounted? integer hunks whose @@ line had wrong counts
 ---@field tolerated table<string, true> as far as the diff alone shows it
 
-local DAMAGED <const> = "neither a line of the hunk (' ', '+', '-') nor its end; the diff is damaged"
+local DAMAGED <const> = "neither a line of the hunk (' ', '+', '-') nor its end; "
+  .. "the diff is damaged"
 local BINARY <const> = "a binary patch cannot be applied; write the file with write_file instead"
 
 local function invalid(reader, message, at, code)
@@ -106,9 +113,15 @@ local function invalid(reader, message, at, code)
   raise(code or "invalid_patch", "line %d of the diff: %s", before + 1, message)
 end
 
+local function refuse_if(is_wrong, reader, message)
+  if is_wrong then invalid(reader, message) end
+end
+
 local function is_at(reader, pattern) return lpeg.match(pattern, reader.diff, reader.at) end
 
-local function starts(reader, with) return reader.diff:sub(reader.at, reader.at + #with - 1) == with end
+local function starts(reader, with)
+  return reader.diff:sub(reader.at, reader.at + #with - 1) == with
+end
 
 local function reach(reader, pattern)
   local at = is_at(reader, pattern)
@@ -141,20 +154,29 @@ local function note_hunks(reader, file, after, count, _, removes, adds, is_new)
 end
 
 local function add_hunk(reader, file, body, limit, by_content, at_end)
-  return note_hunks(reader, file, reader.hunks:read(reader.count + 1, reader.at, body, limit, by_content, at_end))
-    or invalid(reader, "the hunk above changes nothing, or goes on below '\\ No newline'", limit)
+  local number, hunks = reader.count + 1, reader.hunks
+  local is_noted = note_hunks(reader, file,
+    hunks:read(number, reader.at, body, limit, by_content, at_end))
+  if is_noted then return end
+  invalid(reader, "the hunk above changes nothing, or goes on below '\\ No newline'", limit)
 end
 
 --- Reads a hunk without numbers, or one that has not as many lines as they say.
 local function read_by_look(reader, file)
   local body = is_at(reader, numbered)
-  if body then file.recounted = (file.recounted or 0) + 1 else file.tolerated.no_line_numbers = true end
-  local first = body or is_at(reader, bare) or invalid(reader, "a hunk begins with '@@ -LINE,COUNT +LINE,COUNT @@'")
+  if body then
+    file.recounted = (file.recounted or 0) + 1
+  else
+    file.tolerated.no_line_numbers = true
+  end
+  local first = body or is_at(reader, bare)
+  refuse_if(not first, reader, "a hunk begins with '@@ -LINE,COUNT +LINE,COUNT @@'")
   local after = lpeg.match(by_look, reader.diff, first)
   if not lpeg.match(ends_well, reader.diff, after) then invalid(reader, DAMAGED, after) end
   add_hunk(reader, file, first, after, not body)
   reader.is_open = true
-  if is_at(reader, fenced_off) then invalid(reader, "this looks like the end of a hunk, but lines that look like a part of it follow") end
+  refuse_if(is_at(reader, fenced_off), reader,
+    "this looks like the end of a hunk, but lines that look like a part of it follow")
 end
 
 local function has_more(reader, after)
@@ -164,24 +186,30 @@ local function has_more(reader, after)
   return is_doubtful and not reader.trusts_counts
 end
 
+--- As note_hunks; but where the last hunk is longer than it says, without it. last: where it
+--- begins.
+local function note_counted(reader, file, after, count, last, ...)
+  if after and has_more(reader, after) then after, count = last, count - 1 end
+  return note_hunks(reader, file, after, count, last, ...)
+end
+
 local function read_hunk(reader, file)
   reader.is_open, reader.is_counted = false, true
-  local after, count, last, removes, adds, is_new = reader.hunks:read(reader.count + 1, reader.at)
-  if after and has_more(reader, after) then after, count = last, count - 1 end -- the last one is longer than it says
-  if note_hunks(reader, file, after, count, last, removes, adds, is_new) then return end
+  if note_counted(reader, file, reader.hunks:read(reader.count + 1, reader.at)) then return end
   reader.is_counted = false
   read_by_look(reader, file)
 end
 
---- Passes blank lines and words below a file's last hunk. Lines that may be a part of a hunk are refused, because a
---- change would be lost, unless the hunk has all the lines that it says and a blank line follows: a signature, a list,
---- the boundary of a mail.
+--- Passes blank lines and words below a file's last hunk. Lines that may be a part of a hunk are
+--- refused, because a change would be lost, unless the hunk has all the lines that it says and a
+--- blank line follows: a signature, a list, the boundary of a mail.
 local function pass_tail(reader)
   local after = is_at(reader, reader.is_counted and text_below or tail)
   if is_at(reader, blank_lines) < after then reader.tolerated.prose = true end
   reader.at = after
-  if starts(reader, "\\") then invalid(reader, "'\\ No newline' belongs right below a line of a hunk") end
-  if not is_at(reader, separator) then invalid(reader, "this looks like a part of a hunk, but what stands above it does not") end
+  refuse_if(starts(reader, "\\"), reader, "'\\ No newline' belongs right below a line of a hunk")
+  refuse_if(not is_at(reader, separator), reader,
+    "this looks like a part of a hunk, but what stands above it does not")
 end
 
 local function read_hunks(reader, file)
@@ -192,16 +220,18 @@ local function read_hunks(reader, file)
     read_hunk(reader, file)
     at = reader.at
   end
-  if file.hunks == 0 and file.is_plain and reader.is_svn and is_at(reader, no_lines) then
+  local action, has_none = file.action, file.hunks == 0
+  if has_none and file.is_plain and reader.is_svn and is_at(reader, no_lines) then
     table.remove(reader.files)
     return
-  elseif file.hunks == 0 and file.is_plain then
-    invalid(reader, "after '---' and '+++' a hunk must begin, with '@@ -LINE,COUNT +LINE,COUNT @@'")
   end
-  if file.action == "created" and file.removes then invalid(reader, "the new file above takes lines from an old one") end
-  if file.action == "deleted" and file.adds then invalid(reader, "the deleted file above still has lines") end
+  refuse_if(has_none and file.is_plain, reader,
+    "after '---' and '+++' a hunk must begin, with '@@ -LINE,COUNT +LINE,COUNT @@'")
+  refuse_if(action == "created" and file.removes, reader,
+    "the new file above takes lines from an old one")
+  refuse_if(action == "deleted" and file.adds, reader, "the deleted file above still has lines")
   local has_mode = file.new_mode and file.old_mode ~= file.new_mode
-  if file.action == "modified" and file.hunks == 0 and has_mode then file.action = "mode_changed" end
+  if action == "modified" and has_none and has_mode then file.action = "mode_changed" end
   pass_tail(reader)
 end
 
@@ -215,7 +245,8 @@ local function read_file(reader, fields)
     if mistake then invalid(reader, mistake, at) end
   until not is_at(reader, header.known) or file.is_plain and seen["+++ "]
   if is_at(reader, binary) then invalid(reader, BINARY, nil, "binary_patch") end
-  if seen["--- "] ~= seen["+++ "] then invalid(reader, "the header above has only one of its lines '---' and '+++'") end
+  refuse_if(seen["--- "] ~= seen["+++ "], reader,
+    "the header above has only one of its lines '---' and '+++'")
   local mistake = header.settle(file)
   if mistake then invalid(reader, mistake) end
   read_hunks(reader, file)
@@ -234,9 +265,8 @@ local begin_parts = {} -- by the field that they begin with
 begin_parts["Update File"] = function(reader, name)
   local to = is_at(reader, move_to)
   to = to and take_name(reader, to)
-  local file = new_file(reader, {
-    is_begin = true, action = to and "renamed", from = to and name, to = to, old_path = name, new_path = name,
-  })
+  local file = new_file(reader, { is_begin = true, old_path = name, new_path = name })
+  if to then file.action, file.from, file.to = "renamed", name, to end
   while reach(reader, next_hunk) or not is_at(reader, begin_ends) do
     local body = is_at(reader, at_lines)
     local after = lpeg.match(begin_look, reader.diff, body)
@@ -245,7 +275,8 @@ begin_parts["Update File"] = function(reader, name)
     add_hunk(reader, file, body, after, true, at_end ~= nil)
     reader.at, file.tolerated.no_line_numbers = at_end or reader.at, true
   end
-  if file.hunks == 0 and not to then invalid(reader, "the file above is to be updated, but no change follows") end
+  refuse_if(file.hunks == 0 and not to, reader,
+    "the file above is to be updated, but no change follows")
 end
 
 begin_parts["Add File"] = function(reader, name)
@@ -263,12 +294,11 @@ local function read_begin(reader)
   take(reader)
   while not reach(reader, end_patch) do
     reach(reader, past_gap)
-    if reader.at > #reader.diff then invalid(reader, "'*** Begin Patch' without '*** End Patch': the patch was cut off") end
+    refuse_if(reader.at > #reader.diff, reader,
+      "'*** Begin Patch' without '*** End Patch': the patch was cut off")
     local kind, after = is_at(reader, field)
-    if not kind then
-      invalid(reader, "here '*** Add File: ', '*** Delete File: ', '*** Update File: ' or '*** End Patch' belongs; each line of a new file "
-        .. "begins with '+'")
-    end
+    refuse_if(not kind, reader, "here '*** Add File: ', '*** Delete File: ', '*** Update File: ' "
+      .. "or '*** End Patch' belongs; each line of a new file begins with '+'")
     begin_parts[kind](reader, take_name(reader, after))
   end
   take(reader)
@@ -328,9 +358,12 @@ local function read(bytes, trusts_counts)
   }
   while reader.at <= #bytes do read_next(reader) end
   if not changes_anything(reader.files) then
-    raise("invalid_patch", "no change found: a unified diff has lines '--- a/FILE', '+++ b/FILE' and '@@ -1,3 +1,4 @@'")
+    local message = "no change found: a unified diff has lines "
+      .. "'--- a/FILE', '+++ b/FILE' and '@@ -1,3 +1,4 @@'"
+    raise("invalid_patch", message)
   end
-  if reader.in_fence and reader.is_open then invalid(reader, "a code fence (```) has no other end: the diff may have been cut off") end
+  refuse_if(reader.in_fence and reader.is_open, reader,
+    "a code fence (```) has no other end: the diff may have been cut off")
   return reader
 end
 
@@ -341,7 +374,8 @@ end
 ---@field is_doubtful boolean it could be read with trusts_counts in another way
 
 ---@param bytes string
----@param trusts_counts? boolean what follows a hunk of as many lines as it says, and a blank line, is none of it
+---@param trusts_counts? boolean what follows a hunk of as many lines as it says, and a blank line,
+---is none of it
 ---@return sba.patch.parsed? parsed
 ---@return native.failure? failure invalid_patch (with the line), binary_patch, too_large
 function diff.parse(bytes, trusts_counts) return fail.caught(read, bytes, trusts_counts) end
@@ -354,8 +388,9 @@ end
 local add_blank = P "" / " " * line
 local all, some = with_blanks(add_blank), with_blanks(" " * rest + add_blank)
 
----The diff with a blank before each context line (a model that leaves out one leaves out all: what looks like one is
----indentation), and with a blank before each that has none. Neither, if each line of each hunk has its mark.
+---The diff with a blank before each context line (a model that leaves out one leaves out all: what
+---looks like one is indentation), and with a blank before each that has none. Neither, if each line
+---of each hunk has its mark.
 ---@param bytes string
 ---@return string[]
 function diff.with_blanks(bytes)

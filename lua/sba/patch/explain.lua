@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What was overlooked in an edit, or why its lines do not stand in the file. The lines that resemble them most are
--- found by votes: each word that both have is one for the line where they would begin.
+-- What was overlooked in an edit, or why its lines do not stand in the file. The lines that
+-- resemble them most are found by votes: each word that both have is one for the line where they
+-- would begin.
 
 local lines = require "sba.util.excerpt".lines
 local printable = require "sba.util.printable"
@@ -21,7 +22,8 @@ local LEAST_ALIKE <const> = 3 -- bytes of that
 
 local COMBINING <const> = "^\xCC[\x80-\xBF]" -- U+0300 to U+033F: the accent of the letter before
 
---- As it looks to a reader: U+00A0, U+2000 to U+200B, U+202F and U+3000 are blanks, U+00AD and U+FEFF are nothing.
+--- As it looks to a reader: U+00A0, U+2000 to U+200B, U+202F and U+3000 are blanks, U+00AD and
+--- U+FEFF are nothing.
 local function visible(line)
   if not line:find "[\x80-\xFF]" then return line end
   line = line:gsub("\xC2\xA0", " "):gsub("\xE2\x80[\x80-\x8B\xAF]", " "):gsub("\xE3\x80\x80", " ")
@@ -55,7 +57,8 @@ end
 
 local function best_start(bytes, old)
   local words, total = words_of(old)
-  local votes, voted, number, best = {}, {}, 0, nil
+  local votes, voted = {}, {}
+  local number, best = 0, nil
   for _, line in lines(bytes) do
     number = number + 1
     for word in visible(line):lower():gmatch("[%w_\x80-\xFF]+") do
@@ -67,7 +70,7 @@ local function best_start(bytes, old)
       voted[word] = words[word] and number
     end
   end
-  return best and votes[best] >= total * LEAST_SHARE and best or nil
+  if best and votes[best] >= total * LEAST_SHARE then return best end
 end
 
 --- The line that begins most as the text's first does: its words may be written in another way.
@@ -103,50 +106,62 @@ local function code_points(line, at)
   return names[1] and table.concat(names, " ") or "its end"
 end
 
---- Where two lines differ first, if a reader may not see it: "the file has U+00A0 where old_text has U+0020".
+--- Where two lines differ first, if a reader may not see it: "the file has U+00A0 where old_text
+--- has U+0020".
 local function unseen(there, wanted, name)
   if not utf8.len(there) or not utf8.len(wanted) then return "" end
-  local at = 1
-  while at <= math.min(#there, MOST_COMPARED) and there:byte(at) == wanted:byte(at) do at = at + 1 end
-  local function begins_inside(line) return line:find("^[\x80-\xBF]", at) or line:find(COMBINING, at) end
+  local at, most = 1, math.min(#there, MOST_COMPARED)
+  while at <= most and there:byte(at) == wanted:byte(at) do at = at + 1 end
+  local function begins_inside(line)
+    return line:find("^[\x80-\xBF]", at) or line:find(COMBINING, at)
+  end
   while at > 1 and (begins_inside(there) or begins_inside(wanted)) do at = at - 1 end
   local one, other = there:sub(at, at), wanted:sub(at, at)
   if not (one .. other):find "[^ -~]" then return "" end
-  return ("; the file has %s where %s has %s"):format(code_points(there, at), name, code_points(wanted, at))
+  local found, sought = code_points(there, at), code_points(wanted, at)
+  return ("; the file has %s where %s has %s"):format(found, name, sought)
 end
 
 local function difference(number, there, wanted, name)
-  return ("line %d is %s where %s has %s%s"):format(number, shown(there), name, shown(wanted), unseen(there, wanted, name))
+  local words = ("line %d is %s where %s has %s"):format(number, shown(there), name, shown(wanted))
+  return words .. unseen(there, wanted, name)
 end
 
 ---@param bytes string the file
 ---@param wanted_text string
 ---@param name string of the text, for people
 ---@param hint? integer line to compare with where none resembles the text
----@return string? what the first line that differs, as words; nil: none does, or nothing resembles the text
+---@return string? what the first line that differs, as words; nil: none does, or nothing resembles
+---the text
 ---@return string? numbered the lines of the file; nil: nothing resembles the text
 function explain.difference(bytes, wanted_text, name, hint)
   bytes = bytes:sub(1, MOST_BYTES)
   local old = first_lines(wanted_text)
   local start = best_start(bytes, old) or hint or alike_start(bytes, old)
   if not start then return nil end
-  local number, listed, problem, slight = 0, {}, nil, nil -- slight: only blanks differ
+  local number, listed = 0, {}
+  local problem, slight = nil, nil -- slight: only blanks differ
   if start < 1 then problem = difference(1, bytes:match("^[^\n]*"), old[1], name) end
   for _, line in lines(bytes) do
     number = number + 1
     local wanted = old[number - start + 1]
     if number >= start and not wanted or #listed == MOST_SHOWN then break end
     if wanted then
-      problem = problem or text.trim(line) ~= text.trim(wanted) and difference(number, line, wanted, name) or nil
-      slight = slight or line ~= wanted and difference(number, line, wanted, name) or nil
+      if not problem and text.trim(line) ~= text.trim(wanted) then
+        problem = difference(number, line, wanted, name)
+      elseif not slight and line ~= wanted then
+        slight = difference(number, line, wanted, name)
+      end
       if problem or #listed < MOST_SHOWN // 2 then
-        listed[#listed + 1] = ("%6d  %s"):format(number, text.cut(text.repair(redact(line)), LONGEST))
+        local part = text.cut(text.repair(redact(line)), LONGEST)
+        listed[#listed + 1] = ("%6d  %s"):format(number, part)
       end
     end
   end
   local missing = old[number - start + 2]
   if missing and not problem then
-    problem = ("the file ends before line %d, where %s has %s"):format(math.max(number + 1, start), name, shown(missing))
+    local first = math.max(number + 1, start)
+    problem = ("the file ends before line %d, where %s has %s"):format(first, name, shown(missing))
   end
   return problem or slight, table.concat(listed, "\n") .. "\n"
 end

@@ -1,39 +1,50 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Reads what a diff says of a file before its hunks, and finds the file of the workspace that it means.
+-- Reads what a diff says of a file before its hunks, and finds the file of the workspace that it
+-- means.
 
 local lpeg = require "lpeg"
 local raise = require "sba.util.fail".raise
 local text = require "native.text"
 
-local P, R, S, C, Cg, Cp, Cs, Ct = lpeg.P, lpeg.R, lpeg.S, lpeg.C, lpeg.Cg, lpeg.Cp, lpeg.Cs, lpeg.Ct
+local P, R, S = lpeg.P, lpeg.R, lpeg.S
+local C, Cg, Cp = lpeg.C, lpeg.Cg, lpeg.Cp
+local Cs, Ct = lpeg.Cs, lpeg.Ct
 
 local header = {}
 
 local NULL <const> = "/dev/null"
 local LONGEST <const> = 16 << 10 -- bytes of a name
 local LONGEST_DATE <const> = 80
-local NO_NAME <const> = "no file name can be read here (empty, too long, with a NUL, or its quotes are wrong)"
+local NO_NAME <const> = "no file name can be read here "
+  .. "(empty, too long, with a NUL, or its quotes are wrong)"
 header.NO_NAME = NO_NAME
 
-local letters = { a = "\a", b = "\b", t = "\t", n = "\n", v = "\v", f = "\f", r = "\r", ['"'] = '"', ["\\"] = "\\" }
-local octal = C(R "03" * R "07" * R "07") / function(digits) return string.char(tonumber(digits, 8)) end
+local letters = {
+  a = "\a", b = "\b", t = "\t", n = "\n", v = "\v", f = "\f", r = "\r", ['"'] = '"', ["\\"] = "\\",
+}
+local function byte_of(digits) return string.char(tonumber(digits, 8)) end
+local octal = R "03" * R "07" * R "07" / byte_of
 local escape = P "\\" / "" * (S 'abtnvfr"\\' / letters + octal)
 local quoted = P '"' * Cs((escape + (1 - S '"\\')) ^ 1) * '"' * Cp()
 
-local function usable(name) return name and name ~= "" and #name <= LONGEST and not name:find("\0", 1, true) and name or nil end
+local function usable(name)
+  if not name or name == "" or #name > LONGEST or name:find("\0", 1, true) then return nil end
+  return name
+end
 
 ---@param written string
 ---@return string? name nil: it cannot be one
 function header.name(written)
   if written:sub(1, 1) ~= '"' then return usable(written) end
   local name, after = lpeg.match(quoted, written)
-  return after == #written + 1 and usable(name) or nil
+  if after == #written + 1 then return usable(name) end
 end
 
--- What may follow a name, behind blanks, by who writes it. A second of 00 on the first day of Unix, in any zone, is the
--- date of a file that is not there.
+-- What may follow a name, behind blanks, by who writes it. A second of 00 on the first day of Unix,
+-- in any zone, is the date of a file that is not there.
 local digit <const>, letter <const>, blanks <const> = R "09", R("az", "AZ"), S " \t" ^ 1
-local two <const>, four <const>, three <const> = digit * digit, digit * digit * digit * digit, letter * letter * letter
+local two <const>, three <const> = digit * digit, letter * letter * letter
+local four <const> = two * two
 local clock <const> = two * ":" * two * ":" * Cg(two, "second") * ("." * digit ^ 1) ^ -1
 local zone <const> = S "+-" * two * P ":" ^ -1 * two + letter ^ 1
 local day_number <const> = digit * digit ^ -1
@@ -45,12 +56,13 @@ local forms <const> = {
     pattern = three * blanks * captured(three * blanks * day_number) * blanks * clock
       * (blanks * letter ^ 1) ^ -1 * blanks * Cg(four, "year") * (blanks * zone) ^ -1 },
   { name = "CVS", example = "1 Aug 2024 19:44:26 -0000   1.7",
-    pattern = (three * "," * blanks) ^ -1 * captured(day_number * blanks * three) * blanks * Cg(four, "year")
-      * blanks * clock * (blanks * zone) ^ -1 * (blanks * digit ^ 1 * ("." * digit ^ 1) ^ 1) ^ -1 },
+    pattern = (three * "," * blanks) ^ -1 * captured(day_number * blanks * three) * blanks
+      * Cg(four, "year") * blanks * clock * (blanks * zone) ^ -1
+      * (blanks * digit ^ 1 * ("." * digit ^ 1) ^ 1) ^ -1 },
   { name = "svn", example = "(revision 7)",
-    pattern = P "("
-      * (P "revision " * digit ^ 1 + "working copy" + "nonexistent" + "working revision" + ".../" * (1 - P ")") ^ 1)
-      * ")" * (blanks * "(revision " * digit ^ 1 * ")") ^ -1 },
+    pattern = P "(" * (P "revision " * digit ^ 1 + "working copy" + "nonexistent"
+      + "working revision" + ".../" * (1 - P ")") ^ 1) * ")"
+      * (blanks * "(revision " * digit ^ 1 * ")") ^ -1 },
 }
 local date = P(false)
 for _, form in ipairs(forms) do date = date + form.pattern end
@@ -58,31 +70,34 @@ date = Ct(date) * S " \t" ^ 0 * -1
 header.forms_of_dates = forms
 
 local epochs <const> = {
-  ["1970-01-01"] = true, ["1969-12-31"] = true, ["Jan 1 1970"] = true, ["Dec 31 1969"] = true, ["1 Jan 1970"] = true,
-  ["31 Dec 1969"] = true,
+  ["1970-01-01"] = true, ["Jan 1 1970"] = true, ["1 Jan 1970"] = true,
+  ["1969-12-31"] = true, ["Dec 31 1969"] = true, ["31 Dec 1969"] = true,
 }
 
 local function is_epoch(found)
-  local day = (found.day or "") .. (found.year and " " .. found.year or "")
+  local day = found.day or ""
+  if found.year then day = day .. " " .. found.year end
   return found.second == "00" and epochs[day:gsub("%s+", " "):gsub("%f[%d]0(%d )", "%1")] == true
 end
 
---- The name after "--- " or "+++ ", which ends at a date or a tab; and whether the date is the epoch.
+--- The name after "--- " or "+++ ", which ends at a date or a tab; and whether the date is the
+--- epoch.
 local function dated(written)
   if written:sub(1, 1) == '"' then return usable((lpeg.match(quoted, written))), false end
   local from = math.max(1, #written - LONGEST_DATE)
   for at, after in written:sub(from):gmatch "()[ \t]+()" do
     local found = lpeg.match(date, written, from + after - 1)
     if found and from + at > 2 then
-      return usable(text.trim_end(written:sub(1, from + at - 2))), is_epoch(found) -- a name may hold a tab
+      local name = text.trim_end(written:sub(1, from + at - 2)) -- it may hold a tab
+      return usable(name), is_epoch(found)
     end
   end
   return usable(written:match "^[^\t]*"), false
 end
 
---- Where the two names after "diff --git " part: at a quote, at /dev/null, where they are the same below their first
---- directory, or in the middle. From blank to blank the first name grows and the second shrinks: they have the same
---- size at most once.
+--- Where the two names after "diff --git " part: at a quote, at /dev/null, where they are the same
+--- below their first directory, or in the middle. From blank to blank the first name grows and the
+--- second shrinks: they have the same size at most once.
 local function split(written)
   if written:sub(1, 1) == '"' then return select(2, lpeg.match(quoted, written)) end
   local before_quote = written:find(' "', 1, true)
@@ -94,17 +109,21 @@ local function split(written)
   for blank in written:gmatch "() " do
     if other and other < blank then other = written:find("/", blank, true) end
     if not other then break end
-    if blank - slash == #written - other + 1 and written:sub(slash, blank - 1) == written:sub(other) then return blank end
+    local is_half = blank - slash == #written - other + 1
+    if is_half and written:sub(slash, blank - 1) == written:sub(other) then return blank end
   end
   local half = (#written + 1) // 2
-  return written:sub(1, half - 1) == written:sub(half + 1) and half or nil
+  if written:sub(1, half - 1) == written:sub(half + 1) then return half end
 end
 
-local function same_below(one, other) return one == other or one:find("/", 1, true) and one:match("/.*") == other:match("/.*") end
+local function same_below(one, other)
+  return one == other or one:find("/", 1, true) ~= nil and one:match("/.*") == other:match("/.*")
+end
 
 local function both_names(file, written)
   local at = split(written)
-  local old, new = at and header.name(written:sub(1, at - 1)), at and written:sub(at, at) == " " and header.name(written:sub(at + 1))
+  if not at or written:sub(at, at) ~= " " then return end
+  local old, new = header.name(written:sub(1, at - 1)), header.name(written:sub(at + 1))
   if not old or not new then return end
   file.old_path, file.new_path = old, new
   if old ~= NULL and new ~= NULL and same_below(old, new) then file.prefix = old ~= new end
@@ -119,7 +138,7 @@ local function name_of_side(side, plain_side, absent)
       file[side], file.action = name, is_absent and absent or file.action
       return
     end
-    local whole = usable(written:match "^[^\t]*") -- a name may end as a date does: the lines above say so
+    local whole = usable(written:match "^[^\t]*") -- a name may end as a date does, says the header
     if file[side] and whole and same_below(file[side], whole) then name = whole end
     local plain = file[plain_side]
     local agrees = not plain
@@ -135,14 +154,16 @@ end
 local function plain_name(side, action)
   return function(file, written)
     file.action, file[side] = action, header.name(written)
-    return not file[side] and NO_NAME or nil
+    if not file[side] then return NO_NAME end
   end
 end
 
 local function mode(side, action)
   return function(file, written)
     file.action = action or file.action
-    if written == "160000" then return "mode 160000 is a submodule, which a patch of files cannot change" end
+    if written == "160000" then
+      return "mode 160000 is a submodule, which a patch of files cannot change"
+    end
     if not written:find "^100[0-7][0-7][0-7]$" and written ~= "120000" then
       return "a mode must be 100644, 100755 or the like, or 120000 (a symbolic link)"
     end
@@ -150,18 +171,22 @@ local function mode(side, action)
   end
 end
 
---- Reads "1234567..89abcde 100644": whether the old content is empty (hash e69de29...) or absent (zeros), and the mode
---- of both sides.
+--- Reads "1234567..89abcde 100644": whether the old content is empty (hash e69de29...) or absent
+--- (zeros), and the mode of both sides.
 local function index(file, written)
   local hash, blank = written:match "^[^.]*", written:find(" ", 1, true)
   file.not_empty = not hash:find "^0*$" and hash:sub(1, 7) ~= "e69de29"
-  if blank and file.action ~= "deleted" then return mode "old_mode"(file, written:sub(blank + 1)) end
+  if blank and file.action ~= "deleted" then
+    return mode "old_mode"(file, written:sub(blank + 1))
+  end
 end
 
 local lines_of_git = {
   ["diff --git "] = both_names, ["index "] = index,
-  ["--- "] = name_of_side("old_path", "from", "created"), ["+++ "] = name_of_side("new_path", "to", "deleted"),
-  ["old mode "] = mode "old_mode", ["new mode "] = mode "new_mode", ["new file mode "] = mode("new_mode", "created"),
+  ["--- "] = name_of_side("old_path", "from", "created"),
+  ["+++ "] = name_of_side("new_path", "to", "deleted"),
+  ["old mode "] = mode "old_mode", ["new mode "] = mode "new_mode",
+  ["new file mode "] = mode("new_mode", "created"),
   ["deleted file mode "] = mode("old_mode", "deleted"),
   ["rename from "] = plain_name("from", "renamed"), ["rename to "] = plain_name("to", "renamed"),
   ["copy from "] = plain_name("from", "copied"), ["copy to "] = plain_name("to", "copied"),
@@ -188,27 +213,32 @@ end
 function header.settle(file)
   local is_moved = file.action == "renamed" or file.action == "copied"
   if is_moved ~= (file.from ~= nil) or is_moved ~= (file.to ~= nil) then
-    return file.from and file.to and "the header above says two things about the file that exclude each other"
-      or "the header above says only one of the two names"
+    if not (file.from and file.to) then return "the header above says only one of the two names" end
+    return "the header above says two things about the file that exclude each other"
   elseif is_moved then
     return nil
   end
   if file.old_path == NULL then file.old_path, file.action = nil, "created" end
   if file.new_path == NULL then file.new_path, file.action = nil, "deleted" end
   local is_created, is_deleted = file.action == "created", file.action == "deleted"
-  if is_created and not file.is_plain then file.old_path = nil end
-  if is_deleted and not file.is_plain then file.new_path = nil end
-  local known = file.is_plain and (file.old_path or file.new_path) or (is_created or file.old_path) and (is_deleted or file.new_path)
-  return not known and "the header above does not say which file it is about" or nil
+  local is_known = file.old_path or file.new_path
+  if not file.is_plain then
+    if is_created then file.old_path = nil end
+    if is_deleted then file.new_path = nil end
+    is_known = (is_created or file.old_path) and (is_deleted or file.new_path)
+  end
+  if not is_known then return "the header above does not say which file it is about" end
 end
 
--- How many leading directories to strip from names. Those of "rename from" and the like, and of "*** Begin Patch", have
--- no prefix: one less than the step's argument says, or none. Else, without that argument:
---   two names that differ in the first directory alone (a/x and b/x, old/x and new/x): one, whatever the workspace has;
+-- How many leading directories to strip from names. Those of "rename from" and the like, and of
+-- "*** Begin Patch", have no prefix: one less than the step's argument says, or none. Else, without
+-- that argument:
+--   two names that differ in the first directory alone (a/x and b/x, old/x and new/x): one,
+--   whatever the workspace has;
 --   the same name twice: none, unless only the name without its first directory is there;
--- one name alone (the other is /dev/null), if no "diff --git" line says that it has no prefix: one if its first
--- directory is a, b or one
---   that the pairs of this diff lose, unless only the name with it is there; else none.
+--   one name alone (the other is /dev/null), if no "diff --git" line says that it has no prefix:
+--   one if its first directory is a, b or one that the pairs of this diff lose, unless only the name
+--   with it is there; else none.
 
 --- The name without count leading directories; nil: it has no more than that.
 local function strip(name, count)
@@ -226,42 +256,52 @@ local function is_prefixed_pair(old, new)
   return below and below == strip(new, 1) and first_directory(old) ~= first_directory(new)
 end
 
----First directories that belong to no name: a, b, and those that pairs of names show. Notes the pairs.
+---First directories that belong to no name: a, b, and those that pairs of names show. Notes the
+---pairs.
 ---@param files sba.patch.file[]
 ---@return table<string, true>
 function header.prefixes(files)
   local prefixes = { a = true, b = true }
   for _, file in ipairs(files) do
     local old, new = file.old_path, file.new_path
-    if is_prefixed_pair(old, new) then file.prefix, prefixes[first_directory(old)], prefixes[first_directory(new)] = true, true, true end
+    if is_prefixed_pair(old, new) then
+      file.prefix = true
+      prefixes[first_directory(old)], prefixes[first_directory(new)] = true, true
+    end
   end
   return prefixes
 end
 
 local function found_strip(file, prefixes, exists)
   local old, new = file.old_path, file.new_path
-  if (old or new):sub(1, 1) == "/" then return 0 end
+  local one = old or new
+  if one:sub(1, 1) == "/" then return 0 end
   if file.prefix then return 1 end
-  local old_below, new_below = strip(old or new, 1), strip(new or old, 1)
   if not old or not new then
-    local known = file.prefix == nil and prefixes[first_directory(old or new)] and old_below
-    return known and (exists(old_below) or not exists(old or new)) and 1 or 0
+    local below = strip(one, 1)
+    if not below or file.prefix == false or not prefixes[first_directory(one)] then return 0 end
+    return (exists(below) or not exists(one)) and 1 or 0
   end
-  if old_below and not exists(old) and exists(old_below) or new_below and not exists(new) and exists(new_below) then return 1 end
-  local differ = old_below and new_below and first_directory(old) ~= first_directory(new)
-  return differ and not exists(old) and not exists(new) and 1 or 0
+  local old_below, new_below = strip(old, 1), strip(new, 1)
+  if old_below and not exists(old) and exists(old_below) then return 1 end
+  if new_below and not exists(new) and exists(new_below) then return 1 end
+  if not old_below or not new_below or exists(old) or exists(new) then return 0 end
+  return first_directory(old) == first_directory(new) and 0 or 1
 end
 
---- Which of two names a plain diff means: the second, the first if the second only adds to it (x and x.orig), or the
---- one that exists.
+--- Which of two names a plain diff means: the second, the first if the second only adds to it (x
+--- and x.orig), or the one that exists.
 local function chosen(old, new, exists)
   local name, other = new, old
   if #old < #new and new:sub(1, #old) == old then name, other = old, new end
-  return not exists(name) and exists(other) and other or name
+  if not exists(name) and exists(other) then return other end
+  return name
 end
 
 local function stripped(name, count)
-  return name and (strip(name, count) or raise("invalid_patch", "the name %s does not have more than %d directories to strip", name, count))
+  local rest = name and strip(name, count)
+  if rest or not name then return rest end
+  raise("invalid_patch", "the name %s does not have more than %d directories to strip", name, count)
 end
 
 ---@param file sba.patch.file
@@ -275,10 +315,12 @@ function header.resolve(file, count, prefixes, exists)
   else
     count = count or found_strip(file, prefixes, exists)
   end
-  local old, new = stripped(file.from or file.old_path, count), stripped(file.to or file.new_path, count)
+  local old = stripped(file.from or file.old_path, count)
+  local new = stripped(file.to or file.new_path, count)
   if not old or not new or file.from then return old or new, new or old end
   if not file.is_plain and old ~= new then
-    raise("invalid_patch", "%s and %s are two files, but the diff has no rename or copy lines", old, new)
+    local message = "%s and %s are two files, but the diff has no rename or copy lines"
+    raise("invalid_patch", message, old, new)
   end
   local name = old == new and old or chosen(old, new, exists)
   return name, name

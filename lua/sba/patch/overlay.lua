@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The files of a workspace as they will be once the changes made so far are committed. Raises failures.
+-- The files of a workspace as they will be once the changes made so far are committed. Raises
+-- failures.
 
 local fail = require "sba.util.fail"
 local transaction = require "sba.patch.transaction"
@@ -23,8 +24,10 @@ function overlay.new(directory, writes)
   return setmetatable({
     directory = directory, writes = writes, transaction = transaction.new(directory),
     uses = {}, -- path -> how many parts of the diff are about it
-    leaving = {}, left = {}, -- what is still to be deleted or renamed, and the directories that it is in
-    original = {}, current = {}, -- path -> entry, as far as it was read, and changed; false: nothing
+    leaving = {}, -- what is still to be deleted or renamed
+    left = {}, -- the directories that it is in
+    original = {}, -- path -> entry, as far as it was read; false: nothing
+    current = {}, -- path -> entry, as far as it was changed; false: nothing
     arriving = {}, -- path -> entry that takes its place once what is there has left
     touched = {}, -- paths in the order of their changes
   }, overlay)
@@ -55,15 +58,17 @@ local function now(self, path)
   return entry
 end
 
---- Checks that only directories lead to path. Links on the way are refused, wherever they lead. reads: the way as it is in the workspace,
---- else as it will be.
+--- Checks that only directories lead to path. Links on the way are refused, wherever they lead.
+--- reads: the way as it is in the workspace, else as it will be.
 local function check_way(self, path, reads)
   for slash in path:gmatch "()/" do
     local parent = path:sub(1, slash - 1)
     local entry
     if reads then entry = self.transaction:look(parent) else entry = now(self, parent) end
     if entry and entry.type == "symlink" then
-      raise("path_escape", "path escapes workspace: %s is behind the symbolic link %s; a patch does not follow links", path, parent)
+      local message = "path escapes workspace: %s is behind the symbolic link %s; "
+        .. "a patch does not follow links"
+      raise("path_escape", message, path, parent)
     elseif entry and entry.type ~= "directory" and (reads or not self.leaving[parent]) then
       raise("not_a_directory", "cannot create %s: %s is not a directory", path, parent)
     end
@@ -75,19 +80,24 @@ end
 ---@return string
 function overlay:path(name)
   for part in name:gmatch("[^/]+") do
-    if part == ".." then raise("path_escape", "path escapes workspace: %s has a '..' in it", name) end
-    if part:lower() == ".git" then
-      raise("invalid_patch", "%s: a patch may not change .git, where git keeps programs that it runs", name)
+    if part == ".." then
+      raise("path_escape", "path escapes workspace: %s has a '..' in it", name)
+    elseif part:lower() == ".git" then
+      local message = "%s: a patch may not change .git, where git keeps programs that it runs"
+      raise("invalid_patch", message, name)
     end
   end
   local path = check(self.directory:relative(name))
-  if path == "." or name:sub(-1) == "/" then raise("invalid_patch", "%s names a directory, not a file", name) end
+  if path == "." or name:sub(-1) == "/" then
+    raise("invalid_patch", "%s names a directory, not a file", name)
+  end
   return path
 end
 
 ---Says, before the first change, that one will be about path.
 ---@param path string
----@param leaves? boolean what is there now will be gone at the end: something else may take its place before
+---@param leaves? boolean what is there now will be gone at the end: something else may take its
+---place before
 function overlay:use(path, leaves)
   self.uses[path] = (self.uses[path] or 0) + 1
   if not leaves then return end
@@ -128,7 +138,8 @@ end
 function overlay:get_original(path)
   check_way(self, path, true)
   local entry = original(self, path)
-  return entry and entry.type ~= "directory" and entry or self:get(path)
+  if entry and entry.type ~= "directory" then return entry end
+  return self:get(path)
 end
 
 local function set(self, path, entry)
@@ -149,13 +160,14 @@ local function stage(change, path, old, new)
   end
 end
 
----Whether what is put at path, if it is a file, is staged at once: a large diff must not hold every file in memory. So
----are files that only one part is about.
+---Whether what is put at path, if it is a file, is staged at once: a large diff must not hold every
+---file in memory. So are files that only one part is about.
 ---@param path string
 ---@return boolean
 function overlay:stages_at_once(path)
   local before = self.original[path]
-  return self.uses[path] == 1 and before and before.type == "file" or false
+  if self.uses[path] ~= 1 or not before then return false end
+  return before.type == "file"
 end
 
 ---Puts an entry at path.
@@ -169,7 +181,8 @@ function overlay:put(path, entry)
   if self.writes then stage(self.transaction, path, before, entry) end
 end
 
----Puts an entry where nothing is; where something is still to leave, once it has. Errors: already_exists.
+---Puts an entry where nothing is; where something is still to leave, once it has. Errors:
+---already_exists.
 ---@param path string
 ---@param entry sba.overlay.entry
 function overlay:create(path, entry)
@@ -190,10 +203,13 @@ function overlay:remove(path)
 end
 
 ---Makes all changes, or none.
----@param commit? fun(change: sba.transaction): true?, native.failure? does it, and then also closes the transaction
+---@param commit? fun(change: sba.transaction): true?, native.failure? does it, and then also closes
+---the transaction
 function overlay:commit(commit)
   local change = self.transaction
-  for _, path in ipairs(self.touched) do stage(change, path, self.original[path], self.current[path]) end
+  for _, path in ipairs(self.touched) do
+    stage(change, path, self.original[path], self.current[path])
+  end
   check((commit or change.commit)(change))
   if commit then self.transaction = nil end
 end

@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Changes several files of a directory: all of them or none.
 --
--- New files wait beside their places. A commit sets aside what is there, and moves them into place; if any part fails, everything is put
--- back. The plan says before what is under which name, so that the change can be undone after a crash. Names decide: what others wrote
--- in between is lost. A link at the end of a path is not followed. A path is changed once.
+-- New files wait beside their places. A commit sets aside what is there, and moves them into place;
+-- if any part fails, everything is put back. The plan says before what is under which name, so that
+-- the change can be undone after a crash. Names decide: what others wrote in between is lost. A
+-- link at the end of a path is not followed. A path is changed once.
 
 local fail = require "sba.util.fail"
 local interrupt = require "native.interrupt"
@@ -12,7 +13,7 @@ local workspace = require "native.workspace"
 local check, raise = fail.check, fail.raise
 
 ---@class sba.change
----@field kind "remove"|"directory"|"put"|"mode" directory: it goes because a file comes in its place
+---@field kind "remove"|"directory"|"put"|"mode" directory: it goes, for a file comes in its place
 ---@field path string
 ---@field other? string put: where the new file waits
 ---@field kept? integer put: so many bytes of path name directories that were there before
@@ -30,7 +31,9 @@ transaction.__index = transaction
 
 ---@param root native.root
 ---@return sba.transaction
-function transaction.new(root) return setmetatable({ root = root, changes = {}, seen = {}, state = "staging" }, transaction) end
+function transaction.new(root)
+  return setmetatable({ root = root, changes = {}, seen = {}, state = "staging" }, transaction)
+end
 
 local absent <const> = { not_found = true, not_a_directory = true }
 
@@ -53,20 +56,25 @@ end
 
 local function add_staged(self, path, staged, failure)
   if not staged then return nil, failure end
-  return add(self, { kind = "put", path = path, other = staged, kept = #(staged:match "^.*/" or "") })
+  local kept = #(staged:match "^.*/" or "")
+  return add(self, { kind = "put", path = path, other = staged, kept = kept })
 end
 
 ---@param path string as root:relative gives it, here and below
 ---@param content string
 ---@param mode? integer permission bits; default: 0644 less the umask
 ---@return true|nil, native.failure?
-function transaction:write(path, content, mode) return add_staged(self, path, self.root:stage(path, content, mode)) end
+function transaction:write(path, content, mode)
+  return add_staged(self, path, self.root:stage(path, content, mode))
+end
 
 ---Errors: path_escape, where the target is outside.
 ---@param path string
 ---@param target string
 ---@return true|nil, native.failure?
-function transaction:symlink(path, target) return add_staged(self, path, self.root:stage_link(path, target)) end
+function transaction:symlink(path, target)
+  return add_staged(self, path, self.root:stage_link(path, target))
+end
 
 ---Stages the removal of a file or link, and of the directories that become empty by it.
 ---@param path string
@@ -76,17 +84,24 @@ function transaction:remove(path) return add(self, { kind = "remove", path = pat
 ---@param path string
 ---@param mode integer permission bits of a regular file
 ---@return true
-function transaction:chmod(path, mode) return add(self, { kind = "mode", path = path, mode = mode }) end
+function transaction:chmod(path, mode)
+  return add(self, { kind = "mode", path = path, mode = mode })
+end
 
 --- A file replaces a directory and those that the removals below it leave empty.
 local function plan_directories(self, top)
   local going = { [top] = true }
   for _, change in ipairs(self.changes) do
     if change.kind == "remove" and change.path:sub(1, #top + 1) == top .. "/" then
-      for slash in change.path:gmatch("()/", #top + 2) do going[change.path:sub(1, slash - 1)] = true end
+      for slash in change.path:gmatch("()/", #top + 2) do
+        going[change.path:sub(1, slash - 1)] = true
+      end
     end
   end
-  for path in pairs(going) do add(self, { kind = "directory", path = path, old_mode = check(self.root:stat(path)).mode }) end
+  for path in pairs(going) do
+    local mode = check(self.root:stat(path)).mode
+    add(self, { kind = "directory", path = path, old_mode = mode })
+  end
 end
 
 --- Where an old file waits: beside it, or beside the directory above it that a file replaces.
@@ -101,11 +116,17 @@ local function plan_change(self, change, puts)
   local there = self:look(change.path)
   if not there and change.kind == "put" then return end
   if not there then raise("not_found", "%s: no such file", change.path) end
-  if change.kind == "put" and there.type == "directory" then return plan_directories(self, change.path) end
+  if change.kind == "put" and there.type == "directory" then
+    return plan_directories(self, change.path)
+  end
   if there.type ~= "file" and (there.type ~= "symlink" or change.kind == "mode") then
     raise("not_a_file", "%s is a %s, not a regular file", change.path, there.type)
   end
-  if change.kind == "mode" then change.old_mode = there.mode else change.aside = aside_of(puts, change.path) end
+  if change.kind == "mode" then
+    change.old_mode = there.mode
+  else
+    change.aside = aside_of(puts, change.path)
+  end
 end
 
 local order <const> = { remove = 1, directory = 2, put = 3, mode = 4 }
@@ -136,7 +157,8 @@ function make.remove(root, change) check(root:move(change.path, change.aside, ""
 
 function make.directory(root, change)
   local removed, failure = root:remove(change.path, "directory")
-  if not removed then raise("not_a_file", "cannot replace a directory by a file: %s", failure.message) end
+  if removed then return end
+  raise("not_a_file", "cannot replace a directory by a file: %s", failure.message)
 end
 
 function make.put(root, change) check(root:move(change.other, change.path, change.aside)) end
@@ -147,7 +169,7 @@ local undo = {} -- goes by the names alone, and can be done again after a part o
 
 function undo.remove(root, change)
   local there, failure = root:stat(change.aside)
-  if not there then return failure.code == "not_found" end -- it was not set aside: the path is as it was
+  if not there then return failure.code == "not_found" end -- the path is as it was
   if not root:move(change.aside, change.path, "") then return false end
   root:remove(change.aside, "file") -- if both were links to one file, the move did nothing
   return true
@@ -229,8 +251,8 @@ end
 
 local function undo_whole(root, changes, what)
   local lost = uninterrupted(undo_all, root, changes)
-  if lost then return nil, { code = "incomplete", message = ("%s could not be undone completely; %s"):format(what, lost) } end
-  return true
+  if not lost then return true end
+  return nil, { code = "incomplete", message = what .. " could not be undone completely; " .. lost }
 end
 
 ---Takes a commit back, and closes it. Errors: incomplete, whose message names what was left where.
@@ -254,7 +276,8 @@ end
 
 transaction.__close, transaction.__gc = transaction.close, transaction.close
 
----Undoes the changes of a run that was killed or, where it made all, removes what it set aside. Can be done again. Errors: incomplete.
+---Undoes the changes of a run that was killed or, where it made all, removes what it set aside. Can
+---be done again. Errors: incomplete.
 ---@param root native.root
 ---@param changes sba.change[]
 ---@param made boolean

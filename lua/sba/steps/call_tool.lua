@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The step call_tool: calls a tool of the orchestrator's gateway. Failures have the codes of gateway/init.lua; a tool that ran and failed
--- is step_failed.
+-- The step call_tool: calls a tool of the orchestrator's gateway. Failures have the codes of
+-- gateway/init.lua; a tool that ran and failed is step_failed.
 
 local excerpt = require "sba.util.excerpt"
+local fail = require "sba.util.fail"
 local is = require "sba.util.schema_check"
 local json = require "sba.util.json"
 local printable = require "sba.util.printable"
@@ -21,7 +22,8 @@ end
 local function result_of(answer, limit)
   local content, is_cut = excerpt.of(answer.content, limit)
   local result = { content = content, is_error = answer.is_error }
-  local size = #answer.content + (answer.structured ~= nil and #json.encode(answer.structured) or 0)
+  local size = #answer.content
+  if answer.structured ~= nil then size = size + #json.encode(answer.structured) end
   if size > limit then return result, false, is_cut end
   result.structured = answer.structured
   return result, true, is_cut
@@ -33,35 +35,39 @@ end
 
 local slow = { slow_first_byte = true, slow_answer = true, slow_connect = true }
 
+--- Code and message of a failure; nil: there is none.
 local function mistake_of(tool, result, is_whole, limit)
   if not is_whole then
-    return "constraint_violation", ("the answer of the tool %s is longer than the job's max_output_bytes (%d)"):format(tool, limit)
+    local message = "the answer of the tool %s is longer than the job's max_output_bytes (%d)"
+    return "constraint_violation", message:format(tool, limit)
   elseif result.is_error then
     local words = printable.line(result.content, LONGEST_MESSAGE)
-    return "step_failed", ("the tool %s failed: %s"):format(tool, words ~= "" and words or "it gives no reason")
+    if words == "" then words = "it gives no reason" end
+    return "step_failed", ("the tool %s failed: %s"):format(tool, words)
   end
 end
 
 local function run(arguments, job_context)
-  local tool, timeout, limit = arguments.tool, arguments.timeout_seconds, job_context.max_output_bytes
-  local answer, failure = job_context.call_tool(tool, arguments.arguments or {}, {
-    whole = timeout, idle = job_context.agent and AGENT_IDLE or nil,
-  })
+  local tool, timeout = arguments.tool, arguments.timeout_seconds
+  local limit = job_context.max_output_bytes
+  local answer, failure = job_context.call_tool(tool, arguments.arguments or {},
+    { whole = timeout, idle = job_context.agent and AGENT_IDLE or nil })
   if not answer and timeout and slow[failure.code] then
     local message = "the tool %s did not answer within its timeout of %s s; it may still run"
-    return nil, { code = "timeout", message = message:format(tool, timeout) }
+    fail.raise("timeout", message, tool, timeout)
   end
-  if not answer then return nil, failure end
+  fail.check(answer, failure)
   if job_context.agent then answer = for_model(answer) end
   local result, is_whole, is_cut = result_of(answer, limit)
   local code, message = mistake_of(tool, result, is_whole or job_context.agent, limit)
   if not code then return result, result.content, is_cut end
-  return nil, { code = code, message = message, result = result, text = result.content, is_cut = is_cut }
+  return fail.with(code, message, result, result.content, is_cut)
 end
 
 --- Where the tool failed in few words, they are in the failure's message already.
 local function show(result)
-  return result.is_error and #result.content <= LONGEST_MESSAGE and "" or result.content
+  if result.is_error and #result.content <= LONGEST_MESSAGE then return "" end
+  return result.content
 end
 
 return {
@@ -70,15 +76,17 @@ return {
   for_model = false, -- it is shown the gateway's tools themselves
   arguments = is.object {
     "tool!", is.text("The tool's name, as the gateway lists it.", { minLength = 1 }),
-    "arguments", { type = "object", description = "What the tool takes; task_id and job_id are filled in." },
-    "timeout_seconds", {
-      type = "number", minimum = 0,
-      description = "Seconds, more than 0, after which the step fails; default: no limit but the job's.",
-    },
+    "arguments", is.typed("object", "What the tool takes; task_id and job_id are filled in."),
+    "timeout_seconds", is.typed("number",
+      "Seconds, more than 0, after which the step fails; default: no limit but the job's.",
+      { minimum = 0 }),
   },
   result = is.object {
     "content!", is.text "The answer as text; other content is described in a line each.",
-    "structured", { description = "The answer as a value, if the tool gave one that says more than the text, and there is room for it." },
+    "structured", {
+      description = "The answer as a value, if the tool gave one that says more than the text, "
+        .. "and there is room for it.",
+    },
     "is_error!", is.flag "The tool ran and failed; then the step has failed.",
   },
   check = check,

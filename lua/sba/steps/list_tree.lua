@@ -1,14 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The step list_tree: what is below a directory of the workspace.
+-- The step list_tree: what is below a directory of the workspace. The tree's JSON is written as the
+-- walk goes, for it may have a million entries.
 
+local fail = require "sba.util.fail"
 local is = require "sba.util.schema_check"
 local json = require "sba.util.json"
 local secret = require "native.secret"
 local text = require "native.text"
 
-local DEEPEST <const> = 64 -- level that is listed; a level takes two of JSON, and JSON readers have a limit
+local DEEPEST <const> = 64 -- level: it takes two of JSON, and JSON readers have a limit
 local TRUNCATED <const> = ',"truncated":%s}'
-local marks <const> = { directory = "/\n", file = "\n", symlink = "\n" } -- behind a name that is shown
+local marks <const> = { directory = "/\n", file = "\n", symlink = "\n" } -- behind a shown name
 
 local modes <const> = setmetatable({}, { -- JSON of each
   __index = function(known, mode)
@@ -17,7 +19,8 @@ local modes <const> = setmetatable({}, { -- JSON of each
   end,
 })
 
---- A name as in JSON, without quotes, and as it is shown. One of plain characters is searched for secrets only if `redacts`.
+--- A name as in JSON, without quotes, and as it is shown. One of plain characters is searched for
+--- secrets only if `redacts`.
 local function clean(name, redacts)
   if not redacts and not name:find "[^%w._/-]" then return name, name end
   name = secret.redact((text.repair(name)))
@@ -26,31 +29,35 @@ end
 
 --- The JSON of an entry, between `before` and `after`, and its line.
 local function texts(before, entry, after, indent, redacts)
-  local kind, target, name, shown = entry.type, entry.target, clean(entry.name, redacts)
-  if target then
-    local target_shown
-    target, target_shown = clean(target, redacts)
-    after, shown = ',"target":"' .. target .. '"' .. after, shown .. " -> " .. target_shown
+  local kind, name, shown = entry.type, clean(entry.name, redacts)
+  if entry.target then
+    local target, target_shown = clean(entry.target, redacts)
+    after = ',"target":"' .. target .. '"' .. after
+    shown = shown .. " -> " .. target_shown
   end
-  return before .. '{"name":"' .. name .. '","type":"' .. kind .. '","size_bytes":' .. entry.size_bytes .. modes[entry.mode] .. after,
-    indent .. shown .. (marks[kind] or (" (%s)\n"):format(kind))
+  local json_of_it = before .. '{"name":"' .. name .. '","type":"' .. kind
+    .. '","size_bytes":' .. entry.size_bytes .. modes[entry.mode] .. after
+  return json_of_it, indent .. shown .. (marks[kind] or (" (%s)\n"):format(kind))
 end
 
---- The tree as JSON, the limit that cut it, and the tree as lines; or nil and the failure.
+--- The tree as JSON, the limit that cut it, and the tree as lines. Raises failures.
 local function tree(root, arguments, most_bytes, redacts)
-  local most_depth, most_entries = arguments.max_depth or math.maxinteger, arguments.max_entries or math.maxinteger
-  local walk <close>, failure = root:walk(arguments.path ~= "" and arguments.path or ".", {
-    max_depth = math.min(most_depth, DEEPEST), include_hidden = arguments.include_hidden,
-  })
-  if not walk then return nil, failure end
+  local most_depth = arguments.max_depth or math.maxinteger
+  local most_entries = arguments.max_entries or math.maxinteger
+  local walk <close> = fail.check(root:walk(arguments.path ~= "" and arguments.path or ".",
+    { max_depth = math.min(most_depth, DEEPEST), include_hidden = arguments.include_hidden }))
   local heads, lines = {}, {}
-  local count, bytes, open, was_entered, cut = 0, 0, 0, true, nil -- open: lists of children that are not closed
+  local count, bytes = 0, 0
+  local open, was_entered, cut = 0, true, nil -- open: lists of children that are not closed
   local entry, depth, entered = walk:next()
   while entry do
-    if depth == DEEPEST and entry.type == "directory" and most_depth > DEEPEST then cut = "max_depth" end
+    local is_too_deep = depth == DEEPEST and most_depth > DEEPEST
+    if is_too_deep and entry.type == "directory" then cut = "max_depth" end
     local below = entered and depth + 1 or depth
-    local before = was_entered and depth == open and "" or ("]}"):rep(open - depth) .. ","
-    local after = entered and ',"children":[' or count > 0 and "}" or ""
+    local before = "" -- the first child
+    if not was_entered or depth ~= open then before = ("]}"):rep(open - depth) .. "," end
+    local after = count > 0 and "}" or "" -- the top is closed by TRUNCATED
+    if entered then after = ',"children":[' end
     local head, line = texts(before, entry, after, ("  "):rep(depth), redacts)
     bytes = bytes + #head
     if count > most_entries or count > 0 and bytes + 2 * below > most_bytes then
@@ -61,7 +68,7 @@ local function tree(root, arguments, most_bytes, redacts)
     heads[count], lines[count] = head, line
     entry, depth, entered = walk:next(entry)
   end
-  if not entry and depth then return nil, depth end
+  if not entry and depth then error(depth, 0) end -- a failure
   heads[#heads + 1] = ("]}"):rep(open):sub(1, -2) .. TRUNCATED:format(cut ~= nil)
   return table.concat(heads), cut, table.concat(lines)
 end
@@ -70,14 +77,16 @@ local function run(arguments, job_context)
   local bound, root = job_context.max_output_bytes, job_context.workspace
   local most_bytes = bound - #TRUNCATED:format(false) + 1
   local top, cut, shown = tree(root, arguments, most_bytes, false)
-  if top and secret.redact(shown) ~= shown then top, cut, shown = tree(root, arguments, most_bytes, true) end
-  if not top then return nil, cut end
+  local is_clean = secret.redact(shown) == shown
+  if not is_clean then top, cut, shown = tree(root, arguments, most_bytes, true) end
   local result, words = json.verbatim(top), secret.redact(shown)
   result.truncated = cut ~= nil -- for the log
-  if cut then words = words .. "[there is more; list a directory of it, or less deep with max_depth]\n" end
+  local hint = "[there is more; list a directory of it, or less deep with max_depth]\n"
+  if cut then words = words .. hint end
   if cut ~= "max_bytes" or job_context.agent then return result, words end
-  local message = "the tree takes more than the job's max_output_bytes (%d); list a directory of it, or set max_depth or max_entries"
-  return nil, { code = "constraint_violation", message = message:format(bound), result = result, text = words }
+  local message = "the tree takes more than the job's max_output_bytes (%d); "
+    .. "list a directory of it, or set max_depth or max_entries"
+  return fail.with("constraint_violation", message:format(bound), result, words)
 end
 
 local members = {
@@ -88,29 +97,36 @@ local members = {
   "target", is.text "Of a symlink, as it is written; it is not followed.",
   "children", {
     type = "array",
-    description = "In byte order of name; left out where max_depth stopped, or for a directory that cannot be read.",
+    description = "In byte order of name; "
+      .. "left out where max_depth stopped, or for a directory that cannot be read.",
   },
 }
 local entry = is.object(members)
 entry.properties.children.items = entry
-members[#members + 1], members[#members + 2] = "truncated!", is.flag "There is more than was listed."
-local result = is.object(members, { description = "The directory itself (\".\" is the workspace), all below it as its children." })
+table.move({ "truncated!", is.flag "There is more than was listed." }, 1, 2, #members + 1, members)
+local result = is.object(members,
+  { description = "The directory itself (\".\" is the workspace), all below it as its children." })
 
 return {
   name = "list_tree",
   summary = "List the files and directories below a directory of the workspace.",
   arguments = is.object {
-    "path", is.text("Directory to list, relative to the workspace or absolute below it; \"\" is the workspace itself.",
-      { nul = false, default = "." }),
-    "max_depth", is.count "Levels to list: 1 is what the directory itself holds. At most 64 are listed.",
+    "path", is.text("Directory to list, relative to the workspace or absolute below it; "
+      .. "\"\" is the workspace itself.", { nul = false, default = "." }),
+    "max_depth", is.count("Levels to list: 1 is what the directory itself holds. "
+      .. "At most 64 are listed."),
     "max_entries", is.count "Most entries to list; the rest is omitted, and truncated is true.",
-    "include_hidden", is.flag("Where false, names that begin with a dot are left out.", { default = true }),
+    "include_hidden", is.flag("Where false, names that begin with a dot are left out.",
+      { default = true }),
   },
   for_model = {
     wants_room = true, -- a command does the same
     summary = "List the files and directories below a directory.",
     order = { "path", "max_depth" },
-    called = { "ls", "tree", "list", "list_dir", "list_directory", "list_files", "directory_tree", "list_folder" },
+    called = {
+      "ls", "tree", "list", "list_dir", "list_directory", "list_files", "directory_tree",
+      "list_folder",
+    },
   },
   result = result,
   redacts = true,

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The step replace_in_file: replaces a text where it stands exactly so many times. One that is to be there once is also taken as a hunk
--- of a diff without line numbers: then blanks, line ends and indentation may differ.
+-- The step replace_in_file: replaces a text where it stands exactly so many times. One that is to
+-- be there once is also taken as a hunk of a diff without line numbers: then blanks, line ends and
+-- indentation may differ.
 
 local edit = require "native.edit"
 local explain = require "sba.patch.explain"
@@ -29,8 +30,8 @@ local function times(count) return count == 1 and "once" or count .. " times" en
 local function lines_of(bytes, found)
   local numbers, number, from = {}, 1, 1
   for i = 1, math.min(#found, MOST_NUMBERS) do
-    number, from = number + text.count_lines(bytes:sub(from, found[i])) - 1, found[i]
-    numbers[i] = number
+    number = number + text.count_lines(bytes:sub(from, found[i])) - 1
+    numbers[i], from = number, found[i]
   end
   local more = #found > #numbers and (" and %d more"):format(#found - #numbers) or ""
   return (#found == 1 and "line " or "lines ") .. table.concat(numbers, ", ") .. more
@@ -49,13 +50,19 @@ local function find_all(bytes, old, expected)
 end
 
 local function refuse_count(bytes, path, found, expected)
-  local is_more = found.overlap or #found > expected
-  raise(is_more and "text_ambiguous" or "text_not_found", "old_text is in %s %s (%s%s); expected_count is %d%s", path, times(#found),
-    lines_of(bytes, found), found.overlap and ", overlapping" or "", expected,
-    is_more and ": add lines around it so that only the wanted places fit, or change expected_count" or "")
+  local places = lines_of(bytes, found) .. (found.overlap and ", overlapping" or "")
+  local message = "old_text is in %s %s (%s); expected_count is %d"
+  local code = "text_not_found"
+  if found.overlap or #found > expected then
+    message = message .. ": add lines around it so that only the wanted places fit, "
+      .. "or change expected_count"
+    code = "text_ambiguous"
+  end
+  raise(code, message, path, times(#found), places, expected)
 end
 
---- Where new_text stands as whole lines, in one place, and is long enough to say that the change was made.
+--- Where new_text stands as whole lines, in one place, and is long enough to say that the change
+--- was made.
 local function find_new(bytes, new)
   new = text.trim_end(new, "\r\n")
   local _, blanks = new:gsub("%s", "")
@@ -64,8 +71,8 @@ local function find_new(bytes, new)
   for _ = 1, MOST_TRIED do
     at = text.find(bytes, new, at and at + 1 or 1)
     if not at then return found end
-    local before, after = at == 1 or bytes:byte(at - 1) == 10, bytes:byte(at + #new) or 10
-    if before and (after == 10 or after == 13) then
+    local begins_line, after = at == 1 or bytes:byte(at - 1) == 0x0A, bytes:byte(at + #new) or 0x0A
+    if begins_line and (after == 0x0A or after == 0x0D) then
       if found then return nil end
       found = at
     end
@@ -75,9 +82,12 @@ end
 local function refuse_missing(bytes, path, arguments)
   local difference, numbered = explain.difference(bytes, arguments.old_text, "old_text")
   local there = find_new(bytes, arguments.new_text)
-  local why = { there and ("new_text is already there (%s)"):format(lines_of(bytes, { there })) or nil }
-  if numbered then
-    why[#why + 1] = difference and "of what resembles it " .. difference or "its first lines are there"
+  local why = {}
+  if there then why[1] = ("new_text is already there (%s)"):format(lines_of(bytes, { there })) end
+  if difference then
+    why[#why + 1] = "of what resembles it " .. difference
+  elseif numbered then
+    why[#why + 1] = "its first lines are there"
   elseif not there then
     why[1] = "no line of it resembles old_text: read the file, and copy the text from it"
   end
@@ -87,15 +97,18 @@ end
 
 local function has_crlf_throughout(bytes)
   local first = text.find(bytes, "\n", 1)
-  return first and first > 1 and bytes:byte(first - 1) == 13 and not bytes:find("[^\r]\n")
+  return first and first > 1 and bytes:byte(first - 1) == 0x0D and not bytes:find("[^\r]\n")
 end
 
 local function replaced_exactly(bytes, path, arguments, found)
   local new, tolerated = arguments.new_text, {}
-  if text.find(new, "\n", 1) and not text.find(arguments.old_text .. new, "\r\n", 1) and has_crlf_throughout(bytes) then
+  local has_lf = text.find(new, "\n", 1) and not text.find(arguments.old_text .. new, "\r\n", 1)
+  if has_lf and has_crlf_throughout(bytes) then
     new, tolerated.line_ends = new:gsub("\n", "\r\n"), true
   end
-  if #found * #new > MOST_NEW then raise("too_large", "the change would write more than %d MiB into %s", MOST_NEW >> 20, path) end
+  if #found * #new > MOST_NEW then
+    raise("too_large", "the change would write more than %d MiB into %s", MOST_NEW >> 20, path)
+  end
   local parts, from = {}, 1
   for _, at in ipairs(found) do
     parts[#parts + 1] = bytes:sub(from, at - 1)
@@ -106,9 +119,11 @@ local function replaced_exactly(bytes, path, arguments, found)
   return table.concat(parts), tolerated
 end
 
+--- The lines of a text, each behind a mark: one side of a hunk.
 local function marked(part, mark)
-  if part ~= "" and part:sub(-1) ~= "\n" then part = part .. "\n" end
-  return part == "" and "" or mark .. part:sub(1, -2):gsub("\n", "\n" .. mark) .. "\n"
+  if part == "" then return "" end
+  if part:sub(-1) == "\n" then part = part:sub(1, -2) end
+  return mark .. part:gsub("\n", "\n" .. mark) .. "\n"
 end
 
 local function replaced_loosely(bytes, path, arguments)
@@ -120,8 +135,9 @@ local function replaced_loosely(bytes, path, arguments)
     report.tolerated.line_ends = report.tolerated.line_ends or report.line_ends ~= nil or nil
     return content, report.tolerated
   elseif report.code == "patch_ambiguous" then
-    raise("text_ambiguous", "old_text is in %s but for blanks or indentation, at lines %d and %d; add lines around it so that only one " ..
-      "place fits", path, report.line, report.other)
+    local message = "old_text is in %s but for blanks or indentation, at lines %d and %d; "
+      .. "add lines around it so that only one place fits"
+    raise("text_ambiguous", message, path, report.line, report.other)
   elseif report.code == "patch_mismatch" and report.line == 0 then
     raise("text_not_found", "old_text is not in %s as it is: %s", path, report.message)
   elseif report.hunk then
@@ -133,34 +149,43 @@ end
 local function replaced(bytes, path, arguments)
   local old, expected = arguments.old_text, arguments.expected_count
   local found = find_all(bytes, old, expected)
-  if #found == expected and not found.overlap then return replaced_exactly(bytes, path, arguments, found) end
+  if #found == expected and not found.overlap then
+    return replaced_exactly(bytes, path, arguments, found)
+  end
   if #found > 0 then refuse_count(bytes, path, found, expected) end
-  if expected > 1 or #bytes > MOST_TOLERATED or not old:find("%S") then refuse_missing(bytes, path, arguments) end
+  local may_differ = expected == 1 and #bytes <= MOST_TOLERATED and old:find("%S")
+  if not may_differ then refuse_missing(bytes, path, arguments) end
   return replaced_loosely(bytes, path, arguments)
 end
 
 --- What the file is to hold, and what was tolerated.
 local function changed(read, failure, path, arguments)
   local creates = arguments.old_text == ""
-  if creates and (read and read.size_bytes == 0 or not read and failure.code == "not_found") then return arguments.new_text, {} end
+  local is_empty
+  if read then is_empty = read.size_bytes == 0 else is_empty = failure.code == "not_found" end
+  if creates and is_empty then return arguments.new_text, {} end
   check(read, failure)
   if read.truncated then raise("too_large", "%s is larger than %d MiB", path, MOST_BYTES >> 20) end
   if not creates then return replaced(read.content, path, arguments) end
-  raise("already_exists", "%s is there already, and old_text is empty: name the text to replace, or append with write_file", path)
+  local message = "%s is there already, and old_text is empty: "
+    .. "name the text to replace, or append with write_file"
+  raise("already_exists", message, path)
 end
 
 --- The file that a path means: links are followed, for a transaction replaces them.
 local function behind_links(directory, path)
   for _ = 1, MOST_LINKS do
     local stat = directory:stat(path)
-    if not stat or stat.type ~= "symlink" then break end
-    path = stat.target:sub(1, 1) == "/" and stat.target or (path:match("^(.*/)") or "") .. stat.target
+    local target = stat and stat.target
+    if not target then break end
+    if target:sub(1, 1) ~= "/" then target = (path:match("^.*/") or "") .. target end
+    path = target
   end
   return path
 end
 
---- --resume undoes it if the runner dies before the step has ended, so that no edit is made twice. What job_context commits is the run's
---- to close.
+--- --resume undoes it if the runner dies before the step has ended, so that no edit is made twice. What job_context
+---commits is the run's to close.
 local function put(job_context, root, path, content, mode)
   local change = transaction.new(root)
   local done, failure = change:write(path, content, mode)
@@ -169,18 +194,20 @@ local function put(job_context, root, path, content, mode)
   check(done, failure)
 end
 
---- How many bytes two texts share at their beginning. Halves what is left, so each byte is compared twice at most.
+--- How many bytes two texts share at their beginning. Halves what is left, so each byte is compared
+--- twice at most.
 local function shared(one, another)
   local from, to = 0, math.min(#one, #another)
   while from < to do
     local middle = (from + to + 1) // 2
-    if one:sub(from + 1, middle) == another:sub(from + 1, middle) then from = middle else to = middle - 1 end
+    local are_same = one:sub(from + 1, middle) == another:sub(from + 1, middle)
+    if are_same then from = middle else to = middle - 1 end
   end
   return from
 end
 
---- The lines that are other ones now, with one around them on each side, as read_file numbers them: a model that does not see what it
---- made goes on to make it again.
+--- The lines that are other ones now, with one around them on each side, as read_file numbers them:
+--- a model that does not see what it made goes on to make it again.
 local function lines_now(before, after)
   local first = text.count_lines(after:sub(1, shared(before, after)) .. "x")
   local same = shared(before:reverse(), after:reverse())
@@ -189,7 +216,9 @@ local function lines_now(before, after)
   for _, line in lines(after) do
     number = number + 1
     if number > last + 1 or #shown == MOST_SHOWN then break end
-    if number >= first - 1 then shown[#shown + 1] = ("%d\t%s\n"):format(number, text.cut(text.repair(line), LONGEST_SHOWN)) end
+    if number >= first - 1 then
+      shown[#shown + 1] = ("%d\t%s\n"):format(number, text.cut(text.repair(line), LONGEST_SHOWN))
+    end
   end
   return table.concat(shown)
 end
@@ -204,40 +233,53 @@ local function run(arguments, job_context)
   local names, words = explain.names(tolerated)
   local count = arguments.old_text == "" and 1 or arguments.expected_count
   local result = {
-    path = prefix .. root:relative(place), count = count, created = not read,
-    tolerated = json.array(names or {}), sha256 = text.sha256(content),
+    path = prefix .. root:relative(place),
+    count = count,
+    created = not read,
+    tolerated = json.array(names or {}),
+    sha256 = text.sha256(content),
   }
   local what = result.created and "created" or ("replaced %s in"):format(times(count))
+  local shown = what .. " " .. result.path
+  if words then shown = ("%s (%s)"):format(shown, words) end
   local is_shown = job_context.agent and read and #content <= LARGEST_SHOWN
   local now = is_shown and lines_now(read.content, content) or ""
-  return result, ("%s %s%s%s\n%s"):format(what, result.path, words and (" (%s)"):format(words) or "", now ~= "" and "; now:" or "", now)
+  if now ~= "" then shown = shown .. "; now:" end
+  return result, shown .. "\n" .. now
 end
 
 local function check_arguments(arguments)
   local old, count = arguments.old_text, arguments.expected_count
-  if old ~= "" and old == arguments.new_text then return "new_text is the same as old_text: nothing would change", "new_text" end
-  if old == "" and count and count > 1 then return "expected_count must be 1 where old_text is empty", "expected_count" end
+  if old == "" then
+    local is_more = count and count > 1
+    if is_more then return "expected_count must be 1 where old_text is empty", "expected_count" end
+  elseif old == arguments.new_text then
+    return "new_text is the same as old_text: nothing would change", "new_text"
+  end
 end
 
 return {
   name = "replace_in_file",
   summary = "Replace a text in a file of the workspace where it stands exactly expected_count times.",
   arguments = is.object {
-    "path!", is.text("Relative to the workspace or absolute below it. A link is followed, where it stays inside.",
-      { nul = false, minLength = 1 }),
-    "old_text!", is.text "What the file holds, with enough lines around it that no other place fits. Empty: create the file with new_text.",
+    "path!", is.text("Relative to the workspace or absolute below it. "
+      .. "A link is followed, where it stays inside.", { nul = false, minLength = 1 }),
+    "old_text!", is.text("What the file holds, with enough lines around it that no other place "
+      .. "fits. Empty: create the file with new_text."),
     "new_text!", is.text "Replacement text; may be empty.",
-    "expected_count", is.count("Places to replace: no more, no fewer.", { minimum = 1, default = 1 }),
+    "expected_count", is.count("Places to replace: no more, no fewer.",
+      { minimum = 1, default = 1 }),
   },
   for_model = {
     summary = "Replace old_text in a file. Copy it from the file, without line numbers.",
     order = { "path", "old_text", "new_text", "expected_count" },
     descriptions = {
-      old_text = "With enough lines to be found only there", expected_count = "How often it is there. Default 1",
+      old_text = "With enough lines to be found only there",
+      expected_count = "How often it is there. Default 1",
     },
     called = {
-      "replace", "edit", "edit_file", "str_replace", "string_replace", "search_replace", "search_and_replace", "replace_string_in_file",
-      "replace_text", "file_edit",
+      "replace", "edit", "edit_file", "str_replace", "string_replace", "search_replace",
+      "search_and_replace", "replace_string_in_file", "replace_text", "file_edit",
     },
   },
   result = is.object {
@@ -245,12 +287,14 @@ return {
     "count!", is.count("Places that were replaced.", { minimum = 1 }),
     "created!", is.flag "There was no such file before.",
     "tolerated!", {
-      type = "array", items = is.text(nil, { enum = { "trailing_blanks", "line_ends", "final_newline", "indentation" } }),
+      type = "array",
+      items = is.text(nil,
+        { enum = { "trailing_blanks", "line_ends", "final_newline", "indentation" } }),
       description = "How old_text differs from the file. new_text is written as the file is.",
     },
     "sha256!", is.text "Of the whole file, in hex.",
   },
   check = check_arguments,
   brief = true,
-  run = function(arguments, job_context) return fail.caught(run, arguments, job_context) end,
+  run = run,
 }

@@ -1,9 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The step run_agent: a program that speaks the Agent Client Protocol, from its start to the end of one turn. It runs as
--- a command does (steps/run_command); what it says and does is the step's output.
+-- The step run_agent: a program that speaks the Agent Client Protocol, from its start to the end of
+-- one turn. It runs as a command does (steps/run_command); what it says and does is the step's
+-- output.
 
 local client = require "sba.acp.client"
 local excerpt = require "sba.util.excerpt"
+local fail = require "sba.util.fail"
 local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
 local is = require "sba.util.schema_check"
@@ -14,19 +16,24 @@ local text = require "native.text"
 local worker_report = require "sba.util.worker_report"
 local write_file = require "sba.steps.write_file"
 
-local CANCELLING <const> = 2 -- seconds before the agent is ended, for it to stop by itself; at most half of its time
+-- Seconds before the agent is ended, for it to stop by itself; at most half of its time.
+local CANCELLING <const> = 2
 local LEAVING <const> = 2 -- seconds from the end of its turn, and of its stdin, to its own end
 local LONGEST_COMMAND <const> = 120 -- seconds, as a model's
-local MOST_SAID <const>, MOST_NEWS <const> = 1024 * 1024, 64 * 1024 -- bytes of the talk, in all and at once
+local MOST_SAID <const> = 1024 * 1024 -- bytes of the talk
+local MOST_NEWS <const> = 64 * 1024 -- bytes of it at once
 local LARGEST_FILE <const> = 1024 * 1024 -- bytes that are read for the agent
 local KINDS <const> = { -- of tool calls
-  "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other", "default",
+  "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other",
+  "default",
 }
 local OF_A_COMMAND <const> = {
-  "argv", "env", "secrets", "working_dir", "timeout_seconds", "idle_timeout_seconds", "max_output_bytes",
+  "argv", "env", "secrets", "working_dir", "timeout_seconds", "idle_timeout_seconds",
+  "max_output_bytes",
 }
 local OF_ITS_END <const> = {
-  "exit_code", "signal", "stderr", "stderr_truncated", "duration_ms", "cpu_time_ms", "max_rss_bytes",
+  "exit_code", "signal", "stderr", "stderr_truncated", "duration_ms", "cpu_time_ms",
+  "max_rss_bytes",
 }
 
 -- What was said, up to a limit, and the way of it to the log.
@@ -49,8 +56,9 @@ local function recorder(job_context)
 end
 
 local function cancel_time(arguments, job_context)
-  local left = math.min(arguments.timeout_seconds or math.huge, interrupt.remaining() or math.huge,
-    job_context.seconds_left and job_context.seconds_left() or math.huge)
+  local left = math.min(arguments.timeout_seconds or math.huge, interrupt.remaining() or math.huge)
+  local before_checks = job_context.seconds_left and job_context.seconds_left()
+  if before_checks then left = math.min(left, before_checks) end
   return interrupt.now() + math.max(left / 2, left - CANCELLING)
 end
 
@@ -70,26 +78,29 @@ local function talk_with(agent, cancel_at)
   end
 end
 
+local function with(job_context, own) return setmetatable(own, { __index = job_context }) end
+
 local function served_by(step, job_context)
-  local context = setmetatable({ max_output_bytes = LARGEST_FILE, agent = false }, { __index = job_context })
-  return function(arguments) return step.run(arguments, context) end
+  local context = with(job_context, { max_output_bytes = LARGEST_FILE, agent = false })
+  return function(arguments) return fail.caught(step.run, arguments, context) end
 end
 
 -- A command of the agent's, as a model's: with a time limit of its own.
 local function runner(job_context, record, ends_at)
-  local context = setmetatable({ agent = true, tick = record.tick, report_place = false }, { __index = job_context })
+  local context = with(job_context, { agent = true, tick = record.tick, report_place = false })
   return function(arguments)
     local mistake = run_command.check(arguments)
     if mistake then return nil, { code = "invalid", message = mistake } end
     arguments.timeout_seconds = math.max(1, math.min(LONGEST_COMMAND, ends_at - interrupt.now()))
-    local result, output, is_cut = run_command.run(arguments, context)
+    local result, output, is_cut = fail.caught(run_command.run, arguments, context)
     if not result then
       local failure = output
       if not failure.result then return nil, failure end
       result, output, is_cut = failure.result, failure.text, failure.is_cut
     end
     return {
-      exit_code = result.exit_code, signal = result.signal, output = secret.redact(output or ""), is_cut = is_cut == true,
+      exit_code = result.exit_code, signal = result.signal,
+      output = secret.redact(output or ""), is_cut = is_cut == true,
     }
   end
 end
@@ -97,41 +108,47 @@ end
 -- What it says of its work, as a report of a worker has it; nil where that cannot be.
 local function report_of(agent)
   local report = agent.usage
-  report.model, report.answer = agent.used_model, #agent.answer > 0 and agent:last_message() or nil
+  report.model = agent.used_model
+  if #agent.answer > 0 then report.answer = agent:last_message() end
   local _, errors = is.check(report, worker_report.schema)
   return errors.total == 0 and secret.clean(report, worker_report.schema) or nil
 end
 
 local function result_of(agent, of_command)
   local result = {
-    stop_reason = agent.stop_reason, answer = secret.redact(agent:last_message()), tool_calls = agent.call_count,
-    report = report_of(agent),
+    stop_reason = agent.stop_reason, answer = secret.redact(agent:last_message()),
+    tool_calls = agent.call_count, report = report_of(agent),
   }
   for _, name in ipairs(OF_ITS_END) do result[name] = of_command[name] end
   return result
 end
 
--- Why the step fails. The agent's own end counts only where its turn had none: it may leave as it likes.
+-- Why the step fails. The agent's own end counts only where its turn had none: it may leave as it
+-- likes.
 local function failure_of(agent, problem)
   if agent.failure then return agent.failure end
   if problem and not (problem.code == "step_failed" and agent.stop_reason) then return problem end
-  if not agent.stop_reason then return { code = "step_failed", message = "the agent ended before its turn did" } end
+  if agent.stop_reason then return nil end
+  return { code = "step_failed", message = "the agent ended before its turn did" }
 end
 
-local function invalid(...) return nil, { code = "invalid", message = string.format(...) } end
-
----@return acp.client?, failure?
+---Raises failures.
+---@return acp.client
 local function new_agent(arguments, job_context, record, cancel_at)
-  local allowed, prompt = job_context.allowed_models, arguments.prompt or job_context.prompt()
-  if arguments.model and allowed and not humanize.has(allowed, arguments.model) then
-    return invalid("the model %s is not among the job's allowed_models", humanize.quoted(arguments.model))
+  local model, allowed = arguments.model, job_context.allowed_models
+  if model and allowed and not humanize.has(allowed, model) then
+    local message = "the model %s is not among the job's allowed_models"
+    fail.raise("invalid", message, humanize.quoted(model))
   end
-  if prompt == "" then return invalid "there is no prompt, and the job's context has none" end
+  local prompt = arguments.prompt or job_context.prompt()
+  local no_prompt = "there is no prompt, and the job's context has none"
+  if prompt == "" then fail.raise("invalid", no_prompt) end
   local server, failure = job_context.worker_gateway()
-  if failure then return nil, failure end
+  if failure then error(failure, 0) end
   return client.new {
-    directory = job_context.workspace:path(), prompt = prompt, model = arguments.model, mode = arguments.mode,
-    permissions = arguments.permissions or {}, server = server, say = record.say, plan = job_context.plan,
+    directory = job_context.workspace:path(), prompt = prompt, model = model,
+    mode = arguments.mode, permissions = arguments.permissions or {}, server = server,
+    say = record.say, plan = job_context.plan,
     earlier = job_context.earlier_session(), opened = job_context.session_opened,
     read = served_by(read_file, job_context), write = served_by(write_file, job_context),
     run = runner(job_context, record, cancel_at),
@@ -140,13 +157,11 @@ end
 
 local function run(arguments, job_context)
   local record, cancel_at = recorder(job_context), cancel_time(arguments, job_context)
-  local agent, unusable = new_agent(arguments, job_context, record, cancel_at)
-  if not agent then return nil, unusable end
+  local agent = new_agent(arguments, job_context, record, cancel_at)
   local of_command = {}
   for _, name in ipairs(OF_A_COMMAND) do of_command[name] = arguments[name] end
-  local talking = setmetatable({
-    hear = talk_with(agent, cancel_at), tick = record.tick, report_place = false,
-  }, { __index = job_context })
+  local talking = with(job_context,
+    { hear = talk_with(agent, cancel_at), tick = record.tick, report_place = false })
   local outcome, problem = run_command.run(of_command, talking)
   if outcome then problem = nil else outcome = problem.result end
   if not outcome then return nil, problem end
@@ -157,7 +172,7 @@ local function run(arguments, job_context)
   local shown, is_shortened = excerpt.of(said, limit)
   is_cut = is_cut or is_shortened
   if not failure then return result, shown, is_cut end
-  return nil, { code = failure.code, message = failure.message, result = result, text = shown, is_cut = is_cut }
+  return fail.with(failure.code, failure.message, result, shown, is_cut)
 end
 
 local command <const> = run_command.arguments.properties
@@ -177,7 +192,8 @@ return {
     "argv!", command.argv,
     "prompt", is.text "What the agent is to do; default: what the job's context asks for.",
     "model", is.text("One that the agent offers; default: its own choice.", { minLength = 1 }),
-    "mode", is.text("One that the agent offers, such as build or plan; default: its own.", { minLength = 1 }),
+    "mode", is.text("One that the agent offers, such as build or plan; default: its own.",
+      { minLength = 1 }),
     "permissions", permissions_schema(),
     "env", command.env,
     "working_dir", command.working_dir,
@@ -187,7 +203,8 @@ return {
     "secrets", command.secrets,
   },
   result = is.object {
-    "stop_reason", is.text "The agent's own word for the end of its turn: end_turn; absent where there was none.",
+    "stop_reason", is.text("The agent's own word for the end of its turn: end_turn; "
+      .. "absent where there was none."),
     "answer!", is.text "Its last message.",
     "tool_calls!", is.count "How many it told of.",
     "exit_code", run_command.result.properties.exit_code,

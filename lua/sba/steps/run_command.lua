@@ -2,6 +2,7 @@
 -- The step run_command: one command, run to its end in the workspace.
 
 local excerpt = require "sba.util.excerpt"
+local fail = require "sba.util.fail"
 local file = require "native.file"
 local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
@@ -13,6 +14,7 @@ local text = require "native.text"
 local worker_report = require "sba.util.worker_report"
 local workspace = require "native.workspace"
 
+local check, raise = fail.check, fail.raise
 local LEAST <const> = 0.001 -- seconds of a command
 local DEFAULT_PATH <const> = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 local MOST_TEXT <const> = 1024 * 1024 -- bytes of both streams as they came
@@ -21,9 +23,10 @@ local LONGEST_ARGUMENT <const> = 128 * 1024 -- bytes with its end: the kernel's 
 local OWNERS <const> = tonumber("700", 8)
 local LONGEST_NAME <const> = 100 -- bytes of a command in a message
 local SIGNALS <const> = { -- by their numbers
-  "SIGHUP", "SIGINT", "SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGKILL", "SIGUSR1", "SIGSEGV", "SIGUSR2",
-  "SIGPIPE", "SIGALRM", "SIGTERM", "SIGSTKFLT", "SIGCHLD", "SIGCONT", "SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGURG",
-  "SIGXCPU", "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO", "SIGPWR", "SIGSYS",
+  "SIGHUP", "SIGINT", "SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGKILL",
+  "SIGUSR1", "SIGSEGV", "SIGUSR2", "SIGPIPE", "SIGALRM", "SIGTERM", "SIGSTKFLT", "SIGCHLD",
+  "SIGCONT", "SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGURG", "SIGXCPU", "SIGXFSZ",
+  "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO", "SIGPWR", "SIGSYS",
 }
 
 local function argv_of(arguments, shell)
@@ -31,17 +34,17 @@ local function argv_of(arguments, shell)
   return humanize.command(arguments)
 end
 
---- A script that is too long for an argument is read by the shell from a descriptor, which its first line closes, or
---- without /proc from a file. Returns argv; the script, for process.run; the directory of the file, to be closed.
+--- A script that is too long for an argument is read by the shell from a descriptor, which its
+--- first line closes, or without /proc from a file. Returns argv; the script, for process.run; the
+--- directory of the file, to be closed.
 local function long_script(script, shell)
   local proc <close> = workspace.open "/proc/self/fd"
   if proc then return { shell or "/bin/sh", "/proc/self/fd/3" }, "exec 3<&-; " .. script end
-  local directory, failure = file.make_temporary_directory "/tmp"
-  local ok = directory ~= nil
-  if ok then ok, failure = file.replace(directory .. "/script", { script }, { durable = false, mode = OWNERS }) end
-  if not ok then return nil, failure end
+  local directory = check(file.make_temporary_directory "/tmp")
+  local path = directory .. "/script"
+  check(file.replace(path, { script }, { durable = false, mode = OWNERS }))
   local closing = setmetatable({}, { __close = function() file.remove_directory(directory) end })
-  return { shell or "/bin/sh", directory .. "/script" }, nil, closing
+  return { shell or "/bin/sh", path }, nil, closing
 end
 
 --- As long_script, for any command.
@@ -63,9 +66,6 @@ local ours <const> = { [DEADLINE] = true, [REPORT] = true }
 
 local function name_of(variable) return variable:match "^[^=]*" end
 
--- The environment of steps that add nothing to it, by the job's.
-local with_path = setmetatable({}, { __mode = "k" })
-
 local proxies <const> = { http_proxy = true, https_proxy = true, no_proxy = true, all_proxy = true }
 
 -- In lower case.
@@ -78,14 +78,15 @@ local function proxies_of(inherited)
   return set
 end
 
---- The job's environment, the step's own variables, and a PATH. A step cannot replace the proxies that the node set, in
---- upper or lower case.
+--- The job's environment, the step's own variables, and a PATH. A step cannot replace the proxies
+--- that the node set, in upper or lower case.
 local function merged(inherited, own)
   local list, has_path, kept = {}, own.PATH ~= nil, proxies_of(inherited)
   for _, variable in ipairs(inherited) do
     local name = name_of(variable)
     has_path = has_path or name == "PATH"
-    if (own[name] == nil or kept[name:lower()]) and not ours[name] then list[#list + 1] = variable end
+    local is_replaced = own[name] ~= nil and not kept[name:lower()]
+    if not is_replaced and not ours[name] then list[#list + 1] = variable end
   end
   for name, value in pairs(own) do
     if not kept[name:lower()] and not ours[name] then list[#list + 1] = name .. "=" .. value end
@@ -96,35 +97,39 @@ end
 
 --- seconds: until the command is ended.
 local function environment(inherited, own, seconds, report)
-  with_path[inherited] = with_path[inherited] or merged(inherited, {})
-  local list = own and merged(inherited, own) or table.move(with_path[inherited], 1, #with_path[inherited], 1, {})
+  local list = merged(inherited, own or {})
   if seconds < math.huge then
-    list[#list + 1] = ("%s=%d"):format(DEADLINE, math.floor(math.min(LAST_DEADLINE, interrupt.wall() / 1000 + seconds)))
+    local ends_at = math.floor(math.min(LAST_DEADLINE, interrupt.wall() / 1000 + seconds))
+    list[#list + 1] = ("%s=%d"):format(DEADLINE, ends_at)
   end
   if report then list[#list + 1] = ("%s=%s"):format(REPORT, report) end
   return list
 end
 
-local function check(arguments)
+local function check_arguments(arguments)
   if arguments.args and not arguments.command then return "args go with command", "args" end
-  -- A whole command line is no program's name. A path may hold blanks, and may be there only when the step runs.
+  -- A whole command line is no program's name. A path may hold blanks, and may be there only when
+  -- the step runs.
   local command = arguments.command
   if command and command:find("[%s|&;<>$]") and not command:find("^[^%s|&;<>$]*/") then
-    return ("%s is not a program; command is one program: use args for its arguments, or shell for a script")
-      :format(humanize.quoted(command)), "command"
+    local message = "%s is not a program; command is one program: "
+      .. "use args for its arguments, or shell for a script"
+    return message:format(humanize.quoted(command)), "command"
   end
   for _, name in ipairs { "timeout_seconds", "idle_timeout_seconds" } do
     if (arguments[name] or 1) <= 0 then return "must be more than 0", name end
   end
   for name in pairs(arguments.env or {}) do
-    if not name:find "^[^=%z]+$" then return "the name of a variable must not be empty, and hold neither = nor a NUL character", "env" end
+    if not name:find "^[^=%z]+$" then
+      return "the name of a variable must not be empty, and hold neither = nor a NUL character", "env"
+    end
     if humanize.has(arguments.secrets or {}, name) then
       return ("env and secrets both give %s"):format(humanize.quoted(name)), "secrets"
     end
   end
 end
 
---- The step's own variables, its secrets among them; nil, and which secret it cannot have.
+--- The step's own variables, its secrets among them.
 local function own_variables(arguments, job_context)
   if not arguments.secrets then return arguments.env end
   local own = {}
@@ -132,26 +137,23 @@ local function own_variables(arguments, job_context)
   for _, name in ipairs(arguments.secrets) do
     own[name] = job_context.secret and job_context.secret(name)
     if not own[name] then
-      local message = ("there is no secret %s for this command"):format(humanize.quoted(name))
-      return nil, { code = "not_found", message = message }
+      raise("not_found", "there is no secret %s for this command", humanize.quoted(name))
     end
   end
   return own
 end
 
-local by_ending = {
-  timeout = function(arguments, command)
-    return "timeout", ("%s ran longer than its timeout of %s s and was ended"):format(command, arguments.timeout_seconds)
-  end,
-  idle = function(arguments, command)
-    return "idle_timeout", ("%s printed nothing for %s s and was ended"):format(command, arguments.idle_timeout_seconds)
-  end,
-  deadline = function(_, command) return "timeout", "the job's time was up while " .. command .. " ran" end,
-  cancelled = function(_, command) return "cancelled", "the job was cancelled while " .. command .. " ran" end,
+local by_ending <const> = { -- code, message, and the argument that the message names
+  timeout = {
+    "timeout", "%s ran longer than its timeout of %s s and was ended", "timeout_seconds",
+  },
+  idle = { "idle_timeout", "%s printed nothing for %s s and was ended", "idle_timeout_seconds" },
+  deadline = { "timeout", "the job's time was up while %s ran" },
+  cancelled = { "cancelled", "the job was cancelled while %s ran" },
 }
 
 local LARGEST_CGROUP <const> = 64 * 1024 -- bytes of /proc/self/cgroup
-local function kills_in(file_of_counts) return tonumber(file_of_counts:read():match "\noom_kill (%d+)") end
+local function kills_in(counts) return tonumber(counts:read():match "\noom_kill (%d+)") end
 
 local function open_counter(directory, name)
   local root <close> = workspace.open(directory)
@@ -159,13 +161,15 @@ local function open_counter(directory, name)
   return counter and kills_in(counter) and counter
 end
 
---- Lines of /proc/self/cgroup are `NUMBER:CONTROLLERS:PATH`, for cgroup v2 `0::PATH`. A container may see its cgroup as
---- the root where the line has the host's path. False: nothing counts.
+--- Lines of /proc/self/cgroup are `NUMBER:CONTROLLERS:PATH`, for cgroup v2 `0::PATH`. A container
+--- may see its cgroup as the root where the line has the host's path. False: nothing counts.
 local function find_counter()
   for line in (file.read("/proc/self/cgroup", LARGEST_CGROUP) or ""):gmatch "[^\n]+" do
     local controllers, path = line:match "^%d+:([^:]*):(.*)"
     local top, name = "/sys/fs/cgroup", controllers == "" and "memory.events"
-    if ("," .. controllers .. ","):find(",memory,", 1, true) then top, name = "/sys/fs/cgroup/memory", "memory.oom_control" end
+    if ("," .. controllers .. ","):find(",memory,", 1, true) then
+      top, name = "/sys/fs/cgroup/memory", "memory.oom_control"
+    end
     local counter = name and (open_counter(top .. path, name) or open_counter(top, name))
     if counter then return counter end
   end
@@ -189,24 +193,28 @@ end
 
 --- Why the step fails; nil where it does not.
 local function failure_of(arguments, job_context, outcome)
-  local cut = outcome.stdout_truncated or outcome.stderr_truncated
-  if (outcome.exit_code == 0 and outcome.ended == "exit" or outcome.ended == "heard") and not cut then return nil end
+  local is_cut = outcome.stdout_truncated or outcome.stderr_truncated
+  local is_well = outcome.exit_code == 0 and outcome.ended == "exit" or outcome.ended == "heard"
+  if is_well and not is_cut then return nil end
   local command, ending = named(arguments), by_ending[outcome.ended]
   if ending then
-    local code, message = ending(arguments, command)
-    if outcome.exit_code or outcome.signal then return code, message end
-    return code, message .. "; SIGKILL did not end it: it hangs in the kernel, or another process traces it"
+    local message = ending[2]:format(command, arguments[ending[3]])
+    if outcome.exit_code or outcome.signal then return ending[1], message end
+    return ending[1], message
+      .. "; SIGKILL did not end it: it hangs in the kernel, or another process traces it"
   end
-  if cut and not job_context.agent and (arguments.max_output_bytes or math.huge) >= job_context.max_output_bytes then
-    local message = "%s printed more than the job's max_output_bytes (%d); raise that, print less, or give the step a "
-      .. "smaller max_output_bytes: its output is then cut, and it succeeds"
-    return "constraint_violation", message:format(command, job_context.max_output_bytes)
+  local limit = job_context.max_output_bytes
+  if is_cut and not job_context.agent and (arguments.max_output_bytes or limit) >= limit then
+    local message = "%s printed more than the job's max_output_bytes (%d); raise that, print less, "
+      .. "or give the step a smaller max_output_bytes: its output is then cut, and it succeeds"
+    return "constraint_violation", message:format(command, limit)
   end
   if outcome.exit_code == 0 then return nil end
   local how = how_it_ended(outcome)
   if outcome.ended == "exit" and oom_kills() > known_kills then
-    return "out_of_memory", ("%s %s: memory ran out, and the kernel killed a process; let it use less, or give the container more")
-      :format(command, how)
+    local message = "%s %s: memory ran out, and the kernel killed a process; "
+      .. "let it use less, or give the container more"
+    return "out_of_memory", message:format(command, how)
   end
   return "step_failed", command .. " " .. how
 end
@@ -225,12 +233,9 @@ local result_schema = is.object {
 }
 
 local function result_of(outcome)
-  return {
-    exit_code = outcome.exit_code, signal = outcome.signal, stdout = outcome.stdout, stderr = outcome.stderr,
-    stdout_truncated = outcome.stdout_truncated, stderr_truncated = outcome.stderr_truncated,
-    duration_ms = outcome.duration_ms, cpu_time_ms = outcome.cpu_time_ms, max_rss_bytes = outcome.max_rss_bytes,
-    report = outcome.report,
-  }
+  local result = {}
+  for _, name in ipairs(result_schema.order) do result[name] = outcome[name] end
+  return result
 end
 
 --- Outside the workspace, any directory that the user can enter.
@@ -238,7 +243,8 @@ local function directory_of(root, path)
   if not path or path == "" then path = "." end
   local directory, failure = root:directory(path)
   if directory or failure.code ~= "path_escape" then return directory, failure end
-  local outside <close>, problem = workspace.open(path:sub(1, 1) == "/" and path or root:path() .. "/" .. path)
+  if path:sub(1, 1) ~= "/" then path = root:path() .. "/" .. path end
+  local outside <close>, problem = workspace.open(path)
   if not outside then return nil, problem end
   return outside:directory "."
 end
@@ -249,69 +255,76 @@ local function text_of(outcome, limit)
   if not head then head = outcome.stdout ~= "" and outcome.stdout or outcome.stderr end
   if type(head) == "table" then return head.shown, true end
   if not tail then return head, outcome.stdout_truncated or outcome.stderr_truncated end
-  return excerpt.join(head, tail, #head + outcome.output_missing + #tail, math.min(limit, MOST_TEXT)), true
+  local total = #head + outcome.output_missing + #tail
+  return excerpt.join(head, tail, total, math.min(limit, MOST_TEXT)), true
 end
 
---- Seconds until the command is ended, whether the job's time is up then, and the grace that it has.
+--- Seconds until the command is ended (nil: no limit), whether the job's time is up then, and the
+--- grace that it has.
 local function time_limit(arguments, job_context)
-  local own, left, grace = arguments.timeout_seconds or math.huge, nil, nil
+  local own, left, grace = arguments.timeout_seconds, nil, nil
   if job_context.seconds_left then left, grace = job_context.seconds_left() end
-  if left and left <= own then return left, true, grace end
+  if left and left <= (own or left) then return left, true, grace end
   return own, false, nil
 end
 
---- Runs the command to its end.
+local function at_least_some(seconds) return seconds and math.max(seconds, LEAST) end
+
+--- Runs the command to its end. Raises failures.
 local function outcome_of(arguments, job_context, directory, limit)
-  local place, name
-  if job_context.report_place then place, name = job_context.report_place() end
+  local report_directory, report_name, report_path
+  if job_context.report_place then report_directory, report_name = job_context.report_place() end
+  if report_directory then report_path = report_directory .. "/" .. report_name end
   local seconds, is_jobs, grace = time_limit(arguments, job_context)
-  local argv, script, file_of_script <close> = invocation(arguments, job_context.shell) -- luacheck: ignore 211/file_of_script
-  if not argv then return nil, script end
-  local own, failure = own_variables(arguments, job_context)
-  if failure then return nil, failure end
-  local outcome
-  outcome, failure = process.run {
+  -- luacheck: ignore 211/file_of_script
+  local argv, script, file_of_script <close> = invocation(arguments, job_context.shell)
+  local own = own_variables(arguments, job_context)
+  local until_end = math.min(seconds or math.huge, interrupt.remaining() or math.huge)
+  local outcome = check(process.run {
     argv = argv, script = script, directory = directory, stdin = arguments.stdin,
-    env = environment(job_context.environment, own, math.min(seconds, interrupt.remaining() or math.huge),
-      place and place .. "/" .. name),
-    timeout = seconds < math.huge and math.max(seconds, LEAST) or nil, grace = grace,
-    idle_timeout = arguments.idle_timeout_seconds and math.max(arguments.idle_timeout_seconds, LEAST) or nil,
-    output_limit = limit, apart = job_context.apart or own ~= arguments.env, -- out of reach: its secrets
+    env = environment(job_context.environment, own, until_end, report_path),
+    timeout = at_least_some(seconds), grace = grace,
+    idle_timeout = at_least_some(arguments.idle_timeout_seconds),
+    apart = job_context.apart or own ~= arguments.env, -- out of reach: its secrets
+    output_limit = limit,
     end_at_limit = limit == job_context.max_output_bytes and not job_context.agent,
-    began = job_context.began, tick = job_context.tick, whole_news = job_context.follow, spool = job_context.spool,
+    spool = job_context.spool,
+    began = job_context.began, tick = job_context.tick, whole_news = job_context.follow,
     hear = job_context.hear,
-  }
-  if outcome and place then outcome.report = job_context.report(place, name) end
-  if outcome and outcome.ended == "timeout" and is_jobs then
+  })
+  if report_path then outcome.report = job_context.report(report_directory, report_name) end
+  if outcome.ended == "timeout" and is_jobs then
     outcome.ended = "deadline"
     job_context.time_is_up()
   end
-  return outcome, failure
+  return outcome
 end
 
 local function run(arguments, job_context)
   local directory <close>, unusable = directory_of(job_context.workspace, arguments.working_dir)
   if not directory then
-    return nil, { code = unusable.code, message = "the working directory cannot be used: " .. unusable.message }
+    raise(unusable.code, "the working directory cannot be used: %s", unusable.message)
   end
   local limit = math.min(arguments.max_output_bytes or math.huge, job_context.max_output_bytes)
   known_kills = oom_kills()
-  local outcome, failure = outcome_of(arguments, job_context, directory, limit)
-  if not outcome then return nil, failure end
+  local outcome = outcome_of(arguments, job_context, directory, limit)
   local shown = outcome.output and SHOWN_BESIDE or MOST_TEXT
-  outcome.stdout, outcome.stderr = long_text.of_output(outcome.stdout, shown), long_text.of_output(outcome.stderr, shown)
+  outcome.stdout = long_text.of_output(outcome.stdout, shown)
+  outcome.stderr = long_text.of_output(outcome.stderr, shown)
   if outcome.signal then outcome.signal = SIGNALS[outcome.signal] or "signal " .. outcome.signal end
   local code, message = failure_of(arguments, job_context, outcome)
   local output, is_cut = text_of(outcome, limit)
-  if code then return nil, { code = code, message = message, result = result_of(outcome), text = output, is_cut = is_cut } end
-  return result_of(outcome), output, is_cut
+  local result = result_of(outcome)
+  if not code then return result, output, is_cut end
+  return fail.with(code, message, result, output, is_cut)
 end
 
 --- What a model sees. The order in which two pipes are read differs from run to run.
 local function show(result)
   if result.stderr == "" then return result.stdout end
   if result.stdout == "" then return result.stderr end
-  return result.stdout .. (result.stdout:byte(-1) == 0x0A and "" or "\n") .. "--- stderr:\n" .. result.stderr
+  local gap = result.stdout:byte(-1) == 0x0A and "" or "\n"
+  return result.stdout .. gap .. "--- stderr:\n" .. result.stderr
 end
 
 local c_string <const> = is.text(nil, { nul = false })
@@ -320,37 +333,47 @@ local function list(description, least)
   return { type = "array", items = c_string, minItems = least, description = description }
 end
 
+local function seconds(description)
+  return is.typed("number", description, { minimum = 0, printed = { exclusiveMinimum = 0 } })
+end
+
 return {
   name = "run_command",
   summary = "Run a command in the workspace and wait for its end.",
   arguments = is.object({
-    "command", is.text("Program to run: a name to look up in PATH, or a path. No shell is involved.", { nul = false, minLength = 1 }),
+    "command", is.text("Program to run: a name to look up in PATH, or a path. "
+      .. "No shell is involved.", { nul = false, minLength = 1 }),
     "args", list "Its arguments; with command only.",
     "argv", list("Program and arguments in one list.", 1),
-    "shell", is.text("A script for /bin/sh -c, for pipes, redirections or variables.", { nul = false, minLength = 1 }),
-    "working_dir", is.text("Directory to run in; outside the workspace, any that its user can enter.", { nul = false, default = "." }),
+    "shell", is.text("A script for /bin/sh -c, for pipes, redirections or variables.",
+      { nul = false, minLength = 1 }),
+    "working_dir", is.text("Directory to run in; outside the workspace, any that its user can enter.",
+      { nul = false, default = "." }),
     "env", {
-      type = "object", additionalProperties = c_string, printed = { propertyNames = { pattern = "^[^=\0]+$" } },
-      description = "Variables to add to the environment or to replace in it. The proxies that the node set cannot be replaced.",
+      type = "object",
+      additionalProperties = c_string,
+      printed = { propertyNames = { pattern = "^[^=\0]+$" } },
+      description = "Variables to add to the environment or to replace in it. "
+        .. "The proxies that the node set cannot be replaced.",
     },
     "stdin", is.text "What the command reads; default: nothing.",
-    "timeout_seconds", {
-      type = "number", minimum = 0, printed = { exclusiveMinimum = 0 },
-      description = "Seconds, more than 0, after which the command is ended and the step fails.",
-    },
-    "idle_timeout_seconds", {
-      type = "number", minimum = 0, printed = { exclusiveMinimum = 0 },
-      description = "Seconds, more than 0, without any output, after which the command is ended and the step fails.",
-    },
-    "max_output_bytes", is.count("Bytes of stdout and stderr together to return at most; the rest is left out, and the command goes on.",
-      { minimum = 1 }),
+    "timeout_seconds",
+    seconds "Seconds, more than 0, after which the command is ended and the step fails.",
+    "idle_timeout_seconds", seconds("Seconds, more than 0, without any output, "
+      .. "after which the command is ended and the step fails."),
+    "max_output_bytes", is.count("Bytes of stdout and stderr together to return at most; "
+      .. "the rest is left out, and the command goes on.", { minimum = 1 }),
     "secrets", {
-      type = "array", items = is.text(nil, { pattern = "^[A-Za-z_][A-Za-z0-9_]*$" }),
-      description = "Names of the operator's secrets that the command gets, as variables of these names; "
-        .. "not for a model's commands.",
+      type = "array",
+      items = is.text(nil, { pattern = "^[A-Za-z_][A-Za-z0-9_]*$" }),
+      description = "Names of the operator's secrets that the command gets, as variables of these "
+        .. "names; not for a model's commands.",
     },
   }, {
-    aliases = { cwd = "working_dir" }, oneOf = { { required = { "command" } }, { required = { "argv" } }, { required = { "shell" } } },
+    aliases = { cwd = "working_dir" },
+    oneOf = {
+      { required = { "command" } }, { required = { "argv" } }, { required = { "shell" } },
+    },
   }),
   for_model = {
     summary = "Run a shell command line in the workspace and wait for its end.",
@@ -358,12 +381,12 @@ return {
     descriptions = { timeout_seconds = "Default: 120; then the command is ended." },
     required = { "command" },
     called = {
-      "bash", "shell", "sh", "cmd", "exec", "terminal", "run", "run_shell_command", "execute_command", "exec_command", "run_terminal_cmd",
-      "local_shell", "container_exec",
+      "bash", "shell", "sh", "cmd", "exec", "terminal", "run", "run_shell_command",
+      "execute_command", "exec_command", "run_terminal_cmd", "local_shell", "container_exec",
     },
   },
   result = result_schema,
-  check = check,
+  check = check_arguments,
   takes_secrets = true,
   show = show,
   run = run,

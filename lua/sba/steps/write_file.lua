@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step write_file: creates or replaces a file of the workspace, atomically, or appends to it.
 
+local check = require "sba.util.fail".check
 local is = require "sba.util.schema_check"
 local text = require "native.text"
 
@@ -16,14 +17,17 @@ local function rest_of(root, path, content, before)
   return is_ours and content:sub(#there.content + 1) or content
 end
 
+--- The step may be one that an earlier run began and a kill cut off: what that run appended counts.
 local function append(root, path, content, options, job_context)
   local there = root:read(path, { max_bytes = 0 })
   local size = there and there.size_bytes
   local before = size
   if job_context.size_before_append then before = job_context.size_before_append(size) end
-  if there and size ~= before then content, options.overwrite = rest_of(root, path, content, before), true end
-  local written, failure = root:write(path, content, options)
-  if not written then return nil, failure end
+  if there and size ~= before then
+    content = rest_of(root, path, content, before)
+    options.overwrite = true -- the file is the earlier run's
+  end
+  local written = check(root:write(path, content, options))
   if not written.sha256 then
     there = root:read(path, { max_bytes = 0, digest = true, max_digest = MOST_HASHED })
     written.sha256 = there and there.sha256
@@ -34,28 +38,30 @@ end
 
 local function run(arguments, job_context)
   local root, path, prefix = job_context.resolve_path(arguments.path)
-  if not root then return nil, path end
+  check(root, path)
   local content = arguments.content
-  if arguments.encoding == "base64" then content = assert(decoded(content)) end -- check has seen to it
+  if arguments.encoding == "base64" then content = assert(decoded(content)) end -- as checked
   local options = {
-    mode = arguments.mode and tonumber(arguments.mode, 8), overwrite = arguments.overwrite, append = arguments.append,
+    mode = arguments.mode and tonumber(arguments.mode, 8), overwrite = arguments.overwrite,
+    append = arguments.append,
   }
-  local written, failure
+  local written
   if arguments.append then
-    written, failure = append(root, path, content, options, job_context)
+    written = append(root, path, content, options, job_context)
   else
-    written, failure = root:write(path, content, options)
+    written = check(root:write(path, content, options))
   end
-  if not written then return nil, failure end
-  path = prefix .. root:relative(path)
-  local shown = ("%s %s, now %d bytes\n"):format(written.created and "created" or "wrote", path, written.size_bytes)
-  return { path = path, size_bytes = written.size_bytes, sha256 = written.sha256, created = written.created }, shown
+  written.path = prefix .. root:relative(path)
+  local verb = written.created and "created" or "wrote"
+  return written, ("%s %s, now %d bytes\n"):format(verb, written.path, written.size_bytes)
 end
 
-local function check(arguments)
+local function check_arguments(arguments)
   local mode = arguments.mode
   if mode and not mode:find "^0?[0-7][0-7][0-7]$" then
-    return ("mode must be permission bits in octal, such as \"0644\", not above \"0777\", got %q"):format(mode:sub(1, 20)), "mode"
+    local message = "mode must be permission bits in octal, "
+      .. "such as \"0644\", not above \"0777\", got %q"
+    return message:format(mode:sub(1, 20)), "mode"
   end
   if arguments.encoding == "base64" then
     local content, failure = decoded(arguments.content)
@@ -65,17 +71,18 @@ end
 
 return {
   name = "write_file",
-  summary = "Create or replace a file of the workspace, or append to it; missing directories are made.",
+  summary = "Create or replace a file of the workspace, or append to it; "
+    .. "missing directories are made.",
   arguments = is.object {
-    "path!", is.text("Relative to the workspace or absolute below it. A link is followed, where it stays inside.",
-      { nul = false, minLength = 1 }),
+    "path!", is.text("Relative to the workspace or absolute below it. "
+      .. "A link is followed, where it stays inside.", { nul = false, minLength = 1 }),
     "content!", is.text(),
     "encoding", {
       enum = { "utf-8", "base64" }, default = "utf-8",
       description = "Of content; base64, which may have line ends, is decoded before it is written.",
     },
-    "mode", is.text("Permission bits in octal, such as \"0755\"; else those of the file replaced, or 0644.",
-      { printed = { pattern = "^0?[0-7]{3}$" } }),
+    "mode", is.text("Permission bits in octal, such as \"0755\"; "
+      .. "else those of the file replaced, or 0644.", { printed = { pattern = "^0?[0-7]{3}$" } }),
     "overwrite", is.flag("Where false, a file that is there is an error.", { default = true }),
     "append", is.flag("Keep what the file holds, and add content to its end.", { default = false }),
   },
@@ -83,15 +90,19 @@ return {
     summary = "Create or replace a whole file. Missing directories are made.",
     order = { "path", "content", "append" },
     descriptions = { append = "Add content to the file's end" },
-    called = { "write", "create_file", "save_file", "write_to_file", "file_write", "new_file", "write_text_file" },
+    called = {
+      "write", "create_file", "save_file", "write_to_file", "file_write", "new_file",
+      "write_text_file",
+    },
   },
   result = is.object {
     "path!", is.text "Relative to the workspace; an artifact's begins with $CYNODE_ARTIFACTS_DIR.",
     "size_bytes!", is.count "Of the whole file.",
-    "sha256", is.text "Of the whole file, in hex; absent after an append to a file that is then larger than 1 MiB.",
+    "sha256", is.text("Of the whole file, in hex; "
+      .. "absent after an append to a file that is then larger than 1 MiB."),
     "created!", is.flag "There was no such file before.",
   },
-  check = check,
+  check = check_arguments,
   brief = true,
   run = run,
 }

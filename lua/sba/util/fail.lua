@@ -7,6 +7,17 @@ local fail = {}
 ---@param message string a format
 function fail.raise(code, message, ...) error({ code = code, message = message:format(...) }, 0) end
 
+---What a step returns that fails with a result all the same.
+---@param code string
+---@param message string
+---@param result table
+---@param text string the result as plain text
+---@param is_cut? boolean something is missing from the text
+---@return nil, sba.step_failure
+function fail.with(code, message, result, text, is_cut)
+  return nil, { code = code, message = message, result = result, text = text, is_cut = is_cut }
+end
+
 ---@generic T
 ---@param value T|nil
 ---@param failure? native.failure raised where there is no value

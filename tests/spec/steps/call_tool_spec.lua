@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 local call_tool = require "sba.steps.call_tool"
+local fail = require "sba.util.fail"
 local http = require "sba.util.http"
 
 local function limits_of(arguments, agent)
@@ -22,7 +23,7 @@ describe("call_tool", function()
   end)
 
   it("names its own timeout", function()
-    local _, failure = call_tool.run({ tool = "t", timeout_seconds = 7 }, {
+    local _, failure = fail.caught(call_tool.run, { tool = "t", timeout_seconds = 7 }, {
       max_output_bytes = 1000, agent = false, call_tool = function() return nil, http.failure("slow_answer", "slow") end,
     })
     assert.equal("timeout", failure.code)

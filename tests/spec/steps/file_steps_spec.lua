@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The steps read_file, write_file and list_tree.
+local fail = require "sba.util.fail"
 local json = require "sba.util.json"
 local list_tree = require "sba.steps.list_tree"
 local read_file = require "sba.steps.read_file"
@@ -13,7 +14,7 @@ local here = scratch()
 -- Runs a step; what it returns must be what its schema says, and no more than the bound.
 local function run(step, arguments, bound)
   assert.is_nil(step.check and step.check(arguments))
-  local result, more = step.run(arguments, {
+  local result, more = fail.caught(step.run, arguments, {
     workspace = here.root, resolve_path = function(path) return here.root, path, "" end, max_output_bytes = bound or 1 << 20,
   })
   local decoded = json.decode(json.encode(result or more.result or json.null, step.result), { depth = 200 })

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step replace_in_file: which places fit, what is tolerated, and what a miss says.
+local fail = require "sba.util.fail"
 local json = require "sba.util.json"
 local replace_in_file = require "sba.steps.replace_in_file"
 local schema_check = require "sba.util.schema_check"
@@ -11,7 +12,8 @@ local here = scratch()
 local function run(path, old, new, count)
   local arguments = { path = path, old_text = old, new_text = new, expected_count = count or 1 }
   assert.is_nil(replace_in_file.check(arguments))
-  local result, more = replace_in_file.run(arguments, { resolve_path = function(given) return here.root, given, "" end })
+  local function resolve_path(given) return here.root, given, "" end
+  local result, more = fail.caught(replace_in_file.run, arguments, { resolve_path = resolve_path })
   if result then
     local encoded = json.decode(json.encode(result, replace_in_file.result))
     assert.same({ total = 0 }, select(2, schema_check.check(encoded, replace_in_file.result)))

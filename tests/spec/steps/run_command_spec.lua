@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
+local fail = require "sba.util.fail"
 local step = require "sba.steps.run_command"
 local workspace = require "native.workspace"
 
@@ -27,7 +28,7 @@ describe("the step run_command", function()
     for path, wanted in pairs { [""] = here, ["."] = here, [".."] = "/", ["/"] = "/", ["/usr/bin"] = "/usr/bin" } do
       assert.equal(wanted .. "\n", assert(step.run({ argv = { "/bin/pwd", "-P" }, working_dir = path }, context)).stdout)
     end
-    local _, failure = step.run({ command = "pwd", working_dir = "/no/such" }, context)
+    local _, failure = fail.caught(step.run, { command = "pwd", working_dir = "/no/such" }, context)
     assert.equal("not_found", failure.code)
     assert.matches("working directory.*/no/such", failure.message)
   end)
