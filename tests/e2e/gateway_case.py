@@ -41,7 +41,11 @@ class GatewayCase(AgentCase):
         return plain + [(m["params"]["name"], m["params"]["arguments"]) for m in gateway.messages("tools/call")]
 
     def offered(self, model):
-        return [one["function"] for one in model.chats()[0]["tools"]]
+        """The tools of the first request by name, in order."""
+        functions = [one["function"] for one in model.chats()[0]["tools"]]
+        by_name = {one["name"]: one for one in functions}
+        self.assertEqual(len(by_name), len(functions), "a name is there twice")
+        return by_name
 
 
 def step(tool_name, **arguments):

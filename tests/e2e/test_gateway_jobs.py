@@ -10,23 +10,29 @@ from agent_case import call, calls, finish
 from gateway_case import GatewayCase, echo, says, step, tool
 from servers import mcp
 
-OWN = ["run_command", "list_tree", "read_file", "replace_in_file", "search_files", "write_file", "todo_add", "todo_update", "read_output"]
+OWN = ["run_command", "list_tree", "read_file", "replace_in_file", "search_files", "write_file", "todo_add", "todo_update",
+       "read_output"]
+OWN_IN_A_SMALL_CONTEXT = ["run_command", "read_file", "replace_in_file", "write_file"]
 NEVER = ["db.task.get", "node.list", "sandbox.exec", "skills.create", "skills.update", "skills.delete"]
 OUTSIDE = ["web.fetch", "web.search", "api.call"]
+OF_WORKERS = ["artifact_put", "artifact_get", "artifact_list", "skills_list", "skills_get", "preference_get",
+              "preference_list", "preference_effective", "help_list", "help_get"]
 
 
 class Offered(GatewayCase):
     def test_order_names_and_schemas(self):
-        schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "x-own": [1.5, None, {}, []],
-                  "properties": {"task_id": {"type": "string"}, "job_id": {"type": "string"}, "a": {"$ref": "#/$defs/a"}},
+        text, dialect = {"type": "string"}, "https://json-schema.org/draft/2020-12/schema"
+        schema = {"$schema": dialect, "type": "object", "x-own": [1.5, None, {}, []],
+                  "properties": {"task_id": text, "job_id": text, "a": {"$ref": "#/$defs/a"}},
                   "required": ["task_id", "a"], "$defs": {"a": {"type": "integer", "x-mark": True}}}
         gateway = self.gateway(tools={"artifact.list": tool(description="Lists.", inputSchema=schema), "help": tool()})
         outcome, model = self.agent(gateway)
         self.assert_end(outcome, 0)
         offered = self.offered(model)
-        self.assertEqual([one["name"] for one in offered], [*OWN, "artifact_list", "help", "finish"])
-        self.assertEqual(offered[-3]["description"], "Lists.")
-        self.assertEqual(offered[-3]["parameters"], {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]})
+        self.assertEqual(list(offered), [*OWN, "artifact_list", "help", "finish"])
+        shown = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+        one = offered["artifact_list"]
+        self.assertEqual((one["description"], one["parameters"]), ("Lists.", shown))
 
     def test_instructions_of_the_gateway(self):
         gateway = self.gateway(tools={"help": tool()}, instructions="Call help first.")
@@ -40,13 +46,14 @@ class Offered(GatewayCase):
             with self.subTest(era):
                 schema = {"type": "object", "properties": {"task_id": {}, "job_id": {}, "path": {"type": "string"}}}
                 gateway = self.gateway(era=era, tools={"artifact.list": tool(inputSchema=schema)})
-                outcome, model = self.agent(gateway, calls(("artifact_list", {"path": "a", "task_id": "another"}), ("list_tree", {"path": "."})))
+                listing = ("artifact_list", {"path": "a", "task_id": "another"})
+                outcome, model = self.agent(gateway, calls(listing, ("list_tree", {"path": "."})))
                 self.assert_end(outcome, 0)
                 arguments = {"job_id": "job-1", "path": "a", "task_id": "task-1"}
                 self.assertEqual(self.called(gateway), [("artifact.list", arguments)])
                 first, second = outcome.steps
-                self.assertEqual((first["id"], first["type"], first["status"], first["result"]),
-                                 ("step-1", "call_tool", "success", {"content": json.dumps(arguments), "is_error": False}))
+                self.assertEqual((first["id"], first["type"], first["status"]), ("step-1", "call_tool", "success"))
+                self.assertEqual(first["result"], {"content": json.dumps(arguments), "is_error": False})
                 self.assertEqual((second["id"], second["type"]), ("step-2", "list_tree"))
                 self.assertEqual(self.tool_answers(model, 1)[0], "[step-1]\n" + json.dumps(arguments))
                 self.assertEqual(outcome.events("step.started")[0]["what"], "artifact.list")
@@ -55,39 +62,39 @@ class Offered(GatewayCase):
         gateway = self.gateway(tools={name: says("from the gateway") for name in ("read_file", "finish", "todo.add")})
         self.put("a", "from the workspace")
         outcome, model = self.agent(gateway, call("read_file", path="a"), call("read_file_2"), finish("really done"))
-        self.assertEqual([one["name"] for one in self.offered(model)], [*OWN, "read_file_2", "finish_2", "todo_add_2", "finish"])
-        self.assertEqual(self.told(model, 1), "[step-1]\na, lines 1 to 1 of 1; no newline at the end\n1\tfrom the workspace\n")
+        self.assertEqual(list(self.offered(model)), [*OWN, "read_file_2", "finish_2", "todo_add_2", "finish"])
+        self.assertEqual(self.told(model, 1),
+                         "[step-1]\na, lines 1 to 1 of 1; no newline at the end\n1\tfrom the workspace\n")
         self.assertEqual(self.told(model, 2), "[step-2]\nfrom the gateway")
         self.assertEqual(outcome.answer, "really done")
 
     def test_the_plain_form_offers_the_workers_tools(self):
         gateway = self.gateway(mcp.PlainForm, tools={"help.get": tool(lambda e: {"got": e.message["arguments"]})})
         outcome, model = self.agent(gateway, call("help_get", topic="x"), call("skills_list"))
-        self.assertEqual([one["name"] for one in self.offered(model)],
-                         [*OWN, "artifact_put", "artifact_get", "artifact_list", "skills_list", "skills_get", "preference_get", "preference_list",
-                          "preference_effective", "help_list", "help_get", "finish"])
+        self.assertEqual(list(self.offered(model)), [*OWN, *OF_WORKERS, "finish"])
         self.assertEqual(self.told(model, 1), '[step-1]\n{"got":{"task_id":"task-1","topic":"x"}}')
-        self.assertRegex(self.told(model, 2), r"\[step-2\]\nfailed \(tool_unavailable\): .*501.*not implemented: skills\.list")
+        self.assertRegex(self.told(model, 2),
+                         r"\[step-2\]\nfailed \(tool_unavailable\): .*501.*not implemented: skills\.list")
         self.assert_end(outcome, 0)
 
     def test_ten_thousand_tools(self):
-        gateway = self.gateway(tools={f"tool.{number}": tool(description="Does something of use.") for number in range(10000)})
-        for length, most in ((131072, 128), (8192, 64)):
+        useful = tool(description="Does something of use.")
+        gateway = self.gateway(tools={f"tool.{number}": useful for number in range(10000)})
+        for length, most, own in ((131072, 128, OWN), (8192, 64, OWN_IN_A_SMALL_CONTEXT)):
             outcome, model = self.agent(gateway, call("tool_0"), models={"m": {"context_length": length}})
             self.assertEqual((outcome.exit, outcome.steps[0]["status"]), (0, "success"), outcome.result)
-            offered = self.offered(model)
-            own = [name for name in OWN if length >= 32768 or name in ("run_command", "read_file", "replace_in_file", "write_file")]
-            self.assertEqual([one["name"] for one in offered[:len(own)]], own)
+            offered = list(self.offered(model))
+            self.assertEqual([*offered[:len(own) + 1], offered[-1]], [*own, "tool_0", "finish"])
             self.assertLessEqual(len(offered), most)
             self.assertGreater(len(offered), 20)
-            self.assertEqual((offered[len(own)]["name"], offered[-1]["name"]), ("tool_0", "finish"))
             (said,) = outcome.events("gateway.tools")
-            self.assertEqual((said["level"], said["tools"], said["left_out"]), ("warning", len(offered) - len(own) - 1, 10000 - len(offered) + len(own) + 1))
+            given = len(offered) - len(own) - 1
+            self.assertEqual((said["level"], said["tools"], said["left_out"]), ("warning", given, 10000 - given))
 
     def test_a_tool_that_is_too_large_does_not_keep_out_the_others(self):
         gateway = self.gateway(tools={"huge": tool(description="x" * 1000000), "small": tool()})
         outcome, model = self.agent(gateway)
-        self.assertEqual([one["name"] for one in self.offered(model)][len(OWN):], ["small", "finish"])
+        self.assertEqual(list(self.offered(model)), [*OWN, "small", "finish"])
         self.assertIn("huge: there is no room", outcome.events("gateway.tools")[0]["error"])
 
 
@@ -104,13 +111,15 @@ class Trouble(GatewayCase):
 
     def test_tools_that_do_not_exist_refuse_or_fail(self):
         gateway = self.gateway(tools={"strict": tool(lambda e: e.refuse(-32602, "a is missing", 200)),
-                                      "broken": says("no such\nartifact", isError=True), "long": says("x" * 2000, isError=True)})
+                                      "broken": says("no such\nartifact", isError=True),
+                                      "long": says("x" * 2000, isError=True)})
         outcome, model = self.agent(gateway, call("invented"), call("strict", b=1), call("broken"), call("long"))
         self.assert_end(outcome, 0)
-        self.assertRegex(self.told(model, 1), "failed: unknown tool invented; the tools are .*strict, broken, long, finish")
-        self.assertRegex(self.told(model, 2), r"\[step-1\]\nfailed \(tool_refused\): .*-32602: a is missing")
-        self.assertEqual(self.told(model, 3), "[step-2]\nfailed (step_failed): the tool broken failed: no such artifact")
-        self.assertTrue(self.told(model, 4).endswith("\n" + "x" * 2000))
+        unknown, refused, broken, long = (self.told(model, number) for number in range(1, 5))
+        self.assertRegex(unknown, "failed: unknown tool invented; the tools are .*strict, broken, long, finish")
+        self.assertRegex(refused, r"\[step-1\]\nfailed \(tool_refused\): .*-32602: a is missing")
+        self.assertEqual(broken, "[step-2]\nfailed (step_failed): the tool broken failed: no such artifact")
+        self.assertTrue(long.endswith("\n" + "x" * 2000))
         self.assertEqual(outcome.statuses, ["failure"] * 3)
         self.assertEqual(outcome.steps[1]["result"], {"content": "no such\nartifact", "is_error": True})
 
@@ -127,7 +136,7 @@ class Trouble(GatewayCase):
         self.assertIn("connection_refused", self.told(model, 3))
 
     def test_more_than_a_step_may_return(self):
-        gateway = self.gateway(tools={"big": tool(lambda _: {**mcp.text("ä" * 100000), "structuredContent": {"a": 1}})})
+        gateway = self.gateway(tools={"big": says("ä" * 100000, structuredContent={"a": 1})})
         outcome, _ = self.agent(gateway, call("big"), job=self.agent_job(max_output_bytes=2001))
         self.assertEqual((outcome.exit, outcome.steps[0]["status"]), (0, "success"), outcome.result)
         result = outcome.steps[0]["result"]
@@ -139,18 +148,19 @@ class Trouble(GatewayCase):
 
 class Denied(GatewayCase):
     def forms(self, function=echo):
-        tools = {name: tool(function) for name in [*NEVER, *OUTSIDE, "skills.get"]}
-        return [self.gateway(tools=tools), self.gateway(era="modern", tools=tools), self.gateway(mcp.PlainForm, tools=tools)]
+        options = {"tools": {name: tool(function) for name in [*NEVER, *OUTSIDE, "skills.get"]}}
+        return [self.gateway(**options), self.gateway(era="modern", **options), self.gateway(mcp.PlainForm, **options)]
+
+    MAPPED = {name.replace(".", "_") for name in NEVER + OUTSIDE}
 
     def test_a_model_neither_sees_nor_calls_them(self):
-        mapped = {name.replace(".", "_") for name in NEVER + OUTSIDE}
         for gateway in self.forms():
             replies = [call(name) for one in NEVER + OUTSIDE for name in (one, one.replace(".", "_"))]
             # A reply that can be read after each two that cannot, so that the job is not stuck.
             replies = [reply for number in range(0, len(replies), 2)
                        for reply in (*replies[number:number + 2], call("run_command", shell=f"echo {number}"))]
             outcome, model = self.agent(gateway, *replies)
-            self.assertFalse(mapped & {one["name"] for one in self.offered(model)})
+            self.assertFalse(self.MAPPED & self.offered(model).keys())
             self.assertEqual(len(model.chats()), len(replies) + 1, outcome.result)
             self.assertFalse({name for name, _ in self.called(gateway)} & {*NEVER, *OUTSIDE})
 
@@ -160,14 +170,13 @@ class Denied(GatewayCase):
             job["constraints"]["ext_net_allowed"] = True
             outcome, model = self.agent(gateway, call("web_fetch", url="x"), job=job)
             self.assertEqual((outcome.exit, self.told(model, 1)), (0, "[step-1]\nfetched"), outcome.result)
-            names = {one["name"] for one in self.offered(model)}
-            self.assertEqual(names & {name.replace(".", "_") for name in NEVER + OUTSIDE}, {"web_fetch", "web_search", "api_call"})
+            self.assertEqual(self.MAPPED & self.offered(model).keys(), {"web_fetch", "web_search", "api_call"})
 
     def test_a_direct_job_does_not_call_them(self):
         for gateway in self.forms():
             for name in [*NEVER, " DB.task.get", *OUTSIDE]:
                 outcome = self.direct(gateway, step(name), step("skills.get"))
-                codes = ("ext_net_required", "ext_net_required") if name in OUTSIDE else ("step_failed", "tool_forbidden")
+                codes = ("ext_net_required",) * 2 if name in OUTSIDE else ("step_failed", "tool_forbidden")
                 self.assertEqual((outcome.exit, outcome.code, outcome.steps[0]["error_code"]), (1, *codes))
                 self.assertIn(name.strip().lower(), outcome.message)
             self.assertEqual(self.called(gateway), [])
@@ -193,12 +202,12 @@ class Denied(GatewayCase):
 class Direct(GatewayCase):
     def test_a_call_has_the_ids_that_its_schema_wants_and_gives_text_and_structure(self):
         schema = {"type": "object", "properties": {"task_id": {}, "path": {}}}
-        gateway = self.gateway(tools={"artifact.get": tool(lambda e: {**echo(e), "structuredContent": {"b": [1, None], "a": {}}},
-                                                           inputSchema=schema)})
-        outcome = self.direct(gateway, step("artifact.get", path="a"), sba.SandboxCase.step("call_tool", tool="artifact.get"))
+        structured, words = {"b": [1, None], "a": {}}, '{"path": "a", "task_id": "task-1"}'
+        get = tool(lambda e: {**echo(e), "structuredContent": structured}, inputSchema=schema)
+        gateway = self.gateway(tools={"artifact.get": get})
+        outcome = self.direct(gateway, step("artifact.get", path="a"), self.step("call_tool", tool="artifact.get"))
         self.assert_end(outcome, 0)
-        words = '{"path": "a", "task_id": "task-1"}'
-        self.assertEqual(outcome.steps[0]["result"], {"content": words, "structured": {"b": [1, None], "a": {}}, "is_error": False})
+        self.assertEqual(outcome.steps[0]["result"], {"content": words, "structured": structured, "is_error": False})
         self.assertEqual(outcome.steps[0]["output"], words)
         self.assertEqual(self.called(gateway)[1], ("artifact.get", {"task_id": "task-1"}))
         self.assertEqual(gateway.requests[-1][0], "DELETE")
@@ -213,7 +222,8 @@ class Direct(GatewayCase):
             self.assertIn("answered with status 403: forbidden", outcome.message)
 
     def test_an_answer_that_is_too_long(self):
-        gateway = self.gateway(tools={"big": says("x" * 5000), "wide": tool(lambda _: {"structuredContent": ["y" * 4980]})})
+        wide = tool(lambda _: {"structuredContent": ["y" * 4980]})
+        gateway = self.gateway(tools={"big": says("x" * 5000), "wide": wide})
         for name in ("big", "wide"):
             outcome = self.direct(gateway, step(name), max_output_bytes=4000)
             self.assert_end(outcome, 1, "constraint_violation")
@@ -234,7 +244,8 @@ class Direct(GatewayCase):
         self.assertEqual((outcome.exit, outcome.status, outcome.steps[0]["status"]), (124, "timeout", "timeout"))
         self.assertTrue(gateway.wait_for(lambda m: m.get("method") == "notifications/cancelled"))
         gateway = self.gateway(tools={"wait": tool(mcp.silence)})
-        outcome = self.run_and_signal(self.job(step("wait")), signal.SIGTERM, lambda: gateway.messages("tools/call"), "the call", env=self.names(gateway))
+        outcome = self.run_and_signal(self.job(step("wait")), signal.SIGTERM, lambda: gateway.messages("tools/call"),
+                                      "the call", env=self.names(gateway))
         self.assert_end(outcome, 143, "cancelled")
         self.assertTrue(gateway.wait_for(lambda m: m.get("method") == "notifications/cancelled"))
 
@@ -242,60 +253,66 @@ class Direct(GatewayCase):
 class OtherServers(GatewayCase):
     """What they send has one meaning, though it is not what MCP says."""
 
-    def output(self, gateway, **fields):
-        outcome = self.direct(gateway, step("echo"), **fields)
+    def run_echo(self, echo, **options):
+        gateway = self.gateway(tools={"echo": echo}, **options)
+        return self.direct(gateway, step("echo")), gateway
+
+    def assert_output(self, output, echo, **options):
+        outcome, gateway = self.run_echo(echo, **options)
         self.assert_end(outcome, 0)
-        return outcome.steps[0]["output"]
+        self.assertEqual(outcome.steps[0]["output"], output)
+        return gateway
 
     def test_results(self):
         text = {"type": "text", "text": "words"}
-        for result, output in (({"content": "words"}, "words"), ({"content": text}, "words"), ({"content": ["words"]}, "words"),
-                               ({"content": [{"text": "words"}]}, "words"), ("words", "words"), ([1, {"a": 2}], '[1,{"a":2}]'),
-                               ({"temperature": 5}, '{"temperature":5}'), ({"content": {"a": 1}}, '{"a":1}'), (7, "7"), ({"content": []}, "")):
+        for result, output in (({"content": "words"}, "words"), ({"content": text}, "words"),
+                               ({"content": ["words"]}, "words"), ({"content": [{"text": "words"}]}, "words"),
+                               ("words", "words"), ([1, {"a": 2}], '[1,{"a":2}]'), (7, "7"),
+                               ({"temperature": 5}, '{"temperature":5}'), ({"content": {"a": 1}}, '{"a":1}'),
+                               ({"content": []}, "")):
             with self.subTest(result=result):
-                self.assertEqual(self.output(self.gateway(tools={"echo": tool(lambda _, result=result: result)})), output)
-        failed = self.direct(self.gateway(tools={"echo": tool(lambda _: {"content": "no", "isError": "true"})}), step("echo"))
+                self.assert_output(output, tool(lambda _, result=result: result))
+        failed, _ = self.run_echo(tool(lambda _: {"content": "no", "isError": "true"}))
         self.assert_end(failed, 1, "step_failed")
 
     def test_answers(self):
         def body(form):
             return tool(lambda e: e.whole(form.replace("ID", str(e.message["id"])).encode("latin-1")))
-        for form in ('{"jsonrpc":"2.0","id":"ID","result":{"content":"caf\xe9"}}', '{"id":ID.0,"id":ID,"result":{"content":"caf\xe9"}}',
-                     '{"content":[{"type":"text","text":"caf\xe9"}]}', '\ufeff{"result":{"content":"caf\xe9"}}'.replace("\ufeff", "")):
-            self.assertEqual(self.output(self.gateway(tools={"echo": body(form)})), "caf\ufffd", form)
+        for form in ('{"jsonrpc":"2.0","id":"ID","result":{"content":"caf\xe9"}}',
+                     '{"id":ID.0,"id":ID,"result":{"content":"caf\xe9"}}',
+                     '{"content":[{"type":"text","text":"caf\xe9"}]}', '{"result":{"content":"caf\xe9"}}'):
+            with self.subTest(form):
+                self.assert_output("caf\ufffd", body(form))
 
         def late(exchange):
             exchange.begin_events()
             exchange.event({"jsonrpc": "2.0", "id": str(exchange.message["id"]), "result": mcp.text("as a text")})
-        self.assertEqual(self.output(self.gateway(tools={"echo": tool(late)})), "as a text")
+        self.assert_output("as a text", tool(late))
 
-        def named(exchange, kind="text/event-stream"):
-            data = json.dumps(exchange.result(mcp.text("as an event")))
-            exchange.whole(f"event: response\r\ndata: {data}\r\n\r\n".encode(), 200, kind)
-
-        def bare(exchange):
-            exchange.whole(json.dumps(exchange.result(mcp.text("as an event")), indent=1).encode(), 200, "text/event-stream")
-
-        def unended(exchange):
-            exchange.whole(b"data: " + json.dumps(exchange.result(mcp.text("as an event"))).encode(), 200, "text/event-stream")
-        for answer in (named, lambda exchange: named(exchange, "application/json"), bare, unended):
-            self.assertEqual(self.output(self.gateway(tools={"echo": tool(answer)})), "as an event")
+    def test_events(self):
+        """Named after what is in them, under the type of JSON, JSON under the type of events, without the blank line."""
+        def answering(form, kind="text/event-stream", indent=None):
+            return tool(lambda e: e.whole(
+                (form % json.dumps(e.result(mcp.text("as an event")), indent=indent)).encode(), 200, kind))
+        named = "event: response\r\ndata: %s\r\n\r\n"
+        for answer in (answering(named), answering(named, "application/json"), answering("%s", indent=1),
+                       answering("data: %s")):
+            self.assert_output("as an event", answer)
 
     def test_lists(self):
         bare = {"name": "echo", "input_schema": {"type": "object"}}
-        gateway = self.gateway(tools={"echo": says("here")}, hook=mcp.only("tools/list", lambda e: e.reply([bare])))
-        self.assertEqual(self.output(gateway), "here")
+        self.assert_output("here", says("here"), hook=mcp.only("tools/list", lambda e: e.reply([bare])))
 
     def test_a_lost_session_in_other_words(self):
-        for refuse in (lambda e: e.refuse(-32002, "Server not initialized", 200), lambda e: e.refuse(-32600, "Session expired", 401),
+        for refuse in (lambda e: e.refuse(-32002, "Server not initialized", 200),
+                       lambda e: e.refuse(-32600, "Session expired", 401),
                        lambda e: e.whole({"error": "HTTP 400: Bad Request: No valid session ID provided"}, 500)):
             def hook(exchange, refuse=refuse):
                 if exchange.method != "tools/call" or exchange.headers["Mcp-Session-Id"] != "s-1":
                     return False
-                gateway.session = "s-2"
+                exchange.server.owner.session = "s-2"
                 return refuse(exchange)
-            gateway = self.gateway(tools={"echo": says("here")}, hook=hook)
-            self.assertEqual(self.output(gateway), "here")
+            gateway = self.assert_output("here", says("here"), hook=hook)
             self.assertEqual(len(gateway.messages("initialize")), 2)
 
     def test_openings(self):
@@ -303,19 +320,23 @@ class OtherServers(GatewayCase):
             if exchange.method == "server/discover":
                 return exchange.whole(b"<html>", 500, "text/html")
             if exchange.method == "initialize" and exchange.message["params"]["protocolVersion"] != "2025-03-26":
-                return exchange.whole(b"Unsupported protocol version (supported versions: 2025-03-26, 2024-11-05)", 400, "text/plain")
+                words = b"Unsupported protocol version (supported versions: 2025-03-26, 2024-11-05)"
+                return exchange.whole(words, 400, "text/plain")
             return False
-        self.assertEqual(self.output(self.gateway(version="2025-03-26", tools={"echo": says("here")}, hook=old)), "here")
+        self.assert_output("here", says("here"), version="2025-03-26", hook=old)
 
     def test_one_unreadable_tool_does_not_hide_the_others(self):
         deep = '{"type":"object","properties":{"a":' * 80 + "{}" + "}}" * 80
-        for schema, names in (('{"type":"object","type":"object"}', ["echo", "odd"]), ('{"properties":[{"a":NaN}]}', ["echo", "odd"]), (deep, ["echo"])):
+        for schema, names in (('{"type":"object","type":"object"}', {"echo", "odd"}),
+                              ('{"properties":[{"a":NaN}]}', {"echo", "odd"}), (deep, {"echo"})):
             def give(exchange, schema=schema):
                 tools = '{"name":"odd","inputSchema":%s},{"name":"echo","inputSchema":{"type":"object"}}' % schema
-                exchange.whole(('{"jsonrpc":"2.0","id":%d,"result":{"tools":[%s]}}' % (exchange.message["id"], tools)).encode())
-            outcome, server = self.agent(self.gateway(tools={"echo": says("here")}, hook=mcp.only("tools/list", give)), call("echo"))
+                answer = '{"jsonrpc":"2.0","id":%d,"result":{"tools":[%s]}}' % (exchange.message["id"], tools)
+                exchange.whole(answer.encode())
+            gateway = self.gateway(tools={"echo": says("here")}, hook=mcp.only("tools/list", give))
+            outcome, server = self.agent(gateway, call("echo"))
             self.assert_end(outcome, 0)
-            self.assertEqual(sorted({one["name"] for one in self.offered(server)} & {"echo", "odd"}), names)
+            self.assertEqual(self.offered(server).keys() & {"echo", "odd"}, names)
         self.assertIn(b"odd: it is nested more deeply than 60 levels", outcome.stderr)
 
     def test_a_token_that_is_replaced(self):
@@ -332,7 +353,8 @@ class OtherServers(GatewayCase):
         def hook(exchange):
             return exchange.headers["Authorization"] != f"Bearer {valid[0]}" and (exchange.whole(None, 401) or True)
         gateway = self.gateway(tools={"echo": tool(replace), "again": says("the-new-token")}, hook=hook)
-        outcome = self.run_job(self.job(step("echo"), step("again")), env={**self.names(gateway), "SBA_MCP_TOKEN_FILE": str(token)})
+        outcome = self.run_job(self.job(step("echo"), step("again")),
+                               env={**self.names(gateway), "SBA_MCP_TOKEN_FILE": str(token)})
         self.assert_end(outcome, 0)
         self.assertEqual([one["output"] for one in outcome.steps], ["here", "[redacted]"])
 
@@ -342,8 +364,8 @@ class ResumeAndReplay(GatewayCase):
 
     def recorded(self):
         numbers = iter(range(1, 100))
-        gateway = self.gateway(tools={"count": tool(lambda _: mcp.text(f"number {next(numbers)}", structuredContent={"z": [], "a": None})),
-                                      "broken": says("it broke", isError=True)})
+        count = tool(lambda _: mcp.text(f"number {next(numbers)}", structuredContent={"z": [], "a": None}))
+        gateway = self.gateway(tools={"count": count, "broken": says("it broke", isError=True)})
         outcome, _ = self.agent(gateway, *self.REPLIES)
         self.assert_end(outcome, 0)
         (self.workspace / "a").unlink()
@@ -363,8 +385,8 @@ class ResumeAndReplay(GatewayCase):
     def test_a_killed_run_does_not_call_again(self):
         gateway = self.gateway(tools={"count": says("one"), "wait": tool(mcp.silence)})
         model = self.server(call("count"), call("wait"))
-        self.run_and_signal(self.agent_job(), signal.SIGKILL, lambda: len(gateway.messages("tools/call")) == 2, "the second call",
-                            env={"OLLAMA_BASE_URL": model.url, **self.names(gateway)})
+        self.run_and_signal(self.agent_job(), signal.SIGKILL, lambda: len(gateway.messages("tools/call")) == 2,
+                            "the second call", env={"OLLAMA_BASE_URL": model.url, **self.names(gateway)})
         gateway.tools = {"another": says("another"), "count": says("two")}
         model = self.server(call("count"), finish("went on"))
         outcome = self.run_agent(model, "--resume", env=self.names(gateway))
@@ -373,7 +395,7 @@ class ResumeAndReplay(GatewayCase):
                          [("call_tool", "success"), ("call_tool", "failure"), ("call_tool", "success")])
         self.assertEqual(outcome.steps[1]["error_code"], "interrupted")
         self.assertEqual([name for name, _ in self.called(gateway)], ["count", "wait", "count"])
-        self.assertEqual([one["name"] for one in self.offered(model)], [*OWN, "count", "wait", "finish"])
+        self.assertEqual(list(self.offered(model)), [*OWN, "count", "wait", "finish"])
 
 
 if __name__ == "__main__":

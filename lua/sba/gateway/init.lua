@@ -10,11 +10,12 @@ local plain = require "sba.gateway.plain"
 local retry = require "sba.util.retry"
 local rules = require "sba.gateway.rules"
 local secret = require "sba.util.secret"
-local tool_result = require "sba.gateway.tool_result"
+local transport = require "sba.gateway.mcp.transport"
 
 local gateway = {}
 
-local TRIES <const>, FIRST_WAIT <const> = 4, 0.25 -- of a request; seconds before the second try
+local TRIES <const> = 4 -- of each request
+local FIRST_WAIT <const> = 0.25 -- seconds before the second try
 
 ---@class gateway.options
 ---@field environment table<string, string>
@@ -39,45 +40,46 @@ local TRIES <const>, FIRST_WAIT <const> = 4, 0.25 -- of a request; seconds befor
 ---@field dropped { name: string, reason: string }[] unusable tools of the last list
 ---@field instructions? string
 ---@field list fun(self: gateway.client, limits: mcp.limits): mcp.tool[]?, mcp.failure?
----@field call fun(self: gateway.client, name: string, arguments: table, limits: mcp.limits): any, mcp.failure? decoded
+---@field call fun(self, name: string, arguments: table, limits: mcp.limits): gateway.answer?, mcp.failure?
 ---@field close fun(self: gateway.client)
 
 ---@class gateway
 ---@field client gateway.client
 ---@field instructions? string without secrets
+---@field variable string of the environment that has the address
+---@field renew_token? fun(): string?
+---@field ext_net_allowed boolean
+---@field ids table<string, string> task_id and job_id
+---@field listed? gateway.tool[] nil: the gateway is not asked yet
+---@field filled table<string, table<string, true>> by tool: which of the ids it takes
 local methods = {}
 methods.__index = methods
 
-local function retried(attempt, may_repeat, limits)
-  return retry.run(retry.policy {
-    tries = TRIES, first = FIRST_WAIT, may_repeat = may_repeat, until_when = limits.until_when,
-  }, attempt)
-end
-
-local slow <const> = { slow_connect = true, slow_first_byte = true, slow_answer = true }
-local unsent <const> = {
-  connection_refused = true, network_unreachable = true, name_not_resolved = true, proxy_failed = true,
-}
-
 -- For requests without effects. After a timeout the next would most likely time out too.
+local slow <const> = { slow_connect = true, slow_first_byte = true, slow_answer = true }
 local function is_quick(failure) return not slow[failure.code] end
 
 -- For calls: only those that were surely not carried out.
+local unsent <const> = {
+  connection_refused = true, network_unreachable = true, name_not_resolved = true, proxy_failed = true,
+}
 local function is_unsent(failure)
   return unsent[failure.code] or failure.status == 429 and failure.retry_after ~= nil
 end
 
-local function fits_a_header(token) return token:find("^[\x21-\x7E]+$") ~= nil end
-
--- A token may be replaced while the job runs: the attempt that it was refused for is made once more with the new one.
-local function renewing(holder, renew, attempt)
-  return function()
+-- Tries until it succeeds, may not be tried again, or the time is up. The token may be replaced while the job runs: an
+-- attempt that was refused for it is made once more with the new one. holder: its token is the one that is sent.
+local function try(attempt, holder, renew_token, may_repeat, limits)
+  local policy = retry.policy { tries = TRIES, first = FIRST_WAIT, until_when = limits.until_when }
+  policy.may_repeat = may_repeat
+  return retry.run(policy, function()
     local result, failure = attempt()
-    local token = renew and result == nil and failure.status == 401 and renew()
-    if not token or not fits_a_header(token) then return result, failure end
+    if result ~= nil or failure.status ~= 401 then return result, failure end
+    local token = renew_token and renew_token()
+    if not token or not transport.fits_a_header(token) then return nil, failure end
     holder.token = token
     return attempt()
-  end
+  end)
 end
 
 -- The plain form where the address names it, or no MCP server is there.
@@ -92,7 +94,7 @@ local function reach(options, limits)
   return nil, unknown or failure
 end
 
-local function naming(variable, failure)
+local function name_variable(variable, failure)
   if failure.code == "invalid_url" then failure.message = variable .. ": " .. failure.message end
   return failure
 end
@@ -109,44 +111,45 @@ function gateway.connect(options, limits)
     local wanted = " is not a URL that begins with http://, https:// or http+unix://"
     return nil, http.failure("invalid_url", variable .. wanted)
   end
-  if options.token and not fits_a_header(options.token) then
+  if options.token and not transport.fits_a_header(options.token) then
     return nil, http.failure("invalid_token", "the agent's token has characters that a header cannot carry")
   end
   limits = limits or {}
   local server = { url = address, http = options.http, token = options.token, answer_timeout = options.answer_timeout }
-  local client, failure = retried(renewing(server, options.renew_token, function()
-    return reach(server, limits)
-  end), is_quick, limits)
-  if not client then return nil, naming(variable, failure) end
+  local function attempt() return reach(server, limits) end
+  local client, failure = try(attempt, server, options.renew_token, is_quick, limits)
+  if not client then return nil, name_variable(variable, failure) end
   return setmetatable({
-    client = client, variable = variable, renew = options.renew_token, filled = {},
-    instructions = secret.clean(client.instructions),
-    ext_net_allowed = options.ext_net_allowed == true, ids = { task_id = options.task_id, job_id = options.job_id },
+    client = client, variable = variable, renew_token = options.renew_token, filled = {},
+    ids = { task_id = options.task_id, job_id = options.job_id },
+    ext_net_allowed = options.ext_net_allowed == true, instructions = secret.clean(client.instructions),
   }, methods)
 end
 
 -- Returns the schema without the properties that the runner fills in, and their names.
 local function without_ids(schema, ids)
   local result, filled = json.copy(schema), {}
-  for name in pairs(json.is_object(result.properties) and ids or {}) do
-    if result.properties[name] ~= nil then filled[name], result.properties[name] = true, nil end
+  local properties = json.table_of(result.properties)
+  for name in pairs(ids) do
+    if properties[name] ~= nil then filled[name], properties[name] = true, nil end
   end
-  if not next(filled) or not json.is_array(result.required) then return result, filled end
-  local required = json.array {}
-  for _, name in ipairs(result.required) do
-    if not filled[name] then required[#required + 1] = name end
+  if next(filled) and json.is_array(result.required) then
+    local required = json.array {}
+    for _, name in ipairs(result.required) do
+      if not filled[name] then required[#required + 1] = name end
+    end
+    result.required = required
   end
-  result.required = required
   return result, filled
 end
 
 local function description_of(tool)
   local words = tool.description
   if type(words) ~= "string" or words == "" then words = tool.title end
-  return type(words) == "string" and words or ""
+  return type(words) == "string" and secret.redact(words) or ""
 end
 
--- Nothing else of a schema is text.
+-- Redacts in place. Nothing else of a schema is text.
 local function clean_descriptions(schema)
   for name, item in pairs(schema) do
     if type(item) == "table" then
@@ -159,17 +162,16 @@ local function clean_descriptions(schema)
 end
 
 local function read_list(self, limits)
-  local listed, failure = retried(renewing(self.client.connection, self.renew, function()
-    return self.client:list(limits)
-  end), is_quick, limits)
+  local client = self.client
+  local function attempt() return client:list(limits) end
+  local listed, failure = try(attempt, client.connection, self.renew_token, is_quick, limits)
   if not listed then return nil, failure end
   self.listed, self.filled = {}, {}
   for _, tool in ipairs(listed) do
     if not rules.refusal(tool.name, self.ext_net_allowed) then
       local parameters, filled = without_ids(clean_descriptions(tool.inputSchema), self.ids)
-      local description = secret.redact(description_of(tool))
-      table.insert(self.listed, { tool = tool.name, parameters = parameters, description = description })
       self.filled[tool.name] = filled
+      table.insert(self.listed, { tool = tool.name, parameters = parameters, description = description_of(tool) })
     end
   end
   return self.listed
@@ -195,8 +197,9 @@ local function filled_for(self, name, limits)
   return nil, self.client.connection:failure("unknown_tool", "has no tool %s for this job", http.shown(name))
 end
 
+-- Failures of a call that may have been carried out.
 local unknown_ends <const> = { cut_off = true, slow_first_byte = true, slow_answer = true }
--- The protocol's names.
+-- A block's type is one of the protocol's names, never a secret.
 local answer_schema <const> = { properties = { parts = { items = { properties = { type = {} } } } } }
 
 ---@class gateway.limits: mcp.limits of all tries
@@ -213,15 +216,12 @@ function methods:call(name, arguments, limits)
   if not filled then return nil, failure end
   arguments = json.copy(arguments)
   for id in pairs(filled) do arguments[id] = self.ids[id] end
-  local answer, problem = retried(renewing(self.client.connection, self.renew, function()
-    return self.client:call(name, arguments, limits)
-  end), limits.repeatable and is_quick or is_unsent, limits)
-  if answer == nil then
-    if unknown_ends[problem.code] then problem.message = problem.message .. "; the call may still have run" end
-    return nil, naming(self.variable, problem)
-  end
-  local read = self.client.form == "plain" and tool_result.of_plain or tool_result.of_mcp
-  return secret.clean(read(answer), answer_schema)
+  local client, may_repeat = self.client, limits.repeatable and is_quick or is_unsent
+  local function attempt() return client:call(name, arguments, limits) end
+  local answer, problem = try(attempt, client.connection, self.renew_token, may_repeat, limits)
+  if answer then return secret.clean(answer, answer_schema) end
+  if unknown_ends[problem.code] then problem.message = problem.message .. "; the call may still have run" end
+  return nil, name_variable(self.variable, problem)
 end
 
 function methods:close() self.client:close() end

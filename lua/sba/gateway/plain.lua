@@ -6,6 +6,7 @@ local http = require "sba.util.http"
 local json = require "sba.util.json"
 local json_tolerant = require "sba.util.json_tolerant"
 local text = require "native.text"
+local tool_result = require "sba.gateway.tool_result"
 local transport = require "sba.gateway.mcp.transport"
 
 local plain = {}
@@ -13,19 +14,20 @@ local plain = {}
 local PATH <const> = "/v1/mcp/tools/call"
 local PROXY <const> = "mcp:call" -- the end of the proxy's path
 local VERSION <const> = 1 -- of its envelope
-local LARGEST_ENVELOPE <const> = 10 * 1024 * 1024 -- bytes of a request that a node takes
-local LARGEST_BODY <const> = (LARGEST_ENVELOPE - 1024) // 4 * 3 -- bytes before base64, with room for the envelope
-local LARGEST_FILE <const> = (LARGEST_BODY - 65536) // 4 * 3 -- bytes before base64, with room for other arguments
+-- Bytes. A file is in base64 in the call, and the call in base64 in the envelope.
+local LARGEST_ENVELOPE <const> = 10 * 1024 * 1024 -- a node takes
+local LARGEST_BODY <const> = (LARGEST_ENVELOPE - 1024) // 4 * 3 -- leaves room for the envelope's other members
+local LARGEST_FILE <const> = (LARGEST_BODY - 65536) // 4 * 3 -- leaves room for the call's other arguments
 
-local function wrap(body)
+-- Returns the call in the proxy's envelope, or nil and a failure.
+local function wrap(call)
+  local body = json.encode(call)
   if #body > LARGEST_BODY then
     local message = "the call has %d bytes; the node's proxy accepts at most %d"
     return nil, http.failure("too_large", message:format(#body, LARGEST_BODY))
   end
-  return {
-    version = VERSION, method = "POST", path = PATH, headers = { ["Content-Type"] = json.array { "application/json" } },
-    body_b64 = text.base64_encode(body),
-  }
+  local headers = { ["Content-Type"] = json.array { "application/json" } }
+  return { version = VERSION, method = "POST", path = PATH, headers = headers, body_b64 = text.base64_encode(body) }
 end
 
 -- Returns the gateway's status and body; or nil and what is wrong.
@@ -33,27 +35,30 @@ local function unwrap(bytes)
   local value, problem = json_tolerant.decode(bytes)
   if problem then return nil, "that is not JSON: " .. problem.message end
   if not json.is_object(value) then return nil, "that is not an object" end
-  local status, encoded = math.type(value.status) == "integer" and value.status or 0, value.body_b64
-  if status < 200 or status > 599 then return nil, "without the gateway's status" end
+  local status, encoded = value.status, value.body_b64
+  local is_status = math.type(status) == "integer" and status >= 200 and status <= 599
+  if not is_status then return nil, "without the gateway's status" end
   if encoded == nil or encoded == json.null then return status, "" end
   local body = type(encoded) == "string" and text.base64_decode(encoded)
-  return body and status, body or "with a body_b64 that cannot be decoded"
+  if not body then return nil, "with a body_b64 that cannot be decoded" end
+  return status, body
 end
 
--- The tools that a sandbox may call: the orchestrator's catalogue.
 local function string(description) return { type = "string", description = description } end
 
+-- Every argument of the tools below that the runner does not fill in.
 local properties_of <const> = {
-  task_id = string "Identifier of the task.", job_id = string "Identifier of the job.",
   path = string "Path of the artifact, or into the help.",
-  content_bytes_base64 = string "The file's bytes in base64.", skill_id = string "Identifier of the skill.",
+  content_bytes_base64 = string "The file's bytes in base64.",
+  skill_id = string "Identifier of the skill.",
   url = string "Address of the page.", query = string "What to search for.",
   limit = { type = "integer", minimum = 1, description = "Entries at most." },
   provider = string "Name of the provider.", operation = string "Name of the operation.",
   params = { type = "object", description = "What the operation takes." },
   scope_type = string "Scope of the preference: system, user, group, project or task.",
-  scope_id = string "Identifier of the scope; not for system.", key = string "Name of the preference.",
-  key_prefix = string "Beginning of the names.", cursor = string "Where the last list ended.",
+  scope_id = string "Identifier of the scope; not for system.",
+  key = string "Name of the preference.", key_prefix = string "Beginning of the names.",
+  cursor = string "Where the last list ended.",
   include_sources = { type = "boolean", description = "Say which scope each comes from." },
   topic = string "A tool's name or another topic.",
 }
@@ -62,12 +67,14 @@ local properties_of <const> = {
 local function tool(name, arguments, description)
   local properties, required = {}, json.array {}
   for argument, mark in arguments:gmatch "([%w_]+)(!?)" do
-    properties[argument], required[#required + 1] = properties_of[argument], mark == "!" and argument or nil
+    properties[argument] = properties_of[argument] or {}
+    if mark == "!" then required[#required + 1] = argument end
   end
   local schema = { type = "object", properties = properties, required = required }
   return { name = name, description = description, inputSchema = schema }
 end
 
+-- The tools that a sandbox may call: the orchestrator's catalogue.
 local worker_tools <const> = {
   tool("artifact.put", "task_id! job_id path! content_bytes_base64!", "Upload a file as an artifact of the task."),
   tool("artifact.get", "task_id! path!", "Fetch an artifact of the task."),
@@ -105,70 +112,70 @@ function plain.at(options)
   }, gateway)
 end
 
--- Returns as post does. The node's own 403: it does not know this sandbox.
-local function opened(connection, status, answer)
-  if status >= 300 then
-    if status == 403 then answer.code = "unauthorized" end
-    return nil, answer
-  end
-  local inner, body = unwrap(answer)
-  if not inner then return nil, connection:failure("bad_answer", "sent an answer %s", http.shown(body)) end
-  if inner >= 300 then return inner, connection:refused(http.refused(connection:display_name(), inner, body)) end
-  return inner, body
+local codes <const> = { [400] = "tool_refused", [403] = "tool_denied", [404] = "tool_refused", [422] = "tool_refused" }
+local codes_of_proxy <const> = { [403] = "unauthorized" } -- it does not know this sandbox
+
+-- Reads the gateway's answer out of the proxy's.
+local function opened(connection, bytes)
+  local status, body = unwrap(bytes)
+  if not status then return nil, connection:failure("bad_answer", "sent an answer %s", http.shown(body)) end
+  if status < 300 then return body end
+  local failure = connection:refused(http.refused(connection:display_name(), status, body))
+  failure.code = codes[status] or failure.code
+  return nil, failure
 end
 
--- Returns the status, and the body of a 2xx or the failure; or nil and a failure.
+-- Returns the body of a 2xx; or nil and a failure.
 local function post(self, name, arguments, request)
-  local message, failure = { tool_name = name, arguments = arguments }, nil
-  if self.enveloped then message, failure = wrap(json.encode(message)) end
-  if not message then return nil, failure end
-  local exchange <close>, status = self.connection:send(request, message, {})
+  local connection = self.connection
+  local message, unsent = { tool_name = name, arguments = arguments }, nil
+  if self.enveloped then message, unsent = wrap(message) end
+  if not message then return nil, unsent end
+  local exchange <close>, status = connection:send(request, message, {})
   if not exchange then return nil, status end
-  local answer
   if status >= 300 then
-    answer = self.connection:refusal(exchange, status)
-  else
-    answer, failure = http.read(exchange)
-    if not answer then return nil, failure end
+    local failure, own_codes = connection:refusal(exchange, status), self.enveloped and codes_of_proxy or codes
+    failure.code = own_codes[status] or failure.code
+    return nil, failure
   end
-  if self.enveloped then return opened(self.connection, status, answer) end
-  return status, answer
+  local body, failure = http.read(exchange)
+  if not body or not self.enveloped then return body, failure end
+  return opened(connection, body)
 end
 
--- Statuses for a call without a tool. Something else answers 404 or 405.
-local understood = { [200] = true, [400] = true, [403] = true, [422] = true, [501] = true }
-
-local function refuses_get(connection, limits, status)
+local function refuses_get(connection, limits, wanted_status)
   local request = connection:new_request("the probe", limits)
-  local exchange <close>, said = connection:send(request, nil, {}, { is_polled = true })
-  return exchange ~= nil and said == status
+  local exchange <close>, status = connection:send(request, nil, {}, transport.POLLED)
+  return exchange ~= nil and status == wanted_status
 end
 
----Asks with GET, of which no orchestrator keeps a record: 405 there, and 404 at a path beside it, is a route for POST.
----Where that does not tell, calls a tool without a name, which does nothing but may be a line of an audit.
+-- Statuses with which this form refuses a call without a tool. Something else answers 404 or 405.
+local understood <const> = { [400] = true, [403] = true, [422] = true, [501] = true }
+
+local function is_of_this_form(answer) return json.is_object(answer) and answer.jsonrpc == nil end
+
+---Whether a server whose URL does not name the form has it.
+---Asks with GET first, of which no orchestrator keeps a record: a route for POST answers 405, and a path beside it,
+---where nothing is, 404. Where that does not tell, calls a tool without a name, which does nothing but may be a line of
+---an audit.
 ---@param limits mcp.limits
 ---@return boolean? is_there nil: unknown
 ---@return mcp.failure?
 function gateway:probe(limits)
   if refuses_get(self.connection, limits, 405) and refuses_get(self.beside, limits, 404) then return true end
-  local status, answer = post(self, "", {}, self.connection:new_request("the probe", limits))
-  if not status or status == 401 or (status >= 500 and status ~= 501) then return nil, answer end
-  local value = status >= 300 and answer.value or status < 300 and json_tolerant.decode(answer)
-  return understood[status] == true and json.is_object(value) and value.jsonrpc == nil
+  local body, failure = post(self, "", {}, self.connection:new_request("the probe", limits))
+  if body then return is_of_this_form(json_tolerant.decode(body)) end
+  local status = failure.status
+  if not status or status == 401 or (status >= 500 and status ~= 501) then return nil, failure end
+  return understood[status] == true and is_of_this_form(failure.value)
 end
 
-local codes = { [400] = "tool_refused", [403] = "tool_denied", [404] = "tool_refused", [422] = "tool_refused" }
-
 function gateway:call(name, arguments, limits)
-  local status, body = post(self, name, arguments, self.connection:new_request(transport.CALL, limits))
-  if not status then return nil, body end
-  if status >= 300 then
-    body.code = codes[status] or body.code
-    return nil, body
-  end
-  if not body:find "%S" then return {} end -- a 2xx that has nothing to say
+  local body, failure = post(self, name, arguments, self.connection:new_request(transport.CALL, limits))
+  if not body then return nil, failure end
+  if not body:find "%S" then return tool_result.of_plain {} end -- a 2xx that has nothing to say
   local value, problem = json_tolerant.decode(body)
-  if value ~= nil then return value end
+  if value ~= nil then return tool_result.of_plain(value) end
   return nil, self.connection:failure("bad_answer", "sent what is not JSON: %s", http.shown(problem.message))
 end
 

@@ -43,8 +43,8 @@ local function block_shown(block)
   if type(block) == "string" then return block end
   if type(block) ~= "table" then return "[not a block]" end
   if block.type == nil and type(block.text) == "string" then return block.text end
-  local how = type(block.type) == "string" and show[block.type]
-  return how and how(block) or ("[%s, not shown]"):format(named(block.type, "block without a type"))
+  local shown = show[block.type]
+  return shown and shown(block) or ("[%s, not shown]"):format(named(block.type, "block without a type"))
 end
 
 ---@class gateway.answer
@@ -53,35 +53,37 @@ end
 ---@field is_error boolean the tool ran and failed
 ---@field parts table[] raw blocks
 
--- Whether a structured value only repeats the content: the JSON of its text; or its text, texts or blocks in a
--- member: {"result": ...}.
+-- Whether a text is a value, or its JSON.
+local function says(words, value)
+  if value == nil or words == value then return value ~= nil end
+  local decoded = json.decode(words)
+  return decoded ~= nil and json.encode(decoded) == json.encode(value)
+end
+
+-- Whether a structured value only repeats the content: the JSON of its text; or its text, texts or blocks in the only
+-- member, as in {"result": ...}.
 local function repeats(structured, texts, parts)
-  local name, inner = next(json.is_object(structured) and structured or {})
-  if name == nil or next(structured, name) ~= nil then inner = nil end
-  local function is(words, value)
-    local decoded = json.decode(words)
-    return words == value or value ~= nil and decoded ~= nil and json.encode(decoded) == json.encode(value)
-  end
-  local all = json.is_array(inner) and #inner > 0 and json.encode(inner) == json.encode(parts)
-    or #texts == 1 and (is(texts[1], structured) or is(texts[1], inner))
-  if all or not json.is_array(inner) or #inner ~= #texts or #texts < 2 then return all end
+  local name, only = next(json.is_object(structured) and structured or {})
+  if name == nil or next(structured, name) ~= nil then only = nil end
+  if #texts == 1 and (says(texts[1], structured) or says(texts[1], only)) then return true end
+  if not json.is_array(only) or #only == 0 then return false end
+  if json.encode(only) == json.encode(parts) then return true end
+  if #only ~= #texts or #texts == 1 then return false end
   for i, words in ipairs(texts) do
-    if not is(words, inner[i]) then return false end
+    if not says(words, only[i]) then return false end
   end
   return true
 end
 
-local function text_block(words) return { type = "text", text = words } end
-
-local about_results <const> = {
+local members_of_mcp <const> = {
   _meta = true, isError = true, resultType = true, content = true, structuredContent = true,
 }
 
--- What a result holds besides what MCP knows.
+-- What a result holds besides the members that MCP has.
 local function rest_of(result)
   local rest = {}
   for name, value in pairs(result) do
-    if not about_results[name] then rest[name] = value end
+    if not members_of_mcp[name] then rest[name] = value end
   end
   return next(rest) and rest or nil
 end
@@ -104,7 +106,7 @@ local function parts_of(result)
   if content == nil then return json.array {} end
   if json.is_object(content) and show[content.type] then return json.array { content } end
   if type(content) ~= "string" then content = excerpt.without_base64(json.encode(content)) end
-  return json.array { text_block(content) }
+  return json.array { { type = "text", text = content } }
 end
 
 ---@param result table of tools/call

@@ -8,13 +8,14 @@ local json = require "sba.util.json"
 local legacy = require "sba.gateway.mcp.legacy"
 local modern = require "sba.gateway.mcp.modern"
 local text = require "native.text"
+local tool_result = require "sba.gateway.tool_result"
 local transport = require "sba.gateway.mcp.transport"
 
 local mcp = {}
 
 local SILENCE <const> = 5 -- seconds until initialize is tried: the first SDKs never answer what they do not know
 local NO_METHOD <const> = -32601 -- of JSON-RPC
-local MOST_PAGES <const>, MOST_TOOLS <const> = 100, 1000
+local MOST_PAGES <const>, MOST_TOOLS <const> = 100, 1000 -- of a list
 local DEEPEST <const> = 60 -- levels of a tool, whose schema the journal holds
 local LONGEST_INSTRUCTIONS <const> = 4096 -- bytes
 
@@ -29,13 +30,17 @@ local LONGEST_INSTRUCTIONS <const> = 4096 -- bytes
 ---@field description? string
 ---@field inputSchema table
 
-local server = { form = "mcp" } -- a gateway.client
+---@class mcp.server: gateway.client
+---@field wanted table<string, table[]> by tool of a modern server: arguments that are headers too, as of modern.wanted
+---@field protocol { request: function } modern or legacy
+---@field has_tools boolean
+local server = { form = "mcp" }
 server.__index = server
 
 local function by_versions(connection, list)
   if modern.speaks(list) then return "modern" end
   for _, version in ipairs(list) do
-    if legacy.versions[version] then return "legacy" end
+    if legacy.speaks(version) then return "legacy" end
   end
   return nil, connection:failure("unsupported_version", "speaks no revision of MCP that is spoken here, but %s",
     http.shown(json.encode(list)))
@@ -44,37 +49,40 @@ end
 local of_modern <const> = { [-32020] = true, [-32021] = true } -- JSON-RPC errors of modern servers only
 local no_answer <const> = { bad_answer = true, request_lost = true, slow_first_byte = true, slow_answer = true }
 
+-- What a refusal of server/discover means. Returns as discover does.
 local function by_refusal(connection, failure)
   local status, rpc = failure.status, failure.rpc
   local is_its_word = status == 401 or status == 403 or failure.code == "redirected"
   if is_its_word or rpc and of_modern[rpc.code] then return nil, failure end
   local supported = rpc and rpc.code == modern.UNSUPPORTED_VERSION and json.table_of(rpc.data).supported
   if json.is_array(supported) then return by_versions(connection, supported) end
-  if rpc or no_answer[failure.code] or status and (status < 500 or status == 501) then return "legacy" end
+  if rpc or no_answer[failure.code] then return "legacy" end
   -- Some answer so to a method that they do not know. Those that only failed do so again, and then this is said.
   if status == 500 then return "legacy", failure end
+  if status and (status < 500 or status == 501) then return "legacy" end
   return nil, failure
 end
 
--- Any answer but a modern server's counts as legacy: initialize then tells.
+-- Asks in the modern way. Any answer but a modern server's counts as legacy: initialize then tells.
+-- Returns the era and, if it is modern, the result; of a legacy one perhaps the failure; nil and a failure.
 local function discover(connection, limits)
   local until_when = math.min(limits.until_when or math.huge, interrupt.now() + SILENCE)
   local result, failure = modern.request(connection, "server/discover", {}, { until_when = until_when })
   if not result then return by_refusal(connection, failure) end
   if not json.is_array(result.supportedVersions) then return "legacy" end
-  local era, problem = by_versions(connection, result.supportedVersions)
-  if era == "legacy" then return era end
-  return era, problem or result
+  local era, unsupported = by_versions(connection, result.supportedVersions)
+  return era, era == "modern" and result or unsupported
 end
 
--- Statuses of initialize without an MCP server.
-local foreign <const> = { [400] = true, [404] = true, [405] = true, [415] = true, [501] = true }
+-- Answers to initialize of what is no MCP server.
+local foreign_statuses <const> = { [400] = true, [404] = true, [405] = true, [415] = true, [501] = true }
+local foreign_codes <const> = { bad_answer = true, request_lost = true }
 
 local function open_legacy(connection, limits)
   local result, failure = legacy.open(connection, limits)
   if result then return result end
-  local is_unread = failure.code == "bad_answer" or failure.code == "request_lost"
-  if not is_unread and (failure.rpc or not foreign[failure.status]) then return nil, failure end
+  local is_foreign = foreign_codes[failure.code] or not failure.rpc and foreign_statuses[failure.status]
+  if not is_foreign then return nil, failure end
   local problem = connection:failure("not_mcp", "does not speak MCP over Streamable HTTP: %s", failure.message)
   problem.status = failure.status
   return nil, problem
@@ -82,15 +90,15 @@ end
 
 -- Returns the era, and the result of server/discover or initialize.
 local function open(connection, limits)
-  local era, result = discover(connection, limits)
-  if era == "modern" then return era, result end
+  local era, answer = discover(connection, limits)
+  if era == "modern" then return era, answer end
   connection.session = connection.offered -- a legacy server may have opened a session for the question
   legacy.close(connection)
-  if not era then return nil, result end
-  local opened, failure = open_legacy(connection, limits)
-  if opened then return era, opened end
-  local is_passing = result and result.transient and not failure.transient
-  return nil, is_passing and result or failure
+  if not era then return nil, answer end
+  local result, failure = open_legacy(connection, limits)
+  if result then return era, result end
+  local may_pass = answer and answer.transient and not failure.transient
+  return nil, may_pass and answer or failure
 end
 
 ---@param options mcp.options
@@ -100,8 +108,9 @@ function mcp.connect(options, limits)
   local connection = transport.connection(options)
   local era, described = open(connection, limits)
   if not era then return nil, described end
+  local self = setmetatable({ connection = connection, era = era, wanted = {}, dropped = {} }, server)
+  self.protocol = era == "modern" and modern or legacy
   local capabilities, instructions = described.capabilities, described.instructions
-  local self = setmetatable({ connection = connection, era = era, dropped = {} }, server)
   local named = json.table_of(capabilities) -- a server that names none may have tools all the same
   self.has_tools = next(named) == nil or named.tools ~= nil and named.tools ~= json.null
   if type(instructions) == "string" and instructions:find "%S" then
@@ -111,14 +120,11 @@ function mcp.connect(options, limits)
   return self
 end
 
-local function request(self, method, params, limits, headers)
-  return (self.era == "modern" and modern or legacy).request(self.connection, method, params, limits, headers)
-end
-
-local function pages(self, limits)
+-- Returns the tools of all pages, as they came.
+local function read_pages(self, limits)
   local found, seen, cursor = {}, {}, nil
   for _ = 1, MOST_PAGES do
-    local result, failure = request(self, transport.LIST, { cursor = cursor }, limits)
+    local result, failure = self.protocol.request(self.connection, transport.LIST, { cursor = cursor }, limits)
     if not result then return nil, failure end
     if not json.is_array(result.tools) then
       return nil, self.connection:failure("bad_answer", "sent no list of tools")
@@ -133,7 +139,7 @@ end
 
 local function is_deep(value, depth)
   if depth > DEEPEST then return true end
-  for _, part in pairs(type(value) == "table" and value or {}) do
+  for _, part in pairs(json.table_of(value)) do
     if is_deep(part, depth + 1) then return true end
   end
   return false
@@ -145,7 +151,8 @@ local function schema_of(tool)
   return tool.input_schema or tool.parameters
 end
 
-local function unusable(self, tool, seen)
+-- Makes a tool of the list as an mcp.tool should be. Returns why it cannot be used.
+local function prepare(self, tool, seen)
   if type(tool) ~= "table" or type(tool.name) ~= "string" or tool.name == "" then return "it has no name" end
   if seen[tool.name] then return "its name is there twice" end
   tool.inputSchema = schema_of(tool)
@@ -162,15 +169,16 @@ end
 function server:list(limits)
   self.wanted, self.dropped = {}, {}
   if not self.has_tools then return {} end
-  local found, failure = pages(self, limits)
+  local found, failure = read_pages(self, limits)
   if not found and json.table_of(failure.rpc).code == NO_METHOD then return {} end
   if not found then return nil, failure end
   local tools, seen = {}, {}
   for _, tool in ipairs(found) do
-    local reason = #tools >= MOST_TOOLS and "there are too many" or unusable(self, tool, seen)
+    local reason = #tools >= MOST_TOOLS and "there are too many" or prepare(self, tool, seen)
     if reason then
       local name = json.table_of(tool).name
-      table.insert(self.dropped, { name = type(name) == "string" and http.shown(name) or "(none)", reason = reason })
+      local shown = type(name) == "string" and http.shown(name) or "(none)"
+      table.insert(self.dropped, { name = shown, reason = reason })
     else
       tools[#tools + 1], seen[tool.name] = tool, true
     end
@@ -179,13 +187,16 @@ function server:list(limits)
 end
 
 function server:call(name, arguments, limits, is_again)
-  local wanted = self.wanted and self.wanted[name]
-  local result, failure = request(self, transport.CALL, { name = name, arguments = arguments }, limits,
-    wanted and modern.lines(wanted, arguments))
-  if result then return result end
+  local wanted = self.wanted[name]
+  local headers = wanted and modern.lines(wanted, arguments)
+  local params = { name = name, arguments = arguments }
+  local result, failure = self.protocol.request(self.connection, transport.CALL, params, limits, headers)
+  if result then return tool_result.of_mcp(result) end
   if failure.status == 403 then failure.code = "tool_denied" end
-  local mismatch = self.era == "modern" and not is_again and failure.rpc and failure.rpc.code == modern.HEADER_MISMATCH
-  if mismatch and self:list(limits) then return self:call(name, arguments, limits, true) end
+  local is_mismatch = failure.rpc ~= nil and failure.rpc.code == modern.HEADER_MISMATCH -- the list may have changed
+  if is_mismatch and self.era == "modern" and not is_again and self:list(limits) then
+    return self:call(name, arguments, limits, true)
+  end
   return nil, failure
 end
 

@@ -2,26 +2,29 @@
 -- MCP with a handshake: revisions 2024-11-05 (over Streamable HTTP), 2025-03-26, 2025-06-18 and 2025-11-25.
 
 local http = require "sba.util.http"
+local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local retry = require "sba.util.retry"
 local standalone = require "sba.gateway.mcp.standalone"
 local transport = require "sba.gateway.mcp.transport"
 
-local VERSIONS <const> = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" } -- revisions, the newest first
-
-local legacy = { versions = {} }
-for _, version in ipairs(VERSIONS) do legacy.versions[version] = true end
-
+local VERSIONS <const> = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" } -- the newest first
 local MOST_FAILED_RESUMES <const> = 5 -- in a row, without a new event
+
+local legacy = {}
+
+---@param version any
+---@return boolean
+function legacy.speaks(version) return humanize.has(VERSIONS, version) end
 
 local gave_up <const> = { timeout = true, cancelled = true, slow_answer = true, slow_first_byte = true }
 
--- Works past the job's deadline too.
+-- Tells the server that nobody waits for its answer any more; past the job's deadline too.
 local function cancel(connection, request, failure)
   if not gave_up[failure.code] or request.method == "initialize" then return end
   local params = { requestId = request.id, reason = failure.code }
-  standalone.notify(connection, { method = "notifications/cancelled", params = params }, { ignore_interrupt = true })
+  standalone.notify(connection, { method = "notifications/cancelled", params = params }, transport.LAST)
 end
 
 local function lost(connection, request, why, ...)
@@ -30,59 +33,63 @@ local function lost(connection, request, why, ...)
 end
 
 -- Reads on in a broken stream behind its last event.
-local function reopen(connection, request, wait, on_request)
-  local left = request.until_when and request.until_when - interrupt.now() or wait
+local function reopen(connection, request, wait)
+  local left = (request.until_when or math.huge) - interrupt.now()
   local slept, failure = interrupt.sleep(math.max(0, math.min(wait, left)))
   if not slept then return nil, http.failure(failure.code, failure.message) end
   local headers = standalone.headers(connection, "Last-Event-ID: " .. request.last_id)
   local exchange <close>, status = connection:send(request, nil, headers)
   if not exchange then return nil, status end
   if status >= 500 then return nil, connection:refusal(exchange, status) end
-  if status < 300 and http.is_stream(exchange) then return connection:read(exchange, request, on_request) end
+  if status < 300 and http.is_stream(exchange) then return connection:read(exchange, request) end
   local why = "its stream broke, and status %d was the answer to the request to resume it"
   return nil, lost(connection, request, why, status)
 end
 
 local resumable <const> = { cut_off = true, connection_failed = true, connection_refused = true, gateway_failed = true }
 
-local function resume(connection, request, failure, on_request)
+-- Resumes a broken stream until it has the answer, or broke too often without a new event in between.
+local function resume(connection, request, failure)
   local policy, failed, result = retry.policy(), 0, nil
   while not result and (not failure or resumable[failure.code]) do
     if failed == MOST_FAILED_RESUMES then return nil, lost(connection, request, "its stream broke again and again") end
     failed = failed + 1
     local before, wait = request.last_id, retry.wait(policy, failed)
     if request.retry then wait = math.min(request.retry / 1000, policy.longest) end
-    result, failure = reopen(connection, request, wait, on_request)
+    result, failure = reopen(connection, request, wait)
     if request.last_id ~= before then failed = 0 end
   end
   return result, failure
 end
 
+local UNOPENED <const> = { "not initialized", "not been initialized" }
 local OF_SESSIONS <const> = {
   "id", "valid", "expired", "not found", "missing", "no ", "unknown", "terminated", "closed", "required",
 }
 
--- Mostly 404. Servers and what stands before them also say it with another status, or as an error: then by their words.
-local function is_session_lost(connection, request, failure)
-  if not connection.session or request.method == "initialize" then return false end
-  if failure.status == 404 then return true end
-  local said = (failure.words or ""):lower()
-  if said:find("not initialized", 1, true) or said:find("not been initialized", 1, true) then return true end
-  if not said:find("session", 1, true) then return false end
-  for _, word in ipairs(OF_SESSIONS) do
+local function holds_any(said, words)
+  for _, word in ipairs(words) do
     if said:find(word, 1, true) then return true end
   end
   return false
+end
+
+-- Mostly 404. Servers and what stands before them also say it with another status, or as an error: then by their words.
+local function is_session_lost(connection, request, failure)
+  if not connection.session or request.method == "initialize" then return false end
+  local said = (failure.words or ""):lower()
+  return failure.status == 404 or holds_any(said, UNOPENED)
+    or holds_any(said, { "session" }) and holds_any(said, OF_SESSIONS)
 end
 
 -- Returns result, failure, and the session that the answer names.
 local function request_once(connection, method, params, limits)
   local request <const> = connection:new_request(method, limits)
   local _ <close> = method == transport.CALL and standalone.attend(connection) or nil
-  local function on_request(message) standalone.respond(connection, message) end
-  local result, failure = connection:request(request, params, standalone.headers(connection), on_request)
+  function request.on_request(message) standalone.respond(connection, message) end
+  local result, failure = connection:request(request, params, standalone.headers(connection))
   if not result and request.last_id and not request.last_id:find "%c" then
-    result, failure = resume(connection, request, failure, on_request)
+    result, failure = resume(connection, request, failure)
   end
   if result then return result, nil, request.session end
   failure = failure or lost(connection, request, "its stream ended early")
@@ -90,8 +97,6 @@ local function request_once(connection, method, params, limits)
   cancel(connection, request, failure)
   return nil, failure
 end
-
-local function is_session(name) return name ~= nil and name:find("^[\x21-\x7E]+$") ~= nil end
 
 -- The newest revision that a refusal names and that is spoken here; nil: none but the one that was offered.
 local function version_in(failure, offered)
@@ -108,19 +113,20 @@ end
 function legacy.open(connection, limits, offered)
   connection.session, connection.version = nil, nil
   standalone.close(connection)
-  local result, failure, session = request_once(connection, "initialize", {
-    protocolVersion = offered or VERSIONS[1], capabilities = {}, clientInfo = transport.CLIENT,
-  }, limits)
-  local other = failure and not offered and version_in(failure, VERSIONS[1])
-  if other then return legacy.open(connection, limits, other) end
-  if not result then return nil, failure end
-  local version = result.protocolVersion
-  if version == nil or version == json.null then version = offered or VERSIONS[1] end
-  if not legacy.versions[version] then
-    return nil, connection:failure("unsupported_version", "speaks revision %s of MCP, which is not spoken here",
-      http.shown(type(version) == "string" and version or "(none)"))
+  local params = { protocolVersion = offered or VERSIONS[1], capabilities = {}, clientInfo = transport.CLIENT }
+  local result, failure, session = request_once(connection, "initialize", params, limits)
+  if not result then
+    local other = not offered and version_in(failure, VERSIONS[1])
+    if other then return legacy.open(connection, limits, other) end
+    return nil, failure
   end
-  if session and not is_session(session) then
+  local version = result.protocolVersion
+  if version == nil or version == json.null then version = params.protocolVersion end
+  if not legacy.speaks(version) then
+    local shown = http.shown(type(version) == "string" and version or "(none)")
+    return nil, connection:failure("unsupported_version", "speaks revision %s of MCP, which is not spoken here", shown)
+  end
+  if session and not transport.fits_a_header(session) then
     return nil, connection:failure("bad_session", "names a session with characters that no header may hold")
   end
   connection.session, connection.version = session, version
@@ -146,9 +152,8 @@ end
 ---@param connection mcp.connection
 function legacy.close(connection)
   standalone.close(connection)
-  if is_session(connection.session) then
-    standalone.notify(connection, nil, { method = "DELETE", ignore_interrupt = true })
-  end
+  local session = connection.session
+  if session and transport.fits_a_header(session) then standalone.notify(connection, nil, transport.LAST) end
   connection.session = nil
 end
 

@@ -10,7 +10,8 @@ local transport = require "sba.gateway.mcp.transport"
 
 local VERSION <const> = "2026-07-28"
 local MOST_ROUNDS <const> = 8 -- of a tool that asks back
-local KEY <const>, MARK <const> = "io.modelcontextprotocol/", "x-mcp-header"
+local KEY <const> = "io.modelcontextprotocol/"
+local MARK <const> = "x-mcp-header"
 
 local modern = { UNSUPPORTED_VERSION = -32022, HEADER_MISMATCH = -32020 }
 
@@ -27,31 +28,31 @@ local function problem_of(schema, path, seen)
   end
 end
 
--- Adds a schema's headers to those found. Returns why its tool is invalid.
-local function visit(schema, path, found, seen)
-  local problem
-  if schema[MARK] ~= nil then
-    problem = problem_of(schema, path, seen)
-    if problem then return problem end
-    seen[schema[MARK]:lower()], found[#found + 1] = true, { name = schema[MARK], path = path }
-  end
-  for keyword, value in pairs(schema) do
-    local holds_arguments = keyword == "properties"
-    for name, part in pairs(type(value) == "table" and (holds_arguments and value or { value }) or {}) do
-      local below = holds_arguments and path and table.move(path, 1, #path, 1, {}) or nil
-      if below then below[#below + 1] = name end
-      problem = problem or type(part) == "table" and visit(part, below, found, seen)
-    end
-  end
-  return problem or nil
-end
-
 ---@param schema table inputSchema
 ---@return { name: string, path: string[] }[]? headers, each with its argument's path
 ---@return string? reason why the tool must not be used
 function modern.wanted(schema)
-  local found = {}
-  local problem = visit(schema, {}, found, {})
+  local found, seen, problem = {}, {}, nil
+
+  -- path: of the argument that a part of the schema describes; nil where it describes none, as below `items`
+  local function visit(part, path)
+    if problem or type(part) ~= "table" then return end
+    local name = part[MARK]
+    if name ~= nil then
+      problem = problem_of(part, path, seen)
+      if problem then return end
+      seen[name:lower()] = true
+      found[#found + 1] = { name = name, path = path }
+    end
+    for keyword, value in pairs(part) do
+      if keyword ~= "properties" then visit(value, nil) end
+    end
+    for argument, property in pairs(json.table_of(part.properties)) do
+      visit(property, path and table.move(path, 1, #path, 1, { [#path + 1] = argument }))
+    end
+  end
+
+  visit(schema, {})
   return not problem and found or nil, problem
 end
 
@@ -65,7 +66,8 @@ end
 
 -- A line of an empty value ends with a semicolon: curl leaves out one that ends with a colon.
 local function line_of(name, value)
-  return value == "" and name .. ";" or name .. ": " .. modern.encoded(value)
+  if value == "" then return name .. ";" end
+  return name .. ": " .. modern.encoded(value)
 end
 
 ---@param wanted table[] as of modern.wanted
@@ -86,9 +88,8 @@ end
 
 -- Closing the exchange early is what cancels a request.
 local function request_once(connection, method, params, limits, more)
-  params._meta = {
-    [KEY .. "protocolVersion"] = VERSION, [KEY .. "clientCapabilities"] = {}, [KEY .. "clientInfo"] = transport.CLIENT,
-  }
+  params._meta = { [KEY .. "protocolVersion"] = VERSION, [KEY .. "clientCapabilities"] = {} }
+  params._meta[KEY .. "clientInfo"] = transport.CLIENT
   local lines = { "MCP-Protocol-Version: " .. VERSION, "Mcp-Method: " .. method, table.unpack(more or {}) }
   if method == transport.CALL then lines[#lines + 1] = line_of("Mcp-Name", params.name) end
   local result, failure = connection:request(connection:new_request(method, limits), params, lines)
@@ -112,16 +113,18 @@ end
 
 -- Returns the parameters that decline a tool's questions; nil and a failure if one cannot be declined.
 local function declined(connection, result)
-  local responses = type(result.inputRequests) == "table" and {} or nil
-  for key, request in pairs(responses and result.inputRequests or {}) do
-    local method = json.table_of(request).method
+  local responses = {}
+  for key, question in pairs(json.table_of(result.inputRequests)) do
+    local method = json.table_of(question).method
     if method ~= "elicitation/create" then
       return nil, connection:failure("input_required", "asks for %s before it continues; a job cannot answer",
         http.shown(type(method) == "string" and method or "a question"))
     end
     responses[key] = { action = "decline" }
   end
-  return { inputResponses = responses, requestState = result.requestState ~= json.null and result.requestState or nil }
+  local state = result.requestState
+  if state == json.null then state = nil end
+  return { inputResponses = next(responses) and responses, requestState = state }
 end
 
 ---Sends a request, as legacy.request; headers: more of them.

@@ -3,6 +3,7 @@
 -- stream. Many servers ask there what a call needs, and wait; what they ask while it is not open is lost.
 
 local http = require "sba.util.http"
+local transport = require "sba.gateway.mcp.transport"
 
 local standalone = {}
 
@@ -21,12 +22,12 @@ end
 ---Sends a message that has no answer, or only HTTP's method.
 ---@param connection mcp.connection
 ---@param message? table
----@param options? table as of connection.send
+---@param sending? mcp.sending
 ---@return true?, mcp.failure?
-function standalone.notify(connection, message, options)
+function standalone.notify(connection, message, sending)
   if message then message.jsonrpc = "2.0" end
   local request, headers = connection:new_request("a message", {}), standalone.headers(connection)
-  local exchange <close>, status = connection:send(request, message, headers, options)
+  local exchange <close>, status = connection:send(request, message, headers, sending)
   if not exchange then return nil, status end
   http.read(exchange, 1)
   return true
@@ -56,30 +57,35 @@ end
 
 ---@param connection mcp.connection
 function standalone.close(connection)
-  if connection.standalone and connection.standalone.exchange then connection.standalone.exchange:close() end
+  local stream = connection.standalone
+  if stream and stream.exchange then stream.exchange:close() end
   connection.standalone = nil
 end
 
 local function open(connection)
   standalone.close(connection)
-  local request = { id = 0, method = "GET" }
-  local exchange, status = connection:send(request, nil, standalone.headers(connection), { is_polled = true })
-  connection.standalone = {}
-  if not exchange then return nil end
-  if status >= 300 or not http.is_stream(exchange) then return exchange:close() end
-  connection.standalone.exchange, connection.standalone.thread = exchange, coroutine.create(function()
-    connection:read(yielding(exchange), request, function(message) standalone.respond(connection, message) end)
-  end)
-  return connection.standalone.thread
+  local stream, request = {}, { id = 0, method = "GET" }
+  connection.standalone = stream
+  function request.on_request(message) standalone.respond(connection, message) end
+  local exchange, status = connection:send(request, nil, standalone.headers(connection), transport.POLLED)
+  if exchange and status < 300 and http.is_stream(exchange) then
+    stream.exchange = exchange
+    stream.thread = coroutine.create(function() connection:read(yielding(exchange), request) end)
+  elseif exchange then
+    exchange:close()
+  end
+  return stream
 end
 
----Answers the stream until the returned value is closed.
+---Answers what comes on the stream until the returned value is closed. Opens the stream where it has ended, but asks a
+---server that has none only once.
 ---@param connection mcp.connection
 ---@return table? to be closed
 function standalone.attend(connection)
-  local thread, before = connection.standalone and connection.standalone.thread, nil
-  if not connection.standalone or thread and coroutine.status(thread) == "dead" then thread = open(connection) end
+  local thread = (connection.standalone or open(connection)).thread
+  if thread and coroutine.status(thread) == "dead" then thread = open(connection).thread end
   if not thread then return nil end
+  local before
   before = connection.http:tick(function()
     if before then before() end
     if coroutine.status(thread) == "suspended" then assert(coroutine.resume(thread)) end

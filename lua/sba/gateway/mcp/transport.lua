@@ -20,8 +20,19 @@ local transport = {
 local NO_LIMIT <const> = 1e8
 local CONNECT <const> = 10
 local ANSWER <const> = 20 -- of all but calls
-local STANDALONE <const> = 1 -- until that stream has begun
-local LAST_CONNECT <const>, LAST_ANSWER <const> = 0.5, 0.25 -- after the deadline
+
+---How a request is sent, where not as usual. Seconds.
+---@class mcp.sending
+---@field connect? number
+---@field first? number until the status
+---@field idle? number until the next bytes
+---@field ignore_interrupt? boolean works past the job's deadline, and does not count the request's own
+---@field method? string of HTTP, without a message; default: GET, which asks for a stream
+
+---@type mcp.sending for streams whose lines are not waited for
+transport.POLLED = { first = 1, idle = 0 }
+---@type mcp.sending for the last message about a call, and the end of a session
+transport.LAST = { connect = 0.5, first = 0.25, idle = 0.25, ignore_interrupt = true, method = "DELETE" }
 
 local DEEPEST_LIST <const> = 500 -- levels of a list of tools
 
@@ -50,6 +61,7 @@ connection.__index = connection
 ---@field session? string that its answer names
 ---@field last_id? string of its stream's events
 ---@field retry? integer milliseconds until a broken stream is resumed
+---@field on_request? fun(message: table) answers what the server asks meanwhile; nil: it must not ask
 
 ---@param options mcp.options
 ---@param url? string default: the options'
@@ -72,7 +84,7 @@ function connection:new_request(method, limits)
   return { id = self.ids, method = method, until_when = until_when, idle = limits.idle, progressed = now }
 end
 
----@return string
+---@return string words for messages
 function connection:display_name() return "the MCP gateway at " .. http.display_url(self.url) end
 
 ---@param code string
@@ -82,6 +94,10 @@ function connection:display_name() return "the MCP gateway at " .. http.display_
 function connection:failure(code, words, ...)
   return http.failure(code, self:display_name() .. " " .. words:format(...))
 end
+
+---@param token string
+---@return boolean
+function transport.fits_a_header(token) return token:find("^[\x21-\x7E]+$") ~= nil end
 
 -- A message's JSON; with a file as an argument: the JSON before it, the file, the JSON after it.
 local function body_of(message)
@@ -99,26 +115,26 @@ local function body_of(message)
 end
 
 ---@param request mcp.request whose limits apply
----@param message? table nil: asks for a stream
+---@param message? table of JSON-RPC
 ---@param headers string[]
----@param options? { method: string?, ignore_interrupt: boolean?, is_polled: boolean? } is_polled: waits for no line
+---@param sending? mcp.sending
 ---@return native.http.exchange?, integer|mcp.failure status
-function connection:send(request, message, headers, options)
-  local lines = { "Accept: " .. (message and "application/json, " or "") .. "text/event-stream" }
-  if message then lines[2] = "Content-Type: application/json" end
+function connection:send(request, message, headers, sending)
+  sending = sending or {}
+  local lines, method = { "Accept: text/event-stream" }, sending.method or "GET"
+  if message then
+    lines, method = { "Accept: application/json, text/event-stream", "Content-Type: application/json" }, "POST"
+  end
   if self.token then lines[#lines + 1] = "Authorization: Bearer " .. self.token end
-  options = options or {}
-  local is_last = options.ignore_interrupt
-  local idle = is_last and LAST_ANSWER or request.idle or NO_LIMIT
+  local idle = request.idle or NO_LIMIT
   local sent = {
-    method = options.method or message and "POST" or "GET", url = self.url,
-    headers = table.move(headers, 1, #headers, #lines + 1, lines), body = message and body_of(message),
-    ignore_interrupt = is_last,
+    method = method, url = self.url, headers = table.move(headers, 1, #headers, #lines + 1, lines),
+    body = message and body_of(message),
     once = message ~= nil, -- a call that may have been carried out is not made again
-    connect_timeout = is_last and LAST_CONNECT or CONNECT,
-    first_timeout = options.is_polled and STANDALONE or idle, idle_timeout = options.is_polled and 0 or idle,
+    ignore_interrupt = sending.ignore_interrupt, connect_timeout = sending.connect or CONNECT,
+    first_timeout = sending.first or idle, idle_timeout = sending.idle or idle,
   }
-  local exchange, status = http.send(self.http, sent, not is_last and request.until_when or nil)
+  local exchange, status = http.send(self.http, sent, not sending.ignore_interrupt and request.until_when or nil)
   request.session = request.session or exchange and exchange:header "Mcp-Session-Id"
   self.url, self.offered = sent.url, request.session
   return exchange, status
@@ -126,28 +142,29 @@ end
 
 local function of_rpc(self, error, status)
   if not json.is_object(error) then error = { message = type(error) == "string" and error or json.encode(error) } end
-  local code = math.tointeger(error.code)
   local words = type(error.message) == "string" and error.message or json.encode(error)
-  local failure = self:failure("tool_refused", "answered with the error%s: %s", code and (" %d"):format(code) or "",
-    http.shown(words))
-  failure.status, failure.words = status, words
-  failure.rpc = { code = code, message = words, data = error.data ~= json.null and error.data or nil }
+  local code, data = math.tointeger(error.code), error.data
+  if data == json.null then data = nil end
+  local number = code and (" %d"):format(code) or ""
+  local failure = self:failure("tool_refused", "answered with the error%s: %s", number, http.shown(words))
+  failure.status, failure.words, failure.rpc = status, words, { code = code, message = words, data = data }
   return failure
 end
 
 local codes <const> = { [401] = "unauthorized", [429] = "gateway_failed", [501] = "tool_unavailable" }
 local codes_of_hundreds <const> = { [3] = "redirected", [4] = "refused" }
 
----@param failure http.failure becomes this room's, of the JSON-RPC error if there is one
----@return mcp.failure
+---@param failure http.failure with a status; may become this room's
+---@return mcp.failure of the JSON-RPC error in the answer, if there is one
 function connection:refused(failure)
-  local status, value = failure.status, failure.value
-  if json.is_object(value) and json.is_object(value.error) then
+  local status, error = failure.status, json.table_of(failure.value).error
+  local code = codes[status]
+  if json.is_object(error) then
     local retry_after, transient = failure.retry_after, failure.transient
-    failure = of_rpc(self, value.error, status)
-    failure.retry_after, failure.transient, failure.code = retry_after, transient, codes[status] or failure.code
+    failure = of_rpc(self, error, status)
+    failure.retry_after, failure.transient, failure.code = retry_after, transient, code or failure.code
   else
-    failure.code = codes[status] or codes_of_hundreds[status // 100] or "gateway_failed"
+    failure.code = code or codes_of_hundreds[status // 100] or "gateway_failed"
   end
   if status == 401 then
     local without = "; no token was given (SBA_MCP_TOKEN_FILE, SBA_MCP_TOKEN)"
@@ -176,36 +193,12 @@ local function decoded(self, bytes, request)
   return nil, http.not_json(self:display_name(), bytes, problem)
 end
 
--- Events under another type than theirs. Returns their messages.
-local function in_events(bytes)
-  local lines, messages = bytes:gmatch "([^\r\n]*)\r?\n?", json.array {}
-  for event in http.events(function()
-    local line = lines()
-    return line, line and true
-  end) do
-    local value = json_tolerant.decode(event.data)
-    if json.is_object(value) then messages[#messages + 1] = value end
-  end
-  return messages
-end
-
--- These two return iterators over lists of messages: nil at the end; or nil and a failure.
-local function of_json(self, exchange, request)
-  local is_read = false
+local function lines_of_stream(self, exchange, request)
+  local is_json -- under the type of events: each line is then one of an event's
   return function()
-    if is_read then return nil end
-    is_read = true
-    local bytes, failure = http.read(exchange)
-    if not bytes then return nil, failure end
-    if bytes:find "^%s*data:" or bytes:find "^%s*event:" then return in_events(bytes) end
-    return decoded(self, bytes, request)
-  end
-end
-
--- JSON under the type of events is read as what one event holds.
-local function lines_of(exchange)
-  local is_json
-  return function()
+    if request.idle and interrupt.now() >= request.progressed + request.idle then
+      return nil, self:failure("slow_answer", "reported no progress on %s within %g s", request.method, request.idle)
+    end
     local line, more = exchange:line()
     if is_json == nil and line then is_json = line:find("^%s*[{%[]") ~= nil end
     if is_json and line and line ~= "" then line = "data:" .. line end
@@ -213,26 +206,38 @@ local function lines_of(exchange)
   end
 end
 
-local function of_events(self, exchange, request)
-  local line = lines_of(exchange)
-  local next_event = http.events(function()
-    if request.idle and interrupt.now() >= request.progressed + request.idle then
-      return nil, self:failure("slow_answer", "reported no progress on %s within %g s", request.method, request.idle)
-    end
-    return line()
-  end)
+local function lines_of_text(bytes)
+  local next_line = bytes:gmatch "([^\r\n]*)\r?\n?"
   return function()
-    local event, failure = next_event()
-    if not event then return nil, failure and http.failure(failure.code, failure.message) end
-    request.last_id, request.retry = event.id or request.last_id, event.retry or request.retry
-    if event.data == "" then return not event.is_cut and {} or nil end
-    local is_message = not event.name or event.name == "message"
-    if is_message and not event.is_cut then return decoded(self, event.data, request) end
-    -- Some name their events after what is in them, and some end without the blank line.
-    local value = json_tolerant.decode(event.data)
-    if event.is_cut and value == nil then return nil end
-    return { json.is_object(value) and value or nil }
+    local line = next_line()
+    return line, line and true
   end
+end
+
+-- Returns an iterator over an answer's events: nil at the end; or nil and a failure. JSON counts as the data of one.
+local function events_of(self, exchange, request)
+  if http.is_stream(exchange) then return http.events(lines_of_stream(self, exchange, request)) end
+  local bytes, failure = http.read(exchange)
+  local is_events = bytes and (bytes:find "^%s*data:" or bytes:find "^%s*event:") -- under the type of JSON
+  if is_events then return http.events(lines_of_text(bytes)) end
+  local event = bytes and { data = bytes, is_json = true }
+  return function()
+    local only = event
+    event = nil
+    return only, failure
+  end
+end
+
+-- Returns nil where the stream was cut off in the middle of one; or nil and a failure.
+local function messages_in(self, event, request)
+  request.last_id, request.retry = event.id or request.last_id, event.retry or request.retry
+  if event.data == "" and not event.is_json then return not event.is_cut and {} or nil end
+  local is_message = not event.name or event.name == "message"
+  if is_message and not event.is_cut then return decoded(self, event.data, request) end
+  -- Some name their events after what is in them, and some end without the blank line.
+  local value = json_tolerant.decode(event.data)
+  if event.is_cut and value == nil then return nil end
+  return { json.is_object(value) and value or nil }
 end
 
 local function is_given(id) return id ~= nil and id ~= json.null end
@@ -255,31 +260,33 @@ local function result_of(self, message, request)
   return nil, self:failure("bad_answer", "answered %s with %s", request.method, http.shown(json.encode(result)))
 end
 
-local function handle(request, message, on_request)
-  local params = message.params
+-- A request or a notification of the server.
+local function handle(request, message)
+  local is_progress = message.method == "notifications/progress"
   if is_given(message.id) then
-    if on_request then on_request(message) end
-  elseif message.method == "notifications/progress" and json.table_of(params).progressToken == request.id then
+    if request.on_request then request.on_request(message) end
+  elseif is_progress and json.table_of(message.params).progressToken == request.id then
     request.progressed = interrupt.now()
   end
 end
 
 ---@param exchange native.http.exchange with status 2xx
 ---@param request mcp.request
----@param on_request? fun(message: table)
 ---@return table? result, mcp.failure? failure nil without a result: the stream ended early
-function connection:read(exchange, request, on_request)
-  local next_messages = (http.is_stream(exchange) and of_events or of_json)(self, exchange, request)
+function connection:read(exchange, request)
+  local next_event = events_of(self, exchange, request)
   local other -- with the id as a text, or an error with another id: it counts if no better answer comes
   while true do
-    local messages, failure = next_messages()
+    local messages
+    local event, failure = next_event()
+    if event then messages, failure = messages_in(self, event, request) end
     if not messages then
       if other and (not failure or other.result ~= nil) then return result_of(self, other, request) end
-      return nil, failure
+      return nil, failure and http.failure(failure.code, failure.message)
     end
     for _, message in ipairs(messages) do
       if json.is_object(message) and type(message.method) == "string" then
-        handle(request, message, on_request)
+        handle(request, message)
       elseif json.is_object(message) and is_answer(message, request) then
         if not is_given(message.id) or message.id == request.id then return result_of(self, message, request) end
         other = other or message
@@ -292,9 +299,8 @@ end
 ---@param request mcp.request
 ---@param params table of JSON-RPC
 ---@param headers string[]
----@param on_request? fun(message: table)
 ---@return table? result, mcp.failure?
-function connection:request(request, params, headers, on_request)
+function connection:request(request, params, headers)
   if request.method == transport.CALL then
     params._meta = params._meta or {}
     params._meta.progressToken = request.id
@@ -303,7 +309,7 @@ function connection:request(request, params, headers, on_request)
   local exchange <close>, status = self:send(request, body, headers)
   if not exchange then return nil, status end
   if status >= 300 then return nil, self:refusal(exchange, status) end
-  return self:read(exchange, request, on_request)
+  return self:read(exchange, request)
 end
 
 return transport
