@@ -81,7 +81,7 @@ local function look_back(run)
   if problem and is_torn ~= true then error(problem, 0) end
   local job, record = history.job, run.record
   if not job then return end
-  run.has_job_line, run.has_result = true, true -- it knows all
+  run.has_result = true -- it knows all
   record:continue(job.started_wall)
   record.job_sha256 = job.job_sha256
   record.confinement = job.confinement or record.confinement

@@ -37,6 +37,7 @@
 
 ---@class native.interrupt the deadline, the cancel flag and the clocks
 ---@field now fun(): number monotonic
+---@field elapsed_ms fun(since: number): integer milliseconds since a time of now()
 ---@field wall fun(): integer milliseconds since 1970-01-01 UTC
 ---@field timestamp fun(wall?: integer): string RFC 3339: "2026-01-31T09:05:00.123Z"; default: now
 ---@field set_deadline fun(seconds: number) from now

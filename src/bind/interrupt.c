@@ -10,6 +10,12 @@ static int f_now(lua_State *L)
     return 1;
 }
 
+static int f_elapsed_ms(lua_State *L)
+{
+    lua_pushinteger(L, clock_now() - (int64_t)(luaL_checknumber(L, 1) * 1000 + 0.5));
+    return 1;
+}
+
 static int f_wall(lua_State *L)
 {
     lua_pushinteger(L, clock_wall());
@@ -107,6 +113,7 @@ static int f_rearm(lua_State *L)
 
 const luaL_Reg bind_interrupt[] = {
     {"now", f_now},
+    {"elapsed_ms", f_elapsed_ms},
     {"wall", f_wall},
     {"timestamp", f_timestamp},
     {"set_deadline", f_set_deadline},

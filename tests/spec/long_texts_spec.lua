@@ -31,7 +31,7 @@ describe("a long text", function()
     local torn = '{"event":"job","job_sha256":"x","started_wall":1}\n{"event":"' .. many "a"
     here:put("journal.jsonl", torn)
     local log <close> = assert(file.open(here.path .. "/journal.jsonl"))
-    local read = assert(fold.resume(log, "", { schemas = schemas, job_sha256 = "x" }))
+    local read = assert(fold.resume(log, "", { schemas = schemas, job_file = { sha256 = "x" } }))
     assert.equal(1, read.job.started_wall)
     local _, note = journal(log, {})
     assert.truthy(note:find("its last line is incomplete, which happens when the runner is killed", 1, true))

@@ -1,20 +1,27 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The file of a journal: opened and locked, one line and one write for each event (events.lua lists them).
+-- The file of a journal: opened and locked, one line and one write for each event (events.lua lists
+-- them).
 
 local file = require "native.file"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
+local text = require "native.text"
 
 local journal = {}
 journal.__index = journal
 
-journal.ENTRY_PREFIX = '{"event":"step.finished","entry":' -- the entry and "}" follow
-journal.BETWEEN = "}\n" .. journal.ENTRY_PREFIX -- from one entry to the next
+local BEFORE_ENTRY <const> = '{"event":"step.finished","entry":'
+local AFTER_ENTRY <const> = "}" -- and a line end
+journal.BETWEEN = AFTER_ENTRY .. "\n" .. BEFORE_ENTRY -- from one entry to the next
+
+local LONG <const> = 1024 -- bytes of an argument
+local DIGITS <const> = 16 -- hexadecimal, of a step's digest
 
 -- The order of an event's own fields, which follow `event` and `at`.
-local order <const> = {
-  order = { "index", "id", "type", "check", "job_sha256", "protocol_version", "job_id", "task_id", "started_wall" },
-}
+local schema <const> = { order = {
+  "index", "id", "type", "check", "job_sha256", "protocol_version", "job_id", "task_id",
+  "started_wall",
+} }
 
 ---Opens and locks a journal, which stays as it is until journal.begin.
 ---@param path string
@@ -24,23 +31,24 @@ function journal.lock(path, create)
   local log, failure = file.append(path, create)
   if not log then return nil, failure end
   local locked, why = log:lock()
-  if locked or why.code ~= "locked" then return log, why and { code = "not_locked", message = why.message } end
+  if locked then return log end
+  if why.code ~= "locked" then return log, { code = "not_locked", message = why.message } end
   log:close()
-  local message <const> = "another runner works in this job directory: %s is locked; `fuser %s` says by which process"
+  local message = "another runner works in this job directory: %s is locked; `fuser %s` says by which process"
   return nil, { code = "locked", message = message:format(path, path) }
 end
 
----@param log? native.file.log
----@param size integer bytes of it that stay
+---@param log? native.file.log nil: what is told is kept nowhere
+---@param size integer bytes of it that stay: whole events, but for the last one's line end
 ---@param failed fun(failure: native.failure) called once
 ---@return journal
 function journal.begin(log, size, failed)
   local self = setmetatable({ failed = failed, log = log, size = size }, journal)
   if not log then return self end
   local rest, length, is_whole = log:line(size, 0)
-  local ends = rest and is_whole and length == 1 -- with a line end, which is not of the last event
-  local done, failure = log:cut(size + (ends and 1 or 0))
-  if done and size > 0 and not ends then done, failure = log:append {} end
+  local has_line_end = rest and is_whole and length == 1
+  local done, failure = log:cut(has_line_end and size + 1 or size)
+  if done and size > 0 and not has_line_end then done, failure = log:append {} end
   if size > 0 then self.size = size + 1 end
   if not done then
     self.log = nil
@@ -49,7 +57,8 @@ function journal.begin(log, size, failed)
   return self
 end
 
---- Lets --resume refuse it. Cutting off the torn line, or else all, makes room for that.
+--- Its last line lets --resume refuse it. Cutting off the torn line, or else all, makes room for
+--- that.
 local function end_early(self, failure)
   local log = self.log
   self.log = nil
@@ -82,29 +91,55 @@ end
 ---@return integer? offset
 function journal:append(parts, is_long)
   if not self.log then return nil end
-  local offset, size = (is_long and append_long or self.log.append)(self.log, parts)
+  local write = is_long and append_long or self.log.append
+  local offset, size = write(self.log, parts)
   if not offset then return end_early(self, size) end
   self.size = size
   return offset
 end
 
+---@param event string
+---@param fields table
 function journal:event(event, fields)
   if not self.log then return end
-  self:append { json.continue('{"event":"' .. event .. '","at":"' .. interrupt.timestamp() .. '"', fields, order) }
+  local head = '{"event":"' .. event .. '","at":"' .. interrupt.timestamp() .. '"'
+  self:append { json.continue(head, fields, schema) }
 end
 
----@param texts string[]|(string|native.file.text)[][] of entry.encode; one in parts comes alone
----@return integer? offset of the first; nil: they are not written
----@return integer? size of all, with what is between
-function journal:steps_finished(texts)
-  local line, is_long = { journal.ENTRY_PREFIX }, type(texts[1]) == "table"
-  for i, entry in ipairs(is_long and texts[1] or texts) do
-    if i > 1 and not is_long then line[#line + 1] = journal.BETWEEN end
-    line[#line + 1] = entry
+---There may be very many: they share one write.
+---@param entries (string|(string|native.file.text)[])[] of entry.encode
+---@return integer? offset of the first, after which come BETWEEN and the next; nil: not written
+---@return integer? size of all of them
+function journal:steps_finished(entries)
+  local line, is_long = {}, false
+  for i, entry in ipairs(entries) do
+    local parts = type(entry) == "table" and entry or { entry }
+    is_long = is_long or parts == entry
+    line[#line + 1] = i == 1 and BEFORE_ENTRY or journal.BETWEEN
+    table.move(parts, 1, #parts, #line + 1, line)
   end
-  line[#line + 1] = "}"
+  line[#line + 1] = AFTER_ENTRY
   local offset = self:append(line, is_long)
-  if offset then return offset + #journal.ENTRY_PREFIX, self.size - offset - #journal.ENTRY_PREFIX - #"}\n" end
+  if not offset then return nil end
+  offset = offset + #BEFORE_ENTRY
+  return offset, self.size - offset - #AFTER_ENTRY - #"\n"
+end
+
+--- Long texts stand as their digests: a job may be of megabytes.
+local function shortened(value)
+  if type(value) == "string" and #value > LONG then return "sha256:" .. text.sha256(value) end
+  if type(value) ~= "table" then return value end
+  local copy = setmetatable({}, getmetatable(value))
+  for name, part in pairs(value) do copy[name] = shortened(part) end
+  return copy
+end
+
+---What the job's line has of a step's arguments: --resume knows by it which steps of an edited job
+---are as they were.
+---@param step { arguments: table }
+---@return string
+function journal.digest(step)
+  return text.sha256(json.encode(shortened(step.arguments))):sub(1, DIGITS)
 end
 
 return journal

@@ -1,9 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The one fold of a journal's events (events.lua lists them): for --resume, --replay, --report and the end after a
--- crash. It reads the file event by event. In memory are numbers of each step and exchange; the rest is read again when
--- it is asked for.
+-- The one fold of a journal's events (events.lua lists them): for --resume, --replay, --report and
+-- the end after a crash. It reads the file event by event. In memory are numbers of each step and
+-- exchange; the rest is read again when it is asked for.
+--
+-- An event is read as far as it is needed (`complete`), must hold what its schema says, must be able
+-- to stand where it stands (`refusals`), and then changes what is known (`apply`). A span is an
+-- offset and a size in the file. Indices count from 1 here, and from 0 in events.
 
 local events = require "sba.journal.events"
+local digest = require "sba.journal.file".digest
 local file = require "native.file"
 local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
@@ -11,26 +16,29 @@ local json_file = require "sba.util.json_file"
 local secret = require "sba.util.secret"
 local usage = require "sba.journal.usage"
 
-local mistake_in, outline = events.mistake_in, json_file.outline
+local mistake_in = events.mistake_in
+local outline = json_file.outline
 
 ---@class journal.history
 ---@field from native.file.log the journal
 ---@field size integer bytes of the events that were folded
 ---@field job? table the first event, with what a later job.changed says
----@field count integer finished steps; of each the next fields have offset and size of its entry, and its status
----@field offsets integer[]
+---@field count integer finished steps
+---@field offsets integer[] of their entries
 ---@field sizes integer[]
 ---@field statuses string[]
 ---@field checks table<integer, integer> by step: the criterion that it checks
 ---@field reports table<integer, integer[]> by step: offset and size of the last step.report
 ---@field verdicts table<integer, table> by criterion: what its last check found
 ---@field unfinished table<integer, table> each step.started without an end; accept sets `output`
----@field started? table<integer, { turn: integer, offset: integer, size: integer }> for a report; turn: exchanges before
----@field changes? { index: integer, plan: table, committed?: boolean } of the last step; committed: it succeeded
----@field append? { index: integer, size?: integer } the last step that began to append, and the file's size before
----@field temporary string[] of each run the first name that it gave to a temporary file
----@field agent? { index: integer, session: string } the last session that an agent opened
----@field words any[] of each run the word that its commands' environment has; unchecked
+---@field started? table<integer, { turn: integer, span: integer[] }> for a report, which sets it;
+---turn: exchanges before the step
+---@field changes? table the step.changes of the last step; committed: that has succeeded
+---@field append? { index: integer, size?: integer } the last step.append
+---@field agent? { index: integer, session: string } the last step.agent
+---@field runs table[] a native.process.runner of each run, empty in journals of older versions
+---@field sessions table<integer, integer> of the last run's commands, if the rules ask for them: when
+---the process began that has this PID
 ---@field planned table<string, true> temporary names in all plans, as the journal has them
 ---@field undone? string what undo did, for the model
 ---@field undo_failed? { index: integer, message: string } what undo could not do
@@ -40,7 +48,8 @@ local mistake_in, outline = events.mistake_in, json_file.outline
 ---@field exchanges { [1]: integer, [2]: integer }[] offset and size of every model.exchange
 ---@field used? journal.usage what the exchanges used
 ---@field answers? journal.usage the same of ask_model steps, also of those that run again
----@field same? integer leading steps that are those of the job file; nil: it has no steps, or nobody asked
+---@field same? integer leading steps that are those of the job file; nil: it has no steps, or
+---nobody asked
 ---@field was_there? boolean the first that is another one was there before
 ---@field edited? boolean the job file is another one than the journal's
 ---@field session? table the last model.session
@@ -58,13 +67,9 @@ local EDITED <const> = "; the job was edited since: what it says above is what h
 function history.new()
   return setmetatable({
     size = 0, count = 0, offsets = {}, sizes = {}, statuses = {}, checks = {}, reports = {}, verdicts = {},
-    unfinished = {}, planned = {}, temporary = {}, words = {}, exchanges = {}, resumes = {},
+    unfinished = {}, planned = {}, runs = {}, sessions = {}, exchanges = {}, resumes = {},
   }, history)
 end
-
--- What a span of the journal holds
-
-local function read(self, span) return json_file.whole(self.from, span) end
 
 ---What a check found of its criterion.
 ---@param criterion? string
@@ -77,46 +82,52 @@ function history.verdict(criterion, entry, step)
     local command = step.arguments and ("`%s`"):format(humanize.step(step)) or "its command"
     how = command .. " ended with exit code 0"
   end
-  return { criterion = criterion, met = met, verified_by = "check", evidence = ("%s: %s"):format(entry.id, how) }
+  local evidence = ("%s: %s"):format(entry.id, how)
+  return { criterion = criterion, met = met, verified_by = "check", evidence = evidence }
 end
 
----@param index integer from 1: what is finished from there on is not taken
+---@param index integer what is finished from there on is not taken
 function history:forget_entries(index)
-  for i = self.count, index, -1 do
-    for _, list in ipairs { self.offsets, self.sizes, self.statuses, self.checks, self.reports } do list[i] = nil end
+  for _, list in ipairs { self.offsets, self.sizes, self.statuses, self.checks, self.reports } do
+    for i = self.count, index, -1 do list[i] = nil end
   end
   self.count = math.min(self.count, index - 1)
 end
 
----@param index integer from 1: this step and all after it run again
+---@param index integer this step and all after it run again
 function history:forget_from(index)
   self:forget_entries(index)
-  if self.append and self.append.index >= index then self.append = nil end
+  if self.append and self.append.index + 1 >= index then self.append = nil end
   for number in pairs(self.unfinished) do
     if number >= index then self.unfinished[number] = nil end
   end
 end
 
----@param index integer from 1
+-- What a span of the journal holds
+
+local function read(self, span) return json_file.whole(self.from, span) end
+
+---@param index integer
 ---@return table? entry whole
 ---@return native.failure?
 function history:entry(index) return read(self, { self.offsets[index], self.sizes[index] }) end
 
----@param index integer from 1
+---@param index integer
 ---@return table? entry without its long members
 function history:head(index)
   if index > self.count then return nil end
   return (outline(self.from, self.offsets[index]))
 end
 
----@param index integer from 1
+---@param index integer
 ---@return table? report of a worker
 function history:report(index)
-  local event = self.reports[index] and read(self, self.reports[index])
+  local span = self.reports[index]
+  local event = span and read(self, span)
   return event and secret.clean(event.report, events.schemas["step.report"].properties.report)
 end
 
----@param number integer from 1
+---@param number integer
 ---@return table? event a model.exchange
 ---@return native.failure? both nil: there is none
 function history:exchange(number)
@@ -125,111 +136,111 @@ function history:exchange(number)
   local event, failure = read(self, span)
   local reason = failure and failure.message or mistake_in(event, schema)
   if not reason then return secret.clean(event, schema) end
-  return nil, { code = "environment_invalid", message = ("exchange %d of the journal: %s"):format(number, reason) }
+  local message = ("exchange %d of the journal: %s"):format(number, reason)
+  return nil, { code = "environment_invalid", message = message }
 end
 
----@param index integer from 1
+---@param index integer
 ---@return table? event a step.started
 function history:start(index)
-  local span = self.started and self.started[index]
-  return span and (read(self, { span.offset, span.size })) or nil
+  local start = self.started and self.started[index]
+  return start and (read(self, start.span)) or nil
 end
 
----A list of the job line, which may be long.
----@param name string
+---A list of the job's line, which may be long.
+---@param name "steps"|"todo"
 ---@return table?
 function history:job_list(name)
-  local left = self.job and self.job.left or {}
-  if left[name] then self.job[name], left[name] = read(self, left[name]), nil end
-  return self.job and self.job[name]
+  local span = self.job.left[name]
+  if span then return (read(self, span)) end
+  return self.job[name]
 end
 
---- The same one by one.
-local function elements(self, event, name)
-  local span = event.left[name]
-  if not span then
-    local number = 0
-    return function()
-      number = number + 1
-      return (event[name] or {})[number]
-    end
+--- The steps of the job's line one by one: there may be very many.
+local function each_step(self, job)
+  if job.left.steps then return json_file.elements(self.from, job.left.steps) end
+  local steps, number = job.steps or {}, 0
+  return function()
+    number = number + 1
+    return steps[number]
   end
-  return json_file.elements(self.from, span)
 end
 
 -- Events
 
 local apply = {} -- by event
 
---- How many leading steps of the job file are those of the journal's job, and whether it had another one after these.
-local function same_steps(self, event, rules)
-  if event.job_sha256 == rules.job_sha256 then return math.maxinteger end
+--- How many leading steps of the job file are those of the journal's job, and whether that had
+--- another one after these.
+local function same_steps(self, event, job_file)
+  if event.job_sha256 == job_file.sha256 then return math.maxinteger, false end
   local number = 0
-  for step in elements(self, event, "steps") do
-    local ours = rules.steps[number + 1]
-    if not ours or not step or step.id ~= ours.id or step.type ~= ours.type or step.digest ~= rules.digest(ours) then
-      return number, true
-    end
+  for step in each_step(self, event) do
+    local ours = job_file.steps[number + 1]
+    local is_same = ours and step and step.id == ours.id and step.type == ours.type
+    if not is_same or step.digest ~= digest(ours) then return number, true end
     number = number + 1
   end
   return number, false
 end
 
-local function compare(self, event, rules)
-  if not rules.digest then return end
-  self.edited = event.job_sha256 ~= rules.job_sha256
+local function compare(self, event, job_file)
+  if not job_file then return end
+  self.edited = event.job_sha256 ~= job_file.sha256
   self.same = nil
-  if rules.steps then
-    self.same, self.was_there = same_steps(self, event, rules)
+  if job_file.steps then
+    self.same, self.was_there = same_steps(self, event, job_file)
   elseif event.steps or event.left.steps then
     self.same = 0
   end
 end
 
-local function add_run(self, event)
-  local run = event.run
-  if type(run) ~= "table" then return end
-  if type(run.temporary) == "string" then table.insert(self.temporary, run.temporary) end
-  table.insert(self.words, run.word)
-end
-
 function apply.job(self, event, rules)
   self.job = event
-  add_run(self, event)
-  compare(self, event, rules)
+  table.insert(self.runs, event.run or {})
+  compare(self, event, rules.job_file)
 end
 
 --- The steps after the first difference run again; those before it are as they were.
 apply["job.changed"] = function(self, event, rules)
-  event.started_wall, event.earlier_artifacts = self.job.started_wall, self.job.earlier_artifacts
+  event.started_wall = self.job.started_wall
+  event.earlier_artifacts = self.job.earlier_artifacts
   self.job = event
   local last = self.resumes[#self.resumes]
   if last then last.why = last.why .. EDITED end
   if event.kept then self:forget_from(event.kept + 1) end
-  compare(self, event, rules)
+  compare(self, event, rules.job_file)
+end
+
+local function go_on(self)
+  local result, why = self.result or {}, "the runner was killed"
+  if type(result.failure_message) == "string" then
+    why = ("%s: %s"):format(result.failure_code, result.failure_message)
+  end
+  table.insert(self.resumes, { after = #self.exchanges, why = why })
+  self.result, self.reported = nil, nil
+  self.verdicts = {}
+  self.goes_back = true
 end
 
 apply["job.resumed"] = function(self, event)
-  if event then add_run(self, event) end
-  local result = self.result
-  local why = result and type(result.failure_message) == "string"
-    and ("%s: %s"):format(result.failure_code, result.failure_message)
-  table.insert(self.resumes, { after = #self.exchanges, why = why or "the runner was killed" })
-  self.result, self.reported = nil, nil
-  self.goes_back, self.verdicts = true, {}
+  table.insert(self.runs, event.run or {})
+  self.sessions = {} -- that run has ended what was left
+  go_on(self)
 end
 
 apply["step.started"] = function(self, event)
   local index = event.index + 1
-  self.unfinished[index], self.changes, self.reports[index] = event, nil, nil
+  self.unfinished[index] = event
+  self.changes, self.reports[index] = nil, nil
   if self.started then
-    self.started[index] = { turn = #self.exchanges, offset = event.span[1], size = event.span[2] }
+    self.started[index] = { turn = #self.exchanges, span = event.span }
     event.arguments = nil
   end
 end
 
 apply["step.changes"] = function(self, event)
-  self.changes = { index = event.index + 1, plan = event }
+  self.changes = event
   for _, change in ipairs(event.changes) do
     if change.other then self.planned[change.other] = true end
     if change.aside then self.planned[change.aside] = true end
@@ -237,79 +248,101 @@ apply["step.changes"] = function(self, event)
 end
 
 apply["step.report"] = function(self, event) self.reports[event.index + 1] = event.span end
-apply["step.agent"] = function(self, event) self.agent = { index = event.index + 1, session = event.session } end
-apply["step.append"] = function(self, event) self.append = { index = event.index + 1, size = event.size } end
+
+--- What had begun of the step is over. Of a skipped one an earlier run may have begun something,
+--- which is still to be undone.
+local function end_step(self, index, status)
+  if status == "skipped" then return end
+  self.unfinished[index], self.append = nil, nil
+  if status ~= "success" then self.changes = nil end
+  if self.changes then self.changes.committed = true end
+end
 
 apply["step.finished"] = function(self, event)
-  local entry = event.entry
-  local index = entry.index + 1
+  local entry, span = event.entry, event.left.entry
+  local index, result = entry.index + 1, json.table_of(entry.result)
   if entry.check then
     self.verdicts[entry.check] = history.verdict(nil, entry, self.unfinished[index] or {})
     self.checks[index] = entry.check
   end
-  if entry.status ~= "skipped" then -- what an earlier run had begun of a skipped step is still to be undone
-    self.unfinished[index], self.append = nil, nil
-    if self.changes and entry.status == "success" then self.changes.committed = true else self.changes = nil end
+  end_step(self, index, entry.status)
+  if entry.type == "ask_model" and type(result.model) == "string" then
+    self.answers = usage.add(self.answers, result.model, result)
   end
-  if entry.type == "ask_model" and json.is_object(entry.result) and type(entry.result.model) == "string" then
-    self.answers = usage.add(self.answers, entry.result.model, entry.result)
-  end
-  self.offsets[index], self.sizes[index] = event.left.entry[1], event.left.entry[2]
-  self.statuses[index], self.count = entry.status, index
+  self.offsets[index], self.sizes[index] = span[1], span[2]
+  self.statuses[index] = entry.status
+  self.count = index
 end
 
 apply["model.session"] = function(self, event) self.session, event.tools = event, event.tools or {} end
 
 apply["model.exchange"] = function(self, event)
-  self.used = usage.add(self.used, self.session and self.session.model or "", event.reply)
+  local model = self.session and self.session.model or ""
+  self.used = usage.add(self.used, model, event.reply)
   self.exchanges[#self.exchanges + 1] = event.span
 end
 
 function apply.skills(self, event) self.skills = event end
 
+apply["step.agent"] = function(self, event) self.agent = event end
+apply["step.append"] = function(self, event) self.append = event end
 apply["job.reported"] = function(self) self.reported = true end
 apply["job.finished"] = function(self, event) self.result = event.result end
-for _, name in ipairs { "model.compacted", "step.interrupted", "step.session", "journal.failed" } do
+for _, name in ipairs { "model.compacted", "step.interrupted", "journal.failed" } do
   apply[name] = function() end
+end
+
+--- One that is older than its runner is none of its commands'.
+apply["step.session"] = function(self, event, rules)
+  local since = self.runs[#self.runs] and self.runs[#self.runs].started
+  local is_wanted = rules.living and rules.living[event.pid]
+  if is_wanted and since and event.started >= since then self.sessions[event.pid] = event.started end
 end
 
 -- Why an event cannot stand where it stands
 
 --- After the steps of a direct job come the checks.
-local function is_of_job(self, about, rules)
-  local step = rules.steps[about.index + 1]
-  if about.index < math.min(self.same, #rules.steps) then
-    return about.type == step.type and about.id == step.id and not about.check
+local function is_of_job(self, about, steps)
+  if about.index >= math.min(self.same, #steps) then
+    return self.edited or about.type == "run_command" and about.check ~= nil
   end
-  return self.edited or about.type == "run_command" and about.check ~= nil
+  local step = steps[about.index + 1]
+  return about.type == step.type and about.id == step.id and not about.check
 end
 
 local function misplaced(self, about, rules)
   if about.index ~= self.count then return "the step is not the next one" end
-  local is_known = rules.steps and self.same
-  return is_known and not is_of_job(self, about, rules) and "the job has no such step" or nil
+  local steps = rules.job_file and rules.job_file.steps
+  local is_known = steps and self.same
+  return is_known and not is_of_job(self, about, steps) and "the job has no such step"
 end
 
-local refusals = { ["step.started"] = misplaced }
+local refusals = { ["step.started"] = misplaced } -- by event: why it cannot stand there, or nothing
+
+local function is_other_job(event, other)
+  return event.job_id ~= other.job_id or event.task_id ~= other.task_id
+end
 
 function refusals.job(self, event, rules)
+  local job_file = rules.job_file
   if self.job then return "a second job begins" end
   if not event.started_wall then return "it does not say when the job began" end
-  if not rules.digest or event.job_sha256 == rules.job_sha256 then return nil end
-  local is_its = event.job_id and event.job_id == rules.job_id and event.task_id == rules.task_id
-  if not is_its then return "it belongs to another job" end
-  local first = elements(self, event, "steps")()
-  if not first or first.digest then return nil end
-  return "the job was edited, and an older version wrote the journal, which does not say what its steps were"
+  if not job_file or event.job_sha256 == job_file.sha256 then return nil end
+  if not event.job_id or is_other_job(event, job_file) then return "it belongs to another job" end
+  local first = each_step(self, event)()
+  if first and not first.digest then
+    return "the job was edited, and an older version wrote the journal, which does not say what its steps were"
+  end
 end
 
 refusals["job.changed"] = function(self, event, rules)
-  if not rules.digest or event.job_sha256 == rules.job_sha256 then return nil end
-  return (event.job_id ~= self.job.job_id or event.task_id ~= self.job.task_id) and "it belongs to another job"
+  local is_edited = rules.job_file and event.job_sha256 ~= rules.job_file.sha256
+  return is_edited and is_other_job(event, self.job) and "it belongs to another job"
 end
 
 refusals["step.changes"] = function(self, event)
-  return (event.index ~= self.count or not self.unfinished[event.index + 1]) and "the step had not begun"
+  local runs = event.index == self.count and self.unfinished[event.index + 1]
+  return not runs and "the step had not begun"
 end
 
 for _, name in ipairs { "step.agent", "step.append", "step.report", "step.session" } do
@@ -320,10 +353,12 @@ refusals["step.finished"] = function(self, event, rules)
   local entry = event.entry
   local reason = misplaced(self, entry, rules)
   if reason then return reason end
-  if not self.unfinished[entry.index + 1] and entry.status ~= "skipped" then return "the step had not begun" end
+  local has_begun = self.unfinished[entry.index + 1] or entry.status == "skipped"
+  if not has_begun then return "the step had not begun" end
   local failed = entry.status == "failure" or entry.status == "timeout"
   if failed and not (entry.error and entry.error_code) then return "its error is missing" end
-  local module = entry.result ~= nil and not event.is_cut and rules.catalogue and rules.catalogue.get(entry.type)
+  local is_whole = entry.result ~= nil and next(event.left_of_entry) == nil
+  local module = is_whole and rules.catalogue and rules.catalogue.get(entry.type)
   return module and mistake_in(entry.result, module.result)
 end
 
@@ -338,11 +373,14 @@ end
 refusals["job.reported"] = function(self) return not self.result and "the job was not over" end
 
 refusals["job.finished"] = function(self, event, rules)
-  local is_known = rules.steps and self.same == math.maxinteger
-  return event.result.status == "success" and is_known and self.count < #rules.steps and "steps are missing"
+  local steps = self.same == math.maxinteger and rules.job_file.steps
+  local is_short = steps and self.count < #steps
+  return is_short and event.result.status == "success" and "steps are missing"
 end
 
-refusals["journal.failed"] = function(self) return not self.result and "what was done then could not be written" end
+refusals["journal.failed"] = function(self)
+  return not self.result and "what was done then could not be written"
+end
 
 local after_end <const> = { ["job.reported"] = true, ["journal.failed"] = true, ["job.resumed"] = true }
 
@@ -353,64 +391,54 @@ end
 
 -- Reading
 
-local mistakes <const> = { invalid_json = true, too_deep = true, incomplete = true } -- of the journal, not of the disk
+-- Of the journal, not of the disk.
+local mistakes <const> = { invalid_json = true, too_deep = true, incomplete = true }
 
-local complete = {} -- by event: reads what is needed of its long members; returns a failure
+-- Members that may be as long as the job, and are read when they are asked for.
+local unneeded <const> = { steps = true, todo = true, arguments = true, messages = true }
 
-complete["step.finished"] = function(self, event)
-  if not event.left.entry then return nil end
-  local entry, place = outline(self.from, event.left.entry[1])
-  if entry == nil then return place end
-  event.entry, event.is_cut = entry, next(place.left) ~= nil
-  if type(entry) ~= "table" or entry.type ~= "ask_model" or not place.left.result then return nil end
-  entry.result, place = outline(self.from, place.left.result[1])
-  return entry.result == nil and place or nil
-end
-
-complete["model.exchange"] = function(self, event)
-  if not event.left.reply then return nil end
-  local failure
-  event.reply, failure = outline(self.from, event.left.reply[1])
-  return event.reply == nil and failure or nil
-end
-
-complete["step.started"] = function() end
-
-local function complete_others(self, event, but)
+--- Reads what is needed of an event's long members. Returns a failure.
+local function complete(self, event)
   for name, span in pairs(event.left) do
-    if not (but and but[name]) then
-      local failure
-      event[name], failure = read(self, span)
-      if failure then return failure end
+    local value, place
+    if name == "entry" or name == "reply" then
+      value, place = outline(self.from, span[1])
+    elseif not unneeded[name] then
+      value, place = read(self, span)
     end
+    if place and value == nil then return place end
+    event[name] = value
+    if name == "entry" then event.left_of_entry = place.left end
   end
+  local result = event.left_of_entry and event.left_of_entry.result
+  if not result or json.table_of(event.entry).type ~= "ask_model" then return nil end
+  local failure
+  event.entry.result, failure = outline(self.from, result[1]) -- it says what was used
+  return event.entry.result == nil and failure or nil
 end
-
-local long_lists <const> = { steps = true, todo = true } -- as long as the job
-
-function complete.job(self, event) return complete_others(self, event, long_lists) end
-
-complete["job.changed"] = complete.job
 
 --- After a resume, a step that begins again takes the place of what was there.
 local function go_back(self, event)
-  local step = event.event == "step.started" and event or event.event == "step.finished" and event.entry
-  if not step or not self.goes_back then return end
-  if step.index < self.count then
-    self:forget_entries(step.index + 1)
+  local name, index = event.event, event.index
+  if name ~= "step.started" and name ~= "step.finished" then return end
+  if name == "step.finished" then index = event.entry.index end
+  if self.goes_back and index < self.count then
+    self:forget_entries(index + 1)
     self.unfinished = {}
   end
   self.goes_back = nil
 end
 
---- Returns why it cannot.
+local ends <const> = { ["job.finished"] = true, ["job.reported"] = true }
+
+--- Returns why it cannot. Of a job whose beginning could not be written there may be an end.
 local function take(self, event, rules)
   local name = event.event
-  local failure = (complete[name] or complete_others)(self, event)
+  if not self.job and ends[name] then return nil end
+  local failure = complete(self, event)
   if failure then return failure.message end
-  if rules.script and rules.job_sha256 and name == "job" and event.job_sha256 ~= rules.job_sha256 then
-    return "it belongs to another job"
-  end
+  local wanted = name == "job" and rules.job_sha256
+  if wanted and event.job_sha256 ~= wanted then return "it belongs to another job" end
   local reason = rules.strict and untimely(self, name) or mistake_in(event, rules.schemas[name])
   if reason then return reason end
   self.last = event.at or self.last
@@ -436,17 +464,22 @@ end
 ---@field schemas table<string, table> of events
 ---@field strict? boolean each event must be able to stand where it stands
 ---@field script? boolean with lines that are no events
----@field job_sha256? string of the job file
----@field job_id? string
----@field task_id? string
----@field digest? fun(step: table): string of its arguments; nil: the job file is not to be compared
+---@field job_sha256? string of the job that a recording must be of
+---@field job_file? journal.job_file with which the journal's job is compared
+---@field catalogue? table the step types: results must be as they say
+---@field living? table<integer, true> of which sessions the history is to tell
+
+---@class journal.job_file
+---@field sha256 string
+---@field job_id string
+---@field task_id string
 ---@field steps? table[] of a direct job
----@field catalogue? table the step types
 
 ---@param rules journal.rules
 ---@param log native.file.log
 ---@return string? problem why the rest is left out
----@return boolean|"unread"|nil is_torn only the last line has no end; "unread": it could not be read
+---@return boolean|"unread"|nil is_torn only the last line has no end; "unread": it could not be
+---read
 function history:fold(rules, log)
   self.from = log
   local number = 0
@@ -455,8 +488,12 @@ function history:fold(rules, log)
     if not event and failure.code == "end" then return nil end
     if not event and failure.code == "incomplete" and not rules.script then return TORN, true end
     number = number + 1
-    local reason = failure and failure.message or apply[event.event] and take(self, event, rules)
-    if reason then return ("line %d: %s"):format(number, reason), failure ~= nil and not mistakes[failure.code] and "unread" end
+    local reason = failure and failure.message
+    if event and apply[event.event] then reason = take(self, event, rules) end
+    if reason then
+      local is_unread = failure ~= nil and not mistakes[failure.code]
+      return ("line %d: %s"):format(number, reason), is_unread and "unread"
+    end
     self.size = event.span[1] + event.span[2]
   end
 end
@@ -473,26 +510,11 @@ end
 
 --- Checks run again: what they check may have changed.
 local function keep_successes(self, steps)
-  local most = math.min(#steps, self.same)
-  for index = 1, self.count do
-    if index > most or not is_done(self, index) then
-      local runs_again = index <= most and self.statuses[index] ~= "skipped"
-      self.failed = runs_again and index or nil
-      return self:forget_entries(index)
-    end
-  end
-end
-
---- At most ends of jobs: their beginning could not be written.
-local function has_no_job(log)
-  local at = 0
-  while true do
-    local event, place = outline(log, at, "entry")
-    if event == nil then return place.code == "end" or place.code == "incomplete" end
-    local name = json.is_object(event) and event.event
-    if name ~= "job.finished" and name ~= "job.reported" then return false end
-    at = place.offset + place.size
-  end
+  local most, done = math.min(#steps, self.same), 0
+  while done < math.min(most, self.count) and is_done(self, done + 1) do done = done + 1 end
+  local status = self.statuses[done + 1]
+  if status and status ~= "skipped" and done < most then self.failed = done + 1 end
+  self:forget_entries(done + 1)
 end
 
 ---@param log native.file.log what an earlier run left
@@ -502,7 +524,6 @@ end
 function history.resume(log, path, rules)
   local self = history.new()
   rules.strict = true
-  if has_no_job(log) then return nil end
   local problem, is_torn = self:fold(rules, log)
   if problem and is_torn ~= true then
     local message = "the journal %s cannot be used, %s; without --resume the job starts anew"
@@ -510,12 +531,13 @@ function history.resume(log, path, rules)
   end
   if not self.job then return nil end
   if self.result and self.result.status == "success" and not self.edited then return self end
-  apply["job.resumed"](self)
-  if self.edited then self.resumes[#self.resumes].why = self.resumes[#self.resumes].why .. EDITED end
+  go_on(self)
+  local last, steps = self.resumes[#self.resumes], rules.job_file.steps
+  if self.edited then last.why = last.why .. EDITED end
   if not self.same then return self end
-  if rules.steps then
-    keep_successes(self, rules.steps)
-    if self.edited then self:forget_from(math.min(self.same, #rules.steps) + 1) end
+  if steps then
+    keep_successes(self, steps)
+    if self.edited then self:forget_from(math.min(self.same, #steps) + 1) end
   else
     self:forget_from(1) -- it was a direct job, and is an agent's now
   end

@@ -18,9 +18,9 @@ local COUNTED <const> = { "prompt_tokens", "completion_tokens", "duration_ms" }
 ---@param used { prompt_tokens?: integer, completion_tokens?: integer, duration_ms?: integer }
 ---@return journal.usage all
 function usage.add(all, model, used)
-  all = all or { model = model, requests = 0, prompt_tokens = 0, completion_tokens = 0, duration_ms = 0 }
+  all = all or { model = model, requests = 0 }
   all.requests = all.requests + 1
-  for _, name in ipairs(COUNTED) do all[name] = all[name] + (used[name] or 0) end
+  for _, name in ipairs(COUNTED) do all[name] = (all[name] or 0) + (used[name] or 0) end
   return all
 end
 

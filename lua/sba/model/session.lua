@@ -186,7 +186,7 @@ end
 local function ended(failure, ask, builder, started)
   local is_over = failure.code == "timeout" or failure.code == "cancelled"
   if not is_over and builder.size == 0 then return failure end
-  failure.used = estimate({ duration_ms = math.floor((interrupt.now() - started) * 1000 + 0.5) }, ask, builder)
+  failure.used = estimate({ duration_ms = interrupt.elapsed_ms(started) }, ask, builder)
   failure.unanswered = failure.code == "timeout" and builder.size == 0
   return failure
 end
@@ -211,7 +211,7 @@ local function exchange_once(trial)
   end
   local result = repeated and builder:stopped(repeated, self) or builder:finish(self)
   if builder.model ~= self.model then result.response_model = builder.model end
-  result.duration_ms = math.floor((interrupt.now() - started) * 1000 + 0.5)
+  result.duration_ms = interrupt.elapsed_ms(started)
   if not result.prompt_tokens then estimate(result, ask, builder).is_estimated = true end
   return result, nil, ask
 end

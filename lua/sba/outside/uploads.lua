@@ -117,7 +117,7 @@ local TOO_MANY <const> = {
 
 local function log_sent(run, path, size, ref, began)
   run.log:event("info", "artifact.uploaded", {
-    path = path, size_bytes = size, ref = ref, duration_ms = math.floor((interrupt.now() - began) * 1000 + 0.5),
+    path = path, size_bytes = size, ref = ref, duration_ms = interrupt.elapsed_ms(began),
   })
 end
 

@@ -45,7 +45,7 @@ end
 
 ---@param at number when the job's time began, as interrupt.now
 function record:start(at)
-  self.began, self.started_wall = at, interrupt.wall() - math.floor((interrupt.now() - at) * 1000 + 0.5)
+  self.began, self.started_wall = at, interrupt.wall() - interrupt.elapsed_ms(at)
 end
 
 ---@param started_wall integer when another run began the job, as interrupt.wall
@@ -124,7 +124,7 @@ end
 --- The monotonic clock counts nothing of an earlier run.
 local function duration_ms(self, now)
   if self.continued then return math.max(0, now - self.started_wall) end
-  return math.floor((interrupt.now() - self.began) * 1000 + 0.5)
+  return interrupt.elapsed_ms(self.began)
 end
 
 local function runner(self)

@@ -15,9 +15,10 @@ local artifacts = {}
 local MOST <const> = 100000 -- files that are listed
 local MOST_HASHED <const> = 256 * 1024 * 1024 -- bytes of a file; larger ones have no sha256
 local LISTING <const> = 0.3 -- seconds for the list when the time for reading is up
-local gone <const> = { not_found = true, not_a_directory = true, not_a_file = true, too_many_links = true }
 local NAME <const>, IN_BRACES <const> = "$CYNODE_ARTIFACTS_DIR", "${CYNODE_ARTIFACTS_DIR}"
-local STICKY <const> = tonumber("1000", 8)
+local gone <const> = { not_found = true, not_a_directory = true, not_a_file = true, too_many_links = true }
+
+local function octal(digits) return tonumber(digits, 8) end
 
 local function warn(run, message, fields) run:warn("artifacts.failed", message, fields) end
 
@@ -25,21 +26,23 @@ local function warn(run, message, fields) run:warn("artifacts.failed", message, 
 local function shared_bits(path)
   local above <close> = workspace.open(path .. "/..")
   local status = above and above:stat "."
-  if not status or status.mode & STICKY ~= 0 then return 0 end
-  local group = status.mode & tonumber("020", 8) ~= 0 and tonumber("070", 8) or 0
-  local others = status.mode & tonumber("002", 8) ~= 0 and tonumber("007", 8) or 0
+  if not status or status.mode & octal "1000" ~= 0 then return 0 end -- sticky: each deletes its own
+  local group = status.mode & octal "020" ~= 0 and octal "070" or 0
+  local others = status.mode & octal "002" ~= 0 and octal "007" or 0
   return group | others
 end
 
 local function make(run)
-  local path = first_set(run.environment, { "CYNODE_ARTIFACTS_DIR" }) or run.result_directory and run.result_directory .. "artifacts"
+  local environment = run.environment
+  local path = first_set(environment, { "CYNODE_ARTIFACTS_DIR" })
+  if not path and run.result_directory then path = run.result_directory .. "artifacts" end
   if path then
     local ok, failure = file.make_directory(path)
     return ok and path, failure
   end
-  local failure
-  run.temporary_artifacts, failure = file.make_temporary_directory(first_set(run.environment, { "TMPDIR" }) or "/tmp")
-  return run.temporary_artifacts, failure
+  local temporary, failure = file.make_temporary_directory(first_set(environment, { "TMPDIR" }) or "/tmp")
+  run.temporary_artifacts = temporary
+  return temporary, failure
 end
 
 ---@param run run
@@ -50,26 +53,29 @@ function artifacts.open(run)
   run.artifacts_shared = not run.temporary_artifacts and shared_bits(path) or 0
 end
 
+--- What stands behind a name and slashes; nil: the path does not begin with the name.
 local function below(path, name)
-  local rest = path:sub(1, #name) == name and path:sub(#name + 1)
-  return rest and (rest == "" or rest:sub(1, 1) == "/") and rest:match "^/*(.*)$" or nil
+  if path == name then return "" end
+  if path:sub(1, #name + 1) == name .. "/" then return (path:sub(#name + 1):gsub("^/+", "")) end
+end
+
+--- Returns what sba.job_context's resolve_path returns.
+local function resolve(run, path)
+  local root = run.artifacts
+  local rest = below(path, NAME) or below(path, IN_BRACES)
+  if rest and not root then
+    local message = path .. ": this job has no artifacts directory; give a path of the workspace"
+    return nil, { code = "not_found", message = message }
+  end
+  if rest then return root, rest == "" and "." or rest, NAME .. "/" end
+  local may_be_artifact = root and path:sub(1, 1) == "/" and not run.workspace:relative(path)
+  if may_be_artifact and root:relative(path) then return root, path, NAME .. "/" end
+  return run.workspace, path, ""
 end
 
 ---@param run run
----@param path string
----@return native.root|nil root
----@return string|native.failure path in it
----@return string? prefix of the path in a result
-function artifacts.resolve_path(run, path)
-  local rest = below(path, NAME) or below(path, IN_BRACES)
-  local root = run.artifacts
-  if rest and not root then
-    return nil, { code = "not_found", message = path .. ": this job has no artifacts directory; give a path of the workspace" }
-  end
-  if rest then return root, rest == "" and "." or rest, NAME .. "/" end
-  if path:sub(1, 1) == "/" and root and not run.workspace:relative(path) and root:relative(path) then return root, path, NAME .. "/" end
-  return run.workspace, path, ""
-end
+---@return fun(path: string): native.root?, string|native.failure, string? resolve_path of sba.job_context
+function artifacts.resolver(run) return function(path) return resolve(run, path) end end
 
 local function log_unread(run, files)
   local count, first = 0, nil
@@ -77,11 +83,12 @@ local function log_unread(run, files)
     if not artifact.sha256 and not artifact.is_large then count, first = count + 1, first or artifact end
   end
   if not first then return end
-  local words = first.problem and "cannot read %d artifacts, so they have no sha256; the first: %s"
-    or "the time was up before all artifacts were read; %d have no sha256, starting with %s"
-  warn(run, words:format(count, redact(first.problem or first.path)), {
-    count = count, path = redact(first.path), code = first.problem and "not_read",
-  })
+  local message, path = "cannot read %d artifacts, so they have no sha256; the first: %s", redact(first.path)
+  if not first.problem then
+    message = "the time was up before all artifacts were read; %d have no sha256, starting with %s"
+  end
+  local about = first.problem and redact(first.problem) or path
+  warn(run, message:format(count, about), { count = count, path = path, code = first.problem and "not_read" })
 end
 
 --- Hashes files, the smallest first. What has gone is left out.
@@ -89,8 +96,9 @@ local function digest(root, files)
   local there = array {}
   table.sort(files, function(a, b) return a.size_bytes < b.size_bytes end)
   for _, found in ipairs(files) do
-    local read, failure = nil, interrupt.reason()
-    if not failure then read, failure = root:read(found.path, { digest = true, max_digest = MOST_HASHED, max_bytes = 0 }) end
+    local how, read = { digest = true, max_digest = MOST_HASHED, max_bytes = 0 }, nil
+    local failure = interrupt.reason()
+    if not failure then read, failure = root:read(found.path, how) end
     if read then
       found.sha256, found.size_bytes, found.is_large = read.sha256, read.size_bytes, not read.sha256
     elseif not interrupt.reason() then
@@ -117,7 +125,8 @@ local function find(run)
       if mode ~= entry.mode then run.artifacts:chmod(path, mode) end
       if not entered and not closed then
         closed = redact(path)
-        warn(run, ("cannot read the directory %s in the artifacts; its files are not listed"):format(closed), { path = closed })
+        local message = "cannot read the directory %s in the artifacts; its files are not listed"
+        warn(run, message:format(closed), { path = closed })
       end
     end
   end
@@ -132,7 +141,8 @@ function artifacts.list(run, seconds)
   interrupt.rearm(seconds + LISTING)
   local files, problem = find(run)
   if problem == true or problem and problem.code == "timeout" then
-    warn(run, ("only %d artifacts are listed: there are more than %d, or the time was up"):format(#files, MOST))
+    local message = "only %d artifacts are listed: there are more than %d, or the time was up"
+    warn(run, message:format(#files, MOST))
   elseif problem then
     warn(run, problem.message, { code = problem.code })
   end
@@ -160,7 +170,9 @@ function artifacts.close(run)
   local path = run.temporary_artifacts
   if not path then return end
   run.temporary_artifacts = nil
-  if run.upload_failed then return warn(run, "some artifacts were not uploaded; all are kept in " .. path, { path = path }) end
+  if run.upload_failed then
+    return warn(run, "some artifacts were not uploaded; all are kept in " .. path, { path = path })
+  end
   local ok, failure = file.remove_directory(path)
   if not ok then warn(run, failure.message, { code = failure.code }) end
 end

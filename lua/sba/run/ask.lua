@@ -10,32 +10,45 @@ local redact = require "native.secret".redact
 local values = require "sba.model.text_calls.values"
 
 local function connect_for(run, model)
-  local wanted = run.job.inference
-  if not wanted then
-    return nil, { code = "inference_unavailable", message = "the job asks a model, but has no inference.allowed_models" }
+  local allowed = run.job.inference and run.job.inference.allowed_models
+  if not allowed then
+    local message = "the job asks a model, but has no inference.allowed_models"
+    return nil, { code = "inference_unavailable", message = message }
   end
-  if model and not humanize.has(wanted.allowed_models, model) then
-    return nil, { code = "invalid", message = ("the model %s is not among the job's allowed_models"):format(model) }
+  if model and not humanize.has(allowed, model) then
+    local message = ("the model %s is not among the job's allowed_models"):format(model)
+    return nil, { code = "invalid", message = message }
   end
-  return client.connect(run, model and { model } or wanted.allowed_models)
+  return client.connect(run, model and { model } or allowed)
 end
 
 local function messages_of(run, session, request)
-  local status, context = prompt.status(run:seconds_left(), run.todo.items, client.scarce(run)), run.job.context
+  local status = prompt.status(run:seconds_left(), run.todo.items, client.scarce(run))
+  local context, earlier = run.job.context, request.earlier
   if context and #context.skill_ids > 0 and not run.missing_skills then skills.fetch(run) end -- once
-  local more = { agents_md = prompt.agents_md(run, session.context_length), missing_skills = run.missing_skills }
+  local agents_md = prompt.agents_md(run, session.context_length)
+  local more = { agents_md = agents_md, missing_skills = run.missing_skills }
   local system = prompt.question(run.job, more, request.system, status)
-  local messages = { { role = "system", content = redact(system) }, { role = "user", content = redact(request.prompt) } }
-  if request.earlier then
-    messages[3] = { role = "assistant", content = request.earlier.answer }
-    messages[4] = { role = "user", content = prompts.answer_again:format(redact(request.earlier.mistake)) }
+  local messages = {
+    { role = "system", content = redact(system) },
+    { role = "user", content = redact(request.prompt) },
+  }
+  if earlier then
+    messages[3] = { role = "assistant", content = earlier.answer }
+    messages[4] = { role = "user", content = prompts.answer_again:format(redact(earlier.mistake)) }
   end
   return messages
 end
 
+---@class run.question
+---@field prompt string
+---@field system? string
+---@field model? string one of the job's; nil: any
+---@field json_schema? table of the answer
+---@field earlier? { answer: string, mistake: string } an answer that cannot be used
+
 ---@param run run
----@return fun(question: { prompt: string, system?: string, model?: string, json_schema?: table, earlier?: table }): table?, table? asks;
----earlier: an answer that cannot be used, and the mistake in it. The reply has `model`
+---@return fun(question: run.question): model.reply?, failure? asks; the reply has `model`
 return function(run)
   local sessions = {}
   return function(request)
@@ -50,7 +63,8 @@ return function(run)
     reply, failure = client.ask(run, session, { messages = messages, json_schema = request.json_schema })
     if not reply then return nil, failure end
     reply.model = session.model
-    if request.json_schema then reply.content = values.mended(reply.content) or reply.content end -- such as a fence around it
+    -- Such as a fence around it.
+    if request.json_schema then reply.content = values.mended(reply.content) or reply.content end
     return reply
   end
 end

@@ -9,7 +9,7 @@ local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local secret = require "sba.util.secret"
 local steps = require "sba.run.step"
-local verdict = require "sba.journal.fold".verdict
+local verdict_of = require "sba.journal.fold".verdict
 
 local checks = {}
 
@@ -38,7 +38,8 @@ end
 ---@field entry table of the step
 ---@field code? string the failure code that the step would give a direct job
 
---- nil, the job's failure and what the verdict says of it, where its time is up or the runner failed.
+--- nil, the job's failure and what the verdict says of it, where its time is up or the runner
+--- failed.
 local function check(run, number)
   local context, index, arguments = run.context, run.record.count + 1, run.job.context.checks[number]
   local encoded = json.encode(arguments)
@@ -53,24 +54,25 @@ local function check(run, number)
   context.shell, context.apart, context.secret = shell, nil, given
   if not entry then return nil, failure end
   context.tick()
-  if is_end then return nil, steps.failure_of(step, index, failure), ("%s: %s"):format(step.id, entry.error) end
+  if is_end then
+    return nil, steps.failure_of(step, index, failure), ("%s: %s"):format(step.id, entry.error)
+  end
   return {
     id = step.id, entry = entry, code = entry.error_code and failures.of_step(entry.error_code, "").code,
-    verdict = verdict(run.job.context.acceptance_criteria[number], entry, step),
+    verdict = verdict_of(run.job.context.acceptance_criteria[number], entry, step),
   }
 end
 
 local function unmet(failing)
-  local first, more = failing[1].verdict, #failing > 1 and ("; and %d more"):format(#failing - 1) or ""
-  local message = "the criterion %s is not met: %s%s"
-  return { code = "acceptance_unmet", message = message:format(humanize.quoted(first.criterion), first.evidence, more) }
+  local first = failing[1].verdict
+  local message = ("the criterion %s is not met: %s"):format(humanize.quoted(first.criterion), first.evidence)
+  if #failing > 1 then message = ("%s; and %d more"):format(message, #failing - 1) end
+  return { code = "acceptance_unmet", message = message }
 end
 
 local function forget(run, number, why)
-  run.record.acceptance[number] = {
-    criterion = run.job.context.acceptance_criteria[number], met = json.null, evidence = why,
-    verified_by = json.null,
-  }
+  local verdict = run.record.acceptance[number]
+  verdict.met, verdict.verified_by, verdict.evidence = json.null, json.null, why
 end
 
 local function run_all(run, note)
@@ -78,8 +80,9 @@ local function run_all(run, note)
   for at, number in ipairs(numbers) do
     local checked, failure, why = check(run, number)
     if not checked then
-      local reason = interrupt.reason() or failure
-      for i = at, #numbers do forget(run, numbers[i], i == at and why or "not checked: " .. reason.message) end
+      local unchecked = "not checked: " .. (interrupt.reason() or failure).message
+      forget(run, number, why or unchecked)
+      for i = at + 1, #numbers do forget(run, numbers[i], unchecked) end
       return nil, failure
     end
     run.record.acceptance[number] = checked.verdict

@@ -1,56 +1,51 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Which files of the artifacts directory are this job's: those that one of its runs wrote. What lay there before its
--- first run stands in the journal's `job` line, and is another job's as long as it is unchanged.
+-- Which files of the artifacts directory are this job's: those that one of its runs wrote. What lay
+-- there before its first run stands in the journal's `job` line, and is another job's as long as it
+-- is unchanged.
 
 local array = require "sba.util.json".array
+local file = require "native.file"
 local json = require "sba.util.json"
+local json_file = require "sba.util.json_file"
 local names = require "sba.util.files"
 local redact = require "native.secret".redact
 
 local claims = {}
 
 local MOST <const> = 100000 -- files, as artifacts.lua lists
-local LONGEST_LINE <const> = 32 << 20 -- bytes of a journal's line that is read
-local LONGEST_HEAD <const> = 64 -- bytes of a line that name its event
 local PATCH <const> = "changes.patch" -- see sba.run.workspace_changes
+local IDENTITY <const> = { "inode", "size_bytes", "changed_ns" } -- of a file as it was
 
 local function key(path) return redact(names.encode_name(path)) end
 
-local function read_line(journal_file, at, size)
-  local line = size <= LONGEST_LINE and journal_file:read(at, size)
-  local event = line and json.decode_own(line)
-  return json.is_object(event) and event or nil
+--- An object of a file, and in it a list, which may be long; or an empty one.
+local function read(log, name)
+  local object, place = json_file.outline(log, 0, "steps")
+  if not json.is_object(object) then return {} end
+  if place.left[name] then object[name] = json_file.whole(log, place.left[name]) end
+  if not json.is_array(object[name]) then object[name] = nil end
+  return object
 end
 
---- Whether the journal's last end of a job lists the patch among the artifacts.
-local function lists_patch(journal_file)
-  local at, found, size = 0, nil, nil
-  while true do
-    local head, length = journal_file:line(at, LONGEST_HEAD)
-    if not head then break end
-    if head:find('"job.finished"', 1, true) then found, size = at, length end
-    at = at + length
-  end
-  local event = found and read_line(journal_file, found, size)
-  local result = event and event.result
-  for _, artifact in ipairs(json.is_object(result) and result.artifacts or {}) do
-    if artifact.path == PATCH then return true end
+--- Whether the patch there is that of the job whose result stands.
+local function lists_patch(path)
+  local log <close> = file.open(path)
+  for _, artifact in ipairs(log and read(log, "artifacts").artifacts or {}) do
+    if json.table_of(artifact).path == PATCH then return true end
   end
   return false
 end
 
----Reads what is needed of an earlier job's journal, before it is cut off.
+---Reads what is needed of an earlier job's journal and result, before they go.
 ---@param run run
 function claims.remember(run)
-  local journal_file = run.journal_file
-  if not journal_file or run.history.job then return end
-  local _, size = journal_file:line(0, 0)
-  local job = math.type(size) == "integer" and read_line(journal_file, 0, size)
-  if not job or job.event ~= "job" then return end
+  if not run.journal_file or run.history.job then return end
+  local job = read(run.journal_file, "earlier_artifacts")
+  if job.event ~= "job" then return end
   if job.job_id == run.job.job_id then
-    run.earlier_artifacts = json.is_array(job.earlier_artifacts) and job.earlier_artifacts or nil
+    run.earlier_artifacts = job.earlier_artifacts
   else
-    run.has_foreign_patch = lists_patch(journal_file)
+    run.has_foreign_patch = lists_patch(run.settings.result)
   end
 end
 
@@ -62,16 +57,16 @@ local function look(root)
     local path = walk:path()
     local status = entry.type == "file" and root:stat(path)
     if status then
-      found[#found + 1] = {
-        path = key(path), inode = status.inode, size_bytes = status.size_bytes, changed_ns = status.changed_ns,
-      }
+      local one = { path = key(path) }
+      for _, field in ipairs(IDENTITY) do one[field] = status[field] end
+      found[#found + 1] = one
     end
     entry = walk:next()
   end
   return found
 end
 
----Before the journal's first line: notes what lies there. The patch of an earlier job, which its journal lists, goes.
+---Before the journal's first line: notes what lies there. The patch of an earlier job goes.
 ---@param run run
 function claims.begin(run)
   local root = run.artifacts
@@ -85,14 +80,18 @@ end
 function claims.judge(run)
   local known, earlier = {}, run.earlier_artifacts
   if run.history.job then earlier = run.history.job.earlier_artifacts end
-  for _, one in ipairs(json.is_array(earlier) and earlier or {}) do
-    if json.is_object(one) and one.path then known[one.path] = one end
+  for _, one in ipairs(json.table_of(earlier)) do
+    local path = json.table_of(one).path
+    if path then known[path] = one end
   end
   return function(path)
     local before = next(known) and known[key(path)]
     local status = before and run.artifacts:stat(path)
     if not status then return true end
-    return before.inode ~= status.inode or before.size_bytes ~= status.size_bytes or before.changed_ns ~= status.changed_ns
+    for _, field in ipairs(IDENTITY) do
+      if before[field] ~= status[field] then return true end
+    end
+    return false
   end
 end
 

@@ -22,14 +22,15 @@ local TIMEOUT <const> = 30 -- seconds without progress: the reader of a stream i
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
 local KILLING <const> = 0.4 -- seconds from SIGKILL until the result is written, whatever has not ended
 local LATEST <const> = 2.6 -- seconds past the deadline or a signal, when it is written
-local SYNCING <const> = 3 -- seconds past a signal, after which the result waits for the disk no more
+local SYNCING <const> = 3 -- seconds past a signal: then the result waits for the disk no more
 local LONGEST_TERMINATION <const> = 4095 -- bytes, and a newline: the kubelet takes 4 KiB
 local LONG_SYNC <const> = 1 -- seconds, from which on the log has what the disk took
 local SHORTER <const> = { 65536, 1024 } -- bytes of an entry that a full disk may still take
 local SHORT_READING <const> = 0.1 -- seconds for small files in any case
 local READING <const> = 2.2 -- seconds past the deadline, or a signal: artifacts are read until then
 
---- by: when those that do not end are given up, as interrupt.now; nil: when none has ended for a while.
+--- by: when those that do not end are given up, as interrupt.now; nil: when none has ended for a
+--- while.
 local function end_all(run, grace, by)
   local _, left, first = process.finish(grace, by)
   run.left = left > 0 and { count = left, pid = first } or nil
@@ -52,19 +53,22 @@ end
 local function failure_of(run)
   local failure, left = run.failure, run.left
   if not failure or not left then return failure end
-  return { code = failure.code, message = failure.message .. "; " .. left_over(left), traceback = failure.traceback }
+  local message = failure.message .. "; " .. left_over(left)
+  return { code = failure.code, message = message, traceback = failure.traceback }
 end
 
 --- When the result takes its place, though it may not be on the disk yet.
 local function replacing(run)
-  local _, signalled = interrupt.signal()
-  local by = run.deadline or math.huge
-  return { until_when = math.max(0, signalled and math.min(by, signalled + SYNCING) or by) }
+  local by, _, signalled = run.deadline or math.huge, interrupt.signal()
+  if signalled then by = math.min(by, signalled + SYNCING) end
+  return { until_when = math.max(0, by) }
 end
 
 local function reading_seconds(run)
-  local left = run.deadline and run.deadline + READING - interrupt.now() or READING
-  return math.max(SHORT_READING, interrupt.signal() and math.min(left, READING) or left)
+  local left = READING
+  if run.deadline then left = run.deadline + READING - interrupt.now() end
+  if interrupt.signal() then left = math.min(left, READING) end
+  return math.max(SHORT_READING, left)
 end
 
 local function compare_workspace(run)
@@ -74,62 +78,73 @@ end
 local function list_artifacts(run) artifacts.list(run, reading_seconds(run)) end
 
 local function upload_artifacts(run)
-  if #run.record.artifacts == 0 or run.settings.replay or not (run:has_gateway() or upload_urls.any()) then return end
-  run.lazy.uploads().artifacts(run)
+  if #run.record.artifacts == 0 or run.settings.replay then return end
+  if run:has_gateway() or upload_urls.any() then run.lazy.uploads().artifacts(run) end
 end
 
-local function write_without_largest(run, problem)
+local function replace(run, parts) return file.replace(run.settings.result, parts, replacing(run)) end
+
+local function replace_without_largest(run, problem)
   for _, most in ipairs(SHORTER) do
     run.record:shorten(most)
     run.parts = run.record:parts(run.fields)
-    local how = file.replace(run.settings.result, run.parts, replacing(run))
+    local how = replace(run, run.parts)
     if how then
-      run:warn("result.shortened", ("steps of more than %d bytes are left out of the result: %s"):format(most, redact(problem.message)))
+      local message = "steps of more than %d bytes are left out of the result: %s"
+      run:warn("result.shortened", message:format(most, redact(problem.message)))
       return how
     end
   end
   return nil, problem
 end
 
+local no_room <const> = { no_space = true, file_too_large = true } -- the second by RLIMIT_FSIZE
+
+--- Returns how, or nil and the failure.
 local function write_parts(run, parts)
-  local path = run.settings.result
-  local how, failure
-  if path ~= "-" then
-    run.writing_since = interrupt.now()
-    how, failure = file.replace(path, parts, replacing(run))
-    local has_no_room = not how and (failure.code == "no_space" or failure.code == "file_too_large") -- or RLIMIT_FSIZE
-    if has_no_room then how, failure = write_without_largest(run, failure) end
-  else
-    local taken, size
-    how, taken, size = file.write(STDOUT, parts, TIMEOUT)
-    failure = { message = ("stdout took only %d of the result's %d bytes"):format(taken, size) }
+  if run.settings.result == "-" then
+    local how, taken, size = file.write(STDOUT, parts, TIMEOUT)
+    return how, { message = ("stdout took only %d of the result's %d bytes"):format(taken, size) }
   end
+  run.writing_since = interrupt.now()
+  local how, failure = replace(run, parts)
+  if not how and no_room[failure.code] then return replace_without_largest(run, failure) end
+  return how, failure
+end
+
+--- Also says what went wrong: then the result goes to stderr. Returns whether it is written.
+local function deliver_parts(run, parts)
+  local how, failure = write_parts(run, parts)
   if not how then
     local problem = redact(failure.message)
     run.log:event("error", "result.failed", { error = problem })
     file.write(STDERR, { "cynode-sba: the result follows here: ", problem, "\n" }, TIMEOUT)
     file.write(STDERR, parts, TIMEOUT)
   elseif how == "in_place" then
-    run:warn("result.in_place", redact(path) .. " was written in place, which is not atomic: no file beside it can take its place")
+    local message = " was written in place, which is not atomic: no file beside it can take its place"
+    run:warn("result.in_place", redact(run.settings.result) .. message)
   end
   return how and true or false
 end
 
-local function code_of(fields) return type(fields.failure_code) == "string" and fields.failure_code or nil end
+local function code_of(fields)
+  if type(fields.failure_code) == "string" then return fields.failure_code end -- else null
+end
 
 local function log_outcome(run)
   local fields, code = run.fields, code_of(run.fields)
   local message = code and fields.failure_message
   if failures.exit_status(code) == exit.REFUSED then
-    run.log:event("error", "job.refused", { failure_code = code, failure_message = message, errors = run.errors })
+    local refusal = { failure_code = code, failure_message = message, errors = run.errors }
+    run.log:event("error", "job.refused", refusal)
   end
   local is_resumable = code and run.accepted and run.journal and not run.settings.replay
   if is_resumable then run.log.view:note("to go on: " .. humanize.resume(run.settings)) end
   if not run.settings.is_answered then run.log.view:answer(fields.final_answer) end
   run.log:event(code and "error" or "info", "job.finished", {
-    status = fields.status, failure_code = code, failure_message = message, duration_ms = fields.duration_ms,
+    status = fields.status, failure_code = code, failure_message = message,
     done = run.record.succeeded, steps = run.steps and #run.steps, outcomes = run.record.outcomes,
-    resource_usage = fields.resource_usage,
+    duration_ms = fields.duration_ms, resource_usage = fields.resource_usage,
     result = run.written and redact(run.settings.result) or nil,
     error = run.failure and run.failure.traceback,
   })
@@ -141,7 +156,8 @@ local function attempt(run, part, ...)
   if ok then return end
   problem = failures.caught(problem)
   run.failure = run.failure or problem
-  pcall(function() run.log:event("error", "internal.error", { error = problem.traceback or problem.message }) end)
+  local fields = { error = problem.traceback or problem.message }
+  pcall(function() run.log:event("error", "internal.error", fields) end)
 end
 
 local function adopt_steps(run)
@@ -159,7 +175,8 @@ end
 local function check_journal(run)
   if not run.journal_file or run.journal_file:is_unchanged() then return end
   run.record:forget()
-  run.failure = { code = "internal_error", message = "journal.jsonl was changed by a command, so what the steps gave is lost" }
+  local message = "journal.jsonl was changed by a command, so what the steps gave is lost"
+  run.failure = { code = "internal_error", message = message }
 end
 
 local function finish_todo(run)
@@ -169,41 +186,42 @@ local function finish_todo(run)
   run.todo.checkpoint:flush()
 end
 
---- Of earlier runs too, which were killed.
-local function remove_reports(run)
-  local list = run.history.words or {}
-  if run.has_reports then list[#list + 1] = run.runner.word end
-  for _, word in ipairs(list) do worker_report.remove(word, run.environment) end
-end
-
 local function leave_outside(run)
-  remove_reports(run)
+  local runs = run.history.runs -- earlier ones, which may have been killed
+  runs[#runs + 1] = run.runner
+  for _, runner in ipairs(runs) do worker_report.remove(runner.word, run.environment) end
   if run.journal_file then run.journal_file:close() end
   artifacts.close(run)
   run:disconnect()
 end
 
-local function status_of(run) return run.written and failures.exit_status(code_of(run.fields)) or exit.UNWRITABLE end
-
-local function ids_differ(run, result)
-  local id = run.record.job_id
-  return not run.settings.resume and id ~= "" and id ~= result.job_id
+local function status_of(run)
+  if not run.written then return exit.UNWRITABLE end
+  return failures.exit_status(code_of(run.fields))
 end
 
---- What stands there and knows more: a run that goes on with a job, or crashed, may have ended before it had read the
---- journal.
+local function has_more_steps(log, span, count)
+  for _ in json_file.elements(log, span) do
+    if count == 0 then return true end
+    count = count - 1
+  end
+  return false
+end
+
+--- What stands there and knows more: a run that goes on with a job, or crashed, may have ended before
+--- it had read the journal.
 local function standing_result(run)
-  if run.has_result or not (run.settings.resume or run.crashed) or run.settings.result == "-" then return nil end
-  local log = file.open(run.settings.result)
+  local settings, id = run.settings, run.record.job_id
+  local knows_less = not run.has_result and (settings.resume or run.crashed)
+  local log = knows_less and settings.result ~= "-" and file.open(settings.result)
   if not log then return nil end
   local result, place = json_file.outline(log, 0, "steps")
-  if not json.is_object(result) or not place.left.steps or ids_differ(run, result) then return nil end
-  local parts = { place.offset, place.size, from = log }
-  if run.failure and run.failure.keeps_result then return parts end
-  local count = 0
-  for _ in json_file.elements(log, place.left.steps) do
-    count = count + 1
-    if count > run.record.count then return parts end
+  if not json.is_object(result) or not place.left.steps then return nil end
+  local is_other_job = not settings.resume and id ~= "" and id ~= result.job_id
+  if is_other_job then return nil end
+  local keeps = run.failure and run.failure.keeps_result
+  if keeps or has_more_steps(log, place.left.steps, run.record.count) then
+    return { place.offset, place.size, from = log }
   end
 end
 
@@ -214,12 +232,14 @@ local function keep_standing(run, parts)
 end
 
 local function note_end(run)
-  if not run.has_job_line or run.history.result then return end
-  attempt(run, run.emit, "job.finished", { result = json.verbatim(json.encode(run.fields, result_schema)) })
+  local has_begun = run.journal and run.journal.size > 0
+  if not has_begun or run.history.result then return end
+  local result = json.verbatim(json.encode(run.fields, result_schema))
+  attempt(run, run.emit, "job.finished", { result = result })
 end
 
---- A stream counts as written before it is: nothing may add a second result. If the program ends meanwhile, it lacks
---- some.
+--- A stream counts as written before it is: nothing may add a second result. If the program ends
+--- meanwhile, it lacks some.
 local function write_result(run)
   run.fields = run.history.result or run.record:fields(failure_of(run))
   local standing = standing_result(run)
@@ -228,7 +248,7 @@ local function write_result(run)
   if not run.left then note_end(run) end
   run.written = run.settings.result == "-"
   if run.written then ending.written(exit.UNWRITABLE) end
-  run.written = write_parts(run, run.parts)
+  run.written = deliver_parts(run, run.parts)
   ending.written(status_of(run))
 end
 
@@ -260,8 +280,9 @@ end
 local function flush_checkpoint(run)
   if run.progress then run.progress:finish() end
   if not run.checkpoint or not run.checkpoint.dirty then return end
-  local is_short = run.steps and not run.failure and not run.snapshot and not process.any() and not artifacts.any(run)
-  if not is_short then run.checkpoint:flush() end
+  local is_plain = run.steps and not run.failure and not run.snapshot
+  if is_plain and not process.any() and not artifacts.any(run) then return end
+  run.checkpoint:flush()
 end
 
 local parts_again <const> = { adopt_steps, write_result } -- of a job that had succeeded before
@@ -284,11 +305,7 @@ end
 return function(run)
   ending.begun()
   for _, part in ipairs(run.history.result and parts_again or parts) do attempt(run, part) end
-  if not run.parts and not run.written then -- memory is out: without the todo list, which todo.json has
-    run.todo, run.record.todo = nil, nil
-    collectgarbage()
-    attempt(run, write_result)
-  end
+  if not run.parts and not run.written then attempt(run, write_result) end -- as an internal error
   local at = interrupt.now()
   local is_put = run.written and not run.settings.replay and upload_urls.any()
   if is_put then attempt(run, run.lazy.uploads().result) end

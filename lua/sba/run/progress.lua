@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The step, or the question to a model, that runs now. The log tells what it says; the result does if the runner is killed.
+-- The step, or the question to a model, that runs now. The log tells what it says; the result does
+-- if the runner is killed.
 
 local interrupt = require "native.interrupt"
 local secret = require "sba.util.secret"
@@ -9,25 +10,38 @@ local progress = {}
 progress.__index = progress
 
 local BEAT <const> = 30 -- seconds between two events that say that it still runs
-local SOON <const> = 0.2 -- seconds until the result names a step (most take less time) or has new output
-local LATER_RESULTS <const> = 1 -- seconds: the duration in the result of a killed job may be that much too small
+-- Seconds until the result names a step (most take less time) or has new output, and then from one
+-- to the next: the duration in the result of a killed job may be that much too small.
+local SOON <const>, LATER_RESULTS <const> = 0.2, 1
 local IN_RESULT <const> = 4096 -- bytes of output
 
 ---@class progress
----@field current? table what runs
+---@field log log
+---@field changed fun()
+---@field current? progress.current what runs
 
----@param fields { log: log, changed: fun(), now?: fun(): number } changed: the result is out of date
+---@class progress.current
+---@field kind "step"|"model"
+---@field fields fun(): table of the log's events about it
+---@field began number as interrupt.now
+---@field wall integer when that was, as interrupt.wall
+---@field kept string the end of its output
+---@field limit integer bytes of that
+---@field is_cut? boolean there was more before
+---@field size integer bytes of its output
+---@field stream? table redacts it
+---@field next_beat number when the log says that it still runs
+---@field next_result number when the result is out of date
+
+---@param fields { log: log, changed: fun() } changed: the result is out of date
 ---@return progress
-function progress.new(fields)
-  fields.now = fields.now or interrupt.now
-  return setmetatable(fields, progress)
-end
+function progress.new(fields) return setmetatable(fields, progress) end
 
 local function begin(self, kind, fields, limit)
-  local now = self.now()
+  local now = interrupt.now()
   self.current = {
-    kind = kind, fields = fields, began = now, wall = interrupt.wall(), limit = math.min(limit or 0, IN_RESULT), kept = "", size = 0,
-    next_beat = now + BEAT, next_result = now + SOON,
+    kind = kind, fields = fields, began = now, wall = interrupt.wall(), kept = "", size = 0,
+    limit = math.min(limit or 0, IN_RESULT), next_beat = now + BEAT, next_result = now + SOON,
   }
 end
 
@@ -44,11 +58,12 @@ end
 local function hear(self, shown)
   if shown == "" then return end
   local current = self.current
-  local all = current.kept .. shown
-  current.kept = #all > current.limit and text.tail(all, current.limit) or all
-  current.is_cut = current.is_cut or #all > current.limit
+  current.kept = current.kept .. shown
+  if #current.kept > current.limit then
+    current.kept, current.is_cut = text.tail(current.kept, current.limit), true
+  end
   self.log.view:output(shown, current.kind, current.fields)
-  current.next_result = math.min(current.next_result, self.now() + SOON)
+  current.next_result = math.min(current.next_result, interrupt.now() + SOON)
 end
 
 ---@param news string
@@ -64,7 +79,8 @@ end
 local function beat(self, current, now)
   current.next_beat = now + BEAT
   local fields = current.fields()
-  fields.duration_ms, fields.output_bytes = math.floor((now - current.began) * 1000), current.size
+  fields.duration_ms = math.floor((now - current.began) * 1000)
+  fields.output_bytes = current.size
   self.log:event("info", current.kind .. ".running", fields)
 end
 
@@ -72,7 +88,7 @@ end
 function progress:tick()
   local current = self.current
   if not current then return end
-  local now = self.now()
+  local now = interrupt.now()
   if now >= current.next_beat then beat(self, current, now) end
   if now >= current.next_result then
     current.next_result = now + LATER_RESULTS
@@ -85,9 +101,11 @@ function progress:running_step()
   local current = self.current
   if not current or current.kind ~= "step" then return nil end
   local about = current.fields()
+  local output = current.kept
+  if output == "" then output = nil end
   return {
-    index = about.step - 1, id = about.id, type = about.type, check = about.check, started_at = interrupt.timestamp(current.wall),
-    output = current.kept ~= "" and current.kept or nil, output_truncated = current.is_cut and true or nil,
+    index = about.step - 1, id = about.id, type = about.type, check = about.check,
+    started_at = interrupt.timestamp(current.wall), output = output, output_truncated = current.is_cut,
   }
 end
 

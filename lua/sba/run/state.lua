@@ -1,26 +1,28 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The state of a run, which main, accept, the steps and finish share. A spec holds what they use against this list.
+-- The state of a run, which main, accept, the steps and finish share, and what a step is given of
+-- it. A spec holds what they use against this list.
 
 ---@class run
 ---Set by main:
----@field settings table the command line's and the environment's
+---@field settings cli.settings the command line's and the environment's
 ---@field environment table<string, string> without the runner's secrets
 ---@field catalogue table the step types
 ---@field record record
----@field runner native.process.runner who runs it
+---@field runner native.process.runner who runs it; with `temporary`, the first name that it gives
+---to a temporary file
 ---@field log log
 ---@field result_directory? string with a slash at its end; nil: the result goes to stdout
 ---@field status_url? string
 ---@field trace? run.trace
 ---@field bytes? string the job file, until it is validated
 ---@field errors? string[] of an invalid job
----@field job? table
+---@field job? sba.job
 ---@field job_sha256? string of the job file
 ---@field steps? table[] nil: an agent's job
----@field deadline? number monotonic seconds
----@field kept_seconds number the last of the job's time, kept for steps that run always and for checks; 0: they run, or
----there are none
----@field kept_for_checks number the last of these
+---@field deadline? number as interrupt.now
+---@field kept_seconds number the last of the job's time, kept for steps that run always and for
+---checks; 0: they run, or there are none
+---@field kept_for_checks number seconds, the last of these
 ---@field checked_at? integer steps when all checks had run; set by check
 ---@field failure? failure also set by finish, where the end itself fails
 ---Set by accept:
@@ -34,9 +36,9 @@
 ---@field checkpoint? checkpoint of the interim results
 ---@field directory? native.file.identity of result_directory
 ---@field has_result? boolean a result of this run stands
----@field has_job_line? boolean the journal begins with the job
 ---@field workspace? native.root
 ---@field context? sba.job_context
+---Set by confinement:
 ---@field job_directory? string result_directory without links
 ---Set by claims:
 ---@field earlier_artifacts? table[] what lay in the artifacts directory before the job's first run
@@ -63,7 +65,6 @@
 ---@field gateway? gateway
 ---@field unreachable? mcp.failure why there is no gateway
 ---@field snapshot? native.snapshot by workspace_changes: the workspace before the first step
----@field has_reports? boolean commands were given a place for reports
 ---@field pending_undo? sba.transaction by undo: of the running step
 
 local artifacts = require "sba.run.artifacts"
@@ -82,7 +83,8 @@ local workspace = require "native.workspace"
 local state = {}
 
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL, as in process.h
-local KEPT_SHARE <const>, MOST_KEPT <const> = 10, 60 -- a tenth of the job's time, at most so many seconds
+local KEPT_SHARE <const> = 10 -- a tenth of the job's time is kept
+local MOST_KEPT <const> = 60 -- seconds
 
 -- Modules that only some jobs need: to load all takes longer than an empty job.
 local lazy = {
@@ -91,11 +93,11 @@ local lazy = {
   check = function() return require "sba.run.check" end,
   direct = function() return require "sba.run.direct" end,
   gateway = function() return require "sba.gateway" end,
-  fold = function() return require "sba.journal.fold" end,
   http = function() return require "sba.util.http" end,
   leftovers = function() return require "sba.run.leftovers" end,
   prompt = function() return require "sba.agent.prompt" end,
   reports = function() return require "sba.outside.reports" end,
+  resume = function() return require "sba.run.resume" end,
   skills = function() return require "sba.outside.skills" end,
   step = function() return require "sba.run.step" end,
   terminal = function() return require "sba.util.terminal" end,
@@ -110,12 +112,15 @@ methods.__index = methods
 
 -- For a model's commands: nothing waits for a person.
 local unattended <const> = {
-  PAGER = "cat", GIT_PAGER = "cat", GIT_EDITOR = "true", CI = "1", DEBIAN_FRONTEND = "noninteractive", PIP_PROGRESS_BAR = "off",
+  PAGER = "cat", GIT_PAGER = "cat", GIT_EDITOR = "true",
+  CI = "1", DEBIAN_FRONTEND = "noninteractive", PIP_PROGRESS_BAR = "off",
 }
 
 local function children_environment(self)
   local list, environment = {}, secret.for_commands(self.environment)
-  for name, value in pairs(not self.steps and unattended or {}) do environment[name] = environment[name] or value end
+  for name, value in pairs(not self.steps and unattended or {}) do
+    environment[name] = environment[name] or value
+  end
   environment.SBA_DIE_WITH_PARENT = nil -- a command has another parent
   environment.CYNODE_RUN = self.runner.word
   environment.CYNODE_ARTIFACTS_DIR = self.artifacts and self.artifacts:path()
@@ -124,15 +129,26 @@ local function children_environment(self)
   return list
 end
 
---- What a worker says of itself counts for the job where no model of the runner speaks, and no check.
+--- The time that is kept for what runs at the job's end, whatever else happens.
+local function add_time(self, context)
+  -- Only the tree of a command that runs then is ended: checks may need what earlier steps left.
+  function context.seconds_left()
+    if self.kept_seconds == 0 then return nil end
+    local grace = math.min(GRACE, self.kept_seconds)
+    local ends_at = self.deadline - self.kept_seconds - grace
+    return math.max(0, ends_at - interrupt.now()), grace
+  end
+  function context.time_is_up() self:set_deadline(self.deadline, self.deadline - interrupt.now()) end
+end
+
+--- What a worker says of itself counts for the job where no model of the runner speaks, and no
+--- check.
 local function add_reports(self, context)
   local count = 0
   function context.report_place()
     local place, name = worker_report.directory(self.runner.word, self.environment, self.workspace)
     count = count + 1
-    if place then
-      self.has_reports = true
-    elseif count == 1 then
+    if not place and count == 1 then
       self.log:event("info", "worker_report.no_place", { error = name .. "; commands have no CYNODE_REPORT" })
     end
     return place, ("%s/%d.json"):format(name, count)
@@ -154,57 +170,68 @@ local function add_reports(self, context)
   end
 end
 
----@return sba.job_context
-function methods:step_context()
-  local ask
-  local context = {
-    workspace = self.workspace, environment = children_environment(self), agent = not self.steps, follow = self.log.follow or nil,
-    secret = self.steps and secret.of_operator or nil,
-    spool = self.steps and (self.result_directory or "") or nil, -- what a model's commands print is shown to it, and in memory
-    max_output_bytes = self.job.constraints.max_output_bytes,
-    allowed_models = self.job.inference and self.job.inference.allowed_models,
-  }
-  function context.prompt() return lazy.prompt().for_another(self.job) end
-  -- Of the step that runs: what an earlier run had opened of it.
-  function context.earlier_session()
-    local index, known = self.record.count + 1, self.history.agent
-    return known and known.index == index and known.session or nil
+--- What the next run must know of the step if this one is killed, and what the one before it had.
+local function add_journal(self, context)
+  local function emit(name, fields)
+    fields.index = self.record.count
+    self:emit(name, fields)
   end
-  function context.session_opened(id) self:emit("step.agent", { index = self.record.count, session = id }) end
-  function context.worker_gateway() return self:worker_gateway() end
-  function context.plan(entries) self.todo:follow(entries) end
-  --- Only the tree of a command that runs then is ended: the checks may need what earlier steps left.
-  function context.seconds_left()
-    if self.kept_seconds == 0 then return nil end
-    local grace = math.min(GRACE, self.kept_seconds)
-    return math.max(0, self.deadline - self.kept_seconds - grace - interrupt.now()), grace
+  local function earlier(event) return event and event.index == self.record.count and event end
+  function context.earlier_session() return (earlier(self.history.agent) or {}).session end
+  function context.session_opened(id) emit("step.agent", { session = id }) end
+  -- A step that runs again appends to what was there before the first time.
+  function context.size_before_append(size)
+    local known = earlier(self.history.append)
+    if known then return known.size end
+    emit("step.append", { size = size })
+    return size
   end
-  function context.time_is_up() self:set_deadline(self.deadline, self.deadline - interrupt.now()) end
-  function context.resolve_path(path) return artifacts.resolve_path(self, path) end
   function context.commit(change) return lazy.undo().commit(self, change) end
+  -- A program may overwrite its environment; it stays in its session.
+  local function began(pid, started) emit("step.session", { pid = pid, started = started }) end
+  context.began = self.result_directory and began
+end
+
+--- What a step asks of the world outside.
+local function add_outside(self, context)
+  local ask
   function context.ask(question)
     ask = ask or lazy.ask()(self)
     return ask(question)
   end
   function context.call_tool(tool, arguments, limits)
-    limits = limits or {}
-    limits = { until_when = limits.whole and interrupt.now() + limits.whole, idle = limits.idle }
+    local whole, idle = limits and limits.whole, limits and limits.idle
+    limits = { until_when = whole and interrupt.now() + whole, idle = idle }
     local gateway, failure = self:connect(false, limits)
     if not gateway then return nil, failure end
     return gateway:call(tool, arguments, limits)
   end
-  -- A step that runs again appends to what was there before the first time.
-  function context.size_before_append(size)
-    local index, known = self.record.count + 1, self.history.append
-    if known and known.index == index then return known.size end
-    self:emit("step.append", { index = index - 1, size = size })
-    return size
+  -- Of the gateway, for another agent, where the operator says so: the token goes with it.
+  function context.worker_gateway()
+    local url = rules.address(self.environment)
+    if not url or self.environment.SBA_WORKER_GATEWAY ~= "1" then return nil end
+    local token, failure = secret.agent_token()
+    if failure then return nil, failure end
+    local headers = token and { { name = "Authorization", value = "Bearer " .. token } } or {}
+    return { type = "http", name = "gateway", url = url, headers = json.array(headers) }
   end
-  if self.accepted then add_reports(self, context) end
-  -- A program may overwrite its environment; it stays in its session.
-  context.began = self.result_directory and function(pid, started)
-    self:emit("step.session", { index = self.record.count, pid = pid, started = started })
+end
+
+---@return sba.job_context
+function methods:step_context()
+  local job, is_agents = self.job, not self.steps
+  local context = {
+    workspace = self.workspace, environment = children_environment(self),
+    resolve_path = artifacts.resolver(self), agent = is_agents, follow = self.log.follow or nil,
+    max_output_bytes = job.constraints.max_output_bytes,
+    allowed_models = job.inference and job.inference.allowed_models,
+  }
+  if not is_agents then
+    context.secret = secret.of_operator
+    context.spool = self.result_directory or "" -- a model is shown what its commands print
   end
+  function context.prompt() return lazy.prompt().for_another(job) end
+  function context.plan(entries) self.todo:follow(entries) end
   function context.tick(news, missing)
     if news then self.progress:said(news, missing) end
     self.progress:tick()
@@ -212,6 +239,10 @@ function methods:step_context()
     self.todo.checkpoint:tick()
     self.checkpoint:tick()
   end
+  add_time(self, context)
+  add_journal(self, context)
+  add_outside(self, context)
+  if self.accepted then add_reports(self, context) end
   return context
 end
 
@@ -229,16 +260,18 @@ function methods:warn(event, message, fields)
   self.log:event("warning", event, fields)
 end
 
----Before the job's first step: its deadline, and what is kept of its time. Steps that run always leave half of that to
----the checks.
+---Before the job's first step: its deadline, and what is kept of its time. Steps that run always
+---leave half of that to the checks.
 ---@param at number as interrupt.now
 function methods:limit_time(at)
-  local kept, has_always = math.min(self.job.constraints.max_runtime_seconds / KEPT_SHARE, MOST_KEPT), false
+  local job, has_always = self.job, false
   for _, step in ipairs(self.steps or {}) do has_always = has_always or step.always == true end
-  local checks = self.job.context and self.job.context.checks or {}
-  local for_checks = next(checks) and kept or 0
-  self.kept_for_checks = has_always and for_checks / 2 or for_checks
-  self:set_deadline(at, has_always and kept or for_checks)
+  local has_checks = job.context and next(job.context.checks) ~= nil
+  local kept = math.min(job.constraints.max_runtime_seconds / KEPT_SHARE, MOST_KEPT)
+  if not has_always and not has_checks then kept = 0 end
+  self.kept_for_checks = has_checks and kept or 0
+  if has_always then self.kept_for_checks = self.kept_for_checks / 2 end
+  self:set_deadline(at, kept)
 end
 
 ---What a model is told, and its commands find in CYNODE_DEADLINE.
@@ -277,25 +310,14 @@ function methods:connect(again, limits)
   if http then token, failure = secret.agent_token() end
   if not failure then
     self.gateway, failure = lazy.gateway().connect({
-      environment = self.environment, http = http, job_id = self.job.job_id, task_id = self.job.task_id, token = token,
-      renew_token = secret.renew_agent_token,
+      environment = self.environment, http = http,
+      job_id = self.job.job_id, task_id = self.job.task_id,
+      token = token, renew_token = secret.renew_agent_token,
       ext_net_allowed = self.job.constraints.ext_net_allowed,
     }, limits)
   end
   self.unreachable = failure
   return self.gateway, failure
-end
-
----The gateway for another agent, where the operator says so: its token goes with it.
----@return { type: string, name: string, url: string, headers: table[] }? server as the Agent Client Protocol has one
----@return native.failure? failure
-function methods:worker_gateway()
-  local url = rules.address(self.environment)
-  if not url or self.environment.SBA_WORKER_GATEWAY ~= "1" then return nil end
-  local token, failure = secret.agent_token()
-  if failure then return nil, failure end
-  local headers = token and { { name = "Authorization", value = "Bearer " .. token } } or {}
-  return { type = "http", name = "gateway", url = url, headers = json.array(headers) }
 end
 
 function methods:disconnect()
@@ -310,19 +332,22 @@ function state.of(fields)
   return setmetatable(fields, methods)
 end
 
----@param settings table
+---@param settings cli.settings
 ---@param environment table<string, string>
 ---@return run
 function state.new(settings, environment)
-  local job_id, task_id, result = environment.CYNODE_JOB_ID or "", environment.CYNODE_TASK_ID or "", settings.result
+  local job_id, task_id = environment.CYNODE_JOB_ID or "", environment.CYNODE_TASK_ID or ""
+  local result = settings.result
   local run = state.of {
     settings = settings, environment = environment, record = record.new(job_id, task_id),
-    result_directory = result ~= "-" and (result:match "^.*/" or "./") or nil,
-    history = { size = 0, count = 0, unfinished = {}, exchanges = {}, resumes = {} }, -- of what fold.new gives
+    -- What is asked of fold.new, which only --resume loads.
+    history = { size = 0, count = 0, unfinished = {}, exchanges = {}, resumes = {}, runs = {} },
     log = log.new {
-      format = settings.log_format, environment = environment, follow = settings.follow, terminal = lazy.terminal,
+      format = settings.log_format, follow = settings.follow,
+      environment = environment, terminal = lazy.terminal,
     },
   }
+  if result ~= "-" then run.result_directory = result:match "^.*/" or "./" end
   run.log:identify(job_id, task_id)
   return run
 end

@@ -11,10 +11,11 @@ local secret = require "sba.util.secret"
 
 local steps = {}
 
---- Other failures are answers to a model.
+--- Other failures are answers to a model. A step may have a timeout of its own.
 local function ends_job(failure)
   local code = failure and failure.code
-  return code == "internal_error" or (code == "timeout" or code == "cancelled") and interrupt.reason() ~= nil
+  if code == "internal_error" then return true end
+  return (code == "timeout" or code == "cancelled") and interrupt.reason() ~= nil
 end
 
 -- What a job is not to do, and the runner's own failures.
@@ -34,60 +35,71 @@ function steps.failure_of(step, index, failure)
   return { code = failure.code, message = message, traceback = failure.traceback }
 end
 
-local function stamp(entry, index, step)
-  entry.index, entry.id, entry.type, entry.check = index - 1, step.id, step.type, step.check
-end
-
-local function require_network(entry, failure, message)
-  entry.error, entry.error_code, failure.code = message, "ext_net_required", "ext_net_required"
-end
-
-local function judge_command(run, step, entry, failure)
-  local allowed = run.job.constraints.ext_net_allowed
+--- What a command failed for that wanted the outside.
+local function lack_of_command(run, step, entry)
+  local is_allowed = run.job.constraints.ext_net_allowed
   local wanted = network.wanted(entry.result, step.arguments, run.context.environment)
-  if not wanted or allowed and not wanted.policy then return end
-  local why = allowed and "a proxy forbids it" or "the job's ext_net_allowed is false"
+  if not wanted or is_allowed and not wanted.policy then return nil end
+  local why = is_allowed and "a proxy forbids it" or "the job's ext_net_allowed is false"
   local what = wanted.host and "the host " .. wanted.host or "the outside"
-  require_network(entry, failure, ("%s; it wanted %s, and %s: %s"):format(entry.error, what, why, wanted.line))
+  return ("it wanted %s, and %s: %s"):format(what, why, wanted.line)
 end
 
---- Lack of the external network has a failure code of its own. With ext_net_allowed only a policy's denial counts.
-local function judge(run, step, entry, failure)
-  local tool = entry.error_code == "tool_denied" and step.arguments.tool
-  if tool and (rules.is_outside(tool) or entry.error:find("ext_net", 1, true)) then
-    require_network(entry, failure, ("%s; the tool %s needs the external network"):format(entry.error, tool))
+--- What of the external network a step lacked. With ext_net_allowed only a policy's denial counts.
+local function lack_of_network(run, step, entry)
+  local code, tool = entry.error_code, step.arguments.tool
+  if code == "tool_denied" and tool then
+    local is_outside = rules.is_outside(tool) or entry.error:find("ext_net", 1, true)
+    return is_outside and ("the tool %s needs the external network"):format(tool)
   end
-  if entry.error_code == "step_failed" and step.type == "run_command" then judge_command(run, step, entry, failure) end
+  return code == "step_failed" and step.type == "run_command" and lack_of_command(run, step, entry)
 end
 
 --- For a file step the workspace itself: the paths of its error are those in it.
 local function denied(run, step, entry)
   if step.type == "run_command" then
     return entry.error_code == "step_failed" and confinement.explain(run, entry.output or "")
-  elseif entry.error_code == "permission_denied" then
-    local _, problem = run.workspace:stat "."
-    return problem and problem.code == "permission_denied"
-      and ("the workspace %s cannot be entered: Permission denied"):format(secret.redact(run.workspace:path()))
   end
+  if entry.error_code ~= "permission_denied" then return nil end
+  local _, problem = run.workspace:stat "."
+  if not problem or problem.code ~= "permission_denied" then return nil end
+  local path = secret.redact(run.workspace:path())
+  return ("the workspace %s cannot be entered: Permission denied"):format(path)
 end
 
-local function execute(run, index, step, module)
-  local wall, begun = interrupt.wall(), interrupt.now()
-  local limit = entries.most_text(step, run.context)
-  local entry, failure = entries.make(module, limit, xpcall(module.run, failures.traced, step.arguments, run.context))
-  if failure then
-    judge(run, step, entry, failure)
-    local left, denial = run.history.undo_failed, denied(run, step, entry)
-    if denial then entry.error = entry.error .. "; " .. denial end
-    if left and left.index == index then
-      entry.error = ("%s; an earlier run was ended during this step: %s"):format(entry.error, left.message)
-    end
-    failure.message = entry.error
-    entry.tolerated = is_tolerated(step, failure) or nil
+--- Says in an entry what else is known of its failure.
+local function explain(run, event, entry, failure)
+  local step, undo_failed = event.step, run.history.undo_failed
+  local function add(more) entry.error = entry.error .. "; " .. more end
+  local lack = lack_of_network(run, step, entry)
+  if lack then
+    add(lack)
+    entry.error_code, failure.code = "ext_net_required", "ext_net_required"
   end
-  stamp(entry, index, step)
+  local denial = denied(run, step, entry)
+  if denial then add(denial) end
+  if undo_failed and undo_failed.index == event.index then
+    add("an earlier run was ended during this step: " .. undo_failed.message)
+  end
+  failure.message = entry.error
+  entry.tolerated = is_tolerated(step, failure) or nil
+end
+
+local function stamp(entry, event)
+  local step = event.step
+  entry.index = event.index - 1
+  entry.id, entry.type, entry.check = step.id, step.type, step.check
+end
+
+local function execute(run, event)
+  local wall, begun = interrupt.wall(), interrupt.now()
+  local step, module, context = event.step, event.module, run.context
+  local entry, failure = entries.make(module, entries.most_text(step, context),
+    xpcall(module.run, failures.traced, step.arguments, context))
+  if failure then explain(run, event, entry, failure) end
+  stamp(entry, event)
   entry.started_at = interrupt.timestamp(wall)
-  entry.duration_ms = math.floor((interrupt.now() - begun) * 1000 + 0.5)
+  entry.duration_ms = interrupt.elapsed_ms(begun)
   return entry, failure
 end
 
@@ -106,12 +118,21 @@ end
 ---Undoes the changes of a step that failed after them.
 ---@param run run
 function steps.revert(run)
-  local kept = run.pending_undo
-  if not kept then return end
+  local change = run.pending_undo
+  if not change then return end
   run.pending_undo = nil
-  local ok, failure = kept:revert()
-  kept:close()
+  local ok, failure = change:revert()
+  change:close()
   if not ok then run.log:event("error", "step.not_undone", { error = failure.message }) end
+end
+
+--- Some types can tell from the result what a step did.
+local function tell_end(run, event, name)
+  local module, entry = event.module or {}, event.entry
+  if module.what and entry.status == "success" then
+    event.what = run.catalogue.what(event.step, entry.result)
+  end
+  run:emit(name, event)
 end
 
 ---Ends a step that did not run.
@@ -121,10 +142,12 @@ end
 ---@param name? "step.kept" see listeners.lua
 ---@return table entry
 function steps.keep(run, event, entry, name)
-  stamp(entry, event.index, event.step)
-  entry.started_at, entry.duration_ms = entry.started_at or interrupt.timestamp(), entry.duration_ms or 0
-  event.entry, event.text = entry, entries.encode(entry, entry.result and run.catalogue.get(entry.type))
-  run:emit(name or "step.finished", event)
+  stamp(entry, event)
+  entry.started_at = entry.started_at or interrupt.timestamp()
+  entry.duration_ms = entry.duration_ms or 0
+  event.entry = entry
+  event.text = entries.encode(entry, entry.result and run.catalogue.get(entry.type))
+  tell_end(run, event, name or "step.finished")
   return entry
 end
 
@@ -138,10 +161,11 @@ local function interrupted(run, event, begun)
   })
 end
 
-local function replayed(run, event)
+--- A gateway's answer cannot be had again.
+local function replay(run, event)
   local old = event.index <= run.recording.count and run.recording:entry(event.index)
   if not old then
-    return nil, { code = "internal_error", message = ("the recording has no gateway answer for %s"):format(event.step.id) }
+    return nil, { code = "internal_error", message = "the recording has no gateway answer for " .. event.step.id }
   end
   run:emit("step.started", event)
   local entry = steps.keep(run, event, old)
@@ -149,20 +173,21 @@ local function replayed(run, event)
 end
 
 local function perform(run, event)
-  local index, step, module = event.index, event.step, run.catalogue.get(event.step.type)
-  local failure
   run:emit("step.started", event)
-  event.entry, failure = execute(run, index, step, module)
-  event.text, failure = encode(event.entry, module, failure)
-  event.ends_job = ends_job(failure)
+  local entry, failure = execute(run, event)
+  event.text, failure = encode(entry, event.module, failure)
+  event.entry, event.ends_job = entry, ends_job(failure)
   if failure then steps.revert(run) end
-  run:emit("step.finished", event)
-  return event.entry, failure, event.ends_job
+  tell_end(run, event, "step.finished")
+  if run.pending_undo then run.pending_undo:close() end -- its changes stay: the originals go
+  run.pending_undo = nil
+  return entry, failure, event.ends_job
 end
 
 --- What an earlier run has of a step; nil where somebody changed what the model said.
 local function earlier(run, index, step)
   local history = run.history
+  if index > history.count then return nil end
   local entry, failure = history:entry(index)
   if not entry then error(failure, 0) end
   if entry.type == step.type and entry.check == step.check then return entry end
@@ -171,36 +196,43 @@ end
 
 ---Runs the next step, unless an earlier run or a recording has it.
 ---@param run run
----@param step { id: string, type: string, arguments: table, check?: integer, shown?: table } shown: arguments in the journal
+---@param step { id: string, type: string, arguments: table, check?: integer, shown?: table } shown:
+---what the journal has of the arguments, which it has of a model's step whole
 ---@return table? entry nil: the job must end before the step
 ---@return failure? failure of the step, or of the job
 ---@return boolean? ends_job
 function steps.run(run, step)
-  local index, history, is_models = run.record.count + 1, run.history, run.context.agent and not step.check
-  local old = index <= history.count and earlier(run, index, step) or nil
-  local begun = history.unfinished[index]
-  local event = {
-    index = index, step = step, arguments = is_models and step.arguments or step.shown,
-    before = begun and "interrupted" or index == history.failed and "failed" or nil,
-  }
+  local index, history = run.record.count + 1, run.history
+  local is_models = run.context.agent and not step.check
+  local old = earlier(run, index, step)
   if old then
-    event.entry = old
-    run:emit("step.adopted", event)
+    run:emit("step.adopted", { index = index, step = step, entry = old })
     return old
   end
   local stopped = interrupt.reason()
   if stopped then return nil, stopped end
+  local begun, before = history.unfinished[index], nil
+  if begun then before = "interrupted" elseif index == history.failed then before = "failed" end
+  local module = run.catalogue.get(step.type)
+  local event = {
+    index = index, step = step, module = module, before = before,
+    arguments = is_models and step.arguments or step.shown,
+    what = step.what or run.catalogue.what(step), limit = entries.limit(step, run.context),
+    is_short = module.ticks or module.brief,
+  }
   if begun and is_models then return interrupted(run, event, begun) end
-  if run.recording and step.type == "call_tool" then return replayed(run, event) end
+  if run.recording and step.type == "call_tool" then return replay(run, event) end
   return perform(run, event)
 end
 
+---Takes over all steps that an earlier run had.
 ---@param run run
 function steps.adopt(run)
   local history = run.history
   for index = run.record.count + 1, history.count do
     local entry = { status = history.statuses[index], check = history.checks[index] }
-    if entry.status ~= "success" then entry = assert(history:head(index)) end -- the todo list says why
+    -- The todo list says why it failed.
+    if entry.status ~= "success" then entry = assert(history:head(index)) end
     run:emit("step.adopted", { index = index, step = entry, entry = entry })
   end
 end

@@ -11,7 +11,9 @@ local todo = {}
 todo.__index = todo
 
 local LONGEST_TITLE <const> = 200 -- characters, of a note too
-local TITLES <const> = { "title", "requirement", "summary", "description", "text", "name" } -- of a structure
+local TITLES <const> = { -- of a structure
+  "title", "requirement", "summary", "description", "text", "name",
+}
 local MOST_ITEMS <const> = 10000
 local items_schema = result_schema.properties.todo.properties.items
 
@@ -37,7 +39,8 @@ local function plain_words(value)
     for i, one in ipairs(value) do list[i] = plain_words(one) end
     return table.concat(list, ", ")
   end
-  if not json.is_object(value) then return type(value) == "string" and value or json.encode(value) end
+  if type(value) == "string" then return value end
+  if not json.is_object(value) then return json.encode(value) end
   for _, name in ipairs(TITLES) do
     if type(value[name]) == "string" and value[name] ~= "" then return value[name] end
   end
@@ -49,7 +52,8 @@ end
 
 local function title_of(requirement)
   local structure = requirement:find "^[%[{]" and json.decode(requirement)
-  return type(structure) == "table" and next(structure) ~= nil and plain_words(structure) or requirement
+  if next(json.table_of(structure)) == nil then return requirement end
+  return plain_words(structure)
 end
 
 ---@param items? table[]
@@ -71,8 +75,12 @@ end
 ---@param describe fun(step: table): string
 function todo:fill(job, describe)
   local context = job.context or {}
-  for _, requirement in ipairs(context.requirements or {}) do add(self, title_of(requirement), "requirement") end
-  for i, criterion in ipairs(context.acceptance_criteria or {}) do self.criteria[i] = add(self, criterion, "acceptance_criterion") end
+  for _, requirement in ipairs(context.requirements or {}) do
+    add(self, title_of(requirement), "requirement")
+  end
+  for i, criterion in ipairs(context.acceptance_criteria or {}) do
+    self.criteria[i] = add(self, criterion, "acceptance_criterion")
+  end
   for i, step in ipairs(job.steps) do
     step.what = describe(step)
     self.steps[i] = add(self, step.what == "" and step.type or step.type .. ": " .. step.what, "step")
@@ -101,11 +109,13 @@ end
 ---@param status "pending"|"in_progress"|"done"|"dropped"
 ---@param note? string|lightuserdata nil: as it was
 function todo:set(item, status, note)
-  item.status, item.note = status, type(note) == "string" and shortened(note) or note or item.note
+  if type(note) == "string" then note = shortened(note) end
+  item.status, item.note = status, note or item.note
   changed(self)
 end
 
----At the end of a job that was not cut short: an agent has met the requirements; in a direct job nobody has checked them.
+---At the end of a job that was not cut short: an agent has met the requirements; in a direct job
+---nobody has checked them.
 ---@param is_agents boolean
 function todo:close(is_agents)
   for _, item in ipairs(self.items) do
@@ -166,7 +176,9 @@ function todo:update(change)
     return nil, ("there is no item %s: %s"):format(change.id, ids)
   end
   local same = change.title and find_title(self, change.title)
-  if same and same ~= item then return nil, ("item %s has that title; change that one, or choose another title"):format(same.id) end
+  if same and same ~= item then
+    return nil, ("item %s has that title; change that one, or choose another title"):format(same.id)
+  end
   item.status = change.status or item.status
   if change.title then item.title = shortened(change.title) end
   if change.note then item.note = shortened(change.note) end
@@ -183,7 +195,8 @@ function todo:summary()
   if self.known then return self.known end
   local done = 0
   for _, item in ipairs(self.items) do done = done + (item.status == "done" and 1 or 0) end
-  self.known = { total = #self.items, done = done, items = json.verbatim(json.encode(self.items, items_schema)) }
+  local items = json.verbatim(json.encode(self.items, items_schema))
+  self.known = { total = #self.items, done = done, items = items }
   return self.known
 end
 

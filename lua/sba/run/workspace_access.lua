@@ -15,8 +15,8 @@ local HOW_TO_HAVE_ONE <const> = "mount it, name another with --workspace, or nam
 --- In rootless podman a directory of its user's belongs to root in the container.
 local function advice()
   local uid = identity.uid()
-  return ("its owner can give it to user %d (chown), or let others use it (chmod); in rootless podman, --userns=keep-id:uid=%d helps")
-    :format(uid, uid)
+  return ("its owner can give it to user %d (chown), or let others use it (chmod); "
+    .. "in rootless podman, --userns=keep-id:uid=%d helps"):format(uid, uid)
 end
 
 --- Returns what failed, and why.
@@ -35,9 +35,8 @@ function workspace_access.open(run)
   local root, failure = workspace.open(run.settings.workspace)
   if not root then
     local help = failure.code == "permission_denied" and advice() or HOW_TO_HAVE_ONE
-    return nil, {
-      code = "environment_invalid", message = ("cannot use the workspace: %s; %s"):format(failure.message, help),
-    }
+    local message = ("cannot use the workspace: %s; %s"):format(failure.message, help)
+    return nil, { code = "environment_invalid", message = message }
   end
   local what, why = problem_with(root)
   if not what then return root end

@@ -14,7 +14,8 @@ local MIB <const> = 1024 * 1024
 local MOST_KEPT <const> = 256 * MIB -- of files as they were at the beginning
 local LARGEST_FILE <const>, LARGEST_PATCH <const> = 16 * MIB, 32 * MIB -- a larger file is in the list alone
 local MOST_LISTED <const> = 10000 -- files
-local PATCH <const>, UNREPORTED <const> = "changes.patch", "the workspace's changes cannot be reported"
+local PATCH <const> = "changes.patch"
+local UNREPORTED <const> = "the workspace's changes cannot be reported"
 
 local actions <const> = { "created", "modified", "deleted", "mode_changed", "type_changed" }
 
@@ -24,8 +25,10 @@ end
 
 --- As a path of the workspace, if they lie in it.
 local function artifacts_directory(run)
-  local root, path = real_path(run.workspace:path()), run.artifacts and real_path(run.artifacts:path())
-  return root and path and path:sub(1, #root + 1) == root .. "/" and path:sub(#root + 2) or nil
+  local root = real_path(run.workspace:path())
+  local path = run.artifacts and real_path(run.artifacts:path())
+  if not root or not path then return nil end
+  if path:sub(1, #root + 1) == root .. "/" then return path:sub(#root + 2) end
 end
 
 ---Raises a failure when the job's time is up.
@@ -33,7 +36,8 @@ end
 function workspace_changes.begin(run)
   local failure
   run.snapshot, failure = run.workspace:snapshot {
-    directory = run.result_directory or run.environment.TMPDIR or "/tmp", most_bytes = MOST_KEPT, left_out = artifacts_directory(run),
+    directory = run.result_directory or run.environment.TMPDIR or "/tmp",
+    most_bytes = MOST_KEPT, left_out = artifacts_directory(run),
   }
   if run.snapshot then return end
   if interrupt.reason() then error(failure) end
@@ -44,7 +48,8 @@ end
 local function quoted(prefix, path)
   local name = prefix .. path
   if not name:find '[%c"\\\128-\255]' and not name:find(" /", 1, true) then return name end
-  return '"' .. name:gsub('[%c"\\\128-\255]', function(byte) return ("\\%03o"):format(byte:byte()) end) .. '"'
+  local function escape(byte) return ("\\%03o"):format(byte:byte()) end
+  return '"' .. name:gsub('[%c"\\\128-\255]', escape) .. '"'
 end
 
 local function git_mode(side)
@@ -84,15 +89,19 @@ local function section(path, before, after, old, new)
   local hunks = unified_diff.hunks(old, new)
   if hunks ~= "" then
     local tab = path:find(" ", 1, true) and "\t" or "" -- a name with a blank ends at one
-    parts[#parts + 1] = ("--- %s\n+++ %s\n"):format(before and from .. tab or "/dev/null", after and to .. tab or "/dev/null")
+    from = before and from .. tab or "/dev/null"
+    to = after and to .. tab or "/dev/null"
+    parts[#parts + 1] = ("--- %s\n+++ %s\n"):format(from, to)
     parts[#parts + 1] = hunks
   end
   return #parts > 1 and table.concat(parts) or ""
 end
 
+--- A part of the patch, or why it has none for a change.
 local function section_or_reason(run, change)
   local before, after, path = change.before, change.after, change.path
-  if change.action == "unreadable" or change.blocked then return nil, change.blocked and "blocked" or "unreadable" end
+  if change.blocked then return nil, "blocked" end
+  if change.action == "unreadable" then return nil, "unreadable" end
   if change.action == "mode_changed" then return section(path, before, after, "", "") end
   local old, unkept = content_before(run, change)
   if not old then return nil, unkept end
@@ -105,9 +114,9 @@ end
 
 local function entry_of(change, left_out)
   return {
-    path = secret.redact((text.repair(change.path))), action = change.action,
-    size_bytes_before = change.before and change.before.size_bytes, size_bytes = change.after and change.after.size_bytes,
-    left_out = left_out,
+    path = secret.redact((text.repair(change.path))), action = change.action, left_out = left_out,
+    size_bytes_before = change.before and change.before.size_bytes,
+    size_bytes = change.after and change.after.size_bytes,
   }
 end
 
@@ -127,8 +136,13 @@ end
 local function sections_of(run, changes)
   local parts, left_out, size = {}, {}, 0
   for i, change in ipairs(changes) do
-    if interrupt.reason() then left_out[i] = "no_time" elseif size >= LARGEST_PATCH then left_out[i] = "patch_too_large" end
-    if not left_out[i] then parts[i], left_out[i] = section_or_reason(run, change) end
+    if interrupt.reason() then
+      left_out[i] = "no_time"
+    elseif size >= LARGEST_PATCH then
+      left_out[i] = "patch_too_large"
+    else
+      parts[i], left_out[i] = section_or_reason(run, change)
+    end
     if parts[i] then left_out[i], size = nil, size + #parts[i] end
   end
   return parts, left_out
@@ -155,14 +169,16 @@ end
 
 --- The list, and the sections of the patch: deletions come first, they make room.
 local function report_of(run, changes)
-  local report, deletions, others = { counts = {}, files = array {}, truncated = #changes > MOST_LISTED }, {}, {}
+  local report = { counts = {}, files = array {}, truncated = #changes > MOST_LISTED }
+  local deletions, others = {}, {}
   for _, action in ipairs(actions) do report.counts[action] = 0 end
   local parts, left_out = sections_of(run, changes)
   while next(left_out) and leave_out_neighbours(changes, left_out) do end
   for i, change in ipairs(changes) do
     report.counts[change.action] = (report.counts[change.action] or 0) + 1
     report.truncated = report.truncated or change.action == "unreadable"
-    if parts[i] and parts[i] ~= "" and not left_out[i] then table.insert(change.after and others or deletions, parts[i]) end
+    local list = change.after and others or deletions
+    if parts[i] and parts[i] ~= "" and not left_out[i] then list[#list + 1] = parts[i] end
     if i <= MOST_LISTED then report.files[i] = entry_of(change, left_out[i]) end
   end
   return report, table.move(others, 1, #others, #deletions + 1, deletions)

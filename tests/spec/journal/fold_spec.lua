@@ -46,7 +46,7 @@ describe("the journal", function()
 
   local function read()
     local log = assert(file.open(path))
-    return fold.resume(log, path, { schemas = schemas, job_sha256 = "sha", digest = function() return "" end, steps = STEPS })
+    return fold.resume(log, path, { schemas = schemas, job_file = { sha256 = "sha", steps = STEPS } })
   end
 
   local function refusal(reason)
@@ -133,8 +133,9 @@ describe("the journal", function()
     local long = ("x"):rep(100000)
     write(function(log)
       log:event("step.started", { index = 0, id = "a", type = "ask_model" })
-      log:steps_finished { ('{"index":0,"id":"a","type":"ask_model","status":"success","started_at":"","duration_ms":0,'
-        .. '"result":{"content":"%s","model":"m","prompt_tokens":3},"output":"%s"}'):format(long, long) }
+      local asked_model = '{"index":0,"id":"a","type":"ask_model","status":"success","started_at":"","duration_ms":0,'
+        .. '"result":{"content":"%s","model":"m","prompt_tokens":3},"output":"%s"}'
+      log:steps_finished { asked_model:format(long, long) }
       log:event("model.session", { model = "n", context_length = 9 })
       local asked = json.array { { role = "user", content = long } }
       log:event("model.exchange", { messages = asked, reply = { content = long, prompt_tokens = 4 } })

@@ -7,13 +7,15 @@ local progress = require "sba.run.progress"
 
 local clock = 0
 
-local function now() return clock end
+local real_now, real_write = interrupt.now, file.write
+before_each(function() interrupt.now = function() return clock end end)
+after_each(function() interrupt.now, file.write = real_now, real_write end)
 
 --- A progress whose log and whose changes of the result are kept.
 local function new()
   local kept = { events = {}, changes = 0 }
   kept.progress = progress.new {
-    now = now, changed = function() kept.changes = kept.changes + 1 end,
+    changed = function() kept.changes = kept.changes + 1 end,
     log = {
       event = function(_, level, event, fields) table.insert(kept.events, { level, event, fields.duration_ms, fields.output_bytes }) end,
       view = {
@@ -95,10 +97,6 @@ describe("what runs", function()
 end)
 
 describe("events of output", function()
-  local real_now, real_write = interrupt.now, file.write
-  before_each(function() interrupt.now = now end)
-  after_each(function() interrupt.now, file.write = real_now, real_write end)
-
   local function told(follow)
     local list = {}
     file.write = function(_, parts)
