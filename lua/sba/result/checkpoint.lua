@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- When a file that follows the job is written again: at most every 200 ms, and less often where writing it is slow.
+-- When a file that follows the job is written again: at most every 200 ms, and less often where writing
+-- it is slow.
 
 local interrupt = require "native.interrupt"
 
@@ -7,7 +8,8 @@ local checkpoint = {}
 checkpoint.__index = checkpoint
 
 local INTERVAL <const> = 0.2 -- seconds from one write to the next
-local COST_FACTOR <const> = 19 -- the pause after a write, by its duration: writing takes a twentieth of the time
+-- The pause after a write, by its duration: writing takes a twentieth of the time.
+local COST_FACTOR <const> = 19
 
 ---@class checkpoint
 ---@field dirty boolean something changed since the last write

@@ -23,22 +23,22 @@ local schemas = setmetatable({}, { __mode = "k" })
 --- With the step type's result in it, so that every key has its order.
 local function schema_of(module)
   if not module then return entry_schema end
-  if not schemas[module] then schemas[module] = schema_check.with(entry_schema, { result = module.result }) end
+  schemas[module] = schemas[module] or schema_check.with(entry_schema, { result = module.result })
   return schemas[module]
 end
 
 --- Secrets are redacted before the text is shortened: a part of one would not be found.
 local function fill(entry, module, limit, result, words, is_cut)
   if not (module and module.redacts) then
-    result, words = secret.clean(result, module and module.result), words and secret.redact(words)
+    result = secret.clean(result, module and module.result)
+    words = words and secret.redact(words)
   end
-  entry.result = result
-  entry.exit_code = type(result) == "table" and result.exit_code or nil
+  entry.result, entry.exit_code = result, json.table_of(result).exit_code
   entry.error = entry.error and secret.redact(entry.error)
   if not words then return end
   local is_shortened
   entry.output, is_shortened = excerpt.of(text.repair(words), math.min(limit, MOST_OUTPUT))
-  entry.output_truncated = (is_cut or is_shortened) and true or nil
+  if is_cut or is_shortened then entry.output_truncated = true end
 end
 
 ---Makes an entry, but for its place, name and times, of what xpcall(run, failures.traced) gave.
@@ -56,11 +56,13 @@ function entries.make(module, limit, ok, result, more, is_cut)
     return entry
   end
   local problem = more
-  if not ok then problem = failures.caught(result, true) end
-  if type(problem) ~= "table" then problem = failures.caught("the step returned neither result nor failure", true) end
-  local entry = {
-    status = TIMEOUTS[problem.code] and "timeout" or "failure", error = problem.message, error_code = problem.code,
-  }
+  if not ok then
+    problem = failures.caught(result, true)
+  elseif type(problem) ~= "table" then
+    problem = failures.caught("the step returned neither result nor failure", true)
+  end
+  local status = TIMEOUTS[problem.code] and "timeout" or "failure"
+  local entry = { status = status, error = problem.message, error_code = problem.code }
   fill(entry, module, limit, problem.result, problem.text, problem.is_cut)
   local failure = failures.of_step(problem.code, entry.error)
   failure.traceback = problem.traceback
@@ -69,7 +71,8 @@ end
 
 ---@param step { arguments: table }
 ---@param context { max_output_bytes: integer }
----@return integer most bytes of the plain text; read_file cuts its own to max_bytes, but no sentence in its place
+---@return integer most bytes of the plain text; read_file cuts its own to max_bytes, but no sentence
+---in its place
 function entries.most_text(step, context)
   return math.min(context.max_output_bytes, step.arguments.max_output_bytes or math.maxinteger)
 end
@@ -82,29 +85,28 @@ function entries.limit(step, context)
   return math.min(context.max_output_bytes, arguments.max_output_bytes or arguments.max_bytes or math.maxinteger)
 end
 
----The entry as JSON, in parts if its result has long texts. Meanwhile bytes that no JSON holds stand for them.
+---The entry as JSON, in parts if its result has long texts. Meanwhile bytes that no JSON holds, "\0001\0"
+---and so on, stand for them.
 ---@param entry table
 ---@param module? table of the step's type
 ---@return string|(string|native.file.text)[]
 function entries.encode(entry, module)
-  local result, kept, texts = entry.result, {}, {}
-  for name, value in next, json.is_object(result) and result or kept do
-    local kind = type(value)
-    local is_string = kind == "string" and #value > LONG
-    if is_string or kind == "table" and getmetatable(value) == long_text then
-      texts[#texts + 1], kept[name] = is_string and { bytes = value } or value, value
-      result[name] = json.verbatim(('"\0%d\0"'):format(#texts))
+  local result, whole_texts, texts = entry.result, {}, {}
+  for name, value in pairs(json.is_object(result) and result or {}) do
+    local is_long = type(value) == "string" and #value > LONG
+    if is_long or getmetatable(value) == long_text then
+      texts[#texts + 1] = is_long and { bytes = value } or value
+      whole_texts[name], result[name] = value, json.verbatim(('"\0%d\0"'):format(#texts))
     end
   end
   local whole = json.encode(entry, schema_of(module))
+  for name, value in pairs(whole_texts) do result[name] = value end
+  if #texts == 0 then return whole end
   local parts, at = {}, 1
-  for name, value in pairs(kept) do
-    local from = whole:find("\0", at, true)
-    local to = whole:find("\0", from + 1, true)
-    parts[#parts + 1], parts[#parts + 2] = whole:sub(at, from - 1), texts[tonumber(whole:sub(from + 1, to - 1))]
-    at, result[name] = to + 1, value
+  for before, number, after in whole:gmatch "()\0(%d+)\0()" do
+    parts[#parts + 1], parts[#parts + 2] = whole:sub(at, before - 1), texts[tonumber(number)]
+    at = after
   end
-  if at == 1 then return whole end
   parts[#parts + 1] = whole:sub(at)
   return parts
 end
@@ -114,7 +116,10 @@ end
 function entries.joined(parts)
   if type(parts) == "string" then return parts end
   local list = {}
-  for i, part in ipairs(parts) do list[i] = type(part) == "string" and part or json.encode(part.bytes or part.shown):sub(2, -2) end
+  for i, part in ipairs(parts) do
+    if type(part) == "table" then part = json.encode(part.bytes or part.shown):sub(2, -2) end
+    list[i] = part
+  end
   return table.concat(list)
 end
 

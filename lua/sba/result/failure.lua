@@ -28,7 +28,8 @@ for _, code in ipairs(result_schema.properties.failure_code.enum) do of_job[code
 -- Not the job's fault: the same job may succeed later.
 local retryable <const> = { inference_unavailable = true, interrupted = true, cancelled = true }
 
-local NO_MEMORY <const> = "not enough memory" -- as our bindings say it; where Lua itself gets none, the program begins anew (crash_exit)
+-- As our bindings say it; where Lua itself gets none, the program begins anew (crash_exit).
+local NO_MEMORY <const> = "not enough memory"
 
 ---@param code string
 ---@param message string
@@ -43,13 +44,16 @@ end
 function failures.traced(problem)
   if type(problem) == "table" and problem.code then return problem end
   local message = redact(tostring(problem))
+  local is_memory = message:sub(-#NO_MEMORY) == NO_MEMORY
   return {
-    code = message:sub(-#NO_MEMORY) == NO_MEMORY and "out_of_memory" or "internal_error", message = "internal error: " .. message,
+    code = is_memory and "out_of_memory" or "internal_error",
+    message = "internal error: " .. message,
     traceback = debug.traceback(message, 2),
   }
 end
 
----What has no code of its own in a result, such as a journal that a disk does not give back, is an internal error.
+---What has no code of its own in a result, such as a journal that a disk does not give back, is an
+---internal error.
 ---@param failure? failure
 ---@return failure?
 function failures.of_job(failure)
@@ -89,7 +93,8 @@ function failures.is_retryable(code) return retryable[code] == true end
 ---@return integer
 function failures.exit_status(code)
   if not code then return exit.OK end
-  return code == "cancelled" and exit.signalled() or exits[code] or exit.FAILED
+  local of_signal = code == "cancelled" and exit.signalled()
+  return of_signal or exits[code] or exit.FAILED
 end
 
 return failures

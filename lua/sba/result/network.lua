@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Whether a command failed because it could not reach the network outside: a guess from how it ended and from what it
--- printed. Most tools pass on phrases of libc, of their runtime or of curl. A proxy's refusal is known by a rule: the
--- line speaks of a proxy or a tunnel, and of a 403. A line counts among the last of stderr, or of stdout where the
--- command sends stderr there or labels the line as an error; unless it names a loopback host, or a test report follows.
+-- Whether a command failed because it could not reach the network outside: a guess from how it ended
+-- and from what it printed. Most tools pass on phrases of libc, of their runtime or of curl. A proxy's
+-- refusal is known by a rule: the line speaks of a proxy or a tunnel, and of a 403. A line counts among
+-- the last of stderr, or of stdout where the command sends stderr there or labels the line as an error;
+-- unless it names a loopback host, or a test report follows.
 
 local lines_of = require "sba.util.excerpt".lines
 local printable = require "sba.util.printable"
@@ -14,35 +15,42 @@ local network = {}
 local LOOKED_AT <const> = 4096 -- bytes at the end of a stream, and at the beginning of a command
 local LONGEST_LINE <const> = 300 -- bytes of a tool's line in a message
 
--- In lower case; both parts of a phrase must be in one line. policy: a proxy forbids it. proxied: the words of a web
--- server's refusal, which count where the command was given a proxy; for an http:// URL they are taken for the proxy's.
+-- In lower case; both parts of a phrase must be in one line. policy: a proxy forbids it. proxied: the
+-- words of a web server's refusal, which count where the command was given a proxy; for an http:// URL
+-- they are taken for the proxy's.
 local phrases <const> = {
-  { "temporary failure in name resolution" }, { "name or service not known" }, { "name does not resolve" }, -- glibc and musl
-  { "getaddrinfo", ": try again" }, { "translate host name ", ": try again" }, -- musl's too: Ruby and rsync, PostgreSQL
+  -- glibc and musl
+  { "temporary failure in name resolution" }, { "name or service not known" }, { "name does not resolve" },
   { "name has no usable address" }, { "no address associated with hostname" },
   { "network is unreachable" }, { "no route to host" },
+  { "getaddrinfo", ": try again" }, { "translate host name ", ": try again" }, -- Ruby and rsync, PostgreSQL
   { "could not resolve host" }, { "failed to connect to ", "connect to server" }, -- curl and git
-  { "unable to resolve host address" }, { "temporary failure resolving" }, { "failed to fetch ", "could not resolve" }, -- wget and apt
+  { "unable to resolve host address" }, -- wget
+  { "temporary failure resolving" }, { "failed to fetch ", "could not resolve" }, -- apt
   { "couldn't resolve host" }, -- cargo
-  { "getaddrinfo e" }, { "enetunreach" }, { "ehostunreach" }, { "dial tcp: lookup " }, -- Node.js, npm and Go
+  { "getaddrinfo e" }, { "enetunreach" }, { "ehostunreach" }, -- Node.js and npm
+  { "dial tcp: lookup " }, { "lookup ", ": no such host" }, -- Go
   { "bad address '" }, -- busybox
   { "transient error (try again later)" }, { "temporary error (try again later)" }, -- apk
   { "dns lookup error" }, { "network error (check internet connection" },
   { "failed to lookup address information" }, { "[errno -3] try again" }, -- Rust, and Python on musl
   { "unknownhostexception" }, { "noroutetohostexception" }, { "unresolvedaddressexception" }, -- Java
   { "unknown host " }, -- Maven and ping
-  { "resource temporarily unavailable (" }, { "nxdomain" }, { "lookup ", ": no such host" }, -- .NET, Erlang, Go
+  { "resource temporarily unavailable (" }, { "nxdomain" }, -- .NET, Erlang
   { "could not reach host " }, { "unable to download data from ", "no such name" }, -- bundler and gem
-  { "proxy tunneling failed: f", policy = true }, -- wget prints the words alone: "Forbidden", "Filtered"
-  { 'get "https://', '": forbidden ', policy = true }, { 'get "https://', '": filtered ', policy = true }, -- so does Go
-  { "connect tunnel failed, response " }, { "proxy tunneling failed: " }, { "tunnel connection failed: " },
-  { "tunnel error: unsuccessful" },
+  -- wget prints the words of a 403 alone, "Forbidden" or "Filtered", and so does Go
+  { "proxy tunneling failed: f", policy = true },
+  { 'get "https://', '": forbidden ', policy = true }, { 'get "https://', '": filtered ', policy = true },
+  { "connect tunnel failed, response " }, { "proxy tunneling failed: " },
+  { "tunnel connection failed: " }, { "tunnel error: unsuccessful" },
   { " 403 ", proxied = true }, { "error 403: ", proxied = true }, { "returned error: 403", proxied = true },
 }
 
 -- How programs end that were told to print nothing. proxied: only where they were given a proxy.
 local silent <const> = {
-  { program = "wget", exit_code = 4 }, { program = "curl", exit_code = 6 }, { program = "curl", exit_code = 56, proxied = true },
+  { program = "wget", exit_code = 4 },
+  { program = "curl", exit_code = 6 },
+  { program = "curl", exit_code = 56, proxied = true },
 }
 
 -- Words of test reports. A suite that fails may print any phrase.
@@ -50,11 +58,11 @@ local reports <const> = { "FAIL", "AssertionError", " passed", "tests ", "not ok
 
 -- What stands before a host in a tool's line or in a command.
 local before_host <const> = {
-  "://", "resolve host: ", "resolve hostname ", "host address ", "resolve '", "resolving '", "EAI_AGAIN ", "ENOTFOUND ",
-  "tcp: lookup ", "connect to host ", "Failed to connect to ", "Can't connect to ", "host='", "bad address '",
-  "translate host name \"",
-  "UnknownHostException: ", "Unknown host ", "unknown host ", "reach host ", "ENETUNREACH ", "EHOSTUNREACH ",
-  "temporarily unavailable (",
+  "://", "resolve host: ", "resolve hostname ", "host address ", "resolve '", "resolving '",
+  "EAI_AGAIN ", "ENOTFOUND ", "tcp: lookup ", "connect to host ", "Failed to connect to ",
+  "Can't connect to ", "host='", "bad address '", "translate host name \"",
+  "UnknownHostException: ", "Unknown host ", "unknown host ", "reach host ", "ENETUNREACH ",
+  "EHOSTUNREACH ", "temporarily unavailable (",
 }
 
 local function host_in(words)
@@ -67,7 +75,9 @@ local function host_in(words)
 end
 
 local function is_loopback(host)
-  return host and (host == "localhost" or host:sub(-10) == ".localhost" or host:sub(1, 4) == "127." or host == "0.0.0.0")
+  if not host then return false end
+  if host == "localhost" or host == "0.0.0.0" then return true end
+  return host:sub(-10) == ".localhost" or host:sub(1, 4) == "127."
 end
 
 local REFUSED <const> = { policy = true }
@@ -108,17 +118,22 @@ local function holds_report(words)
   return false
 end
 
+--- What a line says that has a phrase, and is not about this machine.
+local function read_line(line, has_proxy)
+  local phrase = phrase_in(line, has_proxy)
+  if not phrase or line:sub(1, 6) == "sudo: " then return nil end
+  local host = host_in(line)
+  if is_loopback(host) and not phrase.policy then return nil end
+  if is_loopback(host) then host = nil end -- the proxy's own
+  return { line = line, policy = phrase.policy, proxied = phrase.proxied, host = host }
+end
+
 --- The last line with a phrase; one without a host or a proxy says less than one before it.
 local function find(stream, has_proxy, wants_label)
   local tail, found = stream:sub(-LOOKED_AT):gsub("\27%[[%d;]*m", ""), nil -- colours
   for after, line in lines_of(tail) do
-    local phrase = (not wants_label or is_labelled(line)) and phrase_in(line, has_proxy)
-    local host = phrase and host_in(line)
-    if host and phrase.policy and is_loopback(host) then host = nil end -- the proxy's own
-    local says_more = phrase and (host or phrase.policy or not found) and line:sub(1, 6) ~= "sudo: "
-    if says_more and not is_loopback(host) and not holds_report(tail:sub(after)) then
-      found = { line = line, policy = phrase.policy, proxied = phrase.proxied, host = host }
-    end
+    local said = not (wants_label and not is_labelled(line)) and read_line(line, has_proxy)
+    if said and (said.host or said.policy or not found) and not holds_report(tail:sub(after)) then found = said end
   end
   return found
 end
@@ -137,25 +152,22 @@ local function was_given_proxy(arguments, environment)
   return false
 end
 
+--- Without its directory: "curl" of "cd a && HOME=/ /usr/bin/curl x".
 local function last_program(words)
   local program
   for part in words:gmatch "[^;&|\n]+" do
-    for word in part:gmatch "%S+" do
-      if not word:find "^[%w_]+=" then
-        program = word
-        break
-      end
-    end
+    program = (" " .. part):gsub("%s[%w_]+=%S*", ""):match "%S+" or program
   end
   return program and (program:match "^.*/(.*)$" or program)
 end
 
 local function find_silent(result, words, has_proxy)
   if result.stderr ~= "" then return nil end
-  local program = last_program(words)
+  local program, code = last_program(words), result.exit_code
   for _, one in ipairs(silent) do
-    if one.program == program and one.exit_code == result.exit_code and (has_proxy or not one.proxied) then
-      return { line = ("%s ends with exit code %d where it cannot reach the network"):format(program, one.exit_code), policy = has_proxy }
+    if one.program == program and one.exit_code == code and (has_proxy or not one.proxied) then
+      local line = ("%s ends with exit code %d where it cannot reach the network"):format(program, code)
+      return { line = line, policy = has_proxy }
     end
   end
 end
@@ -172,17 +184,19 @@ end
 ---@param environment string[] "NAME=value"
 ---@return { host?: string, line: string, policy: boolean }? wanted line: the tool's words; policy: a proxy forbade it
 function network.wanted(result, arguments, environment)
-  if not result.exit_code or result.exit_code == 0 or holds_report(result.stdout:sub(-LOOKED_AT)) then return nil end
-  local words, has_proxy = words_of(arguments), was_given_proxy(arguments, environment)
+  if not result.exit_code or result.exit_code == 0 then return nil end
+  if holds_report(result.stdout:sub(-LOOKED_AT)) then return nil end
+  local words, has_proxy, found = words_of(arguments), was_given_proxy(arguments, environment), nil
   local merges = words:find("2>&1", 1, true) or words:find("&>", 1, true)
-  local found = not result.stderr_truncated and find(result.stderr, has_proxy)
-    or not result.stdout_truncated and find(result.stdout, has_proxy, not merges)
-    or find_silent(result, words, has_proxy)
+  if not result.stderr_truncated then found = find(result.stderr, has_proxy) end
+  if not found and not result.stdout_truncated then found = find(result.stdout, has_proxy, not merges) end
+  found = found or find_silent(result, words, has_proxy)
   if not found then return nil end
   local host = found.host or host_in(words)
   if is_loopback(host) then return nil end
-  local policy = found.policy or found.proxied and is_plain(found.line, words) or false
-  return { host = host, line = printable.line(text.trim(found.line), LONGEST_LINE), policy = policy }
+  local is_proxys = found.proxied and is_plain(found.line, words)
+  local line = printable.line(text.trim(found.line), LONGEST_LINE)
+  return { host = host, line = line, policy = found.policy or is_proxys or false }
 end
 
 return network

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What has come of a job so far, and its result as parts of a text: the entries of steps are spans of the journal.
+-- What has come of a job so far, and its result as parts of a text: the entries of steps are spans of
+-- the journal.
 
 local bundle = require "native.bundle"
 local failures = require "sba.result.failure"
@@ -15,6 +16,7 @@ local record = {}
 record.__index = record
 
 local INTERRUPTED <const> = "the runner was ended before the job was over; the result has the work done so far"
+local NO_SPACE <const> = "[no space is left on the disk of the result: %d bytes of this step are left out]"
 
 ---@class failure
 ---@field code string
@@ -109,7 +111,7 @@ function record:shorten(most)
   replace(self, most, function(text)
     local entry = json.decode_own(text)
     entry.result, entry.output_truncated = nil, true
-    entry.output = ("[no space is left on the disk of the result: %d bytes of this step are left out]"):format(#text)
+    entry.output = NO_SPACE:format(#text)
     return json.encode(entry, result_schema.properties.steps.items)
   end)
 end
@@ -129,23 +131,20 @@ end
 
 local function runner(self)
   local system = identity.system()
-  return {
-    version = bundle.version, job_sha256 = self.job_sha256, arch = system.machine, kernel = system.release,
-  }
+  return { version = bundle.version, job_sha256 = self.job_sha256, arch = system.machine, kernel = system.release }
 end
 
 --- One line for terminals: it may quote a server's names.
 local function line_of(failure)
-  return failure and printable.replace((failure.message:gsub("[\r\n\t]+", " ")), "%s") or json.null
+  if not failure then return json.null end
+  return printable.replace((failure.message:gsub("[\r\n\t]+", " ")), "%s")
 end
 
 --- What a worker claims to have used; nil: nothing.
 local function claimed(report)
   if not report then return nil end
-  local used = {
-    model = report.model, prompt_tokens = report.prompt_tokens, completion_tokens = report.completion_tokens,
-    cost_usd = report.cost_usd,
-  }
+  local used = {}
+  for _, name in ipairs { "model", "prompt_tokens", "completion_tokens", "cost_usd" } do used[name] = report[name] end
   if next(used) == nil then return nil end
   used.source = "worker"
   return used
@@ -157,7 +156,8 @@ end
 function record:fields(failure)
   local now = interrupt.wall()
   return {
-    protocol_version = self.protocol_version, job_id = self.job_id, task_id = self.task_id, status = status_of(failure),
+    protocol_version = self.protocol_version, job_id = self.job_id, task_id = self.task_id,
+    status = status_of(failure),
     started_at = interrupt.timestamp(self.started_wall), finished_at = interrupt.timestamp(now),
     duration_ms = duration_ms(self, now), artifacts = self.artifacts,
     todo = self.todo and self.todo:summary() or { total = 0, done = 0, items = json.array {} },
@@ -188,7 +188,8 @@ end
 
 --- With entries of an earlier run that this one has not taken over yet.
 local function with_entries(self, history)
-  local all = setmetatable({ steps = table.move(self.steps, 1, #self.steps, 1, {}), outcomes = {} }, { __index = self })
+  local steps = table.move(self.steps, 1, #self.steps, 1, {})
+  local all = setmetatable({ steps = steps, outcomes = {} }, { __index = self })
   for index = self.count + 1, history.count do
     all:add_step(history.offsets[index], history.sizes[index], history.statuses[index], history.checks[index])
   end
@@ -201,7 +202,8 @@ end
 function record:interim(history)
   local message, running = INTERRUPTED, self.running and self.running()
   if running then
-    message = ("%s; step %d (%s, %s) ran since %s"):format(message, running.index + 1, running.id, running.type, running.started_at)
+    local number, since = running.index + 1, running.started_at
+    message = ("%s; step %d (%s, %s) ran since %s"):format(message, number, running.id, running.type, since)
   end
   local fields = self:fields { code = "interrupted", message = message }
   fields.running_step = running

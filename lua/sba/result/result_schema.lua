@@ -4,12 +4,18 @@
 local json = require "sba.util.json"
 local schema_check = require "sba.util.schema_check"
 
-local count, flag, object, text = schema_check.count, schema_check.flag, schema_check.object, schema_check.text
+local object, text = schema_check.object, schema_check.text
+local count, flag = schema_check.count, schema_check.flag
+
 local function list(items, description) return { type = "array", items = items, description = description } end
+
+local function sha256(description) return text(description, { minLength = 64, maxLength = 64 }) end
 
 local time = text("RFC 3339 in UTC with milliseconds.", { printed = { format = "date-time" } })
 local text_or_null = { type = { "string", "null" } }
-local check = count("The step is the runner's own check of this acceptance criterion, counted from 1; else absent.", { minimum = 1 })
+local OF_A_CHECK <const> = "The step is the runner's own check of this acceptance criterion, "
+  .. "counted from 1; else absent."
+local check = count(OF_A_CHECK, { minimum = 1 })
 
 local step = object {
   "index!", count "Place in the job's steps, from 0.",
@@ -24,7 +30,8 @@ local step = object {
   "output_truncated", flag "True where output is not all of the text; else absent.",
   "error", text "One line for people.",
   "error_code", text "What went wrong, finer than the job's failure_code.",
-  "tolerated", flag "True where the step failed and its on_failure is continue, so that the job went on; else absent.",
+  "tolerated", flag("True where the step failed and its on_failure is continue, so that the job went on; "
+    .. "else absent."),
   "result", { description = "The structured answer, as `--schema steps` says for the type." },
 }
 
@@ -37,14 +44,17 @@ local running_step = object({
 local artifact = object {
   "path!", text "Relative to the artifacts directory.",
   "size_bytes!", count(),
-  "sha256", text("Left out for a file over 256 MiB, one that cannot be read, or one that the job's time was too short to read.",
-    { minLength = 64, maxLength = 64 }),
+  "sha256", sha256("Left out for a file over 256 MiB, one that cannot be read, "
+    .. "or one that the job's time was too short to read."),
   "ref", text(),
 }
 
 local todo_item = object {
-  "id!", text(), "title!", text(), "source!", { enum = { "requirement", "acceptance_criterion", "step", "agent" } },
-  "parent!", text_or_null, "status!", { enum = { "pending", "in_progress", "done", "dropped" } }, "note!", text_or_null,
+  "id!", text(), "title!", text(),
+  "source!", { enum = { "requirement", "acceptance_criterion", "step", "agent" } },
+  "parent!", text_or_null,
+  "status!", { enum = { "pending", "in_progress", "done", "dropped" } },
+  "note!", text_or_null,
 }
 
 local inference = object({
@@ -52,7 +62,8 @@ local inference = object({
   "duration_ms", count "Of all requests together.",
   "source", {
     enum = { "worker" },
-    description = "worker: what a worker's report says, which nobody checked; it may lack members. Else absent.",
+    description = "worker: what a worker's report says, which nobody checked; it may lack members. "
+      .. "Else absent.",
   },
   "cost_usd", { type = "number", minimum = 0, description = "Of a worker's report alone." },
 }, { description = "What models were asked." })
@@ -63,13 +74,14 @@ local criterion = object {
   "evidence!", text "Names the step that shows it, or says why nothing was checked; may be empty then.",
   "verified_by!", {
     enum = { "check", "model", json.null },
-    description = "check: the runner ran the criterion's check; model: the model says so, and named a step; null: not checked.",
+    description = "check: the runner ran the criterion's check; "
+      .. "model: the model says so, and named a step; null: not checked.",
   },
 }
 
 local runner = object({
   "version!", text(),
-  "job_sha256", text("Of the job file; left out where it could not be read.", { minLength = 64, maxLength = 64 }),
+  "job_sha256", sha256 "Of the job file; left out where it could not be read.",
   "arch!", text "As uname calls the machine: x86_64.",
   "kernel!", text "Its release.",
 }, { description = "What ran the job." })
@@ -82,7 +94,8 @@ local confinement = object({
 }, { description = "What the kernel kept commands from." })
 
 local changed_file = object {
-  "path!", text(), "action!", { enum = { "created", "modified", "deleted", "mode_changed", "type_changed", "unreadable" } },
+  "path!", text(),
+  "action!", { enum = { "created", "modified", "deleted", "mode_changed", "type_changed", "unreadable" } },
   "size_bytes_before", count(), "size_bytes", count(),
   "left_out", {
     enum = { "binary", "too_large", "original_not_kept", "patch_too_large", "unreadable", "blocked", "no_time" },
@@ -92,7 +105,8 @@ local changed_file = object {
 
 local workspace_changes = object({
   "counts!", object {
-    "created", count(), "modified", count(), "deleted", count(), "mode_changed", count(), "type_changed", count(), "unreadable", count(),
+    "created", count(), "modified", count(), "deleted", count(),
+    "mode_changed", count(), "type_changed", count(), "unreadable", count(),
   },
   "files!", list(changed_file, "At most 10,000."),
   "truncated!", flag "There are more files than are listed, or some could not be read.",
@@ -113,12 +127,14 @@ return object({
   "final_answer", text "What the model said at the end, or the last worker that wrote a report.",
   "inference_used!", flag(), "inference", inference,
   "acceptance", list(criterion), "runner", runner,
-  "retryable", flag "Of a failure: whether the same job may succeed later, because what failed lies outside of it.",
+  "retryable", flag("Of a failure: whether the same job may succeed later, "
+    .. "because what failed lies outside of it."),
   "confinement!", confinement, "workspace_changes", workspace_changes,
   "failure_code!", {
     enum = {
-      json.null, "schema_validation", "ext_net_required", "step_failed", "timeout", "constraint_violation", "cancelled", "interrupted",
-      "runs_as_root", "environment_invalid", "inference_unavailable", "acceptance_unmet", "agent_gave_up", "agent_stuck", "internal_error",
+      json.null, "schema_validation", "ext_net_required", "step_failed", "timeout", "constraint_violation",
+      "cancelled", "interrupted", "runs_as_root", "environment_invalid", "inference_unavailable",
+      "acceptance_unmet", "agent_gave_up", "agent_stuck", "internal_error",
     },
   },
   "failure_message!", text_or_null,
