@@ -1,13 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A client of the Agent Client Protocol: one session with one prompt. What the agent says goes in, what it is told
--- comes out; what it did, and how it ended, is read here.
+-- A client of the Agent Client Protocol: one session with one prompt. What the agent says goes in, what
+-- it is told comes out; what it did, and how it ended, is read here.
 --
--- Source: schema/v1/schema.json of the protocol (agentclientprotocol.com, version 1). `models` and session/set_model
--- are from its unstable part: agents had them before configuration options.
+-- Source: schema/v1/schema.json of the protocol (agentclientprotocol.com, version 1). `models` and
+-- session/set_model are from its unstable part: agents had them before configuration options.
 
 local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
 local json_rpc = require "sba.util.json_rpc"
+local table_of = json.table_of
 local text = require "native.text"
 local version = require "native.bundle".version
 
@@ -15,8 +16,9 @@ local client = {}
 client.__index = client
 
 local VERSION <const> = 1
-local LONGEST_ANSWER <const>, LONGEST_TITLE <const> = 1024 * 1024, 200 -- bytes
-local MOST_NOTES <const>, MOST_CALLS <const> = 20, 100000 -- of what is not understood; of tool calls that are followed
+local LONGEST_ANSWER <const> = 1024 * 1024 -- bytes
+local MOST_NOTES <const> = 20 -- of what is not understood
+local MOST_CALLS <const> = 100000 -- tool calls that are followed
 local AUTHENTICATION <const> = -32000
 local INTERRUPTED <const> = "You were interrupted while you did this; look at what is there, and go on.\n\n"
 
@@ -35,6 +37,7 @@ local INTERRUPTED <const> = "You were interrupted while you did this; look at wh
 ---@field say fun(said: string) for the log and the result
 ---@field plan fun(entries: { content: string, status: string }[])
 ---@field unread fun(why: string) set here, as all that follows
+---@field is_cancelled? boolean it was told to stop
 ---@field stop_reason? string the turn is over
 ---@field failure? failure why there is no turn
 ---@field used_model? string as far as the agent says
@@ -44,14 +47,25 @@ local INTERRUPTED <const> = "You were interrupted while you did this; look at wh
 ---@field calls table<string, { title: string, kind: string, status: string }> by id
 ---@field call_count integer
 
+local function string_of(value) return type(value) == "string" and value or nil end
+
+-- The elements of a list that are objects.
+local function objects(list)
+  local found = {}
+  for _, one in ipairs(table_of(list)) do
+    if type(one) == "table" then found[#found + 1] = one end
+  end
+  return found
+end
+
 local function text_of(block)
-  block = json.table_of(block)
-  if block.type == "text" then return type(block.text) == "string" and block.text or "" end
+  block = table_of(block)
+  if block.type == "text" then return string_of(block.text) or "" end
   return block.type and ("[%s]"):format(humanize.brief(tostring(block.type))) or ""
 end
 
-local function fail(self, message, ...)
-  self.failure = self.failure or { code = "step_failed", message = message:format(...) }
+local function fail(self, code, message, ...)
+  self.failure = self.failure or { code = code, message = message:format(...) }
 end
 
 -- Begins a new line for another kind of words.
@@ -62,12 +76,12 @@ local function say(self, kind, said)
   self.say(said)
 end
 
+-- A tool call is shown when it begins, and when it ends.
 local function show_call(self, call)
-  local before, status = call.shown, call.status
-  local is_new = status == "pending" or status == "in_progress"
-  call.shown = status
-  if status == before or is_new and before then return end
-  say(self, "call", ("[%s] %s%s"):format(call.kind, call.title, is_new and "" or ": " .. status))
+  local is_open = call.status == "pending" or call.status == "in_progress"
+  if call.status == call.shown or is_open and call.shown then return end
+  call.shown = call.status
+  say(self, "call", ("[%s] %s%s"):format(call.kind, call.title, is_open and "" or ": " .. call.status))
 end
 
 local updates = {}
@@ -96,9 +110,9 @@ function updates.tool_call(self, update)
     self.call_count = self.call_count + 1
   end
   local call = self.calls[id]
-  if type(update.title) == "string" then call.title = text.cut(humanize.brief(update.title), LONGEST_TITLE) end
-  if type(update.kind) == "string" then call.kind = humanize.brief(update.kind) end
-  if type(update.status) == "string" then call.status = humanize.brief(update.status) end
+  for name in pairs { title = true, kind = true, status = true } do
+    if string_of(update[name]) then call[name] = humanize.brief(update[name]) end
+  end
   self.is_answering = false
   show_call(self, call)
 end
@@ -106,46 +120,47 @@ updates.tool_call_update = updates.tool_call
 
 function updates.plan(self, update)
   local entries = {}
-  for _, entry in ipairs(json.table_of(update.entries)) do
-    if type(json.table_of(entry).content) == "string" then entries[#entries + 1] = entry end
+  for _, entry in ipairs(objects(update.entries)) do
+    if string_of(entry.content) then entries[#entries + 1] = entry end
   end
   self.plan(entries)
 end
 
 function updates.usage_update(self, update)
-  local cost = json.table_of(update.cost)
+  local cost = table_of(update.cost)
   if cost.currency == "USD" and type(cost.amount) == "number" then self.usage.cost_usd = cost.amount end
 end
 
 -- Commands, modes, titles and what a later version adds say nothing of the work.
 local function take_update(self, params)
   if self.is_loading then return end -- what it said before
-  local update = json.table_of(params.update)
+  local update = table_of(params.update)
   local read = updates[update.sessionUpdate]
   if read then read(self, update) end
 end
 
--- The first option of the kinds that are wanted.
+-- What a permission is called, and the kinds of options that grant or deny it: the first that is
+-- offered is taken.
+local decisions <const> = {
+  allow = { said = "allowed", kinds = { "allow_once", "allow_always" } },
+  deny = { said = "denied", kinds = { "reject_once", "reject_always" } },
+}
+
 local function option_of(options, kinds)
   for _, kind in ipairs(kinds) do
-    for _, option in ipairs(json.table_of(options)) do
-      if json.table_of(option).kind == kind and type(option.optionId) == "string" then return option.optionId end
+    for _, option in ipairs(objects(options)) do
+      if option.kind == kind and string_of(option.optionId) then return option.optionId end
     end
   end
 end
 
-local said_of <const> = { allow = "allowed", deny = "denied" }
-local answers <const> = { allow = { "allow_once", "allow_always" }, deny = { "reject_once", "reject_always" } }
-
 local function judge_permission(self, params)
-  local asked = json.table_of(params.toolCall)
-  if type(asked.toolCallId) == "string" then updates.tool_call(self, asked) end
-  local known = self.calls[asked.toolCallId]
-  local kind = known and known.kind or "other"
-  if type(asked.kind) == "string" then kind = asked.kind end
-  local decision = self.permissions[kind] or self.permissions.default or "allow"
-  local option = option_of(params.options, answers[decision])
-  say(self, "call", ("%s: %s"):format(known and known.title or kind, said_of[decision]))
+  local asked = table_of(params.toolCall)
+  if string_of(asked.toolCallId) then updates.tool_call(self, asked) end
+  local call = self.calls[asked.toolCallId] or { kind = string_of(asked.kind) or "other" }
+  local decision = decisions[self.permissions[call.kind] or self.permissions.default or "allow"]
+  local option = option_of(params.options, decision.kinds)
+  say(self, "call", ("%s: %s"):format(call.title or call.kind, decision.said))
   if option then return { outcome = { outcome = "selected", optionId = option } } end
   return { outcome = { outcome = "cancelled" } }
 end
@@ -154,47 +169,56 @@ local function invalid(message) return nil, { code = json_rpc.INVALID_PARAMS, me
 
 local function failed(message) return nil, { code = json_rpc.INTERNAL_ERROR, message = message } end
 
+local NO_PATH <const> = "path must be a non-empty string"
+
+local function has_path(params) return string_of(params.path) and params.path ~= "" end
+
 local function read_file(self, params)
-  if type(params.path) ~= "string" or params.path == "" then return invalid "path must be a non-empty string" end
+  if not has_path(params) then return invalid(NO_PATH) end
   local line, limit = math.tointeger(params.line), math.tointeger(params.limit)
-  local first = line and math.max(line, 1)
   if limit and limit < 1 then return { content = "" } end
-  local read, failure = self.read {
-    path = params.path, start_line = first, end_line = limit and (first or 1) + limit - 1,
-  }
+  local first = line and math.max(line, 1)
+  local last = limit and (first or 1) + limit - 1
+  local read, failure = self.read { path = params.path, start_line = first, end_line = last }
   if not read then return failed(failure.message) end
   if read.encoding ~= "utf-8" then return failed(read.path .. " is not text") end
   return { content = read.content }
 end
 
 local function write_file(self, params)
-  if type(params.path) ~= "string" or params.path == "" then return invalid "path must be a non-empty string" end
-  if type(params.content) ~= "string" then return invalid "content must be a string" end
+  if not has_path(params) then return invalid(NO_PATH) end
+  if not string_of(params.content) then return invalid "content must be a string" end
   local written, failure = self.write { path = params.path, content = params.content, encoding = "utf-8" }
   if not written then return failed(failure.message) end
   return {}
 end
 
--- Some agents give a whole command line in place of a program.
+-- As run_command takes it, or nil and the mistake. Some agents give a whole command line in place of a
+-- program.
 local function command_of(params)
-  local args = json.table_of(params.args)
-  if #args == 0 and params.command:find "[%s|&;<>$]" then return { shell = params.command } end
-  return { command = params.command, args = #args > 0 and args or nil }
+  local command, args, env = string_of(params.command), table_of(params.args), {}
+  if not command then return nil, "command must be a string" end
+  for _, word in ipairs(args) do
+    if type(word) ~= "string" then return nil, "args must be strings" end
+  end
+  for _, variable in ipairs(objects(params.env)) do
+    if string_of(variable.name) then env[variable.name] = string_of(variable.value) end
+  end
+  local is_line = #args == 0 and command:find "[%s|&;<>$]" ~= nil
+  local arguments = { env = env, working_dir = string_of(params.cwd), args = #args > 0 and args or nil }
+  arguments[is_line and "shell" or "command"] = command
+  return arguments
 end
 
 -- Runs the command to its end, at once: the agent waits for that anyhow, or asks for the output until then.
 local function create_terminal(self, params)
-  if type(params.command) ~= "string" then return invalid "command must be a string" end
-  local arguments = command_of(params)
-  arguments.env, arguments.working_dir = {}, type(params.cwd) == "string" and params.cwd or nil
-  for _, variable in ipairs(json.table_of(params.env)) do
-    local name, value = variable.name, variable.value
-    if type(name) == "string" and type(value) == "string" then arguments.env[name] = value end
-  end
+  local arguments, mistake = command_of(params)
+  if not arguments then return invalid(mistake) end
   local ended, failure = self.run(arguments)
   if not ended then return failed(failure.message) end
   local most = math.max(0, math.tointeger(params.outputByteLimit) or LONGEST_ANSWER)
-  ended.is_cut, ended.output = ended.is_cut or #ended.output > most, text.tail(ended.output, most)
+  ended.is_cut = ended.is_cut or #ended.output > most
+  ended.output = text.tail(ended.output, most)
   self.terminals[#self.terminals + 1] = ended
   return { terminalId = ("t-%d"):format(#self.terminals) }
 end
@@ -225,23 +249,29 @@ local requests <const> = {
   end),
 }
 
-local stops <const> = {
-  refusal = "the agent refused to go on", max_tokens = "the agent's model came to its limit of tokens",
+local gave_up <const> = {
+  refusal = "the agent refused to go on",
+  max_tokens = "the agent's model came to its limit of tokens",
   max_turn_requests = "the agent came to its limit of requests",
-  cancelled = "the agent stopped as it was asked to: its time was nearly up",
 }
 
+-- One that stops because it was told to has used up its time, as one that does not hear.
+local function judge_end(self, reason)
+  local was_told = reason == "cancelled" and self.is_cancelled
+  if was_told then return fail(self, "timeout", "the agent stopped as it was told to: its time was nearly up") end
+  if gave_up[reason] then return fail(self, "agent_gave_up", gave_up[reason]) end
+  if reason ~= "end_turn" then fail(self, "step_failed", "the agent's turn ended with %s", self.stop_reason) end
+end
+
 local function take_end(self, result, failure)
-  if failure then return fail(self, "the agent's turn failed: %s", failure.message) end
-  local used = json.table_of(json.table_of(result).usage) -- unstable
+  if failure then return fail(self, "step_failed", "the agent's turn failed: %s", failure.message) end
+  result = table_of(result)
+  local used, reason = table_of(result.usage), string_of(result.stopReason) -- usage is unstable
   self.usage.prompt_tokens = math.tointeger(used.inputTokens)
   self.usage.completion_tokens = math.tointeger(used.outputTokens)
-  local reason = json.table_of(result).stopReason
-  if type(reason) ~= "string" then return fail(self, "the agent gave no reason for the end of its turn") end
+  if not reason then return fail(self, "step_failed", "the agent gave no reason for the end of its turn") end
   self.stop_reason = humanize.brief(reason)
-  if reason == "end_turn" then return end
-  fail(self, "%s", stops[reason] or "the agent's turn ended with " .. self.stop_reason)
-  self.failure.code = stops[reason] and "agent_gave_up" or "step_failed"
+  judge_end(self, reason)
 end
 
 local function ask(self)
@@ -250,58 +280,56 @@ local function ask(self)
   }, function(result, failure) take_end(self, result, failure) end)
 end
 
--- The values of a list of options, which may be in groups.
+-- Adds the values of a list of options, which may be in groups.
 local function values_of(options, name, into)
-  for _, option in ipairs(json.table_of(options)) do
-    option = json.table_of(option)
-    if type(option[name]) == "string" then into[#into + 1] = option[name] else values_of(option.options, name, into) end
+  for _, option in ipairs(objects(options)) do
+    if string_of(option[name]) then into[#into + 1] = option[name] else values_of(option.options, name, into) end
   end
   return into
 end
 
+-- How a session without configuration options offers and takes what is set.
+local older <const> = {
+  model = { list = "models", of = "availableModels", id = "modelId", method = "session/set_model", as = "modelId" },
+  mode = { list = "modes", of = "availableModes", id = "id", method = "session/set_mode", as = "modeId" },
+}
+
 -- How a model or a mode is set: the request, and the values that are offered.
 local function setting_of(self, offered, what)
-  local wanted, params = self[what], { sessionId = self.session }
-  for _, option in ipairs(json.table_of(offered.configOptions)) do
-    option = json.table_of(option)
+  local way, params = older[what], { sessionId = self.session }
+  for _, option in ipairs(objects(offered.configOptions)) do
     if option.type == "select" and (option.category == what or option.id == what) then
-      params.configId, params.value = option.id, wanted
+      params.configId, params.value = option.id, self[what]
       return "session/set_config_option", params, values_of(option.options, "value", {})
     end
   end
-  if what == "mode" then
-    params.modeId = wanted
-    return "session/set_mode", params, values_of(json.table_of(offered.modes).availableModes, "id", {})
-  end
-  params.modelId = wanted
-  return "session/set_model", params, values_of(json.table_of(offered.models).availableModels, "modelId", {})
+  params[way.as] = self[what]
+  return way.method, params, values_of(table_of(offered[way.list])[way.of], way.id, {})
 end
 
 -- Sets one after the other, then asks.
 local function set(self, offered, names)
   local what = table.remove(names, 1)
   if not what then return ask(self) end
-  local wanted = self[what]
-  if not wanted then return set(self, offered, names) end
+  if not self[what] then return set(self, offered, names) end
+  local wanted = humanize.quoted(self[what])
   local method, params, values = setting_of(self, offered, what)
-  if not humanize.has(values, wanted) then
-    local list = #values > 0 and humanize.list(values, "and") or "none"
-    return fail(self, "the agent offers no %s %s; it offers %s", what, humanize.quoted(wanted), humanize.brief(list))
+  if not humanize.has(values, self[what]) then
+    local list = #values > 0 and humanize.brief(humanize.list(values, "and")) or "none"
+    return fail(self, "step_failed", "the agent offers no %s %s; it offers %s", what, wanted, list)
   end
   self.rpc:request(method, params, function(_, failure)
-    if failure then return fail(self, "the %s %s cannot be set: %s", what, humanize.quoted(wanted), failure.message) end
-    set(self, offered, names)
+    if not failure then return set(self, offered, names) end
+    fail(self, "step_failed", "the %s %s cannot be set: %s", what, wanted, failure.message)
   end)
 end
 
 -- What the agent uses where nothing else is set.
 local function model_of(offered)
-  for _, option in ipairs(json.table_of(offered.configOptions)) do
-    option = json.table_of(option)
-    if option.category == "model" and type(option.currentValue) == "string" then return option.currentValue end
+  for _, option in ipairs(objects(offered.configOptions)) do
+    if option.category == "model" and string_of(option.currentValue) then return option.currentValue end
   end
-  local current = json.table_of(offered.models).currentModelId
-  return type(current) == "string" and current or nil
+  return string_of(table_of(offered.models).currentModelId)
 end
 
 local function go_on(self, session, offered)
@@ -312,13 +340,11 @@ end
 
 local function open_session(self, where)
   self.rpc:request("session/new", where, function(result, failure)
-    if failure then
-      local help = failure.code == AUTHENTICATION and "; give it its key in env or secrets" or ""
-      return fail(self, "the agent opens no session: %s%s", failure.message, help)
-    end
-    local offered = json.table_of(result)
-    if type(offered.sessionId) ~= "string" then return fail(self, "the agent opens no session: it names none") end
-    go_on(self, offered.sessionId, offered)
+    local offered, why = table_of(result), "it names none"
+    if string_of(offered.sessionId) then return go_on(self, offered.sessionId, offered) end
+    if failure then why = failure.message end
+    if failure and failure.code == AUTHENTICATION then why = why .. "; give it its key in env or secrets" end
+    fail(self, "step_failed", "the agent opens no session: %s", why)
   end)
 end
 
@@ -330,12 +356,12 @@ local function load_session(self, where)
     self.is_loading, where.sessionId = false, nil
     if failure then return open_session(self, where) end
     self.prompt = INTERRUPTED .. self.prompt
-    go_on(self, self.earlier, json.table_of(result))
+    go_on(self, self.earlier, table_of(result))
   end)
 end
 
 local function begin(self, capabilities)
-  local takes_http = json.table_of(capabilities.mcpCapabilities).http == true
+  local takes_http = table_of(capabilities.mcpCapabilities).http == true
   local where = { cwd = self.directory, mcpServers = json.array { takes_http and self.server or nil } }
   if self.server and not takes_http then say(self, "call", "the agent has no gateway: it takes no MCP over HTTP") end
   if self.earlier and capabilities.loadSession == true then load_session(self, where) else open_session(self, where) end
@@ -346,10 +372,11 @@ local function introduce(self)
     protocolVersion = VERSION, clientInfo = { name = "cynode-sba", version = version },
     clientCapabilities = { fs = { readTextFile = true, writeTextFile = true }, terminal = true },
   }, function(result, failure)
-    local spoken = json.table_of(result).protocolVersion
-    if failure then return fail(self, "the agent cannot begin: %s", failure.message) end
-    if spoken == VERSION then return begin(self, json.table_of(result.agentCapabilities)) end
-    fail(self, "the agent speaks version %s of the protocol, not %d", humanize.brief(tostring(spoken)), VERSION)
+    if failure then return fail(self, "step_failed", "the agent cannot begin: %s", failure.message) end
+    result = table_of(result)
+    if result.protocolVersion == VERSION then return begin(self, table_of(result.agentCapabilities)) end
+    local spoken = humanize.brief(tostring(result.protocolVersion))
+    fail(self, "step_failed", "the agent speaks version %s of the protocol, not %d", spoken, VERSION)
   end)
 end
 
@@ -379,7 +406,9 @@ function client:last_message() return table.concat(self.answer) end
 
 ---Tells the agent to stop its turn.
 function client:cancel()
-  if self.session and not self.stop_reason then self.rpc:notify("session/cancel", { sessionId = self.session }) end
+  if not self.session or self.stop_reason then return end
+  self.is_cancelled = true
+  self.rpc:notify("session/cancel", { sessionId = self.session })
 end
 
 ---@param bytes string what the agent said; may be empty
@@ -387,7 +416,7 @@ end
 ---@return boolean is_over the turn is over, or cannot be had
 function client:hear(bytes)
   local ok, message = self.rpc:receive(bytes)
-  if not ok then fail(self, "what the agent says cannot be read: %s", message) end
+  if not ok then fail(self, "step_failed", "what the agent says cannot be read: %s", message) end
   return self.rpc:take(), self.failure ~= nil or self.stop_reason ~= nil
 end
 

@@ -159,6 +159,9 @@ describe("a client of agents", function()
     assert.same({ shell = "make test | tail", env = { CI = "1" } }, ran)
     assert.equal("nowhere is not found", ask("create", { command = "nowhere" }))
     assert.equal("command must be a string", ask("create", {}))
+    assert.equal("args must be strings", ask("create", { command = "make", args = json.array { "a", {} } }))
+    ask("create", { command = "make", args = 1, env = json.array { 1, { name = "CI" }, { name = 1, value = "1" } } })
+    assert.same({ command = "make", env = {} }, ran)
     for _, id in ipairs { "t-9", "x", 1 } do assert.equal("there is no such terminal", ask("output", { terminalId = id })) end
   end)
 
@@ -223,10 +226,18 @@ describe("a client of agents", function()
     answer { protocolVersion = 1 }
     tell { id = last().id, error = { code = -32000, message = "log in" } }
     assert.equal("the agent opens no session: log in; give it its key in env or secrets", self.failure.message)
-    begin()
-    open()
-    self:cancel()
-    hear ""
-    assert.equal("session/cancel", last().method)
+  end)
+
+  it("takes the end of a turn that it has cancelled for the end of its time", function()
+    for _, is_told in ipairs { true, false } do
+      begin()
+      open()
+      local asked = last()
+      if is_told then self:cancel() end
+      hear ""
+      assert.equal(is_told and "session/cancel" or "session/prompt", last().method)
+      tell { jsonrpc = "2.0", id = asked.id, result = { stopReason = "cancelled" } }
+      assert.equal(is_told and "timeout" or "step_failed", self.failure.code)
+    end
   end)
 end)
