@@ -169,12 +169,8 @@ local function invalid(message) return nil, { code = json_rpc.INVALID_PARAMS, me
 
 local function failed(message) return nil, { code = json_rpc.INTERNAL_ERROR, message = message } end
 
-local NO_PATH <const> = "path must be a non-empty string"
-
-local function has_path(params) return string_of(params.path) and params.path ~= "" end
-
 local function read_file(self, params)
-  if not has_path(params) then return invalid(NO_PATH) end
+  if not string_of(params.path) or params.path == "" then return invalid "path must be a non-empty string" end
   local line, limit = math.tointeger(params.line), math.tointeger(params.limit)
   if limit and limit < 1 then return { content = "" } end
   local first = line and math.max(line, 1)
@@ -186,7 +182,7 @@ local function read_file(self, params)
 end
 
 local function write_file(self, params)
-  if not has_path(params) then return invalid(NO_PATH) end
+  if not string_of(params.path) or params.path == "" then return invalid "path must be a non-empty string" end
   if not string_of(params.content) then return invalid "content must be a string" end
   local written, failure = self.write { path = params.path, content = params.content, encoding = "utf-8" }
   if not written then return failed(failure.message) end
@@ -204,7 +200,7 @@ local function command_of(params)
   for _, variable in ipairs(objects(params.env)) do
     if string_of(variable.name) then env[variable.name] = string_of(variable.value) end
   end
-  local is_line = #args == 0 and command:find "[%s|&;<>$]" ~= nil
+  local is_line = #args == 0 and command:find("[%s|&;<>$]") ~= nil
   local arguments = { env = env, working_dir = string_of(params.cwd), args = #args > 0 and args or nil }
   arguments[is_line and "shell" or "command"] = command
   return arguments

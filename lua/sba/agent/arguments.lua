@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The arguments of a model's call, as its tool's schema wants them: our own tools' and the gateway's. What has one
--- meaning is taken: other names, texts for numbers, JSON in a text, an object around them all. The rest is answered
--- with the form. A call never runs without an argument that was written.
+-- The arguments of a model's call, as its tool's schema wants them: our own tools' and the gateway's.
+-- What has one meaning is taken: other names, texts for numbers, JSON in a text, an object around them
+-- all. The rest is answered with the form. A call never runs without an argument that was written.
 
 local json = require "sba.util.json"
 local json_place = require "sba.util.json_place"
@@ -16,16 +16,19 @@ local arguments = {}
 
 local MOST_MISTAKES <const> = 5 -- that one answer names
 local DEEPEST <const> = 12 -- levels of a value
-local LEAST_ESCAPED <const> = 2 -- line ends in a text of one line: one may be meant, as in "a\n" of a program
-local LONGEST_SECONDS <const> = 1000 -- from here on a "timeout" may be in milliseconds, as in other agents' tools
+-- Line ends written as \n in a text of one line: one may be meant, as in "a\n" of a program.
+local LEAST_ESCAPED <const> = 2
+-- From here on a "timeout" may be in milliseconds, as in other agents' tools.
+local LONGEST_SECONDS <const> = 1000
 
 -- Names
 
 -- Those that the tools of other agents have. Case, blanks, "_" and "-" do not count.
 local others <const> = {
-  cmd = "command", workdir = "working_dir", filepath = "path", filename = "path", query = "pattern", glob = "include",
-  oldstring = "old_text", oldstr = "old_text", newstring = "new_text", newstr = "new_text", patch = "diff",
-  input = "diff", filetext = "content", contents = "content", summary = "answer", result = "answer", message = "answer",
+  cmd = "command", workdir = "working_dir", query = "pattern", glob = "include",
+  filepath = "path", filename = "path", filetext = "content", contents = "content",
+  oldstring = "old_text", oldstr = "old_text", newstring = "new_text", newstr = "new_text",
+  patch = "diff", input = "diff", summary = "answer", result = "answer", message = "answer",
   response = "answer", finalanswer = "answer",
 }
 
@@ -36,6 +39,7 @@ local comments <const> = {
 }
 
 --- Returns the tool's own name, and the unit of a time whose name does not say seconds: "ms", or "?".
+--- For example timeout_seconds is meant by "Timeout-Seconds"; by "timeout" ("?") and "timeout_ms" ("ms").
 local function meant_by(name, schema)
   local plain = humanize.plain(name)
   for own in pairs(schema.properties) do
@@ -46,16 +50,21 @@ local function meant_by(name, schema)
     if base and (plain == base .. "ms" or plain == base .. "milliseconds") then return own, "ms" end
   end
   local other = table_of(schema.aliases)[plain] or others[plain]
-  return other and schema.properties[other] and other or name
+  if other and schema.properties[other] then return other end
+  return name
 end
 
 local UNITS <const> = { ms = 0.001, s = 1, sec = 1, seconds = 1, m = 60, min = 60, minutes = 60 }
 
+--- 2.0 as 2.
+local function shortest(number) return math.tointeger(number) or number end
+
+--- "2 min" says its unit itself.
 local function seconds_of(name, value, unit, own)
   local number = tonumber(value)
   local digits, named = tostring(value):match "^%s*([%d.]+)%s*(%a+)%s*$"
-  if UNITS[named] and tonumber(digits) then return math.tointeger(digits * UNITS[named]) or digits * UNITS[named] end
-  if unit == "ms" and number then return math.tointeger(number / 1000) or number / 1000 end
+  if UNITS[named] and tonumber(digits) then return shortest(digits * UNITS[named]) end
+  if unit == "ms" and number then return shortest(number * UNITS.ms) end
   if not number or number < LONGEST_SECONDS then return value end
   return nil, prompts.which_unit:format(name, humanize.quoted(tostring(value)), own)
 end
@@ -81,8 +90,8 @@ local function renamed(given, schema)
   return result
 end
 
---- {"arguments": {"path": "a"}} and its like: one other name holds an object of the tool's arguments. A name may say
---- which tool.
+--- {"arguments": {"path": "a"}} and its like: one other name holds an object of the tool's arguments. A
+--- name may say which tool.
 local function unwrapped(given, schema, tool)
   local properties, holder = json.is_object(schema.properties) and schema.properties or {}, nil
   for name, value in pairs(given) do
@@ -143,7 +152,8 @@ end
 
 local function fits(value, types)
   local kind = json.kind(value)
-  return types[kind] or kind == "number" and types.integer and math.tointeger(value) ~= nil
+  if kind == "number" and math.tointeger(value) and types.integer then return true end
+  return types[kind]
 end
 
 --- Not a name: a number for one is a mistake.
@@ -176,22 +186,17 @@ end
 
 local convert
 
-local function required_by(schema)
-  local required = {}
-  for _, name in ipairs(table_of(schema.required)) do required[name] = true end
-  return required
-end
+local function is_required(schema, name) return humanize.has(table_of(schema.required), name) end
 
 local function convert_members(value, part, root, depth)
-  local properties, required = table_of(part.properties), required_by(part)
   for name, member in pairs(value) do
-    local schema = properties[name]
+    local schema = table_of(part.properties)[name]
     if schema == nil and type(part.additionalProperties) == "table" then
-      schema = part.additionalProperties
-      if math.type(member) == "integer" and schema.type == "string" then member = tostring(member) end -- such as env
+      schema = part.additionalProperties -- such as of env
+      if math.type(member) == "integer" and schema.type == "string" then member = tostring(member) end
     end
     local types = schema ~= nil and member == json.null and types_of(add_parts({}, schema, root, 0))
-    if types and next(types) and not types.null and not required[name] then
+    if types and next(types) and not types.null and not is_required(part, name) then
       value[name] = nil
     elseif type(schema) == "table" then
       value[name] = convert(member, schema, root, depth + 1)
@@ -205,11 +210,11 @@ function convert(value, schema, root, depth)
   local parts = add_parts({}, schema, root, 0)
   local types = types_of(parts)
   if next(types) and not fits(value, types) then value = converted(value, types, schema, root) end
+  local kind = json.kind(value)
   for _, part in ipairs(parts) do
-    if json.kind(value) == "object" then convert_members(value, part, root, depth) end
-    for i = 1, type(part.items) == "table" and json.kind(value) == "array" and #value or 0 do
-      value[i] = convert(value[i], part.items, root, depth + 1)
-    end
+    if kind == "object" then convert_members(value, part, root, depth) end
+    local has_items = kind == "array" and type(part.items) == "table"
+    for i, item in ipairs(has_items and value or {}) do value[i] = convert(item, part.items, root, depth + 1) end
   end
   return trimmed(value, schema)
 end
@@ -229,14 +234,13 @@ local function write_objects(given, schema, call)
   return notes[1]
 end
 
---- Some models fill in all arguments: an empty text, or a 0 for a number from 1, says nothing where one may be
---- missing.
+--- Some models fill in all arguments: an empty text, or a 0 for a number from 1, says nothing where one
+--- may be missing.
 local function leave_out_empty(given, schema)
-  local required = required_by(schema)
   for name, value in pairs(given) do
     local property = table_of(schema.properties[name])
     if tonumber(value) == 0 and property.minimum == 1 then value = "" end
-    if value == "" and not (required[name] or property.takes_empty) then given[name] = nil end
+    if value == "" and not (property.takes_empty or is_required(schema, name)) then given[name] = nil end
   end
 end
 
@@ -254,9 +258,9 @@ end
 --- A text that was escaped twice has no line ends. Returns a note.
 local function note_line_ends(given, schema)
   for name, property in pairs(schema.properties) do
-    local value = is_free_text(property) and type(given[name]) == "string" and given[name] or ""
+    local value = is_free_text(property) and tostring(given[name]) or ""
     local _, count = value:gsub("\\n", "")
-    if count >= LEAST_ESCAPED and not value:find("\n", 1, true) then return prompts.no_line_ends:format(name) end
+    if count >= LEAST_ESCAPED and not value:find "\n" then return prompts.no_line_ends:format(name) end
   end
 end
 
@@ -264,8 +268,7 @@ end
 ---@return string form "read_file {path, start_line?, end_line?}"
 function arguments.form(tool)
   local shown, names = tools_of.shown(tool), {}
-  local required = required_by(shown)
-  for i, name in ipairs(shown.order) do names[i] = required[name] and name or name .. "?" end
+  for i, name in ipairs(shown.order) do names[i] = is_required(shown, name) and name or name .. "?" end
   return ("%s {%s}"):format(tool.name, table.concat(names, ", "))
 end
 

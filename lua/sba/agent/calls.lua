@@ -10,12 +10,12 @@ local tools_of = require "sba.model.tools"
 
 local calls = {}
 
-local GATEWAY_STEP <const> = "call_tool"
-local COMMAND <const>, NO_PROGRAM <const> = "run_command", 127
+local GATEWAY_STEP <const>, COMMAND <const> = "call_tool", "run_command"
+local NO_PROGRAM <const> = 127 -- the shell's exit code
 
 -- Steps
 
--- On success; a command may change the workspace even if it fails.
+-- Those that change the workspace if they succeed; a command may even if it fails.
 local changes <const> = { write_file = true, replace_in_file = true, apply_unified_diff = true }
 
 --- A program that is not there may be a tool.
@@ -26,7 +26,7 @@ local function tool_in(state, command)
   return prompts.is_a_tool:format(program, tool.name, tools_of.example(tool))
 end
 
---- nil: the failure's own message is enough.
+--- What helps after a failure; nil: its own message is enough.
 local function advice(state, step, entry)
   if step.type == GATEWAY_STEP then return nil end
   local code, path, command = entry.error_code, step.arguments.path, step.arguments.shell
@@ -38,16 +38,19 @@ local function advice(state, step, entry)
   return help and (help:gsub("NAME", name or "%0"))
 end
 
-local function show(module, result, step, outputs)
+local function body_of(entry, module, step, outputs)
+  local result = entry.result
+  if not (module.show and result) then
+    if entry.output then return entry.output end
+    return result and json.encode(result, module.result) or ""
+  end
   local text = module.show(result, step.arguments, outputs.limit)
   local fitting = #text <= outputs.limit and outputs:fitting(text) -- longer ones are cut later
   return fitting and module.show(result, step.arguments, fitting) or text
 end
 
 local function answer_of(state, entry, module, step)
-  local result = entry.result
-  local body = module.show and result and show(module, result, step, state.outputs) or entry.output
-    or result and json.encode(result, module.result) or ""
+  local body = body_of(entry, module, step, state.outputs)
   if entry.status == "success" then return body ~= "" and body or prompts.no_output end
   local help = advice(state, step, entry)
   local head = ("failed (%s): %s%s"):format(entry.error_code, entry.error, help and "; " .. help or "")
@@ -81,18 +84,17 @@ function kinds.gateway(state, call, given)
 end
 
 function kinds.todo(state, call, given)
-  local todo = state.run.todo
+  local todo, parent, at_top = state.run.todo, given.parent, ""
+  if parent and not todo:has(parent) then parent, at_top = nil, prompts.no_parent:format(parent) end
   local item, mistake, is_old
-  local no_parent = given.parent and not todo:has(given.parent)
   if call.name == "todo_add" then
-    item, mistake, is_old = todo:add(given.title, not no_parent and given.parent or nil)
+    item, mistake, is_old = todo:add(given.title, parent)
   else
     item, mistake = todo:update(given)
   end
   if not item then return { text = "failed: " .. mistake, failed = true } end
   if is_old then return { text = prompts.old_item:format(item.id, item.status) } end
   state.run.log:event("info", "todo.changed", { id = item.id, status = item.status, title = item.title })
-  local at_top = no_parent and prompts.no_parent:format(given.parent) or ""
   return { text = ("item %s: %s%s"):format(item.id, item.status, at_top) }
 end
 

@@ -7,12 +7,14 @@ local models = require "sba.model.connect"
 local client = {}
 
 local SCARCE <const> = 5 -- a fifth is left
+local REACHED <const> = "the job's inference.%s is reached: %d of %d %s are used, and another request is needed"
 local NOTHING <const> = { requests = 0, prompt_tokens = 0, completion_tokens = 0 }
 
 --- The job's time was up while an endpoint had not answered since the last reply: it may be back later.
 local function unanswered(failure)
   if failure.unanswered and failure.code == "timeout" then
-    failure.code, failure.message = "inference_unavailable", "no answer from a model: " .. failure.message
+    failure.code = "inference_unavailable"
+    failure.message = "no answer from a model: " .. failure.message
   end
   return failure
 end
@@ -25,14 +27,15 @@ function client.connect(run, allowed_models)
   if not http then return nil, { code = "inference_unavailable", message = failure.message } end
   local session
   session, failure = models.connect {
-    environment = run.environment, http = http, allowed_models = allowed_models, source = run.job.inference.source,
+    environment = run.environment, http = http,
+    allowed_models = allowed_models, source = run.job.inference.source,
     on_text = run.context.tick,
     on_wait = function(problem, seconds)
       run.log:event("warning", "model.retry", { error = problem.message, seconds = seconds })
     end,
     on_move = function(move, problem)
-      local fields = { change = move.act, what = move.field or move.tool or move.most, error = problem.message }
-      run.log:event("warning", "model.adapted", fields)
+      local what = move.field or move.tool or move.most
+      run.log:event("warning", "model.adapted", { change = move.act, what = what, error = problem.message })
     end,
   }
   return session, failure and unanswered(failure)
@@ -41,12 +44,10 @@ end
 --- `most` is nil where the job has no bound.
 local function bounds(run)
   local wanted, used = run.job.inference or {}, run.record.inference or NOTHING
+  local tokens = used.prompt_tokens + used.completion_tokens
   return {
     { name = "requests", field = "max_requests", most = wanted.max_requests, used = used.requests },
-    {
-      name = "tokens", field = "max_total_tokens", most = wanted.max_total_tokens,
-      used = used.prompt_tokens + used.completion_tokens,
-    },
+    { name = "tokens", field = "max_total_tokens", most = wanted.max_total_tokens, used = tokens },
   }
 end
 
@@ -55,8 +56,7 @@ end
 function client.exceeded(run)
   for _, bound in ipairs(bounds(run)) do
     if bound.most and bound.used >= bound.most then
-      local message = ("the job's inference.%s is reached: %d of %d %s are used, and another request is needed"):format(
-        bound.field, bound.used, bound.most, bound.name)
+      local message = REACHED:format(bound.field, bound.used, bound.most, bound.name)
       return { code = "constraint_violation", message = message }
     end
   end
@@ -79,8 +79,9 @@ end
 function client.replied(run, model, reply)
   run.record:count_request(model, reply)
   run.log:event("info", "model.response", {
-    model = model, calls = reply.tool_calls and #reply.tool_calls or 0, prompt_tokens = reply.prompt_tokens,
-    completion_tokens = reply.completion_tokens, duration_ms = reply.duration_ms, response_model = reply.response_model,
+    model = model, response_model = reply.response_model, calls = #(reply.tool_calls or {}),
+    prompt_tokens = reply.prompt_tokens, completion_tokens = reply.completion_tokens,
+    duration_ms = reply.duration_ms,
   })
 end
 
@@ -94,10 +95,10 @@ function client.ask(run, session, request)
     model = session.model, provider = session.dialect.provider, messages = #request.messages,
   })
   local reply, failure = session:chat(request)
-  local other = reply and reply.thrown_away or failure and failure.used
-  if other then run.record:count_request(session.model, other) end
+  local used = not reply and failure.used or nil
+  if reply then used, reply.thrown_away = reply.thrown_away, nil end
+  if used then run.record:count_request(session.model, used) end
   if not reply then return nil, unanswered(failure) end
-  reply.thrown_away = nil
   client.replied(run, session.model, reply)
   return reply
 end

@@ -42,8 +42,8 @@ local function read_list(arguments, list)
   return arguments
 end
 
---- A line that is followed by a list: a program and its arguments, a command and further ones, or a script with $1
---- and so on.
+--- A line that is followed by a list: a program and its arguments, a command and further ones, or a script
+--- with $1 and so on.
 local function read_line(arguments, line, more)
   local list = { line }
   if line:find(SPECIAL) then
@@ -54,22 +54,27 @@ local function read_line(arguments, line, more)
   return read_list(arguments, table.move(more, 1, #more, #list + 1, list))
 end
 
---- The one of command, shell and argv that is given, or nil and why. Beside a command, shell may say that there is to
---- be one, or which.
-local function the_command(arguments)
-  local command, shell, argv = arguments.command, arguments.shell, arguments.argv
-  local is_which = command and (shell == command or humanize.has({ true, false, "true", "false" }, shell))
-  if is_which or command and type(shell) == "string" and shell:find("^[%w/._-]*sh$") then shell = nil end
-  local given = command or shell or argv
-  if given == nil or given == "" then return nil, "command is missing" end
-  if shell and shell ~= given or argv and argv ~= given then return nil, "command, shell and argv are two commands" end
-  return given
+--- Whether a shell beside a command is the command again, says that there is to be one, or says which.
+local function is_no_script(shell, command)
+  if shell == command or humanize.has({ true, false, "true", "false" }, shell) then return true end
+  return type(shell) == "string" and shell:find("^[%w/._-]*sh$") ~= nil
 end
 
---- What a line ends with that only changes its shell, which then is gone; nil: something else.
+--- The one of command, shell and argv that is given, or nil and why.
+local function the_command(arguments)
+  local command, shell, argv = arguments.command, arguments.shell, arguments.argv
+  if command and is_no_script(shell, command) then shell = nil end
+  local given = command or shell or argv
+  if given == nil or given == "" then return nil, "command is missing" end
+  if (shell or given) == given and (argv or given) == given then return given end
+  return nil, "command, shell and argv are two commands"
+end
+
+--- What a line ends with that only changes its shell, which then is gone: "export" of "make; export A=1";
+--- nil: something else.
 local function last_setting(line)
-  local last = line:reverse():find("[;&\n]")
-  local name = line:sub(#line - (last or #line + 1) + 2):match(SETS)
+  local last = line:reverse():find "[;&\n]" or #line + 1
+  local name = line:sub(#line - last + 2):match(SETS)
   return humanize.has(OF_THE_SHELL, name) and name or nil
 end
 
@@ -82,8 +87,7 @@ function commands.read(arguments)
   if not given then return mistake(why) end
   local list, args = list_of(given), arguments.args
   local more = list_of(args)
-  arguments.command, arguments.shell = nil, nil
-  arguments.argv, arguments.args = nil, nil
+  for _, name in ipairs { "command", "shell", "argv", "args" } do arguments[name] = nil end
   arguments.timeout_seconds = arguments.timeout_seconds or SECONDS
   if list then return read_list(arguments, table.move(more or {}, 1, #(more or {}), #list + 1, list)) end
   if type(given) ~= "string" then return mistake "command is no text" end

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The messages with the model, their tokens (estimated until the server has counted a prompt), and how they fit into its
--- context: old texts are shortened, then whole exchanges (a reply and what follows it) are left out, oldest first, then
--- the last exchange is shortened. The system text, the task and arguments of calls stay.
+-- The messages with the model, their tokens (estimated until the server has counted a prompt), and how
+-- they fit into its context: old texts are shortened, then whole exchanges (a reply and what follows it)
+-- are left out, oldest first, then the last exchange is shortened. The system text, the task and
+-- arguments of calls stay.
 
 local json = require "sba.util.json"
 local prompts = require "sba.agent.prompts"
@@ -22,8 +23,10 @@ local LEAST <const> = 0.1 -- of the estimate; a smaller count leaves out what th
 local MOST <const> = 3 -- of `scale`
 local LEAST_LEARNED <const> = 64 -- tokens of new messages
 local KEPT <const> = 2 -- messages: system text and task
-local LOW_WATER <const> = 0.7 -- of the budget stays full, so that not every turn changes what a server cached
-local SHORT <const>, SHORTEST <const> = 400, 80 -- bytes that stay of an old text, and of one in the last exchange
+-- So much of the budget stays full, so that not every turn changes what a server cached.
+local LOW_WATER <const> = 0.7
+-- Bytes that stay of an old text, and of one in the last exchange.
+local SHORT <const>, SHORTEST <const> = 400, 80
 local MARK_TOKENS <const> = 40 -- of the line that says so
 
 ---@param tools integer tokens of the tools, estimated
@@ -68,20 +71,21 @@ end
 ---@return integer tokens
 function conversation:text(utf8) return math.ceil(text.tokens(utf8) * self.scale) end
 
----The server has counted a prompt: new messages, and the first time the tools, cost what the others leave of the count.
----For example, 900 tokens are known, of a message with 100 that is new it is known that the whole is 1,060: the message
----costs 160, and what comes is taken for 1.6 times its estimate.
+---The server has counted a prompt: new messages, and the first time the tools, cost what the others leave
+---of the count. For example, 900 tokens are known, and a new message is estimated at 100. The count is
+---1,060: the message costs 160, and what comes is taken for 1.6 times its estimate.
 ---@param status integer tokens of what was sent besides messages and tools
 ---@param count? integer tokens; nil: it does not say
 ---@param is_other_form? boolean the tools were told in another form than before
 function conversation:learn(status, count, is_other_form)
   local total, cost, is_counted = self:total(), self.cost, self.is_counted
   if not count or count < LEAST * total then return end
-  local is_first, fresh, new, learned = is_other_form or not next(is_counted), {}, 0, 0
+  local are_tools_new = is_other_form or not next(is_counted)
+  local fresh, new, learned = {}, 0, 0
   for _, message in ipairs(self.messages) do
     if not is_counted[message] then fresh[#fresh + 1], new = message, new + cost[message] end
   end
-  local unknown = new + (is_first and self.tools or 0)
+  local unknown = new + (are_tools_new and self.tools or 0)
   local known = total + self.tools + status - unknown
   local ratio = math.max(LEAST, (count - known) / math.max(1, unknown))
   for _, message in ipairs(fresh) do
@@ -98,8 +102,8 @@ local function shorten(self, i, kept)
   local old, new = self.messages[i], {}
   for name, value in pairs(old) do new[name] = value end
   local how = old.step and prompts.read_the_rest:format(old.step) or ""
-  new.thinking, new.said = nil, nil
-  new.content, new.shortened = text.cut(old.content, kept) .. prompts.shortened:format(#old.content - kept, how), true
+  new.thinking, new.said, new.shortened = nil, nil, true
+  new.content = text.cut(old.content, kept) .. prompts.shortened:format(#old.content - kept, how)
   local before = self:of(old)
   self.cost[new], self.messages[i] = math.ceil(before * estimate(new) / estimate(old)), new
   self.is_counted[new] = self.is_counted[old]
@@ -148,7 +152,8 @@ local function shorten_last(self, budget)
   end
   table.sort(results, function(a, b) return self:of(messages[a]) < self:of(messages[b]) end)
   for done, i in ipairs(results) do
-    local tokens, share, size = self:of(messages[i]), room // (#results - done + 1), #messages[i].content
+    local tokens, size = self:of(messages[i]), #messages[i].content
+    local share = room // (#results - done + 1)
     local kept = math.max(SHORTEST, size * (share - MARK_TOKENS) // tokens)
     if tokens > share and size > kept then shorten(self, i, kept) end
     room = room - self:of(messages[i])

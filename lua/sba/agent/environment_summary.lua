@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What a model would otherwise find out first: system, tools, limits, two levels of the workspace. Nothing is run for
--- it.
+-- What a model would otherwise find out first: system, tools, limits, two levels of the workspace.
+-- Nothing is run for it.
 
 local file = require "native.file"
 local identity = require "native.identity"
@@ -17,7 +17,7 @@ local summary = { MOST_SHOWN = 16 * 1024 } -- bytes of one tool result
 local MOST_LINES <const>, LEAST_LINES <const> = 60, 10 -- of the listing
 local TOKENS_PER_LINE <const> = 200 -- of the model's context
 local MOST_NAMES <const>, MOST_OF_ONE <const> = 4000, 500 -- read of the workspace, and of a directory in it
-local MOST_DIRECTORIES <const>, DEEPEST <const> = 128, 8
+local MOST_DIRECTORIES <const>, DEEPEST <const> = 128, 8 -- that are read; levels below the workspace
 local MOST_AGENTS_MD <const>, LONGEST_AGENTS_MD <const> = 10, 240 -- files; bytes of a path
 local LONGEST_NAME <const>, LONGEST_PATH <const>, LONGEST_BRANCH <const> = 80, 1000, 200 -- bytes
 local LARGEST_OS_RELEASE <const>, LARGEST_HEAD <const> = 16 * 1024, 4096 -- bytes
@@ -34,8 +34,9 @@ local PASSED_OVER <const> = {
   node_modules = true,
 }
 
-local ARTIFACTS <const> = "Artifacts: files to hand over go below $CYNODE_ARTIFACTS_DIR, in commands and in the paths "
-  .. "of the file tools."
+local ARTIFACTS <const> = "Artifacts: files to hand over go below $CYNODE_ARTIFACTS_DIR, "
+  .. "in commands and in the paths of the file tools."
+local LIMITS <const> = "Limits: %s for the job; you see at most %d bytes of a result, read_output gives the rest."
 
 local function line_of(name) return printable.line(name, LONGEST_NAME) end
 
@@ -44,38 +45,39 @@ local function line_of(name) return printable.line(name, LONGEST_NAME) end
 --- share: entries of a directory that get a line.
 local function add_lines(lines, entry, indent, share)
   local name, list = indent .. line_of(entry.name), entry.list or {}
-  local first = math.min(#list, share)
+  local shown, about = math.min(#list, share), nil
   if entry.type == "directory" then
-    local shown, more = first > 0 and ("first %d of "):format(first) or "", entry.more and "more than " or ""
     name = name .. "/"
-    if #list > first or entry.more then name = ("%s (%s%s%d)"):format(name, shown, more, #list) end
+    local count = entry.more and "more than " .. #list or #list
+    if shown < #list or entry.more then about = shown > 0 and ("first %d of %s"):format(shown, count) or count end
   elseif entry.type ~= "file" then
-    name = ("%s (%s)"):format(name, entry.type)
+    about = entry.type
   end
-  lines[#lines + 1] = name
-  for i = 1, first do add_lines(lines, list[i], "  ", 0) end
+  lines[#lines + 1] = about and ("%s (%s)"):format(name, about) or name
+  for i = 1, shown do add_lines(lines, list[i], "  ", 0) end
 end
 
---- Breadth first, within bounds. Each directory gets a `list`, and `more` if that is not all. Returns the first one, and
---- the AGENTS.md files below it.
+--- Breadth first, within bounds. Each directory gets a `list`, and `more` if that is not all. Returns the
+--- first one, and the AGENTS.md files below it.
 local function read(root)
-  local queue, found = { { depth = 0 } }, {}
-  local names, at = 0, 1
+  local top, found = { depth = 0, path = ".", prefix = "" }, {}
+  local queue, names, at = { top }, 0, 1
   while queue[at] and at <= MOST_DIRECTORIES and names < MOST_NAMES do
     local directory = queue[at]
-    directory.list, directory.more = names_in(root, directory.path or ".", directory.path and MOST_OF_ONE or MOST_NAMES)
-    directory.list = directory.list or {}
+    local list, more = names_in(root, directory.path, directory == top and MOST_NAMES or MOST_OF_ONE)
+    directory.list, directory.more = list or {}, more
     for _, entry in ipairs(directory.list) do
-      local path = (directory.path and directory.path .. "/" or "") .. entry.name
+      local path = directory.prefix .. entry.name
       if entry.type == "directory" and not PASSED_OVER[entry.name] and directory.depth < DEEPEST then
-        entry.path, entry.depth, queue[#queue + 1] = path, directory.depth + 1, entry
-      elseif entry.type == "file" and entry.name == "AGENTS.md" and directory.path then
+        queue[#queue + 1], entry.path, entry.prefix = entry, path, path .. "/"
+        entry.depth = directory.depth + 1
+      elseif entry.type == "file" and entry.name == "AGENTS.md" and directory ~= top then
         found[#found + 1] = path
       end
     end
     names, at = names + #directory.list, at + 1
   end
-  return queue[1], found
+  return top, found
 end
 
 ---@param root native.root
@@ -84,15 +86,14 @@ end
 ---@return string[] agents_md paths below the root
 function summary.survey(root, room)
   local top, found = read(root)
-  local lines, entries, more = {}, top.list, top.more
-  local directories, share = 0, 0
+  local lines, entries, directories = {}, top.list, 0
   for _, entry in ipairs(entries) do directories = directories + (entry.list and 1 or 0) end
-  local is_whole = #entries <= room and not more
-  local last = is_whole and #entries or room - 1
-  if is_whole and directories > 0 then share = (room - #entries) // directories end
-  for i = 1, math.min(#entries, last) do add_lines(lines, entries[i], "", share) end
-  local or_more = more and "more than " or ""
-  if not is_whole then lines[#lines + 1] = ("... and %s%d more"):format(or_more, #entries - #lines) end
+  local is_whole = #entries <= room and not top.more
+  local last, share = math.min(#entries, room - 1), 0
+  if is_whole then last, share = #entries, (room - #entries) // math.max(1, directories) end
+  for i = 1, last do add_lines(lines, entries[i], "", share) end
+  local left = (top.more and "more than " or "") .. #entries - last
+  if not is_whole then lines[#lines + 1] = ("... and %s more"):format(left) end
   return lines, found
 end
 
@@ -100,9 +101,9 @@ end
 
 --- As git check-ref-format says, where it matters here.
 local function is_branch(name)
-  return name and name ~= "" and #name <= LONGEST_BRANCH and native_text.is_utf8(name)
-    and not name:find "[%c\127 ~^:?*%[\\]" and not name:find("..", 1, true) and not name:find("/.", 1, true)
-    and name:sub(1, 1) ~= "."
+  if not name or name == "" or #name > LONGEST_BRANCH or not native_text.is_utf8(name) then return false end
+  local is_hidden = ("/" .. name):find("/.", 1, true) or name:find("..", 1, true)
+  return not is_hidden and not name:find "[%c\127 ~^:?*%[\\]"
 end
 
 ---Nothing of a hostile .git is shown but a name that git would take for a branch.
@@ -114,21 +115,27 @@ function summary.branch(root)
   local head = content and native_text.trim_end((content.content:match "^[^\n]*")) or ""
   local name = head:match "^ref:%s*refs/heads/(.*)$"
   if is_branch(name) then return "branch " .. redact(name) end
-  local commit = #head >= 40 and #head <= 64 and head:match "^%x+$"
-  return commit and "detached HEAD at " .. commit:sub(1, 12) or "a repository, its HEAD cannot be read"
+  local is_commit = #head >= 40 and #head <= 64 and head:find("^%x+$") -- SHA-1 or SHA-256
+  return is_commit and "detached HEAD at " .. head:sub(1, 12) or "a repository, its HEAD cannot be read"
 end
 
 local function distribution()
   local bytes = file.read("/etc/os-release", LARGEST_OS_RELEASE, { regular = true })
-  local name = bytes and ("\n" .. bytes):match '\nPRETTY_NAME="?([^"\n]*)'
-  return name and name ~= "" and line_of(name) .. ", " or ""
+  local name = bytes and ("\n" .. bytes):match '\nPRETTY_NAME="?([^"\n]+)'
+  return name and line_of(name) .. ", " or ""
+end
+
+local function shell_of(environment)
+  local bash, shell = process.find("bash", environment.PATH), real_path "/bin/sh"
+  if bash then return line_of(bash) end
+  if shell and shell ~= "/bin/sh" then return ("/bin/sh (%s)"):format(line_of(shell)) end
+  return shell or "none"
 end
 
 local function system(environment)
-  local kernel, shell, bash = identity.system(), real_path "/bin/sh", process.find("bash", environment.PATH)
-  if shell and shell ~= "/bin/sh" then shell = ("/bin/sh (%s)"):format(line_of(shell)) end
-  return ("System: %s%s %s, %s. Shell: %s"):format(
-    distribution(), kernel.name, line_of(kernel.release), kernel.machine, bash and line_of(bash) or shell or "none")
+  local kernel, of = identity.system(), distribution()
+  local name = ("%s%s %s, %s"):format(of, kernel.name, line_of(kernel.release), kernel.machine)
+  return ("System: %s. Shell: %s"):format(name, shell_of(environment))
 end
 
 local function tools(environment)
@@ -137,8 +144,9 @@ local function tools(environment)
     local list = process.find(name, environment.PATH) and there or missing
     list[#list + 1] = name
   end
-  return ("Tools in PATH: %s. Missing: %s."):format(#there > 0 and table.concat(there, " ") or "none of the usual ones",
-    #missing > 0 and table.concat(missing, " ") or "none")
+  if #there == 0 then there[1] = "none of the usual ones" end
+  if #missing == 0 then missing[1] = "none" end
+  return ("Tools in PATH: %s. Missing: %s."):format(table.concat(there, " "), table.concat(missing, " "))
 end
 
 local function deeper(paths)
@@ -156,11 +164,11 @@ function summary.of(run, context_length)
   local room = math.max(LEAST_LINES, math.min(MOST_LINES, context_length // TOKENS_PER_LINE))
   local listing, agents_md = summary.survey(run.workspace, room)
   local branch, constraints = summary.branch(run.workspace), run.job.constraints
+  local shown = math.min(summary.MOST_SHOWN, constraints.max_output_bytes)
   local lines = {
     system(run.environment), tools(run.environment),
     constraints.ext_net_allowed and "Network: allowed." or "Network: not allowed; nothing can be downloaded.",
-    ("Limits: %s for the job; you see at most %d bytes of a result, read_output gives the rest."):format(
-      prompt.time(constraints.max_runtime_seconds), math.min(summary.MOST_SHOWN, constraints.max_output_bytes)),
+    LIMITS:format(prompt.time(constraints.max_runtime_seconds), shown),
     run.artifacts and ARTIFACTS or "Artifacts: this job has no directory for them.",
   }
   lines[#lines + 1] = branch and "Git: " .. branch .. "."

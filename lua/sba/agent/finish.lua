@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- How an agent's job ends: by the model's `finish`, with evidence for each criterion without a check, where no check
--- fails; or by three answers in prose in a row.
+-- How an agent's job ends: by the model's `finish`, with evidence for each criterion without a check,
+-- where no check fails; or by three answers in prose in a row.
 
 local excerpt = require "sba.util.excerpt"
 local humanize = require "sba.util.humanize"
@@ -16,6 +16,7 @@ local MOST_REFUSED <const> = 3 -- times each: no evidence, a misfit, a failing c
 local MOST_PROSE <const> = 3
 local LEAST_SHARES <const> = 4 -- of what is shown of a step: a failing check has one
 local LONGEST_REASON <const> = 1000 -- bytes
+local NOTHING_CARRIED_OUT <const> = "the model says that the job is done, but none of its calls could be carried out"
 
 ---@class agent.ending
 ---@field prose integer answers in a row
@@ -37,8 +38,8 @@ local function normalised(criterion)
   return text.trim_end(criterion:lower():gsub("%s+", " "):gsub("^ ", ""):gsub("^%d+[.)] ", ""), " .")
 end
 
---- Which criterion an entry is for: the one of this text, of this number, of this text but for case, blanks and the
---- number before it. Where two are alike but for these, the number before it decides.
+--- Which criterion an entry is for: the one of this text, of this number, of this text but for case,
+--- blanks and the number before it. Where two are alike but for these, the number before it decides.
 local function number_of(named, criteria)
   for i, criterion in ipairs(criteria) do
     if criterion == named then return i end
@@ -97,16 +98,18 @@ end
 function finish.judge(context, entries, status_of)
   local list, missing, unmet = json.array {}, {}, nil
   for i, criterion in ipairs(context.acceptance_criteria) do
-    list[i] = { criterion = criterion, met = json.null, evidence = "", verified_by = json.null }
-    if not context.checks[i] then
-      local entry = find(entries, context.acceptance_criteria, i)
-      local reason = (not entry or entry.met) and what_is_missing(criterion, entry, status_of)
-      missing[#missing + 1] = reason or nil
-      if entry and not reason then
-        list[i] = { criterion = criterion, met = entry.met, evidence = entry.evidence, verified_by = "model" }
-        if not entry.met then unmet = unmet or criterion end
-      end
+    local verdict = { criterion = criterion, met = json.null, evidence = "", verified_by = json.null }
+    local is_models = not context.checks[i]
+    local entry = is_models and find(entries, context.acceptance_criteria, i)
+    local needs_evidence = is_models and not (entry and not entry.met)
+    local reason = needs_evidence and what_is_missing(criterion, entry, status_of)
+    if reason then
+      missing[#missing + 1] = reason
+    elseif entry then
+      verdict.met, verdict.evidence, verdict.verified_by = entry.met, entry.evidence, "model"
+      if not entry.met then unmet = unmet or criterion end
     end
+    list[i] = verdict
   end
   return list, missing, unmet
 end
@@ -120,11 +123,13 @@ local function is_once_too_often(ending, what)
   return ending[what] > MOST_REFUSED
 end
 
+--- count: failing checks; they share what is shown of a step.
 local function report_of(state, checked, count)
-  local module, result = state.run.catalogue.get(checked.entry.type), checked.entry.result
-  local body = result and module.show(result) or ""
-  local head = prompts.check_failed:format(checked.id, humanize.quoted(checked.verdict.criterion), checked.entry.error)
-  return body ~= "" and head .. "\n" .. state.outputs:show(checked.id, body, math.max(LEAST_SHARES, count)) or head
+  local entry, criterion = checked.entry, humanize.quoted(checked.verdict.criterion)
+  local head = prompts.check_failed:format(checked.id, criterion, entry.error)
+  local body = entry.result and state.run.catalogue.get(entry.type).show(entry.result) or ""
+  if body == "" then return head end
+  return head .. "\n" .. state.outputs:show(checked.id, body, math.max(LEAST_SHARES, count))
 end
 
 --- The checks that fail are an answer to the model, or the job's failure; nil: none fails.
@@ -154,9 +159,7 @@ end
 local function begin_first(state)
   local ending = state.ending
   if state.has_failed_calls then
-    if ending.was_refused then
-      return gave_up("agent_gave_up", "the model says that the job is done, but none of its calls could be carried out")
-    end
+    if ending.was_refused then return gave_up("agent_gave_up", NOTHING_CARRIED_OUT) end
     ending.was_refused = true
     return { text = prompts.nothing_carried_out }
   end
@@ -165,17 +168,18 @@ local function begin_first(state)
   return { text = prompts.nothing_done }
 end
 
---- The answer as the result has it, or nil and what is wrong. With a schema it is JSON that fits, given as text or as a
---- value.
+--- The answer as the result has it, or nil and what is wrong. With a schema it is JSON that fits, given as
+--- text or as a value.
 local function read_answer(state, arguments)
   local schema = (state.run.job.inference or {}).answer_schema
   local value = arguments.answer
-  if not schema or arguments.status == "failed" then return type(value) == "string" and value or json.encode(value) end
-  local decoded, failure = json.decode(type(value) == "string" and value or "")
+  local is_text = type(value) == "string"
+  if not schema or arguments.status == "failed" then return is_text and value or json.encode(value) end
+  local decoded, failure = json.decode(is_text and value or "")
   local misfit = schema_document.misfit(value, schema)
   if misfit and not failure then value, misfit = decoded, schema_document.misfit(decoded, schema) end
-  if not misfit then return json.encode(value) end
-  return nil, prompts.answer_misfits:format(misfit)
+  if misfit then return nil, prompts.answer_misfits:format(misfit) end
+  return json.encode(value)
 end
 
 ---A call that failed in the same reply was not seen when `done` was written.
@@ -189,11 +193,12 @@ function finish.called(state, _, arguments)
   if state.failed_now and arguments.status ~= "failed" then
     return { text = prompts.too_early:format(state.failed_now) }
   end
-  local list, missing, unmet = finish.judge(state.run.job.context, arguments.acceptance or {}, state.status_of)
+  local context, todo = state.run.job.context, state.run.todo
+  local list, missing, unmet = finish.judge(context, arguments.acceptance or {}, state.status_of)
   local answer, misfit = read_answer(state, arguments)
   ending.answer = answer or ending.answer
   for i, item in ipairs(list) do
-    if item.met == true then state.run.todo:set(state.run.todo.criteria[i], "done", json.null) end
+    if item.met == true then todo:set(todo.criteria[i], "done", json.null) end
   end
   local has_failed = arguments.status == "failed"
   if has_failed or unmet then keep_verdicts(state, list) end
@@ -203,7 +208,7 @@ function finish.called(state, _, arguments)
   end
   if unmet then return gave_up("acceptance_unmet", "the model says that a criterion is not met: " .. unmet) end
   local told, failure
-  local is_first = not state.has_acted and next(state.run.job.context.checks) ~= nil
+  local is_first = not state.has_acted and next(context.checks) ~= nil
   if is_first then
     told, failure = check_all(state)
   elseif not state.has_acted then
@@ -215,9 +220,9 @@ function finish.called(state, _, arguments)
     return gave_up("agent_gave_up", "the model gave no answer that fits inference.answer_schema: " .. misfit)
   end
   if #missing > 0 then
-    local why = table.concat(missing, "; ")
-    if not is_once_too_often(ending, "refused") then return { text = prompts.not_finished:format(why) } end
-    return gave_up("acceptance_unmet", "the model ended the job without evidence: " .. why)
+    local what = table.concat(missing, "; ")
+    if not is_once_too_often(ending, "refused") then return { text = prompts.not_finished:format(what) } end
+    return gave_up("acceptance_unmet", "the model ended the job without evidence: " .. what)
   end
   if not is_first then told, failure = check_all(state) end
   if told or failure then return told, failure end
@@ -241,7 +246,8 @@ end
 
 local reach_out <const> = { run_command = true, call_tool = true }
 
----Notes a step's or check's status, and whether the last command or gateway call failed for want of the network.
+---Notes a step's or check's status, and whether the last command or gateway call failed for want of the
+---network.
 ---@param state agent.state
 ---@param entry { id: string, type: string, status: string, error?: string, error_code?: string }
 function finish.note(state, entry)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The agent: a model calls tools until it says with evidence that the job is done, or cannot. Here its job begins; the
--- turns are in loop.lua.
+-- The agent: a model calls tools until it says with evidence that the job is done, or cannot. Here its job
+-- begins; the turns are in loop.lua.
 
 local client = require "sba.agent.client"
 local conversation = require "sba.agent.conversation"
@@ -18,7 +18,8 @@ local window = require "sba.agent.window"
 
 local agent = {}
 
-local ROOMY <const> = 32768 -- tokens of context, from which the model may begin a todo list, and has tools for comfort
+-- Tokens of context from which the model may begin a todo list, and has tools for comfort.
+local ROOMY <const> = 32768
 local LEAST_SHOWN <const> = 64 -- tokens of an answer
 local RECORDED_CONTEXT <const> = 32768 -- tokens, where a recording does not say
 
@@ -26,40 +27,33 @@ local function begin(run, session, gateway_tools, extras)
   local offered, by_name, accepted = tools.list(run.catalogue, gateway_tools, run.job, extras)
   ---@type agent.state
   local state = {
-    run = run, session = session, tools = by_name, accepted = accepted, offered = offered, has_todo = extras.has_todo,
-    conversation = conversation.new(tools.cost(offered)), detector = loop_detector.new(), ending = finish.new(),
-    number = 0, status_of = {}, status_tokens = 0,
+    run = run, session = session, number = 0, status_of = {}, status_tokens = 0,
+    tools = by_name, accepted = accepted, offered = offered, has_todo = extras.has_todo,
+    conversation = conversation.new(tools.cost(offered)),
+    detector = loop_detector.new(), ending = finish.new(),
   }
   state.conversation:add { role = "system", content = prompt.system(run.job, extras) }
   state.conversation:add { role = "user", content = prompt.opening(run.job, extras) }
   local bytes = math.min(environment_summary.MOST_SHOWN, run.job.constraints.max_output_bytes)
-  local room = window.room(state) - state.conversation:total() -- for two answers beside the system text and the task
+  -- For two answers and a reply beside the system text and the task.
+  local room = window.room(state) - state.conversation:total()
   state.outputs = outputs.new(run.result_directory, bytes, math.max(LEAST_SHOWN, room // 3))
   return state
 end
 
----Which tools a model is shown: a small one errs more with many.
----@param run { todo: { items: table[] } }
----@param session { context_length: integer }
----@return { has_todo: boolean, is_roomy: boolean }
-function agent.shown(run, session)
-  local is_roomy = session.context_length >= ROOMY
-  return { has_todo = is_roomy or #run.todo.items > 0, is_roomy = is_roomy }
-end
-
----What the model is told besides the job. A replay and a resumed run take it from the journal.
+---What the model is told besides the job: the facts as the journal has them, in a replay and a resumed run.
+---A small model errs more with many tools, so it is shown fewer.
 ---@param run run
 ---@param session { context_length: integer }
----@param instructions? string the gateway's
 ---@return sba.prompt.extras
-function agent.extras(run, session, instructions)
-  local told, shown, size = (run.recording or run.history).session, agent.shown(run, session), session.context_length
+function agent.extras(run, session)
+  local size, told = session.context_length, (run.recording or run.history).session
   if not (told and told.facts) then
     told = { facts = environment_summary.of(run, size), agents_md = prompt.agents_md(run, size) }
   end
   return {
-    facts = told.facts, agents_md = told.agents_md, has_todo = shown.has_todo, is_roomy = shown.is_roomy,
-    missing_skills = run.missing_skills, instructions = instructions,
+    facts = told.facts, agents_md = told.agents_md, missing_skills = run.missing_skills,
+    is_roomy = size >= ROOMY, has_todo = size >= ROOMY or #run.todo.items > 0,
     answer_schema = (run.job.inference or {}).answer_schema,
   }
 end
@@ -78,9 +72,9 @@ end
 function agent.run(run)
   local session, failure = connect(run)
   if not session then return failure end
-  local space = session.context_length - window.reserve(session)
-  local gateway_tools, instructions = tools.of_gateway(run, space, agent.shown(run, session))
-  local extras = agent.extras(run, session, instructions)
+  local space, extras = session.context_length - window.reserve(session), agent.extras(run, session)
+  local gateway_tools
+  gateway_tools, extras.instructions = tools.of_gateway(run, space, extras)
   run.context.prompts = prompts
   run.context.shell = process.find("bash", run.environment.PATH)
   run:emit("model.session", {

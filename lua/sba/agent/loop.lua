@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The turns of an agent: transcript has the next reply, of the model or of an earlier run; calls does what it says;
--- loop_detector notices circles, finish judges the end.
+-- The turns of an agent: transcript has the next reply, of the model or of an earlier run; calls does what
+-- it says; loop_detector notices circles, finish judges the end.
 
 local calls = require "sba.agent.calls"
 local finish = require "sba.agent.finish"
@@ -41,10 +41,10 @@ end
 
 local function tell(state, content) state.conversation:add { role = "user", content = content } end
 
-local P, S = lpeg.P, lpeg.S
-local unseen <const> = P "\u{A0}" + "\u{AD}" + "\u{200B}" + "\u{200C}" + "\u{200D}"
+-- Blanks, and characters that nobody sees: soft hyphen, zero width.
+local unseen <const> = lpeg.S " \t\n\v\f\r" + "\u{A0}" + "\u{AD}" + "\u{200B}" + "\u{200C}" + "\u{200D}"
   + "\u{2060}" + "\u{3000}" + "\u{FEFF}"
-local nothing <const> = (S " \t\n\v\f\r" + unseen) ^ 0 * -1
+local nothing <const> = unseen ^ 0 * -1
 local usual_ends <const> = { stop = true, length = true, tool_calls = true }
 
 --- Whether nobody would see anything of a text.
@@ -53,7 +53,8 @@ local function is_empty(content) return lpeg.match(nothing, content or "") ~= ni
 --- Whether a reply that had to be a call as text is not even a misspelled one.
 local function is_prose(content) return content and content:find "%S" and not content:find '{%s*["\']' end
 
---- What is wrong with a reply without a call, if something is; what the model is told then, and what else is known.
+--- What is wrong with a reply without a call, if something is; what the model is told then, and what else
+--- the job's failure says, if it is one too many.
 local function flaw_of(state, reply)
   local unreadable, reason, content = reply.unreadable, reply.done_reason or "stop", reply.content
   if reason == "repetition" then
@@ -69,7 +70,7 @@ local function flaw_of(state, reply)
   if not is_empty(content) then return nil end
   if not usual_ends[reason] then
     local shown = humanize.quoted(reason)
-    return "silent", prompts.ended_early:format(shown), ("; the server ended the last one with %s"):format(shown)
+    return "silent", prompts.ended_early:format(shown), "; the server ended the last one with " .. shown
   end
   if content and content:find "%S" then
     return "silent", prompts.invisible, "; the last one had invisible characters only"
@@ -96,8 +97,8 @@ local function answer(state, call, text, step)
   state.conversation:add { role = "tool", tool_call_id = call.id, tool_name = call.name, content = text, step = step }
 end
 
---- Servers refuse an empty reply in the history, and a call of a tool that was not offered to them: words take the
---- place of these.
+--- Servers refuse an empty reply in the history, and a call of a tool that was not offered to them: words
+--- take the place of these.
 local function remember(state, reply)
   local known, other, content = json.array {}, {}, reply.content
   for _, call in ipairs(reply.tool_calls or {}) do
@@ -112,13 +113,14 @@ local function remember(state, reply)
   })
 end
 
---- Returns the job's failure, and whether the call had a mistake.
+--- Returns the job's failure, whether the call had a mistake, and whether it failed.
 local function answer_call(state, call, apart)
   local result, failure = calls.perform(state, call)
   if not result then return failure end
   local given, answered = result.arguments or call.arguments, result.answer or result.text
   local verdict = state.detector:answered(call.name, given, answered, result)
-  local told = result.text .. (verdict == "warn" and prompts.in_circles or "")
+  local told = result.text
+  if verdict == "warn" then told = told .. prompts.in_circles end
   if state.tools[call.name] then answer(state, call, told, result.step) else apart[#apart + 1] = told end
   if verdict == "end" then
     return agent_stuck(("the same call of %s gave the same result again and again"):format(call.name), true)
@@ -150,8 +152,9 @@ local function turn(state)
   local reply, failure = transcript.next(state, fresh)
   if not reply then return failure end
   remember(state, reply)
-  state.without_call = not (reply.tool_calls and #reply.tool_calls > 0 and reply.done_reason ~= "length")
-  return (state.without_call and without_calls or with_calls)(state, reply)
+  state.without_call = #(reply.tool_calls or {}) == 0 or reply.done_reason == "length"
+  if state.without_call then return without_calls(state, reply) end
+  return with_calls(state, reply)
 end
 
 --- Counters begin anew. Each call must have an answer, also those after the one with which the job had ended.
@@ -175,8 +178,8 @@ local function next_turn(state)
   local why, number = transcript.resumed(state), state.number
   if why then resume(state, why) end
   local failure = interrupt.reason() or turn(state)
-  local is_past = failure and not interrupt.reason() and state.number > number and transcript.resumed(state)
-  return not is_past and failure or nil
+  if not failure or interrupt.reason() or state.number == number then return failure end
+  return not transcript.resumed(state) and failure or nil
 end
 
 ---@param state agent.state

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Notices that a model goes in circles: the same call with the same result, replies that cannot be read or say nothing.
--- One warning, then the end. Until then the temperature rises: what repeats itself is often the likeliest reply.
+-- Notices that a model goes in circles: the same call with the same result, replies that cannot be read
+-- or say nothing. One warning, then the end. Until then the temperature rises: what repeats itself is
+-- often the likeliest reply.
 
 local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
@@ -9,9 +10,11 @@ local lpeg = require "lpeg"
 local loop_detector = {}
 loop_detector.__index = loop_detector
 
-local WARN_AT <const>, END_AT <const> = 9, 12
-local QUICK <const>, SLOW <const> = 3, 1 -- what a call counts: one that took a second may have waited for something
+-- What a call weighs: one that took a second may have waited for something. So the third quick call is
+-- warned and the fourth is the end.
+local QUICK <const>, SLOW <const> = 3, 1
 local LONG_MS <const> = 1000
+local WARN_AT <const>, END_AT <const> = 9, 12
 local MOST_IN_A_ROW <const> = 3
 local MOST_MISTAKES <const> = 5 -- replies in a row that are answered and do not count
 local RECENT <const> = 24 -- calls; circles of up to six are found
@@ -21,8 +24,8 @@ local TEMPERATURES <const> = { 1.0, 1.2, 1.4 } -- by repetitions; 0.8 and 1 are 
 -- What differs from run to run although nothing else does: times, durations and ids.
 
 local P, R, S = lpeg.P, lpeg.R, lpeg.S
-local digit <const>, letter <const>, alphanumeric <const> = R "09", R("az", "AZ"), R("az", "AZ", "09")
-local hex_letter <const>, hex <const> = R("af", "AF"), R("09", "af", "AF")
+local digit <const>, letter <const>, hex_letter <const> = R "09", R("az", "AZ"), R("af", "AF")
+local alphanumeric <const>, hex <const> = digit + letter, digit + hex_letter
 local blank <const> = S " \t\n\v\f\r"
 local two <const> = digit * digit
 
@@ -32,14 +35,16 @@ local function exactly(pattern, count)
   return result
 end
 
-local clock <const> = two * ":" * two * ":" * two * ((P "." + ",") * digit ^ 1) ^ -1
-local date <const> = two * two * "-" * two * "-" * two
-local year <const>, three <const>, offset <const> = two * two, exactly(letter, 3), S "+-" * two * P ":" ^ -1 * two
+local clock <const> = two * ":" * two * ":" * two * (S ".," * digit ^ 1) ^ -1
+local year <const>, three <const> = two * two, exactly(letter, 3)
+local date <const> = year * "-" * two * "-" * two
+local offset <const> = S "+-" * two * P ":" ^ -1 * two
 local zone <const> = offset + letter ^ 1
-local time <const> = date * S "T " * clock * (P "Z" + P " " ^ -1 * offset) ^ -1
-  + three * " " * three * blank ^ 1 * digit ^ 1 * " " * clock * (" " * S "AP" * "M") ^ -1 * (" " * zone) ^ -1
-    * " " * year -- date
-  + three * ", " * digit ^ 1 * " " * three * " " * year * " " * clock * " " * zone -- date -R
+local iso <const> = date * S "T " * clock * (P "Z" + P " " ^ -1 * offset) ^ -1
+local of_date <const> = three * " " * three * blank ^ 1 * digit ^ 1 * " " * clock
+  * (" " * S "AP" * "M") ^ -1 * (" " * zone) ^ -1 * " " * year
+local of_date_R <const> = three * ", " * digit ^ 1 * " " * three * " " * year * " " * clock * " " * zone
+local time <const> = iso + of_date + of_date_R
 local decimal <const> = digit ^ 1 * ("." * digit ^ 0) ^ -1
 local in_units <const> = blank ^ -1 * ("second" * P "s" ^ -1 + S "mun" ^ -1 * "s") * -alphanumeric
 
@@ -77,25 +82,26 @@ end
 
 --- How often a call is among the recent ones, and the weight of those since the last change.
 local function count(self, entry)
-  local known, times = 0, 0
+  local known, weight = 0, 0
   for i, one in ipairs(self.recent) do
     if one.call == entry.call and compared(one) == compared(entry) then
-      known, times = known + 1, times + (i >= self.since and one.weight or 0)
+      known = known + 1
+      if i >= self.since then weight = weight + one.weight end
     end
   end
-  return known, times
+  return known, weight
 end
 
 ---@param name string
 ---@param arguments table
 ---@param answer string as the model sees it
----@param about { changed?: boolean, duration_ms?: integer } changed: the workspace, perhaps; then earlier calls may be
----made again
+---@param about { changed?: boolean, duration_ms?: integer } changed: the workspace, perhaps; then earlier
+---calls may be made again
 ---@return "warn"|"end"|nil
 function loop_detector:answered(name, arguments, answer, about)
-  local entry = { call = name .. "\n" .. json.encode(arguments), answer = excerpt.of(answer, COMPARED) }
-  entry.weight = (about.duration_ms or 0) >= LONG_MS and SLOW or QUICK
-  local known, times = count(self, entry)
+  local entry = { call = name .. "\n" .. json.encode(arguments), answer = excerpt.of(answer, COMPARED), weight = QUICK }
+  if (about.duration_ms or 0) >= LONG_MS then entry.weight = SLOW end
+  local known, before = count(self, entry)
   table.insert(self.recent, entry)
   -- A change that was made before is none: two that take turns are a circle.
   if about.changed and known == 0 then self.since = #self.recent end
@@ -103,20 +109,22 @@ function loop_detector:answered(name, arguments, answer, about)
     table.remove(self.recent, 1)
     self.since = math.max(1, self.since - 1)
   end
-  self.repeated = times // QUICK
-  local now = times + entry.weight
-  if now >= END_AT then return "end" end
-  return times < WARN_AT and now >= WARN_AT and "warn" or nil
+  self.repeated = before // QUICK
+  local weight = before + entry.weight
+  if weight >= END_AT then return "end" end
+  if weight >= WARN_AT and before < WARN_AT then return "warn" end
 end
 
----Counts a reply by its flaw, nil: it has none. Some replies in a row whose calls are all mistaken are only answered;
----then they count as unreadable.
+---Counts a reply by its flaw, nil: it has none. Some replies in a row whose calls are all mistaken are
+---only answered; then they count as unreadable.
 ---@param flaw "unreadable"|"silent"|"mistaken"|nil
 ---@return boolean is_over there were too many in a row
 function loop_detector:replied(flaw)
-  self.mistakes = self.mistakes + (flaw == "mistaken" and 1 or 0)
   if not flaw then self.mistakes = 0 end
-  if flaw == "mistaken" and self.mistakes > MOST_MISTAKES then flaw = "unreadable" end
+  if flaw == "mistaken" then
+    self.mistakes = self.mistakes + 1
+    if self.mistakes > MOST_MISTAKES then flaw = "unreadable" end
+  end
   self.unreadable = flaw == "unreadable" and self.unreadable + 1 or 0
   self.silent = flaw == "silent" and self.silent + 1 or 0
   return math.max(self.unreadable, self.silent) >= MOST_IN_A_ROW

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What tools answered: the model is shown head and tail, read_output gives the rest. The whole is in outputs/ next to the
--- result, or in memory.
+-- What tools answered: the model is shown head and tail, read_output gives the rest. The whole is in
+-- outputs/ next to the result, or in memory.
 
 local excerpt = require "sba.util.excerpt"
 local file = require "native.file"
@@ -62,8 +62,8 @@ function outputs:show(id, whole, count)
   return (excerpt.of_lines(whole, limit, function(offset, line)
     if not kept then return prompts.not_kept end
     kept.offset, kept.line = offset, line
-    local place = line and ('"start_line": %d'):format(line) or ('"offset_bytes": %d'):format(offset)
-    return prompts.read_them:format(id, place)
+    local from = line and ('"start_line": %d'):format(line) or ('"offset_bytes": %d'):format(offset)
+    return prompts.read_them:format(id, from)
   end))
 end
 
@@ -81,9 +81,8 @@ end
 
 --- A range as text, no longer than is shown, and whether it was cut; or nil and the mistake.
 local function read(self, id, options)
-  local whole = self.kept[id].whole
-  local found, failure = whole and of_memory(whole, options), nil
-  if not whole then found, failure = self.directory:read(id, options) end
+  local whole, found, failure = self.kept[id].whole
+  if whole then found = of_memory(whole, options) else found, failure = self.directory:read(id, options) end
   if not found then return nil, failure.message end
   local part = text.repair(found.content)
   local fitting = self:fitting(part)
@@ -93,7 +92,8 @@ end
 local function read_bytes(self, id, offset, most)
   local size = self.kept[id].bytes
   if offset >= size then return nil, ("the result of %s has only %d bytes"):format(id, size) end
-  local part, mistake = read(self, id, { offset_bytes = offset, max_bytes = math.min(most or self.limit, self.limit) })
+  local limit = math.min(most or self.limit, self.limit)
+  local part, mistake = read(self, id, { offset_bytes = offset, max_bytes = limit })
   if not part then return nil, mistake end
   return ("%s\n[bytes %d to %d of %d]"):format(part, offset, math.min(offset + #part, size), size)
 end
@@ -121,10 +121,12 @@ function outputs:read(arguments)
   local id, first, last = arguments.step, arguments.start_line, arguments.end_line
   local kept = self.kept[id]
   if not kept then return nil, prompts.nothing_left_out:format(id) end
-  if arguments.offset_bytes or arguments.max_bytes or not (first or last or kept.line) then
+  local of_lines = first or last or kept.line
+  if arguments.offset_bytes or arguments.max_bytes or not of_lines then
     return read_bytes(self, id, arguments.offset_bytes or kept.offset, arguments.max_bytes)
   end
-  return read_lines(self, id, first or last and 1 or kept.line, last)
+  if last then first = first or 1 end
+  return read_lines(self, id, first or kept.line, last)
 end
 
 return outputs

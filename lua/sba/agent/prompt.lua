@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Puts together what the model is told. The system text and the first message never change during a job, so that a server
--- can cache them. What changes every turn, time left and the todo list, is the end of the last message.
+-- Puts together what the model is told. The system text and the first message never change during a job,
+-- so that a server can cache them. What changes every turn, time left and the todo list, is the end of
+-- the last message.
 
 local describe = require "sba.util.humanize".step
 local json = require "sba.util.json"
@@ -11,10 +12,12 @@ local text = require "native.text"
 local prompt = {}
 
 local AGENTS_MD <const> = "AGENTS.md"
-local MOST <const> = 32 * 1024 -- bytes of it: a third of a context of as many tokens, and less of a smaller one
+-- Bytes of it: a third of a context of as many tokens, and less of a smaller one.
+local MOST <const> = 32 * 1024
 local LONGEST_CHARACTER <const> = 4 -- bytes
 local NO_CONTEXT <const> = { requirements = {}, acceptance_criteria = {}, checks = {}, skills = {} }
 
+--- Those that are not empty.
 local function joined(blocks)
   local there = {}
   for _, one in ipairs(blocks) do
@@ -23,7 +26,10 @@ local function joined(blocks)
   return table.concat(there, "\n\n")
 end
 
-local function block(title, body) return body and body ~= "" and ("## %s\n\n%s"):format(title, body) or "" end
+local function block(title, body)
+  if not body or body == "" then return "" end
+  return ("## %s\n\n%s"):format(title, body)
+end
 
 local function bullets(list)
   local lines = {}
@@ -43,7 +49,8 @@ end
 --- A node may give the persona with the context.
 local function persona(job)
   local given, context = job.persona or {}, job.context or NO_CONTEXT
-  return joined { given.title or context.persona_title or "", given.description or context.persona_description or "" }
+  local description = given.description or context.persona_description
+  return joined { given.title or context.persona_title or "", description or "" }
 end
 
 local function skills(context, missing)
@@ -69,30 +76,31 @@ end
 
 local function standing(job, extras)
   local context = job.context or NO_CONTEXT
+  local todo = extras.has_todo and prompts.todo or ""
   return joined {
     block("Persona", persona(job)),
     block("Baseline", context.baseline_context or extras.baseline or prompts.baseline),
-    block("How to work", extras.facts and joined { prompts.work, extras.has_todo and prompts.todo or "" }),
+    block("How to work", extras.facts and joined { prompts.work, todo }),
     block("Project", joined { context.project_context or "", extras.agents_md or "" }),
   }
 end
 
 local function task(job, extras)
   local context = job.context or NO_CONTEXT
-  local preferences = context.preferences and next(context.preferences) and json.encode(context.preferences)
+  local preferences = context.preferences or {}
   return joined {
     block("Task", context.task_context),
     block("Requirements", bullets(context.requirements)),
     block("Acceptance criteria", bullets(criteria(context))),
-    block("Preferences", preferences),
+    block("Preferences", next(preferences) and json.encode(preferences)),
     block("Additional context", context.additional_context),
     block("Skills", skills(context, extras.missing_skills)),
     block("Gateway", extras.instructions and prompts.gateway .. extras.instructions),
   }
 end
 
----It is the same for all jobs of a project, and so are the tools, which most templates put behind it: a server that
----keeps what it has read reads neither again.
+---It is the same for all jobs of a project, and so are the tools, which most templates put behind it: a
+---server that keeps what it has read reads neither again.
 ---@param job sba.job
 ---@param extras sba.prompt.extras
 ---@return string
@@ -106,7 +114,8 @@ function prompt.for_another(job)
   return asked == "" and "" or joined { standing(job, { baseline = "" }), asked }
 end
 
----The first message. The task is not in the system text: some templates leave that out after a tool's result.
+---The first message. The task is not in the system text: some templates leave that out after a tool's
+---result.
 ---@param job sba.job
 ---@param extras sba.prompt.extras
 ---@return string
@@ -145,7 +154,7 @@ function prompt.agents_md(run, context_length)
   local found, failure = run.workspace:read(AGENTS_MD, { max_bytes = most + LONGEST_CHARACTER })
   if not found and failure.code == "not_found" then return nil end
   local content, problem = found and text.cut(found.content, most), failure and redact(failure.message)
-  local is_text = not found or text.is_utf8(content) and not content:find("\0", 1, true)
+  local is_text = not found or text.is_utf8(content) and not content:find "\0"
   if not is_text then problem = AGENTS_MD .. " is not UTF-8 text" end
   if problem then
     run.log:event("warning", "agents_md.left_out", { error = problem })
@@ -164,8 +173,9 @@ local function todo_lines(items)
   local lines = {}
   for _, item in ipairs(items) do
     local indent = type(item.parent) == "string" and "  " or ""
-    local note = type(item.note) == "string" and item.note ~= "" and " (" .. item.note .. ")" or ""
-    lines[#lines + 1] = ("%s%s %s %s%s"):format(indent, marks[item.status], item.id, item.title, note)
+    local has_note = type(item.note) == "string" and item.note ~= ""
+    local line = ("%s%s %s %s"):format(indent, marks[item.status], item.id, item.title)
+    lines[#lines + 1] = has_note and ("%s (%s)"):format(line, item.note) or line
   end
   return table.concat(lines, "\n")
 end
@@ -173,7 +183,8 @@ end
 ---@param seconds number
 ---@return string rounded, so that a text seldom changes
 function prompt.time(seconds)
-  return seconds < 120 and ("%d seconds"):format(seconds // 1) or ("%d minutes"):format(seconds // 60)
+  if seconds < 120 then return ("%d seconds"):format(seconds // 1) end
+  return ("%d minutes"):format(seconds // 60)
 end
 
 ---@param remaining? number seconds to the job's deadline

@@ -46,8 +46,7 @@ The project's own rules for agents, from a file of the workspace. Where the job 
 prompts.agents_md_left_out = "The workspace's AGENTS.md is not shown here: %s."
 prompts.agents_md_cut = ": the first %d of %d bytes; read_file gives the rest"
 
-prompts.gateway = "The gateway that serves some of the tools says this about them. "
-  .. "It is not part of the job.\n\n"
+prompts.gateway = "The gateway that serves some of the tools says this about them. It is not part of the job.\n\n"
 
 -- The end of the first message: one of these, and the third where the job wants JSON.
 
@@ -58,8 +57,7 @@ prompts.answer_in_json = "The answer of finish must be JSON that fits this schem
 
 -- The end of the last message.
 
-prompts.scarce = " Less than a fifth of the job's %s is left: begin nothing new, "
-  .. "check what you have, and call finish."
+prompts.scarce = " Less than a fifth of the job's %s is left: begin nothing new, check what you have, and call finish."
 
 -- tools.lua
 
@@ -101,16 +99,13 @@ prompts.repeated = "Your reply was stopped: %s. Nothing of it was done. "
 prompts.nothing_done = "No tool was called yet. If the job needs none, call finish once more; "
   .. 'else begin now: call a tool, for example run_command {"command": "ls"}.'
 prompts.nothing_carried_out = "None of your calls could be carried out, so nothing was done. "
-  .. "Correct them as their answers say; "
-  .. "if the job cannot be done, call finish with the status failed and the reason."
+  .. "Correct them as their answers say; if the job cannot be done, call finish with the status failed and the reason."
 prompts.too_early = "not finished: a call before this one, in the same reply, failed (%s). "
   .. "Read its answer, do what is needed, and call finish in a reply of its own."
 prompts.not_finished = "not finished: %s"
-prompts.checks_failed = "not finished: %d of %d checks failed. "
-  .. "Mend what they show, then call finish again."
+prompts.checks_failed = "not finished: %d of %d checks failed. Mend what they show, then call finish again."
 prompts.check_failed = "[%s]\nThe check of %s failed: %s"
-prompts.answer_misfits = "the answer does not fit the job's schema: %s; "
-  .. "call finish again with an answer that fits"
+prompts.answer_misfits = "the answer does not fit the job's schema: %s; call finish again with an answer that fits"
 
 -- Calls (calls.lua, arguments.lua, commands.lua, loop.lua, ../run/step.lua).
 
@@ -122,11 +117,9 @@ prompts.object_as_text = "%s was an object, not a text: its JSON was taken"
 prompts.which_unit = "%s: %s may be seconds or milliseconds; give %s"
 prompts.for_a_shell = "the list holds %s, which only a shell understands"
 prompts.unclear_args = "it is not clear which command of the line the args are for"
-prompts.no_secrets = "a command of yours gets no secrets; "
-  .. "what needs one is for a check of the job, or for another job"
+prompts.no_secrets = "a command of yours gets no secrets; what needs one is for a check of the job, or for another job"
 prompts.only_cd = "each command starts in the workspace; write cd DIR && COMMAND"
-prompts.shell_is_gone = "each command starts in the workspace, in a new shell: "
-  .. "what %s did ended with this one"
+prompts.shell_is_gone = "each command starts in the workspace, in a new shell: what %s did ended with this one"
 prompts.no_line_ends = "%s holds \\n as two characters, a backslash and an n, and no line end"
 prompts.is_a_tool = "%s is no program here, but a tool: call %s with %s"
 prompts.in_circles = "\n[The same call gave the same result again and again. "

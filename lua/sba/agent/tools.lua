@@ -22,21 +22,24 @@ local MOST_REASONS <const> = 5 -- in the log
 ---@field kind "step"|"todo"|"read_output"|"gateway"|"finish"
 ---@field accepted? table schema, where it takes more than is shown
 ---@field hidden? boolean taken, but not shown
----@field read? fun(arguments: table): table?, string? converts what a model may write, and a note; or says the mistake
+---@field read? fun(arguments: table): table?, string? converts what a model may write, and a note;
+---or says the mistake
 ---@field tool? string the gateway's name of it
 
 --- "3", "step 3" and "[step-3]" are step-3; "[check-3]" is check-3.
 local function read_step(arguments)
-  local step = type(arguments.step) == "string" and arguments.step or ""
-  local number = step:match("%d+")
-  if number then arguments.step = (step:find("check", 1, true) and "check-" or "step-") .. number end
+  local step = arguments.step
+  local number = type(step) == "string" and step:match "%d+"
+  if number then arguments.step = (step:find "check" and "check-" or "step-") .. number end
   return arguments
 end
 
-local readers <const> = { run_command = commands.read } -- a command is another thing to a model than in a job
+-- A command is another thing to a model than in a job.
+local readers <const> = { run_command = commands.read }
 
 local line <const> = { type = "string", minLength = 1 }
-local number <const>, offset <const> = { type = "integer", minimum = 1 }, { type = "integer", minimum = 0 }
+local integer <const>, number <const> = { type = "integer" }, { type = "integer", minimum = 1 }
+local offset <const> = { type = "integer", minimum = 0 }
 
 local todo_add = {
   name = "todo_add", kind = "todo", called = { "add_todo", "create_todo", "add_task" }, description = prompts.todo_add,
@@ -60,21 +63,26 @@ local read_output = {
   accepted = object {
     "step!", a_step, "start_line", number, "end_line", number, "offset_bytes", offset, "max_bytes", number,
   },
-  parameters = object { "step!", a_step, "start_line", { type = "integer" }, "offset_bytes", { type = "integer" } },
+  parameters = object { "step!", a_step, "start_line", integer, "offset_bytes", integer },
 }
 
 --- A model is shown only the arguments that the step type names for it, if it names any.
-local function step_tool(step)
-  local own, schema, properties = step.for_model or {}, step.arguments, {}
-  local required = own.required or schema.required
-  local parameters = { type = "object", order = own.order, required = required, properties = properties }
-  for _, name in ipairs(own.order or {}) do
-    local full, description = schema.properties[name], (own.descriptions or {})[name]
-    properties[name] = { type = full.type, enum = full.enum, items = full.items, description = description }
+local function parameters_of(schema, own)
+  if not own.order then return schema end
+  local properties, descriptions = {}, own.descriptions or {}
+  for _, name in ipairs(own.order) do
+    local full = schema.properties[name]
+    properties[name] = { type = full.type, enum = full.enum, items = full.items, description = descriptions[name] }
   end
+  local required = own.required or schema.required
+  return { type = "object", order = own.order, required = required, properties = properties }
+end
+
+local function step_tool(step, own)
   return {
     name = step.name, kind = "step", description = own.summary or step.summary, called = own.called,
-    read = own.read or readers[step.name], accepted = schema, parameters = own.order and parameters or schema,
+    read = own.read or readers[step.name],
+    accepted = step.arguments, parameters = parameters_of(step.arguments, own),
   }
 end
 
@@ -95,18 +103,19 @@ local acceptance <const> = {
   },
 }
 
+local FINISH_CALLED <const> = {
+  "done", "complete", "completed", "submit", "end", "final_answer", "task_complete", "attempt_completion", "finished",
+}
+
 --- Criteria are shown only where the model judges one.
 local function finish_for(job)
-  local schema, context = job and (job.inference or {}).answer_schema, job and job.context
-  local judges = not context or leaves_a_criterion_to_the_model(context)
+  local schema = (job.inference or {}).answer_schema
+  local judges = not job.context or leaves_a_criterion_to_the_model(job.context)
   local shown = { "answer!", schema or answer, "status", status }
   if judges then shown[5], shown[6] = "acceptance", acceptance end
   return {
-    name = "finish", kind = "finish", description = judges and prompts.finish_with_criteria or prompts.finish,
-    called = {
-      "done", "complete", "completed", "submit", "end", "final_answer", "task_complete", "attempt_completion",
-      "finished",
-    },
+    name = "finish", kind = "finish", called = FINISH_CALLED,
+    description = judges and prompts.finish_with_criteria or prompts.finish,
     accepted = object { "answer!", schema and {} or answer, "status", status, "acceptance", acceptance },
     parameters = object(shown),
   }
@@ -114,7 +123,7 @@ end
 
 ---@param catalogue { all: fun(): sba.step[] }
 ---@param gateway? agent.tool[]
----@param job? sba.job nil: any
+---@param job? sba.job default: any
 ---@param shown? { has_todo: boolean, is_roomy: boolean } default: both
 ---@return agent.tool[] shown, table<string, agent.tool> by_name all that are accepted
 ---@return agent.tool[] accepted
@@ -127,13 +136,14 @@ function tools.list(catalogue, gateway, job, shown)
     if not is_hidden then table.insert(list, tool.name == FIRST and 1 or #list + 1, tool) end
   end
   for _, step in ipairs(catalogue.all()) do
-    local own = step.for_model or {}
-    if step.for_model ~= false then add(step_tool(step), own.hidden or own.wants_room and not shown.is_roomy) end
+    local own = step.for_model == nil and {} or step.for_model
+    if own then add(step_tool(step, own), own.hidden or own.wants_room and not shown.is_roomy) end
   end
-  for _, own in ipairs { todo_add, todo_update } do add(own, not shown.has_todo) end
+  add(todo_add, not shown.has_todo)
+  add(todo_update, not shown.has_todo)
   add(read_output, not shown.is_roomy)
   for _, tool in ipairs(gateway or {}) do add(tool) end
-  add(finish_for(job))
+  add(finish_for(job or {}))
   return list, by_name, accepted
 end
 
@@ -157,10 +167,10 @@ function tools.cost(list) return math.ceil(text.tokens(tools_of.json(list)) * CH
 local function choose(listed, own, taken, room, left_out)
   local chosen, free = {}, MOST_TOOLS - #own
   for _, tool in ipairs(listed) do
-    -- What it does is done on another machine: no misspelled name may mean it.
     local one = {
-      kind = "gateway", exact = true, name = rules.mapped(tool.tool, taken), tool = tool.tool,
+      kind = "gateway", name = rules.mapped(tool.tool, taken), tool = tool.tool,
       description = tool.description, parameters = json.encode(tool.parameters),
+      exact = true, -- what it does is done on another machine: no misspelled name may mean it
     }
     local tokens = tools.cost { one }
     if #chosen < free and tokens <= room then
@@ -174,8 +184,9 @@ local function choose(listed, own, taken, room, left_out)
   return chosen
 end
 
----The gateway's tools as the journal has them, so that the same replies mean the same calls; else as many of those
----listed now as have room, the same for the whole job. A job can do without; the log says so.
+---The gateway's tools as the journal has them, so that the same replies mean the same calls; else as
+---many of those listed now as have room, the same for the whole job. A job can do without; the log says
+---so.
 ---@param run run
 ---@param space integer tokens for tools and conversation
 ---@param shown table as of tools.list
@@ -188,8 +199,7 @@ function tools.of_gateway(run, space, shown)
   local listed
   if gateway then listed, failure = gateway:tools() end
   if not listed then
-    local error = failure.message .. "; the job goes on without its tools"
-    run.log:event("warning", "gateway.failed", { code = failure.code, error = error })
+    run:warn("gateway.failed", failure.message .. "; the job goes on without its tools", { code = failure.code })
     return {}
   end
   local left_out, own, taken = {}, tools.list(run.catalogue, nil, run.job, shown)

@@ -1,10 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The exchanges of an agent, which the journal has: a replay stops at the first request that differs from its
--- recording, a resume takes them as far as they go. Then the model is asked.
+-- The exchanges of an agent, which the journal has: a replay stops at the first request that differs
+-- from its recording, a resume takes them as far as they go. Then the model is asked.
 
 local client = require "sba.agent.client"
 local json = require "sba.util.json"
-local lines = require "sba.util.excerpt".lines
 local loop_detector = require "sba.agent.loop_detector"
 local window = require "sba.agent.window"
 
@@ -13,8 +12,9 @@ local transcript = {}
 ---@param state agent.state
 ---@return string? why an earlier run ended after the last exchange
 function transcript.resumed(state)
+  if state.number == 0 then return nil end
   local why
-  for _, one in ipairs(state.number > 0 and (state.run.recording or state.run.history).resumes or {}) do
+  for _, one in ipairs((state.run.recording or state.run.history).resumes) do
     if one.after == state.number then why = one.why end
   end
   return why
@@ -22,18 +22,17 @@ end
 
 --- The line's number, and both lines.
 local function first_difference(expected, actual)
-  local next_line, number = lines(""), 0
-  local at_left, at_right = 1, 1
-  local left, right
+  local next_left, next_right = expected:gmatch("[^\n]*"), actual:gmatch("[^\n]*")
+  local number, left, right = 0
   repeat
-    at_left, left = next_line(expected, at_left)
-    at_right, right = next_line(actual, at_right)
-    number = number + 1
+    number, left, right = number + 1, next_left(), next_right()
   until left ~= right or not left
   return number, (left or "the end"):sub(1, 200), (right or "the end"):sub(1, 200)
 end
 
 local function kind_of(message) return message.role and "one of " .. message.role or "none" end
+
+local DIFFERENCE <const> = '%s (%s), line %d: the recording has "%s", this run has "%s"'
 
 local function difference(number, recorded, fresh)
   for i = 1, recorded.messages and math.max(#recorded.messages, #fresh) or 0 do
@@ -44,10 +43,7 @@ local function difference(number, recorded, fresh)
     end
     local a, b = was.content or "", is.content or ""
     if a ~= b then a, b = loop_detector.without_times(a), loop_detector.without_times(b) end
-    if a ~= b then
-      local message = '%s (%s), line %d: the recording has "%s", this run has "%s"'
-      return message:format(where, is.role, first_difference(a, b))
-    end
+    if a ~= b then return DIFFERENCE:format(where, is.role, first_difference(a, b)) end
   end
 end
 

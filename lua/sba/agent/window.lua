@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- How a request fits the model's window: the conversation is shortened until prompt and reply have room. Where the
--- server refuses the size all the same, the next one asks for a shorter reply, or the conversation becomes shorter; or
--- there is none.
+-- How a request fits the model's window: the conversation is shortened until prompt and reply have room.
+-- Where the server refuses the size all the same, the next one asks for a shorter reply, or the
+-- conversation becomes shorter; or there is none.
 
 local client = require "sba.agent.client"
 local prompt = require "sba.agent.prompt"
@@ -11,12 +11,16 @@ local window = {}
 
 local MOST_CUTS <const> = 5 -- times that a prompt is shortened because its server refused it
 local SHORTER <const> = 7 / 8 -- of it, where the server gives no count
-local ROOMY <const> = 8192 -- tokens of a reply where there is room
-local LONGEST_REPLY <const> = 32768 -- tokens
-local LEAST_REPLY <const> = 256 -- tokens, where the conversation cannot be shortened further
-local LEAST_ASKED <const> = 1024 -- tokens of a reply that is shorter because the server refused the size
-local MARGIN <const> = 32 -- tokens by which a prompt that was counted may differ when it is sent again
-local SMALL_WINDOW <const> = 8192 -- tokens
+local TOO_LARGE <const> = "the job's text and the last exchange do not fit into the model's context of %d tokens; "
+  .. "use a model with a larger one"
+
+-- Tokens
+local ROOMY <const> = 8192 -- of a reply where there is room
+local LONGEST_REPLY <const> = 32768
+local LEAST_REPLY <const> = 256 -- where the conversation cannot be shortened further
+local LEAST_ASKED <const> = 1024 -- of a reply that is shorter because the server refused the size
+local MARGIN <const> = 32 -- by which a prompt that was counted may differ when it is sent again
+local SMALL_WINDOW <const> = 8192
 
 ---@param session { context_length: integer }
 ---@return integer tokens for the reply, while there is something to shorten
@@ -34,13 +38,12 @@ end
 ---@param state agent.state
 ---@return integer tokens for the messages
 function window.room(state)
-  return state.session.context_length - window.reserve(state.session) - state.conversation.tools - state.status_tokens
+  local session = state.session
+  return session.context_length - window.reserve(session) - state.conversation.tools - state.status_tokens
 end
 
-local function too_large(state)
-  local message = "the job's text and the last exchange do not fit into the model's context of %d tokens; "
-    .. "use a model with a larger one"
-  return { code = "agent_stuck", message = message:format(state.session.context_length) }
+local function too_large(session)
+  return { code = "agent_stuck", message = TOO_LARGE:format(session.context_length) }
 end
 
 ---@class window.plan how a request fits: tokens
@@ -52,10 +55,12 @@ end
 
 local fitted
 
---- The request of a plan, or the failure that there is none. is_cut: the conversation must become shorter.
+--- The request of a plan, or the failure that there is none. is_cut: the conversation must become
+--- shorter.
 local function request(state, plan, is_cut)
   local talk, run, session = state.conversation, state.run, state.session
-  local status = prompt.status(run:seconds_left(), state.has_todo and run.todo.items, client.scarce(run))
+  local items = state.has_todo and run.todo.items
+  local status = prompt.status(run:seconds_left(), items, client.scarce(run))
   state.status_tokens = talk:text(status)
   if state.outputs.has_cut then tools.offer(state, "read_output") end
   local room = window.room(state)
@@ -65,12 +70,13 @@ local function request(state, plan, is_cut)
     run:emit("model.compacted", { tokens_before = before, tokens_after = after })
   end
   local most_room = math.max(room, room + window.reserve(session) - LEAST_REPLY)
-  if after > most_room or is_cut and after == before then return nil, too_large(state) end
+  if after > most_room or is_cut and after == before then return nil, too_large(session) end
   plan.prompt = after + talk.tools + state.status_tokens
+  local longest = longest_reply(session.context_length, plan.prompt)
   return {
     messages = talk.messages, status = status, tools = state.offered, accepted = state.accepted,
-    tool_choice = state.without_call and "required" or nil, temperature = state.detector:temperature(),
-    max_tokens = math.min(longest_reply(session.context_length, plan.prompt), plan.reply or math.huge),
+    tool_choice = state.without_call and "required" or nil,
+    temperature = state.detector:temperature(), max_tokens = math.min(longest, plan.reply or math.huge),
     fit = function(sizes, failure) return fitted(state, plan, sizes, failure) end,
   }
 end
@@ -82,26 +88,28 @@ local function learn(state, count)
   state.as_text = as_text
 end
 
---- Tokens that the reply may have instead, if the server's refusal may be about it: what the window leaves beside the
---- prompt, or, where there are no numbers, a quarter, once.
+--- Tokens that the reply may have instead, if the server's refusal may be about it: what the window leaves
+--- beside the prompt, or, where there are no numbers, a quarter, once.
 local function shorter_reply(state, plan, sizes)
-  local size = sizes.window and sizes.prompt and math.min(sizes.window, state.session.context_length)
-  local left = size and size - sizes.prompt
-  if left then return left >= LEAST_REPLY and left - math.min(MARGIN, left - LEAST_REPLY) or nil end
+  local size = state.session.context_length
+  if sizes.window and sizes.prompt then
+    local left = math.min(sizes.window, size) - sizes.prompt
+    return left >= LEAST_REPLY and math.max(LEAST_REPLY, left - MARGIN) or nil
+  end
   if plan.has_less or not sizes.is_of_reply or sizes.excess then return nil end
-  return math.max(LEAST_ASKED, (plan.reply or longest_reply(state.session.context_length, plan.prompt)) // 4)
+  return math.max(LEAST_ASKED, (plan.reply or longest_reply(size, plan.prompt)) // 4)
 end
 
---- The next request after one whose size was refused: it asks for less, or the conversation is shorter. A window that
---- is smaller than was known is both.
+--- The next request after one whose size was refused: it asks for less, or the conversation is shorter. A
+--- window that is smaller than was known is both.
 function fitted(state, plan, sizes, failure)
   local session, talk = state.session, state.conversation
   local before, reply = talk:total(), shorter_reply(state, plan, sizes)
   plan.cuts = plan.cuts + 1
-  if plan.cuts > MOST_CUTS then return nil, too_large(state) end
+  if plan.cuts > MOST_CUTS then return nil, too_large(session) end
   state.run.log:event("warning", "model.context_cut", { model = session.model, error = failure.message })
-  local is_new_window = sizes.window ~= nil and sizes.window < session.context_length
-  session.context_length = math.min(session.context_length, sizes.window or math.huge)
+  local is_new_window = sizes.window and sizes.window < session.context_length
+  if is_new_window then session.context_length = sizes.window end
   learn(state, sizes.prompt)
   if reply then
     plan.reply, plan.has_less = reply, true
