@@ -251,22 +251,25 @@ local function content_of(message)
   return #parts > 0 and table.concat(parts, "\n") or content
 end
 
+--- A message without calls and results. It is made once, so that a session writes it once.
+local as_text = remembering(function(message)
+  local role, content = message.role, message.content or ""
+  if role == "assistant" then content = content_of(message) end
+  if role == "tool" then
+    role, content = "user", ("Result of %s:\n%s"):format(message.tool_name or "the call", content)
+  end
+  return { role = role, content = content }
+end)
+
 ---Turns tool calls into text, and their results into words of the user.
 ---@param messages model.message[]
 ---@param list model.tool[]
 ---@return model.message[]
 function tools.messages(messages, list)
-  local result, first = {}, messages[1]
-  if not first or first.role ~= "system" then result[1] = { role = "system", content = in_words(list) } end
-  for i, message in ipairs(messages) do
-    local role, content = message.role, message.content or ""
-    if role == "assistant" then content = content_of(message) end
-    if role == "tool" then
-      role, content = "user", ("Result of %s:\n%s"):format(message.tool_name or "the call", content)
-    end
-    if role == "system" and i == 1 then content = content .. "\n" .. in_words(list) end
-    result[#result + 1] = { role = role, content = content }
-  end
+  local words, from = in_words(list), 1
+  if messages[1] and messages[1].role == "system" then words, from = (messages[1].content or "") .. "\n" .. words, 2 end
+  local result = { { role = "system", content = words } }
+  for i = from, #messages do result[#result + 1] = as_text(messages[i]) end
   return result
 end
 

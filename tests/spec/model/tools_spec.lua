@@ -119,6 +119,14 @@ describe("tools.messages", function()
       end
     end
   end)
+
+  it("turns a message into words once, and tools that are offered later too", function()
+    local messages <const> = { { role = "system", content = "Be brief." }, { role = "tool", content = "x" } }
+    local sent, later = tools_of.messages(messages, { tools[1] }), tools_of.messages(messages, tools)
+    assert.equal(sent[2], later[2])
+    assert.same({ role = "user", content = "Result of the call:\nx" }, later[2])
+    assert.is_truthy(later[1].content:find("### run_command", 1, true))
+  end)
 end)
 
 describe("tools.schema", function()
