@@ -25,8 +25,11 @@ class AgentCase(sba.SandboxCase):
         environment = {variable: server.url + suffix, **(env or {})}
         return self.run_job(job or self.agent_job(), *more, env=environment, **options)
 
-    def run_replies(self, *replies, models=None, **options):
+    def run_replies(self, *replies, models=None, context=None, **options):
+        """Of a job with this context, or of the options' job: the outcome, and the server that gave the replies."""
         server = self.server(*replies, models=models)
+        if context is not None:
+            options["job"] = self.agent_job(context=context)
         return self.run_agent(server, **options), server
 
     def told(self, server, number):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Agent jobs: the binary, a scripted model server that speaks the real wire formats, and real tools in a real workspace."""
+"""Agent jobs: the binary, a scripted model server that speaks the real wire formats, and real tools in a real
+workspace."""
+import itertools
 import json
 import signal
 
@@ -8,18 +10,22 @@ from agent_case import FORMATS, AgentCase, call, calls, finish
 from servers import model
 
 
+def tools_of(body):
+    """The arguments that a request shows of each tool."""
+    return {tool["function"]["name"]: tool["function"]["parameters"]["properties"] for tool in body["tools"]}
+
+
 class TheLoop(AgentCase):
     def test_tools_work_in_the_workspace_in_both_formats(self):
         for form in FORMATS:
             with self.subTest(form):
-                server = self.server(calls(("write_file", {"path": f"{form}.txt", "content": "hello"})),
-                                     call("run_command", argv=["cat", f"{form}.txt"]), finish("It says hello."))
-                outcome = self.run_agent(server, form=form)
-                self.assert_end(outcome, 0)
+                name = f"{form}.txt"
+                turns = call("write_file", path=name, content="hello"), call("run_command", argv=["cat", name])
+                outcome, server = self.run_replies(*turns, finish("It says hello."), form=form)
+                self.assert_answer(outcome, "It says hello.")
                 self.assertEqual([(step["id"], step["type"], step["status"]) for step in outcome.steps],
                                  [("step-1", "write_file", "success"), ("step-2", "run_command", "success")])
-                self.assertEqual(outcome.answer, "It says hello.")
-                self.assertEqual(self.text(f"{form}.txt"), "hello")
+                self.assertEqual(self.text(name), "hello")
                 inference = outcome.result["inference"]
                 self.assertEqual((inference["model"], inference["requests"]), ("m", 3))
                 self.assertTrue(outcome.result["inference_used"])
@@ -31,12 +37,13 @@ class TheLoop(AgentCase):
         self.assertNotIn("other", json.dumps([request["body"] for request in server.requests]))
 
     def test_a_failing_tool_is_an_answer(self):
-        server = self.server(call("read_file", path="../outside"), call("run_command", shell="exit 3"), finish("sorry"))
-        outcome = self.run_agent(server)
+        outside, exits = call("read_file", path="../outside"), call("run_command", shell="exit 3")
+        outcome, server = self.run_replies(outside, exits, finish())
         self.assert_end(outcome, 0)
         self.assertEqual(outcome.statuses, ["failure", "failure"])
         self.assertIn("path escapes workspace", self.told(server, 1))
-        self.assertEqual([line["level"] for line in outcome.events("step.finished")], ["info", "info"], "nothing is wrong with the job")
+        levels = [line["level"] for line in outcome.events("step.finished")]
+        self.assertEqual(levels, ["info", "info"], "nothing is wrong with the job")
         for line in outcome.events("model.response"):
             for name in ("prompt_tokens", "completion_tokens", "duration_ms"):
                 self.assertIsInstance(line[name], int, name)
@@ -44,24 +51,27 @@ class TheLoop(AgentCase):
     SLOW = {"content": "correct-horse-battery, I think", "fault": {"name": "pause", "seconds": 2.5}}
 
     def test_model_output_events(self):
-        env = {"SBA_MCP_TOKEN": "correct-horse-battery"}
-        outcome = self.run_agent(self.server(self.SLOW, model.ending()), env=env)
+        def run(reply, *more):
+            server = self.server(reply, model.ending())
+            outcome = self.run_agent(server, *more, env={"SBA_MCP_TOKEN": "correct-horse-battery"})
+            return outcome, outcome.events("model.output")
+
+        outcome, told = run(self.SLOW)
+        self.assertEqual("".join(line["output"] for line in told), "", "held: it may be the token")
         events = [line["event"] for line in outcome.log]
-        self.assertEqual("".join(line["output"] for line in outcome.events("model.output")), "")  # held: it may be the token
         self.assertLess(events.index("model.request"), events.index("model.response"))
-        outcome = self.run_agent(self.server({**self.SLOW, "content": "I think it is"}, model.ending()), env=env)
-        told = outcome.events("model.output")
+        _, told = run({**self.SLOW, "content": "I think it is"})
         self.assertTrue("I think it is".startswith(told[0]["output"]) and told[0]["output"], told)
         self.assertEqual(told[0]["model"], "m")
-        outcome = self.run_agent(self.server(self.SLOW, model.ending()), "--follow", "--log-format", "json", env=env)
-        self.assertEqual("".join(line["output"] for line in outcome.events("model.output")), "[redacted], I think")
-        shown = self.run_agent(self.server(self.SLOW, model.ending()), "--follow", env=env).stderr.decode()
-        self.assertIn("> model  m\n    [redacted], I think\n", shown)
+        _, told = run(self.SLOW, "--follow", "--log-format", "json")
+        self.assertEqual("".join(line["output"] for line in told), "[redacted], I think")
+        outcome, _ = run(self.SLOW, "--follow")
+        self.assertIn("> model  m\n    [redacted], I think\n", outcome.stderr.decode())
 
     def test_the_prompt_ends_with_time_and_todo_list_and_begins_the_same(self):
-        server = self.server(call("todo_add", title="look around"), call("todo_update", id="2", status="done"), model.ending())
-        job = self.agent_job(context={"requirements": ["be good"], "task_context": "TASK"}, persona={"title": "A tester"})
-        outcome = self.run_agent(server, job=job)
+        turns = call("todo_add", title="look around"), call("todo_update", id="2", status="done"), model.ending()
+        context = {"requirements": ["be good"], "task_context": "TASK"}
+        outcome, server = self.run_replies(*turns, job=self.agent_job(context=context, persona={"title": "A tester"}))
         first, last = server.chats()[0]["messages"], server.chats()[2]["messages"]
         self.assertTrue(first[0]["content"].startswith("## Persona\n\nA tester"))
         self.assertEqual(first[0], last[0])
@@ -72,88 +82,81 @@ class TheLoop(AgentCase):
         self.assertEqual(self.todo_items(), outcome.result["todo"]["items"])
 
     def test_a_template_whose_roles_must_alternate_takes_the_whole_job(self):
-        for form in FORMATS:
-            for capabilities in (["completion", "tools"], ["completion"]):
-                with self.subTest(form, capabilities=capabilities):
-                    models = {"m": {"capabilities": capabilities, "tools": "tools" in capabilities, "alternates": True}}
-                    as_text = {"content": json.dumps({"tool": "list_tree", "arguments": {}})}
-                    turn = call("list_tree") if "tools" in capabilities else as_text
-                    server = self.server(turn, {"content": ""}, turn, {"content": json.dumps(
-                        {"tool": "finish", "arguments": {"answer": "ok"}})}, models=models)
-                    outcome = self.run_agent(server, form=form)
-                    self.assert_answer(outcome, "ok")
-                    for request in server.chats():
-                        self.assertIn("Time left:", request["messages"][-1]["content"])
+        end = {"content": '{"tool": "finish", "arguments": {"answer": "ok"}}'}
+        for form, has_tools in itertools.product(FORMATS, (True, False)):
+            with self.subTest(form, has_tools=has_tools):
+                capabilities = ["completion", "tools"] if has_tools else ["completion"]
+                models = {"m": {"capabilities": capabilities, "tools": has_tools, "alternates": True}}
+                turn = call("list_tree") if has_tools else {"content": '{"tool": "list_tree", "arguments": {}}'}
+                outcome, server = self.run_replies(turn, {"content": ""}, turn, end, models=models, form=form)
+                self.assert_answer(outcome, "ok")
+                for request in server.chats():
+                    self.assertIn("Time left:", request["messages"][-1]["content"])
 
     def test_a_call_that_its_server_cannot_parse_is_an_answer_to_the_model(self):
-        faults = ({"name": "call_unparsed"}, {"name": "call_unparsed", "text": "The model produced output that does not match the expected "
-                                              "peg-native format"},
+        peg = "The model produced output that does not match the expected peg-native format"
+        faults = ({"name": "call_unparsed"}, {"name": "call_unparsed", "text": peg},
                   {"name": "error_midstream", "text": "error parsing tool call: raw='x'"})
-        for form in FORMATS:
-            for fault in faults:
-                with self.subTest(form, fault=fault["name"]):
-                    server = self.server({"content": "so so so so", "fault": fault}, call("list_tree"), finish("ok"))
-                    outcome = self.run_agent(server, form=form)
-                    self.assertEqual((outcome.exit, len(server.chats())), (0, 3), outcome.result)
-                    self.assertIn("could not parse the tool call", self.told(server, 1))
-                    self.assertEqual(outcome.events("model.retry"), [])
+        for form, fault in itertools.product(FORMATS, faults):
+            with self.subTest(form, fault=fault["name"]):
+                unparsed = {"content": "so so so so", "fault": fault}
+                outcome, server = self.run_replies(unparsed, call("list_tree"), finish(), form=form)
+                self.assertEqual((outcome.exit, len(server.chats())), (0, 3), outcome.result)
+                self.assertIn("could not parse the tool call", self.told(server, 1))
+                self.assertEqual(outcome.events("model.retry"), [])
 
 
 class Commands(AgentCase):
     def told_of(self, shell, **options):
-        server = self.server(call("run_command", shell=shell), finish("ok"))
-        outcome = self.run_agent(server, **options)
+        outcome, server = self.run_replies(call("run_command", shell=shell), finish(), **options)
         self.assert_end(outcome, 0)
         return self.told(server, 1).removeprefix("[step-1]\n")
 
     @sba.wants("bash")
     def test_a_models_lines_run_in_bash_and_checks_in_sh(self):
         self.assertEqual(self.told_of("[[ ab == a* ]] && echo ${0##*/}"), "bash\n")
-        server = self.server(finish("ok"), finish("ok"))
-        self.run_agent(server)
+        _, server = self.run_replies(finish(), finish())
         self.assertRegex(server.chats()[0]["messages"][1]["content"], r"Shell: \S+/bash\n")
         context = {"acceptance_criteria": [{"criterion": "c", "check": {"shell": "test $0 = /bin/sh"}}]}
-        self.assertEqual(self.told_of("echo ${0##*/}", job=self.agent_job(context=context)), "bash\n")
-        outcome = self.run_steps(self.sh("echo $0"))
-        self.assertEqual(outcome.steps[0]["output"], "/bin/sh\n")
+        self.assertEqual(self.told_of("echo ${0##*/}", context=context), "bash\n")
+        self.assertEqual(self.run_steps(self.sh("echo $0")).steps[0]["output"], "/bin/sh\n")
 
     def test_pagers_and_prompts_are_off(self):
         shell = "echo $PAGER $GIT_PAGER $GIT_EDITOR $CI $DEBIAN_FRONTEND $PIP_PROGRESS_BAR"
         self.assertEqual(self.told_of(shell), "cat cat true 1 noninteractive off\n")
-        self.assertEqual(self.told_of(shell, env={"CI": "no", "GIT_EDITOR": "ed"}), "cat cat ed no noninteractive off\n")
-        outcome = self.run_steps(self.sh("echo [$PAGER]"))
-        self.assertEqual(outcome.steps[0]["output"], "[]\n")
+        changed = self.told_of(shell, env={"CI": "no", "GIT_EDITOR": "ed"})
+        self.assertEqual(changed, "cat cat ed no noninteractive off\n")
+        self.assertEqual(self.run_steps(self.sh("echo [$PAGER]")).steps[0]["output"], "[]\n")
 
     def test_a_command_that_takes_too_long_says_what_it_printed_and_what_helps(self):
-        server = self.server(call("run_command", command="echo begun; sleep 60", timeout_seconds=1), finish("ok"))
-        self.run_agent(server)
-        self.assertRegex(self.told(server, 1), r"ran longer than its timeout of 1 s.*give a larger timeout_seconds[^\n]*\nbegun\n")
-        shown = {tool["function"]["name"]: tool["function"] for tool in server.chats()[0]["tools"]}
-        self.assertIn("120", shown["run_command"]["parameters"]["properties"]["timeout_seconds"]["description"])
+        _, server = self.run_replies(call("run_command", command="echo begun; sleep 60", timeout_seconds=1), finish())
+        self.assertRegex(self.told(server, 1),
+                         r"ran longer than its timeout of 1 s.*give a larger timeout_seconds[^\n]*\nbegun\n")
+        self.assertIn("120", tools_of(server.chats()[0])["run_command"]["timeout_seconds"]["description"])
 
 
 class Tools(AgentCase):
-    def shown(self, context=None, length=32768, **fields):
-        server = self.server(finish("ok"), finish("ok"), models={"m": {"context_length": length}})
-        self.run_agent(server, job=self.agent_job(context=context or {}, **fields))
+    def shown(self, context=None, length=32768):
+        models = {"m": {"context_length": length}}
+        _, server = self.run_replies(finish(), finish(), models=models, context=context or {})
         body = server.chats()[0]
-        return {tool["function"]["name"]: tool["function"]["parameters"]["properties"] for tool in body["tools"]}, body
+        return tools_of(body), body
 
     def test_apply_unified_diff_is_taken_and_not_shown(self):
         tools, body = self.shown()
         self.assertEqual((next(iter(tools)), "apply_unified_diff" in tools), ("run_command", False))
         self.assertLess(len(json.dumps(body["tools"])), 4000, "about 1,200 tokens")
         self.put("a", "1\n")
-        server = self.server(call("apply_patch", diff="--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n"), finish("ok"))
-        self.assertEqual(self.run_agent(server).exit, 0)
+        outcome, _ = self.run_replies(call("apply_patch", diff="--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n"), finish())
+        self.assert_end(outcome, 0)
         self.assertEqual(self.text("a"), "2\n")
 
     def test_the_todo_list_is_for_jobs_with_items_and_roomy_models(self):
-        for context, length, has_list in (({}, 32768, True), ({}, 16384, False), ({"requirements": ["r"]}, 16384, True)):
+        some = {"requirements": ["r"]}
+        for context, length, has_list in (({}, 32768, True), ({}, 16384, False), (some, 16384, True)):
             tools, body = self.shown(context, length)
-            self.assertEqual("todo_add" in tools, has_list)
-            self.assertEqual("Todo list:" in body["messages"][-1]["content"], has_list)
-            self.assertEqual("todo list" in body["messages"][0]["content"], has_list)
+            first, *_, last = (message["content"] for message in body["messages"])
+            self.assertEqual(["todo_add" in tools, "Todo list:" in last, "todo list" in first], [has_list] * 3)
 
     def test_finish_speaks_of_criteria_where_there_are_some_to_judge(self):
         checked = {"criterion": "c", "check": {"shell": "true"}}
@@ -168,12 +171,17 @@ class Budget(AgentCase):
         job["inference"].update(inference)
         return job
 
+    def assert_warned(self, server, what):
+        """The model is told in the fifth request, and not before, that there is little left."""
+        ends = [request["messages"][-1]["content"] for request in server.chats()]
+        is_told = [f"Less than a fifth of the job's {what} is left" in end for end in ends]
+        self.assertEqual(is_told, [False] * 4 + [True])
+
     def test_max_requests(self):
         look = [call("run_command", shell=f"echo {number}") for number in range(6)]
-        server = self.server(*look[:4], finish("ok"))
-        self.assertEqual(self.run_agent(server, job=self.job_with(max_requests=5)).exit, 0, "the last one counts")
-        ends = [request["messages"][-1]["content"] for request in server.chats()]
-        self.assertEqual(["Less than a fifth of the job's requests is left" in end for end in ends], [False] * 4 + [True])
+        outcome, server = self.run_replies(*look[:4], finish(), job=self.job_with(max_requests=5))
+        self.assertEqual(outcome.exit, 0, "the last one counts")
+        self.assert_warned(server, "requests")
         outcome, server = self.run_replies(*look, job=self.job_with(max_requests=5))
         self.assertEqual((outcome.exit, outcome.code, len(server.chats())), (1, "constraint_violation", 5))
         self.assertIn("inference.max_requests is reached: 5 of 5 requests", outcome.message)
@@ -182,12 +190,12 @@ class Budget(AgentCase):
         self.assertEqual((outcome.code, len(server.chats())), ("constraint_violation", 5))
 
     def test_max_total_tokens(self):
-        look = [{**call("run_command", shell=f"echo {number}"), "prompt_tokens": 900, "completion_tokens": 100} for number in range(9)]
+        used = {"prompt_tokens": 900, "completion_tokens": 100}
+        look = [{**call("run_command", shell=f"echo {number}"), **used} for number in range(9)]
         outcome, server = self.run_replies(*look, job=self.job_with(max_total_tokens=4500))
         self.assertEqual((outcome.code, len(server.chats())), ("constraint_violation", 5))
         self.assertIn("inference.max_total_tokens is reached: 5000 of 4500 tokens", outcome.message)
-        ends = [request["messages"][-1]["content"] for request in server.chats()]
-        self.assertEqual(["Less than a fifth of the job's tokens is left" in end for end in ends], [False] * 4 + [True])
+        self.assert_warned(server, "tokens")
 
     def test_max_requests_counts_ask_model_and_goes_on_with_resume(self):
         server = self.server(*[{"content": "4"}] * 3)
@@ -203,7 +211,8 @@ class Budget(AgentCase):
 
     def test_a_request_that_was_cancelled_or_timed_out_is_in_the_result(self):
         server = self.server({"content": "late", "fault": {"name": "silence", "seconds": 30}})
-        outcome = self.run_and_signal(self.agent_job(), signal.SIGTERM, server.chats, "a request", env={"OLLAMA_BASE_URL": server.url})
+        env = {"OLLAMA_BASE_URL": server.url}
+        outcome = self.run_and_signal(self.agent_job(), signal.SIGTERM, server.chats, "a request", env=env)
         used = outcome.result["inference"]
         self.assertEqual((outcome.exit, outcome.code, used["requests"]), (143, "cancelled", 1))
         self.assertGreater(used["prompt_tokens"], 500)
@@ -212,40 +221,41 @@ class Budget(AgentCase):
         self.assertGreater(used["prompt_tokens"], 500)
         self.assertGreater(used["completion_tokens"], 50)
 
-    SCHEMA = {"type": "object", "required": ["count"], "additionalProperties": False,
-              "properties": {"count": {"type": "integer", "minimum": 1}, "names": {"type": "array", "items": {"type": "string"}}}}
-
     def test_answer_schema_of_a_text_that_reads_as_json(self):
-        outcome = self.run_agent(self.server(call("list_tree"), call("finish", answer="1.5")), job=self.job_with(answer_schema={"type": "string"}))
+        job = self.job_with(answer_schema={"type": "string"})
+        outcome, _ = self.run_replies(call("list_tree"), call("finish", answer="1.5"), job=job)
         self.assert_answer(outcome, '"1.5"')
 
     def test_answer_schema(self):
-        for form in FORMATS:
-            for given in ({"count": 2, "names": ["a"]}, '{"count": 2, "names": ["a"]}'):
-                server = self.server(call("list_tree"), call("finish", answer="two"), call("finish", answer={"count": 0}), call("finish", answer=given))
-                outcome = self.run_agent(server, form=form, job=self.job_with(answer_schema=self.SCHEMA))
-                self.assert_end(outcome, 0)
-                self.assertEqual(json.loads(outcome.answer), {"count": 2, "names": ["a"]})
-                self.assertRegex(self.told(server, 2), "^the answer does not fit the job's schema: .*expected an object")
-                self.assertRegex(self.told(server, 3), "/count: expected")
-                self.assertIn('"minimum": 1'.replace(" ", ""), server.chats()[0]["messages"][1]["content"])
-        server = self.server(call("list_tree"), *[call("finish", answer={"count": -number}) for number in range(9)])
-        outcome = self.run_agent(server, job=self.job_with(answer_schema=self.SCHEMA))
+        names = {"type": "array", "items": {"type": "string"}}
+        properties = {"count": {"type": "integer", "minimum": 1}, "names": names}
+        job = self.job_with(answer_schema={
+            "type": "object", "required": ["count"], "additionalProperties": False, "properties": properties})
+        answer, misfit = {"count": 2, "names": ["a"]}, "^the answer does not fit the job's schema: .*"
+        for form, given in itertools.product(FORMATS, (answer, json.dumps(answer))):
+            answers = [call("finish", answer=one) for one in ("two", {"count": 0}, given)]
+            outcome, server = self.run_replies(call("list_tree"), *answers, form=form, job=job)
+            self.assert_end(outcome, 0)
+            self.assertEqual(json.loads(outcome.answer), answer)
+            self.assertRegex(self.told(server, 2), misfit + "expected an object")
+            self.assertRegex(self.told(server, 3), misfit + "/count: expected")
+            self.assertIn('"minimum":1', server.chats()[0]["messages"][1]["content"])
+        answers = [call("finish", answer={"count": -number}) for number in range(9)]
+        outcome, server = self.run_replies(call("list_tree"), *answers, job=job)
         self.assertEqual((outcome.code, len(server.chats())), ("agent_gave_up", 5))
         self.assertIn("no answer that fits inference.answer_schema", outcome.message)
-        outcome = self.run_agent(self.server(call("finish", answer="no disk", status="failed")), job=self.job_with(answer_schema=self.SCHEMA))
+        outcome, _ = self.run_replies(call("finish", answer="no disk", status="failed"), job=job)
         self.assertEqual((outcome.code, outcome.answer), ("agent_gave_up", "no disk"))
 
 
 class History(AgentCase):
     """What the model said goes back to it as it said it: its names, its order of arguments, no defaults."""
     ARGUMENTS = {"path": "a", "append": False, "content": "line\n\"\u00e9\"", "mode": "0600"}
-    TEXT = '{"arguments": {"path" :"a", "append":false,"content":"x"}, "tool": "write_file"}'
 
     def test_calls_go_back_to_the_model_as_it_wrote_them(self):
         for form in FORMATS:
             with self.subTest(form):
-                outcome, server = self.run_replies(call("WriteFile", **self.ARGUMENTS), finish("ok"), form=form)
+                outcome, server = self.run_replies(call("WriteFile", **self.ARGUMENTS), finish(), form=form)
                 self.assert_end(outcome, 0)
                 self.assertEqual(self.text("a"), 'line\n"\u00e9"')
                 said = next(message for message in server.chats()[1]["messages"] if message["role"] == "assistant")
@@ -257,92 +267,85 @@ class History(AgentCase):
                     self.assertEqual(list(function["arguments"].items()), list(self.ARGUMENTS.items()))
 
 
-class Plan(AgentCase):
-    def test_todo_update_position(self):
-        server = self.server(call("todo_update", id="3", position=1), call("list_tree"), finish("x"))
-        outcome = self.run_agent(server, job=self.agent_job(context={"requirements": ["one", "two", "three"]}))
-        tool = next(tool["function"] for tool in server.chats()[0]["tools"] if tool["function"]["name"] == "todo_update")
-        self.assertEqual(tool["parameters"]["properties"]["position"]["type"], "integer")
-        self.assertEqual([item["title"] for item in outcome.result["todo"]["items"]], ["three", "one", "two"])
-
-
 class Ending(AgentCase):
-    def test_requirements_are_done_when_the_job_is(self):
+    def assert_todo(self, outcome, *items):
+        todo = outcome.result["todo"]["items"]
+        self.assertEqual([(item["status"], item["note"]) for item in todo], list(items))
+        self.assertEqual(self.todo_items(), todo)
+
+    def test_requirements_are_done_when_the_job_is_in_the_models_order(self):
         """But for one that the model dropped; and not if it gave up."""
+        context = {"requirements": ["one", "two", "three"]}
+        moves = call("todo_update", id="3", position=1), call("todo_update", id="2", status="dropped")
         for status, first in (("done", "done"), ("failed", "pending")):
-            server = self.server(call("list_tree"), call("todo_update", id="2", status="dropped"), finish("x", status=status))
-            outcome = self.run_agent(server, job=self.agent_job(context={"requirements": ["one", "two", "three"]}))
+            outcome, server = self.run_replies(*moves, call("list_tree"), finish("x", status=status), context=context)
             todo = outcome.result["todo"]
-            self.assertEqual([item["status"] for item in todo["items"]], [first, "dropped", first])
-            self.assertEqual(todo["done"], [item["status"] for item in todo["items"]].count("done"))
-            self.assertEqual(self.todo_items(), todo["items"])
+            self.assertEqual([item["title"] for item in todo["items"]], ["three", "one", "two"])
+            self.assert_todo(outcome, (first, None), (first, None), ("dropped", None))
+            self.assertEqual(todo["done"], 2 if status == "done" else 0)
+            self.assertEqual(tools_of(server.chats()[0])["todo_update"]["position"]["type"], "integer")
 
     def test_finish_with_evidence(self):
-        job = self.agent_job(context={"acceptance_criteria": ["a file is there", "it says hi"]})
-        server = self.server(call("write_file", path="a", content="hi"),
-                             finish("made it", ("a file is there", True, "step-1 wrote it"), ("2", True, "step-1")))
-        outcome = self.run_agent(server, job=job)
+        done = finish("made it", ("a file is there", True, "step-1 wrote it"), ("2", True, "step-1"))
+        outcome, _ = self.run_replies(call("write_file", path="a", content="hi"), done,
+                                      context={"acceptance_criteria": ["a file is there", "it says hi"]})
         self.assert_end(outcome, 0)
-        self.assertEqual(outcome.result["acceptance"], [
-            {"criterion": "a file is there", "met": True, "evidence": "step-1 wrote it", "verified_by": "model"},
-            {"criterion": "it says hi", "met": True, "evidence": "step-1", "verified_by": "model"}])
-        self.assertEqual([(item["status"], item["note"]) for item in outcome.result["todo"]["items"]], [("done", None)] * 2)
-        self.assertEqual(self.todo_items(), outcome.result["todo"]["items"])
+        self.assertEqual([tuple(verdict.values()) for verdict in outcome.result["acceptance"]], [
+            ("a file is there", True, "step-1 wrote it", "model"), ("it says hi", True, "step-1", "model")])
+        self.assert_todo(outcome, ("done", None), ("done", None))
 
     def test_done_beside_a_call_that_failed_does_not_count(self):
         """The model had not seen it: it wrote all at once."""
-        for name, arguments in (("run_command", {"command": "exit 3"}), ("replace_in_file", {"path": "a", "old_text": "x", "new_text": "y"}),
-                                ("read_file", {})):
-            with self.subTest(name):
-                done = {"answer": "All is done.", "status": "done"}
-                server = self.server(calls((name, arguments), ("run_command", {"command": "true"}), ("finish", done)), finish("now"))
-                self.assert_answer(self.run_agent(server), "now")
-                self.assertRegex(self.told(server, 1), rf"^not finished: a call before this one, in the same reply, failed \({name}\)")
-        server = self.server(calls(("write_file", {"path": "a", "content": "x"}), ("finish", done)))
-        self.assert_answer(self.run_agent(server), "All is done.")
+        done = "finish", {"answer": "All is done.", "status": "done"}
+        for failing in (("run_command", {"command": "exit 3"}), ("read_file", {}),
+                        ("replace_in_file", {"path": "a", "old_text": "x", "new_text": "y"})):
+            with self.subTest(failing[0]):
+                at_once = calls(failing, ("run_command", {"command": "true"}), done)
+                outcome, server = self.run_replies(at_once, finish("now"))
+                self.assert_answer(outcome, "now")
+                told = "^not finished: a call before this one, in the same reply, failed "
+                self.assertRegex(self.told(server, 1), told + rf"\({failing[0]}\)")
+        outcome, _ = self.run_replies(calls(("write_file", {"path": "a", "content": "x"}), done))
+        self.assert_answer(outcome, "All is done.")
 
     def test_done_without_evidence_is_refused_three_times_and_then_the_end(self):
-        job = self.agent_job(context={"acceptance_criteria": ["c"]})
-        server = self.server(call("list_tree"), finish("done"), finish("done", ("c", True, "trust me")), finish("done", ("c", True, "step-9")),
-                             finish("it is"), {"content": "never asked"})
-        outcome = self.run_agent(server, job=job)
+        ends = finish(), finish("done", ("c", True, "trust me")), finish("done", ("c", True, "step-9")), finish("it is")
+        context = {"acceptance_criteria": ["c"]}
+        outcome, server = self.run_replies(call("list_tree"), *ends, {"content": "never asked"}, context=context)
         self.assert_end(outcome, 1, "acceptance_unmet")
         self.assertEqual(len(server.chats()), 5)
 
-    PROSE = {"content": "Next I write the file."}, {"content": "Now I write it."}, {"content": "It is all done."}
-    GO_ON = "^Every reply must call a tool until you call finish.*{\"answer\": "
-
     def test_the_third_answer_in_prose_in_a_row_ends_the_job(self):
-        models = {"m": {"capabilities": ["completion"]}}  # without tool calling: no reply of it is called unreadable
-        for before, context, models, form in (([], {}, None, "ollama"), ([], {}, None, "openai"), ([call("list_tree")], {}, None, "ollama"),
-                                              ([], {"acceptance_criteria": ["c"]}, None, "ollama"), ([], {}, models, "ollama")):
-            server = self.server(*before, *self.PROSE, {"content": "never asked"}, models=models)
-            outcome = self.run_agent(server, form=form, job=self.agent_job(context=context))
-            result = outcome.result
-            self.assertEqual((outcome.exit, result["failure_code"], result["final_answer"]), (1, "agent_gave_up", "It is all done."), result)
-            self.assertEqual(len(server.chats()), len(before) + 3)
-            self.assertRegex(self.told(server, -1), self.GO_ON)
+        said = "Next I write the file.", "Now I write it.", "It is all done.", "never asked"
+        prose = [{"content": words} for words in said]
+        no_calls = {"m": {"capabilities": ["completion"]}}  # no reply of it is called unreadable
+        for before, options in (([], {}), ([], {"form": "openai"}), ([call("list_tree")], {}),
+                                ([], {"context": {"acceptance_criteria": ["c"]}}), ([], {"models": no_calls})):
+            outcome, server = self.run_replies(*before, *prose, **options)
+            self.assert_end(outcome, 1, "agent_gave_up")
+            self.assertEqual((outcome.answer, len(server.chats())), ("It is all done.", len(before) + 3))
+            self.assertRegex(self.told(server, -1), '^Every reply must call a tool until you call finish.*{"answer": ')
         self.assertIn('{"tool": "finish", "arguments": {"answer"', self.told(server, -1))
 
     def test_finish_before_any_tool_is_asked_once_and_counts_the_second_time(self):
         for form in FORMATS:
-            server = self.server(call("todo_add", title="answer"), finish("4"), finish("It is 4."), {"content": "never asked"})
-            outcome = self.run_agent(server, form=form)
+            replies = call("todo_add", title="answer"), finish("4"), finish("It is 4."), {"content": "never asked"}
+            outcome, server = self.run_replies(*replies, form=form)
             self.assert_answer(outcome, "It is 4.")
-            self.assertRegex(self.told(server, 2), "^No tool was called yet. If the job needs none, call finish once more")
-        server = self.server(finish("done"), call("run_command", shell="exit 3"), finish("It cannot be run."))
-        self.assertEqual(self.run_agent(server).result["final_answer"], "It cannot be run.")
+            told = "^No tool was called yet. If the job needs none, call finish once more"
+            self.assertRegex(self.told(server, 2), told)
+        outcome, _ = self.run_replies(finish(), call("run_command", shell="exit 3"), finish("It cannot be run."))
+        self.assertEqual(outcome.answer, "It cannot be run.")
         outcome, server = self.run_replies(call("finish", answer="there is no disk", status="failed"))
         self.assertEqual((outcome.exit, outcome.code, len(server.chats())), (1, "agent_gave_up", 1))
 
     def test_a_criterion_that_is_not_met_ends_at_once(self):
-        job = self.agent_job(context={"acceptance_criteria": ["a", "b"]})
-        server = self.server(call("list_tree"), finish("could not", ("a", True, "step-1"), ("b", False, "")), {"content": "never asked"})
-        outcome = self.run_agent(server, job=job)
-        self.assertEqual(outcome.code, "acceptance_unmet")
+        unmet = finish("could not", ("a", True, "step-1"), ("b", False, ""))
+        outcome, _ = self.run_replies(call("list_tree"), unmet, {"content": "never asked"},
+                                      context={"acceptance_criteria": ["a", "b"]})
+        self.assertEqual((outcome.code, outcome.answer), ("acceptance_unmet", "could not"))
         self.assertEqual([one["met"] for one in outcome.result["acceptance"]], [True, False])
-        self.assertEqual(outcome.answer, "could not")
-        self.assertEqual([(item["status"], item["note"]) for item in outcome.result["todo"]["items"]], [("done", None), ("pending", None)])
+        self.assert_todo(outcome, ("done", None), ("pending", None))
 
     def test_three_replies_that_are_empty_or_cannot_be_read(self):
         for replies in ([{"content": ""}] * 9, [{"content": text, "done_reason": "length"} for text in "ababab"]):
@@ -356,8 +359,8 @@ class InTheLog(AgentCase):
         """Checks are steps too, in both."""
         answer = "roman.c is fixed.\n\033[2Jresult: elsewhere"
         job = self.agent_job(context={"acceptance_criteria": [{"criterion": "there", "check": {"shell": "test -e a"}}]})
-        server = self.server(call("run_command", argv=["false"]), call("write_file", path="a", content=""), finish(answer))
-        outcome = self.run_agent(server, "--log-format", "text", job=job)
+        turns = call("run_command", argv=["false"]), call("write_file", path="a", content=""), finish(answer)
+        outcome = self.run_agent(self.server(*turns), "--log-format", "text", job=job)
         lines = outcome.stderr.decode().splitlines()
         at = lines.index("    roman.c is fixed.")  # notes may stand between it and the last line
         self.assertRegex(lines[at - 1], r"^success in \d.*, 3 steps: 2 succeeded, 1 failed$")
@@ -368,44 +371,35 @@ class InTheLog(AgentCase):
 
 class TheWindow(AgentCase):
     def test_text_that_can_never_fit_is_said(self):
-        server = self.server(model.ending(), models={"m": {"context_length": 4096}})
-        outcome = self.run_agent(server, job=self.agent_job(context={"task_context": "x" * 100000}))
+        models, context = {"m": {"context_length": 4096}}, {"task_context": "x" * 100000}
+        outcome, _ = self.run_replies(model.ending(), models=models, context=context)
         self.assertEqual(outcome.code, "agent_stuck", outcome.message)
         self.assertIn("4096", outcome.message)
 
 
 class AskModel(AgentCase):
-    def ask(self, reply, fields=None, **arguments):
-        server = self.server(reply)
+    def ask(self, *replies, fields=None, **arguments):
+        server = self.server(*replies)
         steps = self.step("ask_model", **arguments), self.step("list_tree", path=".")
         job = self.job(*steps, inference={"allowed_models": ["m"]}, **(fields or {}))
         return server, self.run_job(job, env={"OLLAMA_BASE_URL": server.url})
 
     def test_a_question_in_a_direct_job(self):
-        server, outcome = self.ask({"content": "42"}, prompt="what?", system="be brief", save_to="out/answer.txt")
+        context = {"task_context": "TASK", "requirements": ["REQUIRED"]}
+        server, outcome = self.ask({"content": "42"}, fields={"context": context, "persona": {"title": "TITLE"}},
+                                   prompt="what?", system="be brief", save_to="out/answer.txt")
         self.assert_end(outcome, 0)
         self.assertEqual(outcome.steps[0]["result"]["content"], "42")
         self.assertEqual(self.text("out/answer.txt"), "42")
-        self.assertEqual([message["role"] for message in server.chats()[0]["messages"]], ["system", "user"])
-        self.assertEqual((outcome.result["inference_used"], outcome.result["inference"]["requests"]), (True, 1))
-
-    def test_the_model_is_told_the_jobs_context(self):
-        context = {"baseline_context": "BASE", "project_context": "PROJECT", "task_context": "TASK", "requirements": ["REQUIRED"],
-                   "acceptance_criteria": ["CRITERION"], "preferences": {"style": "PREFERRED"}, "additional_context": "ADDED",
-                   "skills": ["SKILL"]}
-        persona = {"title": "TITLE", "description": "DESCRIPTION"}
-        server, outcome = self.ask({"content": "42"}, {"context": context, "persona": persona}, prompt="what?", system="BRIEF")
-        self.assert_end(outcome, 0)
         system, question = server.chats()[0]["messages"]
         self.assertEqual((system["role"], question), ("system", {"role": "user", "content": "what?"}))
-        places = [system["content"].index(word) for word in ("TITLE", "DESCRIPTION", "BASE", "PROJECT", "TASK", "REQUIRED", "CRITERION",
-                                                             "PREFERRED", "ADDED", "SKILL", "BRIEF", "Time left:", "Todo list:")]
-        self.assertEqual(places, sorted(places))
+        self.assertRegex(system["content"], "(?s)TITLE.*TASK.*REQUIRED.*be brief.*Time left:.*Todo list:")
+        self.assertEqual((outcome.result["inference_used"], outcome.result["inference"]["requests"]), (True, 1))
 
     def ask_twice(self, first, second, schema):
-        server = self.server({"content": first, "prompt_tokens": 10, "completion_tokens": 1}, {"content": second, "prompt_tokens": 20, "completion_tokens": 2})
-        job = self.job(self.step("ask_model", prompt="x", json_schema=schema), inference={"allowed_models": ["m"]})
-        return server, self.run_job(job, env={"OLLAMA_BASE_URL": server.url})
+        replies = ({"content": first, "prompt_tokens": 10, "completion_tokens": 1},
+                   {"content": second, "prompt_tokens": 20, "completion_tokens": 2})
+        return self.ask(*replies, prompt="x", json_schema=schema)
 
     def test_an_answer_that_does_not_fit_is_asked_for_once_more(self):
         schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
@@ -414,31 +408,33 @@ class AskModel(AgentCase):
                 server, outcome = self.ask_twice(bad, '```json\n{"a": "1",}\n```', schema)
                 self.assert_end(outcome, 0)
                 result = outcome.steps[0]["result"]
-                self.assertEqual((result["json"], result["prompt_tokens"], result["completion_tokens"]), ({"a": "1"}, 30, 3))
+                used = result["prompt_tokens"], result["completion_tokens"]
+                self.assertEqual((result["json"], *used), ({"a": "1"}, 30, 3))
                 *_, answer, question = server.chats()[1]["messages"]
                 self.assertEqual((answer["role"], answer["content"]), ("assistant", bad))
                 self.assertIn(mistake, question["content"])
 
     def test_a_second_answer_that_does_not_fit_fails_the_step(self):
-        schema = {"type": "object", "properties": {"a": {"type": "array", "items": {"enum": ["x", "y"]}, "minItems": 1}}}
-        server, outcome = self.ask_twice('{"a": []}', '{"a": ["z"]}', schema)
+        letters = {"type": "array", "items": {"enum": ["x", "y"]}, "minItems": 1}
+        server, outcome = self.ask_twice('{"a": []}', '{"a": ["z"]}', {"properties": {"a": letters}})
         self.assertEqual((outcome.exit, outcome.code, len(server.chats())), (1, "step_failed", 2))
         self.assertIn("does not fit json_schema: /a/0: expected one of", outcome.message)
 
     def test_an_answer_that_is_too_long(self):
-        server = self.server({"content": "12\u20ac45"})
-        job = self.job(self.step("ask_model", prompt="x"), inference={"allowed_models": ["m"]}, max_output_bytes=6)
-        outcome = self.run_job(job, env={"OLLAMA_BASE_URL": server.url})
+        _, outcome = self.ask({"content": "12\u20ac45"}, prompt="x", fields={"max_output_bytes": 6})
         self.assert_end(outcome, 1, "constraint_violation")
         entry = outcome.steps[0]
         self.assertEqual((entry["output"], entry.get("output_truncated")), ("12\u20ac4", True))
 
     def test_the_endpoint_is_that_of_the_jobs_source(self):
-        for source, wanted in (("worker", "worker"), ("api_egress", "egress"), ("orchestrator", "worker"), (None, "worker")):
-            for model_of_worker, asked in (("m", wanted), ("other", "egress" if source != "worker" else None)):
-                worker, egress = self.server({"content": "worker"}, models={model_of_worker: {}}), self.server({"content": "egress"})
-                job = self.job(self.step("ask_model", prompt="x"), inference={"allowed_models": ["m"], "source": source})
-                outcome = self.run_job(job, env={"OLLAMA_BASE_URL": worker.url, "SBA_API_EGRESS_URL": egress.url + "/v1"})
+        for source in ("worker", "api_egress", "orchestrator", None):
+            wanted, other = "egress" if source == "api_egress" else "worker", None if source == "worker" else "egress"
+            inference = {"allowed_models": ["m"], "source": source}
+            for model_of_worker, asked in (("m", wanted), ("other", other)):
+                worker = self.server({"content": "worker"}, models={model_of_worker: {}})
+                egress = self.server({"content": "egress"}).url + "/v1"
+                outcome = self.run_job(self.job(self.step("ask_model", prompt="x"), inference=inference),
+                                       env={"OLLAMA_BASE_URL": worker.url, "SBA_API_EGRESS_URL": egress})
                 self.assertEqual(outcome.steps[0].get("output"), asked, (source, model_of_worker, outcome.result))
                 self.assertEqual(outcome.code, None if asked else "inference_unavailable")
 
@@ -450,37 +446,29 @@ class AskModel(AgentCase):
 
 
 class ResumeAndReplay(AgentCase):
-    SCRIPT = (call("write_file", path="a", content="one"), call("run_command", shell="cat a"), finish("all done"))
-
-    def recorded(self):
-        outcome, server = self.run_replies(*self.SCRIPT)
+    def test_a_replay_gives_the_same_without_a_model_or_names_the_first_difference_and_is_of_the_same_job(self):
+        write, read = call("write_file", path="a", content="one"), call("run_command", shell="cat a")
+        outcome, _ = self.run_replies(write, read, finish())
         self.assert_end(outcome, 0)
-        return outcome, self.recording()
-
-    def test_a_replay_needs_no_model_and_gives_the_same(self):
-        outcome, recording = self.recorded()
-        (self.workspace / "a").unlink()
-        again = self.run_job(self.agent_job(), "--replay", str(recording))
-        self.assert_end(again, 0)
-        self.assertEqual(sba.timeless(again.result), sba.timeless(outcome.result))
-
-    def test_a_replay_names_the_first_difference(self):
-        _, recording = self.recorded()
+        recording = str(self.recording())
         self.put("a", "it was there")
-        again = self.run_job(self.agent_job(), "--replay", str(recording))
+        again = self.run_job(self.agent_job(), "--replay", recording)
         self.assert_end(again, 1, "internal_error")
         self.assertRegex(again.message, r"differs from the recording of version \S+: exchange 2, message 1 \(tool\)")
-
-    def test_a_recording_of_another_job_is_refused(self):
-        _, recording = self.recorded()
-        again = self.run_job(self.agent_job(persona={"title": "another"}), "--replay", str(recording))
+        (self.workspace / "a").unlink()
+        again = self.run_job(self.agent_job(), "--replay", recording)
+        self.assert_end(again, 0)
+        self.assertEqual(sba.timeless(again.result), sba.timeless(outcome.result))
+        again = self.run_job(self.agent_job(persona={"title": "another"}), "--replay", recording)
         self.assert_end(again, 2, "schema_validation")
         self.assertIn("another job", again.message)
 
-    def resumed_after(self, *replies, then=(finish("went on", ("c", True, "step-1")),), **fields):
+    MET = finish("went on", ("c", True, "step-1"))
+
+    def resumed_after(self, *replies, then=(MET,), **fields):
         job = self.agent_job(context={"acceptance_criteria": ["c"]}, **fields)
         (self.workspace / "a").unlink(missing_ok=True)
-        first = self.run_agent(self.server(*replies), job=job)
+        first, _ = self.run_replies(*replies, job=job)
         self.assertEqual(first.status, "failure", first.result)
         second = self.server(*then)
         outcome = self.run_agent(second, "--resume", job=job)
@@ -489,7 +477,8 @@ class ResumeAndReplay(AgentCase):
         self.assertEqual(outcome.result["todo"]["done"], 1)
         messages = second.chats()[0]["messages"]
         self.assertIn(f"[The job ended here ({first.result['failure_code']}: ", json.dumps(messages[-1]))
-        self.assertEqual(len(outcome.events("model.response")), len(second.chats()), "the earlier replies are in the earlier log")
+        answers = outcome.events("model.response")
+        self.assertEqual(len(answers), len(second.chats()), "the earlier replies are in the earlier log")
         calls = sum(len(message.get("tool_calls") or ()) for message in messages)
         self.assertEqual(calls, sum(message["role"] == "tool" for message in messages), "each call has its answer")
         again = self.run_agent(self.server(), "--resume", job=job)
@@ -504,21 +493,24 @@ class ResumeAndReplay(AgentCase):
         write, failed = call("write_file", path="a", content="x"), {"answer": "I cannot", "status": "failed"}
         self.resumed_after(write, call("finish", **failed))
         self.resumed_after(write, finish("done", ("c", False, "step-1")))
-        self.resumed_after(write, *[finish("done")] * 4)
+        self.resumed_after(write, *[finish()] * 4)
         self.resumed_after(calls(("write_file", {"path": "a", "content": "x"}), ("finish", failed), ("list_tree", {})))
 
     def test_its_counters_begin_anew(self):
-        same = call("list_tree")
-        outcome = self.resumed_after(*[same] * 4, then=(same, same, same, finish("went on", ("c", True, "step-1"))))
+        same, empty = call("list_tree"), {"content": ""}
+        outcome = self.resumed_after(*[same] * 4, then=(same, same, same, self.MET))
         self.assertEqual(len(outcome.steps), 7)
-        self.resumed_after(same, *[finish("done")] * 4, then=(*[finish("done")] * 3, finish("went on", ("c", True, "step-1"))))
-        self.resumed_after(same, *[{"content": ""}] * 3, then=(*[{"content": ""}] * 2, finish("went on", ("c", True, "step-1"))))
+        self.resumed_after(same, *[finish()] * 4, then=(*[finish()] * 3, self.MET))
+        self.resumed_after(same, *[empty] * 3, then=(empty, empty, self.MET))
 
     def test_a_killed_run_goes_on_where_it_was(self):
-        first = self.server(call("write_file", path="a", content="one"), call("run_command", shell="echo said so far; echo begun > b; sleep 60"))
+        sleeping = call("run_command", shell="echo said so far; echo begun > b; sleep 60")
+        env = {"OLLAMA_BASE_URL": self.server(call("write_file", path="a", content="one"), sleeping).url}
+
         def said():
             return self.result_path.exists() and "said so far\\n" in self.result_path.read_text()
-        interrupted = self.run_and_signal(self.agent_job(), signal.SIGKILL, said, "what the command says", env={"OLLAMA_BASE_URL": first.url})
+
+        interrupted = self.run_and_signal(self.agent_job(), signal.SIGKILL, said, "what the command says", env=env)
         self.assertEqual(interrupted.code, "interrupted")
         second = self.server(finish("went on"))
         outcome = self.run_agent(second, "--resume")
@@ -526,9 +518,9 @@ class ResumeAndReplay(AgentCase):
         self.assertEqual([(step["type"], step["status"]) for step in outcome.steps],
                          [("write_file", "success"), ("run_command", "failure")])
         self.assertEqual(outcome.steps[1]["error_code"], "interrupted")
-        self.assertEqual(len(second.chats()), 1)
-        self.assertIn("it may have done part or all of its work", json.dumps(second.chats()[0]))
-        self.assertIn("said so far", json.dumps(second.chats()[0]["messages"][-1]), "the model is told what the step had said")
+        asked, = second.chats()
+        self.assertIn("it may have done part or all of its work", json.dumps(asked))
+        self.assertIn("said so far", json.dumps(asked["messages"][-1]), "the model is told what the step had said")
         self.assertEqual(outcome.steps[1]["output"], "said so far\n")
 
     @sba.wants("strace")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Agent jobs that get nonsense: from servers, from models, from files. Each has a clear error, or goes on, and a complete result."""
+"""Agent jobs that get nonsense: from servers, from models, from files. Each has a clear error, or goes on, and a
+complete result."""
 import json
 import resource
 
@@ -39,10 +40,11 @@ class Servers(BadInputCase):
     def test_whose_numbers_are_none(self):
         """Negative and endless counts, and windows of nothing, are unknown: tokens are estimated then."""
         for count in (-7, 0, 1 << 62, 1.5, "many"):
+            reply = {**call("list_tree"), "prompt_tokens": count, "completion_tokens": count}
+            models = {"m": {"context_length": count}}
             for form in FORMATS:
                 with self.subTest(f"{form} {count}"):
-                    reply = {**call("list_tree"), "prompt_tokens": count, "completion_tokens": count}
-                    outcome, server = self.run_replies(reply, finish(), models={"m": {"context_length": count}}, form=form)
+                    outcome, _ = self.run_replies(reply, finish(), models=models, form=form)
                     self.assert_end(outcome, 0)
                     for name in ("prompt_tokens", "completion_tokens"):
                         self.assertIn(outcome.result["inference"][name], range(1, 10 ** 6))
@@ -50,11 +52,13 @@ class Servers(BadInputCase):
 
 class Models(BadInputCase):
     def test_whose_arguments_have_the_wrong_types(self):
-        bad = [("read_file", {"path": 1}), ("read_file", {"path": None}), ("read_file", {}), ("run_command", {"argv": ["ls", ["x"]]}),
-               ("run_command", {"argv": [None]}), ("run_command", {"argv": []}), ("write_file", {"path": "a", "content": ["a"]}),
-               ("write_file", {"path": ["a"], "content": "x"}), ("list_tree", {"path": ".", "max_depth": "deep"}),
-               ("read_file", {"pth": "a", "nope": True}), ("todo_add", {"title": 7}), ("todo_update", {"id": {}}),
-               ("read_output", {"step": 1}), ("finish", {"answer": ["x"], "acceptance": "all"})]
+        mistakes = {
+            "read_file": ({"path": 1}, {"path": None}, {}, {"pth": "a", "nope": True}), "todo_add": ({"title": 7},),
+            "run_command": ({"argv": ["ls", ["x"]]}, {"argv": [None]}, {"argv": []}), "todo_update": ({"id": {}},),
+            "write_file": ({"path": "a", "content": ["a"]}, {"path": ["a"], "content": "x"}),
+            "list_tree": ({"path": ".", "max_depth": "deep"},), "read_output": ({"step": 1},),
+            "finish": ({"answer": ["x"], "acceptance": "all"},)}
+        bad = [(name, arguments) for name, each in mistakes.items() for arguments in each]
         for form in FORMATS:
             outcome, server = self.run_replies(calls(*bad), model.ending(), form=form)
             self.assert_complete(outcome)
@@ -66,19 +70,18 @@ class Models(BadInputCase):
 
     def test_with_ten_thousand_parallel_calls(self):
         for form in FORMATS:
-            server = self.server(calls(*[("write_file", {"path": f"{form}{number}", "content": "x"}) for number in range(10000)]), finish("ok"))
-            outcome = self.run_agent(server, form=form, preexec_fn=limited)
+            writes = [("write_file", {"path": f"{form}{number}", "content": "x"}) for number in range(10000)]
+            outcome, _ = self.run_replies(calls(*writes), finish(), form=form, preexec_fn=limited)
             sba.result_validator().validate(outcome.result)
             self.assertIn(outcome.code, (None, "inference_unavailable", "agent_stuck"), outcome.message)
             self.assertLessEqual(len(outcome.steps), 64)
             self.assertLessEqual(len(list(self.workspace.glob(form + "*"))), 64)
 
     def test_that_write_what_is_no_text(self):
-        server = self.server({"content": "\u0000\u001b[2J\ud83d\ude00\u202e", "tool_calls": [
-            {"name": "write_file", "arguments": {"path": "a\u0000b", "content": "x"}},
-            {"name": "run_command", "arguments": {"argv": ["echo", "a\u0000b"]}},
-            {"name": "write_file", "arguments": {"path": "p" * 5000, "content": "x"}}]}, finish("ok\u0000\u001b[2J"))
-        outcome = self.run_agent(server)
+        reply = calls(*(("write_file", {"path": path, "content": "x"}) for path in ("a\u0000b", "p" * 5000)),
+                      ("run_command", {"argv": ["echo", "a\u0000b"]}))
+        reply["content"] = "\u0000\u001b[2J\ud83d\ude00\u202e"
+        outcome, _ = self.run_replies(reply, finish("ok\u0000\u001b[2J"))
         self.assert_complete(outcome)
         self.assertEqual(list(self.workspace.iterdir()), [])
 
@@ -95,8 +98,8 @@ class Files(BadInputCase):
         replies = ({"tool_calls": 1}, {"content": 7}, {"tool_calls": [1, None]}, {"tool_calls": [{"name": 3}]},
                    {"tool_calls": [{"name": "read_file", "arguments": "x"}]}, {"content": None, "tool_calls": {}}, 3)
         recording = self.root / "recording"
-        for content in (b"", b"{}\n", b"[1]\n", b"\xff\n", b'{"event":"model.exchange"}\n', b"{" * 1000,
-                        *(json.dumps({"event": "model.exchange", "reply": reply}).encode() + b"\n" for reply in replies)):
+        exchanges = [json.dumps({"event": "model.exchange", "reply": reply}).encode() + b"\n" for reply in replies]
+        for content in (b"", b"{}\n", b"[1]\n", b"\xff\n", b'{"event":"model.exchange"}\n', b"{" * 1000, *exchanges):
             with self.subTest(content):
                 recording.write_bytes(content)
                 self.replayed(recording)

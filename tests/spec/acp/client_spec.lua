@@ -14,6 +14,11 @@ describe("a client of agents", function()
 
   local function tell(message) hear(json.encode(message) .. "\n") end
   local function last() return sent[#sent] end
+
+  local function assert_sent(method, params)
+    assert.same({ method, params }, { last().method, last().params })
+  end
+
   local function answer(result) tell { jsonrpc = "2.0", id = last().id, result = result } end
   local function update(fields) tell { method = "session/update", params = { sessionId = "s", update = fields } } end
   local function chunk(kind, words) update { sessionUpdate = kind, content = { type = "text", text = words } } end
@@ -30,7 +35,9 @@ describe("a client of agents", function()
     hear ""
   end
 
-  local function open(session)
+  --- As far as the session, of which the agent says this.
+  local function open(fields, session)
+    begin(fields)
     answer { protocolVersion = 1 }
     session = session or {}
     session.sessionId = "s"
@@ -39,7 +46,8 @@ describe("a client of agents", function()
 
   it("introduces itself, opens a session and asks", function()
     begin()
-    assert.same({ "initialize", 1, true }, { last().method, last().params.protocolVersion, last().params.clientCapabilities.terminal })
+    assert.same({ "initialize", 1 }, { last().method, last().params.protocolVersion })
+    assert.is_true(last().params.clientCapabilities.terminal)
     answer { protocolVersion = 1 }
     assert.same({ "session/new", "/w" }, { last().method, last().params.cwd })
     assert.is_true(json.is_array(last().params.mcpServers))
@@ -65,54 +73,51 @@ describe("a client of agents", function()
   end)
 
   it("sets the model and the mode in the way that the agent offers, and no other", function()
+    local group <const> = { options = json.array { { value = "big" } } }
     local options <const> = json.array {
-      { id = "m", category = "model", type = "select", options = json.array { { options = json.array { { value = "big" } } } } },
+      { id = "m", category = "model", type = "select", options = json.array { group } },
     }
-    begin { model = "big", mode = "plan" }
-    open { configOptions = options, modes = { availableModes = json.array { { id = "plan" } } } }
-    assert.same({ "session/set_config_option", { sessionId = "s", configId = "m", value = "big" } }, { last().method, last().params })
+    local modes <const> = { availableModes = json.array { { id = "plan" } } }
+    open({ model = "big", mode = "plan" }, { configOptions = options, modes = modes })
+    assert_sent("session/set_config_option", { sessionId = "s", configId = "m", value = "big" })
     answer {}
-    assert.same({ "session/set_mode", { sessionId = "s", modeId = "plan" } }, { last().method, last().params })
+    assert_sent("session/set_mode", { sessionId = "s", modeId = "plan" })
     answer {}
     assert.equal("session/prompt", last().method)
-    begin { model = "big" }
-    open { models = { currentModelId = "small", availableModels = json.array { { modelId = "big" } } } }
+    local models <const> = { currentModelId = "small", availableModels = json.array { { modelId = "big" } } }
+    open({ model = "big" }, { models = models })
     assert.equal("big", self.used_model)
-    assert.same({ "session/set_model", { sessionId = "s", modelId = "big" } }, { last().method, last().params })
-    begin()
-    open { models = { currentModelId = "small" } }
+    assert_sent("session/set_model", { sessionId = "s", modelId = "big" })
+    open(nil, { models = models })
     assert.equal("small", self.used_model)
-    begin()
-    open { configOptions = json.array { { id = "m", category = "model", currentValue = "small" } } }
+    open(nil, { configOptions = json.array { { id = "m", category = "model", currentValue = "small" } } })
     assert.equal("small", self.used_model)
-    begin { model = "small" }
-    open { configOptions = options }
+    open({ model = "small" }, { configOptions = options })
     assert.is_true(over)
     assert.equal('the agent offers no model "small"; it offers big', self.failure.message)
   end)
 
   it("answers what the agent asks for by the policy", function()
     local options <const> = json.array {
-      { optionId = "a", kind = "allow_always" }, { optionId = "o", kind = "allow_once" }, { optionId = "r", kind = "reject_once" },
+      { optionId = "a", kind = "allow_always" }, { optionId = "o", kind = "allow_once" },
+      { optionId = "r", kind = "reject_once" },
     }
     local function asked(kind, choice)
       local params <const> = { toolCall = { toolCallId = kind, kind = kind }, options = choice or options }
       tell { id = "q", method = "session/request_permission", params = params }
       return last().result.outcome
     end
-    begin { permissions = { execute = "deny" } }
-    open()
+    open { permissions = { execute = "deny" } }
     assert.same({ outcome = "selected", optionId = "o" }, asked "edit")
     assert.same({ outcome = "selected", optionId = "r" }, asked "execute")
     assert.same({ outcome = "cancelled" }, asked("execute", json.array {}))
-    begin { permissions = { default = "deny", read = "allow" } }
-    open()
+    open { permissions = { default = "deny", read = "allow" } }
     assert.same({ "r", "o" }, { asked("fetch").optionId, asked("read").optionId })
   end)
 
   it("reads and writes files by the steps that do", function()
     local seen = {}
-    begin {
+    open {
       read = function(arguments)
         seen[#seen + 1] = arguments
         return { path = "a", content = "b\n", encoding = arguments.path == "/w/bytes" and "base64" or "utf-8" }
@@ -122,7 +127,6 @@ describe("a client of agents", function()
         return nil, { code = "path_escape", message = "path escapes workspace" }
       end,
     }
-    open()
     tell { id = 1, method = "fs/read_text_file", params = { sessionId = "s", path = "/w/a", line = 3, limit = 2 } }
     assert.same({ "b\n", { path = "/w/a", start_line = 3, end_line = 4 } }, { last().result.content, seen[1] })
     tell { id = 2, method = "fs/read_text_file", params = { path = "/w/bytes", line = json.null } }
@@ -137,14 +141,13 @@ describe("a client of agents", function()
 
   it("runs commands by the step that does", function()
     local ran
-    begin {
+    open {
       run = function(arguments)
         ran = arguments
         if arguments.command == "nowhere" then return nil, { code = "not_found", message = "nowhere is not found" } end
         return { exit_code = 3, output = "one\ntwo\n", is_cut = false }
       end,
     }
-    open()
     local function ask(method, params)
       tell { id = 1, method = "terminal/" .. method, params = params }
       return last().result or last().error.message
@@ -152,9 +155,10 @@ describe("a client of agents", function()
     local make <const> = { command = "make", args = json.array { "test" }, cwd = "/w/src", outputByteLimit = 4 }
     assert.same({ terminalId = "t-1" }, ask("create", make))
     assert.same({ command = "make", args = { "test" }, working_dir = "/w/src", env = {} }, ran)
-    assert.same({ output = "two\n", truncated = true, exitStatus = { exitCode = 3 } }, ask("output", { terminalId = "t-1" }))
-    assert.same({ exitCode = 3 }, ask("wait_for_exit", { terminalId = "t-1" }))
-    assert.same({}, ask("release", { terminalId = "t-1" }))
+    local first <const>, ended <const> = { terminalId = "t-1" }, { exitCode = 3 }
+    assert.same({ output = "two\n", truncated = true, exitStatus = ended }, ask("output", first))
+    assert.same(ended, ask("wait_for_exit", first))
+    assert.same({}, ask("release", first))
     ask("create", { command = "make test | tail", env = json.array { { name = "CI", value = "1" } } })
     assert.same({ shell = "make test | tail", env = { CI = "1" } }, ran)
     assert.equal("nowhere is not found", ask("create", { command = "nowhere" }))
@@ -162,7 +166,9 @@ describe("a client of agents", function()
     assert.equal("args must be strings", ask("create", { command = "make", args = json.array { "a", {} } }))
     ask("create", { command = "make", args = 1, env = json.array { 1, { name = "CI" }, { name = 1, value = "1" } } })
     assert.same({ command = "make", env = {} }, ran)
-    for _, id in ipairs { "t-9", "x", 1 } do assert.equal("there is no such terminal", ask("output", { terminalId = id })) end
+    for _, id in ipairs { "t-9", "x", 1 } do
+      assert.equal("there is no such terminal", ask("output", { terminalId = id }))
+    end
   end)
 
   it("goes on with the session of an earlier run, where the agent can", function()
@@ -178,8 +184,7 @@ describe("a client of agents", function()
     answer { protocolVersion = 1, agentCapabilities = { loadSession = true } }
     tell { id = last().id, error = { code = -32002, message = "not found" } }
     assert.same({ "session/new", nil }, { last().method, last().params.sessionId })
-    begin { earlier = "old" }
-    open()
+    open { earlier = "old" }
     assert.same({ "s" }, opened)
     assert.equal("Do it.", last().params.prompt[1].text)
   end)
@@ -196,7 +201,6 @@ describe("a client of agents", function()
   end)
 
   it("says what it does not understand, and goes on", function()
-    begin()
     open()
     local count <const> = #sent
     hear "npm warn something\n[1, 2]\n\n{\"id\": 99, \"result\": 1}\n{\"jsonrpc\": \"2.0\"}\n{\"method\": \"session/"
@@ -213,12 +217,14 @@ describe("a client of agents", function()
 
   it("tells why there is no turn, and how one ended", function()
     local function ends(reason)
-      begin()
       open()
       answer { stopReason = reason }
       return self.failure and self.failure.code
     end
-    assert.same({ "agent_gave_up", "agent_gave_up", "step_failed" }, { ends "refusal", ends "max_tokens", ends "because" })
+    for _, reason in ipairs { "refusal", "max_tokens", "max_turn_requests" } do
+      assert.equal("agent_gave_up", ends(reason))
+    end
+    assert.equal("step_failed", ends "because")
     begin()
     answer { protocolVersion = 2 }
     assert.matches("speaks version 2 of the protocol, not 1", self.failure.message)
@@ -230,7 +236,6 @@ describe("a client of agents", function()
 
   it("takes the end of a turn that it has cancelled for the end of its time", function()
     for _, is_told in ipairs { true, false } do
-      begin()
       open()
       local asked = last()
       if is_told then self:cancel() end

@@ -9,9 +9,9 @@ local _, by_name = tools.list(catalogue)
 
 local own <const> = { name = "own", kind = "step" }
 own.parameters = is.object {
-  "id", is.count(), "parent", is.flag(), "criterion", { type = "number" }, "text", is.text(), "wait_seconds", { type = "number" },
-  "state", { enum = { "done", "complete", "in_progress", "B", "b" } }, "list", { type = "array", items = is.count() },
-  "path", is.text(nil, { nul = false, minLength = 1 }),
+  "id", is.count(), "parent", is.flag(), "criterion", { type = "number" }, "text", is.text(),
+  "wait_seconds", { type = "number" }, "state", { enum = { "done", "complete", "in_progress", "B", "b" } },
+  "list", { type = "array", items = is.count() }, "path", is.text(nil, { nul = false, minLength = 1 }),
 }
 own.accepted = own.parameters
 
@@ -50,7 +50,8 @@ describe("arguments of our own tools", function()
     ['{"id": 1, "ID": 2}'] = '"ID" is another name for "id"; give one of them',
     ['{"id": "x"}'] = 'expected an integer from 0, got the string "x"', ['{"id": {"a": 1}}'] = "got an object",
     ['{"text": ["a"]}'] = "expected a string, got an array of 1", ['{"path": {"a": 1}}'] = "got an object",
-    ['{"config": {"nothing": 1}}'] = 'unknown field "config"', ['{"name": "other", "arguments": {"id": 1}}'] = "unknown field",
+    ['{"config": {"nothing": 1}}'] = 'unknown field "config"',
+    ['{"name": "other", "arguments": {"id": 1}}'] = "unknown field",
     ['{"arguments": {"id": 1}, "id": 1}'] = 'unknown field "arguments"',
   } do
     it("are refused with the form otherwise: " .. given, function()
@@ -94,9 +95,10 @@ describe("arguments of a gateway's tool", function()
 
   for given, wanted in pairs {
     ['{"limit":"5","tags":"[\\"a\\"]"}'] = { limit = 5, tags = { "a" } },
-    ['{"deep":"{\\"on\\":\\"false\\"}"}'] = { deep = { on = false } }, ['{"deep":{"on":false}}'] = { deep = { on = false } },
-    ['{"limit":null,"tags":null,"q":"x"}'] = { q = "x" }, ['{"must":null,"either":null}'] = { must = null, either = null },
-    ['{"one":null,"any":null}'] = { one = null, any = null }, ['{"arguments":{"q":"x"}}'] = { q = "x" },
+    ['{"deep":"{\\"on\\":\\"false\\"}"}'] = { deep = { on = false } },
+    ['{"deep":{"on":false}}'] = { deep = { on = false } }, ['{"limit":null,"tags":null,"q":"x"}'] = { q = "x" },
+    ['{"must":null,"either":null}'] = { must = null, either = null }, ['{"arguments":{"q":"x"}}'] = { q = "x" },
+    ['{"one":null,"any":null}'] = { one = null, any = null },
     ['{"either":"null","any":"5","one":"5"}'] = { either = "null", any = "5", one = 5 },
     ['{"limit":"many","tags":"a,b","kind":"success"}'] = { limit = "many", tags = "a,b", kind = "success" },
     ['{"more":1}'] = { more = 1 }, ['{"kind":"Done"}'] = { kind = "Done" },

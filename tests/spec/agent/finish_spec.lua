@@ -17,7 +17,8 @@ describe("an agent's job that failed", function()
   local fetch, works, fails = { "run_command", "ext_net_required" }, { "run_command" }, { "run_command", "step_failed" }
 
   it("failed for want of the outside where the last command did", function()
-    assert.same({ code = "ext_net_required", message = "step-2: it wanted x; not met" }, called({ works, fetch }, UNMET))
+    local wanted <const> = { code = "ext_net_required", message = "step-2: it wanted x; not met" }
+    assert.same(wanted, called({ works, fetch }, UNMET))
     assert.equal("ext_net_required", called({ fetch, { "read_file" }, { "write_file" } }, UNMET).code)
     assert.equal("ext_net_required", called({ { "call_tool", "ext_net_required" } }, UNMET).code)
   end)
@@ -75,8 +76,8 @@ describe("the evidence of a finish", function()
 
   it("wants evidence that names a step of this job that succeeded", function()
     for evidence, words in pairs {
-      ["I ran the tests"] = "names no step", ["step-2 shows it"] = "did not succeed", ["step-9"] = "not a step of this job",
-      ["check-3 passed"] = "not a step of this job",
+      ["I ran the tests"] = "names no step", ["step-2 shows it"] = "did not succeed",
+      ["step-9"] = "not a step of this job", ["check-3 passed"] = "not a step of this job",
     } do
       local list, missing = judge({ "x" }, { entry("x", evidence) })
       assert.equal(null, list[1].met)

@@ -3,40 +3,39 @@ local loop_detector = require "sba.agent.loop_detector"
 
 local QUICK <const>, CHANGED <const>, SLOW <const> = {}, { changed = true }, { duration_ms = 1000 }
 
-local function repeated(watch, times, about)
-  local last
-  for _ = 1, times do last = watch:answered("run_command", { shell = "make" }, "failed", about or QUICK) end
-  return last
-end
-
 describe("loop_detector", function()
+  local watch
+  before_each(function() watch = loop_detector.new() end)
+
+  local function repeated(times, about)
+    local last
+    for _ = 1, times do last = watch:answered("run_command", { shell = "make" }, "failed", about or QUICK) end
+    return last
+  end
+
   it("counts a call that took a second or more a third", function()
-    local watch = loop_detector.new()
-    assert.is_nil(repeated(watch, 8, SLOW))
-    assert.equal("warn", repeated(watch, 1, SLOW))
-    assert.is_nil(repeated(watch, 2, SLOW))
-    assert.equal("end", repeated(watch, 1, SLOW))
+    assert.is_nil(repeated(8, SLOW))
+    assert.equal("warn", repeated(1, SLOW))
+    assert.is_nil(repeated(2, SLOW))
+    assert.equal("end", repeated(1, SLOW))
     watch = loop_detector.new()
-    repeated(watch, 8, SLOW)
-    assert.equal("warn", repeated(watch, 1))
-    assert.equal("end", repeated(watch, 1))
+    repeated(8, SLOW)
+    assert.equal("warn", repeated(1))
+    assert.equal("end", repeated(1))
   end)
 
   it("tells calls by arguments and by result", function()
-    local watch = loop_detector.new()
     for i = 1, 9 do assert.is_nil(watch:answered("read_file", { path = "a" .. i }, "x", QUICK)) end
     for i = 1, 9 do assert.is_nil(watch:answered("read_file", { path = "a" }, "x" .. i, QUICK)) end
   end)
 
   it("counts anew after the workspace was changed", function()
-    local watch = loop_detector.new()
-    repeated(watch, 3)
+    repeated(3)
     assert.is_nil(watch:answered("write_file", { path = "a" }, "wrote", CHANGED))
-    assert.is_nil(repeated(watch, 2))
+    assert.is_nil(repeated(2))
   end)
 
   it("does not let the same change over and over count as a change", function()
-    local watch = loop_detector.new()
     local last
     for _ = 1, 4 do last = watch:answered("write_file", { path = "a" }, "wrote", CHANGED) end
     assert.equal("end", last)
@@ -44,7 +43,8 @@ describe("loop_detector", function()
 
   it("finds circles of several calls, changes among them", function()
     for length = 2, 6 do
-      local watch, found = loop_detector.new(), {}
+      watch = loop_detector.new()
+      local found = {}
       for i = 0, 4 * length - 1 do
         found[#found + 1] = watch:answered("run_command", { shell = "echo " .. i % length }, "done", CHANGED)
       end
@@ -54,9 +54,10 @@ describe("loop_detector", function()
   end)
 
   it("forgets what is long ago", function()
-    local watch = loop_detector.new()
     for i = 1, 20 do
-      for j = 1, 30 do assert.is_nil(watch:answered("read_file", { path = "f" .. i * j }, ("%d of %d"):format(i, j), QUICK)) end
+      for j = 1, 30 do
+        assert.is_nil(watch:answered("read_file", { path = "f" .. i * j }, ("%d of %d"):format(i, j), QUICK))
+      end
       assert.is_nil(watch:answered("read_file", { path = "a" }, "x", QUICK))
     end
   end)
@@ -72,26 +73,27 @@ describe("loop_detector", function()
       { "0x7ffd1234", "0xdeadbeef", "0x1", "0xabcd" },
       { "pid 17", "pid 4711", "pid=9", "PID: 12" },
       { "in /tmp/tmp.Xy12/a", "in /tmp/tmpab_c/a", "in /tmp/go-build7/a", "in /tmp/x/a" },
-      { "123e4567-e89b-12d3-a456-426614174000", "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff",
-        "123e4567-e89b-12d3-a456-426614174001" },
+      { "123e4567-e89b-12d3-a456-426614174000", "00000000-0000-0000-0000-000000000000",
+        "ffffffff-ffff-ffff-ffff-ffffffffffff", "123e4567-e89b-12d3-a456-426614174001" },
     } do
-      local watch, last = loop_detector.new(), nil
+      watch = loop_detector.new()
+      local last
       for _, answer in ipairs(answers) do last = watch:answered("run_command", { shell = "x" }, answer, CHANGED) end
       assert.equal("end", last, answers[1])
     end
   end)
 
   it("takes other numbers for something new", function()
-    local watch = loop_detector.new()
     for i = 1, 9 do
-      assert.is_nil(watch:answered("run_command", { shell = "make" }, ("%d of 9 passed, a.c:%d:3"):format(i, i * 10), CHANGED))
+      local answer = ("%d of 9 passed, a.c:%d:3"):format(i, i * 10)
+      assert.is_nil(watch:answered("run_command", { shell = "make" }, answer, CHANGED))
     end
   end)
 
   it("raises the temperature with each repetition until something new is done", function()
-    local watch, seen = loop_detector.new(), {}
+    local seen = {}
     for i = 1, 3 do
-      repeated(watch, 1)
+      repeated(1)
       seen[i] = watch:temperature() or false
     end
     assert.same({ false, 1.0, 1.2 }, seen)
@@ -105,12 +107,11 @@ describe("loop_detector", function()
 
   it("ends at the third reply in a row with one flaw; mistaken calls count from the sixth on", function()
     for flaw, most in pairs { unreadable = 3, silent = 3, mistaken = 8 } do
-      local watch = loop_detector.new()
-      for i = 1, most do assert.equal(i == most, watch:replied(flaw), flaw) end
+        for i = 1, most do assert.equal(i == most, watch:replied(flaw), flaw) end
       watch:replied(nil)
       assert.is_false(watch:replied(flaw))
     end
-    local watch = loop_detector.new()
+    watch = loop_detector.new()
     for _, flaw in ipairs { "unreadable", "silent", "unreadable", "unreadable", "mistaken", "unreadable", "silent" } do
       assert.is_false(watch:replied(flaw))
     end

@@ -13,7 +13,8 @@ describe("outputs", function()
         local store = new(300)
         local whole = ("a"):rep(500) .. ("b"):rep(500)
         local shown = store:show("step-1", whole)
-        local head, left_out, tail = shown:match("^(a+)\n%[%.%.%. (%d+) of 1000 bytes left out; read_output .-%.%.%.%]\n(b+)$")
+        local pattern <const> = "^(a+)\n%[%.%.%. (%d+) of 1000 bytes left out; read_output .-%.%.%.%]\n(b+)$"
+        local head, left_out, tail = shown:match(pattern)
         assert.equal(1000, #head + tonumber(left_out) + #tail)
         assert.is_true(#shown <= 300)
         local offset, read = #head, head

@@ -25,36 +25,31 @@ local function prepare()
 end
 
 describe("a checkpoint", function()
-  local now = interrupt.now
+  local now, state = interrupt.now, nil
+  before_each(function() state = prepare() end)
   after_each(function() interrupt.now = now end)
 
   it("writes a change at once, and the next ones together 200 ms later", function()
-    local state = prepare()
     for _ = 1, 100 do assert.equal(1, state.change_after(0)) end
     assert.equal(1, state.change_after(0.19))
     assert.equal(2, state.tick_after(0.02))
   end)
 
   it("writes nothing where nothing changed", function()
-    local state = prepare()
     state.checkpoint:tick()
     state.checkpoint:flush()
     assert.equal(0, state.writes)
   end)
 
   it("writes a change now when it is flushed", function()
-    local state = prepare()
-    assert.equal(1, state.change_after(0))
-    assert.equal(1, state.change_after(0))
+    for _ = 1, 2 do assert.equal(1, state.change_after(0)) end
     state.checkpoint:flush()
     assert.equal(2, state.writes)
   end)
 
   it("hurries where that costs little", function()
-    local state = prepare()
     state.cost = 0.01
-    state.change_after(0)
-    state.change_after(0)
+    for _ = 1, 2 do state.change_after(0) end
     state.checkpoint:hurry()
     assert.equal(1, state.writes)
     state.now = state.now + 0.2
@@ -63,7 +58,6 @@ describe("a checkpoint", function()
   end)
 
   it("takes at most a twentieth of the time where a write is slow", function()
-    local state = prepare()
     state.cost = 1
     state.change_after(0)
     assert.equal(1, state.change_after(18.9))
@@ -71,7 +65,6 @@ describe("a checkpoint", function()
   end)
 
   it("tries again later what failed", function()
-    local state = prepare()
     state.works = false
     for _ = 1, 100 do assert.equal(1, state.change_after(0)) end
     state.works = true
