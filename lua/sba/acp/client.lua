@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A client of the Agent Client Protocol: one session with one prompt. What the agent says goes in, what
--- it is told comes out; what it did, and how it ended, is read here.
+-- A client of the Agent Client Protocol: one session with one prompt. What the agent says goes
+-- in, what it is told comes out; what it did, and how it ended, is read here.
 --
 -- Source: schema/v1/schema.json of the protocol (agentclientprotocol.com, version 1). `models` and
 -- session/set_model are from its unstable part: agents had them before configuration options.
@@ -19,8 +19,9 @@ local VERSION <const> = 1
 local LONGEST_ANSWER <const> = 1024 * 1024 -- bytes
 local MOST_NOTES <const> = 20 -- of what is not understood
 local MOST_CALLS <const> = 100000 -- tool calls that are followed
-local AUTHENTICATION <const> = -32000
-local INTERRUPTED <const> = "You were interrupted while you did this; look at what is there, and go on.\n\n"
+local AUTHENTICATION <const>, NEEDS_KEY <const> = -32000, "; give it its key in env or secrets"
+local INTERRUPTED <const> = "You were interrupted while you did this; look at what is there, "
+  .. "and go on.\n\n"
 
 ---@class acp.client
 ---@field directory string absolute; where the agent works
@@ -64,9 +65,9 @@ local function text_of(block)
   return block.type and ("[%s]"):format(humanize.brief(tostring(block.type))) or ""
 end
 
-local function fail(self, code, message, ...)
-  self.failure = self.failure or { code = code, message = message:format(...) }
-end
+local function end_with(self, code, message) self.failure = self.failure or { code = code, message = message } end
+
+local function fail(self, message, ...) end_with(self, "step_failed", message:format(...)) end
 
 -- Begins a new line for another kind of words.
 local function say(self, kind, said)
@@ -170,7 +171,7 @@ local function invalid(message) return nil, { code = json_rpc.INVALID_PARAMS, me
 local function failed(message) return nil, { code = json_rpc.INTERNAL_ERROR, message = message } end
 
 local function read_file(self, params)
-  if not string_of(params.path) or params.path == "" then return invalid "path must be a non-empty string" end
+  if (string_of(params.path) or "") == "" then return invalid "path must be a non-empty string" end
   local line, limit = math.tointeger(params.line), math.tointeger(params.limit)
   if limit and limit < 1 then return { content = "" } end
   local first = line and math.max(line, 1)
@@ -182,15 +183,15 @@ local function read_file(self, params)
 end
 
 local function write_file(self, params)
-  if not string_of(params.path) or params.path == "" then return invalid "path must be a non-empty string" end
+  if (string_of(params.path) or "") == "" then return invalid "path must be a non-empty string" end
   if not string_of(params.content) then return invalid "content must be a string" end
   local written, failure = self.write { path = params.path, content = params.content, encoding = "utf-8" }
   if not written then return failed(failure.message) end
   return {}
 end
 
--- As run_command takes it, or nil and the mistake. Some agents give a whole command line in place of a
--- program.
+-- As run_command takes it, or nil and the mistake. Some agents give a whole command line in place
+-- of a program.
 local function command_of(params)
   local command, args, env = string_of(params.command), table_of(params.args), {}
   if not command then return nil, "command must be a string" end
@@ -206,7 +207,8 @@ local function command_of(params)
   return arguments
 end
 
--- Runs the command to its end, at once: the agent waits for that anyhow, or asks for the output until then.
+-- Runs the command to its end, at once: the agent waits for that anyhow, or asks for the output
+-- until then.
 local function create_terminal(self, params)
   local arguments, mistake = command_of(params)
   if not arguments then return invalid(mistake) end
@@ -245,6 +247,7 @@ local requests <const> = {
   end),
 }
 
+local STOPPED <const> = "the agent stopped as it was told to: its time was nearly up"
 local gave_up <const> = {
   refusal = "the agent refused to go on",
   max_tokens = "the agent's model came to its limit of tokens",
@@ -254,18 +257,18 @@ local gave_up <const> = {
 -- One that stops because it was told to has used up its time, as one that does not hear.
 local function judge_end(self, reason)
   local was_told = reason == "cancelled" and self.is_cancelled
-  if was_told then return fail(self, "timeout", "the agent stopped as it was told to: its time was nearly up") end
-  if gave_up[reason] then return fail(self, "agent_gave_up", gave_up[reason]) end
-  if reason ~= "end_turn" then fail(self, "step_failed", "the agent's turn ended with %s", self.stop_reason) end
+  if was_told then return end_with(self, "timeout", STOPPED) end
+  if gave_up[reason] then return end_with(self, "agent_gave_up", gave_up[reason]) end
+  if reason ~= "end_turn" then fail(self, "the agent's turn ended with %s", self.stop_reason) end
 end
 
 local function take_end(self, result, failure)
-  if failure then return fail(self, "step_failed", "the agent's turn failed: %s", failure.message) end
+  if failure then return fail(self, "the agent's turn failed: %s", failure.message) end
   result = table_of(result)
   local used, reason = table_of(result.usage), string_of(result.stopReason) -- usage is unstable
   self.usage.prompt_tokens = math.tointeger(used.inputTokens)
   self.usage.completion_tokens = math.tointeger(used.outputTokens)
-  if not reason then return fail(self, "step_failed", "the agent gave no reason for the end of its turn") end
+  if not reason then return fail(self, "the agent gave no reason for the end of its turn") end
   self.stop_reason = humanize.brief(reason)
   judge_end(self, reason)
 end
@@ -286,8 +289,8 @@ end
 
 -- How a session without configuration options offers and takes what is set.
 local older <const> = {
-  model = { list = "models", of = "availableModels", id = "modelId", method = "session/set_model", as = "modelId" },
-  mode = { list = "modes", of = "availableModes", id = "id", method = "session/set_mode", as = "modeId" },
+  model = { list = "models", of = "availableModels", id = "modelId", by = "session/set_model", as = "modelId" },
+  mode = { list = "modes", of = "availableModes", id = "id", by = "session/set_mode", as = "modeId" },
 }
 
 -- How a model or a mode is set: the request, and the values that are offered.
@@ -300,7 +303,7 @@ local function setting_of(self, offered, what)
     end
   end
   params[way.as] = self[what]
-  return way.method, params, values_of(table_of(offered[way.list])[way.of], way.id, {})
+  return way.by, params, values_of(table_of(offered[way.list])[way.of], way.id, {})
 end
 
 -- Sets one after the other, then asks.
@@ -312,11 +315,11 @@ local function set(self, offered, names)
   local method, params, values = setting_of(self, offered, what)
   if not humanize.has(values, self[what]) then
     local list = #values > 0 and humanize.brief(humanize.list(values, "and")) or "none"
-    return fail(self, "step_failed", "the agent offers no %s %s; it offers %s", what, wanted, list)
+    return fail(self, "the agent offers no %s %s; it offers %s", what, wanted, list)
   end
   self.rpc:request(method, params, function(_, failure)
     if not failure then return set(self, offered, names) end
-    fail(self, "step_failed", "the %s %s cannot be set: %s", what, wanted, failure.message)
+    fail(self, "the %s %s cannot be set: %s", what, wanted, failure.message)
   end)
 end
 
@@ -339,8 +342,8 @@ local function open_session(self, where)
     local offered, why = table_of(result), "it names none"
     if string_of(offered.sessionId) then return go_on(self, offered.sessionId, offered) end
     if failure then why = failure.message end
-    if failure and failure.code == AUTHENTICATION then why = why .. "; give it its key in env or secrets" end
-    fail(self, "step_failed", "the agent opens no session: %s", why)
+    if failure and failure.code == AUTHENTICATION then why = why .. NEEDS_KEY end
+    fail(self, "the agent opens no session: %s", why)
   end)
 end
 
@@ -359,8 +362,11 @@ end
 local function begin(self, capabilities)
   local takes_http = table_of(capabilities.mcpCapabilities).http == true
   local where = { cwd = self.directory, mcpServers = json.array { takes_http and self.server or nil } }
-  if self.server and not takes_http then say(self, "call", "the agent has no gateway: it takes no MCP over HTTP") end
-  if self.earlier and capabilities.loadSession == true then load_session(self, where) else open_session(self, where) end
+  if self.server and not takes_http then
+    say(self, "call", "the agent has no gateway: it takes no MCP over HTTP")
+  end
+  if not (self.earlier and capabilities.loadSession == true) then return open_session(self, where) end
+  load_session(self, where)
 end
 
 local function introduce(self)
@@ -368,11 +374,11 @@ local function introduce(self)
     protocolVersion = VERSION, clientInfo = { name = "cynode-sba", version = version },
     clientCapabilities = { fs = { readTextFile = true, writeTextFile = true }, terminal = true },
   }, function(result, failure)
-    if failure then return fail(self, "step_failed", "the agent cannot begin: %s", failure.message) end
+    if failure then return fail(self, "the agent cannot begin: %s", failure.message) end
     result = table_of(result)
     if result.protocolVersion == VERSION then return begin(self, table_of(result.agentCapabilities)) end
     local spoken = humanize.brief(tostring(result.protocolVersion))
-    fail(self, "step_failed", "the agent speaks version %s of the protocol, not %d", spoken, VERSION)
+    fail(self, "the agent speaks version %s of the protocol, not %d", spoken, VERSION)
   end)
 end
 
@@ -388,7 +394,9 @@ function client.new(fields)
     if self.notes <= MOST_NOTES then say(self, "call", "not understood: " .. humanize.brief(why)) end
   end
   local bound = {}
-  for method, respond in pairs(requests) do bound[method] = function(params) return respond(self, params) end end
+  for method, respond in pairs(requests) do
+    bound[method] = function(params) return respond(self, params) end
+  end
   self.rpc = json_rpc.new {
     unread = self.unread, requests = bound,
     notices = { ["session/update"] = function(params) take_update(self, params) end },
@@ -412,7 +420,7 @@ end
 ---@return boolean is_over the turn is over, or cannot be had
 function client:hear(bytes)
   local ok, message = self.rpc:receive(bytes)
-  if not ok then fail(self, "step_failed", "what the agent says cannot be read: %s", message) end
+  if not ok then fail(self, "what the agent says cannot be read: %s", message) end
   return self.rpc:take(), self.failure ~= nil or self.stop_reason ~= nil
 end
 

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The arguments of a model's call, as its tool's schema wants them: our own tools' and the gateway's.
--- What has one meaning is taken: other names, texts for numbers, JSON in a text, an object around them
--- all. The rest is answered with the form. A call never runs without an argument that was written.
+-- The arguments of a model's call, as its tool's schema wants them: our own tools' and the
+-- gateway's. What has one meaning is taken: other names, texts for numbers, JSON in a text, an
+-- object around them all. The rest is answered with the form. A call never runs without an
+-- argument that was written.
 
 local json = require "sba.util.json"
 local json_place = require "sba.util.json_place"
@@ -34,12 +35,13 @@ local others <const> = {
 
 -- They say why, and change nothing: they are left out.
 local comments <const> = {
-  "description", "explanation", "thought", "reason", "reasoning", "why", "justification", "purpose", "comment",
-  "securityrisk",
+  "description", "explanation", "thought", "reason", "reasoning", "why", "justification", "purpose",
+  "comment", "securityrisk",
 }
 
---- Returns the tool's own name, and the unit of a time whose name does not say seconds: "ms", or "?".
---- For example timeout_seconds is meant by "Timeout-Seconds"; by "timeout" ("?") and "timeout_ms" ("ms").
+--- Returns the tool's own name, and the unit of a time whose name does not say seconds: "ms", or
+--- "?". For example timeout_seconds is meant by "Timeout-Seconds"; by "timeout" ("?") and
+--- "timeout_ms" ("ms").
 local function meant_by(name, schema)
   local plain = humanize.plain(name)
   for own in pairs(schema.properties) do
@@ -71,7 +73,8 @@ end
 
 local function given_twice(meant, one, another)
   if one == meant or another ~= meant and another < one then one = another end
-  return ("%s is another name for %s; give one of them"):format(humanize.quoted(one), humanize.quoted(meant))
+  local other, own = humanize.quoted(one), humanize.quoted(meant)
+  return ("%s is another name for %s; give one of them"):format(other, own)
 end
 
 --- By the tool's own names; null is as if left out.
@@ -90,8 +93,8 @@ local function renamed(given, schema)
   return result
 end
 
---- {"arguments": {"path": "a"}} and its like: one other name holds an object of the tool's arguments. A
---- name may say which tool.
+--- {"arguments": {"path": "a"}} and its like: one other name holds an object of the tool's
+--- arguments. A name may say which tool.
 local function unwrapped(given, schema, tool)
   local properties, holder = json.is_object(schema.properties) and schema.properties or {}, nil
   for name, value in pairs(given) do
@@ -102,8 +105,9 @@ local function unwrapped(given, schema, tool)
   local inner = given[holder]
   if type(inner) == "string" then inner = values.decode(inner) end
   if holder == nil or json.kind(inner) ~= "object" then return given end
+  local names <const> = { properties = properties, aliases = schema.aliases }
   for name in pairs(inner) do
-    if not properties[meant_by(name, { properties = properties, aliases = schema.aliases })] then return given end
+    if not properties[meant_by(name, names)] then return given end
   end
   return inner
 end
@@ -112,10 +116,10 @@ end
 
 -- Of the members of an enumeration.
 local synonyms <const> = {
-  success = "done", succeeded = "done", completed = "done", complete = "done", finished = "done", ok = "done",
-  failure = "failed", error = "failed", blocked = "failed", impossible = "failed",
-  ["true"] = "done", ["false"] = "failed", todo = "pending", open = "pending", started = "in_progress",
-  active = "in_progress", cancelled = "dropped", skipped = "dropped",
+  success = "done", succeeded = "done", completed = "done", complete = "done", finished = "done",
+  ok = "done", ["true"] = "done", ["false"] = "failed", failure = "failed", error = "failed",
+  blocked = "failed", impossible = "failed", todo = "pending", open = "pending",
+  started = "in_progress", active = "in_progress", cancelled = "dropped", skipped = "dropped",
 }
 
 local function member_of(enum, value)
@@ -234,8 +238,8 @@ local function write_objects(given, schema, call)
   return notes[1]
 end
 
---- Some models fill in all arguments: an empty text, or a 0 for a number from 1, says nothing where one
---- may be missing.
+--- Some models fill in all arguments: an empty text, or a 0 for a number from 1, says nothing
+--- where one may be missing.
 local function leave_out_empty(given, schema)
   for name, value in pairs(given) do
     local property = table_of(schema.properties[name])

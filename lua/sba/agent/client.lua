@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Requests to models, of an agent or of a step: bounded by the job, counted for the result, and in the log.
+-- Requests to models, of an agent or of a step: bounded by the job, counted for the result, and
+-- in the log.
 
 local interrupt = require "native.interrupt"
 local models = require "sba.model.connect"
@@ -7,10 +8,12 @@ local models = require "sba.model.connect"
 local client = {}
 
 local SCARCE <const> = 5 -- a fifth is left
-local REACHED <const> = "the job's inference.%s is reached: %d of %d %s are used, and another request is needed"
+local REACHED <const> = "the job's inference.%s is reached: %d of %d %s are used, "
+  .. "and another request is needed"
 local NOTHING <const> = { requests = 0, prompt_tokens = 0, completion_tokens = 0 }
 
---- The job's time was up while an endpoint had not answered since the last reply: it may be back later.
+--- The job's time was up while an endpoint had not answered since the last reply: it may be back
+--- later.
 local function unanswered(failure)
   if failure.unanswered and failure.code == "timeout" then
     failure.code = "inference_unavailable"
@@ -30,12 +33,10 @@ function client.connect(run, allowed_models)
     environment = run.environment, http = http,
     allowed_models = allowed_models, source = run.job.inference.source,
     on_text = run.context.tick,
-    on_wait = function(problem, seconds)
-      run.log:event("warning", "model.retry", { error = problem.message, seconds = seconds })
-    end,
+    on_wait = function(problem, seconds) run:warn("model.retry", problem.message, { seconds = seconds }) end,
     on_move = function(move, problem)
       local what = move.field or move.tool or move.most
-      run.log:event("warning", "model.adapted", { change = move.act, what = what, error = problem.message })
+      run:warn("model.adapted", problem.message, { change = move.act, what = what })
     end,
   }
   return session, failure and unanswered(failure)
@@ -68,7 +69,8 @@ function client.scarce(run)
   local remaining = interrupt.remaining()
   if remaining and remaining <= run.job.constraints.max_runtime_seconds / SCARCE then return "time" end
   for _, bound in ipairs(bounds(run)) do
-    if bound.most and bound.most - bound.used <= math.max(1, bound.most / SCARCE) then return bound.name end
+    local most = bound.most
+    if most and most - bound.used <= math.max(1, most / SCARCE) then return bound.name end
   end
 end
 

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What models write as a command: a line for the shell. They also write lists, and a line with a list.
+-- What models write as a command: a line for the shell. They also write lists, and a line with a
+-- list.
 
 local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
@@ -42,8 +43,8 @@ local function read_list(arguments, list)
   return arguments
 end
 
---- A line that is followed by a list: a program and its arguments, a command and further ones, or a script
---- with $1 and so on.
+--- A line that is followed by a list: a program and its arguments, a command and further ones, or
+--- a script with $1 and so on.
 local function read_line(arguments, line, more)
   local list = { line }
   if line:find(SPECIAL) then
@@ -54,7 +55,8 @@ local function read_line(arguments, line, more)
   return read_list(arguments, table.move(more, 1, #more, #list + 1, list))
 end
 
---- Whether a shell beside a command is the command again, says that there is to be one, or says which.
+--- Whether a shell beside a command is the command again, says that there is to be one, or says
+--- which.
 local function is_no_script(shell, command)
   if shell == command or humanize.has({ true, false, "true", "false" }, shell) then return true end
   return type(shell) == "string" and shell:find("^[%w/._-]*sh$") ~= nil
@@ -70,8 +72,8 @@ local function the_command(arguments)
   return nil, "command, shell and argv are two commands"
 end
 
---- What a line ends with that only changes its shell, which then is gone: "export" of "make; export A=1";
---- nil: something else.
+--- What a line ends with that only changes its shell, which then is gone: "export" of "make;
+--- export A=1"; nil: something else.
 local function last_setting(line)
   local last = line:reverse():find "[;&\n]" or #line + 1
   local name = line:sub(#line - last + 2):match(SETS)

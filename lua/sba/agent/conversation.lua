@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The messages with the model, their tokens (estimated until the server has counted a prompt), and how
--- they fit into its context: old texts are shortened, then whole exchanges (a reply and what follows it)
--- are left out, oldest first, then the last exchange is shortened. The system text, the task and
--- arguments of calls stay.
+-- The messages with the model, their tokens (estimated until the server has counted a prompt),
+-- and how they fit into its context: old texts are shortened, then whole exchanges (a reply and
+-- what follows it) are left out, oldest first, then the last exchange is shortened. The system
+-- text, the task and arguments of calls stay.
 
 local json = require "sba.util.json"
 local prompts = require "sba.agent.prompts"
@@ -71,9 +71,10 @@ end
 ---@return integer tokens
 function conversation:text(utf8) return math.ceil(text.tokens(utf8) * self.scale) end
 
----The server has counted a prompt: new messages, and the first time the tools, cost what the others leave
----of the count. For example, 900 tokens are known, and a new message is estimated at 100. The count is
----1,060: the message costs 160, and what comes is taken for 1.6 times its estimate.
+---The server has counted a prompt: new messages, and the first time the tools, cost what the
+---others leave of the count. For example, 900 tokens are known, and a new message is estimated at
+---100. The count is 1,060: the message costs 160, and what comes is taken for 1.6 times its
+---estimate.
 ---@param status integer tokens of what was sent besides messages and tools
 ---@param count? integer tokens; nil: it does not say
 ---@param is_other_form? boolean the tools were told in another form than before
@@ -92,7 +93,8 @@ function conversation:learn(status, count, is_other_form)
     cost[message], is_counted[message] = math.ceil(cost[message] * ratio), true
     learned = learned + cost[message]
   end
-  -- Prose shows little of what numbers cost: what comes is never taken for cheaper than the estimate.
+  -- Prose shows little of what numbers cost: what comes is never taken for cheaper than the
+  -- estimate.
   if new > LEAST_LEARNED then self.scale = math.min(MOST, math.max(1, self.scale * ratio)) end
   self.tools = math.max(0, count - status - (total - new + learned))
 end

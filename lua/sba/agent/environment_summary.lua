@@ -16,16 +16,17 @@ local summary = { MOST_SHOWN = 16 * 1024 } -- bytes of one tool result
 
 local MOST_LINES <const>, LEAST_LINES <const> = 60, 10 -- of the listing
 local TOKENS_PER_LINE <const> = 200 -- of the model's context
-local MOST_NAMES <const>, MOST_OF_ONE <const> = 4000, 500 -- read of the workspace, and of a directory in it
-local MOST_DIRECTORIES <const>, DEEPEST <const> = 128, 8 -- that are read; levels below the workspace
+-- What is read: names of the workspace, and of a directory in it; directories; levels.
+local MOST_NAMES <const>, MOST_OF_ONE <const> = 4000, 500
+local MOST_DIRECTORIES <const>, DEEPEST <const> = 128, 8
 local MOST_AGENTS_MD <const>, LONGEST_AGENTS_MD <const> = 10, 240 -- files; bytes of a path
 local LONGEST_NAME <const>, LONGEST_PATH <const>, LONGEST_BRANCH <const> = 80, 1000, 200 -- bytes
 local LARGEST_OS_RELEASE <const>, LARGEST_HEAD <const> = 16 * 1024, 4096 -- bytes
 
 -- What most projects need comes first.
 local USUAL_TOOLS <const> = {
-  "bash", "git", "make", "cmake", "gcc", "clang", "python3", "python", "pip", "pytest", "node", "npm", "go", "cargo",
-  "java", "mvn", "ruby", "perl", "php", "rg", "jq", "curl", "patch",
+  "bash", "git", "make", "cmake", "gcc", "clang", "python3", "python", "pip", "pytest", "node", "npm",
+  "go", "cargo", "java", "mvn", "ruby", "perl", "php", "rg", "jq", "curl", "patch",
 }
 
 -- Made by tools.
@@ -48,8 +49,8 @@ local function add_lines(lines, entry, indent, share)
   local shown, about = math.min(#list, share), nil
   if entry.type == "directory" then
     name = name .. "/"
-    local count = entry.more and "more than " .. #list or #list
-    if shown < #list or entry.more then about = shown > 0 and ("first %d of %s"):format(shown, count) or count end
+    if shown < #list or entry.more then about = (entry.more and "more than " or "") .. #list end
+    if about and shown > 0 then about = ("first %d of %s"):format(shown, about) end
   elseif entry.type ~= "file" then
     about = entry.type
   end
@@ -57,8 +58,8 @@ local function add_lines(lines, entry, indent, share)
   for i = 1, shown do add_lines(lines, list[i], "  ", 0) end
 end
 
---- Breadth first, within bounds. Each directory gets a `list`, and `more` if that is not all. Returns the
---- first one, and the AGENTS.md files below it.
+--- Breadth first, within bounds. Each directory gets a `list`, and `more` if that is not all.
+--- Returns the first one, and the AGENTS.md files below it.
 local function read(root)
   local top, found = { depth = 0, path = ".", prefix = "" }, {}
   local queue, names, at = { top }, 0, 1

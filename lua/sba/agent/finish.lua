@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- How an agent's job ends: by the model's `finish`, with evidence for each criterion without a check,
--- where no check fails; or by three answers in prose in a row.
+-- How an agent's job ends: by the model's `finish`, with evidence for each criterion without a
+-- check, where no check fails; or by three answers in prose in a row.
 
 local excerpt = require "sba.util.excerpt"
 local humanize = require "sba.util.humanize"
@@ -16,7 +16,8 @@ local MOST_REFUSED <const> = 3 -- times each: no evidence, a misfit, a failing c
 local MOST_PROSE <const> = 3
 local LEAST_SHARES <const> = 4 -- of what is shown of a step: a failing check has one
 local LONGEST_REASON <const> = 1000 -- bytes
-local NOTHING_CARRIED_OUT <const> = "the model says that the job is done, but none of its calls could be carried out"
+local NOTHING_CARRIED_OUT <const> = "the model says that the job is done, "
+  .. "but none of its calls could be carried out"
 
 ---@class agent.ending
 ---@field prose integer answers in a row
@@ -33,13 +34,15 @@ function finish.new() return { prose = 0, refused = 0, misfits = 0, failed_check
 
 -- Evidence
 
---- The number before it, "2. ", is the list's: "2 files exist" is another criterion than "3 files exist".
+--- The number before it, "2. ", is the list's: "2 files exist" is another criterion than "3 files
+--- exist".
 local function normalised(criterion)
   return text.trim_end(criterion:lower():gsub("%s+", " "):gsub("^ ", ""):gsub("^%d+[.)] ", ""), " .")
 end
 
---- Which criterion an entry is for: the one of this text, of this number, of this text but for case,
---- blanks and the number before it. Where two are alike but for these, the number before it decides.
+--- Which criterion an entry is for: the one of this text, of this number, of this text but for
+--- case, blanks and the number before it. Where two are alike but for these, the number before it
+--- decides.
 local function number_of(named, criteria)
   for i, criterion in ipairs(criteria) do
     if criterion == named then return i end
@@ -77,7 +80,8 @@ local function what_is_missing(criterion, entry, status_of)
   end
   local named = 'no step of this job; write for example "step-3: ..."'
   if ids[1] then
-    named = ids[1] .. (status_of[ids[1]] and ", which did not succeed" or ", which is not a step of this job")
+    local is_known = status_of[ids[1]]
+    named = ids[1] .. (is_known and ", which did not succeed" or ", which is not a step of this job")
   end
   return ('the evidence for "%s" names %s'):format(criterion, named)
 end
@@ -168,8 +172,8 @@ local function begin_first(state)
   return { text = prompts.nothing_done }
 end
 
---- The answer as the result has it, or nil and what is wrong. With a schema it is JSON that fits, given as
---- text or as a value.
+--- The answer as the result has it, or nil and what is wrong. With a schema it is JSON that fits,
+--- given as text or as a value.
 local function read_answer(state, arguments)
   local schema = (state.run.job.inference or {}).answer_schema
   local value = arguments.answer
@@ -246,23 +250,26 @@ end
 
 local reach_out <const> = { run_command = true, call_tool = true }
 
----Notes a step's or check's status, and whether the last command or gateway call failed for want of the
----network.
+---Notes a step's or check's status, and whether the last command or gateway call failed for want
+---of the network.
 ---@param state agent.state
 ---@param entry { id: string, type: string, status: string, error?: string, error_code?: string }
 function finish.note(state, entry)
   state.status_of[entry.id] = entry.status
-  if reach_out[entry.type] then state.unreached = entry.error_code == "ext_net_required" and entry or nil end
+  if not reach_out[entry.type] then return end
+  state.unreached = entry.error_code == "ext_net_required" and entry or nil
 end
 
----A model that gives up or repeats itself after a step that failed for want of the network failed for that.
+---A model that gives up or repeats itself after a step that failed for want of the network failed
+---for that.
 ---@param state agent.state
 ---@param failure { code: string, message: string, gave_up?: boolean }
 ---@return failure
 function finish.failure(state, failure)
   local entry = failure.gave_up and state.unreached
   if not entry then return failure end
-  return { code = "ext_net_required", message = ("%s: %s; %s"):format(entry.id, entry.error, failure.message) }
+  local message = ("%s: %s; %s"):format(entry.id, entry.error, failure.message)
+  return { code = "ext_net_required", message = message }
 end
 
 return finish

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The agent: a model calls tools until it says with evidence that the job is done, or cannot. Here its job
--- begins; the turns are in loop.lua.
+-- The agent: a model calls tools until it says with evidence that the job is done, or cannot.
+-- Here its job begins; the turns are in loop.lua.
 
 local client = require "sba.agent.client"
 local conversation = require "sba.agent.conversation"
@@ -21,7 +21,8 @@ local agent = {}
 -- Tokens of context from which the model may begin a todo list, and has tools for comfort.
 local ROOMY <const> = 32768
 local LEAST_SHOWN <const> = 64 -- tokens of an answer
-local RECORDED_CONTEXT <const> = 32768 -- tokens, where a recording does not say
+-- Where a recording does not say.
+local RECORDED <const> = { model = "recorded", context_length = 32768 }
 
 local function begin(run, session, gateway_tools, extras)
   local offered, by_name, accepted = tools.list(run.catalogue, gateway_tools, run.job, extras)
@@ -41,8 +42,8 @@ local function begin(run, session, gateway_tools, extras)
   return state
 end
 
----What the model is told besides the job: the facts as the journal has them, in a replay and a resumed run.
----A small model errs more with many tools, so it is shown fewer.
+---What the model is told besides the job: the facts as the journal has them, in a replay and a
+---resumed run. A small model errs more with many tools, so it is shown fewer.
 ---@param run run
 ---@param session { context_length: integer }
 ---@return sba.prompt.extras
@@ -59,7 +60,7 @@ function agent.extras(run, session)
 end
 
 local function connect(run)
-  if run.recording then return run.recording.session or { model = "recorded", context_length = RECORDED_CONTEXT } end
+  if run.recording then return run.recording.session or RECORDED end
   if not run.job.inference then
     local message = "the job asks for an agent, but has no inference.allowed_models"
     return nil, { code = "inference_unavailable", message = message }

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The turns of an agent: transcript has the next reply, of the model or of an earlier run; calls does what
--- it says; loop_detector notices circles, finish judges the end.
+-- The turns of an agent: transcript has the next reply, of the model or of an earlier run; calls
+-- does what it says; loop_detector notices circles, finish judges the end.
 
 local calls = require "sba.agent.calls"
 local finish = require "sba.agent.finish"
@@ -36,7 +36,8 @@ local loop = {}
 ---@field as_text? boolean the last request told the tools as text; set by window
 
 local function agent_stuck(why, gave_up)
-  return { code = "agent_stuck", message = "the model repeats itself without progress: " .. why, gave_up = gave_up }
+  local message = "the model repeats itself without progress: " .. why
+  return { code = "agent_stuck", message = message, gave_up = gave_up }
 end
 
 local function tell(state, content) state.conversation:add { role = "user", content = content } end
@@ -51,17 +52,17 @@ local usual_ends <const> = { stop = true, length = true, tool_calls = true }
 local function is_empty(content) return lpeg.match(nothing, content or "") ~= nil end
 
 --- Whether a reply that had to be a call as text is not even a misspelled one.
-local function is_prose(content) return content and content:find "%S" and not content:find '{%s*["\']' end
+local function is_prose(text) return text and text:find "%S" and not text:find '{%s*["\']' end
 
---- What is wrong with a reply without a call, if something is; what the model is told then, and what else
---- the job's failure says, if it is one too many.
+--- What is wrong with a reply without a call, if something is; what the model is told then, and
+--- what else the job's failure says, if it is one too many.
 local function flaw_of(state, reply)
   local unreadable, reason, content = reply.unreadable, reply.done_reason or "stop", reply.content
   if reason == "repetition" then
-    state.run.log:event("warning", "model.repetition", {
-      model = state.session.model, error = "the reply was stopped: " .. unreadable,
-    })
-    return "unreadable", prompts.repeated:format(unreadable), "; the last one was stopped, because " .. unreadable
+    local why = "the reply was stopped: " .. unreadable
+    state.run:warn("model.repetition", why, { model = state.session.model })
+    local more = "; the last one was stopped, because " .. unreadable
+    return "unreadable", prompts.repeated:format(unreadable), more
   end
   if unreadable and (reply.is_like_a_call or not is_prose(content)) then
     return "unreadable", prompts.unreadable:format(unreadable), ""
@@ -79,26 +80,27 @@ local function flaw_of(state, reply)
   return "silent", prompts.only_thought, "; the last one was thinking only"
 end
 
-local ENDS <const> = {
-  unreadable = "three replies in a row could not be read", silent = "three replies in a row said nothing",
-}
+local ENDS <const> = { unreadable = "could not be read", silent = "said nothing" }
 
 local function without_calls(state, reply)
   local flaw, told, more = flaw_of(state, reply)
   local failure
   state.has_failed_calls = state.has_failed_calls or reply.is_like_a_call
-  if state.detector:replied(flaw) then return agent_stuck(ENDS[flaw] .. more) end
+  if state.detector:replied(flaw) then
+    return agent_stuck(("three replies in a row %s%s"):format(ENDS[flaw], more))
+  end
   if not flaw then told, failure = finish.answered(state, reply.content, reply.unreadable ~= nil) end
   if told then tell(state, told) end
   return failure
 end
 
 local function answer(state, call, text, step)
-  state.conversation:add { role = "tool", tool_call_id = call.id, tool_name = call.name, content = text, step = step }
+  local id, name = call.id, call.name
+  state.conversation:add { role = "tool", tool_call_id = id, tool_name = name, content = text, step = step }
 end
 
---- Servers refuse an empty reply in the history, and a call of a tool that was not offered to them: words
---- take the place of these.
+--- Servers refuse an empty reply in the history, and a call of a tool that was not offered to
+--- them: words take the place of these.
 local function remember(state, reply)
   local known, other, content = json.array {}, {}, reply.content
   for _, call in ipairs(reply.tool_calls or {}) do
@@ -123,7 +125,7 @@ local function answer_call(state, call, apart)
   if verdict == "warn" then told = told .. prompts.in_circles end
   if state.tools[call.name] then answer(state, call, told, result.step) else apart[#apart + 1] = told end
   if verdict == "end" then
-    return agent_stuck(("the same call of %s gave the same result again and again"):format(call.name), true)
+    return agent_stuck("the same call of " .. call.name .. " gave the same result again and again", true)
   end
   return nil, result.mistaken, result.failed
 end
@@ -157,7 +159,8 @@ local function turn(state)
   return with_calls(state, reply)
 end
 
---- Counters begin anew. Each call must have an answer, also those after the one with which the job had ended.
+--- Counters begin anew. Each call must have an answer, also those after the one with which the
+--- job had ended.
 local function resume(state, why)
   local messages, at = state.conversation.messages, state.conversation:last_exchange()
   local answered = #messages - at

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Notices that a model goes in circles: the same call with the same result, replies that cannot be read
--- or say nothing. One warning, then the end. Until then the temperature rises: what repeats itself is
--- often the likeliest reply.
+-- Notices that a model goes in circles: the same call with the same result, replies that cannot
+-- be read or say nothing. One warning, then the end. Until then the temperature rises: what
+-- repeats itself is often the likeliest reply.
 
 local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
@@ -10,8 +10,8 @@ local lpeg = require "lpeg"
 local loop_detector = {}
 loop_detector.__index = loop_detector
 
--- What a call weighs: one that took a second may have waited for something. So the third quick call is
--- warned and the fourth is the end.
+-- What a call weighs: one that took a second may have waited for something. So the third quick
+-- call is warned and the fourth is the end.
 local QUICK <const>, SLOW <const> = 3, 1
 local LONG_MS <const> = 1000
 local WARN_AT <const>, END_AT <const> = 9, 12
@@ -71,7 +71,8 @@ function loop_detector.without_times(words) return lpeg.match(without_times, wor
 -- Circles
 
 function loop_detector.new()
-  return setmetatable({ recent = {}, since = 1, repeated = 0, unreadable = 0, silent = 0, mistakes = 0 }, loop_detector)
+  local self = { recent = {}, since = 1, repeated = 0, unreadable = 0, silent = 0, mistakes = 0 }
+  return setmetatable(self, loop_detector)
 end
 
 -- Few calls are made twice; only the answers of those are read.
@@ -99,7 +100,8 @@ end
 ---calls may be made again
 ---@return "warn"|"end"|nil
 function loop_detector:answered(name, arguments, answer, about)
-  local entry = { call = name .. "\n" .. json.encode(arguments), answer = excerpt.of(answer, COMPARED), weight = QUICK }
+  local entry = { call = name .. "\n" .. json.encode(arguments), weight = QUICK }
+  entry.answer = excerpt.of(answer, COMPARED)
   if (about.duration_ms or 0) >= LONG_MS then entry.weight = SLOW end
   local known, before = count(self, entry)
   table.insert(self.recent, entry)
@@ -115,8 +117,8 @@ function loop_detector:answered(name, arguments, answer, about)
   if weight >= WARN_AT and before < WARN_AT then return "warn" end
 end
 
----Counts a reply by its flaw, nil: it has none. Some replies in a row whose calls are all mistaken are
----only answered; then they count as unreadable.
+---Counts a reply by its flaw, nil: it has none. Some replies in a row whose calls are all
+---mistaken are only answered; then they count as unreadable.
 ---@param flaw "unreadable"|"silent"|"mistaken"|nil
 ---@return boolean is_over there were too many in a row
 function loop_detector:replied(flaw)
@@ -132,7 +134,8 @@ end
 
 ---@return number? nil: the usual one
 function loop_detector:temperature()
-  return TEMPERATURES[math.min(math.max(self.repeated, self.unreadable, self.silent), #TEMPERATURES)]
+  local times = math.max(self.repeated, self.unreadable, self.silent)
+  return TEMPERATURES[math.min(times, #TEMPERATURES)]
 end
 
 return loop_detector

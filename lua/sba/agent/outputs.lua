@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What tools answered: the model is shown head and tail, read_output gives the rest. The whole is in
--- outputs/ next to the result, or in memory.
+-- What tools answered: the model is shown head and tail, read_output gives the rest. The whole is
+-- in outputs/ next to the result, or in memory.
 
 local excerpt = require "sba.util.excerpt"
 local file = require "native.file"
@@ -19,13 +19,13 @@ local LEAST_KEPT <const> = 400 -- bytes; a shorter answer is never shortened
 ---@param limit integer bytes of one answer that the model is shown
 ---@param tokens? integer of it; default: any number
 function outputs.new(directory, limit, tokens)
-  local self = setmetatable({ limit = limit, tokens = tokens or math.huge, kept = {}, size = 0 }, outputs)
+  local self = { limit = limit, tokens = tokens or math.huge, kept = {}, size = 0 }
   if directory then
     self.path = directory .. "outputs/"
     self.directory = file.make_directory(self.path) and workspace.open(self.path)
   end
   self.most = self.directory and MOST_KEPT or MOST_IN_MEMORY
-  return self
+  return setmetatable(self, outputs)
 end
 
 --- What was left out begins at `offset` and, where it is cut at lines, at `line`.

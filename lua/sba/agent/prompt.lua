@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Puts together what the model is told. The system text and the first message never change during a job,
--- so that a server can cache them. What changes every turn, time left and the todo list, is the end of
--- the last message.
+-- Puts together what the model is told. The system text and the first message never change during
+-- a job, so that a server can cache them. What changes every turn, time left and the todo list,
+-- is the end of the last message.
 
 local describe = require "sba.util.humanize".step
 local json = require "sba.util.json"
@@ -99,8 +99,8 @@ local function task(job, extras)
   }
 end
 
----It is the same for all jobs of a project, and so are the tools, which most templates put behind it: a
----server that keeps what it has read reads neither again.
+---It is the same for all jobs of a project, and so are the tools, which most templates put behind
+---it: a server that keeps what it has read reads neither again.
 ---@param job sba.job
 ---@param extras sba.prompt.extras
 ---@return string
@@ -114,8 +114,8 @@ function prompt.for_another(job)
   return asked == "" and "" or joined { standing(job, { baseline = "" }), asked }
 end
 
----The first message. The task is not in the system text: some templates leave that out after a tool's
----result.
+---The first message. The task is not in the system text: some templates leave that out after a
+---tool's result.
 ---@param job sba.job
 ---@param extras sba.prompt.extras
 ---@return string
@@ -136,7 +136,8 @@ end
 function prompt.question(job, extras, instructions, status)
   extras.baseline = prompts.question
   return joined {
-    standing(job, extras), task(job, extras), block("Instructions", instructions), block("Status", status) .. "\n",
+    standing(job, extras), task(job, extras),
+    block("Instructions", instructions), block("Status", status) .. "\n",
   }
 end
 

@@ -138,7 +138,8 @@ prompts.shortened = "\n[... %d bytes shortened%s ...]"
 prompts.read_the_rest = "; read_output of %s gives the rest"
 prompts.dropped = "[%d earlier exchanges are left out here to make room; the workspace is as they left it.]"
 
--- After a step that failed (calls.lua), by the failure's code or a command's exit code. NAME is the file's name.
+-- After a step that failed (calls.lua), by the failure's code or a command's exit code. NAME is
+-- the file's name.
 
 local READ_AGAIN <const> = "read_file the place again, and copy the lines from it without their numbers"
 

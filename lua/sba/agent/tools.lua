@@ -42,7 +42,8 @@ local integer <const>, number <const> = { type = "integer" }, { type = "integer"
 local offset <const> = { type = "integer", minimum = 0 }
 
 local todo_add = {
-  name = "todo_add", kind = "todo", called = { "add_todo", "create_todo", "add_task" }, description = prompts.todo_add,
+  name = "todo_add", kind = "todo", description = prompts.todo_add,
+  called = { "add_todo", "create_todo", "add_task" },
   parameters = object {
     "title!", line, "parent", { type = "string", description = "Id of the item that this is part of." },
   },
@@ -72,7 +73,8 @@ local function parameters_of(schema, own)
   local properties, descriptions = {}, own.descriptions or {}
   for _, name in ipairs(own.order) do
     local full = schema.properties[name]
-    properties[name] = { type = full.type, enum = full.enum, items = full.items, description = descriptions[name] }
+    local told = descriptions[name]
+    properties[name] = { type = full.type, enum = full.enum, items = full.items, description = told }
   end
   local required = own.required or schema.required
   return { type = "object", order = own.order, required = required, properties = properties }
@@ -104,7 +106,8 @@ local acceptance <const> = {
 }
 
 local FINISH_CALLED <const> = {
-  "done", "complete", "completed", "submit", "end", "final_answer", "task_complete", "attempt_completion", "finished",
+  "done", "complete", "completed", "submit", "end", "final_answer", "task_complete",
+  "attempt_completion", "finished",
 }
 
 --- Criteria are shown only where the model judges one.
@@ -147,7 +150,8 @@ function tools.list(catalogue, gateway, job, shown)
   return list, by_name, accepted
 end
 
----Shows a tool that was hidden until there is something for it: a small model calls what it is shown.
+---Shows a tool that was hidden until there is something for it: a small model calls what it is
+---shown.
 ---@param state agent.state
 ---@param name string
 function tools.offer(state, name)
@@ -184,9 +188,9 @@ local function choose(listed, own, taken, room, left_out)
   return chosen
 end
 
----The gateway's tools as the journal has them, so that the same replies mean the same calls; else as
----many of those listed now as have room, the same for the whole job. A job can do without; the log says
----so.
+---The gateway's tools as the journal has them, so that the same replies mean the same calls; else
+---as many of those listed now as have room, the same for the whole job. A job can do without; the
+---log says so.
 ---@param run run
 ---@param space integer tokens for tools and conversation
 ---@param shown table as of tools.list
@@ -199,7 +203,8 @@ function tools.of_gateway(run, space, shown)
   local listed
   if gateway then listed, failure = gateway:tools() end
   if not listed then
-    run:warn("gateway.failed", failure.message .. "; the job goes on without its tools", { code = failure.code })
+    local why = failure.message .. "; the job goes on without its tools"
+    run:warn("gateway.failed", why, { code = failure.code })
     return {}
   end
   local left_out, own, taken = {}, tools.list(run.catalogue, nil, run.job, shown)

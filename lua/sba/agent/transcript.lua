@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The exchanges of an agent, which the journal has: a replay stops at the first request that differs
--- from its recording, a resume takes them as far as they go. Then the model is asked.
+-- The exchanges of an agent, which the journal has: a replay stops at the first request that
+-- differs from its recording, a resume takes them as far as they go. Then the model is asked.
 
 local client = require "sba.agent.client"
 local json = require "sba.util.json"
@@ -32,6 +32,7 @@ end
 
 local function kind_of(message) return message.role and "one of " .. message.role or "none" end
 
+local ENDED <const> = "the recording ends after %d replies, but this run needs another"
 local DIFFERENCE <const> = '%s (%s), line %d: the recording has "%s", this run has "%s"'
 
 local function difference(number, recorded, fresh)
@@ -48,13 +49,14 @@ local function difference(number, recorded, fresh)
 end
 
 local function mismatch(recording, number, recorded, fresh)
-  if not recorded then return ("the recording ends after %d replies, but this run needs another"):format(number - 1) end
+  if not recorded then return ENDED:format(number - 1) end
   local found, version = difference(number, recorded, fresh), (recording.job or {}).version
   local of_version = version and " of version " .. version or ""
   return found and ("the replay differs from the recording%s: %s"):format(of_version, found)
 end
 
---- After its last exchange an earlier run has only the checks of its end, which run again at this one's.
+--- After its last exchange an earlier run has only the checks of its end, which run again at this
+--- one's.
 local function forget_checks(run)
   local history, done = run.history, run.record.count
   if history.count > done then history:forget_entries(done + 1) end

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- How a request fits the model's window: the conversation is shortened until prompt and reply have room.
--- Where the server refuses the size all the same, the next one asks for a shorter reply, or the
--- conversation becomes shorter; or there is none.
+-- How a request fits the model's window: the conversation is shortened until prompt and reply
+-- have room. Where the server refuses the size all the same, the next one asks for a shorter
+-- reply, or the conversation becomes shorter; or there is none.
 
 local client = require "sba.agent.client"
 local prompt = require "sba.agent.prompt"
@@ -11,8 +11,8 @@ local window = {}
 
 local MOST_CUTS <const> = 5 -- times that a prompt is shortened because its server refused it
 local SHORTER <const> = 7 / 8 -- of it, where the server gives no count
-local TOO_LARGE <const> = "the job's text and the last exchange do not fit into the model's context of %d tokens; "
-  .. "use a model with a larger one"
+local TOO_LARGE <const> = "the job's text and the last exchange do not fit into the model's context "
+  .. "of %d tokens; use a model with a larger one"
 
 -- Tokens
 local ROOMY <const> = 8192 -- of a reply where there is room
@@ -88,8 +88,8 @@ local function learn(state, count)
   state.as_text = as_text
 end
 
---- Tokens that the reply may have instead, if the server's refusal may be about it: what the window leaves
---- beside the prompt, or, where there are no numbers, a quarter, once.
+--- Tokens that the reply may have instead, if the server's refusal may be about it: what the
+--- window leaves beside the prompt, or, where there are no numbers, a quarter, once.
 local function shorter_reply(state, plan, sizes)
   local size = state.session.context_length
   if sizes.window and sizes.prompt then
@@ -100,14 +100,14 @@ local function shorter_reply(state, plan, sizes)
   return math.max(LEAST_ASKED, (plan.reply or longest_reply(size, plan.prompt)) // 4)
 end
 
---- The next request after one whose size was refused: it asks for less, or the conversation is shorter. A
---- window that is smaller than was known is both.
+--- The next request after one whose size was refused: it asks for less, or the conversation is
+--- shorter. A window that is smaller than was known is both.
 function fitted(state, plan, sizes, failure)
   local session, talk = state.session, state.conversation
   local before, reply = talk:total(), shorter_reply(state, plan, sizes)
   plan.cuts = plan.cuts + 1
   if plan.cuts > MOST_CUTS then return nil, too_large(session) end
-  state.run.log:event("warning", "model.context_cut", { model = session.model, error = failure.message })
+  state.run:warn("model.context_cut", failure.message, { model = session.model })
   local is_new_window = sizes.window and sizes.window < session.context_length
   if is_new_window then session.context_length = sizes.window end
   learn(state, sizes.prompt)

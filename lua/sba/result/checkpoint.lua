@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- When a file that follows the job is written again: at most every 200 ms, and less often where writing
--- it is slow.
+-- When a file that follows the job is written again: at most every 200 ms, and less often where
+-- writing it is slow.
 
 local interrupt = require "native.interrupt"
 

@@ -85,8 +85,8 @@ function entries.limit(step, context)
   return math.min(context.max_output_bytes, arguments.max_output_bytes or arguments.max_bytes or math.maxinteger)
 end
 
----The entry as JSON, in parts if its result has long texts. Meanwhile bytes that no JSON holds, "\0001\0"
----and so on, stand for them.
+---The entry as JSON, in parts if its result has long texts. Meanwhile bytes that no JSON holds,
+---"\0001\0" and so on, stand for them.
 ---@param entry table
 ---@param module? table of the step's type
 ---@return string|(string|native.file.text)[]

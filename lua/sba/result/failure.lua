@@ -38,7 +38,8 @@ function failures.of_step(code, message)
   return { code = kept[code] and code or "step_failed", message = message }
 end
 
----Message handler for xpcall: a failure that was raised passes through, anything else is a bug of ours.
+---Message handler for xpcall: a failure that was raised passes through, anything else is a bug of
+---ours.
 ---@param problem any
 ---@return failure
 function failures.traced(problem)

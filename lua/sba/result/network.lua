@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Whether a command failed because it could not reach the network outside: a guess from how it ended
--- and from what it printed. Most tools pass on phrases of libc, of their runtime or of curl. A proxy's
--- refusal is known by a rule: the line speaks of a proxy or a tunnel, and of a 403. A line counts among
--- the last of stderr, or of stdout where the command sends stderr there or labels the line as an error;
--- unless it names a loopback host, or a test report follows.
+-- Whether a command failed because it could not reach the network outside: a guess from how it
+-- ended and from what it printed. Most tools pass on phrases of libc, of their runtime or of
+-- curl. A proxy's refusal is known by a rule: the line speaks of a proxy or a tunnel, and of a
+-- 403. A line counts among the last of stderr, or of stdout where the command sends stderr there
+-- or labels the line as an error; unless it names a loopback host, or a test report follows.
 
 local lines_of = require "sba.util.excerpt".lines
 local printable = require "sba.util.printable"
@@ -15,9 +15,9 @@ local network = {}
 local LOOKED_AT <const> = 4096 -- bytes at the end of a stream, and at the beginning of a command
 local LONGEST_LINE <const> = 300 -- bytes of a tool's line in a message
 
--- In lower case; both parts of a phrase must be in one line. policy: a proxy forbids it. proxied: the
--- words of a web server's refusal, which count where the command was given a proxy; for an http:// URL
--- they are taken for the proxy's.
+-- In lower case; both parts of a phrase must be in one line. policy: a proxy forbids it. proxied:
+-- the words of a web server's refusal, which count where the command was given a proxy; for an
+-- http:// URL they are taken for the proxy's.
 local phrases <const> = {
   -- glibc and musl
   { "temporary failure in name resolution" }, { "name or service not known" }, { "name does not resolve" },

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What has come of a job so far, and its result as parts of a text: the entries of steps are spans of
--- the journal.
+-- What has come of a job so far, and its result as parts of a text: the entries of steps are
+-- spans of the journal.
 
 local bundle = require "native.bundle"
 local failures = require "sba.result.failure"
@@ -41,7 +41,8 @@ function record.new(job_id, task_id)
   return setmetatable({
     protocol_version = "1.0", job_id = job_id, task_id = task_id,
     began = interrupt.now(), started_wall = interrupt.wall(),
-    steps = {}, count = 0, succeeded = 0, outcomes = {}, artifacts = json.array {}, confinement = { writes = "none" },
+    steps = {}, count = 0, succeeded = 0, outcomes = {},
+    artifacts = json.array {}, confinement = { writes = "none" },
   }, record)
 end
 
