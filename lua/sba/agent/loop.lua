@@ -107,7 +107,8 @@ local function remember(state, reply)
     local list = state.tools[call.name] and known or other
     list[#list + 1] = call
   end
-  if #known == 0 and is_empty(content) then
+  if is_empty(content) then content = "" end
+  if #known == 0 and content == "" then
     content = other[1] and prompts.called_unknown:format(other[1].name) or prompts.said_nothing
   end
   table.insert(state.conversation.messages, {
