@@ -125,6 +125,31 @@ static void writes_in_place_where_the_directory_takes_no_file(void **state)
     assert_int_equal(chmod(in_directory("closed"), 0755), 0);
 }
 
+// Of a command, which has the same user: the mode that was kept comes back, whatever is missing of it.
+static void opens_the_kept_directory_that_somebody_closed(void **state)
+{
+    static const mode_t closed[] = {0, 0111, 0333, 0444, 0666};
+    struct file_directory known = {0};
+    struct stat status;
+    assert_int_equal(geteuid() ? 0 : chown(directory, 54321, (gid_t)-1), 0);
+    assert_int_equal(geteuid() ? 0 : seteuid(54321), 0);
+    assert_int_equal(mkdir(in_directory("kept"), 0755), 0);
+    assert_int_equal(file_replace_keep(in_directory("kept/"), &known), 0);
+    for (size_t i = 0; i < sizeof closed / sizeof *closed; i++) {
+        assert_int_equal(chmod(in_directory("kept"), closed[i]), 0);
+        replaces("kept/file", "content", FILE_RENAMED);
+        assert_int_equal(stat(in_directory("kept"), &status), 0);
+        assert_int_equal(status.st_mode & 0777, 0755);
+    }
+    // Another one stays as it is.
+    assert_int_equal(mkdir(in_directory("stranger"), 0755), 0);
+    assert_int_equal(chmod(in_directory("stranger"), 0444), 0);
+    check_refused(in_directory("stranger/file"), "permission_denied");
+    assert_int_equal(stat(in_directory("stranger"), &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0444);
+    assert_int_equal(getuid() ? 0 : seteuid(0), 0);
+}
+
 static void writes_strings_and_spans(void **state)
 {
     enum { COUNT = 5000 };
@@ -157,6 +182,54 @@ static void writes_strings_and_spans(void **state)
     free(parts);
 }
 
+static void fill(char *bytes, size_t size, char first)
+{
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (char)(first + (char)(i * i % 61));
+}
+
+// Short spans are read with what is behind them (parts.c).
+static void reads_each_span_from_its_file_as_it_is(void **state)
+{
+    enum { SIZE = 100000, COUNT = 400 };
+    static char bytes[2][SIZE];
+    static struct part parts[COUNT];
+    static const char *const names[] = {"one", "other"};
+    struct error error = {0};
+    enum file_way way;
+    int fds[2];
+    for (int file = 0; file < 2; file++) {
+        fds[file] = open(in_directory(names[file]), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        fill(bytes[file], SIZE, file ? '!' : 'A');
+        assert_int_equal(write(fds[file], bytes[file], SIZE), SIZE);
+    }
+    for (int round = 0; round < 3; round++) {
+        struct buffer there = {0}, written = {0};
+        for (size_t i = 0; i < COUNT; i++) {
+            int file = i % 7 == 0;
+            size_t offset = i * 239, size = i % 11 == 0 ? 4500 : 200 + i % 3;
+            parts[i] = (struct part){.fd = fds[file], .offset = (off_t)offset, .size = size};
+            assert_int_equal(buffer_append(&there, bytes[file] + offset, size), 0);
+        }
+        assert_int_equal(
+            file_replace(in_directory("spans"), &(struct parts){parts, COUNT, 0}, 0600, FILE_UNSYNCED, &way, &error),
+            0);
+        assert_true(file_read(in_directory("spans"), 4 * SIZE, true, &written, &error) > 0);
+        check_bytes(&written, there.data, there.size);
+        fill(bytes[round % 2], SIZE, (char)('a' + round)); // what others write in between is seen
+        assert_int_equal(pwrite(fds[round % 2], bytes[round % 2], SIZE, 0), SIZE);
+        buffer_free(&there);
+        buffer_free(&written);
+    }
+    assert_int_equal(ftruncate(fds[0], 50000), 0);
+    assert_int_equal(
+        file_replace(in_directory("spans"), &(struct parts){parts, COUNT, 0}, 0600, FILE_UNSYNCED, &way, &error), -1);
+    assert_string_equal(error.code, "changed");
+    error_clear(&error);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,7 +239,9 @@ int main(void)
         cmocka_unit_test(replaces_a_link_and_not_what_it_names),
         cmocka_unit_test(refuses_what_is_no_file),
         cmocka_unit_test(writes_in_place_where_the_directory_takes_no_file),
+        cmocka_unit_test(opens_the_kept_directory_that_somebody_closed),
         cmocka_unit_test(writes_strings_and_spans),
+        cmocka_unit_test(reads_each_span_from_its_file_as_it_is),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -21,11 +21,13 @@ end
 
 --- Returns what failed, and why.
 local function problem_with(root)
-  local entry, failure = root:stat "."
-  if not entry then return "entered", failure end
   local walk <close>, unlisted = root:walk(".", { max_depth = 1, max_names = 1 })
+  local entry
   if walk then entry, unlisted = walk:next() end
-  if not walk or not entry then return "listed", unlisted end
+  if entry then return nil end
+  local there, failure = root:stat "."
+  if not there then return "entered", failure end
+  return "listed", unlisted
 end
 
 ---@param run run

@@ -3,7 +3,9 @@
 #include "core/base/io.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -38,6 +40,11 @@ int io_write(int fd, const void *bytes, size_t size, off_t offset)
             done += (size_t)count;
     }
     return 0;
+}
+
+int io_duplicate(int fd)
+{
+    return (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0);
 }
 
 void io_forget(int event_fd)

@@ -17,6 +17,9 @@ ssize_t io_read(int fd, void *to, size_t size, off_t offset);
 // write that takes none is EIO: trying again would go on for ever.
 int io_write(int fd, const void *bytes, size_t size, off_t offset);
 
+// A second descriptor, closed on exec. The C library's fcntl would set that flag a second time.
+int io_duplicate(int fd);
+
 // Forgets what an eventfd that does not block, or a timerfd that is readable, has counted.
 void io_forget(int event_fd);
 

@@ -24,13 +24,15 @@ static int fail_interrupted(const char *path, struct error *error)
                      cancelled ? "cancelled by a signal" : "cut short by the job's deadline");
 }
 
-// Waits until fd can be read or was hung up. -1 and *error if the job must stop first.
-static int wait_readable(int fd, const char *path, struct error *error)
+// Waits until fd can be read or was hung up; a regular file always can. -1 and *error if the job must stop first.
+static int wait_readable(int fd, bool is_regular, const char *path, struct error *error)
 {
     struct pollfd waits[] = {{.fd = fd, .events = POLLIN}, {.fd = interrupt_fd(), .events = POLLIN}};
     for (;;) {
         if (interrupt_reason() != INTERRUPT_NONE)
             return fail_interrupted(path, error);
+        if (is_regular)
+            return 0;
         int ready = poll(waits, 2, interrupt_poll_timeout(-1));
         if (ready < 0 && errno != EINTR)
             return error_system(error, errno, "cannot wait for %s", path);
@@ -39,13 +41,14 @@ static int wait_readable(int fd, const char *path, struct error *error)
     }
 }
 
-static int64_t read_all(int fd, const char *path, size_t limit, struct buffer *out, struct error *error)
+static int64_t read_all(int fd, bool is_regular, const char *path, size_t limit, struct buffer *out,
+                        struct error *error)
 {
     for (int64_t began = 0;;) {
         size_t room = limit - out->size < READ_BLOCK ? limit - out->size + 1 : READ_BLOCK;
         if (out->size == out->capacity && buffer_reserve(out, room) < 0)
             return error_memory(error, "cannot read %s", path);
-        if (wait_readable(fd, path, error) < 0)
+        if (wait_readable(fd, is_regular, path, error) < 0)
             return -1;
         size_t space = out->capacity - out->size;
         if (space > limit - out->size)
@@ -68,7 +71,7 @@ static int64_t read_all(int fd, const char *path, size_t limit, struct buffer *o
 int64_t file_read(const char *path, size_t limit, bool regular, struct buffer *out, struct error *error)
 {
     if (strcmp(path, "-") == 0 && !regular)
-        return read_all(STDIN_FILENO, "standard input", limit, out, error);
+        return read_all(STDIN_FILENO, false, "standard input", limit, out, error);
     // Non-blocking, so that poll waits for the writer of a FIFO: there a signal ends the wait.
     cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
@@ -80,7 +83,7 @@ int64_t file_read(const char *path, size_t limit, bool regular, struct buffer *o
     if (is_regular && status.st_size && (uintmax_t)status.st_size <= limit &&
         buffer_reserve(out, (size_t)status.st_size + 1) < 0)
         return error_memory(error, "cannot read %s", path);
-    return read_all(fd, path, limit, out, error);
+    return read_all(fd, is_regular, path, limit, out, error);
 }
 
 // Makes the directories above a path. They may exist, and be unwritable or on a read-only system.

@@ -135,15 +135,18 @@ static bool is_kept(const char *path)
     return stat(path, &status) == 0 && status.st_dev == kept.device && status.st_ino == kept.inode;
 }
 
-// Opens the kept directory as it was, if somebody closed it.
+// Opens the kept directory as it was, if somebody closed it: its "." is found only where it can be searched, too.
 static int open_as_kept(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool closed = fd < 0 ? errno == EACCES : faccessat(fd, ".", X_OK, AT_EACCESS) < 0;
-    if (!closed || !is_kept(path) || chmod(path, kept.mode) < 0)
+    cleanup_free char *inside = NULL;
+    if (asprintf(&inside, "%s.", path) < 0)
+        return errno = ENOMEM, -1;
+    int fd = open(inside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0 || errno != EACCES)
         return fd;
-    cleanup_close(&fd);
-    return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (is_kept(path) && chmod(path, kept.mode) == 0)
+        return open(inside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return errno = EACCES, -1;
 }
 
 static int open_directory(const char *path, const char **name, struct error *error)

@@ -55,7 +55,7 @@ int file_sync_begin(int fd)
 {
     if (goes_on)
         return errno = EBUSY, -1;
-    int copy = start() ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    int copy = start() ? io_duplicate(fd) : -1;
     if (copy < 0) {
         failure = sync_now(fd);
         return 0;
@@ -68,13 +68,13 @@ int file_sync_begin(int fd)
 int file_sync_wait(int64_t until)
 {
     uint64_t count;
-    while (goes_on && read(ended, &count, sizeof count) < 0) {
+    while (goes_on) {
         int64_t left = until - clock_now();
-        if (left <= 0)
-            return errno = ETIMEDOUT, -1;
         struct pollfd end = {.fd = ended, .events = POLLIN};
-        poll(&end, 1, (int)clock_sooner(left, 1000));
+        poll(&end, 1, left > 0 ? (int)clock_sooner(left, 1000) : 0);
+        goes_on = read(ended, &count, sizeof count) < 0;
+        if (goes_on && left <= 0)
+            return errno = ETIMEDOUT, -1;
     }
-    goes_on = false;
     return failure ? (errno = failure, -1) : 0;
 }

@@ -11,7 +11,8 @@
 #include <string.h>
 
 struct own_file {
-    int directory; // O_PATH
+    char *above;   // the path of its directory, as it was given
+    int directory; // O_PATH; that of another one, where they have the same path
     struct stat status;
     char *name;
 };
@@ -19,22 +20,36 @@ struct own_file {
 static struct own_file *files;
 static size_t count;
 
+// Mostly all are in one directory.
+static int open_directory(struct own_file *file)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(files[i].above, file->above) == 0) {
+            file->directory = files[i].directory;
+            file->status = files[i].status;
+            return 0;
+        }
+    file->directory = open(file->above, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return file->directory < 0 ? -1 : fstat(file->directory, &file->status);
+}
+
 int own_files_add(const char *path, struct error *error)
 {
     const char *slash = strrchr(path, '/');
-    cleanup_free char *above = slash ? strndup(path, (size_t)(slash + 1 - path)) : strdup(".");
-    struct own_file file = {.name = strdup(slash ? slash + 1 : path)}, *grown = array_grow(files, count, sizeof file);
+    struct own_file *grown = array_grow(files, count, sizeof *files), file = {.directory = -1};
+    file.above = slash ? strndup(path, (size_t)(slash + 1 - path)) : strdup(".");
+    file.name = strdup(slash ? slash + 1 : path);
     if (grown)
         files = grown;
-    file.directory = above && grown && file.name ? open(above, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (file.directory < 0 || fstat(file.directory, &file.status) < 0) {
-        error_system(error, errno, "cannot open the directory of %s", path);
-        cleanup_close(&file.directory);
-        free(file.name);
-        return -1;
+    if (file.above && grown && file.name && open_directory(&file) == 0) {
+        files[count++] = file;
+        return 0;
     }
-    files[count++] = file;
-    return 0;
+    error_system(error, errno, "cannot open the directory of %s", path);
+    cleanup_close(&file.directory);
+    free(file.above);
+    free(file.name);
+    return -1;
 }
 
 static bool is_same(const struct stat *a, const struct stat *b)

@@ -127,8 +127,11 @@ int workspace_move(const struct workspace *workspace, const char *from, const ch
     int moved = 0;
     const char *slash = aside ? strrchr(aside, '/') : NULL, *beside = slash ? slash + 1 : aside;
     workspace_cleanup_place struct workspace_place old = {.directory = -1}, new = {.directory = -1};
-    if (workspace_place_open(&old, workspace, workspace_relative(workspace, from, error), false, from, error) < 0 ||
-        workspace_place_open(&new, workspace, workspace_relative(workspace, to, error), true, to, error) < 0)
+    char *relative = workspace_relative(workspace, from, error);
+    if (workspace_place_open(&old, workspace, relative, false, NULL, from, error) < 0)
+        return -1;
+    relative = workspace_relative(workspace, to, error);
+    if (workspace_place_open(&new, workspace, relative, true, &old, to, error) < 0)
         return -1;
     if (aside && *beside && linkat(new.directory, new.name, new.directory, beside, 0) < 0)
         moved = has_no_links(errno) ? renameat(new.directory, new.name, new.directory, beside) : -1;
@@ -150,7 +153,8 @@ static bool remove_temporary(const struct workspace *workspace, const struct wor
 int workspace_remove(const struct workspace *workspace, const char *path, bool directory, struct error *error)
 {
     workspace_cleanup_place struct workspace_place place;
-    if (workspace_place_open(&place, workspace, workspace_relative(workspace, path, error), false, path, error) < 0) {
+    char *relative = workspace_relative(workspace, path, error);
+    if (workspace_place_open(&place, workspace, relative, false, NULL, path, error) < 0) {
         errno = error->number;
         if (!remove_temporary(workspace, &place))
             return -1;

@@ -32,8 +32,17 @@ int workspace_check_name(const struct workspace *workspace, const char *relative
     return error_set(error, "not_a_file", 0, "%s names a directory; expected a regular file", path);
 }
 
+// The descriptor that is there already for the directory of a place, or -1.
+static int lent(const struct workspace_place *place, const struct workspace *workspace,
+                const struct workspace_place *beside)
+{
+    if (strcmp(place->above, ".") == 0)
+        return workspace->fd;
+    return beside && strcmp(place->above, beside->above) == 0 ? beside->directory : -1;
+}
+
 int workspace_place_open(struct workspace_place *place, const struct workspace *workspace, char *relative, bool makes,
-                         const char *path, struct error *error)
+                         const struct workspace_place *beside, const char *path, struct error *error)
 {
     *place = (struct workspace_place){.path = relative, .directory = -1};
     if (!relative)
@@ -44,8 +53,11 @@ int workspace_place_open(struct workspace_place *place, const struct workspace *
     if (workspace_check_name(workspace, relative, path, error) < 0)
         return -1;
     place->kept = strlen(place->above);
-    place->directory = makes ? workspace_make_directories(workspace, place->above, &place->kept)
-                             : workspace_resolve(workspace, place->above, O_PATH | O_DIRECTORY);
+    place->directory = lent(place, workspace, beside);
+    place->is_lent = place->directory >= 0;
+    if (!place->is_lent)
+        place->directory = makes ? workspace_make_directories(workspace, place->above, &place->kept)
+                                 : workspace_resolve(workspace, place->above, O_PATH | O_DIRECTORY);
     if (place->directory < 0)
         return workspace_fail(error, errno, makes ? "create the directory of" : "look at", path);
     return own_files_refuse(place->directory, place->name, path, error) ? -1 : 0;
@@ -53,7 +65,8 @@ int workspace_place_open(struct workspace_place *place, const struct workspace *
 
 void workspace_place_close(struct workspace_place *place)
 {
-    cleanup_close(&place->directory);
+    if (!place->is_lent)
+        cleanup_close(&place->directory);
     free(place->path);
     free(place->above);
 }

@@ -25,12 +25,14 @@ struct workspace_place {
     char *above;      // the path of the directory, owned
     size_t kept;      // so many bytes of above name directories that were there before
     int directory;    // O_PATH
+    bool is_lent;     // the descriptor is not the place's own
 };
 
-// Opens the place of a relative path, which it takes (NULL: *error is filled). makes: makes missing directories. Own
-// files of the runner are refused. To be closed also after a failure.
+// Opens the place of a relative path, which it takes (NULL: *error is filled). makes: makes missing directories.
+// beside: an open place (or NULL), which lends its directory where it has the same, and must be closed later. Own files
+// of the runner are refused. To be closed also after a failure.
 int workspace_place_open(struct workspace_place *place, const struct workspace *workspace, char *relative, bool makes,
-                         const char *path, struct error *error);
+                         const struct workspace_place *beside, const char *path, struct error *error);
 void workspace_place_close(struct workspace_place *place);
 
 #define workspace_cleanup_place __attribute__((cleanup(workspace_place_close)))

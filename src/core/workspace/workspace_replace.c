@@ -63,7 +63,7 @@ static int find_place(struct writing *writing, const char *path, struct error *e
     struct workspace_place *place = &writing->place;
     char *relative = workspace_relative(writing->workspace, path, error);
     for (int links = 0; links <= LINKS_MAX; links++) {
-        if (workspace_place_open(place, writing->workspace, relative, true, path, error) < 0)
+        if (workspace_place_open(place, writing->workspace, relative, true, NULL, path, error) < 0)
             return -1;
         if (fstatat(place->directory, place->name, &writing->old, AT_SYMLINK_NOFOLLOW) < 0)
             return errno == ENOENT ? 0 : error_system(error, errno, "cannot look at %s", path);

@@ -2,6 +2,7 @@
 // Resolves paths within the workspace: with openat2 or, where the kernel lacks it, a walk that is as strict.
 #include "core/base/buffer.h"
 #include "core/base/cleanup.h"
+#include "core/base/io.h"
 #include "core/workspace/workspace.h"
 #include "core/workspace/workspace_internal.h"
 
@@ -215,7 +216,7 @@ static int open_by_walk(int root, const char *path, int flags)
 int workspace_resolve(const struct workspace *workspace, const char *relative, int flags)
 {
     if (flags == (O_PATH | O_DIRECTORY) && strcmp(relative, ".") == 0) // that of most files and commands
-        return (int)syscall(SYS_fcntl, workspace->fd, F_DUPFD_CLOEXEC, 0);
+        return io_duplicate(workspace->fd);
     if (have_openat2(workspace->fd)) {
         int fd = open_beneath(workspace->fd, relative, flags);
         if (fd >= 0 || errno != EAGAIN)
