@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file steps from outside, and what stands after a disk that is full or fails: everything as it was, or all of the change."""
+"""The file steps from outside, and what stands after a disk that is full or fails: everything as it was, or all of the
+change."""
 import base64
 import hashlib
 import os
@@ -12,26 +13,12 @@ import subprocess
 import time
 
 import sba
+from diffs import state
 
 SCRIPT = pathlib.Path(__file__).with_name("change.lua")
 
 
-class FilesCase(sba.SandboxCase):
-    def steps_of(self, *steps, **fields):
-        outcome = self.run_steps(*steps, **fields)
-        return outcome, outcome.steps
-
-    def state(self):
-        """Types, modes, targets and contents. Temporary files would show."""
-        found = {}
-        for path in sorted(self.workspace.rglob("*")):
-            status = path.lstat()
-            content = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else None
-            found[str(path.relative_to(self.workspace))] = (oct(status.st_mode), content)
-        return found
-
-
-class Files(FilesCase):
+class Files(sba.SandboxCase):
     def test_no_step_holds_a_descriptor_until_it_is_collected(self):
         self.put("x", "1\n")
         self.put("long/x", "1\n" * 600000)
@@ -46,7 +33,7 @@ class Files(FilesCase):
 
     def test_write_then_read(self):
         content = bytes(range(256))
-        outcome, steps = self.steps_of(
+        outcome = self.run_steps(
             self.write_file("d/bytes", base64.b64encode(content).decode(), encoding="base64", mode="0750"),
             self.read_file("d/bytes"),
             self.write_file("d/text", "äöü\n"),
@@ -54,6 +41,7 @@ class Files(FilesCase):
             self.read_file(f"{self.workspace}/d/text", max_bytes=9),
             self.step("list_tree", path="d"))
         self.assert_end(outcome, 0)
+        steps = outcome.steps
         self.assertEqual((self.workspace / "d/bytes").read_bytes(), content)
         self.assertEqual((self.workspace / "d/bytes").stat().st_mode & 0o7777, 0o750)
         self.assertEqual(list(steps[0]["result"]), ["path", "size_bytes", "sha256", "created"])
@@ -85,11 +73,14 @@ class Files(FilesCase):
         done = self.run_steps(
             self.read_file("sparse", max_bytes=10), self.read_file("sparse", max_bytes=10, offset_bytes=5 << 40),
             self.read_file("sparse", offset_bytes=(10 << 40) - 5), self.read_file("small", max_bytes=4),
-            self.read_file("small", max_bytes=8), self.read_file("small", offset_bytes=4), self.read_file("small", end_line=1))
+            self.read_file("small", max_bytes=8), self.read_file("small", offset_bytes=4),
+            self.read_file("small", end_line=1))
         self.assert_end(done, 0)
         results = [step["result"] for step in done.steps]
-        self.assertEqual([(len(result["content"]), result["truncated"], "sha256" in result, "total_lines" in result) for result in results],
-                         [(10, True, False, False), (10, True, False, False), (5, False, False, False), (4, True, False, False),
+        self.assertEqual([(len(result["content"]), result["truncated"], "sha256" in result, "total_lines" in result)
+                          for result in results],
+                         [(10, True, False, False), (10, True, False, False), (5, False, False, False),
+                          (4, True, False, False),
                           (8, False, True, True), (4, False, False, False), (4, False, True, True)])
         too_large = self.run_steps(self.read_file("sparse"), max_output_bytes=1000)
         self.assert_end(too_large, 1, "constraint_violation")
@@ -98,24 +89,20 @@ class Files(FilesCase):
         """Nothing but what comes is read or written: a file with a hole of 10 TiB takes a line."""
         self.sparse(10 << 40)
         before = self.put("small", "one\n", mode=0o600).stat()
-        done = self.run_steps(self.write_file("sparse", "end\n", append=True), self.read_file("sparse", offset_bytes=(10 << 40) - 1),
-                              self.write_file("small", "two\n", append=True), self.write_file("small", "", append=True, mode="0640"))
+        done = self.run_steps(self.write_file("sparse", "end\n", append=True),
+                              self.read_file("sparse", offset_bytes=(10 << 40) - 1),
+                              self.write_file("small", "two\n", append=True),
+                              self.write_file("small", "", append=True, mode="0640"))
         self.assert_end(done, 0)
         large, read, small, empty = (step["result"] for step in done.steps)
-        self.assertEqual((large["size_bytes"], "sha256" in large, read["content"]), ((10 << 40) + 4, False, "\0end\n"))
+        self.assertEqual((large["size_bytes"], "sha256" in large), ((10 << 40) + 4, False))
+        self.assertEqual(read["content"], "\0end\n")
         self.assertEqual((small["sha256"], small["created"]), (hashlib.sha256(b"one\ntwo\n").hexdigest(), False))
         self.assertEqual((empty["sha256"], self.text("small")), (small["sha256"], "one\ntwo\n"))
         after = (self.workspace / "small").stat()
         self.assertEqual((after.st_ino, after.st_mode & 0o777), (before.st_ino, 0o640))
 
-    def test_an_append_that_fails_is_taken_back(self):
-        self.mount(self.workspace, "256k")
-        self.put("log", "x" * 100000)
-        done = self.run_steps(self.write_file("log", "y" * 300000, append=True))
-        self.assert_end(done, 1, "step_failed")
-        self.assertEqual((done.steps[0]["error_code"], self.text("log")), ("no_space", "x" * 100000))
-
-    def test_a_deep_tree(self):
+    def test_a_tree_deeper_than_any_path_is_cut_and_searched(self):
         here = os.getcwd()
         os.chdir(self.workspace)
         try:
@@ -126,33 +113,34 @@ class Files(FilesCase):
         finally:
             os.chdir(here)
             self.addCleanup(subprocess.run, ["rm", "-rf", str(self.workspace / "d")], check=False)
-        outcome, steps = self.steps_of(self.step("list_tree"), self.step("search_files", pattern="x"))
+        outcome = self.run_steps(self.step("list_tree"), self.step("search_files", pattern="x"))
         self.assert_end(outcome, 0)
-        self.assertTrue(steps[0]["result"]["truncated"])
+        self.assertTrue(outcome.steps[0]["result"]["truncated"])
 
-    def test_many_files(self):
+    def test_a_directory_of_many_files_is_listed_whole(self):
         for number in range(5000):
             self.put(f"{number:060}", "")
-        outcome, steps = self.steps_of(self.step("list_tree"), self.step("search_files", pattern="^"), max_output_bytes=1 << 24)
+        outcome = self.run_steps(self.step("list_tree"), self.step("search_files", pattern="^"),
+                                 max_output_bytes=1 << 24)
         self.assert_end(outcome, 0)
-        self.assertEqual(len(steps[0]["result"]["children"]), 5000)
+        self.assertEqual(len(outcome.steps[0]["result"]["children"]), 5000)
 
-    def test_a_directory_that_cannot_be_read(self):
+    def test_a_directory_that_cannot_be_read_is_listed_without_children(self):
         self.put("closed/file", "x")
         self.put("open/file", "x")
         os.chmod(self.workspace / "closed", 0)
         self.addCleanup(os.chmod, self.workspace / "closed", 0o755)
-        outcome, steps = self.steps_of(self.step("list_tree"))
+        outcome = self.run_steps(self.step("list_tree"))
         self.assert_end(outcome, 0)
-        closed, opened = steps[0]["result"]["children"]
+        closed, opened = outcome.steps[0]["result"]["children"]
         self.assertNotIn("children", closed)
         self.assertEqual(opened["children"][0]["name"], "file")
-        outcome, steps = self.steps_of(self.step("list_tree", path="closed"))
-        self.assertEqual(steps[0]["error_code"], "permission_denied")
+        outcome = self.run_steps(self.step("list_tree", path="closed"))
+        self.assertEqual(outcome.steps[0]["error_code"], "permission_denied")
 
 
 @sba.wants("strace")
-class Faults(FilesCase):
+class Faults(sba.SandboxCase):
     """A system call that fails, each in turn: all or nothing, and no temporary file stays behind a failure."""
 
     def originals(self):
@@ -170,20 +158,22 @@ class Faults(FilesCase):
         names = [injection.split(":")[0] for injection in injections]
         options = [word for injection in injections for word in ("-e", "inject=" + injection)]
         strace = sba.strace(",".join(names) or "none", "-f", *options, log=log)
-        done = subprocess.run([*strace, sba.BINARY, "--lua", str(SCRIPT), str(self.workspace)], capture_output=True, text=True,
-                              env={"PATH": os.environ["PATH"]}, timeout=120, **sba.ordinary_user())
+        done = subprocess.run([*strace, sba.BINARY, "--lua", str(SCRIPT), str(self.workspace)],
+                              capture_output=True, text=True, env={"PATH": os.environ["PATH"]}, timeout=120,
+                              **sba.ordinary_user())
         # 3: it was the word itself that could not be written
         self.assertEqual(done.returncode, 0 if done.stdout else 3, done.stdout + done.stderr)
-        hit = any(f" {name}(" in line and "(INJECTED)" in line for name in names[-1:] for line in log.read_text(errors="replace").splitlines())
+        lines = log.read_text(errors="replace").splitlines()
+        hit = any(f" {name}(" in line and "(INJECTED)" in line for name in names[-1:] for line in lines)
         return done.stdout.strip(), hit
 
     def sweep(self, call, error, before=(), stays=(), code=None, limit=80):
-        """Lets the first, the second, ... call fail until there is none left to fail; gives how many were met. A fault while
-        the old is swept up leaves the change whole, temporary files and the directories in stays aside."""
+        """Lets the first, the second, ... call fail until there is none left to fail; gives how many were met. A fault
+        while the old is swept up leaves the change whole, temporary files and the directories in stays aside."""
         self.originals()
-        old = self.state()
+        old = state(self.workspace)
         self.assertEqual(self.change(*before)[0], "done")
-        new = self.state()
+        new = state(self.workspace)
         self.assertNotEqual(old, new)
         failures = 0
         for number in range(1, limit):
@@ -193,25 +183,25 @@ class Faults(FilesCase):
                 self.assertGreaterEqual(failures, 1 if code else 0)
                 return number - 1
             with self.subTest(call=call, error=error, number=number, before=before):
-                state = self.state()
+                there = state(self.workspace)
                 if word in ("done", ""):  # "": it was the word itself that could not be written
-                    state = {name: entry for name, entry in state.items() if ".sba-" not in name and name not in stays}
-                    self.assertEqual(state, new)
+                    there = {name: entry for name, entry in there.items() if ".sba-" not in name and name not in stays}
+                    self.assertEqual(there, new)
                 else:
                     failures += 1
                     self.assertEqual(word, code or word)
-                    self.assertEqual(state, old)
+                    self.assertEqual(there, old)
         self.fail(f"{call} was called {limit} times")
 
-    def test_no_descriptor_is_left(self):
-        """From some moment on: what was staged goes again, and what cannot be put back is kept beside its place."""
+    def test_without_descriptors_what_cannot_be_put_back_is_kept_beside_its_place(self):
+        """From some moment on there is none left; what was staged goes again."""
         words = set()
         for number in range(1, 80, 1 if sba.LONG else 3):
             self.originals()
-            old = self.state()
+            old = state(self.workspace)
             word, _ = self.change(f"openat2:error=EMFILE:when={number}+")
             words.add(word)
-            beside = {name: entry for name, entry in self.state().items() if ".sba-" in name}
+            beside = {name: entry for name, entry in state(self.workspace).items() if ".sba-" in name}
             for entry in beside.values():
                 self.assertIn(entry, old.values(), (number, word))
             if word == "done":
@@ -219,26 +209,16 @@ class Faults(FilesCase):
         self.assertIn("too_many_files", words)
         self.assertIn("done", words)
 
-    def test_renames(self):
-        self.assertGreaterEqual(self.sweep("renameat2", "EIO"), 3)
-        self.assertGreater(self.sweep("renameat", "EIO"), 6)
-
-    def test_removals_of_what_was_set_aside(self):
-        self.assertGreater(self.sweep("unlinkat", "EIO", stays=["directory"]), 5)
-
-    def test_directories(self):
-        self.assertGreaterEqual(self.sweep("mkdirat", "ENOSPC"), 3)
-
-    def test_links(self):
+    def test_one_call_fails_and_nothing_is_done(self):
+        for call, error, least in (("renameat2", "EIO", 3), ("renameat", "EIO", 7), ("mkdirat", "ENOSPC", 3),
+                                   ("fchmod", "EIO", 3), ("linkat", "EIO", 3)):
+            self.assertGreaterEqual(self.sweep(call, error), least)
         self.assertEqual(self.sweep("symlinkat", "ENOSPC"), 1)
 
-    def test_modes(self):
-        self.assertGreater(self.sweep("fchmod", "EIO"), 2)
+    def test_a_removal_of_what_was_set_aside_fails_and_all_is_done(self):
+        self.assertGreater(self.sweep("unlinkat", "EIO", stays=["directory"]), 5)
 
-    def test_originals_that_cannot_be_linked(self):
-        self.assertGreaterEqual(self.sweep("linkat", "EIO"), 3)
-
-    def test_without_links(self):
+    def test_a_rename_fails_where_there_are_no_links(self):
         """As on FAT."""
         self.assertGreater(self.sweep("renameat", "EIO", ["renameat2:error=EINVAL", "linkat:error=EPERM"]), 10)
 
@@ -247,7 +227,7 @@ class Faults(FilesCase):
             self.assertGreaterEqual(self.sweep("write", error, code=code), 5)
 
 
-class OwnFiles(FilesCase):
+class OwnFiles(sba.SandboxCase):
     """The job directory is in the workspace, or is the workspace."""
     NAMES = ("job.json", "result.json", "journal.jsonl", "todo.json", ".result.json.tmp")
 
@@ -257,23 +237,25 @@ class OwnFiles(FilesCase):
         self.job_directory = self.workspace.joinpath(*names)
         self.job_directory.mkdir(exist_ok=True)
         self.give(self.job_directory)
-        self.result_path, self.journal_file = self.job_directory / "result.json", self.job_directory / "journal.jsonl"
+        self.result_path = self.job_directory / "result.json"
+        self.journal_file = self.job_directory / "journal.jsonl"
 
     def test_they_are_neither_listed_nor_searched_nor_changes(self):
         for names in ((), ("job",)):
             self.own(*names)
             self.put("result.json.old", "job-1\n"), self.put("sub/result.json", "job-1\n")
             (self.workspace / "link").symlink_to((self.job_directory / "journal.jsonl").relative_to(self.workspace))
-            say = self.sh("echo job-1; echo more >> result.json.old; echo x > $CYNODE_ARTIFACTS_DIR/x; mkdir -p artifacts; : > artifacts/y")
+            say = self.sh("echo job-1; echo more >> result.json.old; echo x > $CYNODE_ARTIFACTS_DIR/x; "
+                          "mkdir -p artifacts; : > artifacts/y")
             job = self.job(say, self.step("list_tree"), self.step("search_files", pattern="job-1|step-1|succe"))
             job["constraints"]["report_changes"] = True
             done = self.run_job(job)
             self.assert_end(done, 0)
             tree, search = (step["result"] for step in done.steps[1:])
-            listed = {entry["name"] for directory in (tree, *tree["children"]) for entry in directory.get("children", [])}
-            self.assertLessEqual({"result.json.old", "sub", "link", "artifacts", "y"}, listed)
-            top = {entry["name"] for entry in tree["children"]} | {entry["name"] for child in tree["children"] if child["name"] == "job" for entry in child["children"]}
-            self.assertEqual(top & set(self.NAMES), set())
+            listed = {directory["name"]: {entry["name"] for entry in directory.get("children", [])}
+                      for directory in (tree, *tree["children"])}
+            self.assertLessEqual({"result.json.old", "sub", "link", "artifacts", "y"}, set().union(*listed.values()))
+            self.assertEqual((listed["."] | listed.get("job", set())) & set(self.NAMES), set())
             self.assertEqual({match["path"] for match in search["matches"]}, {"result.json.old", "sub/result.json"})
             changed = {file["path"] for file in done.result["workspace_changes"]["files"]}
             self.assertEqual(changed, {"result.json.old", "artifacts/y"} if names else {"result.json.old"})
@@ -292,29 +274,34 @@ class OwnFiles(FilesCase):
                          self.step("replace_in_file", path=f"{at}job.json", old_text="job-1", new_text="job-2"),
                          self.step("search_files", path=f"{at}journal.jsonl", pattern="x"),
                          self.apply_diff(gone), self.apply_diff(new), self.apply_diff(moved)):
-                outcome, steps = self.steps_of(step)
-                self.assertEqual((outcome.exit, steps[0]["error_code"]), (1, "permission_denied"), (step, steps))
-                self.assertIn("written by the runner alone", steps[0]["error"])
+                outcome = self.run_steps(step)
+                entry = outcome.steps[0]
+                self.assertEqual((outcome.exit, entry["error_code"]), (1, "permission_denied"), (step, entry))
+                self.assertIn("written by the runner alone", entry["error"])
 
     def test_a_result_json_elsewhere_is_an_ordinary_file(self):
-        outcome, steps = self.steps_of(self.write_file("result.json", "x"), self.read_file("result.json"), self.step("list_tree"))
-        self.assertEqual((outcome.exit, [child["name"] for child in steps[2]["result"]["children"]]), (0, ["result.json"]))
+        outcome = self.run_steps(self.write_file("result.json", "x"), self.read_file("result.json"),
+                                 self.step("list_tree"))
+        self.assert_end(outcome, 0)
+        self.assertEqual([child["name"] for child in outcome.steps[2]["result"]["children"]], ["result.json"])
 
 
-class FullDisk(FilesCase):
-    def test_write(self):
+class FullDisk(sba.SandboxCase):
+    def test_a_write_or_an_append_that_finds_no_room_is_taken_back(self):
         self.mount(self.workspace, "64k")
         self.put("file", "old")
-        before = self.state()
+        before = state(self.workspace)
         for arguments in ({"path": "file"}, {"path": "file", "append": True}, {"path": "deep/er/new"}):
-            outcome, steps = self.steps_of(self.step("write_file", content="x" * 100000, **arguments))
-            self.assertEqual((outcome.exit, steps[0]["error_code"]), (1, "no_space"))
-            self.assertEqual(self.state(), before)
+            outcome = self.run_steps(self.step("write_file", content="x" * 100000, **arguments))
+            self.assert_end(outcome, 1, "step_failed")
+            self.assertEqual(outcome.steps[0]["error_code"], "no_space")
+            self.assertEqual(state(self.workspace), before)
 
 
 class Search(sba.SandboxCase):
     def search(self, **arguments):
-        fields = {name: arguments.pop(name) for name in ("max_runtime_seconds", "max_output_bytes") if name in arguments}
+        limits = ("max_runtime_seconds", "max_output_bytes")
+        fields = {name: arguments.pop(name) for name in limits if name in arguments}
         return self.run_steps(self.step("search_files", **arguments), **fields)
 
     def found(self, **arguments):
@@ -367,9 +354,11 @@ class Search(sba.SandboxCase):
 
     def test_bad_patterns_and_globs(self):
         self.put("a", "x\n")
-        for arguments, words in (({"pattern": "("}, "pattern: invalid regular expression: missing closing parenthesis, at byte 2"),
-                                 ({"pattern": "x", "include": "\0"}, "include: expected a string without NUL"),
-                                 ({"pattern": "x", "include": "*.{c,h"}, "/steps/1/arguments/include: the glob \"*.{c,h\" is malformed")):
+        for arguments, words in (
+                ({"pattern": "("}, "pattern: invalid regular expression: missing closing parenthesis, at byte 2"),
+                ({"pattern": "x", "include": "\0"}, "include: expected a string without NUL"),
+                ({"pattern": "x", "include": "*.{c,h"},
+                 "/steps/1/arguments/include: the glob \"*.{c,h\" is malformed")):
             outcome = self.run_steps(self.write_file("made", ""), self.step("search_files", **arguments))
             self.assertEqual((outcome.exit, (self.workspace / "made").exists()), (2, False))
             self.assertIn(words, outcome.message)
@@ -380,11 +369,11 @@ class Search(sba.SandboxCase):
         for number in range(60):
             lines = ["".join(chance.choices(words, k=chance.randrange(12))) for _ in range(chance.randrange(200))]
             self.put(f"d{number % 7}/f{number}.{'ch'[number % 2]}", "\n".join(lines))
-        for pattern in ("int", "int|char", "^[a-z]+_t", "x1.*x1", "[[:space:]]$", "^$", "\\bint\\b", "\\(\\)", "(int|char)+;",
-                        "[^a-z]x", "ret.{3}$", "\u00e4{2}", "^\\s*return"):
+        for pattern in ("int", "int|char", "^[a-z]+_t", "x1.*x1", "[[:space:]]$", "^$", "\\bint\\b", "\\(\\)",
+                        "(int|char)+;", "[^a-z]x", "ret.{3}$", "\u00e4{2}", "^\\s*return"):
             locale = "C" if "\\b" in pattern else "C.UTF-8"  # to PCRE2 as used, only ASCII makes words
-            grep = subprocess.run(["grep", "-rnE", "--include=*.c", "-e", pattern, "."], cwd=self.workspace, capture_output=True,
-                                  env={"LC_ALL": locale, "PATH": "/usr/bin:/bin"}, check=False)
+            grep = subprocess.run(["grep", "-rnE", "--include=*.c", "-e", pattern, "."], cwd=self.workspace,
+                                  capture_output=True, env={"LC_ALL": locale, "PATH": "/usr/bin:/bin"}, check=False)
             wanted = sorted(line[2:] for line in grep.stdout.decode().splitlines())
             got = sorted(f"{path}:{line}:{text}" for path, line, text in
                          self.found(pattern=pattern, include="*.c", max_matches=100000, max_output_bytes=1 << 24))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The patches that git and GNU patch test themselves with, through real jobs: the same are accepted, with the same files after.
+"""The patches that git and GNU patch test themselves with, through real jobs: the same are accepted, with the same
+files after.
 
-The cases are not ours and stand outside the project: in $SBA_CORPUS, else in ../shared/corpus beside the checkout. Where there
-are none the test is skipped (exit code 77).
+The cases are not ours and stand outside the project: in $SBA_CORPUS, else in ../shared/corpus beside the checkout.
+Where there are none the test is skipped (exit code 77).
 """
 import json
 import os
@@ -51,7 +52,8 @@ WANTED = {
     "git-apply/016": "binary_patch",  # binary patches are always refused
     "git-apply/017": "binary_patch",
     "git-apply/029": "binary_patch",
-    "git-apply/047": {"one": ("file", b"b\na\n", 0)},  # a line of context is missing: fuzz 1, which git apply does not know
+    # A line of context is missing: fuzz 1, which git apply does not know.
+    "git-apply/047": {"one": ("file", b"b\na\n", 0)},
     "git-apply/028": {"main.c": ("file", SHIFTED, 0)},  # its indentation is shifted as a whole, and one place fits
     "gnu-patch-p1/023": "path_escape",  # links to outside
     "gnu-patch-p1/024": "path_escape",

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGKILL of the runner at every call with which a patch changes the workspace: --resume brings the job to the result and the files
-that it would have had, whatever of the patch was done. What a hostile workspace or journal makes of that stays in the workspace."""
+"""SIGKILL of the runner at every call with which a patch changes the workspace: --resume brings the job to the result
+and the files that it would have had, whatever of the patch was done. What a hostile workspace or journal makes of that
+stays in the workspace."""
 import json
 import os
 import shutil
 
 import sba
-from diffs import CHANGE, DELETE, EXECUTABLE, MOVE, NEW
+from diffs import CHANGE, DELETE, EXECUTABLE, MOVE, NEW, state
 from sba import SandboxCase
 
 DIFF = "".join((
@@ -20,10 +21,11 @@ DIFF = "".join((
     DELETE.format("tree/b/c", "old c") + NEW.format("tree", "a file now"),
     '--- "a/odd\\377%41"\n+++ "b/odd\\377%41"\n@@ -1 +1 @@\n-old odd\n+new odd\n',
     DELETE.format("link", "x").replace("100644", "120000") + "\\ No newline at end of file\n"))
-OLD = {"x": "old x\n", "d/y": "old y\n", "gone/deep/only": "old only\n", "o": "old o\n", "mode": "old mode\n", "file": "old file\n",
-       "tree/b/c": "old c\n", os.fsdecode(b"odd\xff%41"): "old odd\n"}
+OLD = {"x": "old x\n", "d/y": "old y\n", "gone/deep/only": "old only\n", "o": "old o\n", "mode": "old mode\n",
+       "file": "old file\n", "tree/b/c": "old c\n", os.fsdecode(b"odd\xff%41"): "old odd\n"}
 CALLS = ["renameat2", "renameat", "linkat", "mkdirat", "fchmod", "unlinkat", "write", "writev"]
-STRIDE = (3 if sba.IS_DEV else 1) * (1 if sba.LONG else 4)  # of the calls to be killed at; with sanitizers each takes long
+# Of the calls to be killed at; with sanitizers each takes long.
+STRIDE = (3 if sba.IS_DEV else 1) * (1 if sba.LONG else 4)
 UNDOING = ["renameat", "unlinkat", "mkdirat", "fchmod"]
 
 
@@ -43,24 +45,12 @@ class PatchKillCase(SandboxCase):
         os.symlink("x", self.workspace / "link")
         self.give(self.workspace / "link")
 
-    def state(self):
-        found = {}
-        for directory, directories, files in os.walk(self.workspace):
-            for name in directories + files:
-                path = os.path.join(directory, name)
-                status = os.lstat(path)
-                content = os.readlink(path) if os.path.islink(path) else None
-                if content is None and os.path.isfile(path):
-                    with open(path, encoding="utf-8") as file:
-                        content = file.read()
-                found[os.path.relpath(path, self.workspace)] = (oct(status.st_mode), content)
-        return found
-
     def killed_at(self, call, count, faults=(), number="SIGKILL"):
         """False where it had fewer such calls."""
         self.originals()
         names = {call, *(fault.split(":")[0] for fault in faults)}
-        inject = [argument for fault in (*faults, f"{call}:signal={number}:when={count}") for argument in ("-e", "inject=" + fault)]
+        all_faults = (*faults, f"{call}:signal={number}:when={count}")
+        inject = [argument for fault in all_faults for argument in ("-e", "inject=" + fault)]
         process = self.start(self.the_job, wrapper=sba.strace(",".join(names), *inject))
         process.communicate(timeout=60)
         self.assertIn(process.returncode, (0, 1, -9, 137), (call, count))
@@ -78,15 +68,14 @@ class ResumedCase(PatchKillCase):
         outcome = self.resumed()
         self.assertEqual(outcome.exit, 0, (moment, outcome.result, outcome.stderr))
         self.assertEqual(sba.without_times(outcome.result), self.result, moment)
-        state = self.state()
-        self.assertEqual(state, self.new, moment)
+        self.assertEqual(state(self.workspace), self.new, moment)
         return planned
 
     def learn(self):
         self.originals()
         outcome = self.run_job(self.the_job)
         self.assert_end(outcome, 0)
-        self.result, self.new = sba.without_times(outcome.result), self.state()
+        self.result, self.new = sba.without_times(outcome.result), state(self.workspace)
 
 
 class EveryMoment(ResumedCase):
@@ -117,7 +106,9 @@ class EveryMoment(ResumedCase):
         moments = 0
         for call in UNDOING:
             count = 1
-            while self.killed_at("linkat", last) and self.resumed(sba.injecting(call, f"signal=SIGKILL:when={count}")).exit != 0:
+            while self.killed_at("linkat", last):
+                if self.resumed(sba.injecting(call, f"signal=SIGKILL:when={count}")).exit == 0:
+                    break
                 self.check(("linkat", last, call, count))
                 count += STRIDE
             moments += count // STRIDE
@@ -152,9 +143,9 @@ class Once(PatchKillCase):
         self.assertGreater(moments, 6)
         self.assertGreater(appended, 0)
 
-
     def test_an_append_that_was_cut_off_goes_on(self):
-        """It takes three writes; what stands there of it is not written again. Others' bytes behind the old ones are none of it."""
+        """It takes three writes; what stands there of it is not written again. Others' bytes behind the old ones are
+        none of it."""
         content = "".join(f"{i:07d}\n" for i in range(80000))
         self.the_job = self.job(self.write_file("log", content, append=True))
         cut_off = 0
@@ -220,13 +211,16 @@ class Between(ResumedCase):
         secret = os.lstat(self.outside / "secret")
         os.link(self.outside / "secret", self.workspace / ".sba-00000000")
         os.symlink(self.outside, self.workspace / "way")
-        for path, other in (("../outside/secret", ".sba-00000000"), ("way/secret", ".sba-00000000"), ("way/x", "way/.sba-00000000"),
-                            (str(self.outside / "secret"), ".sba-00000000"), ("../outside/x", "../outside/.sba-00000000"), ("x", "../x"),
-                            ("x", "way/x"), ("x", "d/y"), ("", ".sba-00000000"), (".", ".sba-00000000"), ("x/../../outside/x", ".sba-00000000")):
+        linked = ".sba-00000000"
+        for path, other in (("../outside/secret", linked), ("way/secret", linked), ("way/x", "way/.sba-00000000"),
+                            (str(self.outside / "secret"), linked), ("../outside/x", "../outside/.sba-00000000"),
+                            ("x", "../x"), ("x", "way/x"), ("x", "d/y"), ("", linked), (".", linked),
+                            ("x/../../outside/x", linked)):
             for kind in ("put", "remove", "mode"):
                 for names in ({"other": other}, {"other": other, "aside": other}, {"aside": other}, {}):
                     self.forge([{"kind": kind, "path": path, "old_mode": 0o777, **names}])
-        self.forge([{"kind": "directory", "path": path, "old_mode": 0o777} for path in ("../outside/made", "way/made")])
+        self.forge([{"kind": "directory", "path": path, "old_mode": 0o777}
+                    for path in ("../outside/made", "way/made")])
         self.assertEqual(os.lstat(self.outside / "secret").st_mode, secret.st_mode)
 
     def forge(self, changes):
@@ -240,12 +234,13 @@ class Between(ResumedCase):
         crashed = []
         for call, count in (("renameat", 3), ("renameat2", 4), ("linkat", 2), ("unlinkat", 2), ("fchmod", 3)):
             self.originals()
-            before = self.state()
+            before = state(self.workspace)
             if not self.killed_at(call, count, number="SIGSEGV"):
                 continue
             result = json.loads(self.result_path.read_bytes())
-            self.assertEqual((result["failure_code"], [step["status"] for step in result["steps"]]), ("internal_error", ["failure", "skipped"]), call)
-            self.assertEqual(self.state(), before, call)
+            self.assertEqual(result["failure_code"], "internal_error", call)
+            self.assertEqual([step["status"] for step in result["steps"]], ["failure", "skipped"], call)
+            self.assertEqual(state(self.workspace), before, call)
             self.assertEqual(self.resumed().exit, 0, call)
             crashed.append(call)
         self.assertTrue(crashed)

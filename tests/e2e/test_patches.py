@@ -7,6 +7,7 @@ import sba
 from diffs import CHANGE, LINK, MOVE, NEW
 
 TOOLS = os.environ["SBA_TOOLS"]
+PLAIN = "--- /dev/null\n+++ {}\n@@ -0,0 +1 @@\n+1\n"
 
 
 def tree(directory):
@@ -36,42 +37,42 @@ class Patches(sba.SandboxCase):
         self.assertEqual(sorted(os.listdir(self.root)), outside)
         return step["error"]
 
+    def escapes(self, diff, **options):
+        self.refused(diff, "path_escape", "path escapes workspace", **options)
+
     def test_writes_through_no_link(self):
         outside = self.root / "outside"
         outside.mkdir(mode=0o777)
         outside.chmod(0o777)
         (self.workspace / "out").symlink_to(outside)
         (self.workspace / "file").symlink_to(outside / "x")
-        escape = "path escapes workspace"
-        self.refused(NEW.format("out/x", "1"), "path_escape", escape)
+        self.escapes(NEW.format("out/x", "1"))
         self.refused(CHANGE.format("file", "1", "2"), "patch_mismatch", "symbolic link")
         for target in (str(outside), "../outside", "d/../../outside", "./.././outside"):
-            self.refused(LINK.format("l", target) + NEW.format("l/x", "1"), "path_escape", escape)
-            self.refused(LINK.format("l", target), "path_escape", escape)
-        self.refused(LINK.format("l", "d") + NEW.format("l/x", "1"), "path_escape", escape)
+            self.escapes(LINK.format("l", target) + NEW.format("l/x", "1"))
+            self.escapes(LINK.format("l", target))
+        self.escapes(LINK.format("l", "d") + NEW.format("l/x", "1"))
         self.put("x", "1\n")
         (self.workspace / "in").symlink_to(".")
         for wrapper in ([], [f"{TOOLS}/without", "openat2", "ENOSYS"]):
-            self.refused(CHANGE.format("in/x", "1", "2"), "path_escape", escape, wrapper=wrapper)
-        self.refused(MOVE.format("out", "moved"), "path_escape", escape)
-        self.refused(MOVE.format("out", "moved") + NEW.format("moved/x", "1"), "path_escape", escape)
+            self.escapes(CHANGE.format("in/x", "1", "2"), wrapper=wrapper)
+        self.escapes(MOVE.format("out", "moved"))
+        self.escapes(MOVE.format("out", "moved") + NEW.format("moved/x", "1"))
         self.assertEqual(list(outside.iterdir()), [])
 
     def test_leaves_the_workspace_by_no_name(self):
         self.put("x", "1\n")
         for name in ("../x", "a/../../x", "d/..", "/etc/passwd", f"{self.workspace}-evil/x", f"{self.workspace}/../x"):
             with self.subTest(name):
-                self.refused(f"--- /dev/null\n+++ {name}\n@@ -0,0 +1 @@\n+1\n", "path_escape", "path escapes workspace", strip=0)
-                self.refused(MOVE.format("x", name), "path_escape", "path escapes workspace")
-                self.refused(MOVE.format(name, "y"), "path_escape", "path escapes workspace")
-        self.refused('--- /dev/null\n+++ "b/\\056\\056/x"\n@@ -0,0 +1 @@\n+1\n', "path_escape", "path escapes workspace")
+                self.escapes(PLAIN.format(name), strip=0)
+                self.escapes(MOVE.format("x", name))
+                self.escapes(MOVE.format(name, "y"))
+        self.escapes(PLAIN.format('"b/\\056\\056/x"'))
         for name in ("b/" + "n" * 300, "b/" + "n/" * 3000 + "n"):
-            self.refused(f"--- /dev/null\n+++ {name}\n@@ -0,0 +1 @@\n+1\n", "name_too_long")
+            self.refused(PLAIN.format(name), "name_too_long")
         self.refused(NEW.format(".git/hooks/pre-commit", "1"), "invalid_patch", ".git")
-        self.refused("--- /dev/null\n+++ \n@@ -0,0 +1 @@\n+1\n", "invalid_patch", "name")
-        self.refused("--- /dev/null\n+++ b/\n@@ -0,0 +1 @@\n+1\n", "invalid_patch")
-        self.refused("--- /dev/null\n+++ .\n@@ -0,0 +1 @@\n+1\n", "invalid_patch")
-        self.refused("--- /dev/null\n+++ x\0y\n@@ -0,0 +1 @@\n+1\n", "invalid_patch", "name")
+        for name, words in (("", "name"), ("b/", ""), (".", ""), ("x\0y", "name")):
+            self.refused(PLAIN.format(name), "invalid_patch", words)
 
     def test_runs_nothing(self):
         self.put("x", "1\n")
@@ -82,10 +83,10 @@ class Patches(sba.SandboxCase):
         """git apply refuses these; a model that leaves out '@@' must not be told that its lines are there."""
         self.put("x", "a\n"), self.put("y", "a\n")
         header, change = "diff --git a/x b/x\n", "diff --git a/y b/y\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n"
-        for diff in (header, header + "-a\n+b\n", header + "similarity index 100%\n", header + "index 1..2 100644\n+b\n", header + header,
-                     header + "--- a/x\n+++ b/x\n-a\n+b\n", header + "-a\n+b\n" + change, header + "\n-a\n+b\n" + change):
-            with self.subTest(diff):
-                self.refused(diff, "invalid_patch", "")
+        for more in ("", "-a\n+b\n", "similarity index 100%\n", "index 1..2 100644\n+b\n", header,
+                     "--- a/x\n+++ b/x\n-a\n+b\n", "-a\n+b\n" + change, "\n-a\n+b\n" + change):
+            with self.subTest(more):
+                self.refused(header + more, "invalid_patch")
         self.accepted(header + change)
         self.assertEqual(tree(self.workspace), {"x": b"a\n", "y": b"b\n"})
 
@@ -95,7 +96,8 @@ class Patches(sba.SandboxCase):
         self.assertEqual(len(tree(self.workspace)["x"]), (1 << 20) + 3)
         self.assertLess(len(self.refused(CHANGE.format("x", "y" * (1 << 20), "z"), "patch_mismatch")), 1000)
         self.put("many", "".join(f"{i}\n" for i in range(200000)))
-        diff = "--- many\n+++ many\n" + "".join(f"@@ -{i * 2 + 1} +{i * 2 + 1} @@\n-{i * 2}\n+-\n" for i in range(100000))
+        diff = "--- many\n+++ many\n" + "".join(f"@@ -{i * 2 + 1} +{i * 2 + 1} @@\n-{i * 2}\n+-\n" for i
+            in range(100000))
         self.assertEqual(self.accepted(diff)[0]["hunks"], 100000)
         self.assertEqual(tree(self.workspace)["many"].count(b"-\n"), 100000)
 
@@ -105,9 +107,8 @@ class Patches(sba.SandboxCase):
         form = "*** Begin Patch\n{}\n*** End Patch\n"
         for name in ("../x", "/etc/x", "out/x", "d/../../x", '"\\056\\056/x"'):
             with self.subTest(name):
-                self.refused(form.format(f"*** Add File: {name}\n+1"), "path_escape", "path escapes workspace")
-                self.refused(form.format(f"*** Delete File: {name}"), "path_escape", "path escapes workspace")
-                self.refused(form.format(f"*** Update File: x\n*** Move to: {name}"), "path_escape", "path escapes workspace")
+                for part in ("Add File: {}\n+1", "Delete File: {}", "Update File: x\n*** Move to: {}"):
+                    self.escapes(form.format("*** " + part.format(name)))
         self.refused(form.format("*** Add File: .git/hooks/x\n+1"), "invalid_patch", ".git")
         many = "".join(f"{i}\n" for i in range(100000))
         self.put("many", many)
@@ -122,8 +123,8 @@ class Patches(sba.SandboxCase):
             (top / "b/new").write_text("n\n"), (top / "new").write_text("n2\n")
             (top / "a/gone").unlink(), (top / "top").write_text("0\n" + (top / "top").read_text())
             (top / "a/m").rename(top / "b/m"), (top / "empty").write_text("1\n")
-        files = {"a/x": "1\n", "x": "1\n", "b/x": "1\n", "a/gone": "g\n", "gone": "g\n", "b/keep": "k\n", "a/m": "m\n" * 9,
-                 "top": "1\n2\n", "empty": ""}
+        files = {"a/x": "1\n", "x": "1\n", "b/x": "1\n", "a/gone": "g\n", "gone": "g\n", "b/keep": "k\n",
+                 "a/m": "m\n" * 9, "top": "1\n2\n", "empty": ""}
         for options in ([], ["--no-prefix", "-U0", "--no-renames"], ["--src-prefix=i/", "--dst-prefix=w/"], ["-U0"]):
             for only in ([], ["a/x"], ["b/new"], ["a/gone"], ["top"]):
                 with self.subTest(options=options, only=only):
@@ -139,7 +140,7 @@ class Patches(sba.SandboxCase):
                     subprocess.run([*git, "commit", "-qm", "1"], check=True)
                     change(repository)
                     subprocess.run([*git, "add", "-A"], check=True)
-                    diff = subprocess.run([*git, "diff", "--cached", *options, "--", *only], check=True, capture_output=True).stdout
+                    diff = subprocess.check_output([*git, "diff", "--cached", *options, "--", *only])
                     strip = ["-p0"] if "--no-prefix" in options else []
                     subprocess.run(["git", "apply", "--unidiff-zero", *strip], input=diff, cwd=wanted, check=True)
                     self.accepted(diff.decode())
@@ -148,13 +149,15 @@ class Patches(sba.SandboxCase):
     def test_dry_run_needs_no_right_to_write(self):
         self.put("x", "1\n")
         self.workspace.chmod(0o555)
-        self.assertEqual(self.accepted(CHANGE.format("x", "1", "2") + NEW.format("y", "1"), dry_run=True)[1]["action"], "created")
-        self.refused(CHANGE.format("x", "1", "2") + NEW.format("y", "1"), "permission_denied")
+        diff = CHANGE.format("x", "1", "2") + NEW.format("y", "1")
+        self.assertEqual(self.accepted(diff, dry_run=True)[1]["action"], "created")
+        self.refused(diff, "permission_denied")
 
     def test_is_all_or_nothing_when_the_disk_is_full(self):
         self.mount(self.workspace, "64k")
         self.put("x", "1\n"), self.put("y", "1\n")
-        error = self.refused(CHANGE.format("x", "1", "2" * 10000) + CHANGE.format("y", "1", "2" * 60000), "no_space", "y")
+        error = self.refused(CHANGE.format("x", "1", "2" * 10000) + CHANGE.format("y", "1", "2" * 60000), "no_space",
+            "y")
         self.assertIn("No space left", error)
 
 

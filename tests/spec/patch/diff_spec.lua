@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Diffs as tools and models write them: what is read, what is refused, where hunks go, and what is said when they go nowhere.
+-- Diffs as tools and models write them: what is read, what is refused, where hunks go, and what is said when they go
+-- nowhere.
 local diffs = require "sba.patch.diff"
 local try = require "trying_diffs"
 
@@ -10,6 +11,11 @@ local UPDATE <const>, END <const> = "*** Begin Patch\n*** Update File: x\n", "**
 
 local attempt <const>, gives <const>, takes <const>, refuses <const> = try.attempt, try.gives, try.takes, try.refuses
 local here <const>, names_are <const> = try.here, try.names_are
+
+--- A file that "*** Update File" changes.
+local function updates(hunks, before, after)
+  takes(UPDATE .. hunks .. END, before, after, "begin_patch", "no_line_numbers")
+end
 
 local function GIT(hash)
   return "diff --git a/x b/x\nindex " .. hash .. "..01e79c3 100644\n" .. X .. "@@ -0,0 +1,2 @@\n+1\n+2\n"
@@ -51,7 +57,8 @@ describe("a diff", function()
   end)
 
   it("holds to beginning and end", function()
-    refuses(X .. "@@ -2,3 +2,4 @@\n b\n c\n d\n+e\n", "b\nc\nd\nb\nc\nd\nX\n", "patch_") -- less context after than before
+    -- Less context after than before.
+    refuses(X .. "@@ -2,3 +2,4 @@\n b\n c\n d\n+e\n", "b\nc\nd\nb\nc\nd\nX\n", "patch_")
     gives(X .. "@@ -2,3 +2,4 @@\n b\n c\n d\n+e\n", "a\nb\nc\nd\nX\n", "a\nb\nc\nd\ne\nX\n") -- but only one place fits
     gives(X .. "@@ -2,3 +2,4 @@\n b\n c\n d\n+e\n", "a\nb\nc\nd\n", "a\nb\nc\nd\ne\n")
     refuses(X .. "@@ -1,3 +1,4 @@\n+0\n a\n b\n c\n", "X\na\nb\nc\na\nb\nc\n", "patch_")
@@ -60,16 +67,20 @@ describe("a diff", function()
 
   it("takes missing newlines exactly", function()
     gives(X .. "@@ -1 +1 @@\n-a\n" .. NO_NEWLINE .. "+b\n" .. NO_NEWLINE, "a", "b")
-    refuses(X .. "@@ -1 +1 @@\n-a\n" .. NO_NEWLINE .. "+b\n" .. NO_NEWLINE, "a\n", "not all of it, or not where it belongs")
+    refuses(X .. "@@ -1 +1 @@\n-a\n" .. NO_NEWLINE .. "+b\n" .. NO_NEWLINE, "a\n",
+      "not all of it, or not where it belongs")
     gives(X .. "@@ -1 +1 @@\n-a\n" .. NO_NEWLINE .. "+a\n", "a", "a\n")
     gives(X .. "@@ -1 +1 @@\n-a\n+a\n" .. NO_NEWLINE, "a\n", "a")
     refuses(X .. "@@ -1,0 +2 @@\n+b\n", "a", "'\\ No newline at end of file' is missing")
     refuses(X .. "@@ -1 +1,2 @@\n+0\n" .. NO_NEWLINE .. " a\n", "a\n", "goes on below '\\ No newline'")
-    refuses(X .. "@@ -1 +1 @@\n-a\n+0\n" .. NO_NEWLINE, "a\nb\n", "'\\ No newline at end of file' is missing or misplaced")
+    refuses(X .. "@@ -1 +1 @@\n-a\n+0\n" .. NO_NEWLINE, "a\nb\n",
+      "'\\ No newline at end of file' is missing or misplaced")
     refuses(X .. "@@ -1 +1,3 @@\n a\n+\n" .. NO_NEWLINE .. "+0\n", "a\n", "goes on below '\\ No newline'")
-    refuses(X .. "@@ -1 +1 @@\r\n-a\r\n+0\r\r\n\\ No newline\r\n\\ No newline\r\n", "a\r\n", "goes on below '\\ No newline'")
+    refuses(X .. "@@ -1 +1 @@\r\n-a\r\n+0\r\r\n\\ No newline\r\n\\ No newline\r\n", "a\r\n",
+      "goes on below '\\ No newline'")
     refuses(X .. "@@ -1 +1 @@\n-a\n" .. NO_NEWLINE .. NO_NEWLINE .. "+0\n", "a", "goes on below '\\ No newline'")
-    refuses(X .. "@@ -1 +1,2 @@\r\n a\r\n+\r\n\\ No newline\r\n", "a\r\n", "goes on below '\\ No newline'") -- an empty line has one
+    -- An empty line has one.
+    refuses(X .. "@@ -1 +1,2 @@\r\n a\r\n+\r\n\\ No newline\r\n", "a\r\n", "goes on below '\\ No newline'")
   end)
 
   it("never mixes line ends", function()
@@ -92,7 +103,8 @@ describe("a diff", function()
     assert.equal(1, try.entry.recounted)
     gives("--- /dev/null\n+++ b/x\n@@ -0,0 +1,2 @@\n+a\n+b\n+c\n", "", "a\nb\nc\n") -- git and patch cut it short
     gives(X .. "@@ -1,2 +1,2 @@\n-a\n+A\n\n-c\n+C\n", "a\n\nc\n", "A\n\nC\n")
-    gives(X .. "@@ -1,5 +1,5 @@\n a\n-b\n+B\n c\n--- /dev/null\n+++ b/y\n@@ -0,0 +1 @@\n+b\n", BASE, "a\nB\nc\nd\ne\nf\ng\nh\n")
+    gives(X .. "@@ -1,5 +1,5 @@\n a\n-b\n+B\n c\n--- /dev/null\n+++ b/y\n@@ -0,0 +1 @@\n+b\n", BASE,
+      "a\nB\nc\nd\ne\nf\ng\nh\n")
     gives(X .. "@@ -1,4 +1,4 @@\n a\n-b\n+B\n\n-- \n2.39.2\n\n", BASE, "a\nB\nc\nd\ne\nf\ng\nh\n")
   end)
 
@@ -118,7 +130,8 @@ describe("a diff", function()
     refuses(X .. "@@ -18446744073709551617 +1 @@\n-a\n+b\n", "a\n", "a hunk begins with") -- 2^64 and 1
     gives(X .. "@@ -999999999 +999999999 @@\n-a\n+b\n", "a\n", "b\n")
     gives(X .. "@@ -1,999999999 +1,999999999 @@\n-a\n+b\n", "a\n", "b\n")
-    refuses(X .. "@@ -999999999,0 +1 @@\n+b\n", "a\n", "it only adds lines, and nothing that the file has says where they belong")
+    refuses(X .. "@@ -999999999,0 +1 @@\n+b\n", "a\n",
+      "it only adds lines, and nothing that the file has says where they belong")
     refuses(X .. "@@ -1,1 +1,-1 @@\n-a\n+b\n", "a\n", "a hunk begins with")
     refuses(X .. "@@ -1 @@\n-a\n+b\n", "a\n", "a hunk begins with")
   end)
@@ -191,7 +204,8 @@ describe("a diff", function()
 
   it("knows the epoch", function()
     local function action(old)
-      return assert(diffs.parse("--- a/x\t" .. old .. "\n+++ b/x\t2020-01-01 00:00:00\n@@ -0,0 +1 @@\n+a\n")).files[1].action
+      return assert(diffs.parse("--- a/x\t" .. old
+        .. "\n+++ b/x\t2020-01-01 00:00:00\n@@ -0,0 +1 @@\n+a\n")).files[1].action
     end
     assert.equal("created", action "1970-01-01 00:00:00.000000000 +0000")
     assert.equal("created", action "1970-01-01 09:00:00.000000000 +0900")
@@ -205,7 +219,8 @@ describe("a diff", function()
   end)
 
   it("is fast where 50,000 hunks are far, over lines that are mostly the same", function()
-    for _, form in ipairs { { X, "@@ -%d,3 +1,3 @@\n }\n-%d\n+%d!\n }\n", "" }, { UPDATE, "@@ %.0s\n }\n-%d\n+%d!\n }\n", END } } do
+    for _, form in ipairs { { X, "@@ -%d,3 +1,3 @@\n }\n-%d\n+%d!\n }\n", "" },
+      { UPDATE, "@@ %.0s\n }\n-%d\n+%d!\n }\n", END } } do
       local diff, bytes = { form[1] }, {}
       for i = 1, 50000 do
         diff[#diff + 1] = form[2]:format(i % 2 > 0 and 1 or 200000, i, i)
@@ -235,8 +250,10 @@ describe("a diff of a model", function()
   end)
 
   it("takes fences and words", function()
-    takes("Sure!\n\n```diff\n" .. X .. "@@ -2 +2 @@\n-b\n+B\n```\n\n- It is done.\n", BASE, "a\nB\nc\nd\ne\n", "code_fence", "prose")
-    takes("```\n" .. X .. "@@ -2,9 +2 @@\n a\n-b\n+B\n\n```\n\n- It is done.\n", BASE, "a\nB\nc\nd\ne\n", "code_fence", "prose")
+    takes("Sure!\n\n```diff\n" .. X .. "@@ -2 +2 @@\n-b\n+B\n```\n\n- It is done.\n", BASE, "a\nB\nc\nd\ne\n",
+      "code_fence", "prose")
+    takes("```\n" .. X .. "@@ -2,9 +2 @@\n a\n-b\n+B\n\n```\n\n- It is done.\n", BASE, "a\nB\nc\nd\ne\n",
+      "code_fence", "prose")
     takes("```diff\n" .. X .. "@@ -2 +2 @@\n-b\n+B\n", BASE, "a\nB\nc\nd\ne\n", "code_fence") -- whole though it is cut
     refuses("```diff\n" .. X .. "@@ -2,3 +2,3 @@\n-b\n+B\n", BASE, "has no other end")
     refuses(X .. "@@ -2,3 +2,3 @@\n-b\n+B\n```\n", BASE, "has no other end") -- or a line of the file
@@ -245,8 +262,9 @@ describe("a diff of a model", function()
 
   it("keeps fences of the file", function()
     local text = "# T\n```c\nx\n```\ny\n"
-    takes("```diff\n" .. X .. "@@ -1,5 +1,5 @@\n # T\n ```c\n-x\n+X\n ```\n y\n```\n", text, "# T\n```c\nX\n```\ny\n", "code_fence")
-    takes(UPDATE .. "@@\n ```c\n-x\n+X\n ```\n" .. END, text, "# T\n```c\nX\n```\ny\n", "begin_patch", "no_line_numbers")
+    takes("```diff\n" .. X .. "@@ -1,5 +1,5 @@\n # T\n ```c\n-x\n+X\n ```\n y\n```\n", text, "# T\n```c\nX\n```\ny\n",
+      "code_fence")
+    updates("@@\n ```c\n-x\n+X\n ```\n", text, "# T\n```c\nX\n```\ny\n")
     refuses("```diff\n" .. X .. "@@ -3,3 +3,3 @@\n-x\n+X\n```\n-y\n+Y\n```\n", text, "looks like the end of a hunk")
     refuses("```diff\n" .. X .. "@@\n-x\n+X\n```\n\n-y\n+Y\n```\n", text, "has no other end")
     refuses(UPDATE .. "@@\n-x\n+X\n```\n-y\n+Y\n" .. END, text, "of the diff: neither a line of the hunk")
@@ -259,7 +277,8 @@ describe("a diff of a model", function()
     takes(X .. "@@\n-b\n+B\n\n@@\n-d\n+D\n", BASE, "a\nB\nc\nD\ne\n", "no_line_numbers", "blank_lines")
     takes(X .. "@@ -2 +2 @@\n-b\n+B\n@@\n-d\n+D\n", BASE, "a\nB\nc\nD\ne\n", "no_line_numbers")
     takes("--- /dev/null\n+++ b/x\n@@\n+a\n+b\n", "", "a\nb\n", "no_line_numbers")
-    refuses(X .. "@@\n-b\n+B\n", "b\na\nb\n", "patch_ambiguous: x: hunk 1 of 1 \"@@\" fits as well at line 1 as at line 3")
+    refuses(X .. "@@\n-b\n+B\n", "b\na\nb\n",
+      "patch_ambiguous: x: hunk 1 of 1 \"@@\" fits as well at line 1 as at line 3")
     refuses(X .. "@@\n-d\n+D\n@@\n-b\n+B\n", BASE, "not where it belongs: below the hunk before it")
     refuses(X .. "@@\n+new\n", BASE, "only adds lines")
     refuses(X .. "@@\n a\n+b\n", BASE, "already_applied")
@@ -288,29 +307,31 @@ describe("a diff of a model", function()
     takes(X .. "@@\n-a\n+A\n b\n", "a\nb", "A\nb", "no_line_numbers", "final_newline")
     takes(X .. "@@\n a\n-b\n", "a\nb", "a\n", "no_line_numbers", "final_newline")
     takes(X .. "@@\n b\n+c\n", "a\r\nb", "a\r\nb\r\nc", "no_line_numbers", "final_newline")
-    takes(X .. "@@\n-b\n+c\n+\n", "a\nb", "a\nc\n\n", "no_line_numbers", "final_newline") -- an empty line is nothing without its newline
+    -- An empty line is nothing without its newline.
+    takes(X .. "@@\n-b\n+c\n+\n", "a\nb", "a\nc\n\n", "no_line_numbers", "final_newline")
     refuses(X .. "@@\n-b\n\\ No newline at end of file\n+c\n", "a\nb\n", "patch_mismatch")
   end)
 
   it("reads begin patch", function()
-    takes(UPDATE .. "@@\n a\n-b\n+B\n@@\n d\n-e\n+E\n" .. END, BASE, "a\nB\nc\nd\nE\n", "begin_patch", "no_line_numbers")
-    takes(UPDATE .. "-b\n+B\n" .. END, BASE, "a\nB\nc\nd\ne\n", "begin_patch", "no_line_numbers") -- the first hunk needs no @@
-    takes(UPDATE .. "@@ -1,3 +1,3 @@\n-b\n+B\n" .. END, BASE, "a\nB\nc\nd\ne\n", "begin_patch", "no_line_numbers")
-    takes(UPDATE .. "@@\n-b\n+B\n\n*** End of File\n" .. END, "b\na\nb\n", "b\na\nB\n", "begin_patch", "no_line_numbers")
-    takes(UPDATE .. "@@\n+f\n*** End of File\n" .. END, BASE, BASE .. "f\n", "begin_patch", "no_line_numbers")
-    takes(UPDATE .. "@@\n--- a\n+++ b\n" .. END, "-- a\n", "++ b\n", "begin_patch", "no_line_numbers")
-    takes("*** Begin Patch\r\n*** Update File: x\r\n@@\r\n-b\r\n+B\r\n*** End Patch\r\n", BASE, "a\nB\nc\nd\ne\n", "begin_patch",
-      "no_line_numbers")
+    updates("@@\n a\n-b\n+B\n@@\n d\n-e\n+E\n", BASE, "a\nB\nc\nd\nE\n")
+    -- The first hunk needs no @@.
+    updates("-b\n+B\n", BASE, "a\nB\nc\nd\ne\n")
+    updates("@@ -1,3 +1,3 @@\n-b\n+B\n", BASE, "a\nB\nc\nd\ne\n")
+    updates("@@\n-b\n+B\n\n*** End of File\n", "b\na\nb\n", "b\na\nB\n")
+    updates("@@\n+f\n*** End of File\n", BASE, BASE .. "f\n")
+    updates("@@\n--- a\n+++ b\n", "-- a\n", "++ b\n")
+    takes("*** Begin Patch\r\n*** Update File: x\r\n@@\r\n-b\r\n+B\r\n*** End Patch\r\n", BASE, "a\nB\nc\nd\ne\n",
+      "begin_patch", "no_line_numbers")
     takes("*** Begin Patch\n\n*** Add File: x\n+a\n+\n+```\n" .. END, "", "a\n\n```\n", "begin_patch")
     takes("```\n*** Begin Patch\n*** Add File: x\n+a\n*** End Patch\n```\n", "", "a\n", "begin_patch", "code_fence")
     takes("*** Begin Patch\n" .. X .. "@@ -1,9 +1 @@\n-a\n+A\n" .. END, BASE, "A\nb\nc\nd\ne\n", "prose")
+    takes(" *** Begin Patch\n*** Update File: x\n@@\n-b\n+B\n *** End Patch \n", BASE, "a\nB\nc\nd\ne\n",
+      "begin_patch", "no_line_numbers")
+    takes("  *** Begin Patch\n  *** Add File: x\n+a\n  *** End Patch\n```\n", "", "a\n", "begin_patch", "code_fence")
+    updates("@@\n *** End Patch\n-b\n+B\n", "*** End Patch\nb\n", "*** End Patch\nB\n")
   end)
 
   it("refuses broken begin patches", function()
-    takes(" *** Begin Patch\n*** Update File: x\n@@\n-b\n+B\n *** End Patch \n", BASE, "a\nB\nc\nd\ne\n", "begin_patch", "no_line_numbers")
-    takes("  *** Begin Patch\n  *** Add File: x\n+a\n  *** End Patch\n```\n", "", "a\n", "begin_patch", "code_fence")
-    takes(UPDATE .. "@@\n *** End Patch\n-b\n+B\n" .. END, "*** End Patch\nb\n", "*** End Patch\nB\n", "begin_patch",
-      "no_line_numbers")
     refuses(UPDATE .. "@@\n-b\n+B\n*** End of File\n" .. END, BASE, "patch_mismatch")
     refuses(UPDATE .. "@@\n-b\n+B\n", BASE, "was cut off")
     refuses("*** Begin Patch\n*** Add File: x\n+a", "", "was cut off")
@@ -322,6 +343,7 @@ describe("a diff of a model", function()
     refuses(UPDATE .. "*** Frobnicate: x\n" .. END, BASE, "no change follows")
     refuses("*** Begin Patch\n" .. END, "", "no change found")
     refuses("*** Begin Patch\n*** Add File: x\n+a\n" .. END, "b\n", "already_exists")
-    refuses("*** Begin Patch\n*** Add File: " .. ("n"):rep(17000) .. "\n+a\n" .. END, "", "no file name can be read here")
+    refuses("*** Begin Patch\n*** Add File: " .. ("n"):rep(17000) .. "\n+a\n" .. END, "",
+      "no file name can be read here")
   end)
 end)

@@ -19,20 +19,24 @@ describe("a diff from elsewhere", function()
       end
     end
     for _, date in ipairs {
-      "(working copy)", "(nonexistent)", "20 Jul 2005 19:19:00 -0000", "Fri, 28 Feb 2014 15:49:11 +0100", "Thu Aug 01 19:44:26 CEST 2024",
-      "(.../trunk/x)    (revision 3)", "2024-08-01T19:44:26Z",
+      "(working copy)", "(nonexistent)", "20 Jul 2005 19:19:00 -0000", "Fri, 28 Feb 2014 15:49:11 +0100",
+      "Thu Aug 01 19:44:26 CEST 2024", "(.../trunk/x)    (revision 3)", "2024-08-01T19:44:26Z",
     } do
       takes(("--- x  %s\n+++ x  %s\n%s"):format(date, date, hunk), "a\n", "b\n")
     end
-    for _, epoch in ipairs { "Thu Jan 01 00:00:00 1970 +0000", "Wed Dec 31 16:00:00 1969", "1970-01-01 01:00:00.000000000 +0100" } do
-      gives(("--- /dev/null    %s\n+++ b/x    Fri Feb 28 15:51:02 2014 +0100\n@@ -0,0 +1 @@\n+a\n"):format(epoch), "", "a\n")
+    for _, epoch in ipairs {
+      "Thu Jan 01 00:00:00 1970 +0000", "Wed Dec 31 16:00:00 1969", "1970-01-01 01:00:00.000000000 +0100",
+    } do
+      local new <const> = "--- /dev/null    %s\n+++ b/x    Fri Feb 28 15:51:02 2014 +0100\n@@ -0,0 +1 @@\n+a\n"
+      gives(new:format(epoch), "", "a\n")
       local gone <const> = ("--- x\t2024-01-01 00:00:00\n+++ x\t%s\n@@ -1 +0,0 @@\n-a\n"):format(epoch)
       assert.equal("deleted", attempt(gone, "a\n")[1].action)
     end
     names_are("--- a (revision 1) b\n+++ a (revision 1) b\n" .. hunk, "a (revision 1) b", "a (revision 1) b")
     local stamp <const> = "\t2010-08-18 20:13:31.616002255 -0500\n"
     names_are("--- a\tb" .. stamp .. "+++ a\tb" .. stamp .. hunk, "a\tb", "a\tb")
-    names_are("diff --git a/x (working copy) b/x (working copy)\n--- a/x (working copy)\t\n+++ b/x (working copy)\t\n" .. hunk,
+    names_are("diff --git a/x (working copy) b/x (working copy)\n"
+      .. "--- a/x (working copy)\t\n+++ b/x (working copy)\t\n" .. hunk,
       "a/x (working copy)", "b/x (working copy)")
   end)
 
@@ -53,7 +57,8 @@ describe("a diff from elsewhere", function()
   end)
 
   it("makes a new file with the line ends of its lines, not of the transport", function()
-    local script <const> = "diff --git a/x b/x\nnew file mode 100755\n--- /dev/null\n+++ b/x\n@@ -0,0 +1,2 @@\n+#!/bin/sh\n+echo\n"
+    local script <const> = "diff --git a/x b/x\nnew file mode 100755\n"
+      .. "--- /dev/null\n+++ b/x\n@@ -0,0 +1,2 @@\n+#!/bin/sh\n+echo\n"
     gives(script:gsub("\n", "\r\n"), "", "#!/bin/sh\necho\n")
     assert.equal("lf", try.entry.line_ends)
     gives("*** Begin Patch\r\n*** Add File: x\r\n+a\r\n+b\r\n*** End Patch\r\n", "", "a\nb\n")
@@ -64,7 +69,8 @@ describe("a diff from elsewhere", function()
   it("believes the counts where text follows, below a blank line", function()
     local CHANGE <const>, DONE <const> = X .. "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n\n", "a\nB\nc\nd\ne\nf\ng\nh\n"
     for _, text in ipairs {
-      "--=-Qx31lODH7--\n", "--------------0.1--\n\n", "- one thing\n- another\n", "+1 555 0100\n", "-- \nJohn\n+1 555\n",
+      "--=-Qx31lODH7--\n", "--------------0.1--\n\n", "- one thing\n- another\n", "+1 555 0100\n",
+      "-- \nJohn\n+1 555\n",
       "---\n words\n",
       " Thanks,\n John\n", "Thanks.\n\n- John\n+ Jane\n", "\n-b is not in it\n",
     } do
@@ -83,7 +89,9 @@ describe("a diff from elsewhere", function()
     local CLASS <const> = "class %s:\n    def get(self):\n        return 1\n\n    def set(self):\n        return %d\n\n"
     local code = CLASS:format("B", 2) .. CLASS:format("A", 3)
     local change <const> = "-        return 1\n+        return 9\n"
-    local function changed(name) return (code:gsub("(class " .. name .. ":\n    def get%(self%):\n        return) 1", "%1 9")) end
+    local function changed(name)
+      return (code:gsub("(class " .. name .. ":\n    def get%(self%):\n        return) 1", "%1 9"))
+    end
     for _, form in ipairs { { X, "" }, { UPDATE, END, "begin_patch" } } do
       local head <const>, tail <const>, name <const> = table.unpack(form, 1, 3)
       for _, class in ipairs { "A", "B" } do
@@ -95,11 +103,13 @@ describe("a diff from elsewhere", function()
       refuses(head .. "@@ class A:\n@@ class B:\n" .. change .. tail, code,
         "its anchor `@@ class B:` is not a line of the file, below the anchor before it")
       refuses(head .. "@@ class A:\n-        return 2\n+        return 9\n" .. tail, code,
-        "patch_mismatch: x: hunk 1 of 1 \"@@ class A:\" does not fit: its lines do not stand below its anchor `@@ class A:`")
+        "patch_mismatch: x: hunk 1 of 1 \"@@ class A:\" does not fit: "
+        .. "its lines do not stand below its anchor `@@ class A:`")
       refuses(head .. "@@ def get(self):\n" .. change .. tail, code, "patch_ambiguous")
       takes(head .. "@@ def set(self):\n-        return 2\n+        return 9\n" .. tail, code,
         (code:gsub("return 2", "return 9")), "no_line_numbers", name)
-      takes(head .. "@@ class A:\n+    x = 1\n" .. tail, code, (code:gsub("class A:\n", "%0    x = 1\n")), "no_line_numbers", name)
+      takes(head .. "@@ class A:\n+    x = 1\n" .. tail, code, (code:gsub("class A:\n", "%0    x = 1\n")),
+        "no_line_numbers", name)
       refuses(head .. "@@ class A:\n+    def get(self):\n+        return 1\n" .. tail, code, "already_applied")
       refuses(head .. "@@ def set(self):\n+        pass\n" .. tail, code, "patch_ambiguous")
       takes(head .. "@@ ## B\n-x\n+y\n" .. tail, "## A\nx\n## B\nx\n## C\nx\n", "## A\nx\n## B\ny\n## C\nx\n",

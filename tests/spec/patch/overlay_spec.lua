@@ -5,12 +5,6 @@ local overlay = require "sba.patch.overlay"
 
 local MIB <const> = 1 << 20
 
-local function refused(run, ...)
-  local result, problem = fail.caught(run, ...)
-  assert.is_nil(result)
-  assert.equal("too_large", problem.code)
-end
-
 describe("an overlay", function()
   local directory = {
     stat = function() return { type = "file" } end,
@@ -22,6 +16,7 @@ describe("an overlay", function()
 
   it("takes no file of more than 1 GiB", function()
     local files = overlay.new(directory, false)
-    refused(files.get, files, "a")
+    local entry, problem = fail.caught(files.get, files, "a")
+    assert.same({ nil, "too_large" }, { entry, problem.code })
   end)
 end)

@@ -6,7 +6,8 @@ local interrupt = require "native.interrupt"
 describe("a hunk whose lines are nearly everywhere in the file", function()
   local half <const>, pairs_before <const> = 20000, 80000
   local context <const> = (" alpha\n beta\n"):rep(half // 2)
-  local diff <const> = ("@@ -1,%d +1,%d @@\n"):format(2 * half + 1, 2 * half + 1) .. context .. "-alpha\n+new\n" .. context
+  local diff <const> = ("@@ -1,%d +1,%d @@\n"):format(2 * half + 1, 2 * half + 1) .. context .. "-alpha\n+new\n"
+    .. context
   local before <const>, after <const> = ("alpha\nbeta\n"):rep(pairs_before), ("alpha\nbeta\n"):rep(20000)
 
   local function applied(bytes)

@@ -20,7 +20,8 @@ describe("sba.patch.transaction", function()
 
   -- A transaction with a change of every kind, and the state before it.
   local function many_changes()
-    here:shell "echo one > a && mkdir -p d/e m/n && echo two > d/e/x && chmod 711 m/n && echo 1 > m/n/1 && echo z > z && chmod 600 a"
+    here:shell "mkdir -p d/e m/n && chmod 711 m/n && echo one > a && echo two > d/e/x && echo 1 > m/n/1 && echo z > z"
+    here:shell "chmod 600 a"
     local before, change = state(), transaction.new(here.root)
     assert(change:write("a", "ONE"))
     assert(change:remove("d/e/x"))
@@ -52,7 +53,8 @@ describe("sba.patch.transaction", function()
     assert.equal(493, here.root:stat("new/deep/file").mode)
     assert.equal("file", here.root:stat("link").type)
     assert.equal("../a", here.root:stat("d/link").target)
-    assert.equal("./a\n./d\n./d/link\n./link\n./new\n./new/deep\n./new/deep/file\n", here:shell "find . -mindepth 1 | LC_ALL=C sort")
+    assert.equal("./a\n./d\n./d/link\n./link\n./new\n./new/deep\n./new/deep/file\n",
+      here:shell "find . -mindepth 1 | LC_ALL=C sort")
   end)
 
   it("leaves no trace when it is not committed", function()

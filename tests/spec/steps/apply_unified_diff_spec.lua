@@ -40,22 +40,32 @@ describe("the step apply_unified_diff", function()
     return ("--- a/%s\n+++ b/%s\n@@ -1 +1 @@\n-%s\n+%s\n"):format(path, path, old, new)
   end
 
-  local function new_file(path, content)
-    return ("diff --git a/%s b/%s\nnew file mode 100644\n--- /dev/null\n+++ b/%s\n@@ -0,0 +1 @@\n+%s\n")
+  local function new_file(path, content, mode)
+    return ("diff --git a/%s b/%s\nnew file mode %s\n--- /dev/null\n+++ b/%s\n@@ -0,0 +1 @@\n+%s\n")
+      :format(path, path, mode or "100644", path, content)
+  end
+
+  local function gone_file(path, content)
+    return ("diff --git a/%s b/%s\ndeleted file mode 100644\n--- a/%s\n+++ /dev/null\n@@ -1 +0,0 @@\n-%s\n")
       :format(path, path, path, content)
+  end
+
+  local function moved(from, to)
+    return ("diff --git a/%s b/%s\nrename from %s\nrename to %s\n"):format(from, to, from, to)
   end
 
   it("says what it did", function()
     put { ["a.c"] = "1\n2\n3\n", old = "x\n", gone = "g\n" }
-    local result, text = run("--- a/a.c\n+++ b/a.c\n@@ -1,9 +1 @@\n 1\n-2\n 3\n" .. new_file("s/new", "n") ..
-      "diff --git a/old b/s/moved\nrename from old\nrename to s/moved\nIndex: gone\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-g\n")
+    local result, text = run("--- a/a.c\n+++ b/a.c\n@@ -1,9 +1 @@\n 1\n-2\n 3\n" .. new_file("s/new", "n")
+      .. moved("old", "s/moved") .. "Index: gone\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-g\n")
     assert.equal('{"files":[' ..
       '{"path":"a.c","action":"modified","hunks":1,"added":0,"removed":1,"offset":0,"fuzz":0,"recounted":1},' ..
       '{"path":"s/new","action":"created","hunks":1,"added":1,"removed":0,"offset":0,"fuzz":0},' ..
       '{"path":"s/moved","old_path":"old","action":"renamed","hunks":0,"added":0,"removed":0,"offset":0,"fuzz":0},' ..
-      '{"path":"gone","action":"deleted","hunks":1,"added":0,"removed":1,"offset":0,"fuzz":0}]}', json.encode(result, step.result))
-    assert.equal("modified a.c: 1 hunk, +0 -1 (1 hunk recounted)\ncreated s/new: 1 hunk, +1 -0\nrenamed old to s/moved\n" ..
-      "deleted gone: 1 hunk, +0 -1\n", text)
+      '{"path":"gone","action":"deleted","hunks":1,"added":0,"removed":1,"offset":0,"fuzz":0}]}',
+      json.encode(result, step.result))
+    assert.equal("modified a.c: 1 hunk, +0 -1 (1 hunk recounted)\ncreated s/new: 1 hunk, +1 -0\n" ..
+      "renamed old to s/moved\ndeleted gone: 1 hunk, +0 -1\n", text)
     assert.same({ ["a.c"] = "1\n3\n", ["s/new"] = "n\n", ["s/moved"] = "x\n" }, all())
   end)
 
@@ -95,7 +105,8 @@ describe("the step apply_unified_diff", function()
     assert(run("--- i/j/src/x\n+++ w/j/src/x\n@@ -1 +1 @@\n-g\n+h\n", { strip = 2 }))
     assert.equal("h\n", all()["src/x"])
     refused("invalid_patch", "the name a/x does not have more than 2", change("x", "a", "b"), { strip = 2 })
-    refused("not_a_directory", "src/x is not a directory", "--- src/x/y\n+++ src/x/y\n@@ -1 +1 @@\n-a\n+b\n", { strip = 0 })
+    refused("not_a_directory", "src/x is not a directory", "--- src/x/y\n+++ src/x/y\n@@ -1 +1 @@\n-a\n+b\n",
+      { strip = 0 })
   end)
 
   it("swaps files and moves them in a circle", function()
@@ -115,16 +126,15 @@ describe("the step apply_unified_diff", function()
 
   it("lets a file become a directory and a directory a file", function()
     put { a = "1\n", ["b/c"] = "2\n" }
-    assert(run("diff --git a/a b/a\ndeleted file mode 100644\n--- a/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n" .. new_file("a/x", "x") ..
-      new_file("b", "b") .. "diff --git a/b/c b/b/c\ndeleted file mode 100644\n--- a/b/c\n+++ /dev/null\n@@ -1 +0,0 @@\n-2\n"))
+    assert(run(gone_file("a", "1") .. new_file("a/x", "x") .. new_file("b", "b") .. gone_file("b/c", "2")))
     assert.same({ ["a/x"] = "x\n", b = "b\n" }, all())
   end)
 
   it("keeps and changes modes", function()
     put { x = "1\n", y = "1\n" }
     here:shell "chmod 0640 x && chmod 0750 y"
-    local result = assert(run("diff --git a/x b/x\nold mode 100644\nnew mode 100755\ndiff -u y y\n" .. change("y", "1", "2") ..
-      "diff --git a/z b/z\nnew file mode 100755\n--- /dev/null\n+++ b/z\n@@ -0,0 +1 @@\n+z\n"))
+    local result = assert(run("diff --git a/x b/x\nold mode 100644\nnew mode 100755\ndiff -u y y\n"
+      .. change("y", "1", "2") .. new_file("z", "z", "100755")))
     assert.equal("mode_changed", result.files[1].action)
     assert.equal("0750 0750 0755",
       ("%04o %04o %04o"):format(here.root:stat("x").mode, here.root:stat("y").mode, here.root:stat("z").mode))
@@ -132,15 +142,16 @@ describe("the step apply_unified_diff", function()
 
   it("changes links as links", function()
     put { x = "1\n" }
-    assert(run("diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+x\n\\ No newline at end of file\n"))
-    assert(run("diff --git a/l b/l\nindex 1..2 120000\n--- a/l\n+++ b/l\n@@ -1 +1 @@\n-x\n\\ No newline at end of file\n" ..
-      "+s/y\n\\ No newline at end of file\n"))
+    local no_newline = "\\ No newline at end of file\n"
+    local function link(path, target) return new_file(path, target, "120000") .. no_newline end
+    assert(run(link("l", "x")))
+    assert(run("diff --git a/l b/l\nindex 1..2 120000\n--- a/l\n+++ b/l\n@@ -1 +1 @@\n-x\n" .. no_newline ..
+      "+s/y\n" .. no_newline))
     assert.same({ x = "1\n", l = "-> s/y" }, all())
     refused("patch_mismatch", "l: it is a symbolic link", change("l", "1", "2"))
-    refused("patch_mismatch", "x: it is not a symbolic link", "diff --git a/x b/x\nindex 1..2 120000\n" .. change("x", "1", "2"))
-    refused("path_escape", "path escapes workspace",
-      "diff --git a/e b/e\nnew file mode 120000\n--- /dev/null\n+++ b/e\n@@ -0,0 +1 @@\n+s/../../x\n\\ No newline at end of file\n",
-      { dry_run = true })
+    refused("patch_mismatch", "x: it is not a symbolic link",
+      "diff --git a/x b/x\nindex 1..2 120000\n" .. change("x", "1", "2"))
+    refused("path_escape", "path escapes workspace", link("e", "s/../../x"), { dry_run = true })
   end)
 
   it("refuses what is there, what is not, and what is done", function()
@@ -152,12 +163,14 @@ describe("the step apply_unified_diff", function()
     refused("not_found", "n: no such file", change("n", "1", "2"))
     refused("not_found", "x: no such file", delete .. delete)
     refused("patch_mismatch", "y: hunk 1 of 1", "--- a/y\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n")
-    refused("patch_mismatch", "y: the diff deletes the file, but leaves 2 of its bytes", "diff --git a/y b/y\ndeleted file mode 100644\n")
-    refused("already_exists", "y already exists", "diff --git a/x b/y\nrename from x\nrename to y\n")
-    refused("not_found", "x: no such file", "diff --git a/x b/z\nrename from x\nrename to z\nIndex: x\n" .. change("x", "1", "2"))
-    refused("invalid_patch", "renamed or copied to itself", "diff --git a/x b/x\nrename from x\nrename to x\n")
+    refused("patch_mismatch", "y: the diff deletes the file, but leaves 2 of its bytes",
+      "diff --git a/y b/y\ndeleted file mode 100644\n")
+    refused("already_exists", "y already exists", moved("x", "y"))
+    refused("not_found", "x: no such file", moved("x", "z") .. "Index: x\n" .. change("x", "1", "2"))
+    refused("invalid_patch", "renamed or copied to itself", moved("x", "x"))
     refused("not_a_directory", "x is not a directory", new_file("x/y", "1"))
-    refused("invalid_patch", "two files, but the diff has no rename", "diff --git a/x b/y\n--- a/x\n+++ b/y\n@@ -1 +1 @@\n-1\n+2\n")
+    refused("invalid_patch", "two files, but the diff has no rename",
+      "diff --git a/x b/y\n--- a/x\n+++ b/y\n@@ -1 +1 @@\n-1\n+2\n")
   end)
 
   it("refuses to change git's own files", function()
@@ -165,7 +178,7 @@ describe("the step apply_unified_diff", function()
     local words = "a patch may not change .git"
     refused("invalid_patch", words, new_file(".git/hooks/post-commit", "1"))
     refused("invalid_patch", words, change("d/.GIT/config", "c", "d"))
-    refused("invalid_patch", words, "diff --git a/x b/.git\nrename from x\nrename to .git\n")
+    refused("invalid_patch", words, moved("x", ".git"))
   end)
 
   local function begin(...)
@@ -180,8 +193,9 @@ describe("the step apply_unified_diff", function()
       json.encode(result, step.result))
     assert.equal("modified x: 1 hunk, +1 -1 (tolerated: final newline, no line numbers, trailing blanks)\n" ..
       "(tolerated: code fence, prose)\n", text)
-    result = assert(run(begin("*** Update File: a/y", "@@", "-1", "+2", "*** Delete File: gone", "*** Add File: b/new", "+n",
-      "*** Update File: old", "*** Move to: s/moved", "@@", "-o", "+O", "*** Update File: a/y", "@@", "-2", "+3", "*** Add File: void")))
+    result = assert(run(begin("*** Update File: a/y", "@@", "-1", "+2", "*** Delete File: gone",
+      "*** Add File: b/new", "+n", "*** Update File: old", "*** Move to: s/moved", "@@", "-o", "+O",
+      "*** Update File: a/y", "@@", "-2", "+3", "*** Add File: void")))
     assert.same({ "begin_patch" }, setmetatable(result.tolerated, nil))
     assert.equal(2, result.files[2].removed)
     assert.same({ x = "a \nB\nc", ["a/y"] = "3\n", ["b/new"] = "n\n", ["s/moved"] = "O\n", void = "" }, all())
@@ -196,7 +210,8 @@ describe("the step apply_unified_diff", function()
     refused("already_exists", "x already exists", begin("*** Update File: y", "*** Move to: x"))
     refused("already_exists", "x already exists", begin("*** Add File: x", "+1"))
     refused("already_applied", "y: the change is already applied", begin("*** Add File: y", "+1"))
-    refused("patch_ambiguous", "x: hunk 1 of 1", begin("*** Update File: y", "@@", "-1", "+2", "*** Update File: x", "@@", "-a", "+A"))
+    refused("patch_ambiguous", "x: hunk 1 of 1", begin("*** Update File: y", "@@", "-1", "+2", "*** Update File: x",
+      "@@", "-a", "+A"))
     refused("patch_ambiguous", "at line 1 as at line 3", "--- a/x\n+++ b/x\n@@ ... @@\n-a\n+A\n")
     refused("invalid_patch", "cut off", "*** Begin Patch\n*** Update File: y\n@@\n-1\n+2\n")
   end)
@@ -204,7 +219,8 @@ describe("the step apply_unified_diff", function()
   it("takes names with line ends, and shows them on one line", function()
     assert(run("--- /dev/null\n+++ \"b/x\\ny\\rz\"\n@@ -0,0 +1 @@\n+1\n"))
     assert.equal("1\n", here:content("x\ny\rz"))
-    refused("already_applied", "x y z: the change is already applied", "--- /dev/null\n+++ \"b/x\\ny\\rz\"\n@@ -0,0 +1 @@\n+1\n")
+    refused("already_applied", "x y z: the change is already applied",
+      "--- /dev/null\n+++ \"b/x\\ny\\rz\"\n@@ -0,0 +1 @@\n+1\n")
   end)
 
   describe("from a model", function()
@@ -216,7 +232,8 @@ describe("the step apply_unified_diff", function()
     before_each(function() put { ["a.py"] = PYTHON } end)
 
     it("takes context that lost its blank", function()
-      local result, words = run(HEAD .. "@@ -1,4 +1,4 @@\ndef f(x):\n    if x:\n-        return 1\n+        return 9\n    return 2\n")
+      local result, words = run(HEAD
+        .. "@@ -1,4 +1,4 @@\ndef f(x):\n    if x:\n-        return 1\n+        return 9\n    return 2\n")
       assert.matches("bare context", words)
       assert.same({ "bare_context" }, result.tolerated)
       assert.same({ ["a.py"] = PYTHON:gsub("return 1", "return 9") }, all())
@@ -225,13 +242,15 @@ describe("the step apply_unified_diff", function()
     it("takes it in several hunks and files", function()
       put { ["b.py"] = PYTHON }
       local hunk = "@@ -6,2 +6,2 @@\ndef g():\n-    return 3\n+    return 9\n"
-      assert(run(HEAD .. "@@ -1,2 +1,3 @@\ndef f(x):\n+    y = x\n    if x:\n" .. hunk .. "--- a/b.py\n+++ b/b.py\n" .. hunk))
+      assert(run(HEAD .. "@@ -1,2 +1,3 @@\ndef f(x):\n+    y = x\n    if x:\n" .. hunk
+        .. "--- a/b.py\n+++ b/b.py\n" .. hunk))
       local changed = PYTHON:gsub("return 3", "return 9")
       assert.same({ ["a.py"] = changed:gsub("    if", "    y = x\n    if"), ["b.py"] = changed }, all())
     end)
 
     it("takes indentation that is shifted as a whole, and shifts what is new", function()
-      for _, shape in ipairs { HEAD .. "@@ -2,3 +2,4 @@\n%s", "*** Begin Patch\n*** Update File: a.py\n@@\n%s*** End Patch\n" } do
+      for _, shape in ipairs { HEAD .. "@@ -2,3 +2,4 @@\n%s",
+        "*** Begin Patch\n*** Update File: a.py\n@@\n%s*** End Patch\n" } do
         put { ["a.py"] = PYTHON }
         local result = assert(run(shape:format(" if x:\n-    return 1\n+    y = 1\n+    return y\n return 2\n")))
         assert.equal("indentation", result.files[1].tolerated[1])

@@ -24,7 +24,8 @@ describe("call_tool", function()
 
   it("names its own timeout", function()
     local _, failure = fail.caught(call_tool.run, { tool = "t", timeout_seconds = 7 }, {
-      max_output_bytes = 1000, agent = false, call_tool = function() return nil, http.failure("slow_answer", "slow") end,
+      max_output_bytes = 1000, agent = false,
+      call_tool = function() return nil, http.failure("slow_answer", "slow") end,
     })
     assert.equal("timeout", failure.code)
     assert.matches("within its timeout of 7 s", failure.message)

@@ -15,7 +15,8 @@ local here = scratch()
 local function run(step, arguments, bound)
   assert.is_nil(step.check and step.check(arguments))
   local result, more = fail.caught(step.run, arguments, {
-    workspace = here.root, resolve_path = function(path) return here.root, path, "" end, max_output_bytes = bound or 1 << 20,
+    workspace = here.root, max_output_bytes = bound or 1 << 20,
+    resolve_path = function(path) return here.root, path, "" end,
   })
   local decoded = json.decode(json.encode(result or more.result or json.null, step.result), { depth = 200 })
   if decoded == json.null then return result, more end
@@ -130,7 +131,8 @@ describe("the step write_file", function()
       assert.equal("mode", select(2, write_file.check { path = "a", content = "", mode = mode }), mode)
     end
     for _, content in ipairs { "a", "ab=c", "YQ", "YQ=", "Y Q==", "YR==" } do
-      assert.equal("content", select(2, write_file.check { path = "a", content = content, encoding = "base64" }), content)
+      assert.equal("content", select(2, write_file.check { path = "a", content = content, encoding = "base64" }),
+        content)
     end
   end)
 end)

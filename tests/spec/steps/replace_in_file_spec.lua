@@ -50,7 +50,8 @@ describe("the step replace_in_file", function()
   it("replaces the one place, and keeps the mode", function()
     here.root:write("d/a", "one\ntwo\nthree\n", { mode = tonumber("750", 8) })
     local result, shown = run("d/a", "two", "2")
-    assert.same({ path = "d/a", count = 1, created = false, tolerated = {}, sha256 = text.sha256("one\n2\nthree\n") }, result)
+    assert.same({ path = "d/a", count = 1, created = false, tolerated = {}, sha256 = text.sha256("one\n2\nthree\n") },
+      result)
     assert.equal("replaced once in d/a\n", shown)
     assert.equal("one\n2\nthree\n", here:content("d/a"))
     assert.equal(tonumber("750", 8), here.root:stat("d/a").mode & 511)
@@ -92,7 +93,8 @@ describe("the step replace_in_file", function()
     assert.equal("not_found", select(2, run("none", "a", "b")).code)
     assert.equal("path_escape", select(2, run("../x", "", "b")).code)
     assert.equal("new_text", select(2, replace_in_file.check { old_text = "a", new_text = "a" }))
-    assert.equal("expected_count", select(2, replace_in_file.check { old_text = "", new_text = "a", expected_count = 2 }))
+    assert.equal("expected_count",
+      select(2, replace_in_file.check { old_text = "", new_text = "a", expected_count = 2 }))
   end)
 
   it("writes through a link", function()
@@ -124,17 +126,21 @@ describe("the step replace_in_file", function()
     local go <const> = "func f() {\n\tif x {\n\t\ty()\n\t}\n}\n"
     assert_edit("func f() {\n\tif z {\n\n\t\t\tq()\n\t}\n}\n", "indentation", go, "    if x {\n        y()\n    }\n",
       "    if z {\n\n            q()\n    }\n")
-    assert_edit("func f() {\n\tz()\n}\n", "indentation", go, "func f() {\n  if x {\n    y()\n  }\n}", "func f() {\n\tz()\n}")
+    assert_edit("func f() {\n\tz()\n}\n", "indentation", go, "func f() {\n  if x {\n    y()\n  }\n}",
+      "func f() {\n\tz()\n}")
     assert_edit("all:\n\tld\n", "indentation", "all:\n\tcc\n", "all:\n        cc\n", "all:\n        ld\n")
-    assert_refused("text_not_found", "with other indentation, which the new ones cannot get", go, "    if x {\n        y()\n",
+    assert_refused("text_not_found", "with other indentation, which the new ones cannot get", go,
+      "    if x {\n        y()\n",
       "    if x {\n      y()\n")
-    assert_refused("text_not_found", "with other indentation", go, "    if x {\n        y()\n", "    if x {\n    \ty()\n")
+    assert_refused("text_not_found", "with other indentation", go, "    if x {\n        y()\n",
+      "    if x {\n    \ty()\n")
     assert_refused("text_not_found", "line 2 is", go, "    if x {\n      y()\n", "z") -- not as many for each
     assert_refused("text_not_found", "line 2 is", "a\n\tb\n\t\tc\n", "b\nc\n", "z")
   end)
 
   it("takes no place where two fit", function()
-    assert_refused("text_ambiguous", "but for blanks or indentation, at lines 1 and 3", "  if x:\n    y()\n  if x:\n    y()\n",
+    assert_refused("text_ambiguous", "but for blanks or indentation, at lines 1 and 3",
+      "  if x:\n    y()\n  if x:\n    y()\n",
       "    if x:\n      y()", "q")
     assert_refused("text_ambiguous", "but for blanks or indentation, at lines 1 and 3", "a \nb\na\t\nb\n", "a\nb", "q")
   end)
@@ -166,7 +172,8 @@ describe("the step replace_in_file", function()
       "int main() {\n  return 3;\n}\n", "int main() {\n  return 4;\n}\n", "x")
     assert.equal("     1  int main() {\n     2    return 3;\n     3  }\n", failure.text)
     assert_refused("text_not_found", "no line of it resembles", "int main;\n", "other words", "x")
-    assert_refused("text_not_found", 'line 1 is "int main;" where old_text has "INT Main;"', "int main;\n", "INT Main;", "x")
+    assert_refused("text_not_found", 'line 1 is "int main;" where old_text has "INT Main;"', "int main;\n",
+      "INT Main;", "x")
     assert_refused("text_not_found", "; new_text is already there %(line 2%)", "a\nhello\n", "helo", "hello")
     for _, case in ipairs {
       { "six = 6\n", "x" }, { "say hello\n", "hello" }, { "hello\nhello\n", "hello" }, { "fi\n", "fi" },
@@ -174,7 +181,8 @@ describe("the step replace_in_file", function()
       local _, other = edit(case[1], "nonesuch", case[2])
       assert.not_matches("already there", other.message)
     end
-    assert_refused("text_not_found", "new_text is already there %(line 1%); of what resembles it line 1 is", "int x = 2;\n", "int x = 1;",
+    assert_refused("text_not_found", "new_text is already there %(line 1%); of what resembles it line 1 is",
+      "int x = 2;\n", "int x = 1;",
       "int x = 2;")
     assert_refused("text_not_found", "the file ends before line 2", "a b\n", "a b\nc\n", "x")
   end)
@@ -200,6 +208,7 @@ describe("the step replace_in_file", function()
     local long = ("a"):rep(1 << 20)
     assert_refused("text_not_found", "no line", long, long:sub(1, 1 << 19) .. "b", "x")
     assert_refused("text_not_found", "no line", (" "):rep(1 << 20), "  x", "x")
-    assert_edit("x\n" .. long .. "\n", "indentation", ("\t"):rep(1 << 19) .. "x\n" .. long .. "\n", (" "):rep(1 << 20) .. "x\n", "x\n")
+    assert_edit("x\n" .. long .. "\n", "indentation", ("\t"):rep(1 << 19) .. "x\n" .. long .. "\n",
+      (" "):rep(1 << 20) .. "x\n", "x\n")
   end)
 end)

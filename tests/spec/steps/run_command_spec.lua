@@ -4,7 +4,8 @@ local step = require "sba.steps.run_command"
 local workspace = require "native.workspace"
 
 describe("the step run_command", function()
-  local context = { workspace = assert(workspace.open("/tmp")), max_output_bytes = 1000, environment = { "A=1", "B=2" }, agent = false }
+  local context = { workspace = assert(workspace.open("/tmp")), max_output_bytes = 1000,
+    environment = { "A=1", "B=2" }, agent = false }
 
   it("sets variables beside and before the job's, and a PATH", function()
     -- No shell, which would have a PATH of its own.
@@ -26,7 +27,8 @@ describe("the step run_command", function()
   it("runs in any directory that its user can enter", function()
     local here = context.workspace:path()
     for path, wanted in pairs { [""] = here, ["."] = here, [".."] = "/", ["/"] = "/", ["/usr/bin"] = "/usr/bin" } do
-      assert.equal(wanted .. "\n", assert(step.run({ argv = { "/bin/pwd", "-P" }, working_dir = path }, context)).stdout)
+      assert.equal(wanted .. "\n",
+        assert(step.run({ argv = { "/bin/pwd", "-P" }, working_dir = path }, context)).stdout)
     end
     local _, failure = fail.caught(step.run, { command = "pwd", working_dir = "/no/such" }, context)
     assert.equal("not_found", failure.code)
@@ -35,14 +37,16 @@ describe("the step run_command", function()
 
   it("keeps the proxies that the node set, and takes others", function()
     local inherited = { "PATH=/usr/bin", "HTTP_PROXY=http://node:1", "all_proxy=http://node:1", "no_proxy=node" }
-    local own = { HTTP_PROXY = "own", http_proxy = "own", ALL_PROXY = "own", NO_PROXY = "*", HTTPS_PROXY = "http://own:3", X = "x" }
+    local own = { HTTP_PROXY = "own", http_proxy = "own", ALL_PROXY = "own", NO_PROXY = "*",
+      HTTPS_PROXY = "http://own:3", X = "x" }
     local proxied = { workspace = context.workspace, max_output_bytes = 1000, environment = inherited }
     local result = assert(step.run({ command = "env", env = own }, proxied))
     local variables = {}
     for variable in result.stdout:gmatch "[^\n]+" do variables[#variables + 1] = variable end
     table.sort(variables)
     assert.same({
-      "HTTPS_PROXY=http://own:3", "HTTP_PROXY=http://node:1", "PATH=/usr/bin", "X=x", "all_proxy=http://node:1", "no_proxy=node",
+      "HTTPS_PROXY=http://own:3", "HTTP_PROXY=http://node:1", "PATH=/usr/bin", "X=x", "all_proxy=http://node:1",
+      "no_proxy=node",
     }, variables)
     proxied.environment = { "PATH=/usr/bin", "https_proxy=http://node:1" }
     result = assert(step.run({ command = "env", env = { HTTPS_PROXY = "own" } }, proxied))

@@ -18,7 +18,8 @@ describe("the step search_files", function()
 
   it("gives matches and the same as text", function()
     local result, shown = run { pattern = "^int" }
-    assert.equal('{"matches":[{"path":"a.c","line":1,"text":"int main(void)"},{"path":"src/b.h","line":1,"text":"int b;"}],' ..
+    assert.equal('{"matches":[{"path":"a.c","line":1,"text":"int main(void)"},' ..
+      '{"path":"src/b.h","line":1,"text":"int b;"}],' ..
       '"files_searched":2,"truncated":false}', json.encode(result, step.result))
     assert.equal("a.c:1:int main(void)\nsrc/b.h:1:int b;\n", shown)
   end)
@@ -34,7 +35,8 @@ describe("the step search_files", function()
   end)
 
   it("takes path, include and ignore_case", function()
-    assert.equal('src/b.h:1:int b;\nsrc/b.h:2:INT "Ä";\n', select(2, run { pattern = "^int", path = "src", ignore_case = true }))
+    assert.equal('src/b.h:1:int b;\nsrc/b.h:2:INT "Ä";\n',
+      select(2, run { pattern = "^int", path = "src", ignore_case = true }))
     assert.equal('src/b.h:2:INT "Ä";\n', select(2, run { pattern = "ä", ignore_case = true }))
     assert.equal("src/b.h:1:int b;\n", select(2, run { pattern = "^int", include = "*.h" }))
   end)
@@ -48,7 +50,8 @@ describe("the step search_files", function()
   it("only flags what its own limit cuts", function()
     local result, shown = run { pattern = "^int", max_matches = 1 }
     assert.is_true(result.truncated)
-    assert.equal("a.c:1:int main(void)\n[stopped after 1 matching line; there are more: narrow pattern, path or include]\n", shown)
+    assert.equal("a.c:1:int main(void)\n"
+      .. "[stopped after 1 matching line; there are more: narrow pattern, path or include]\n", shown)
     assert.is_false(run({ pattern = "^int", max_matches = 2 }).truncated)
   end)
 
