@@ -250,8 +250,7 @@ return function(directory, arguments, commit)
   local entries, more = caught(apply_diff, directory, arguments.diff, arguments, commit)
   if entries or not RETRIED[more.code] then return entries, more end
   if text.find("\n" .. arguments.diff, "\n<<<<<<< SEARCH", 1) then
-    local message = "SEARCH/REPLACE blocks are not a diff; "
-      .. "make each of them a call of replace_in_file"
+    local message = "SEARCH/REPLACE blocks are not a diff; make each of them a call of replace_in_file"
     return nil, { code = "invalid_patch", message = message }
   end
   for _, diff in ipairs(diffs.with_blanks(arguments.diff)) do

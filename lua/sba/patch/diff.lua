@@ -104,8 +104,7 @@ local bare = (P "@@" * (#line_end + " ") * rest - "@@ " * S "+-" * R "09") ^ 1 *
 ---@field recounted? integer hunks whose @@ line had wrong counts
 ---@field tolerated table<string, true> as far as the diff alone shows it
 
-local DAMAGED <const> = "neither a line of the hunk (' ', '+', '-') nor its end; "
-  .. "the diff is damaged"
+local DAMAGED <const> = "neither a line of the hunk (' ', '+', '-') nor its end; the diff is damaged"
 local BINARY <const> = "a binary patch cannot be applied; write the file with write_file instead"
 
 local function invalid(reader, message, at, code)
@@ -358,8 +357,7 @@ local function read(bytes, trusts_counts)
   }
   while reader.at <= #bytes do read_next(reader) end
   if not changes_anything(reader.files) then
-    local message = "no change found: a unified diff has lines "
-      .. "'--- a/FILE', '+++ b/FILE' and '@@ -1,3 +1,4 @@'"
+    local message = "no change found: a unified diff has lines '--- a/FILE', '+++ b/FILE' and '@@ -1,3 +1,4 @@'"
     raise("invalid_patch", message)
   end
   refuse_if(reader.in_fence and reader.is_open, reader,

@@ -15,8 +15,7 @@ local header = {}
 local NULL <const> = "/dev/null"
 local LONGEST <const> = 16 << 10 -- bytes of a name
 local LONGEST_DATE <const> = 80
-local NO_NAME <const> = "no file name can be read here "
-  .. "(empty, too long, with a NUL, or its quotes are wrong)"
+local NO_NAME <const> = "no file name can be read here (empty, too long, with a NUL, or its quotes are wrong)"
 header.NO_NAME = NO_NAME
 
 local letters = {

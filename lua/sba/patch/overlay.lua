@@ -66,8 +66,7 @@ local function check_way(self, path, reads)
     local entry
     if reads then entry = self.transaction:look(parent) else entry = now(self, parent) end
     if entry and entry.type == "symlink" then
-      local message = "path escapes workspace: %s is behind the symbolic link %s; "
-        .. "a patch does not follow links"
+      local message = "path escapes workspace: %s is behind the symbolic link %s; a patch does not follow links"
       raise("path_escape", message, path, parent)
     elseif entry and entry.type ~= "directory" and (reads or not self.leaving[parent]) then
       raise("not_a_directory", "cannot create %s: %s is not a directory", path, parent)

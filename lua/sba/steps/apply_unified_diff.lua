@@ -62,8 +62,7 @@ local file <const> = is.object {
   "offset!", is.count "Lines that a hunk was off at most.",
   "fuzz!", is.count("Lines of context left out at an end of a hunk, at most.", { maximum = 2 }),
   "recounted", is.count("Hunks whose @@ line had wrong counts.", { minimum = 1 }),
-  "line_ends", is.text("The file's, which the diff's lines were given.",
-    { enum = { "crlf", "lf" } }),
+  "line_ends", is.text("The file's, which the diff's lines were given.", { enum = { "crlf", "lf" } }),
   "tolerated", names("What of the diff was not as git writes it, where only one place fits.", {
     "no_git_line", "no_line_numbers", "blank_lines", "trailing_blanks", "line_ends",
     "final_newline", "indentation",

@@ -78,8 +78,7 @@ return {
     "tool!", is.text("The tool's name, as the gateway lists it.", { minLength = 1 }),
     "arguments", is.typed("object", "What the tool takes; task_id and job_id are filled in."),
     "timeout_seconds", is.typed("number",
-      "Seconds, more than 0, after which the step fails; default: no limit but the job's.",
-      { minimum = 0 }),
+      "Seconds, more than 0, after which the step fails; default: no limit but the job's.", { minimum = 0 }),
   },
   result = is.object {
     "content!", is.text "The answer as text; other content is described in a line each.",

@@ -113,11 +113,9 @@ return {
   arguments = is.object {
     "path", is.text("Directory to list, relative to the workspace or absolute below it; "
       .. "\"\" is the workspace itself.", { nul = false, default = "." }),
-    "max_depth", is.count("Levels to list: 1 is what the directory itself holds. "
-      .. "At most 64 are listed."),
+    "max_depth", is.count "Levels to list: 1 is what the directory itself holds. At most 64 are listed.",
     "max_entries", is.count "Most entries to list; the rest is omitted, and truncated is true.",
-    "include_hidden", is.flag("Where false, names that begin with a dot are left out.",
-      { default = true }),
+    "include_hidden", is.flag("Where false, names that begin with a dot are left out.", { default = true }),
   },
   for_model = {
     wants_room = true, -- a command does the same

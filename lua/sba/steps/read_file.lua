@@ -124,8 +124,7 @@ local function run(arguments, job_context)
   local shown = part.shown or not_text(read.length, read.size_bytes)
   local may_be_cut = own and own <= bound or job_context.agent
   if may_be_cut or not truncated then return result, shown, truncated or is_long end
-  local message = "%s is larger than the job's max_output_bytes (%d); "
-    .. "set max_bytes, lines or an offset"
+  local message = "%s is larger than the job's max_output_bytes (%d); set max_bytes, lines or an offset"
   return fail.with("constraint_violation", message:format(result.path, bound), result, shown, true)
 end
 

@@ -54,8 +54,7 @@ local function refuse_count(bytes, path, found, expected)
   local message = "old_text is in %s %s (%s); expected_count is %d"
   local code = "text_not_found"
   if found.overlap or #found > expected then
-    message = message .. ": add lines around it so that only the wanted places fit, "
-      .. "or change expected_count"
+    message = message .. ": add lines around it so that only the wanted places fit, or change expected_count"
     code = "text_ambiguous"
   end
   raise(code, message, path, times(#found), places, expected)
@@ -167,8 +166,7 @@ local function changed(read, failure, path, arguments)
   check(read, failure)
   if read.truncated then raise("too_large", "%s is larger than %d MiB", path, MOST_BYTES >> 20) end
   if not creates then return replaced(read.content, path, arguments) end
-  local message = "%s is there already, and old_text is empty: "
-    .. "name the text to replace, or append with write_file"
+  local message = "%s is there already, and old_text is empty: name the text to replace, or append with write_file"
   raise("already_exists", message, path)
 end
 
@@ -267,8 +265,7 @@ return {
     "old_text!", is.text("What the file holds, with enough lines around it that no other place "
       .. "fits. Empty: create the file with new_text."),
     "new_text!", is.text "Replacement text; may be empty.",
-    "expected_count", is.count("Places to replace: no more, no fewer.",
-      { minimum = 1, default = 1 }),
+    "expected_count", is.count("Places to replace: no more, no fewer.", { minimum = 1, default = 1 }),
   },
   for_model = {
     summary = "Replace old_text in a file. Copy it from the file, without line numbers.",

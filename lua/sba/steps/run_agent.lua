@@ -192,8 +192,7 @@ return {
     "argv!", command.argv,
     "prompt", is.text "What the agent is to do; default: what the job's context asks for.",
     "model", is.text("One that the agent offers; default: its own choice.", { minLength = 1 }),
-    "mode", is.text("One that the agent offers, such as build or plan; default: its own.",
-      { minLength = 1 }),
+    "mode", is.text("One that the agent offers, such as build or plan; default: its own.", { minLength = 1 }),
     "permissions", permissions_schema(),
     "env", command.env,
     "working_dir", command.working_dir,
@@ -203,8 +202,7 @@ return {
     "secrets", command.secrets,
   },
   result = is.object {
-    "stop_reason", is.text("The agent's own word for the end of its turn: end_turn; "
-      .. "absent where there was none."),
+    "stop_reason", is.text "The agent's own word for the end of its turn: end_turn; absent where there was none.",
     "answer!", is.text "Its last message.",
     "tool_calls!", is.count "How many it told of.",
     "exit_code", run_command.result.properties.exit_code,

@@ -112,8 +112,7 @@ local function check_arguments(arguments)
   -- the step runs.
   local command = arguments.command
   if command and command:find("[%s|&;<>$]") and not command:find("^[^%s|&;<>$]*/") then
-    local message = "%s is not a program; command is one program: "
-      .. "use args for its arguments, or shell for a script"
+    local message = "%s is not a program; command is one program: use args for its arguments, or shell for a script"
     return message:format(humanize.quoted(command)), "command"
   end
   for _, name in ipairs { "timeout_seconds", "idle_timeout_seconds" } do

@@ -69,8 +69,7 @@ return {
       .. "Links and binary files are passed over.", { nul = false, default = "." }),
     "include", is.text("Only files that this glob matches: by name (*.c) or, where it holds a slash, "
       .. "by path (src/**/*.{c,h}).", { nul = false }),
-    "max_matches", is.count("Matching lines to return at most.",
-      { minimum = 1, default = MAX_MATCHES }),
+    "max_matches", is.count("Matching lines to return at most.", { minimum = 1, default = MAX_MATCHES }),
     "ignore_case", is.flag(nil, { default = false }),
   },
   for_model = {

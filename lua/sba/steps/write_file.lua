@@ -59,8 +59,7 @@ end
 local function check_arguments(arguments)
   local mode = arguments.mode
   if mode and not mode:find "^0?[0-7][0-7][0-7]$" then
-    local message = "mode must be permission bits in octal, "
-      .. "such as \"0644\", not above \"0777\", got %q"
+    local message = "mode must be permission bits in octal, such as \"0644\", not above \"0777\", got %q"
     return message:format(mode:sub(1, 20)), "mode"
   end
   if arguments.encoding == "base64" then
@@ -71,8 +70,7 @@ end
 
 return {
   name = "write_file",
-  summary = "Create or replace a file of the workspace, or append to it; "
-    .. "missing directories are made.",
+  summary = "Create or replace a file of the workspace, or append to it; missing directories are made.",
   arguments = is.object {
     "path!", is.text("Relative to the workspace or absolute below it. "
       .. "A link is followed, where it stays inside.", { nul = false, minLength = 1 }),
