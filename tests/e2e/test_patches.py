@@ -110,11 +110,6 @@ class Patches(sba.SandboxCase):
                 for part in ("Add File: {}\n+1", "Delete File: {}", "Update File: x\n*** Move to: {}"):
                     self.escapes(form.format("*** " + part.format(name)))
         self.refused(form.format("*** Add File: .git/hooks/x\n+1"), "invalid_patch", ".git")
-        many = "".join(f"{i}\n" for i in range(100000))
-        self.put("many", many)
-        hunks = "\n".join(f"@@\n-{i}\n+{i}!" for i in range(0, 100000, 2))
-        self.assertEqual(self.accepted(form.format("*** Update File: many\n" + hunks))[0]["hunks"], 50000)
-        self.assertEqual(tree(self.workspace)["many"].count(b"!"), 50000)
 
     def test_reads_the_names_of_git_as_git_does(self):
         """Directories called a and b at the top, and what `git diff` and `git apply` make of them."""

@@ -24,7 +24,7 @@ end
 describe("a diff", function()
   local BASE <const> = "a\nb\nc\nd\ne\nf\ng\nh\n"
 
-  it("finds the place", function()
+  it("finds the place of a hunk that is off, or has lines of context that are not there", function()
     gives(X .. "@@ -1,4 +1,4 @@\n a\n-b\n+B\n c\n d\n", BASE, "a\nB\nc\nd\ne\nf\ng\nh\n")
     assert.same({ 0, 0, 1, 1 }, { try.entry.offset, try.entry.fuzz, try.entry.added, try.entry.removed })
     gives(X .. "@@ -5,3 +5,3 @@\n b\n-c\n+C\n d\n", BASE, "a\nb\nC\nd\ne\nf\ng\nh\n")
@@ -36,7 +36,7 @@ describe("a diff", function()
     refuses(X .. "@@ -3,7 +3,7 @@\n X\n Y\n Z\n-d\n+D\n e\n f\n g\n", BASE, "patch_mismatch")
   end)
 
-  it("inserts at the top", function()
+  it("inserts at the top of a file only where its header says that the file held something", function()
     gives(GIT("d00491f"), "a\n", "1\n2\na\n")
     refuses(GIT("d00491f"), "1\n2\n", "already_applied")
     refuses(GIT("e69de29"), "a\n", "already_exists") -- of an empty file
@@ -44,7 +44,7 @@ describe("a diff", function()
     refuses(X .. "@@ -0,0 +1 @@\n+1\n", "a\n", "already_exists")
   end)
 
-  it("prefers the nearest and then the later", function()
+  it("prefers the nearest place and, of two as near, the later", function()
     gives(X .. "@@ -3 +3 @@\n-a\n+A\n", "a\nb\nb\nb\na\n", "a\nb\nb\nb\nA\n")
     gives(X .. "@@ -2 +2 @@\n-a\n+A\n", "a\nb\nb\nb\na\n", "A\nb\nb\nb\na\n")
   end)
@@ -56,7 +56,7 @@ describe("a diff", function()
     assert.equal(5, try.entry.offset)
   end)
 
-  it("holds to beginning and end", function()
+  it("puts a hunk with less context on one side at that end of the file", function()
     -- Less context after than before.
     refuses(X .. "@@ -2,3 +2,4 @@\n b\n c\n d\n+e\n", "b\nc\nd\nb\nc\nd\nX\n", "patch_")
     gives(X .. "@@ -2,3 +2,4 @@\n b\n c\n d\n+e\n", "a\nb\nc\nd\nX\n", "a\nb\nc\nd\ne\nX\n") -- but only one place fits
@@ -65,7 +65,7 @@ describe("a diff", function()
     gives(X .. "@@ -1,3 +1,4 @@\n+0\n a\n b\n c\n", "a\nb\nc\n", "0\na\nb\nc\n")
   end)
 
-  it("takes missing newlines exactly", function()
+  it("takes the marks of missing newlines exactly", function()
     gives(X .. "@@ -1 +1 @@\n-a\n" .. NO_NEWLINE .. "+b\n" .. NO_NEWLINE, "a", "b")
     refuses(X .. "@@ -1 +1 @@\n-a\n" .. NO_NEWLINE .. "+b\n" .. NO_NEWLINE, "a\n",
       "not all of it, or not where it belongs")
@@ -124,7 +124,7 @@ describe("a diff", function()
     gives(X .. "@@ -1 +1 @@\n-a\n+A", "a\n", "A\n") -- the diff's own last newline is missing
   end)
 
-  it("survives absurd numbers", function()
+  it("refuses numbers of lines that no file has, but for wrong counts", function()
     refuses(X .. "@@ -98765432109876543210 +98765432109876543210 @@\n-a\n+b\n", "a\n", "a hunk begins with")
     refuses(X .. "@@ -1,4294967297 +1 @@\n-a\n+b\n", "a\n", "a hunk begins with")
     refuses(X .. "@@ -18446744073709551617 +1 @@\n-a\n+b\n", "a\n", "a hunk begins with") -- 2^64 and 1
@@ -214,7 +214,7 @@ describe("a diff", function()
     assert.equal("modified", action "1970-01-02 00:00:00 +0000")
   end)
 
-  it("takes bytes", function()
+  it("takes bytes that are no text", function()
     gives(X .. "@@ -1,2 +1,2 @@\n a\0b\n-\xFF\n+\0\n", "a\0b\n\xFF\n", "a\0b\n\0\n")
   end)
 
@@ -233,7 +233,7 @@ describe("a diff", function()
     end
   end)
 
-  it("is bounded", function()
+  it("refuses more than 100,000 hunks, and a name of 17,000 bytes", function()
     refuses(X .. HUNK:rep(100001), "", "more than 100000 hunks")
     refuses("--- a/x\n+++ b/" .. ("x"):rep(17000), "", "no file name can be read here")
   end)
@@ -242,14 +242,14 @@ end)
 describe("a diff of a model", function()
   local BASE <const> = "a\nb\nc\nd\ne\n"
 
-  it("takes no liberty with an exact diff", function()
+  it("says that nothing was tolerated of an exact diff", function()
     takes(X .. "@@ -2 +2 @@\n-b\n+B\n", BASE, "a\nB\nc\nd\ne\n")
     takes("From 123 Mon\nSubject: words\n\n" .. X .. "@@ -2 +2 @@\n-b\n+B\n-- \n2.39.2\n", BASE, "a\nB\nc\nd\ne\n")
     takes("diff -u x x\nIndex: x\n====\n" .. X .. "@@ -2 +2 @@\n-b\n+B\n", BASE, "a\nB\nc\nd\ne\n")
     takes(X .. "@@ -3,1 +3,1 @@\n-b\n+B\n", "b \na\nb\n", "b \na\nB\n") -- not the nearer by other rules
   end)
 
-  it("takes fences and words", function()
+  it("takes fences and words around it, where no line of a hunk can be lost", function()
     takes("Sure!\n\n```diff\n" .. X .. "@@ -2 +2 @@\n-b\n+B\n```\n\n- It is done.\n", BASE, "a\nB\nc\nd\ne\n",
       "code_fence", "prose")
     takes("```\n" .. X .. "@@ -2,9 +2 @@\n a\n-b\n+B\n\n```\n\n- It is done.\n", BASE, "a\nB\nc\nd\ne\n",
@@ -312,7 +312,7 @@ describe("a diff of a model", function()
     refuses(X .. "@@\n-b\n\\ No newline at end of file\n+c\n", "a\nb\n", "patch_mismatch")
   end)
 
-  it("reads begin patch", function()
+  it("reads *** Begin Patch", function()
     updates("@@\n a\n-b\n+B\n@@\n d\n-e\n+E\n", BASE, "a\nB\nc\nd\nE\n")
     -- The first hunk needs no @@.
     updates("-b\n+B\n", BASE, "a\nB\nc\nd\ne\n")
@@ -331,7 +331,7 @@ describe("a diff of a model", function()
     updates("@@\n *** End Patch\n-b\n+B\n", "*** End Patch\nb\n", "*** End Patch\nB\n")
   end)
 
-  it("refuses broken begin patches", function()
+  it("refuses a *** Begin Patch that was cut off or holds what is none of it", function()
     refuses(UPDATE .. "@@\n-b\n+B\n*** End of File\n" .. END, BASE, "patch_mismatch")
     refuses(UPDATE .. "@@\n-b\n+B\n", BASE, "was cut off")
     refuses("*** Begin Patch\n*** Add File: x\n+a", "", "was cut off")
