@@ -36,7 +36,7 @@ function parts.sign(sign, class) return h.span { class = "sign " .. class, ["ari
 ---@return integer? ms since 1970-01-01 UTC; nil for anything else
 function parts.instant(time)
   local year, month, day, hour, minute, second = tostring(time):match("^(%d%d%d%d)%-(%d%d)%-(%d%d)T(%d%d):(%d%d):(%d%d%.?%d*)Z$")
-  return year and math.floor(humanize.utc(year, month, day, hour, minute, second) * 1000 + 0.5)
+  return year and humanize.utc(year, month, day, hour, minute, second)
 end
 
 ---@param time string RFC 3339 in UTC

@@ -97,12 +97,12 @@ end
 ---@param hour integer|string
 ---@param minute integer|string
 ---@param second number|string
----@return number seconds since 1970-01-01, in UTC
+---@return integer milliseconds since 1970-01-01, in UTC
 function humanize.utc(year, month, day, hour, minute, second)
   year, month = math.tointeger(year), math.tointeger(month)
   if month <= 2 then year, month = year - 1, month + 12 end -- the year begins in March, so that a leap day is its last
   local days = 365 * year + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5 + day - 719469
-  return days * 86400 + hour * 3600 + minute * 60 + second
+  return math.floor((days * 86400 + hour * 3600 + minute * 60 + second) * 1000 + 0.5)
 end
 
 ---@param bytes integer

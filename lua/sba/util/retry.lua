@@ -45,7 +45,7 @@ function retry.after(value, milliseconds, now)
   local day, name, year, hour, minute, second = value:match("^%a+, (%d%d) (%a%a%a) (%d%d%d%d) (%d%d):(%d%d):(%d%d) GMT$")
   local at = name and MONTHS:find(name, 1, true)
   if not at or at % 3 ~= 1 then return nil end
-  return math.max(0, utc(year, at // 3 + 1, day, hour, minute, second) - (now or interrupt.wall()) / 1000)
+  return math.max(0, utc(year, at // 3 + 1, day, hour, minute, second) - (now or interrupt.wall())) / 1000
 end
 
 ---The jitter is small enough that each of our own waits is longer than the one before.
