@@ -1,13 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Builds HTML in which nothing foreign is ever markup: every string is text, and is escaped when its element is made. The only way to
--- hand in markup is an element made here, so that escaping cannot be forgotten.
+-- Builds HTML in which nothing foreign is ever markup: every string is text, and is escaped when
+-- its element is made. The only way to hand in markup is an element made here, so that escaping
+-- cannot be forgotten.
 --
 --   local h = html.elements
 --   h.p { class = "quiet", "says ", h.b { words }, condition and h.i { "so" } }
 --
--- A child is a string, a number, an element or a list of children; false and nil are nothing. An attribute is a string or a
--- number; true stands alone, false and nil are nothing. Raises for what is no child, and for an attribute that would lead out of the
--- page. A text of megabytes is shown by its head and tail.
+-- A child is a string, a number, an element or a list of children; false and nil are nothing. An
+-- attribute is a string or a number; true stands alone, false and nil are nothing. Raises for what
+-- is no child, and for an attribute that would lead out of the page. A text of megabytes is shown
+-- by its head and tail.
 
 local excerpt = require "sba.util.excerpt"
 local printable = require "sba.util.printable"
@@ -15,8 +17,7 @@ local text = require "native.text"
 
 local html = {}
 
-local LONGEST <const>, LONGEST_ATTRIBUTE <const> = 1024 * 1024, 4096 -- bytes of one text and of one attribute that are shown
-
+local LONGEST <const>, LONGEST_ATTRIBUTE <const> = 1024 * 1024, 4096 -- bytes that are shown
 local SMALL <const> = 4096 -- bytes of an element that is one string
 
 ---@class html.element its markup, in strings: what is large is not copied into each element around it
@@ -88,7 +89,8 @@ end
 local function make(name, content)
   local parts = { "<" .. name }
   add_attributes(parts, content)
-  parts[#parts + 1] = name == "pre" and ">\n" or ">" -- a line end right after the tag is not part of the text
+  -- A line end right after <pre> is not part of its text.
+  parts[#parts + 1] = name == "pre" and ">\n" or ">"
   if not void[name] then
     add_children(parts, content)
     parts[#parts + 1] = "</" .. name .. ">"
@@ -126,9 +128,10 @@ end
 function html.document(title, style, body)
   assert(not style:find("<", 1, true), "CSS that would end its element")
   local h = html.elements
+  local policy = "default-src 'none'; style-src 'unsafe-inline'"
   local head = h.head {
     h.meta { charset = "utf-8" },
-    h.meta { ["http-equiv"] = "Content-Security-Policy", content = "default-src 'none'; style-src 'unsafe-inline'" },
+    h.meta { ["http-equiv"] = "Content-Security-Policy", content = policy },
     h.meta { name = "viewport", content = "width=device-width, initial-scale=1" },
     h.meta { name = "color-scheme", content = "light dark" },
     h.meta { name = "referrer", content = "no-referrer" },

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- --report: one HTML page about a result, and the journal and job next to it; or a summary in another form. The page's lists are
--- made here.
+-- --report: one HTML page about a result, and the journal and job next to it; or a summary in
+-- another form. The page's lists are made here.
 
 local exit = require "sba.result.failure".exit
 local file = require "native.file"
@@ -34,29 +34,38 @@ local function wide_table(label, names, items, cells)
   local head = {}
   for i, name in ipairs(names) do head[i] = h.th { name } end
   local function row(item, note)
-    local list = note and { h.td { note } } or {}
-    for i, cell in ipairs(item and cells(item) or {}) do list[i] = h.td { cell } end
+    local list = {}
+    for i, cell in ipairs(item and cells(item) or { note }) do list[i] = h.td { cell } end
     return h.tr { list }
   end
-  return h.div { class = "wide", tabindex = 0, role = "region", ["aria-label"] = label, h.table { h.tr { head }, rows_of(items, row) } }
+  return h.div { class = "wide", tabindex = 0, role = "region", ["aria-label"] = label,
+    h.table { h.tr { head }, rows_of(items, row) } }
 end
 
 local function in_words(value) return (value:gsub("_", " ")) end
 
+local ACTIONS <const> = {
+  "created", "modified", "deleted", "mode_changed", "type_changed", "unreadable",
+}
+
+local function cells_of_change(one)
+  local why = one.left_out and "not in the diff: " .. in_words(one.left_out)
+  return { one.path, in_words(one.action), why or "" }
+end
+
 local function changes(source)
   local changed = source.result.workspace_changes
   if not changed then return false end
-  local counts = {}
-  for _, action in ipairs { "created", "modified", "deleted", "mode_changed", "type_changed", "unreadable" } do
+  local counts, files = {}, changed.files
+  for _, action in ipairs(ACTIONS) do
     local count = changed.counts[action] or 0
     if count > 0 then counts[#counts + 1] = ("%d %s"):format(count, in_words(action)) end
   end
+  local all = #counts > 0 and table.concat(counts, ", ") or "nothing changed"
   return section("Changes",
-    h.p { #counts > 0 and table.concat(counts, ", ") or "nothing changed", changed.since_resume and " since the job was resumed" },
+    h.p { all, changed.since_resume and " since the job was resumed" },
     source.patch and parts.block(nil, source.patch, LONGEST_DIFF, true),
-    #changed.files > 0 and wide_table("Changed files", { "Path", "Change", "" }, changed.files, function(one)
-      return { one.path, in_words(one.action), one.left_out and "not in the diff: " .. in_words(one.left_out) or "" }
-    end),
+    #files > 0 and wide_table("Changed files", { "Path", "Change", "" }, files, cells_of_change),
     changed.truncated and h.p { class = "quiet", "There are more files than are listed here." })
 end
 
@@ -73,50 +82,65 @@ local met_signs <const> = { [true] = { "✓", "success", "met" }, [false] = { "�
 local NOT_CHECKED <const> = { "–", "skipped", "not checked" }
 local verifiers <const> = { check = "checked by the runner: ", model = "said by the model: " }
 
+local function criterion_view(item)
+  local sign = met_signs[item.met] or NOT_CHECKED
+  local is_checked = sign ~= NOT_CHECKED
+  local said = is_checked and h.span { class = "unseen", " (" .. sign[3] .. ")" }
+  local by = verifiers[item.verified_by] or (is_checked and "" or sign[3])
+  return { sign = sign, text = { h.strong { item.criterion }, said }, note = { by, item.evidence } }
+end
+
 local function acceptance(result)
-  return #(result.acceptance or {}) > 0 and section("Acceptance", signed_list(result.acceptance, function(item)
-    local sign = met_signs[item.met] or NOT_CHECKED
-    local text = { h.strong { item.criterion }, sign ~= NOT_CHECKED and h.span { class = "unseen", " (" .. sign[3] .. ")" } }
-    return { sign = sign, text = text, note = { verifiers[item.verified_by] or sign == NOT_CHECKED and sign[3] or "", item.evidence } }
-  end))
+  local list = result.acceptance or {}
+  return #list > 0 and section("Acceptance", signed_list(list, criterion_view))
 end
 
 local todo_signs <const> = {
-  done = { "✓", "success" }, in_progress = { "▸", "model" }, dropped = { "–", "skipped" }, pending = { "○", "skipped" },
+  done = { "✓", "success" }, in_progress = { "▸", "model" },
+  dropped = { "–", "skipped" }, pending = { "○", "skipped" },
 }
+
+local function todo_view(item)
+  local from = item.source == "agent" and "the model's own" or in_words(item.source)
+  return {
+    sign = todo_signs[item.status],
+    class = type(item.parent) == "string" and "part",
+    text = { item.title, h.span { class = "quiet", " ", from, ", ", in_words(item.status) } },
+    note = type(item.note) == "string" and item.note,
+  }
+end
 
 local function todo(result)
   local list = result.todo
-  return #list.items > 0 and section("Todo", parts.fold({}, ("%d of %d done"):format(list.done, list.total),
-    signed_list(list.items, function(item)
-      local from = item.source == "agent" and "the model's own" or in_words(item.source)
-      return {
-        sign = todo_signs[item.status], class = type(item.parent) == "string" and "part" or false,
-        text = { item.title, h.span { class = "quiet", " ", from, ", ", in_words(item.status) } },
-        note = type(item.note) == "string" and item.note or false,
-      }
-    end)))
+  if #list.items == 0 then return false end
+  local summary = ("%d of %d done"):format(list.done, list.total)
+  return section("Todo", parts.fold({}, summary, signed_list(list.items, todo_view)))
 end
 
+local ARTIFACT <const> = { "Path", "Size", "SHA-256", "Reference" }
+
 local function artifacts(result)
-  return #result.artifacts > 0 and section("Artifacts",
-    wide_table("Artifacts", { "Path", "Size", "SHA-256", "Reference" }, result.artifacts, function(one)
-      return { one.path, humanize.size(one.size_bytes), h.code { one.sha256 or "" }, one.ref or "" }
-    end))
+  local function cells(one)
+    return { one.path, humanize.size(one.size_bytes), h.code { one.sha256 or "" }, one.ref or "" }
+  end
+  local list = result.artifacts
+  return #list > 0 and section("Artifacts", wide_table("Artifacts", ARTIFACT, list, cells))
 end
 
 local function confined(confinement)
   if confinement.writes == "none" then return "Commands were not confined." end
-  local where = "Commands could write below " .. table.concat(confinement.writable or {}, ", ") .. "."
-  return ("%s Landlock %d. %s"):format(where, confinement.abi or 0, table.concat(confinement.partial or {}, "; "))
+  local places = table.concat(confinement.writable or {}, ", ")
+  local gaps = table.concat(confinement.partial or {}, "; ")
+  local words = "Commands could write below %s. Landlock %d. %s"
+  return words:format(places, confinement.abi or 0, gaps)
 end
 
 local function about(source)
   local result = source.result
+  local from, to = parts.time(result.started_at), parts.time(result.finished_at)
   return section("Resources and origin",
     h.dl {
-      h.dt { "Time" },
-      h.dd { humanize.duration(result.duration_ms), ", from ", parts.time(result.started_at), " to ", parts.time(result.finished_at) },
+      h.dt { "Time" }, h.dd { humanize.duration(result.duration_ms), ", from ", from, " to ", to },
       h.dt { "CPU" }, h.dd { humanize.duration(result.resource_usage.cpu_time_ms) },
       h.dt { "Largest process" }, h.dd { humanize.size(result.resource_usage.max_rss_bytes) },
       h.dt { "Confinement" }, h.dd { confined(result.confinement) },
@@ -130,8 +154,8 @@ local function page(source)
   return html.document(outcome.title(source), style, h.body {
     outcome.view(source),
     h.main {
-      changes(source), work.timeline(source), acceptance(result), todo(result), work.steps(source), work.turns(source),
-      artifacts(result), about(source),
+      changes(source), work.timeline(source), acceptance(result), todo(result),
+      work.steps(source), work.turns(source), artifacts(result), about(source),
     },
   })
 end

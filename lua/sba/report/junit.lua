@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- --report --format junit: the form of test results that CI systems read. Each step and each acceptance criterion is a test case.
+-- --report --format junit: the form of test results that CI systems read. Each step and each
+-- acceptance criterion is a test case.
 
 local excerpt = require "sba.util.excerpt"
 local parts = require "sba.report.parts"
@@ -10,7 +11,10 @@ local junit = {}
 
 local LONGEST_OUTPUT <const>, LONGEST_MESSAGE <const> = 64 * 1024, 2048 -- bytes
 
-local entities <const> = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["\n"] = "&#10;", ["\t"] = "&#9;" }
+local entities <const> = {
+  ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;",
+  ["\n"] = "&#10;", ["\t"] = "&#9;", -- in attributes only
+}
 
 -- XML has no control characters but these, not even as references; nor U+FFFE and U+FFFF.
 local function escaped(bytes)
@@ -21,7 +25,8 @@ end
 
 local function in_attribute(bytes) return (escaped(bytes):gsub("[\n\t]", entities)) end
 
--- Members of an attributes list are written in this order: { "name", value, ... }; nil values are left out.
+-- Members of an attributes list are written in this order: { "name", value, ... }; nil values are
+-- left out.
 local function element(name, attributes, content)
   local head = { "<" .. name }
   for i = 1, #attributes, 2 do
@@ -34,15 +39,23 @@ end
 
 local function seconds(ms) return ("%.3f"):format(ms / 1000) end
 
+local function shown_output(output) return escaped((excerpt.of(output, LONGEST_OUTPUT))) end
+
 local function outcome(kind, message, code, output)
   local shown = excerpt.of(message, LONGEST_MESSAGE)
-  return element(kind, { "message", shown, "type", code }, output and escaped(excerpt.of(output, LONGEST_OUTPUT)))
+  return element(kind, { "message", shown, "type", code }, output and shown_output(output))
+end
+
+local function test_case(class, name, ms, inside)
+  local attributes = { "classname", class, "name", name }
+  if ms then table.move({ "time", seconds(ms) }, 1, 2, 5, attributes) end
+  return element("testcase", attributes, inside)
 end
 
 local function case_of_step(source, entry)
-  local call = source.calls[entry.index + 1]
+  local call, name = source.calls[entry.index + 1], entry.id .. " " .. entry.type
   local what = call and parts.about(call, entry.result) or ""
-  local name = ("%s %s%s"):format(entry.id, entry.type, what ~= "" and ": " .. what or "")
+  if what ~= "" then name = name .. ": " .. what end
   local inside, status = "", nil
   if entry.status == "skipped" then
     inside, status = element("skipped", {}), "skipped"
@@ -50,11 +63,12 @@ local function case_of_step(source, entry)
     local message = excerpt.of("tolerated: " .. entry.error, LONGEST_MESSAGE)
     inside, status = element("skipped", { "message", message }), "skipped"
   elseif entry.status ~= "success" then
-    inside, status = outcome("failure", entry.error or entry.status, entry.error_code or entry.status, entry.output), "failures"
+    local message, code = entry.error or entry.status, entry.error_code or entry.status
+    inside, status = outcome("failure", message, code, entry.output), "failures"
   elseif (entry.output or "") ~= "" then
-    inside = element("system-out", {}, escaped(excerpt.of(entry.output, LONGEST_OUTPUT)))
+    inside = element("system-out", {}, shown_output(entry.output))
   end
-  return element("testcase", { "classname", "steps", "name", name, "time", seconds(entry.duration_ms) }, inside), status
+  return test_case("steps", name, entry.duration_ms, inside), status
 end
 
 local function case_of_criterion(item)
@@ -64,7 +78,7 @@ local function case_of_criterion(item)
   elseif item.met ~= true then
     inside, status = element("skipped", { "message", item.evidence }), "skipped"
   end
-  return element("testcase", { "classname", "acceptance", "name", item.criterion }, inside), status
+  return test_case("acceptance", item.criterion, nil, inside), status
 end
 
 -- What no step and no criterion shows: a refused job, an agent that gave up, a lost endpoint.
@@ -72,7 +86,7 @@ local function case_of_job(result)
   local code, message = result.failure_code, result.failure_message
   if type(code) ~= "string" then return nil end
   local inside = outcome("error", type(message) == "string" and message or code, code)
-  return element("testcase", { "classname", "job", "name", result.job_id, "time", seconds(result.duration_ms) }, inside), "errors"
+  return test_case("job", result.job_id, result.duration_ms, inside), "errors"
 end
 
 -- What a worker says that it used.
@@ -101,8 +115,9 @@ function junit.of(source)
   for _, item in ipairs(result.acceptance or {}) do add(case_of_criterion(item)) end
   if counts.failures == 0 then add(case_of_job(result)) end
   local suite = element("testsuite", {
-    "name", result.job_id, "tests", counts.tests, "failures", counts.failures, "errors", counts.errors, "skipped", counts.skipped,
-    "time", seconds(result.duration_ms), "timestamp", (result.started_at:gsub("%.%d+Z$", "")),
+    "name", result.job_id, "tests", counts.tests, "failures", counts.failures,
+    "errors", counts.errors, "skipped", counts.skipped, "time", seconds(result.duration_ms),
+    "timestamp", (result.started_at:gsub("%.%d+Z$", "")),
   }, "\n" .. properties_of(result.inference) .. table.concat(cases))
   return '<?xml version="1.0" encoding="UTF-8"?>\n' .. element("testsuites", {}, "\n" .. suite)
 end

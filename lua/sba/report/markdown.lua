@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- --report --format markdown: a summary for merge requests and a CI system's page, in GitHub's Markdown. Whatever a job or a model
--- wrote stands in code, where no mark, link, HTML or mention of it acts.
+-- --report --format markdown: a summary for merge requests and a CI system's page, in GitHub's
+-- Markdown. Whatever a job or a model wrote stands in code, where no mark, link, HTML or mention of
+-- it acts.
 
 local excerpt = require "sba.util.excerpt"
 local humanize = require "sba.util.humanize"
@@ -35,7 +36,9 @@ end
 
 local function table_of(names, items, cells)
   local lines = { "| " .. table.concat(names, " | ") .. " |", "|" .. ("---|"):rep(#names) }
-  for i = 1, math.min(#items, MOST_ROWS) do lines[#lines + 1] = "| " .. table.concat(cells(items[i]), " | ") .. " |" end
+  for i = 1, math.min(#items, MOST_ROWS) do
+    lines[#lines + 1] = "| " .. table.concat(cells(items[i]), " | ") .. " |"
+  end
   if #items > MOST_ROWS then lines[#lines + 1] = ("\n... and %d more"):format(#items - MOST_ROWS) end
   return table.concat(lines, "\n") .. "\n"
 end
@@ -45,19 +48,24 @@ local function head(result)
   local failure_code = type(result.failure_code) == "string" and ": " .. result.failure_code or ""
   local lines = {
     ("## %s job %s %s%s"):format(status.sign, code(result.job_id), status.name, failure_code),
-    ("%s, %s"):format(humanize.duration(result.duration_ms), humanize.counted(#result.steps, "step")),
+    humanize.duration(result.duration_ms) .. ", " .. humanize.counted(#result.steps, "step"),
   }
   if type(result.failure_message) == "string" then lines[#lines + 1] = block(result.failure_message) end
   return table.concat(lines, "\n\n")
 end
 
+local STEP <const> = { "", "step", "what", "time" }
+local CRITERION <const> = { "", "criterion", "by", "evidence" }
+
 local function steps(source)
-  local result = source.result
-  return #result.steps > 0 and "### Steps\n\n" .. table_of({ "", "step", "what", "time" }, result.steps, function(entry)
+  local list = source.result.steps
+  return #list > 0 and "### Steps\n\n" .. table_of(STEP, list, function(entry)
     local call = source.calls[entry.index + 1]
     local what = call and parts.about(call, entry.result) or ""
-    local name = entry.check and ("check of criterion %d"):format(entry.check) or entry.type .. " " .. entry.id
-    return { parts.status[parts.state(entry)].sign, code(name), code(what), humanize.duration(entry.duration_ms) }
+    local name = entry.type .. " " .. entry.id
+    if entry.check then name = ("check of criterion %d"):format(entry.check) end
+    local sign = parts.status[parts.state(entry)].sign
+    return { sign, code(name), code(what), humanize.duration(entry.duration_ms) }
   end)
 end
 
@@ -65,7 +73,7 @@ local signs <const> = { [true] = "✓", [false] = "✗" }
 
 local function acceptance(result)
   local list = result.acceptance or {}
-  return #list > 0 and "### Acceptance\n\n" .. table_of({ "", "criterion", "by", "evidence" }, list, function(item)
+  return #list > 0 and "### Acceptance\n\n" .. table_of(CRITERION, list, function(item)
     local by = type(item.verified_by) == "string" and item.verified_by or "not checked"
     return { signs[item.met] or "–", code(item.criterion), by, code(item.evidence) }
   end)
@@ -77,8 +85,9 @@ local function changes(source)
   local list = #changed.files > 0 and table_of({ "file", "change" }, changed.files, function(one)
     return { code(one.path), (one.action:gsub("_", " ")) }
   end)
-  local patch = source.patch and ("<details><summary>The differences</summary>\n\n%s\n</details>\n"):format(block(source.patch, "diff"))
-  return ("### Changes\n\n%s\n%s"):format(list or "nothing changed\n", patch or "")
+  local form, patch = "<details><summary>The differences</summary>\n\n%s\n</details>\n", ""
+  if source.patch then patch = form:format(block(source.patch, "diff")) end
+  return ("### Changes\n\n%s\n%s"):format(list or "nothing changed\n", patch)
 end
 
 local function failed_output(result)
@@ -103,7 +112,10 @@ end
 ---@return string
 function markdown.of(source)
   local result, sections = source.result, {}
-  local all = { head(result), steps(source), failed_output(result), acceptance(result), changes(source), answer(result) }
+  local all = {
+    head(result), steps(source), failed_output(result), acceptance(result), changes(source),
+    answer(result),
+  }
   for _, part in ipairs(all) do
     if part then sections[#sections + 1] = part end
   end

@@ -1,14 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Parts of a report's sections: blocks of foreign text, what is folded, times and statuses. The lines of a diff are coloured, but their
--- signs stay: colour is never all there is.
+-- Parts of a report's sections: blocks of foreign text, what is folded, times and statuses. The
+-- lines of a diff are coloured, but their signs stay: colour is never all there is.
 
 local catalogue = require "sba.catalogue"
 local excerpt = require "sba.util.excerpt"
 local h = require "sba.report.html".elements
 local humanize = require "sba.util.humanize"
+local text = require "native.text"
 
 local parts = {}
 
+local TIME <const> = "^(%d%d%d%d)%-(%d%d)%-(%d%d)T(%d%d):(%d%d):(%d%d%.?%d*)Z$"
 local TAIL_LINES <const>, TAIL_BYTES <const> = 20, 8192 -- of the end of an output alone
 
 -- How a status and its time are said; the sign is never all there is.
@@ -17,11 +19,17 @@ parts.status = {
   failure = { sign = "✗", name = "failed", lasted = "took" },
   timeout = { sign = "◷", name = "timed out", lasted = "took" },
   skipped = { sign = "–", name = "skipped" },
-  tolerated = { sign = "!", name = "failed, which is tolerated", lasted = "took" }, -- of a step, see parts.state
+  -- Of a step, see parts.state.
+  tolerated = { sign = "!", name = "failed, which is tolerated", lasted = "took" },
   -- Of a job that is not over.
   running = { sign = "▸", name = "is running", lasted = "has run for" },
   interrupted = { sign = "✗", name = "was interrupted", lasted = "ran for at least" },
 }
+
+---@param line string
+---@param limit integer bytes
+---@return string with "…" where it is cut
+function parts.cut(line, limit) return #line > limit and text.cut(line, limit) .. "…" or line end
 
 ---@param entry table of a step
 ---@return string name in parts.status: how it ended, and whether that is tolerated
@@ -35,7 +43,7 @@ function parts.sign(sign, class) return h.span { class = "sign " .. class, ["ari
 ---@param time any RFC 3339 in UTC, as results have it
 ---@return integer? ms since 1970-01-01 UTC; nil for anything else
 function parts.instant(time)
-  local year, month, day, hour, minute, second = tostring(time):match("^(%d%d%d%d)%-(%d%d)%-(%d%d)T(%d%d):(%d%d):(%d%d%.?%d*)Z$")
+  local year, month, day, hour, minute, second = tostring(time):match(TIME)
   return year and humanize.utc(year, month, day, hour, minute, second)
 end
 
@@ -46,13 +54,14 @@ function parts.time(time)
 end
 
 ---What a call is about, in a few words: the step type's own, where it has some.
----@param call { type?: string, name?: string, arguments: table } of any shape; of a model's calls the name is the type
+---@param call { type?: string, name?: string, arguments: table } of any shape; of a model's calls the
+---name is the type
 ---@param result? any what it returned
 ---@return string "" where the arguments are not what the type asks for
 function parts.about(call, result)
   local step = { type = call.type or call.name, arguments = call.arguments }
   local ok, what = pcall(catalogue.what, step, type(result) == "table" and result or nil)
-  return ok and type(what) == "string" and what or ""
+  return ok and what or ""
 end
 
 -- The class of a line of a diff: the first that fits.
@@ -63,7 +72,8 @@ local kinds <const> = {
 
 local function diff_line(line)
   for _, kind in ipairs(kinds) do
-    if line:find(kind[1]) then return h.span { class = kind[2], line } end -- bounded: all of them are anchored and short
+    local is_one = line:find(kind[1]) -- bounded: all of them are anchored and short
+    if is_one then return h.span { class = kind[2], line } end
   end
   return line
 end
@@ -78,25 +88,29 @@ end
 ---@param as_diff? boolean it is a diff, whatever it begins with
 ---@return table children
 function parts.block(label, bytes, limit, as_diff)
-  local shown, content = excerpt.of(bytes, limit), {}
-  for _, line, is_whole in excerpt.lines((as_diff or is_diff(bytes)) and shown or "") do
-    content[#content + 1] = diff_line(line .. (is_whole and "\n" or ""))
+  local content = excerpt.of(bytes, limit)
+  if as_diff or is_diff(bytes) then
+    local lines = {}
+    for after, _, _, at in excerpt.lines(content) do lines[#lines + 1] = diff_line(content:sub(at, after - 1)) end
+    content = lines
   end
-  return { label and h.p { class = "label", label }, h.pre { content[1] and content or shown } }
+  return { label and h.p { class = "label", label }, h.pre { content } }
 end
 
----As a terminal without colours shows it. The box opens at its end, where the cause of a failure stands: it lays out its child from there.
+---As a terminal without colours shows it. The box opens at its end, where the cause of a failure
+---stands: it lays out its child from there.
 ---@param label string
 ---@param bytes string UTF-8
 ---@param limit integer bytes that are shown
 ---@return table children
 function parts.output(label, bytes, limit)
   if is_diff(bytes) then return parts.block(label, bytes, limit) end
-  local list = {}
-  for _, line, is_whole in excerpt.lines((excerpt.of(bytes, limit):gsub("\27%[[%d;:]*[mK]", ""))) do
+  local list, shown = {}, excerpt.of(bytes, limit):gsub("\27%[[%d;:]*[mK]", "")
+  for _, line, is_whole in excerpt.lines(shown) do
     list[#list + 1] = excerpt.overwritten(line) .. (is_whole and "\n" or "")
   end
-  return { h.p { class = "label", label }, h.pre { class = "ends", tabindex = 0, h.span { class = "whole", table.concat(list) } } }
+  local whole = h.span { class = "whole", table.concat(list) }
+  return { h.p { class = "label", label }, h.pre { class = "ends", tabindex = 0, whole } }
 end
 
 ---@param bytes string UTF-8
@@ -112,7 +126,8 @@ end
 ---@param ... any children
 ---@return html.element
 function parts.fold(about, summary, ...)
-  return h.details { class = about.class, open = about.open, h.summary { summary }, h.div { class = "inside", id = about.id, ... } }
+  return h.details { class = about.class, open = about.open, h.summary { summary },
+    h.div { class = "inside", id = about.id, ... } }
 end
 
 return parts

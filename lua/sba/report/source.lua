@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The input of a report: a result, and the journal, up to any damage, and job next to it if they are of the same job.
+-- The input of a report: a result, and the journal, up to any damage, and job next to it if they
+-- are of the same job.
 
 local file = require "native.file"
 local interrupt = require "native.interrupt"
@@ -16,7 +17,8 @@ local text = require "native.text"
 local whole = json_file.whole
 local source = {}
 
-local SHORT <const>, LARGE <const> = 1024, 1 << 20 -- bytes of a step's member that is kept; of a step that is let go at once
+-- Bytes of a step's member that is kept in memory, and of a step that is let go of at once.
+local SHORT <const>, LARGE <const> = 1024, 1 << 20
 local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
 local PATCH <const> = "changes.patch" -- see sba.run.workspace_changes
 
@@ -28,8 +30,8 @@ local step_schema <const> = result_schema.properties.steps.items
 ---@class report.source
 ---@field result table a valid result
 ---@field journal? journal.history
----@field exchanges table[] of the journal; read when they are asked for, as the long members of the result's steps are
----@field calls table<integer, { type: string, arguments: table }> of steps, by index from 1, as far as known
+---@field exchanges table[] of the journal; read when they are asked for, as the long members of steps are
+---@field calls table<integer, { type: string, arguments: table }> of steps, from 1, as far as known
 ---@field running boolean the runner still runs
 ---@field patch? string
 ---@field notes string[] sentences: which files the report uses, and which are missing
@@ -45,10 +47,12 @@ local function read_step(log, place)
   if place.size > LARGE then collectgarbage() end
   local step = whole(log, { place.offset, place.size })
   local mistake = first_mistake(step, step_schema)
-  return mistake and { output = "[this step is not as it should be: " .. mistake .. "]" } or secret.clean(step, step_schema)
+  if mistake then return { output = "[this step is not as it should be: " .. mistake .. "]" } end
+  return secret.clean(step, step_schema)
 end
 
---- A step as the result has it, but only its short members are in memory. Others are read when they are asked for.
+--- A step as the result has it, but only its short members are in memory. Others are read when they
+--- are asked for.
 local function lazy_step(log, step, place, latest)
   local head, long = {}, {}
   for name in pairs(place.left) do long[name] = true end
@@ -69,7 +73,8 @@ local function read_steps(log, span)
   local latest = {} -- the last that was read again
   for entry, place in json_file.elements(log, span) do
     number = number + 1
-    local message = entry and first_mistake(entry, step_schema, "/steps/" .. number - 1) or not entry and place.message
+    if not entry then return nil, place.message end
+    local message = first_mistake(entry, step_schema, "/steps/" .. number - 1)
     if message then return nil, message end
     steps[number] = lazy_step(log, secret.clean(entry, step_schema), place, latest)
   end
@@ -136,7 +141,8 @@ end
 --- Reads each when it is asked for.
 local function list_of(count, get)
   return setmetatable({}, { __len = function() return count end, __index = function(_, index)
-    return math.type(index) == "integer" and index >= 1 and index <= count and get(index) or nil
+    local is_one = math.type(index) == "integer" and index >= 1 and index <= count
+    return is_one and get(index) or nil
   end })
 end
 
@@ -171,26 +177,34 @@ local function read_patch(directory, result)
   for _, artifact in ipairs(result.workspace_changes and result.artifacts or {}) do
     if artifact.path == PATCH then
       local bytes = file.read(directory .. "artifacts/" .. PATCH, LARGEST_JOB, { regular = true })
-      return bytes and text.sha256(bytes) == artifact.sha256 and secret.redact((text.repair(bytes))) or nil
+      local is_it = bytes and text.sha256(bytes) == artifact.sha256
+      return is_it and secret.redact((text.repair(bytes))) or nil
     end
   end
 end
 
+-- Milliseconds from one time of a result or a journal to another; 0 where one is none, or they go back.
+local function between(from, to)
+  local first, last = parts.instant(from), parts.instant(to)
+  return first and last and math.max(0, last - first) or 0
+end
+
 -- And corrects the duration: the result was written before.
 local function add_running(result, journal, is_running)
-  local now = is_running and interrupt.timestamp() or journal and journal.last or result.finished_at
-  if (parts.instant(now) or 0) > (parts.instant(result.finished_at) or 0) then
+  local now = journal and journal.last
+  if is_running then now = interrupt.timestamp() end
+  if now and between(result.finished_at, now) > 0 then
     result.finished_at = now
-    result.duration_ms = math.max(result.duration_ms, parts.instant(now) - (parts.instant(result.started_at) or math.huge))
+    result.duration_ms = math.max(result.duration_ms, between(result.started_at, now))
   end
   local step = result.running_step
   if journal then step = select(2, next(journal.unfinished)) end
   if not step then return end
   local at = step.started_at or step.at or result.finished_at
-  local latest = parts.instant(result.finished_at)
   result.steps[#result.steps + 1] = {
-    index = #result.steps, id = step.id, type = step.type, status = is_running and "running" or "interrupted", started_at = at,
-    output = (result.running_step or {}).output, duration_ms = math.max(0, latest and latest - (parts.instant(at) or latest) or 0),
+    index = #result.steps, id = step.id, type = step.type,
+    status = is_running and "running" or "interrupted", started_at = at,
+    output = (result.running_step or {}).output, duration_ms = between(at, result.finished_at),
   }
 end
 
@@ -219,10 +233,11 @@ function source.read(path, job_path)
     notes[#notes + 1] = job and "Commands and diffs come from the job file."
       or "The job file is not next to the result, so commands and diffs are missing."
   end
-  local exchanges = list_of(journal and #journal.exchanges or 0, function(number) return (journal:exchange(number)) end)
+  local function exchange(number) return (journal:exchange(number)) end
+  local exchanges = list_of(journal and #journal.exchanges or 0, exchange)
   return {
-    result = result, journal = journal, exchanges = exchanges, calls = calls, notes = notes, patch = patch,
-    running = is_running,
+    result = result, journal = journal, exchanges = exchanges, calls = calls, notes = notes,
+    patch = patch, running = is_running,
   }
 end
 

@@ -1,18 +1,18 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the job did: its time to scale, its steps, and the model's turns. A step or turn is a line with its details folded below; a step
--- that went wrong is open.
+-- What the job did: its time to scale, its steps, and the model's turns. A step or turn is a line
+-- with its details folded below; a step that went wrong is open.
 
 local excerpt = require "sba.util.excerpt"
 local html = require "sba.report.html"
 local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
 local parts = require "sba.report.parts"
-local text = require "native.text"
 
 local h = html.elements
 local work = {}
 
-local WIDTH <const>, NARROWEST <const> = 1000, 2 -- units of the drawing: of the whole job, and of a bar
+-- Units of the drawing: of the whole job, and of a bar.
+local WIDTH <const>, NARROWEST <const> = 1000, 2
 local STEPS_LANE <const>, MODEL_LANE <const>, LANE <const> = 0, 18, 14 -- y, y, height
 local TICKS <const> = 5
 
@@ -20,8 +20,9 @@ local TICKS <const> = 5
 local function bar(length, at, duration, y, class, href, name)
   local x = math.min(math.max(at / length, 0), 1) * WIDTH
   local width = math.max(math.min(duration / length * WIDTH, WIDTH - x), NARROWEST)
-  return h.a { href = href, tabindex = -1, html.title(("%s, %s"):format(name, humanize.duration(duration))),
-    h.rect { x = ("%.1f"):format(math.min(x, WIDTH - width)), y = y, width = ("%.1f"):format(width), height = LANE, class = class } }
+  x = ("%.1f"):format(math.min(x, WIDTH - width))
+  return h.a { href = href, tabindex = -1, html.title(name .. ", " .. humanize.duration(duration)),
+    h.rect { x = x, y = y, width = ("%.1f"):format(width), height = LANE, class = class } }
 end
 
 local function track(y) return h.rect { class = "track", width = WIDTH, y = y, height = LANE } end
@@ -43,18 +44,25 @@ function work.timeline(source)
   if #turns > 0 then bars[#bars + 1] = track(MODEL_LANE) end
   for i, turn in ipairs(turns) do
     local at, duration = parts.instant(turn.at), turn.reply.duration_ms or 0
-    if at then bars[#bars + 1] = bar(length, at - duration - start, duration, MODEL_LANE, "model", "#t" .. i, "turn " .. i) end
+    local name, target = "turn " .. i, "#t" .. i
+    if at then bars[#bars + 1] = bar(length, at - duration - start, duration, MODEL_LANE, "model", target, name) end
   end
   if #result.steps + #turns == 0 then return false end
-  for i = 1, TICKS do ticks[i] = h.span { i == 1 and "0" or humanize.duration((i - 1) * length // TICKS) } end
+  ticks[1] = h.span { "0" }
+  for i = 2, TICKS do ticks[i] = h.span { humanize.duration((i - 1) * length // TICKS) } end
+  local class, height, legend = "strip", LANE, nil
+  if #turns > 0 then
+    class, height, legend = "strip two", MODEL_LANE + LANE, "Steps are above, the model is below. "
+  end
   return html.section("Timeline",
-    h.svg { class = #turns > 0 and "strip two" or "strip", preserveAspectRatio = "none", ["aria-hidden"] = "true",
-      viewBox = ("0 0 %d %d"):format(WIDTH, #turns > 0 and MODEL_LANE + LANE or LANE), bars },
+    h.svg { class = class, preserveAspectRatio = "none", ["aria-hidden"] = "true",
+      viewBox = ("0 0 %d %d"):format(WIDTH, height), bars },
     h.div { class = "ticks", ["aria-hidden"] = "true", ticks },
-    h.p { class = "quiet", #turns > 0 and "Steps are above, the model is below. ", "Select a bar to jump to its step." })
+    h.p { class = "quiet", legend, "Select a bar to jump to its step." })
 end
 
--- Bytes of a block of text. All blocks of a kind together have about `all`; one has its share, within bounds.
+-- Bytes of a block of text. All blocks of a kind together have about `all`; one has its share,
+-- within bounds.
 local OPEN_STEPS <const> = { all = 4 * 1024 * 1024, least = 0, most = 1024 * 1024 }
 local FOLDED_STEPS <const> = { all = 2 * 1024 * 1024, least = 400, most = 16 * 1024 }
 local TURNS <const> = { all = 512 * 1024, least = 200, most = 8 * 1024 }
@@ -63,12 +71,14 @@ local MOST_OPEN <const> = 20 -- failed steps that are open; of more, one looks a
 local LONGEST_FACT <const> = 200 -- bytes
 local LONGEST_CALL <const> = 120 -- bytes
 
-local function share(room, count) return math.max(room.least, math.min(room.most, room.all // math.max(1, count))) end
+local function share(room, count)
+  return math.max(room.least, math.min(room.most, room.all // math.max(1, count)))
+end
 
 local function plain_names(object)
   local names = {}
   for name, value in pairs(object) do
-    if type(value) == "string" or type(value) == "number" or value == true then names[#names + 1] = name end
+    if value and type(value) ~= "table" and value ~= json.null then names[#names + 1] = name end
   end
   table.sort(names)
   return names
@@ -78,12 +88,13 @@ local function fact_list(result)
   local items = {}
   for _, name in ipairs(plain_names(json.table_of(result))) do
     local value = result[name]
-    if math.type(value) == "integer" and value >= 0 then
-      value = name:find("_bytes$") and humanize.size(value) or name:find("_ms$") and humanize.duration(value) or value
-    end
+    local in_words = name:find "_bytes$" and humanize.size
+    if name:find "_ms$" then in_words = humanize.duration end
+    if in_words and math.type(value) == "integer" and value >= 0 then value = in_words(value) end
     value = tostring(value)
     if #value <= LONGEST_FACT and value ~= "" and not value:find("\n", 1, true) then
-      items[#items + 1] = h.span { name:gsub("_bytes$", ""):gsub("_ms$", ""):gsub("_", " "), " ", h.b { value } }
+      local what = name:gsub("_bytes$", ""):gsub("_ms$", ""):gsub("_", " ")
+      items[#items + 1] = h.span { what, " ", h.b { value } }
     end
   end
   return #items > 0 and h.p { class = "facts", items }
@@ -91,8 +102,9 @@ end
 
 local function command(arguments, limit)
   local ok, line = pcall(humanize.step, { arguments = arguments }, true) -- they may be of any shape
-  local directory = arguments.working_dir or arguments.cwd
-  return ok and parts.block(type(directory) == "string" and "Command, in " .. directory or "Command", "$ " .. line, limit) or nil
+  local directory, label = arguments.working_dir or arguments.cwd, "Command"
+  if type(directory) == "string" then label = "Command, in " .. directory end
+  return ok and parts.block(label, "$ " .. line, limit) or nil
 end
 
 -- Its command or diff, the texts of several lines, or all arguments.
@@ -101,7 +113,8 @@ local function what_was_told(call, limit)
   local views = { call.type == "run_command" and command(call.arguments, limit) or nil }
   for _, name in ipairs(plain_names(call.arguments)) do
     local value = call.arguments[name]
-    if type(value) == "string" and name ~= "shell" and (name == "diff" or value:find("\n", 1, true)) then
+    local is_text = type(value) == "string" and name ~= "shell"
+    if is_text and (name == "diff" or value:find("\n", 1, true)) then
       views[#views + 1] = parts.block(name, value, limit, name == "diff")
     end
   end
@@ -109,23 +122,26 @@ local function what_was_told(call, limit)
 end
 
 local function rest_of(entry, limit)
-  local result = json.table_of(entry.result)
-  local streams = type(result.stdout) == "string" and type(result.stderr) == "string" and #result.stdout + #result.stderr or 0
-  local field = streams > #entry.output and "result | .stdout, .stderr" or #entry.output > limit and "output"
-  return field and h.p { class = "quiet", "The page shows its beginning and its end. The rest is in the result: ",
+  local result, field = json.table_of(entry.result), nil
+  if #entry.output > limit then field = "output" end
+  local has_streams = type(result.stdout) == "string" and type(result.stderr) == "string"
+  if has_streams and #result.stdout + #result.stderr > #entry.output then field = "result | .stdout, .stderr" end
+  local words = "The page shows its beginning and its end. The rest is in the result: "
+  return field and h.p { class = "quiet", words,
     h.code { ("jq -r '.steps[%d].%s' result.json"):format(entry.index, field) } }
 end
 
 local function what_came(entry, limit)
-  if entry.output and entry.output ~= "" then return { parts.output("Output", entry.output, limit), rest_of(entry, limit) } end
-  if entry.result and not entry.output then return parts.block("Result", json.encode(entry.result), limit) end
+  local output = entry.output
+  if (output or "") ~= "" then return { parts.output("Output", output, limit), rest_of(entry, limit) } end
+  if entry.result and not output then return parts.block("Result", json.encode(entry.result), limit) end
   return entry.status ~= "skipped" and h.p { class = "quiet", "No output." }
 end
 
 local function cost(used)
-  local list = {}
-  if (used.prompt_tokens or 0) > 0 then list[#list + 1] = humanize.counted(used.prompt_tokens, "token") .. " read" end
-  if (used.completion_tokens or 0) > 0 then list[#list + 1] = humanize.counted(used.completion_tokens, "token") .. " written" end
+  local list, read, written = {}, used.prompt_tokens or 0, used.completion_tokens or 0
+  if read > 0 then list[1] = humanize.counted(read, "token") .. " read" end
+  if written > 0 then list[#list + 1] = humanize.counted(written, "token") .. " written" end
   if used.cost_usd then list[#list + 1] = ("$%.4g"):format(used.cost_usd) end
   if (used.duration_ms or 0) > 0 then list[#list + 1] = humanize.duration(used.duration_ms) end
   return table.concat(list, " · ")
@@ -144,9 +160,9 @@ end
 
 --- Of a worker the report comes first; its output, often long and for programs, is folded.
 local function outcome_of(entry, call, limit)
-  local report, told, came = report_of(entry, limit), what_was_told(call, limit), what_came(entry, limit)
+  local report, came = report_of(entry, limit), what_came(entry, limit)
   if report and came then came = parts.fold({}, "Output, " .. humanize.size(#(entry.output or "")), came) end
-  return { report, told, came }
+  return { report, what_was_told(call, limit), came }
 end
 
 local function step_view(entry, call, is_open, limit)
@@ -166,7 +182,8 @@ local function step_view(entry, call, is_open, limit)
     h.p { class = "quiet", "Step ", h.code { entry.id },
       entry.check and (", the check of criterion %d,"):format(entry.check), " ", status.name,
       lasted and { ", began at ", parts.time(entry.started_at), ", ", status.lasted, " ", lasted }, "." },
-    entry.error and h.p { class = "message", entry.error_code and { h.code { entry.error_code }, " " }, (excerpt.of(entry.error, limit)) },
+    entry.error and h.p { class = "message",
+      entry.error_code and { h.code { entry.error_code }, " " }, (excerpt.of(entry.error, limit)) },
     outcome_of(entry, call, limit),
     fact_list(entry.result))
 end
@@ -188,16 +205,23 @@ end
 
 local function about(call)
   local what = parts.about(call)
-  if what == "" then what = json.encode(call.arguments) end
-  return #what > LONGEST_CALL and text.cut(what, LONGEST_CALL) .. "…" or what
+  return parts.cut(what ~= "" and what or json.encode(call.arguments), LONGEST_CALL)
 end
 
 local function turn_view(reply, number, steps, limit)
-  local calls, content, thinking, items, links = reply.tool_calls or {}, reply.content or "", reply.thinking or "", {}, {}
-  for i, call in ipairs(calls) do items[i] = h.li { h.code { call.name }, " ", h.span { class = "what", about(call) } } end
-  for i, index in ipairs(steps) do links[i] = { i > 1 and ", ", h.a { href = "#s" .. index, "→ step " .. index } } end
-  local line = content:match("[^\n]+") or calls[1] and ("%s %s"):format(calls[1].name, about(calls[1])) or "nothing said"
-  local summary = { h.span { class = "number", number }, h.span { class = "what", line }, h.span { class = "time", cost(reply) } }
+  local content, thinking = reply.content or "", reply.thinking or ""
+  local items, links, first_call = {}, {}, nil
+  for i, call in ipairs(reply.tool_calls or {}) do
+    local what = about(call)
+    items[i] = h.li { h.code { call.name }, " ", h.span { class = "what", what } }
+    first_call = first_call or call.name .. " " .. what
+  end
+  for i, index in ipairs(steps) do
+    links[i] = { i > 1 and ", ", h.a { href = "#s" .. index, "→ step " .. index } }
+  end
+  local line = content:match "[^\n]+" or first_call or "nothing said"
+  local summary = { h.span { class = "number", number }, h.span { class = "what", line },
+    h.span { class = "time", cost(reply) } }
   return parts.fold({ class = "turn", id = "t" .. number }, summary,
     thinking ~= "" and parts.block("Thinking", thinking, limit),
     content ~= "" and parts.block("Said", content, limit),
@@ -213,8 +237,9 @@ end
 ---@param source report.source
 ---@return html.element|false
 function work.turns(source)
-  local used, list, views, steps = source.result.inference, source.exchanges, {}, {}
+  local used, list = source.result.inference, source.exchanges
   if not used and #list == 0 then return false end
+  local views, steps = {}, {} -- steps: of each turn
   for i = 1, #list do steps[i] = {} end
   for index in ipairs(source.result.steps) do
     local begun = source.journal and source.journal.started[index]
@@ -222,8 +247,9 @@ function work.turns(source)
   end
   local limit = share(TURNS, #list)
   for i, exchange in ipairs(list) do views[i] = turn_view(exchange.reply, i, steps[i], limit) end
+  local costs = used and cost(used) or ""
   return html.section("Model",
-    used and h.p { h.code { used.model or "unknown" }, " · ", asked(used), cost(used) ~= "" and " · ", cost(used) },
+    used and h.p { h.code { used.model or "unknown" }, " · ", asked(used), costs ~= "" and " · ", costs },
     views)
 end
 

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Parts of a text: its lines, its head and tail where it is too long, and what is left where it holds base64.
+-- Parts of a text: its lines, its head and tail where it is too long, and what is left where it
+-- holds base64.
 
 local lpeg = require "lpeg"
 local text = require "native.text"
@@ -19,8 +20,8 @@ local function next_line(bytes, from)
   return last + 1, bytes:sub(from, (newline or last + 1) - 1), newline ~= nil, from
 end
 
----`for after, line, is_whole, at in lines(bytes)`, in linear time. after: where the next line begins; is_whole: its newline, which line
----lacks, is there; at: where it begins.
+---`for after, line, is_whole, at in lines(bytes)`, in linear time. after: where the next line
+---begins; is_whole: its newline, which line lacks, is there; at: where it begins.
 ---@param bytes string
 ---@return fun(bytes: string, from: integer): integer?, string, boolean, integer
 ---@return string bytes, integer from
@@ -38,7 +39,8 @@ function excerpt.join(head, tail, total, limit, hint)
   if limit <= NOTE_ROOM + HINT_ROOM then hint = nil end
   local room = limit - NOTE_ROOM - (hint and HINT_ROOM or 0)
   head, tail = text.cut(head, room // 2), text.tail(tail, room - room // 2)
-  return head .. NOTE:format(total - #head - #tail, total, hint and "; " .. hint(#head) or "") .. tail
+  local advice = hint and "; " .. hint(#head) or ""
+  return head .. NOTE:format(total - #head - #tail, total, advice) .. tail
 end
 
 ---@param bytes string UTF-8
@@ -50,20 +52,22 @@ function excerpt.of(bytes, limit, hint)
   return excerpt.join(bytes, bytes, #bytes, limit, hint), true
 end
 
----As excerpt.of, but to whole lines, unless these are too long for that.
+---As excerpt.of, but of whole lines, unless one would take more than half of the head or the tail.
 ---@param bytes string UTF-8
 ---@param limit integer bytes
 ---@param hint fun(offset: integer, line?: integer): string as of join; the line begins there
 ---@return string
 function excerpt.of_lines(bytes, limit, hint)
-  local room = limit - LINES_ROOM - HINT_ROOM
-  local head, tail = text.cut(bytes, math.max(0, room // 2)), text.tail(bytes, math.max(0, room - room // 2))
+  if #bytes <= limit then return bytes end
+  local room = math.max(0, limit - LINES_ROOM - HINT_ROOM)
+  local head, tail = text.cut(bytes, room // 2), text.tail(bytes, room - room // 2)
   local back, on = head:reverse():find("\n", 1, true), tail:find("\n", 1, true)
-  if #bytes <= limit or not back or not on or back > #head // 2 or on > #tail // 2 then return (excerpt.of(bytes, limit, hint)) end
+  local has_lines = back and on and back <= #head // 2 and on <= #tail // 2
+  if not has_lines then return (excerpt.of(bytes, limit, hint)) end
   head, tail = head:sub(1, #head - back + 1), tail:sub(on + 1)
-  local total, first, last = text.count_lines(bytes), text.count_lines(head) + 1, text.count_lines(tail)
-  local note = LINES_NOTE:format(first, total - last, total, #bytes - #head - #tail, "; " .. hint(#head, first))
-  return head .. note .. tail
+  local total, first = text.count_lines(bytes), text.count_lines(head) + 1
+  local last, left_out = total - text.count_lines(tail), #bytes - #head - #tail
+  return head .. LINES_NOTE:format(first, last, total, left_out, "; " .. hint(#head, first)) .. tail
 end
 
 ---What a terminal shows of a line with carriage returns.
@@ -75,19 +79,18 @@ function excerpt.overwritten(line) return (text.trim_end(line, "\r"):gsub("^.*\r
 ---@param most integer
 ---@return string[] lines, boolean more there are others before them
 function excerpt.last_lines(bytes, most)
-  local ring, count = {}, 0
-  for _, line in excerpt.lines(bytes) do
-    ring[count % most + 1], count = line, count + 1
-  end
+  local ring, count = {}, 0 -- of an output of megabytes only so many lines are kept at a time
+  for _, line in excerpt.lines(bytes) do ring[count % most], count = line, count + 1 end
   local list = {}
-  for i = math.max(0, count - most), count - 1 do list[#list + 1] = excerpt.overwritten(ring[i % most + 1]) end
+  for i = math.max(0, count - most), count - 1 do list[#list + 1] = excerpt.overwritten(ring[i % most]) end
   return list, count > most
 end
 
 -- Base64, which models cannot read
 
 local LEAST <const> = 256 -- characters; shorter words may be names or keys
-local LINE <const>, LEAST_LINES <const> = 64, 4 -- characters of a line, and lines, of wrapped base64
+local LINE <const> = 64 -- characters of a line of wrapped base64 (PEM's; MIME has 76)
+local LEAST_LINES <const> = 4 -- of wrapped base64
 
 ---@param base64 string line breaks may be escaped, as in JSON
 ---@return integer bytes

@@ -55,12 +55,11 @@ files.long_text = long_text
 function long_text.new(range, bound)
   local length, is_utf8, half = file.measure_text(range)
   if not length then return nil, is_utf8 end
-  range.encoding = is_utf8 and (half == 0 or range.is_part) and "utf-8" or "base64"
-  range.most = bound
-  if range.encoding == "utf-8" then
+  if is_utf8 and (half == 0 or range.is_part) then
+    range.encoding, range.most = "utf-8", bound
     range.size, length = range.size - half, length - half
   else
-    range.most = bound // 4 * 3
+    range.encoding, range.most = "base64", bound // 4 * 3
   end
   range.is_cut = length > range.most
   range.length = math.min(length, range.most)
@@ -74,7 +73,8 @@ function long_text.of_output(output, most)
   if type(output) == "string" then return output end
   local source, size, half = output.file, output.size, most // 2
   if size <= LONGEST_STRING then return assert(source:read(0, size)) end
-  output.shown = excerpt.join(assert(source:read(0, half)), assert(source:read(size - half, half)), size, most)
+  local head, tail = assert(source:read(0, half)), assert(source:read(size - half, half))
+  output.shown = excerpt.join(head, tail, size, most)
   output.length = size
   return setmetatable(output, long_text)
 end

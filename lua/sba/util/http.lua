@@ -14,20 +14,22 @@ local text = require "native.text"
 
 local http = {}
 
-local LARGEST_ANSWER <const>, LARGEST_ERROR <const> = 32 * 1024 * 1024, 64 * 1024 -- bytes of a body on the wire, of an error's
+local LARGEST_ANSWER <const> = 32 * 1024 * 1024 -- bytes of a body on the wire
+local LARGEST_ERROR <const> = 64 * 1024 -- bytes of an error's body
+local UNUSED <const> = 64 * 1024 -- bytes of a body that nobody needs
 local LONGEST_WORDS <const> = 300 -- bytes of a server's words in a message
 local MOST_REDIRECTS <const> = 3
 local SHORTEST_TRY <const> = 0.05 -- seconds
 
-local P, S, R, C, Cg, Ct = lpeg.P, lpeg.S, lpeg.R, lpeg.C, lpeg.Cg, lpeg.Ct
+local P, S, R = lpeg.P, lpeg.S, lpeg.R
+local C, Cg, Ct = lpeg.C, lpeg.Cg, lpeg.Ct
 local digit <const>, character <const> = R "09", 1 - S "/?#"
 local scheme <const> = R("az", "AZ") * (R("az", "AZ", "09") + S "+.-") ^ 0
 local user <const> = ((character - "@") ^ 0 * "@") ^ 0 -- all up to the last @
-local after_scheme <const> = Cg(C(user), "user") * Cg(C(character ^ 0), "address") * Cg(C(P(1) ^ 0), "rest")
-local parts_of <const> = Ct(Cg(scheme / string.lower, "scheme") * "://" * after_scheme)
+local authority <const> = Cg(C(user), "user") * Cg(C(character ^ 0), "address")
+local parts_of <const> = Ct(Cg(scheme / string.lower, "scheme") * "://" * authority * Cg(C(P(1) ^ 0), "rest"))
 local host <const> = "[" * (1 - P "]") ^ 0 * "]" + (1 - P ":") ^ 0
 local host_and_port <const> = C(host) * (":" * C(digit ^ 1)) ^ -1 * P ":" ^ -1 * -1
-local UNUSED <const> = 64 * 1024 -- bytes of a body that nobody needs
 local PORTS <const> = { http = "80", https = "443" }
 
 ---A token for one URL may be sent to another of the same origin.
@@ -68,11 +70,12 @@ function http.redirected(url, location)
   local from, to = lpeg.match(parts_of, url), lpeg.match(parts_of, location)
   local is_path = location == "/" or location:find("^/[^/\\]")
   if not is_path and not (to and http.origin(location) == http.origin(url)) then return nil end
-  return ("%s://%s%s%s"):format(from.scheme, from.user, from.address, is_path and location or to.rest)
+  return from.scheme .. "://" .. from.user .. from.address .. (is_path and location or to.rest)
 end
 
 ---@class http.failure
----@field code string of native.http; "redirected", "refused" (an error status), "bad_answer"; or the caller's
+---@field code string of native.http; "redirected", "refused" (an error status), "bad_answer"; or
+---the caller's
 ---@field message string one line, without secrets
 ---@field transient boolean the same request may succeed later
 ---@field status? integer
@@ -83,10 +86,13 @@ end
 
 -- Failures without an answer.
 local transient <const> = {
-  connection_refused = true, connection_failed = true, network_unreachable = true, name_not_resolved = true, proxy_failed = true,
-  slow_connect = true, slow_first_byte = true, slow_answer = true, cut_off = true,
+  connection_refused = true, connection_failed = true, network_unreachable = true,
+  name_not_resolved = true, proxy_failed = true, slow_connect = true, slow_first_byte = true,
+  slow_answer = true, cut_off = true,
 }
-local lasting <const> = { permission_denied = true, tls_failed = true, timeout = true, cancelled = true }
+local lasting <const> = {
+  permission_denied = true, tls_failed = true, timeout = true, cancelled = true,
+}
 
 ---@param code string
 ---@param message string may hold secrets: curl quotes URLs
@@ -104,7 +110,8 @@ end
 ---@return boolean
 function http.is_down(failure)
   local code = failure.code
-  return lasting[code] or transient[code] and code ~= "cut_off" or failure.status == 401
+  if code == "cut_off" then return false end
+  return lasting[code] or transient[code] or failure.status == 401
 end
 
 -- Lower-case names come first, as in other programs.
@@ -145,7 +152,8 @@ function http.propagate(headers) propagated = headers or no_headers end
 function http.send(client, request, until_when)
   local own <const>, all <const> = request.headers or {}, propagated()
   request.headers = table.move(own, 1, #own, #all + 1, all)
-  table.insert(request.headers, "Accept-Encoding: identity") -- without it a server may compress (RFC 9110, 12.5.3)
+  -- Without it a server may compress (RFC 9110, 12.5.3).
+  table.insert(request.headers, "Accept-Encoding: identity")
   request.body_limit = request.body_limit or LARGEST_ANSWER
   for _ = 0, MOST_REDIRECTS do
     if until_when then request.whole_timeout = math.max(SHORTEST_TRY, until_when - interrupt.now()) end
@@ -156,7 +164,8 @@ function http.send(client, request, until_when)
       if exchange then exchange:close() end
       return nil, http.failure(failure.code, failure.message)
     end
-    local target = (status == 307 or status == 308) and http.redirected(request.url, exchange:header "Location" or "")
+    if status ~= 307 and status ~= 308 then return exchange, status end
+    local target = http.redirected(request.url, exchange:header "Location" or "")
     if not target then return exchange, status end
     exchange:close()
     request.url = target
@@ -208,36 +217,36 @@ end
 ---@field error? string of some servers of models
 ---@field is_cut? boolean the stream ended before the event's blank line
 
--- Some servers end an event with one line end, so that the next one looks like its second line. In JSON nothing begins
--- right behind "}".
+-- Some servers end an event with one line end, so that the next one looks like its second line. In
+-- JSON nothing begins right behind "}".
 local function begins_another(data, line)
   local last = data[#data]
   return last and last:byte(-1) == 0x7D and line:find "^data: ?[%[{]"
 end
 
 ---Reads server-sent events of JSON.
----@param next_line fun(): string?, boolean|table? a line, and whether it had its end; nil at the end; or nil and a failure
+---@param next_line fun(): string?, boolean|table? a line, and whether it had its end; nil at the end;
+---or nil and a failure
 ---@return fun(): http.event?, table? nil at the end; or nil and a failure
 function http.events(next_line)
-  local is_first, held, held_ended = true, nil, nil
+  local is_first, held, held_ended = true, nil, nil -- held: a line that was read too early
   return function()
     local event, data = {}, {}
     while true do
       local line, ended = held, held_ended
-      held, held_ended = nil, nil
+      held = nil
       if not line then line, ended = next_line() end
       if not line and ended then return nil, ended end
-      if is_first and line then
-        is_first, line = false, line:gsub("^\xEF\xBB\xBF", "")
-      end
-      local is_next = line and begins_another(data, line)
-      if is_next then
+      if is_first and line then is_first, line = false, line:gsub("^\xEF\xBB\xBF", "") end
+      local is_over, is_cut = line == "", not line or not ended
+      if line and begins_another(data, line) then
         held, held_ended = line, ended
-      elseif line and line ~= "" then
+        is_over, is_cut = true, false
+      elseif line and not is_over then
         add_line(event, data, line)
       end
-      local is_cut = not line or not ended and not is_next
-      if (is_cut or is_next or line == "") and (data[1] or event.id or event.retry or event.error) then
+      local says_something = data[1] or event.id or event.retry or event.error
+      if (is_over or is_cut) and says_something then
         event.data, event.is_cut = table.concat(data, "\n"), is_cut
         return event
       end
@@ -254,7 +263,8 @@ end
 
 -- Mostly of a proxy in between.
 local function other_than_json(body)
-  return not body:find "%S" and "an empty answer" or body:find "^%s*<" and "an HTML page" or nil
+  if not body:find "%S" then return "an empty answer" end
+  return body:find "^%s*<" and "an HTML page" or nil
 end
 
 ---@param body any of an error: decoded, or a string
@@ -269,16 +279,18 @@ function http.words(body)
   if type(body[1]) == "table" then return http.words(body[1]) end -- Gemini's errors are in an array
   if type(body.error) == "string" then return http.words(body.error) end
   local details = type(body.error) == "table" and body.error or body
-  local words = type(details.message) == "string" and details.message or details.msg or details.error_message
-    or body.detail
+  local words = details.message
+  if type(words) ~= "string" then words = details.msg or details.error_message or body.detail end
   if type(words) ~= "string" then return json.encode(body), details end
   local inner = json.table_of(details.metadata).raw -- what a router was answered
-  return type(inner) == "string" and ("%s: %s"):format(words, (http.words(inner))) or words, details
+  if type(inner) == "string" then words = ("%s: %s"):format(words, (http.words(inner))) end
+  return words, details
 end
 
--- Statuses below 500 that pass, and those above that do not: not implemented, and the version of HTTP.
+-- Statuses below 500 after which the same request may succeed, and those above after which it cannot:
+-- not implemented, and the version of HTTP.
 local passing <const> = { [408] = true, [425] = true, [429] = true }
-local lasts <const> = { [501] = true, [505] = true }
+local final <const> = { [501] = true, [505] = true }
 
 ---@param who string the server, as messages name it
 ---@param status integer
@@ -291,7 +303,7 @@ function http.refused(who, status, body, retry_after)
   return http.failure("refused", ("%s answered with status %d: %s"):format(who, status, http.shown(words)), {
     status = status, words = words, details = details,
     value = type(body) == "string" and json_tolerant.decode(body) or body,
-    transient = passing[status] or status >= 500 and not lasts[status], retry_after = retry_after,
+    transient = passing[status] or status >= 500 and not final[status], retry_after = retry_after,
   })
 end
 
@@ -304,9 +316,14 @@ function http.refusal(exchange, status, who)
   local body, unread = http.read(exchange, LARGEST_ERROR)
   local asked = retry.after(exchange:header "Retry-After", exchange:header "Retry-After-Ms")
   local failure = http.refused(who, status, body or unread.message, asked)
-  local location, proxy = status >= 300 and status < 400 and exchange:header "Location", exchange:proxy()
-  local redirect = location and ("; it redirects to %s, which is not followed"):format(http.shown(http.display_url(location))) or ""
-  failure.message = failure.message .. redirect .. (proxy and ("; %s may have answered in its place"):format(proxy) or "")
+  local location, proxy = exchange:header "Location", exchange:proxy()
+  local message = failure.message
+  if location and status >= 300 and status < 400 then
+    local target = http.shown(http.display_url(location))
+    message = ("%s; it redirects to %s, which is not followed"):format(message, target)
+  end
+  if proxy then message = ("%s; %s may have answered in its place"):format(message, proxy) end
+  failure.message = message
   exchange:close()
   return failure
 end
@@ -316,12 +333,17 @@ end
 ---@param problem? sba.json.failure
 ---@return http.failure
 function http.not_json(who, bytes, problem)
-  local what = problem and problem.code ~= "invalid_json" and "JSON that is not read: " .. problem.message
-    or other_than_json(bytes) or "what is not JSON: " .. http.shown(redact(bytes:sub(1, 100), "end"))
+  local what = other_than_json(bytes)
+  if problem and problem.code ~= "invalid_json" then
+    what = "JSON that is not read: " .. problem.message
+  elseif not what then
+    what = "what is not JSON: " .. http.shown(redact(bytes:sub(1, 100), "end"))
+  end
   return http.failure("bad_answer", ("%s sent %s"):format(who, what))
 end
 
----Sends, and reads the answer to its end, so that the connection can be used again. Its body is not used.
+---Sends, and reads the answer to its end, so that the connection can be used again. Its body is not
+---used.
 ---@param client native.http.client
 ---@param request table as for send
 ---@param until_when number

@@ -8,6 +8,7 @@ local text = require "native.text"
 local humanize = {}
 
 local SHOWN <const> = 60 -- bytes of a value or name in a message
+local LONGEST_NAME <const> = 64 -- bytes of one for which a near name is looked for
 
 local function shortened(bytes)
   bytes = redact(bytes)
@@ -18,9 +19,9 @@ end
 ---@return string quoted and cut
 function humanize.quoted(value) return (json.encode(shortened(value)):gsub("\x7F", "\\u007f")) end
 
-local type_names = {
-  string = "a string", integer = "an integer", number = "a number", boolean = "true or false", array = "an array", object = "an object",
-  null = "null",
+local type_names <const> = {
+  string = "a string", integer = "an integer", number = "a number", boolean = "true or false",
+  array = "an array", object = "an object", null = "null",
 }
 
 ---@param list string[]
@@ -43,12 +44,13 @@ end
 ---@return string "the number 1", "an array of 3"
 function humanize.value(value)
   local kind = json.kind(value)
-  if kind == "string" then return value == "" and "an empty string" or "the string " .. humanize.quoted(value) end
+  if value == "" then return "an empty string" end
+  if kind == "string" then return "the string " .. humanize.quoted(value) end
   if kind == "number" then return "the number " .. json.encode(value) end
   if kind == "long number" then
     return ("the number %s, which has more digits than a double holds"):format(shortened(json.encode(value)))
   end
-  if kind == "array" then return #value == 0 and "an empty array" or ("an array of %d"):format(#value) end
+  if kind == "array" then return #value == 0 and "an empty array" or "an array of " .. #value end
   return kind == "object" and "an object" or json.encode(value)
 end
 
@@ -65,12 +67,11 @@ function humanize.schema(wanted)
   end
   if kind == "string" and wanted.minLength == 1 then return "a non-empty string" end
   if kind == "array" and (wanted.minItems or 0) > 0 then
-    return wanted.minItems == 1 and "a non-empty array" or ("an array of at least %d"):format(wanted.minItems)
+    return wanted.minItems == 1 and "a non-empty array" or "an array of at least " .. wanted.minItems
   end
-  local phrase = type_names[kind] or "a value"
-  if wanted.minimum then phrase = phrase .. " from " .. wanted.minimum end
-  if wanted.maximum then phrase = phrase .. (wanted.minimum and " to " or " up to ") .. wanted.maximum end
-  return phrase
+  local phrase, upper = type_names[kind] or "a value", " up to "
+  if wanted.minimum then phrase, upper = phrase .. " from " .. wanted.minimum, " to " end
+  return wanted.maximum and phrase .. upper .. wanted.maximum or phrase
 end
 
 ---@param count integer
@@ -100,19 +101,22 @@ end
 ---@return integer milliseconds since 1970-01-01, in UTC
 function humanize.utc(year, month, day, hour, minute, second)
   year, month = math.tointeger(year), math.tointeger(month)
-  if month <= 2 then year, month = year - 1, month + 12 end -- the year begins in March, so that a leap day is its last
-  local days = 365 * year + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5 + day - 719469
+  -- The year begins in March, so that a leap day is its last. From there five months have 153 days.
+  if month <= 2 then year, month = year - 1, month + 12 end
+  local leap_days = year // 4 - year // 100 + year // 400
+  local days = 365 * year + leap_days + (153 * (month - 3) + 2) // 5 + day - 719469
   return math.floor((days * 86400 + hour * 3600 + minute * 60 + second) * 1000 + 0.5)
 end
 
 ---@param bytes integer
 ---@return string "12 bytes", "3.4 KiB"
 function humanize.size(bytes)
-  local value, unit, units = bytes, 0, { "KiB", "MiB", "GiB", "TiB" }
+  if bytes < 1024 then return humanize.counted(bytes, "byte") end
+  local value, unit, units = bytes / 1024, 1, { "KiB", "MiB", "GiB", "TiB" }
   while value >= 1024 and unit < #units do
     value, unit = value / 1024, unit + 1
   end
-  return unit == 0 and humanize.counted(bytes, "byte") or ("%.1f %s"):format(value, units[unit])
+  return ("%.1f %s"):format(value, units[unit])
 end
 
 ---@param list any[]
@@ -125,7 +129,8 @@ function humanize.has(list, wanted)
   return false
 end
 
--- How many letters must be changed, or change places with the next; more than limit: not counted.
+-- How many letters must be changed, or change places with the next: "tmieout" is one from "timeout".
+-- Texts whose lengths differ by more than the limit are not compared.
 local function distance(a, b, limit)
   if math.abs(#a - #b) > limit then return limit + 1 end
   local row, above = {}, nil
@@ -135,8 +140,9 @@ local function distance(a, b, limit)
     above, row = row, { [0] = i }
     for j = 1, #b do
       local cost = above[j - 1] + (a:byte(i) == b:byte(j) and 0 or 1)
-      local is_swapped = i > 1 and j > 1 and a:byte(i) == b:byte(j - 1) and a:byte(i - 1) == b:byte(j)
-      if is_swapped then cost = math.min(cost, two_above[j - 2] + 1) end
+      if i > 1 and j > 1 and a:byte(i) == b:byte(j - 1) and a:byte(i - 1) == b:byte(j) then
+        cost = math.min(cost, two_above[j - 2] + 1)
+      end
       row[j] = math.min(cost, above[j] + 1, row[j - 1] + 1)
     end
   end
@@ -147,6 +153,7 @@ end
 ---@return string without its case, blanks, "_" and "-"
 function humanize.plain(name) return (name:lower():gsub("[_%- ]", "")) end
 
+-- timeout_seconds for timeout.
 local function only_longer(name, names)
   local found
   for _, candidate in ipairs(names) do
@@ -160,13 +167,17 @@ end
 
 ---@param name string not among names
 ---@param names any[] other than strings are ignored
----@return string? near the same but for case and underscores, at most two letters away, or the only one that begins so (timeout_seconds)
+---@return string? near the same but for case and underscores, at most two letters away, or the only
+---one that begins with name and "_"
 function humanize.near(name, names)
-  if #name > 64 then return nil end
+  if #name > LONGEST_NAME then return nil end
   local plain, best, best_distance = humanize.plain(name), nil, math.min(2, #name // 2) + 1
   for _, candidate in ipairs(names) do
-    local away = type(candidate) ~= "string" and math.huge or humanize.plain(candidate) == plain and 0 or distance(name, candidate, 2)
-    if away < best_distance then best, best_distance = candidate, away end
+    if type(candidate) == "string" then
+      local is_same = humanize.plain(candidate) == plain
+      local away = is_same and 0 or distance(name, candidate, 2)
+      if away < best_distance then best, best_distance = candidate, away end
+    end
   end
   return best or only_longer(name, names)
 end
@@ -174,8 +185,8 @@ end
 -- Steps
 
 local outcomes <const> = {
-  { "success", "succeeded" }, { "failure", "failed" }, { "timeout", "timed out" }, { "interrupted", "interrupted" },
-  { "running", "running" }, { "skipped", "skipped" },
+  { "success", "succeeded" }, { "failure", "failed" }, { "timeout", "timed out" },
+  { "interrupted", "interrupted" }, { "running", "running" }, { "skipped", "skipped" },
 }
 
 ---@param counts table<string, integer> of steps, by status
@@ -190,7 +201,8 @@ function humanize.outcomes(counts)
   return humanize.counted(total, "step") .. (total > 0 and ": " .. table.concat(list, ", ") or "")
 end
 
----@param arguments { argv?: string[], command?: string, args?: string[] } args may be too many for table.unpack
+---@param arguments { argv?: string[], command?: string, args?: string[] } args may be too many for
+---table.unpack
 ---@return string[] argv
 function humanize.command(arguments)
   local args = arguments.args or {}
@@ -198,12 +210,13 @@ function humanize.command(arguments)
 end
 
 local LONGEST <const> = 200 -- characters
-local MOST_FILES <const>, MOST_DIFF <const>, LONGEST_LINE <const> = 3, 256 * 1024, 4096 -- of a diff; bytes that are looked at
+local MOST_FILES <const> = 3 -- of a diff that are named
+local MOST_DIFF <const>, LONGEST_LINE <const> = 256 * 1024, 4096 -- bytes that are looked at
 
 -- A first word with "=" would be a variable.
 local function shell_word(word, is_first)
-  if word:find("^[%w%-_./:=@,+%%]+$") and not (is_first and word:find("=", 1, true)) then return word end
-  return "'" .. word:gsub("'", [['\'']]) .. "'"
+  local is_plain = word:find "^[%w%-_./:=@,+%%]+$" and not (is_first and word:find("=", 1, true))
+  return is_plain and word or "'" .. word:gsub("'", [['\'']]) .. "'"
 end
 
 local function joined(command)
@@ -215,11 +228,10 @@ end
 ---@param settings { job: string, result: string, workspace: string } paths
 ---@return string a command line for a shell that goes on with that job
 function humanize.resume(settings)
-  local command = { "cynode-sba", "--resume" }
-  for _, name in ipairs { "job", "result", "workspace" } do
-    table.move({ "--" .. name, settings[name] }, 1, 2, #command + 1, command)
-  end
-  return joined(command)
+  return joined {
+    "cynode-sba", "--resume", "--job", settings.job, "--result", settings.result,
+    "--workspace", settings.workspace,
+  }
 end
 
 -- "src/a.c, src/b.c and 3 more", by the beginning of the diff.
@@ -231,12 +243,17 @@ local function files_of(diff)
     local path = lines:match("^[^\t\r\n]*", at + #mark)
     local above = path == "/dev/null" and lines:sub(math.max(1, at - LONGEST_LINE), at)
     local old = above and above:match ".*\n%-%-%- ([^\t\r\n]+)" -- bounded: LONGEST_LINE
-    if mark == "\n*** " then path = path:match "^%u%l+ File: (.+)$" else path = (old or path):gsub("^[ab]/", "") end
+    if mark == "\n*** " then
+      path = path:match "^%u%l+ File: (.+)$"
+    else
+      path = (old or path):gsub("^[ab]/", "")
+    end
     if path and not seen[path] then names[#names + 1], seen[path] = path, true end
     at = lines:find(mark, at + 1, true)
   end
   local more = #names - MOST_FILES
-  return table.concat(names, ", ", 1, math.min(#names, MOST_FILES)) .. (more > 0 and (" and %d more"):format(more) or "")
+  local list = table.concat(names, ", ", 1, math.min(#names, MOST_FILES))
+  return more > 0 and ("%s and %d more"):format(list, more) or list
 end
 
 ---@param what string
@@ -252,9 +269,10 @@ end
 ---@return string its command line, pattern, path, ...
 function humanize.step(step, is_whole)
   local arguments = step.arguments
-  local what = arguments.shell or (arguments.argv or arguments.command) and joined(humanize.command(arguments))
+  local what = arguments.shell
+  if not what and (arguments.argv or arguments.command) then what = joined(humanize.command(arguments)) end
   what = what or arguments.pattern or arguments.path or arguments.tool or arguments.prompt
-  what = what or arguments.diff and files_of(arguments.diff) or ""
+  if not what then what = arguments.diff and files_of(arguments.diff) or "" end
   return is_whole and redact(what) or humanize.brief(what)
 end
 

@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- JSON (RFC 8259, and nothing else), by lua-cjson with our patches (vendor/patches/lua-cjson). Here is what cjson does
--- not do: UTF-8, the order of keys by a schema, and where a mistake is.
+-- JSON (RFC 8259, and nothing else), by lua-cjson with our patches (vendor/patches/lua-cjson). Here
+-- is what cjson does not do: UTF-8, the order of keys by a schema, and where a mistake is.
 --
--- Objects are tables with string keys, arrays carry a mark (even empty ones), null is json.null. A number without fraction and exponent is
--- an integer. One that neither 64 bits nor a double hold is kept as its text.
+-- Objects are tables with string keys, arrays carry a mark (even empty ones), null is json.null. A
+-- number without fraction and exponent is an integer. One that neither 64 bits nor a double hold is
+-- kept as its text.
 
 local cjson = require "cjson"
 local lpeg = require "lpeg"
@@ -13,7 +14,8 @@ local text = require "native.text"
 local json = { null = cjson.null }
 
 local LIMITS <const> = { size = 64 * 1024 * 1024, depth = 64, values = 1000000 }
-local OWN_DEPTH <const> = 200 -- of what is written: a tree of list_tree has 128, and a result adds to that
+-- Levels of what is written: a tree of list_tree has 128, and a result adds to that.
+local OWN_DEPTH <const> = 200
 local OWN_VALUES <const> = 8 * 1024 * 1024
 local SHOWN_DIGITS <const>, SHOWN_NAME <const> = 40, 60 -- bytes in a message
 
@@ -35,15 +37,17 @@ function json.is_array(value) return type(value) == "table" and getmetatable(val
 ---@param value any decoded
 ---@return boolean
 function json.is_object(value)
-  local mark = type(value) == "table" and getmetatable(value)
-  return mark == nil or mark and mark ~= array_mark and mark ~= long_number_mark
+  if type(value) ~= "table" then return false end
+  local mark = getmetatable(value)
+  return mark ~= array_mark and mark ~= long_number_mark
 end
 
 ---@param value any
----@return string kind "null", "boolean", "number", "long number" (its text), "string", "array", "object"; else the Lua type
+---@return string kind "null", "boolean", "number", "long number" (its text), "string", "array",
+---"object"; else the Lua type
 function json.kind(value)
-  local kind = type(value)
-  if kind ~= "table" then return kind == "userdata" and value == json.null and "null" or kind end
+  if value == json.null then return "null" end
+  if type(value) ~= "table" then return type(value) end
   local mark = getmetatable(value)
   if mark == long_number_mark then return "long number" end
   return (mark == array_mark or value[1] ~= nil) and "array" or "object"
@@ -102,12 +106,12 @@ local HINTS <const> = {
   ["'"] = "JSON has double quotes only", ["/"] = "JSON has no comments", ["#"] = "JSON has no comments",
   ["}"] = "JSON has no comma before it", ["]"] = "JSON has no comma before it",
 }
-local before_end <const> = { value = true, ["object key string"] = true } -- only there a comma goes before
+local after_comma <const> = { value = true, ["object key string"] = true }
 
 local function hint(what, character)
   local is_end = character == "}" or character == "]"
-  local said = HINTS[character]
-  return said and (not is_end or before_end[what]) and ("; %s"):format(said) or ""
+  if not HINTS[character] or is_end and not after_comma[what] then return "" end
+  return "; " .. HINTS[character]
 end
 
 local findings = {
@@ -116,9 +120,12 @@ local findings = {
   end,
   ["invalid unicode escape code"] = function() return "\\u requires four hex digits, and surrogates only in pairs" end,
   ["number too large"] = function(bytes, offset)
-    return ("the number %s is too large"):format(bytes:match("^[%d.eE+-]+", offset + 1):sub(1, SHOWN_DIGITS))
+    local number = bytes:match("^[%d.eE+-]+", offset + 1)
+    return ("the number %s is too large"):format(number:sub(1, SHOWN_DIGITS))
   end,
-  ["duplicate key"] = function(bytes, offset) return ("the member name %s is there twice"):format(name_at(bytes, offset)) end,
+  ["duplicate key"] = function(bytes, offset)
+    return ("the member name %s is there twice"):format(name_at(bytes, offset))
+  end,
 }
 findings["invalid escape code"] = findings["unexpected end of string"]
 
@@ -128,8 +135,8 @@ local function read_message(bytes, message, depth, most)
   if what then
     local offset = at - 1
     if findings[how] then return offset, findings[how](bytes, offset) end
-    local advice = hint(what, bytes:sub(at, at))
-    return offset, ("expected %s, found %s%s"):format(expectations[what], found(bytes, offset), advice)
+    local words = ("expected %s, found %s"):format(expectations[what], found(bytes, offset))
+    return offset, words .. hint(what, bytes:sub(at, at))
   end
   what, at = message:match "^Found too many (%a+).* at character (%d+)$" -- bounded: likewise
   if what == "values" then return at - 1, ("holds more than %d values"):format(most), "too_large" end
@@ -147,8 +154,10 @@ local function failure_at(bytes, offset, message, code)
 end
 
 local function mistake_in_bytes(bytes, max_size)
-  if #bytes > max_size then return failure_at(bytes, max_size, ("larger than %d bytes"):format(max_size), "too_large") end
-  if bytes:find("^\xEF\xBB\xBF") then return failure_at(bytes, 0, "begins with a byte order mark; remove it") end
+  if #bytes > max_size then
+    return failure_at(bytes, max_size, ("larger than %d bytes"):format(max_size), "too_large")
+  end
+  if bytes:find "^\xEF\xBB\xBF" then return failure_at(bytes, 0, "begins with a byte order mark; remove it") end
   if not text.is_utf8(bytes) then
     local _, bad = utf8.len(bytes)
     return failure_at(bytes, bad - 1, ("the byte 0x%02X is not UTF-8"):format(bytes:byte(bad)))
@@ -164,7 +173,8 @@ end
 ---@field offset integer bytes, from 0
 
 ---@param bytes string
----@param limits? { size?: integer, depth?: integer, values?: integer } bytes, levels (at least 1); default 64 MiB, 64, a million
+---@param limits? { size?: integer, depth?: integer, values?: integer } bytes, levels (at least 1);
+---default: 64 MiB, 64, a million
 ---@return any value, sba.json.failure? failure
 function json.decode(bytes, limits)
   limits = limits or LIMITS
@@ -179,7 +189,9 @@ end
 
 ---@param bytes string that the runner has written: a result, or a line of a journal
 ---@return any value, sba.json.failure? failure
-function json.decode_own(bytes) return json.decode(bytes, { size = #bytes, depth = OWN_DEPTH, values = OWN_VALUES }) end
+function json.decode_own(bytes)
+  return json.decode(bytes, { size = #bytes, depth = OWN_DEPTH, values = OWN_VALUES })
+end
 
 -- Writing
 
@@ -196,8 +208,8 @@ function json.key_order(schema)
   return names, known
 end
 
--- As cjson takes them (vendor/patches/lua-cjson/4-order.patch): names, the same as keys, the orders of members and that
--- of elements.
+-- As cjson takes them (vendor/patches/lua-cjson/4-order.patch): names, the same as keys, the orders
+-- of members and that of elements.
 local orders <const> = setmetatable({}, { __mode = "k" })
 
 local function order_of(schema)
@@ -210,11 +222,13 @@ local function order_of(schema)
   return orders[schema]
 end
 
----Compact JSON. Tables that are marked as arrays or have a first element are arrays; others are objects. Keys come in the schema's order,
----then as required, then by bytes. Strings are repaired. Floats have the fewest digits that read back. Raises for what JSON cannot hold
----(NaN, functions, mixed keys, great depth).
+---Compact JSON. Tables that are marked as arrays or have a first element are arrays; others are
+---objects. Keys come in the schema's order, then as required, then by bytes. Strings are repaired.
+---Floats have the fewest digits that read back. Raises for what JSON cannot hold (NaN, functions,
+---mixed keys, great depth).
 ---@param value any
----@param schema? table of which order, required, properties and items count; not to be changed once used
+---@param schema? table of which order, required, properties and items count; not to be changed once
+---used
 ---@return string
 function json.encode(value, schema)
   if value == nil then error("cannot encode: nil", 2) end
@@ -235,17 +249,20 @@ function json.continue(head, members, schema) return (text.repair(codec.encode(m
 ---@param compact string from json.encode
 ---@return string for people: two spaces a level; arrays of plain values on one line
 function json.indented(compact)
-  local P, R, S, level = lpeg.P, lpeg.R, lpeg.S, 0
+  local P, R, S = lpeg.P, lpeg.R, lpeg.S
+  local level = 0
   local function line(change)
     level = level + change
     return "\n" .. ("  "):rep(level)
   end
+  local function after_open(bracket) return bracket .. line(1) end
+  local function before_close(bracket) return line(-1) .. bracket end
+  local function after_comma_of(comma) return comma .. line(0) end
   local string = '"' * ("\\" * P(1) + (1 - S '\\"')) ^ 0 * '"'
   local plain = string + (R("09", "az", "AZ") + S "+-.") ^ 1
   local flat = "[" * (plain * (P "," / ", " * plain) ^ 0) ^ -1 * "]"
-  local open, close = S "{[" / function(bracket) return bracket .. line(1) end, S "}]" / function(bracket) return line(-1) .. bracket end
-  local token = plain + flat + "{}" + open + close + P "," / function() return "," .. line(0) end + P ":" / ": "
-  return lpeg.match(lpeg.Cs(token ^ 0), compact)
+  local mark = S "{[" / after_open + S "}]" / before_close + P "," / after_comma_of + P ":" / ": "
+  return lpeg.match(lpeg.Cs((plain + flat + "{}" + mark) ^ 0), compact)
 end
 
 return json

@@ -6,7 +6,8 @@ local json = require "sba.util.json"
 
 local json_file = {}
 
-local WHOLE <const> = 64 << 10 -- bytes of a member that is read at once; longer ones when they are asked for
+-- Bytes of a member that is read at once; longer ones are read when they are asked for.
+local WHOLE <const> = 64 << 10
 local LIMIT <const> = 1 << 40 -- bytes of what is not a file
 
 ---@class json_file.place
@@ -44,7 +45,8 @@ function json_file.whole(log, span)
   return decode(text)
 end
 
----A value but for its long members.
+---A value but for its long members: of { a = 1, b = a string of 1 MB } it gives { a = 1 }, and where
+---b's value stands.
 ---@param log native.file.log
 ---@param at integer
 ---@param always? string name of a member that is left out too
@@ -68,7 +70,8 @@ local function next_byte(log, at)
   return byte, at - 1
 end
 
----The elements of an array, one by one, without their long members. One that cannot be read is false, and the last.
+---The elements of an array, one by one, without their long members. One that cannot be read is
+---false, and the last.
 ---@param log native.file.log
 ---@param span integer[] offset and size of the array
 ---@return fun(): any element, json_file.place|native.failure

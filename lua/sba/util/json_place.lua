@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Where in a JSON text, which json.decode or json_tolerant.decode has read, a JSON Pointer (RFC 6901) leads.
+-- Where in a JSON text, which json.decode or json_tolerant.decode has read, a JSON Pointer (RFC
+-- 6901) leads.
 
 local json = require "sba.util.json"
 local json_tolerant = require "sba.util.json_tolerant"
@@ -20,13 +21,14 @@ local function list(open, element, close)
   return open * space * (element * (space * "," * space * element) ^ 0) ^ -1 * space * close
 end
 
-local value <const> = P {
-  text + list("{", text * colon * lpeg.V(1), "}") + list("[", lpeg.V(1), "]") + (1 - S ",]} \t\r\n") ^ 1,
-}
+local any <const> = lpeg.V(1)
+local word <const> = (1 - S ",]} \t\r\n") ^ 1
+local value <const> = P { text + list("{", text * colon * any, "}") + list("[", any, "]") + word }
 
 local function unescaped(token) return (token:gsub("~1", "/"):gsub("~0", "~")) end
 
--- Where the name of each member, or each element, begins, by name or by index from 0. Found once: many may be asked for.
+-- Where the name of each member, or each element, begins, by name or by index from 0. Found once:
+-- many may be asked for.
 local function children(self, container)
   local bytes, known = self.bytes, self.known[container]
   if known then return known end
@@ -34,7 +36,7 @@ local function children(self, container)
   self.known[container] = known
   local at, index = lpeg.match(space, bytes, container + 1), 0
   while not bytes:find("^[]}]", at) do
-    local inside = at
+    local inside = at -- where its value begins
     if bytes:byte(container) == OBJECT then
       local after = lpeg.match(text, bytes, at)
       local written = bytes:sub(at, after - 1)
@@ -53,14 +55,16 @@ finder.__index = finder
 
 -- Returns where the pointer leads, or how far; whether all the way; and where the value begins.
 local function follow(self, pointer)
-  local bytes, found = self.bytes, lpeg.match(space, self.bytes, 1)
+  local bytes = self.bytes
+  local found = lpeg.match(space, bytes, 1)
   local at = found
-  for token in pointer:gmatch("/([^/]*)") do
-    local first = bytes:byte(at)
-    local known = (first == OBJECT or first == ARRAY) and children(self, at) or {}
-    local place = known[first == ARRAY and math.tointeger(token) or unescaped(token)]
+  for token in pointer:gmatch "/([^/]*)" do
+    local first, place = bytes:byte(at), nil
+    if first == ARRAY then place = children(self, at)[math.tointeger(token)] end
+    if first == OBJECT then place = children(self, at)[unescaped(token)] end
     if not place then return found, false end
-    found, at = place, first == OBJECT and lpeg.match(colon, bytes, lpeg.match(text, bytes, place)) or place
+    found, at = place, place
+    if first == OBJECT then at = lpeg.match(colon, bytes, lpeg.match(text, bytes, place)) end
   end
   return found, true, at
 end

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- JSON-RPC 2.0 with a child process: one message a line, on its stdin and stdout. Knows nothing of the protocol above it,
--- and moves no bytes: what came goes in, what is to be sent comes out.
--- Source: jsonrpc.org/specification; the lines are those of the Agent Client Protocol's and of MCP's stdio transport.
+-- JSON-RPC 2.0 with a child process: one message a line, on its stdin and stdout. Knows nothing of
+-- the protocol above it, and moves no bytes: what came goes in, what is to be sent comes out.
+-- Source: jsonrpc.org/specification; the lines are those of the Agent Client Protocol's and of
+-- MCP's stdio transport.
 
 local json = require "sba.util.json"
 local json_tolerant = require "sba.util.json_tolerant"
@@ -17,7 +18,8 @@ local METHOD_NOT_FOUND <const> = -32601
 ---@class json_rpc.error: { code: integer, message: string }
 
 ---@class json_rpc
----@field requests table<string, fun(params: table): table?, json_rpc.error?> what the other side may ask, by method
+---@field requests table<string, fun(params: table): table?, json_rpc.error?> what the other side may
+---ask, by method
 ---@field notices table<string, fun(params: table)> what it may tell
 ---@field unread fun(why: string) told of what is not understood: it is not acted upon
 

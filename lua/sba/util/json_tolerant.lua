@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- JSON of servers, gateways and models, read where one meaning is left. What json.decode takes is read by it; the rest
--- is tried once more:
+-- JSON of servers, gateways and models, read where one meaning is left. What json.decode takes is
+-- read by it; the rest is tried once more:
 --
 --   a name that is there twice               the last one counts
 --   half of a surrogate pair, "\ud83d"       U+FFFD
@@ -15,7 +15,8 @@ local text = require "native.text"
 
 local tolerant = {}
 
-local MOST_VALUES <const> = 1000000 -- as json.decode; counted by what stands before a value, strings included
+-- As json.decode; counted by what stands before a value, where it stands in strings too.
+local MOST_VALUES <const> = 1000000
 
 local P, S, R = lpeg.P, lpeg.S, lpeg.R
 local C, Cc, V = lpeg.C, lpeg.Cc, lpeg.V
@@ -57,7 +58,8 @@ function tolerant.decode(bytes)
   if not failure then return value end
   local many = select(2, bytes:gsub("[%[{,:]", "%0"))
   if failure.code ~= "invalid_json" or many > MOST_VALUES then return nil, failure end
-  local is_read, read = pcall(lpeg.match, document, (text.repair(bytes))) -- raises where it is nested too deeply
+  -- LPeg raises an error where it is nested too deeply.
+  local is_read, read = pcall(lpeg.match, document, (text.repair(bytes)))
   if is_read and read ~= nil then return read, nil, true end
   return nil, failure
 end

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The log, on stderr: one event a line, as JSON or, on a terminal, as text (terminal.lua). A slow reader never stops the job: lines that it
--- does not read in time are dropped, and their count is logged when it reads again.
+-- The log, on stderr: one event a line, as JSON or, on a terminal, as text (terminal.lua). A slow
+-- reader never stops the job: lines that it does not read in time are dropped, and their count is
+-- logged when it reads again.
 
 local file = require "native.file"
 local interrupt = require "native.interrupt"
@@ -11,13 +12,20 @@ local version = require "native.bundle".version
 local log = {}
 log.__index = log
 
+-- What every line has besides its time, level and event.
+local same_schema <const> = { order = { "job_id", "task_id", "version", "trace_id" } }
+
 local STDERR <const> = 2
-local TIMEOUT <const> = 1 -- seconds without progress until a line is dropped; then none until something is read
+-- Seconds without progress until a line is dropped; the ones after it wait no more until one is read.
+local TIMEOUT <const> = 1
 local SLOWEST <const> = 2 -- seconds for one line
-local INTERVAL <const> = 1 -- seconds from the first output to the first event, and from one to the next
+-- Seconds from the first output to the first event, and from one to the next.
+local INTERVAL <const> = 1
 local MOST <const> = 4096 -- bytes of output in one event
--- Of an event's own fields.
-local fields_schema <const> = { order = { "step", "steps", "id", "type", "check", "what", "status", "duration_ms", "exit_code" } }
+-- Of an event's own fields; others come after them.
+local fields_schema <const> = {
+  order = { "step", "steps", "id", "type", "check", "what", "status", "duration_ms", "exit_code" },
+}
 
 ---@class log
 ---@field view log.view
@@ -28,20 +36,21 @@ local fields_schema <const> = { order = { "step", "steps", "id", "type", "check"
 ---@field TAIL integer bytes of a failed step's output in step.finished
 ---@field identify fun(self, job_id: string, task_id: string, trace_id?: string)
 ---@field event fun(self, level: string, event: string, fields: table)
----@field output fun(self, text: string, kind: string, fields: fun(): table) of a step or a model while it runs
----@field end_output fun(self): integer? left_out bytes of an output that events began to tell, and that none has
+---@field output fun(self, text: string, kind: string, fields: fun(): table) of a step or a model
+---@field end_output fun(self): integer? left_out bytes of an output of which events told only a part
 ---@field tick fun(self)
 ---@field missed fun(self, count: integer): string says that so many lines were dropped
----@field answer fun(self, answer?: string) a model's final one, which people are shown with the job's end
+---@field answer fun(self, answer?: string) a model's final one, which people see with the job's end
 
--- Output becomes events: seldom, and only its end; or, with --follow, all of it.
+-- Output becomes events: one a second at the most, which has its last 4 KiB; or, with --follow, all of
+-- it. pending: what no event has; left_out: bytes before it; not_before: when an event may come.
 ---@class json_lines: log.view
 local json_lines = { TAIL = 4096 }
 json_lines.__index = json_lines
 
 function json_lines:identify(job_id, task_id, trace_id)
-  local trace = trace_id and (',"trace_id":"%s"'):format(trace_id) or ""
-  self.same = ('","job_id":%s,"task_id":%s,"version":%s%s'):format(json.encode(job_id), json.encode(task_id), json.encode(version), trace)
+  local same = { job_id = job_id, task_id = task_id, version = version, trace_id = trace_id }
+  self.same = '","' .. json.encode(same, same_schema):match '^{"(.*)}$'
 end
 
 local function line_of(self, level, event, fields)
@@ -71,35 +80,49 @@ function json_lines:tick()
   if self.pending == "" or not self.follow and interrupt.now() < self.not_before then return end
   local event = self.fields()
   event.output, event.left_out_bytes = self.pending, self.left_out > 0 and self.left_out or nil
-  self.pending, self.left_out, self.not_before, self.has_told = "", 0, interrupt.now() + INTERVAL, true
+  self.pending, self.left_out = "", 0
+  self.not_before, self.has_told = interrupt.now() + INTERVAL, true
   self:event("info", self.kind .. ".output", event)
 end
 
 function json_lines:end_output()
   self:tick()
   local left_out = self.has_told and self.left_out + #self.pending or 0
-  self.pending, self.left_out, self.not_before, self.has_told = "", 0, nil, nil
+  self.pending, self.left_out = "", 0
+  self.not_before, self.has_told = nil, nil
   return left_out > 0 and left_out or nil
 end
 
 local function write(self, bytes)
   local dropped = self.dropped
   if dropped > 0 then bytes = self.view:missed(dropped) .. bytes end
-  local all, written = file.write(STDERR, { self.torn and "\n" or "", bytes }, self.timeout, SLOWEST)
+  if self.torn then bytes = "\n" .. bytes end
+  local all, written = file.write(STDERR, { bytes }, self.timeout, SLOWEST)
   self.torn = not all and written > 0
-  self.timeout, self.dropped = all and TIMEOUT or 0, all and 0 or dropped + 1
+  self.timeout = all and TIMEOUT or 0
+  self.dropped = all and 0 or dropped + 1
 end
 
----@param options { format: "json"|"text"|"auto", environment: table<string, string>, follow?: boolean, terminal: fun(): table } follow: all
----output, with "auto" as text; terminal: gives util.terminal, which JSON does not need
+---@class log.options
+---@field format "json"|"text"|"auto"
+---@field environment table<string, string>
+---@field follow? boolean all output is shown, with "auto" as text
+---@field terminal fun(): table gives util.terminal, which JSON does not need
+
+---@param options log.options
 ---@return log
 function log.new(options)
-  local columns = options.format ~= "json" and file.terminal_columns(STDERR) or nil
-  local is_text = options.format == "text" or columns or options.follow and options.format ~= "json"
-  local self = setmetatable({ dropped = 0, timeout = TIMEOUT, follow = options.follow or columns ~= nil }, log)
+  local format, follow = options.format, options.follow
+  local columns = format ~= "json" and file.terminal_columns(STDERR) or nil
+  follow = follow or columns ~= nil
+  local self = setmetatable({ dropped = 0, timeout = TIMEOUT, follow = follow }, log)
   local function write_bytes(bytes) write(self, bytes) end
-  self.view = is_text and options.terminal().new(write_bytes, columns, options.environment, self.follow)
-    or setmetatable({ write = write_bytes, follow = self.follow, pending = "", left_out = 0 }, json_lines)
+  if format == "text" or format == "auto" and follow then
+    self.view = options.terminal().new(write_bytes, columns, options.environment, follow)
+  else
+    local view = { write = write_bytes, follow = follow, pending = "", left_out = 0 }
+    self.view = setmetatable(view, json_lines)
+  end
   self:identify("", "")
   return self
 end

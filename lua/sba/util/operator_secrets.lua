@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The secrets of the operator (SBA_SECRETS, SBA_SECRETS_DIR): passed on to the commands that list them, never stored.
+-- The secrets of the operator (SBA_SECRETS, SBA_SECRETS_DIR): passed on to the commands that list
+-- them, never stored.
 
 local file = require "native.file"
 local humanize = require "sba.util.humanize"
@@ -10,12 +11,16 @@ local workspace = require "native.workspace"
 
 local operator = {}
 
-local SHORTEST <const> = 8 -- bytes besides blanks at the ends; a shorter value stands in ordinary text too
-local LARGEST <const>, MOST <const> = 32 * 1024, 100 -- bytes of one; secrets, and entries of the directory
-local MOST_BYTES <const> = 128 * 1024 -- of all: a text that is cut is compared with every rest of every secret
+-- Bytes besides blanks at the ends; a shorter value stands in ordinary text too.
+local SHORTEST <const> = 8
+local LARGEST <const> = 32 * 1024 -- bytes of one
+local MOST <const> = 100 -- secrets, and entries of the directory
+-- Bytes of all: a text that is cut is compared with every rest of every secret.
+local MOST_BYTES <const> = 128 * 1024
 local MOST_MISTAKES <const> = 5 -- that are named
-local OF_KEYS <const> = { -- how names of variables with a key end
-  "_TOKEN", "_SECRET", "_PASSWORD", "_API_KEY", "_ACCESS_KEY", "_PRIVATE_KEY", "_SECRET_KEY",
+local OF_KEYS <const> = { -- how names of variables with a key end: the last word or two
+  _TOKEN = true, _SECRET = true, _PASSWORD = true, _API_KEY = true, _ACCESS_KEY = true,
+  _PRIVATE_KEY = true, _SECRET_KEY = true,
 }
 local NAME <const> = "^[%a_][%w_]*$" -- of an environment variable, as POSIX has it
 
@@ -75,10 +80,13 @@ local function take_file(directory, entry, reserved)
   local name, path = entry.name, directory .. "/" .. entry.name
   if name:sub(1, 1) == "." then return end
   if entry.type == "symlink" then hidden[#hidden + 1] = { path = path, what = "the secret" } end
+  local problem
   if not name:find(NAME) then
-    return refuse("%s in SBA_SECRETS_DIR is not named like an environment variable (letters, digits and _)", path)
+    problem = "is not named like an environment variable (letters, digits and _)"
+  elseif reserved(name) then
+    problem = "is a variable that the runner itself reads"
   end
-  if reserved(name) then return refuse("%s in SBA_SECRETS_DIR is a variable that the runner itself reads", path) end
+  if problem then return refuse("%s in SBA_SECRETS_DIR %s", path, problem) end
   local value, failure = file.read(path, LARGEST, { regular = true })
   if not value then return refuse("cannot read the secret %s in SBA_SECRETS_DIR: %s", name, failure.message) end
   add(name, (value:gsub("\r?\n$", "")), "the file " .. path)
@@ -88,14 +96,16 @@ local function take_directory(path, reserved)
   if path == "" then return end
   hidden[1] = { path = path, what = "the directory of secrets" }
   local directory <close>, failure = workspace.open(path)
-  if not directory then return refuse("cannot open the directory of SBA_SECRETS_DIR: %s", failure.message) end
+  local what = "the directory of SBA_SECRETS_DIR"
+  if not directory then return refuse("cannot open %s: %s", what, failure.message) end
   local entries, more = listing(directory, ".", MOST)
-  if not entries then return refuse("cannot list the directory of SBA_SECRETS_DIR: %s", more.message) end
-  if more == true then return refuse("the directory of SBA_SECRETS_DIR, %s, has more than %d entries", path, MOST) end
+  if not entries then return refuse("cannot list %s: %s", what, more.message) end
+  if more == true then return refuse("%s, %s, has more than %d entries", what, path, MOST) end
   for _, entry in ipairs(entries) do take_file(path, entry, reserved) end
 end
 
----Takes them; where a variable and a file have one name, the file wins. The caller removes the variables.
+---Takes them; where a variable and a file have one name, the file wins. The caller removes the
+---variables.
 ---@param environment table<string, string>
 ---@param reserved fun(name: string): boolean the runner's own variables
 ---@return string[] variables that are not for commands
@@ -110,9 +120,9 @@ function operator.take(environment, reserved)
       #names, total, MOST, MOST_BYTES)
   end
   table.sort(names)
-  local warnings, variables = {}, table.move(names, 1, #names, 3, { "SBA_SECRETS", "SBA_SECRETS_DIR" })
+  local warnings = {}
   for i, name in ipairs(unset) do warnings[i] = ("SBA_SECRETS names %s, which is not set"):format(name) end
-  return variables, warnings
+  return table.move(names, 1, #names, 3, { "SBA_SECRETS", "SBA_SECRETS_DIR" }), warnings
 end
 
 ---Variables that look like keys, and reach every command because the operator did not name them.
@@ -121,7 +131,8 @@ end
 function operator.unnamed(environment)
   local found = {}
   for name, value in pairs(environment) do
-    local is_key = humanize.has(OF_KEYS, name:match "_[^_]+$") or humanize.has(OF_KEYS, name:match "_[^_]+_[^_]+$")
+    local last, last_two = name:match "_[^_]+$", name:match "_[^_]+_[^_]+$"
+    local is_key = OF_KEYS[last] or OF_KEYS[last_two]
     if is_key and #value >= SHORTEST then found[#found + 1] = name end
   end
   if not found[1] then return nil end
@@ -148,8 +159,9 @@ function operator.unknown(name)
     return ("the secret %s is not set: SBA_SECRETS names the variable, which is empty or absent"):format(name)
   end
   local near = humanize.near(name, names)
-  return ("no secret has the name %s%s; the operator gives them in SBA_SECRETS or SBA_SECRETS_DIR"):format(
-    humanize.quoted(name), near and (" (did you mean %s?)"):format(near) or "")
+  local advice = near and (" (did you mean %s?)"):format(near) or ""
+  return ("no secret has the name %s%s; "):format(humanize.quoted(name), advice)
+    .. "the operator gives them in SBA_SECRETS or SBA_SECRETS_DIR"
 end
 
 ---@return { path: string, what: string }[] what commands must not open; a directory comes before what lies in it

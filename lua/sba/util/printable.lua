@@ -1,15 +1,24 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Foreign text made fit for a terminal: what could move the cursor, change colours or the direction of writing is named instead.
+-- Foreign text made fit for a terminal: what could move the cursor, change colours or the direction
+-- of writing is named instead.
 
 local secret = require "native.secret"
 local text = require "native.text"
 
 local printable = {}
 
+-- Code points that act: C0 and C1 controls, zero widths, line separators and directions of writing,
+-- the byte order mark, and tags.
+local ACTING <const> = {
+  { 0, 0x1f }, { 0x7f, 0x9f }, { 0x61c, 0x61c }, { 0x200b, 0x200f }, { 0x2028, 0x202e },
+  { 0x2060, 0x206f }, { 0xfeff, 0xfeff }, { 0xe0000, 0xe007f },
+}
+
 local function acts(code)
-  return code < 0x20 or (code >= 0x7f and code < 0xa0) or (code >= 0x200b and code <= 0x200f)
-    or (code >= 0x2028 and code <= 0x202e) or (code >= 0x2060 and code <= 0x206f) or code == 0xfeff or code == 0x61c
-    or (code >= 0xe0000 and code <= 0xe007f)
+  for _, range in ipairs(ACTING) do
+    if code <= range[2] then return code >= range[1] end -- they are in order
+  end
+  return false
 end
 
 ---Line ends and tabs stay.
@@ -19,7 +28,8 @@ end
 function printable.replace(utf8_text, form)
   local function named(character)
     local code = utf8.codepoint(character)
-    return acts(code) and form:format((code < 0x100 and "\\x%02x" or "\\u{%x}"):format(code)) or nil
+    local name = code < 0x100 and "\\x%02x" or "\\u{%x}"
+    return acts(code) and form:format(name:format(code))
   end
   -- ASCII that acts, then all else: most text is plain, and calls nothing.
   return (utf8_text:gsub("[\0-\8\11-\31\127]", named):gsub("[\xc2-\xf4][\x80-\xbf]+", named))
@@ -31,7 +41,8 @@ end
 function printable.line(bytes, limit)
   local one = text.repair(secret.redact(bytes)):gsub("[\r\n\t]+", " ")
   local line = printable.replace(one, "%s")
-  return limit and #line > limit and text.cut(line, limit) .. "..." or line
+  if not limit or #line <= limit then return line end
+  return text.cut(line, limit) .. "..."
 end
 
 local escapes = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ['"'] = '\\"', ["\\"] = "\\\\" }

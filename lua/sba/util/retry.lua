@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The one way to try again after transient failures: waits grow, are jittered, follow Retry-After, and never pass the deadline.
+-- The one way to try again after transient failures: waits grow, are jittered, follow Retry-After,
+-- and never pass the deadline.
 
 local interrupt = require "native.interrupt"
 local text = require "native.text"
@@ -25,9 +26,11 @@ end
 
 local LONGEST_ASKED <const> = 100 -- bytes of a Retry-After that are read
 local MONTHS <const> = "JanFebMarAprMayJunJulAugSepOctNovDec"
+local DATE <const> = "^%a+, (%d%d) (%a%a%a) (%d%d%d%d) (%d%d):(%d%d):(%d%d) GMT$"
 
 local function seconds_of(value)
-  return value and #value <= LONGEST_ASKED and tonumber(value:match("^%d+%.?%d*$")) -- bounded: it is short
+  if not value or #value > LONGEST_ASKED then return nil end
+  return tonumber(value:match "^%d+%.?%d*$") -- bounded: it is short
 end
 
 ---Reads a Retry-After header: seconds, or a date as "Sun, 06 Nov 1994 08:49:37 GMT".
@@ -42,8 +45,8 @@ function retry.after(value, milliseconds, now)
   if #value > LONGEST_ASKED then return nil end
   local seconds = seconds_of(value)
   if seconds then return seconds end
-  local day, name, year, hour, minute, second = value:match("^%a+, (%d%d) (%a%a%a) (%d%d%d%d) (%d%d):(%d%d):(%d%d) GMT$")
-  local at = name and MONTHS:find(name, 1, true)
+  local day, month, year, hour, minute, second = value:match(DATE)
+  local at = month and MONTHS:find(month, 1, true)
   if not at or at % 3 ~= 1 then return nil end
   return math.max(0, utc(year, at // 3 + 1, day, hour, minute, second) - (now or interrupt.wall())) / 1000
 end
@@ -62,13 +65,16 @@ end
 local LEAST_LEFT <const> = 2 -- seconds of the time that a last try wants
 
 local function may_try_again(policy, number, failure)
-  return failure.transient and number < policy.tries and (not policy.may_repeat or policy.may_repeat(failure))
+  if not failure.transient or number >= policy.tries then return false end
+  return not policy.may_repeat or policy.may_repeat(failure)
 end
 
--- Own waits become shorter near the end, so that a last try fits in. One that was asked for is kept or not begun.
+-- Own waits become shorter near the end, so that a last try fits in. One that was asked for is kept
+-- or not begun.
 local function wait_within(wait, left, is_asked)
   if not left or wait < left then return wait end
-  return not is_asked and left > LEAST_LEFT and left / 2 or nil
+  if is_asked or left <= LEAST_LEFT then return nil end
+  return left / 2
 end
 
 ---Waits before another try.
@@ -113,14 +119,15 @@ end
 ---The same until the time is up, past the job's deadline too.
 ---@generic T
 ---@param duration number seconds
----@param attempt fun(until_when: number, number: integer): T?, table? until_when: on the monotonic clock
+---@param attempt fun(until_when: number, number: integer): T?, table? on the monotonic clock
 ---@param on_wait? fun(failure: table, seconds: number)
 ---@return T?, table? failure
 function retry.within(duration, attempt, on_wait)
   local until_when = interrupt.now() + duration
   local policy = retry.policy { tries = math.huge, first = 0.5, longest = 4, until_when = until_when }
+  local function try(number) return attempt(until_when, number) end
   interrupt.rearm(duration)
-  local value, failure = retry.run(policy, function(number) return attempt(until_when, number) end, on_wait)
+  local value, failure = retry.run(policy, try, on_wait)
   interrupt.disarm()
   return value, failure
 end

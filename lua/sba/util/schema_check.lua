@@ -1,11 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Checks values against JSON Schema (draft 2020-12), and puts them into their final form.
 --
--- Keywords: type, required, properties, additionalProperties, items, enum, const, minimum, maximum, minLength, maxLength, pattern (that is
--- a Lua pattern too, with \ for %), minItems, maxItems, oneOf (of parts that each require one name), default, description, examples, title;
--- and four of our own: order (of keys when written), aliases (other name of an optional property -> its name; not both may be given), nul
--- (false: a string must hold none) and printed (keywords for the printed form only). A schema may hold itself. An optional property that
--- is null counts as absent, unless its type says null, or the object's schema has keeps_null.
+-- Keywords: type, required, properties, additionalProperties, items, enum, const, minimum, maximum,
+-- minLength, maxLength, pattern (that is a Lua pattern too, with \ for %), minItems, maxItems,
+-- oneOf (of parts that each require one name), default, description, examples, title; and four of
+-- our own: order (of keys when written), aliases (other name of an optional property -> its name;
+-- not both may be given), nul (false: a string must hold none) and printed (keywords for the
+-- printed form only). A schema may hold itself. An optional property that is null counts as absent,
+-- unless its type says null, or the object's schema has keeps_null.
 
 local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
@@ -15,7 +17,8 @@ local text = require "native.text"
 local schema_check = {}
 
 local MAX_ERRORS <const> = 100
-local MAX_COUNTED <const> = 1000 -- then the walk ends: a large value that is all wrong is refused quickly
+-- Then the walk ends: a large value that is all wrong is refused quickly.
+local MAX_COUNTED <const> = 1000
 local MAX_TOKEN <const> = 256 -- bytes
 
 local none <const> = {}
@@ -55,18 +58,15 @@ function schema_check.token(name)
   return (token:gsub("~", "~0"):gsub("/", "~1"))
 end
 
--- A whole number, also one that JSON writes as a float. One beyond 64 bits is the largest, or the least, of them. (A
--- "number" is the nearest double.)
+-- A whole number, also one that JSON writes as a float. One beyond 64 bits is the largest, or the
+-- least, of them. (A "number" is the nearest double.)
 local function as_integer(value, kind)
-  local is_negative
-  if kind == "number" and value % 1 == 0 then
-    is_negative = value < 0
-  elseif kind == "long number" and value[1]:find "^-?%d+$" then
-    is_negative = value[1]:byte() == 0x2D
-  else
+  if kind == "long number" and value[1]:find "^-?%d+$" then
+    value = tonumber(value[1])
+  elseif kind ~= "number" or value % 1 ~= 0 then
     return nil
   end
-  return math.tointeger(value) or (is_negative and math.mininteger or math.maxinteger)
+  return math.tointeger(value) or (value < 0 and math.mininteger or math.maxinteger)
 end
 
 local function is_of_type(value, kind, wanted)
@@ -76,16 +76,18 @@ local function is_of_type(value, kind, wanted)
     end
     return false
   end
-  return kind == wanted or wanted == "integer" and kind == "number" and math.tointeger(value) ~= nil
+  if wanted == "integer" then return kind == "number" and math.tointeger(value) ~= nil end
+  return kind == wanted
 end
 
--- What the schema of an object asks for. names: by key_order, then by bytes; sets of names: known, aliases too; absent: required or with a
--- default; no_null: for which null is absence.
+-- What the schema of an object asks for. names: by key_order, then by bytes; sets of names: known,
+-- aliases too; absent: required or with a default; no_null: for which null is absence.
 local plans = setmetatable({}, { __mode = "k" })
 
 local function takes_null(property)
   if property.enum then return humanize.has(property.enum, json.null) end
-  return property.const == nil and (property.type == nil or is_of_type(json.null, "null", property.type))
+  if property.const ~= nil then return false end
+  return property.type == nil or is_of_type(json.null, "null", property.type)
 end
 
 local function make_plan(wanted)
@@ -119,7 +121,8 @@ local function pointer_of(walk, depth)
 end
 
 local function fail(walk, depth, message)
-  if not schema_check.is_enough(walk.errors) then schema_check.refuse(walk.errors, pointer_of(walk, depth), message) end
+  if schema_check.is_enough(walk.errors) then return end
+  schema_check.refuse(walk.errors, pointer_of(walk, depth), message)
 end
 
 local function mismatch(walk, depth, expected, value, hint)
@@ -163,7 +166,11 @@ local function visit_others(walk, depth, value, wanted, names, plan)
   table.sort(names)
   for _, name in ipairs(names) do
     if schema_check.is_enough(walk.errors) then return end
-    if wanted then visit_member(walk, depth, value, name, name, wanted) else refuse_unknown(walk, depth, name, plan) end
+    if wanted then
+      visit_member(walk, depth, value, name, name, wanted)
+    else
+      refuse_unknown(walk, depth, name, plan)
+    end
   end
 end
 
@@ -172,8 +179,9 @@ local function rename(walk, depth, value, aliases)
   local used = none
   for alias, name in pairs(aliases) do
     if value[alias] ~= nil and value[name] ~= nil then
+      local both = { humanize.quoted(alias), humanize.quoted(name) }
       walk.path[depth + 1] = alias
-      fail(walk, depth + 1, ("%s and %s are two names of one field; give only one"):format(humanize.quoted(alias), humanize.quoted(name)))
+      fail(walk, depth + 1, table.concat(both, " and ") .. " are two names of one field; give only one")
     elseif value[alias] ~= nil then
       if used == none then used = {} end
       used[name], value[name], value[alias] = alias, value[alias], nil
@@ -183,24 +191,27 @@ local function rename(walk, depth, value, aliases)
 end
 
 local function visit_absent(walk, depth, value, name, property)
-  if property and property.default ~= nil then
+  if property.default ~= nil then
     value[name] = json.copy(property.default)
-  else
-    local example = property and property.examples and ", such as " .. json.encode(property.examples[1]) or ""
-    walk.path[depth + 1] = name
-    fail(walk, depth + 1, "is missing; expected " .. humanize.schema(property or none) .. example)
+    return
   end
+  local message = "is missing; expected " .. humanize.schema(property)
+  if property.examples then message = message .. ", such as " .. json.encode(property.examples[1]) end
+  walk.path[depth + 1] = name
+  fail(walk, depth + 1, message)
 end
 
 local function visit_object(walk, depth, value, wanted)
-  if not (wanted.properties or wanted.required) and wanted.additionalProperties == nil then return end -- any object
+  local is_any = not (wanted.properties or wanted.required) and wanted.additionalProperties == nil
+  if is_any then return end
   local plan, properties = plans[wanted] or make_plan(wanted), wanted.properties or none
+  -- First its final form, in which nulls and aliases are gone; then what it holds.
   local others, absent, names = others_in(value, plan), plan.absent, plan.names
   local used = wanted.aliases and rename(walk, depth, value, wanted.aliases) or none
   for i = 1, #names do
     local name = names[i]
     if value[name] == nil then
-      if absent[name] then visit_absent(walk, depth, value, name, properties[name]) end
+      if absent[name] then visit_absent(walk, depth, value, name, properties[name] or none) end
     elseif properties[name] then
       visit_member(walk, depth, value, name, used[name] or name, properties[name])
     end
@@ -212,24 +223,22 @@ local function visit_array(walk, depth, value, wanted)
   if #value < (wanted.minItems or 0) then mismatch(walk, depth, humanize.schema(wanted), value) end
   local most = wanted.maxItems
   if most and #value > most then mismatch(walk, depth, ("at most %d elements"):format(most), value) end
-  for i = 1, wanted.items and #value or 0 do
-    if schema_check.is_enough(walk.errors) then return end
-    visit_member(walk, depth, value, i, i, wanted.items)
-  end
+  for i = 1, wanted.items and #value or 0 do visit_member(walk, depth, value, i, i, wanted.items) end
 end
 
 local function visit_string(walk, depth, value, wanted)
-  local least, most = wanted.minLength, wanted.maxLength
-  local length = (least or most) and (utf8.len(value) or #value) -- else not looked at: it may be long
+  local least, most, pattern = wanted.minLength, wanted.maxLength, wanted.pattern
+  -- Where there is no limit its characters are not counted: it may be long.
+  local length = (least or most) and (utf8.len(value) or #value)
   if least and length < least then
-    local expected = least == 1 and "a non-empty string" or ("a string of at least %d characters"):format(least)
-    mismatch(walk, depth, expected, value)
+    local words = least == 1 and "a non-empty string" or "a string of at least %d characters"
+    mismatch(walk, depth, words:format(least), value)
   elseif most and length > most then
     mismatch(walk, depth, ("a string of at most %d characters"):format(most), value)
   end
   if wanted.nul == false and value:find("\0", 1, true) then mismatch(walk, depth, "a string without NUL", value) end
-  if wanted.pattern and not value:find((wanted.pattern:gsub("\\", "%%"))) then -- bounded: the pattern is a schema's
-    mismatch(walk, depth, "a string that matches " .. wanted.pattern, value)
+  if pattern and not value:find((pattern:gsub("\\", "%%"))) then -- bounded: it is one of ours
+    mismatch(walk, depth, "a string that matches " .. pattern, value)
   end
 end
 
@@ -249,12 +258,23 @@ local function visit_one_of(walk, depth, value, parts)
     names[i] = part.required[1]
     if value[names[i]] ~= nil then present[#present + 1] = humanize.quoted(names[i]) end
   end
+  local wanted = humanize.alternatives(names)
   local got = count == 0 and "none" or humanize.list(present, "and")
-  fail(walk, depth, ("expected exactly one of %s, got %s"):format(humanize.alternatives(names), got))
+  fail(walk, depth, ("expected exactly one of %s, got %s"):format(wanted, got))
 end
 
-local by_kind = { object = visit_object, array = visit_array, string = visit_string, number = visit_number }
+local by_kind <const> = {
+  object = visit_object, array = visit_array, string = visit_string, number = visit_number,
+}
 
+local function fits(value, kind, wanted)
+  local kinds = wanted.type
+  if kinds and kind ~= kinds and not is_of_type(value, kind, kinds) then return false end
+  if wanted.const ~= nil and value ~= wanted.const then return false end
+  return not wanted.enum or humanize.has(wanted.enum, value)
+end
+
+-- Returns the value in its final form, also where it does not fit.
 function visit(walk, depth, value, wanted)
   if walk.errors.total > 0 and schema_check.is_enough(walk.errors) then return value end
   local kind, kinds = type(value), wanted.type
@@ -262,9 +282,9 @@ function visit(walk, depth, value, wanted)
   local integer = kinds == "integer" and as_integer(value, kind)
   if integer then value, kind = integer, "number" end
   if kinds == "number" and kind == "long number" then value, kind = tonumber(value[1]), "number" end
-  if kinds and kind ~= kinds and not is_of_type(value, kind, kinds) or wanted.const ~= nil and value ~= wanted.const
-    or wanted.enum and not humanize.has(wanted.enum, value) then
-    mismatch(walk, depth, humanize.schema(wanted), value, wanted.enum and kind == "string" and did_you_mean(value, wanted.enum))
+  if not fits(value, kind, wanted) then
+    local hint = wanted.enum and kind == "string" and did_you_mean(value, wanted.enum)
+    mismatch(walk, depth, humanize.schema(wanted), value, hint)
     return value
   end
   local further = by_kind[kind]
@@ -273,8 +293,8 @@ function visit(walk, depth, value, wanted)
   return value
 end
 
----Checks a value and puts it into its final form, in place: names for aliases, integers for whole floats, defaults for what is absent,
----nothing for null. One with mistakes may be changed in part.
+---Checks a value and puts it into its final form, in place: names for aliases, integers for whole
+---floats, defaults for what is absent, nothing for null. One with mistakes may be changed in part.
 ---@param value any
 ---@param wanted table a schema
 ---@param errors? sba.schema.errors to add to

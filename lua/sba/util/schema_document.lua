@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Standard schemas (draft 2020-12): ours with their own keywords said in standard ones, and somebody else's.
+-- Standard schemas (draft 2020-12): ours with their own keywords said in standard ones, and
+-- somebody else's.
 
 local json = require "sba.util.json"
 local schema_check = require "sba.util.schema_check"
@@ -25,11 +26,11 @@ local function listed(values, ...)
 end
 
 local function make_nullable(document)
-  local null = { type = "null" }
+  local null, types = { type = "null" }, document.type
   if document["$ref"] then return { anyOf = json.array { document, null } } end
   if document.anyOf then table.insert(document.anyOf, null) end
   if document.oneOf then document.anyOf, document.oneOf = json.array { { oneOf = document.oneOf }, null }, nil end
-  if document.type then document.type = listed(type(document.type) == "table" and document.type or { document.type }, "null") end
+  if types then document.type = listed(type(types) == "table" and types or { types }, "null") end
   if document.enum then document.enum = listed(document.enum, json.null) end
   return document
 end
@@ -39,7 +40,8 @@ local function convert_properties(wanted, pointer, above)
   for _, name in ipairs(wanted.required or {}) do required[name] = true end
   for name, property in pairs(wanted.properties) do
     local part = convert(property, pointer .. "/properties/" .. name, above)
-    document[name] = written(above.nullable and not required[name] and make_nullable(part) or part)
+    if above.nullable and not required[name] then part = make_nullable(part) end
+    document[name] = written(part)
   end
   for alias, name in pairs(wanted.aliases or {}) do
     local original = "#" .. pointer .. "/properties/" .. name
@@ -57,9 +59,7 @@ end
 
 local function exclusions(aliases, nullable)
   local excluded = json.array {}
-  for alias, name in pairs(aliases) do
-    excluded[#excluded + 1] = { ["not"] = has({ name, alias }, nullable) }
-  end
+  for alias, name in pairs(aliases) do excluded[#excluded + 1] = { ["not"] = has({ name, alias }, nullable) } end
   table.sort(excluded, function(a, b) return a["not"].required[2] < b["not"].required[2] end)
   return excluded
 end
@@ -67,8 +67,10 @@ end
 local function convert_one_of(parts, pointer, above)
   local list = json.array {}
   for i, part in ipairs(parts) do
-    local only_required = part.required and next(part) == "required" and not next(part, "required")
-    list[i] = only_required and has(part.required, above.nullable) or convert(part, ("%s/oneOf/%d"):format(pointer, i - 1), above)
+    local first, value = next(part)
+    local is_only_required = first == "required" and next(part, first) == nil
+    list[i] = is_only_required and has(value, above.nullable)
+      or convert(part, ("%s/oneOf/%d"):format(pointer, i - 1), above)
   end
   return list
 end
@@ -101,7 +103,8 @@ function convert(wanted, pointer, above)
   end
   if wanted.properties then document.properties = convert_properties(wanted, pointer, above) end
   for _, keyword in ipairs { "items", "additionalProperties" } do
-    if type(wanted[keyword]) == "table" then document[keyword] = written(convert(wanted[keyword], pointer .. "/" .. keyword, above)) end
+    local part = wanted[keyword]
+    if type(part) == "table" then document[keyword] = written(convert(part, pointer .. "/" .. keyword, above)) end
   end
   if wanted.oneOf then document.oneOf = convert_one_of(wanted.oneOf, pointer, above) end
   if wanted.aliases then document.allOf = exclusions(wanted.aliases, above.nullable) end
@@ -130,7 +133,10 @@ end
 
 -- Somebody else's
 
-local TYPES <const> = { string = true, integer = true, number = true, boolean = true, array = true, object = true, null = true }
+local TYPES <const> = {
+  string = true, integer = true, number = true, boolean = true, array = true, object = true,
+  null = true,
+}
 local BOUNDS <const> = { "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems" }
 local MOST_MISTAKES <const> = 5 -- of an answer
 
@@ -162,14 +168,18 @@ local function others_of(schema)
   return schema.additionalProperties ~= false
 end
 
--- For schema_check: what cannot be checked, or has no meaning, is left out. So no value that fits is refused.
+-- For schema_check: what cannot be checked, or has no meaning, is left out. So no value that fits
+-- is refused.
 function read(schema)
   if not json.is_object(schema) then return {} end
   local known = {
-    type = is_type(schema.type) and schema.type or list_of(schema.type, is_type), enum = list_of(schema.enum, is_scalar),
-    required = list_of(schema.required, is_string), properties = properties_of(schema), additionalProperties = others_of(schema),
+    type = is_type(schema.type) and schema.type or list_of(schema.type, is_type),
+    enum = list_of(schema.enum, is_scalar),
+    required = list_of(schema.required, is_string),
+    properties = properties_of(schema),
+    additionalProperties = others_of(schema),
+    keeps_null = true, -- null is no absence there
   }
-  known.keeps_null = true -- null is no absence there
   if is_scalar(schema.const) then known.const = schema.const end
   if json.is_object(schema.items) and schema.prefixItems == nil then known.items = read(schema.items) end
   for _, name in ipairs(BOUNDS) do known[name] = type(schema[name]) == "number" and schema[name] or nil end
@@ -180,8 +190,8 @@ end
 ---@param schema any somebody else's, decoded
 ---@return string? mistakes the first ones
 function schema_document.misfit(answer, schema)
-  local _, errors = schema_check.check(json.copy(answer), read(schema), { total = 0, limit = MOST_MISTAKES })
-  local lines = {}
+  local errors, lines = { total = 0, limit = MOST_MISTAKES }, {}
+  schema_check.check(json.copy(answer), read(schema), errors)
   for i, one in ipairs(errors) do lines[i] = schema_check.line(one, "answer") end
   return errors.total > 0 and table.concat(lines, "; ") or nil
 end

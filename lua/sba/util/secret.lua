@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The secrets of the environment: the agent's token for the gateway, the API key for models, passwords in URLs, those
--- of the operator (operator_secrets.lua). Only this module knows token and key.
+-- The secrets of the environment: the agent's token for the gateway, the API key for models,
+-- passwords in URLs, those of the operator (operator_secrets.lua). Only this module knows token and
+-- key.
 
 local file = require "native.file"
 local identity = require "native.identity"
@@ -28,9 +29,11 @@ local otlp_variables <const> = { "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPO
 
 local function is_own_url(name) return own_urls[name] or name:find("^ORCHESTRATOR_") ~= nil end
 
--- No secret of the operator may have such a name. A key that the runner uses too may be one: OPENAI_API_KEY.
+-- No secret of the operator may have such a name. A key that the runner uses too may be one:
+-- OPENAI_API_KEY.
 local function is_reserved(name)
-  return is_own_url(name) or proxies[name] or name:find("^SBA_") ~= nil or name:find("^CYNODE_") ~= nil
+  local is_ours = name:find "^SBA_" or name:find "^CYNODE_"
+  return is_ours ~= nil or is_own_url(name) or proxies[name]
 end
 
 ---@param environment table<string, string>
@@ -45,30 +48,32 @@ end
 
 -- The file wins. take_token adds value, path and failure.
 local agent_token <const> = {
-  file_variable = "SBA_MCP_TOKEN_FILE", variable = "SBA_MCP_TOKEN", what = "the agent's token", unused = "the gateway is not used",
+  file_variable = "SBA_MCP_TOKEN_FILE", variable = "SBA_MCP_TOKEN", what = "the agent's token",
+  unused = "the gateway is not used",
 }
 local api_key <const> = {
-  file_variable = "SBA_API_KEY_FILE", variable = "OPENAI_API_KEY", what = "the API key", unused = "OPENAI_BASE_URL is not used",
+  file_variable = "SBA_API_KEY_FILE", variable = "OPENAI_API_KEY", what = "the API key",
+  unused = "OPENAI_BASE_URL is not used",
 }
 local otlp_headers
 local warnings = {}
 
 local function warn_short(what)
-  warnings[#warnings + 1] = ("%s has fewer than %d characters: it is redacted only together with its user"):format(
-    what, native.SHORTEST)
+  local words = "%s has fewer than %d characters: it is redacted only together with its user"
+  warnings[#warnings + 1] = words:format(what, native.SHORTEST)
 end
 
 local function add(value, what)
   if not native.add(value) then warn_short(what) end
 end
 
--- As the user who started the runner: before --user takes effect.
+-- As the user who started the runner: before --user takes effect. A path may hold the token itself.
 local function read_token(path, what)
   local bytes, problem = file.read(path, LARGEST_TOKEN, { regular = true })
-  if not bytes then return nil, ("cannot read %s: %s"):format(what, native.redact(problem.message)) end -- a path may hold the token itself
+  if not bytes then return nil, ("cannot read %s: %s"):format(what, native.redact(problem.message)) end
   bytes = native_text.trim_end(bytes, "\r\n")
-  if bytes == "" then return nil, ("the file %s, which should hold %s, is empty"):format(native.redact(path), what) end
-  return bytes
+  if bytes ~= "" then return bytes end
+  return nil, ("the file %s, which should hold %s, is empty"):format(native.redact(path), what)
 end
 
 local function take_token(environment, token)
@@ -86,8 +91,8 @@ local function take_token(environment, token)
   warnings[#warnings + 1] = ("%s; %s"):format(problem, token.unused)
 end
 
--- What stands before each "@" of an address: "user:password" or "user". A raw "/", "?" or "#" ends the host for
--- RFC 3986, but whoever wrote the password meant it to go on.
+-- What stands before each "@" of an address: "user:password" or "user". A raw "/", "?" or "#" ends
+-- the host for RFC 3986, but whoever wrote the password meant it to go on.
 local function user_infos(address)
   local found, given = {}, native_text.trim(address)
   local rest = given:match "^%a[%w+.-]*:[/\\]+(.*)$" or given:match "^[Hh][Tt][Tt][Pp][Ss]?:(.*)$"
@@ -121,9 +126,9 @@ local function take_headers(value)
   end
 end
 
----Takes the secrets, before anything is logged. Token, key and the operator's secrets leave the table; they and the
----runner's own URLs leave the process's environment too, which children could read in /proc. Blanks around those URLs
----go.
+---Takes the secrets, before anything is logged. Token, key and the operator's secrets leave the
+---table; they and the runner's own URLs leave the process's environment too, which children could
+---read in /proc. Blanks around those URLs go.
 ---@param environment table<string, string>
 ---@return string[] warnings for the log, one sentence each
 function secret.take(environment)
@@ -203,14 +208,9 @@ secret.failure = operator.failure
 
 -- They hold no text from outside; nor do enumerations.
 local own_fields <const> = {
-  id = true, job_id = true, task_id = true, type = true, protocol_version = true, error_code = true, started_at = true,
-  finished_at = true, signal = true, action = true, mode = true, sha256 = true,
+  id = true, job_id = true, task_id = true, type = true, protocol_version = true, error_code = true,
+  started_at = true, finished_at = true, signal = true, action = true, mode = true, sha256 = true,
 }
-
-local function is_own(schema, name)
-  local property = schema and schema.properties and schema.properties[name]
-  return property and (own_fields[name] or property.enum) and true or false
-end
 
 local function clean_names(value)
   local changed = {}
@@ -223,16 +223,20 @@ end
 local function clean(value, schema)
   if type(value) == "string" then return native.redact(value) end
   if type(value) ~= "table" then return value end
+  local properties = schema and schema.properties or {}
   for name, item in pairs(value) do
-    if (type(item) == "string" or type(item) == "table") and not is_own(schema, name) then
-      value[name] = clean(item, schema and (schema.properties and schema.properties[name] or schema.items))
+    local property = properties[name]
+    local is_own = property and (own_fields[name] or property.enum)
+    if (type(item) == "string" or type(item) == "table") and not is_own then
+      value[name] = clean(item, property or schema and schema.items)
     end
   end
   if not schema then clean_names(value) end
   return value
 end
 
----Redacts tables in place. Of an object that a schema describes, keys, enumerations and ids are ours and stay.
+---Redacts tables in place. Of an object that a schema describes, keys, enumerations and ids are
+---ours and stay.
 ---@generic T
 ---@param value T
 ---@param schema? table
@@ -254,7 +258,7 @@ local NOTE <const> = "\n[... %d bytes left out ...]\n"
 local function take(self, size, is_cut, is_lost)
   local bytes = self.held:sub(1, size)
   self.held = self.held:sub(size + 1)
-  local cut = self.is_cut and "start" or "none"
+  local cut = self.is_cut and "start" or "none" -- which ends of the bytes may be inside a secret
   if is_lost then cut = self.is_cut and "both" or "end" end
   if bytes ~= "" then self.is_cut = is_cut end
   return (native_text.repair(native.redact(bytes, cut)))
@@ -278,7 +282,8 @@ end
 ---@return string shown
 function stream:finish() return take(self, #self.held, false) end
 
----Makes foreign text in pieces UTF-8 without secrets. The end of a piece is held back while it may begin a secret or a character.
+---Makes foreign text in pieces UTF-8 without secrets. The end of a piece is held back while it may
+---begin a secret or a character.
 ---@return secret.stream
 function secret.stream() return setmetatable({ held = "", is_cut = false }, stream) end
 

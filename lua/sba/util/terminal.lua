@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The log for people: a line for each step, and, where the log follows the output, all of it between them, indented.
+-- The log for people: a line for each step, and, where the log follows the output, all of it
+-- between them, indented.
 
 local excerpt = require "sba.util.excerpt"
 local humanize = require "sba.util.humanize"
@@ -7,27 +8,39 @@ local interrupt = require "native.interrupt"
 local printable = require "sba.util.printable"
 
 ---@class terminal: log.view
----@field running? { step: table, began: number, next: number } what runs, and when a line tells again that it does
-local terminal = { TAIL = 64 * 1024, now = interrupt.now } -- TAIL: bytes, of which people see the last lines
+---@field running? { step: table, began: number, next: number } what runs; next: when a line tells again
+---that it does
+local terminal = { now = interrupt.now }
 terminal.__index = terminal
+terminal.TAIL = 64 * 1024 -- bytes, of which people see the last lines
 
 local LONGEST_MESSAGE <const>, LONGEST_ANSWER <const> = 2048, 64 * 1024 -- bytes
 local LONGEST_ID <const>, LONGEST_WHAT <const> = 40, 200 -- bytes
-local SHORTEST_WHAT <const>, BESIDE_IT <const> = 30, 45 -- columns of a terminal: a step's line is to fit one
+-- Columns of what a step does, and of all beside it: its line is to fit one of the terminal.
+local SHORTEST_WHAT <const>, BESIDE_IT <const> = 30, 45
 local TAIL_LINES <const> = 20 -- of a failed step's output
 local LONGEST_SEQUENCE <const> = 64 -- bytes of a control sequence
 local INDENT <const> = "    " -- of output
-local QUIET <const> = 5 -- seconds in which nothing is shown, until a line tells that a step still runs
-local AGAIN <const>, REDRAWN <const> = 30, 1 -- seconds until the next one; on a terminal it is drawn in its place
+-- Seconds in which nothing is shown, until a line tells that a step still runs; until the next one; and
+-- the same on a terminal, where it is drawn in its place.
+local QUIET <const>, AGAIN <const>, REDRAWN <const> = 5, 30, 1
 local ERASED <const> = "\r\27[K"
 local ENDLESS <const> = 1e9 -- seconds: who asks for so many wants no limit
 
 -- On a terminal that shows UTF-8, and elsewhere:
-local signs <const> = { success = "✓", failure = "✗", timeout = "✗", skipped = "-", more = "…", begun = "▸" }
-local names <const> = { success = "ok", failure = "FAILED", timeout = "TIMEOUT", skipped = "-", more = "...", begun = ">" }
-local colours <const> = { success = "32", failure = "31", timeout = "31", skipped = "2", warning = "33", error = "31" }
+local signs <const> = {
+  success = "✓", failure = "✗", timeout = "✗", skipped = "-", more = "…", begun = "▸",
+}
+local names <const> = {
+  success = "ok", failure = "FAILED", timeout = "TIMEOUT", skipped = "-", more = "...", begun = ">",
+}
+-- As ECMA-48 numbers them: red, green, yellow and faint.
+local colours <const> = {
+  success = "32", failure = "31", timeout = "31", skipped = "2", warning = "33", error = "31",
+}
 
--- Of the locale's variables the first that is set counts; where none is, most terminals are taken at their best.
+-- Of the locale's variables the first that is set counts; where none is, most terminals are taken
+-- at their best.
 local function shows_utf8(environment)
   for _, name in ipairs { "LC_ALL", "LC_CTYPE", "LANG" } do
     local locale = environment[name] or ""
@@ -99,9 +112,11 @@ local function place(step)
   return ("step %d%s%s  %s"):format(step.step, count, id, step.check and "check" or step.type)
 end
 
---- "step 3 of 12  test  run_command  make test  1.2 s", after a mark; the third is the step's id, unless it is step-3.
+-- "step 3 of 12  test  run_command  make test  1.2 s", after a mark; the third is the step's id, unless
+-- it is step-3.
 function terminal:step_line(mark, kind, step, elapsed)
-  local line = { place(step), step.what and step.what ~= "" and printable.line(step.what, self.longest_what) or nil }
+  local line, what = { place(step) }, step.what or ""
+  if what ~= "" then line[2] = printable.line(what, self.longest_what) end
   line[#line + 1] = elapsed
   self:print(nil, self:painted(kind, mark) .. " " .. table.concat(line, "  "))
 end
@@ -113,9 +128,11 @@ local function plain(line) return printable.line((line:gsub("^.*\r", ""):gsub("\
 function terminal:output(text)
   if not self.follow then return end
   text = self.rest .. text
-  local half, parts = text:find("\27%[?[%d;:]*$", -LONGEST_SEQUENCE) or text:find("\r", -1, true), {}
+  -- Half a control sequence, or of a line's end, waits for the rest.
+  local half = text:find("\27%[?[%d;:]*$", -LONGEST_SEQUENCE) or text:find("\r", -1, true)
   self.rest = half and text:sub(half) or ""
-  for _, line, is_whole in excerpt.lines((text:sub(1, half and half - 1):gsub("\r\n", "\n"))) do
+  local parts, whole = {}, text:sub(1, half and half - 1):gsub("\r\n", "\n")
+  for _, line, is_whole in excerpt.lines(whole) do
     local begun = self.in_line and "" or INDENT
     if self.in_line and line:find("\r", 1, true) then begun = (self.redraws and ERASED or "\n") .. INDENT end
     parts[#parts + 1] = begun .. plain(line) .. (is_whole and "\n" or "")
@@ -133,7 +150,8 @@ end
 -- A missed part may have been torn where it was coloured.
 function terminal:missed(count)
   local start = self.colour and "\27[0m\n" or ""
-  return ("%s[%s %d parts of the log were left out because they were not read in time]\n"):format(start, self.marks.more, count)
+  local words = "%s[%s %d parts of the log were left out because they were not read in time]\n"
+  return words:format(start, self.marks.more, count)
 end
 
 function terminal:print(kind, line)
@@ -165,7 +183,6 @@ end
 events["step.started"] = function(self, step)
   self.in_step = true
   begin(self, step)
-  if self.follow then self:step_line(self.marks.begun, "running", step) end
 end
 
 events["step.finished"] = function(self, step)
@@ -180,9 +197,7 @@ end
 
 events["model.request"] = function(self, request)
   if self.in_step then return end -- what a step asks a model is the step's
-  local step = { type = "model", what = request.model }
-  begin(self, step)
-  if self.follow then self:step_line(self.marks.begun, "running", step) end
+  begin(self, { type = "model", what = request.model })
 end
 
 events["model.response"] = function(self)
@@ -200,7 +215,8 @@ events["job.finished"] = function(self, job)
   local code = job.failure_code ~= job.status and job.failure_code
   local outcome = code and ("%s: %s"):format(job.status, code) or job.status
   if not self.refused then
-    self:print(job.status, ("%s in %s, %s"):format(outcome, humanize.duration(job.duration_ms), humanize.outcomes(job.outcomes)))
+    local duration, steps = humanize.duration(job.duration_ms), humanize.outcomes(job.outcomes)
+    self:print(job.status, ("%s in %s, %s"):format(outcome, duration, steps))
     local message, last = job.failure_message, self.last_error
     local is_shown = message and last and message:sub(-#last) == last -- above, with the step
     if message and not is_shown then self:message(job.status, message) end

@@ -1,6 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The hunks of a unified diff of two texts, by E. Myers, "An O(ND) Difference Algorithm and Its Variations" (1986), with a bound: texts
--- that differ in more lines are replaced from the first difference to the last.
+-- The hunks of a unified diff of two texts, by E. Myers, "An O(ND) Difference Algorithm and Its
+-- Variations" (1986), with a bound: texts that differ in more lines are replaced from the first
+-- difference to the last.
+
+local excerpt = require "sba.util.excerpt"
 
 local unified_diff = {}
 
@@ -10,12 +13,8 @@ local NO_NEWLINE <const> = "\\ No newline at end of file\n"
 
 -- Each with its line end.
 local function lines_of(text)
-  local lines, from = {}, 1
-  while from <= #text do
-    local to = text:find("\n", from, true) or #text
-    lines[#lines + 1] = text:sub(from, to)
-    from = to + 1
-  end
+  local lines = {}
+  for after, _, _, at in excerpt.lines(text) do lines[#lines + 1] = text:sub(at, after - 1) end
   return lines
 end
 
@@ -27,11 +26,15 @@ local function common_ends(old, new)
   return head, tail
 end
 
+-- Whether the path to diagonal k with d edits ends by adding a line (comes from k + 1), not by removing
+-- one (comes from k - 1): from the one that reached farther.
+local function comes_down(reached, k, d) return k == -d or (k ~= d and reached[k - 1] < reached[k + 1]) end
+
 -- Walks back through what the search kept of each round, and notes which old line is which new one.
 local function trace_back(rounds, x, y, head, same)
   for d = #rounds, 1, -1 do
     local reached, k = rounds[d], x - y
-    local from_k = (k == -d or (k ~= d and reached[k - 1] < reached[k + 1])) and k + 1 or k - 1
+    local from_k = comes_down(reached, k, d) and k + 1 or k - 1
     local from_x = reached[from_k]
     while x > from_x and x - k > from_x - from_k do
       same[head + x] = head + x - k
@@ -45,15 +48,16 @@ local function trace_back(rounds, x, y, head, same)
   end
 end
 
--- Finds lines between head and tail that both have; none where too much differs.
+-- Finds lines between head and tail that both have; none where too much differs. As in the paper: x of
+-- the old lines and y of the new ones are done, k = x - y is a diagonal, and reached[k] is the farthest
+-- x on it with d edits.
 local function find_same(old, new, head, tail, same)
   local n, m = #old - head - tail, #new - head - tail
   local reached, rounds = { [1] = 0 }, {}
   for d = 0, math.min(n + m, MOST_EDITS) do
     if d > 0 then rounds[d] = table.move(reached, -d - 1, d + 1, -d - 1, {}) end
     for k = -d, d, 2 do
-      local down = k == -d or (k ~= d and reached[k - 1] < reached[k + 1])
-      local x = down and reached[k + 1] or reached[k - 1] + 1
+      local x = comes_down(reached, k, d) and reached[k + 1] or reached[k - 1] + 1
       while x < n and x - k < m and old[head + x + 1] == new[head + x - k + 1] do x = x + 1 end
       reached[k] = x
       if x >= n and x - k >= m then return trace_back(rounds, n, m, head, same) end
@@ -67,7 +71,9 @@ local function edits_of(old, new)
   local same, edits, j = {}, {}, 1
   find_same(old, new, head, tail, same)
   for i = 1, #old do
-    local partner = i <= head and i or i > #old - tail and i - #old + #new or same[i]
+    local partner = same[i]
+    if i <= head then partner = i end
+    if i > #old - tail then partner = i - #old + #new end
     while partner and j < partner do
       edits[#edits + 1] = { mark = "+", line = new[j] }
       j = j + 1
@@ -103,7 +109,8 @@ end
 ---@return string hunks "" where they are the same
 function unified_diff.hunks(old, new)
   local edits = edits_of(lines_of(old), lines_of(new))
-  local parts, old_line, new_line, position = {}, 1, 1, 1
+  local parts, position = {}, 1
+  local old_line, new_line = 1, 1
   local function pass(edit)
     if edit.mark ~= "+" then old_line = old_line + 1 end
     if edit.mark ~= "-" then new_line = new_line + 1 end
@@ -120,7 +127,8 @@ function unified_diff.hunks(old, new)
       local line = edits[i].line
       parts[#parts + 1] = edits[i].mark .. line .. (line:sub(-1) == "\n" and "" or "\n" .. NO_NEWLINE)
     end
-    parts[header] = ("@@ -%s +%s @@\n"):format(range(old_first, old_line - old_first), range(new_first, new_line - new_first))
+    local old_range = range(old_first, old_line - old_first)
+    parts[header] = ("@@ -%s +%s @@\n"):format(old_range, range(new_first, new_line - new_first))
     position = last + 1
   end
 end

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Where artifacts and the result are put: SBA_ARTIFACT_URLS_FILE has an address for each path (presigned, so each has a
--- signature of its own), SBA_ARTIFACT_URL_TEMPLATE makes one for any path. Their queries are credentials.
+-- Where artifacts and the result are put: SBA_ARTIFACT_URLS_FILE has an address for each path
+-- (presigned, so each has a signature of its own), SBA_ARTIFACT_URL_TEMPLATE makes one for any
+-- path. Their queries are credentials.
 
 local file = require "native.file"
 local json = require "sba.util.json"
@@ -13,7 +14,8 @@ local upload_urls = {}
 local TEMPLATE <const>, FILE <const> = "SBA_ARTIFACT_URL_TEMPLATE", "SBA_ARTIFACT_URLS_FILE"
 local LARGEST <const> = 4 * 1024 * 1024 -- bytes of the file
 local LONG <const> = 20 -- bytes of a query's value, from which on it is a secret whatever its name
-local of_secrets <const> = { "sig", "token", "key", "secret", "pass", "auth", "credential" } -- in names of values
+-- Words in names of values that are secrets.
+local of_secrets <const> = { "sig", "token", "key", "secret", "pass", "auth", "credential" }
 
 local template, path = "", "" -- as given
 local urls, failure
@@ -51,7 +53,8 @@ local function read(from)
   return json.is_object(value) and value or nil, "it must be a JSON object: a URL for each path"
 end
 
----Takes the addresses out of the environment, as the user who started the runner, and learns their secrets.
+---Takes the addresses out of the environment, as the user who started the runner, and learns their
+---secrets.
 ---@param environment table<string, string>
 ---@param take_password fun(url: string, variable: string)
 ---@return string[] variables to be taken from the process's environment, string? warning
@@ -96,11 +99,13 @@ local function filled(part, values, keeps_slashes)
   return (part:gsub("{([%a_]+)}", function(name)
     if not values[name] then return nil end
     local encoded = values[name]:gsub("[^%w._~/-]", percent.encode)
-    return keeps_slashes and name == "path" and encoded or (encoded:gsub("/", "%%2F"))
+    if not (keeps_slashes and name == "path") then encoded = encoded:gsub("/", percent.encode) end
+    return encoded
   end))
 end
 
----The address of a path: {path}, {job_id} and {task_id} are percent-encoded; a path keeps its slashes, but in a query.
+---The address of a path: {path}, {job_id} and {task_id} are percent-encoded; a path keeps its
+---slashes, but in a query.
 ---@param values { path: string, job_id: string, task_id: string }
 ---@return string? url, native.failure? failure
 function upload_urls.of(values)

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What a worker tells of its work: one JSON object in the file that CYNODE_REPORT names to a command. It is a claim.
+-- What a worker tells of its work: one JSON object in the file that CYNODE_REPORT names to a
+-- command. It is a claim.
 
 local file = require "native.file"
 local is = require "sba.util.schema_check"
@@ -56,7 +57,8 @@ function worker_report.remove(word, environment)
   for _, place in ipairs(places(environment)) do file.remove_directory(place .. "/" .. name_of(word), REMOVING) end
 end
 
----Reads what there is, also when the job's time is up. No link leads out of the place, and nothing is waited for.
+---Reads what there is, also when the job's time is up. No link leads out of the place, and nothing
+---is waited for.
 ---@param place string
 ---@param name string in it
 ---@return table? report without secrets; nil: there is none
@@ -65,8 +67,10 @@ function worker_report.read(place, name)
   local root <close> = workspace.open(place)
   if not root then return nil end
   local opened <close>, failure = root:open(name)
-  if not opened and failure.code == "path_escape" then return nil, "it is a link that leads elsewhere" end
-  if not opened then return nil, failure.code ~= "not_found" and failure.message or nil end
+  if not opened then
+    if failure.code == "path_escape" then return nil, "it is a link that leads elsewhere" end
+    return nil, failure.code ~= "not_found" and failure.message or nil
+  end
   local bytes = opened:read(LARGEST + 1)
   root:remove(name, "file")
   if #bytes > LARGEST then return nil, ("it is larger than %d bytes"):format(LARGEST) end
