@@ -24,6 +24,7 @@ static void **free_blocks[CLASSES];
 // What is left of the last map.
 static char *rest, *rest_end;
 
+// 1 to 16 bytes are class 1, 2,033 to 2,048 class 128, 2,049 to 2,560 class 129, 4,097 to 5,120 class 133.
 static size_t class_of(size_t size)
 {
     if (size <= SMALL)

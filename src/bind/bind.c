@@ -258,50 +258,41 @@ static void wrong_type(lua_State *L, int index, const char *name, const char *wa
 
 lua_Integer bind_option_integer(lua_State *L, int index, const char *name, lua_Integer otherwise, lua_Integer minimum)
 {
-    int is_integer = 1;
-    lua_Integer value = otherwise;
-    if (push_option(L, index, name) != LUA_TNIL) {
-        value = lua_tointegerx(L, -1, &is_integer);
-        if (!is_integer || value < minimum)
-            wrong_type(L, index, name, lua_pushfstring(L, "an integer from %I", (LUAI_UACINT)minimum));
-    }
+    bool is_given = push_option(L, index, name) != LUA_TNIL;
+    int is_integer;
+    lua_Integer value = lua_tointegerx(L, -1, &is_integer);
+    if (is_given && (!is_integer || value < minimum))
+        wrong_type(L, index, name, lua_pushfstring(L, "an integer from %I", (LUAI_UACINT)minimum));
     lua_pop(L, 1);
-    return value;
+    return is_given ? value : otherwise;
 }
 
 lua_Number bind_option_number(lua_State *L, int index, const char *name, lua_Number otherwise)
 {
-    int is_number = 1;
-    lua_Number value = otherwise;
-    if (push_option(L, index, name) != LUA_TNIL) {
-        value = lua_tonumberx(L, -1, &is_number);
-        if (!is_number)
-            wrong_type(L, index, name, "a number");
-    }
+    bool is_given = push_option(L, index, name) != LUA_TNIL;
+    int is_number;
+    lua_Number value = lua_tonumberx(L, -1, &is_number);
+    if (is_given && !is_number)
+        wrong_type(L, index, name, "a number");
     lua_pop(L, 1);
-    return value;
+    return is_given ? value : otherwise;
 }
 
 bool bind_option_boolean(lua_State *L, int index, const char *name, bool otherwise)
 {
-    bool value = otherwise;
-    if (push_option(L, index, name) != LUA_TNIL) {
-        if (!lua_isboolean(L, -1))
-            wrong_type(L, index, name, "a boolean");
-        value = lua_toboolean(L, -1);
-    }
+    bool is_given = push_option(L, index, name) != LUA_TNIL, value = lua_toboolean(L, -1);
+    if (is_given && !lua_isboolean(L, -1))
+        wrong_type(L, index, name, "a boolean");
     lua_pop(L, 1);
-    return value;
+    return is_given ? value : otherwise;
 }
 
 const char *bind_option_string(lua_State *L, int index, const char *name, size_t *size)
 {
-    const char *value = NULL;
-    if (push_option(L, index, name) != LUA_TNIL) {
-        if (lua_type(L, -1) != LUA_TSTRING)
-            wrong_type(L, index, name, "a string");
-        value = lua_tolstring(L, -1, size);
-    }
+    int type = push_option(L, index, name);
+    if (type != LUA_TNIL && type != LUA_TSTRING)
+        wrong_type(L, index, name, "a string");
+    const char *value = lua_tolstring(L, -1, size); // NULL of nil
     lua_pop(L, 1);
     return value;
 }

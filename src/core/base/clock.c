@@ -32,7 +32,7 @@ void clock_timestamp(int64_t wall, char text[CLOCK_TIMESTAMP_SIZE])
         strftime(last, sizeof last, "%Y-%m-%dT%H:%M:%S.000Z", gmtime_r(&seconds, &parts));
     last_seconds = seconds;
     int64_t rest = wall % 1000;
-    for (int i = 22; i >= 20; i--) { // the milliseconds
+    for (int i = 22; i >= 20; i--) { // the three digits before the Z
         last[i] = (char)('0' + rest % 10);
         rest /= 10;
     }

@@ -237,7 +237,7 @@ int ending_start(struct error *error)
         return error_system(error, errno, "cannot execute this program again");
     runner = getpid();
     if (text_at < 0 || (!variables && copy_environment() < 0))
-        return error_set(error, "out_of_memory", 0, "no memory is left");
+        return error_memory(error, "cannot keep what the end of the job must know");
     catch_crashes();
     return start_watching(WORKING, error);
 }

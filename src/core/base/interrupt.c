@@ -71,28 +71,31 @@ static bool is_main_thread(int number)
     return false;
 }
 
+static void cancel(int number)
+{
+    const uint64_t one = 1;
+    // A prompt or a script that does not stop, as in a coroutine. (A job sets on_cancel, and is ended by ending.h.)
+    if (cancelled && !on_cancel && clock_now() - cancelled_at > UNSTOPPABLE)
+        _exit(128 + number);
+    if (!cancelled)
+        cancelled_at = clock_now();
+    if (!cancel_signal || number == SIGTERM)
+        cancel_signal = number;
+    cancelled = 1;
+    io_write(event_fd, &one, sizeof one, IO_HERE);
+    if (on_cancel)
+        on_cancel();
+}
+
 // SIGALRM comes at the deadline.
 static void on_signal(int number)
 {
     int saved = errno;
-    uint64_t one = 1;
-    if (is_main_thread(number)) {
-        if (number != SIGALRM) {
-            // A prompt or a script that does not stop, as in a coroutine.
-            if (cancelled && !on_cancel && clock_now() - cancelled_at > UNSTOPPABLE)
-                _exit(128 + number);
-            if (!cancelled)
-                cancelled_at = clock_now();
-            if (!cancel_signal || number == SIGTERM)
-                cancel_signal = number;
-            cancelled = 1;
-            io_write(event_fd, &one, sizeof one, IO_HERE);
-            if (on_cancel)
-                on_cancel();
-        }
-        if (on_stop)
-            on_stop();
-    }
+    bool is_ours = is_main_thread(number);
+    if (is_ours && number != SIGALRM)
+        cancel(number);
+    if (is_ours && on_stop)
+        on_stop();
     errno = saved;
 }
 

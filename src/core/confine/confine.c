@@ -154,7 +154,7 @@ static int allow_reading_others(int ruleset, const char *const *hidden, struct e
             return error_set(error, "not_a_file", 0, "%s is not the absolute path of a file or directory", *file);
         cleanup_free char *directory = strdup(*file);
         if (!directory)
-            return error_set(error, "out_of_memory", 0, "no memory is left");
+            return error_memory(error, "cannot hide %s", *file);
         for (char *slash; (slash = strrchr(directory, '/'));) {
             *slash = '\0';
             if (allow_siblings(ruleset, directory, hidden, error) < 0)

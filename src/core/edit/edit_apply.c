@@ -186,7 +186,7 @@ static int apply_hunk(struct application *application, const char *diff, const s
         return error_set(error, "patch_mismatch", 0, "it has more than %d anchors", EDIT_MAX_ANCHORS);
     search.anchors = anchors.count ? &anchors : NULL;
     if (edit_body_read(body, diff + hunk->body, diff + hunk->end, application->file.ends) < 0)
-        return error_system(error, ENOMEM, "cannot place the edit");
+        return error_memory(error, "cannot place the edit");
     enum edit_found found = edit_find(&search, error), found_new = EDIT_NOWHERE;
     if (found == EDIT_NOWHERE)
         found_new = edit_find_new(&search, &there, error);
@@ -240,7 +240,7 @@ int edit_apply(const struct edit_hunks *hunks, uint32_t first, uint32_t count, c
     }
     int status = 0;
     if (edit_split(&application.file, bytes, size, !has_mark) < 0 || buffer_reserve(out, size + size / 16 + 64) < 0)
-        status = error_system(error, ENOMEM, "cannot place the edit");
+        status = error_memory(error, "cannot place the edit");
     else
         append(&application, bytes, application.file.starts[0]); // the byte order mark stays
     report->line_ends = application.file.ends = choose_ends(&application.file, crlf, lf);
@@ -252,7 +252,7 @@ int edit_apply(const struct edit_hunks *hunks, uint32_t first, uint32_t count, c
     if (!status)
         status = copy_until(&application, application.file.count, error);
     if (!status && application.is_starved)
-        status = error_system(error, ENOMEM, "cannot place the edit");
+        status = error_memory(error, "cannot place the edit");
     if (!status)
         keep_open_end(&application);
     if (!status && out->size == application.file.starts[0] && report->removed)

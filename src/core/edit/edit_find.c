@@ -39,7 +39,7 @@ static enum edit_found find_candidates(const struct edit_search *search, struct 
     if (!side->count)
         return EDIT_NOWHERE;
     if (edit_index(search->file) < 0 || edit_sum(search->file, search->level) < 0)
-        return error_system(error, ENOMEM, "cannot place the edit");
+        return error_memory(error, "cannot place the edit");
     for (uint32_t i = search->head; i < end; i++) {
         uint32_t count;
         const uint32_t *lines = edit_places(search->file, side->lines[i], &count);
@@ -118,7 +118,8 @@ static enum edit_found find_at(struct edit_search *search, int64_t place)
 
 // One attempt. fuzz lines of the longer context are left out, and as many of the shorter one that both have the same
 // length. If the shorter one has fewer lines than that, the beginning or end of the file cut it off, and the hunk
-// belongs there.
+// belongs there. With 3 lines before and 1 after, fuzz 0 leaves out none, but tail is -2: it belongs at the end; fuzz 2
+// leaves out 2 before and 0 after, which is any place.
 static enum edit_found find_with_fuzz(struct edit_search *search, uint32_t fuzz, uint32_t start, struct error *error)
 {
     const struct edit_side *side = search->side;

@@ -300,7 +300,7 @@ static int add_hunk(struct edit_hunks *hunks, const struct edit_hunk *hunk, stru
         return error_set(error, "too_large", 0, "the diff has more than %d hunks", EDIT_MAX_HUNKS);
     struct edit_hunk *items = array_grow(hunks->items, hunks->count, sizeof *items);
     if (!items)
-        return error_system(error, ENOMEM, "cannot place the edit");
+        return error_memory(error, "cannot place the edit");
     hunks->items = items;
     items[hunks->count++] = *hunk;
     return 1;

@@ -62,7 +62,8 @@ const uint32_t *edit_places(const struct edit_file *file, struct edit_line line,
 // Goes on with a hash of lines by one more. It is the same for lines that are equal at the level.
 uint32_t edit_add_hash(uint32_t hash, struct edit_line line, enum edit_level level);
 
-// What a hash of some lines is multiplied by if so many more follow.
+// What a hash of some lines is multiplied by if so many more follow: so the hash of lines 10 to 20 is the sum up to 20
+// less the sum up to 10 times the factor of 10 lines (Rabin and Karp).
 uint32_t edit_hash_factor(uint32_t count);
 
 struct edit_line edit_line_at(const struct edit_file *file, uint32_t number);

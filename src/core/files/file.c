@@ -19,9 +19,9 @@ enum { READ_BLOCK = 64 * 1024 };
 
 static int fail_interrupted(const char *path, struct error *error)
 {
-    bool cancelled = interrupt_reason() == INTERRUPT_CANCELLED;
-    return error_set(error, cancelled ? "cancelled" : "timeout", 0, "reading %s was %s", path,
-                     cancelled ? "cancelled by a signal" : "cut short by the job's deadline");
+    enum interrupt_reason reason = interrupt_reason();
+    return error_set(error, interrupt_code(reason), 0, "reading %s was %s", path,
+                     reason == INTERRUPT_CANCELLED ? "cancelled by a signal" : "cut short by the job's deadline");
 }
 
 // Waits until fd can be read or was hung up; a regular file always can. -1 and *error if the job must stop first.

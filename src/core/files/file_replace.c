@@ -15,8 +15,8 @@
 
 enum { TEMPORARY_NAMES = 8, LARGEST_ROOM = 1 << 20 };
 
-// What may not be on the disk yet of what was replaced last: the directory; also the file, whose sync goes on; or that
-// of an older one.
+// What may not be on the disk yet of what was replaced last: the directory; also the file, whose sync goes on; or all
+// of it, because the sync of a file before it goes on, and there is one at a time.
 static enum { NOTHING, DIRECTORY, FILE_GOES_ON, OLDER_GOES_ON } unsynced;
 
 int file_write_parts(int fd, const struct parts *parts, struct text_sha256 *digest, const char *what,
@@ -233,7 +233,7 @@ int file_keep_room(const char *path, size_t size, struct error *error)
     cleanup_fd int fd = open_temporary(directory, name, &temporary);
     if (fd < 0)
         return error_system(error, errno, "cannot create a file beside %s", path);
-    size = size < LARGEST_ROOM ? size : LARGEST_ROOM;
+    size = size_least(size, LARGEST_ROOM);
     int outcome = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size);
     if (outcome < 0 && (errno == EOPNOTSUPP || errno == ENOSYS))
         outcome = io_write(fd, zeros, size, IO_OWN);

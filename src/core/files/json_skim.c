@@ -43,7 +43,7 @@ static int fail(struct reader *r, const char *what)
 static int append(struct reader *r, const char *bytes, size_t size)
 {
     int outcome = buffer_append(&r->skim->text, bytes, size);
-    return outcome < 0 ? error_set(r->error, "out_of_memory", 0, "no memory is left") : 0;
+    return outcome < 0 ? error_memory(r->error, "cannot read") : 0;
 }
 
 // Adds what was read since the last time to the text, unless it is left out.
@@ -232,7 +232,7 @@ static int end_value(struct reader *r)
     if (r->is_left_out || is_always) {
         struct json_span *grown = array_grow(skim->spans, skim->count, sizeof *grown);
         if (!grown)
-            return error_set(r->error, "out_of_memory", 0, "no memory is left");
+            return error_memory(r->error, "cannot read");
         r->member.size = position(r) - r->member.offset;
         skim->spans = grown;
         skim->spans[skim->count++] = r->member;

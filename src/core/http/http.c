@@ -22,7 +22,7 @@ struct http_client *http_client_new(const struct http_settings *settings, struct
     struct http_client *client = calloc(1, sizeof *client);
     if (!client || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(client->multi = curl_multi_init())) {
         free(client);
-        error_set(error, "out_of_memory", 0, "cannot start HTTP: out of memory");
+        error_memory(error, "cannot start HTTP");
         return NULL;
     }
     close_on_exec();
@@ -50,7 +50,7 @@ struct http_exchange *http_open(struct http_client *client, const struct http_re
 {
     struct http_exchange *exchange = calloc(1, sizeof *exchange);
     if (!exchange) {
-        error_set(error, "out_of_memory", 0, "cannot start a request: out of memory");
+        error_memory(error, "cannot start a request");
         return NULL;
     }
     exchange->client = client;

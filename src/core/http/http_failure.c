@@ -20,7 +20,7 @@ static int explain_stop(const struct http_exchange *exchange, struct error *erro
     case HTTP_STOP_AGAIN:
         return error_set(error, "cut_off", 0, "%s closed the connection before it answered", exchange->origin);
     default:
-        return error_set(error, "out_of_memory", 0, "out of memory for the answer of %s", exchange->origin);
+        return error_memory(error, "cannot keep the answer of %s", exchange->origin);
     }
 }
 

@@ -69,7 +69,7 @@ static int set_proxy_parts(struct http_exchange *exchange, CURLU *parsed, struct
     int outcome = address ? asprintf(&exchange->proxy, "the proxy %.*s", length, address) : -1;
     curl_easy_setopt(exchange->easy, CURLOPT_PROXY, address);
     curl_free(address);
-    return outcome < 0 ? error_set(error, "out_of_memory", 0, "cannot start a request: out of memory") : 0;
+    return outcome < 0 ? error_memory(error, "cannot start a request") : 0;
 }
 
 static int set_proxy_address(struct http_exchange *exchange, const char *proxy, struct error *error)
@@ -123,7 +123,7 @@ static int set_socket(struct http_exchange *exchange, const char *rest, struct e
         bad_url(error, "names a unix socket whose path is longer than the 107 bytes that Linux allows");
     else if (asprintf(&url, "http://localhost%s%s", rest[encoded] == '/' ? "" : "/", rest + encoded) < 0 ||
              asprintf(&exchange->origin, "the socket %s", path) < 0)
-        error_set(error, "out_of_memory", 0, "cannot start a request: out of memory");
+        error_memory(error, "cannot start a request");
     else {
         exchange->is_socket = true;
         curl_easy_setopt(exchange->easy, CURLOPT_UNIX_SOCKET_PATH, path);
@@ -151,7 +151,7 @@ static int set_origin(struct http_exchange *exchange, const char *url, CURLU *pa
     else if (user)
         bad_url(error, "holds a user name, which is not taken");
     else if (asprintf(&exchange->origin, "%s://%s:%s", scheme, host, port) < 0)
-        error_set(error, "out_of_memory", 0, "cannot start a request: out of memory");
+        error_memory(error, "cannot start a request");
     else
         outcome = set_proxy(exchange, scheme, host, error);
     curl_free(scheme);

@@ -117,7 +117,7 @@ int http_prepare(struct http_exchange *exchange, struct error *error)
     const struct http_request *request = &exchange->request;
     CURL *easy = exchange->easy = curl_easy_init();
     if (!easy)
-        return error_set(error, "out_of_memory", 0, "cannot start a request: out of memory");
+        return error_memory(error, "cannot start a request");
     if (http_set_target(exchange, request->url, error) < 0)
         return -1;
     set_body(exchange);
@@ -135,6 +135,6 @@ int http_prepare(struct http_exchange *exchange, struct error *error)
     curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     if (set_headers(exchange, request->headers) < 0 || curl_multi_add_handle(exchange->client->multi, easy) != CURLM_OK)
-        return error_set(error, "out_of_memory", 0, "cannot start a request to %s: out of memory", exchange->origin);
+        return error_memory(error, "cannot start a request to %s", exchange->origin);
     return 0;
 }

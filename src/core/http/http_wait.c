@@ -63,13 +63,6 @@ static struct timeout timeout_of(const struct http_exchange *exchange)
     return (struct timeout){exchange->started, exchange->request.whole_timeout, phase.code, phase.what};
 }
 
-static int interrupted(const struct http_exchange *exchange, enum interrupt_reason reason, struct error *error)
-{
-    bool cancelled = reason == INTERRUPT_CANCELLED;
-    return error_set(error, cancelled ? "cancelled" : "timeout", 0, "%s while waiting for %s",
-                     cancelled ? "the job was cancelled" : "the job's time was up", exchange->origin);
-}
-
 // Calls the client's tick when it is due. Returns how long to wait at most, or -1: it ended the wait.
 static int64_t tick(struct http_client *client, int64_t left, struct error *error)
 {
@@ -99,7 +92,9 @@ int http_drive(struct http_exchange *exchange, struct error *error)
 
     enum interrupt_reason reason = exchange->request.ignore_interrupt ? INTERRUPT_NONE : interrupt_reason();
     if (reason != INTERRUPT_NONE)
-        return interrupted(exchange, reason, error);
+        return error_set(error, interrupt_code(reason), 0, "%s while waiting for %s",
+                         reason == INTERRUPT_CANCELLED ? "the job was cancelled" : "the job's time was up",
+                         exchange->origin);
     struct timeout timeout = timeout_of(exchange);
     int64_t left = timeout.from + timeout.milliseconds - clock_now();
     if (left <= 0)

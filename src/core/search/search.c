@@ -263,7 +263,9 @@ static int fill_piece(struct scan *scan, int fd, struct buffer *buffer)
     return 0;
 }
 
-// Searches the whole lines in the buffer and moves the incomplete one to its start. 0; 1: a limit is reached; -1.
+// Searches the whole lines in the buffer and moves the incomplete one to its start; where there is no whole line, makes
+// room for more of it. A part of a line that is too long for that (64 MiB) counts as the same line as what follows.
+// 0; 1: a limit is reached; -1.
 static int search_buffer(struct scan *scan, struct buffer *buffer)
 {
     if (buffer->size == 0)
@@ -298,7 +300,7 @@ int search_descriptor(struct search_regex *regex, int fd, const char *path, stru
     for (bool first = true; !scan.ended && stop == 0; first = false) {
         if (fill_piece(&scan, fd, piece) < 0)
             return -1;
-        if (first && memchr(piece->data, '\0', piece->size < BINARY_PREFIX ? piece->size : BINARY_PREFIX))
+        if (first && memchr(piece->data, '\0', size_least(piece->size, BINARY_PREFIX)))
             return 0;
         results->files_searched += first;
         stop = search_buffer(&scan, piece);

@@ -26,11 +26,6 @@ struct glob {
     enum glob_unit unit;
 };
 
-static int out_of_memory(struct error *error)
-{
-    return error_set(error, "out_of_memory", 0, "out of memory");
-}
-
 static int malformed(struct error *error, const char *pattern, const char *reason)
 {
     return error_set(error, "invalid_glob", 0, "the glob \"%s\" is malformed: %s", pattern, reason);
@@ -63,7 +58,7 @@ static pcre2_code *compile(const struct glob *glob, const char *pattern, const c
     PCRE2_SIZE size = 0;
     int number;
     if (buffer_reserve(&simple, 1) < 0 || simplify(pattern, &simple) < 0) // never NULL: an alternative may be empty
-        return out_of_memory(error), NULL;
+        return error_memory(error, "cannot read a glob"), NULL;
     number = pcre2_pattern_convert((PCRE2_SPTR)simple.data, simple.size,
                                    PCRE2_CONVERT_GLOB | (utf ? PCRE2_CONVERT_UTF : 0), &expression, &size, NULL);
     pcre2_code *code = number == 0 ? pcre2_compile(expression, size, utf ? PCRE2_UTF : 0, &number, &size, NULL) : NULL;
@@ -79,7 +74,7 @@ static int add_alternative(struct glob *glob, const char *pattern, const char *w
         return malformed(error, whole, "its braces make more than 1000 alternatives");
     struct alternative *alternatives = array_grow(glob->alternatives, glob->count, sizeof *alternatives);
     if (!alternatives)
-        return out_of_memory(error);
+        return error_memory(error, "cannot read a glob");
     glob->alternatives = alternatives;
     pcre2_code *code = compile(glob, pattern, whole, error);
     if (!code)
@@ -135,7 +130,7 @@ static int expand(struct glob *glob, const char *pattern, const char *whole, str
         if (buffer_append(&plain, pattern, (size_t)(open - pattern)) < 0 ||
             buffer_append(&plain, start, (size_t)(end - start)) < 0 ||
             buffer_append(&plain, close + 1, strlen(close)) < 0)
-            return out_of_memory(error);
+            return error_memory(error, "cannot read a glob");
         if (expand(glob, plain.data, whole, error) < 0)
             return -1;
     }
@@ -168,7 +163,7 @@ struct glob *glob_compile(const char *pattern, enum glob_unit unit, struct error
     if (!glob || !(glob->data = pcre2_match_data_create(1, NULL)) ||
         (unit == GLOB_CHARACTERS && text_repair(pattern, strlen(pattern) + 1, &repaired) < 0)) {
         glob_free(glob);
-        return out_of_memory(error), NULL;
+        return error_memory(error, "cannot read a glob"), NULL;
     }
     glob->unit = unit;
     if (unit == GLOB_CHARACTERS)

@@ -80,7 +80,7 @@ static struct character read_character(const char *text, size_t size, enum way w
     static const char names[] = "bfnrt", controls[] = "\b\f\n\r\t";
     bool is_unicode = way == JSON && size > 1 && text[1] == 'u';
     size_t mark = is_unicode ? 2 : 1, digits = is_unicode ? 4 : way == PERCENT ? 2 : 0;
-    size_t left = size - mark < digits ? size - mark : digits;
+    size_t left = size_least(size - mark, digits);
     if (way == AS_IS || *text != escape_mark[way] || hex_value(text + mark, left) < 0)
         return (struct character){{*text}, 1, 1};
     if (left < digits || size == 1)
@@ -110,7 +110,8 @@ struct match {
     bool has_mark[WAYS]; // of escapes, as far as the text was looked at: without one, the way reads the same as AS_IS
 };
 
-// Compares the text from `at` on with the form's bytes from `from` on.
+// Compares the text from `at` on with the form's bytes from `from` on. For "pass%77ord" and the form "password", read
+// as PERCENT: 8 bytes of the form, up to 10 in the text; for "passwo": 6, and open, for the rest may follow.
 static struct match compare(const struct form *form, size_t from, const char *text, size_t size, size_t at,
                             enum way way)
 {
@@ -189,7 +190,9 @@ static int add_form(const char *bytes, size_t size, bool is_base64)
     return 0;
 }
 
-// Adds the base64 of the secret when `before` bytes, modulo 3, come before it.
+// Adds the base64 of the secret when `before` bytes, modulo 3, come before it: the characters that all 6 bits of are
+// the secret's. With 1 byte before, the first of "abcdef" stands in bits 8 to 15; so character 2 (bits 12 to 17) is the
+// first.
 static int add_base64(const char *bytes, size_t size, size_t before)
 {
     cleanup_buffer struct buffer shifted = {0}, encoded = {0};

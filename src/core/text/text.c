@@ -168,7 +168,7 @@ int text_base64_decode(const char *base64, size_t size, struct buffer *out, stru
     if (size % 4)
         return error_set(error, "invalid", 0, "not base64: %zu bytes are no multiple of 4", size);
     if (size > INT_MAX || buffer_reserve(out, size / 4 * 3) < 0)
-        return error_set(error, "out_of_memory", 0, "out of memory for %zu bytes of base64", size);
+        return error_memory(error, "cannot decode %zu bytes of base64", size);
     size_t padding = size == 0 || base64[size - 1] != '=' ? 0 : base64[size - 2] != '=' ? 1 : 2;
     size_t digits = size - padding, decoded = size / 4 * 3;
     unsigned char *to = (unsigned char *)out->data + out->size;
@@ -205,7 +205,8 @@ void text_sha256_final(struct text_sha256 *sha256, char hex[TEXT_SHA256_HEX])
 
 int text_json_append(const char *utf8, size_t size, struct buffer *out)
 {
-    static const char letters[] = "uuuuuuuubtnufruuuuuuuuuuuuuuuuuu", digits[] = "0123456789abcdef";
+    static const char letters[] = "uuuuuuuubtnufruuuuuuuuuuuuuuuuuu"; // by control character: \b is 8; u is \u00XX
+    static const char digits[] = "0123456789abcdef";
     size_t done = 0;
     for (size_t i = 0; i < size; i++) {
         unsigned char c = (unsigned char)utf8[i];

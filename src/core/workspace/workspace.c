@@ -99,7 +99,7 @@ char *workspace_relative(const struct workspace *workspace, const char *path, st
     }
     cleanup_free char *relative = malloc(size + 2);
     if (!relative) {
-        error_system(error, ENOMEM, "cannot look at %s", path);
+        error_memory(error, "cannot look at %s", path);
         return NULL;
     }
     if (join_names(inside, relative, error) < 0)

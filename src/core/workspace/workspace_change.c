@@ -19,7 +19,7 @@ static int open_nearest(const struct workspace *workspace, const char *relative,
     cleanup_fd int directory = -1;
     cleanup_free char *above = workspace_split(relative, name);
     if (!above)
-        return error_system(error, ENOMEM, "cannot change %s", path);
+        return error_memory(error, "cannot change %s", path);
     if (workspace_check_name(workspace, relative, path, error) < 0)
         return -1;
     for (;;) {
@@ -47,7 +47,7 @@ static char *path_beside(const char *path, const char *name, const char *made, i
     if (asprintf(&staged, "%.*s%s", (int)(name - path), path, made) >= 0)
         return staged;
     unlinkat(directory, made, 0);
-    error_system(error, ENOMEM, "cannot change %s", path);
+    error_memory(error, "cannot change %s", path);
     return NULL;
 }
 
@@ -92,7 +92,7 @@ static int check_target(const struct workspace *workspace, const char *relative,
     if (*target == '/')
         return error_set(error, "path_escape", 0, "the link %s leads to %s: path escapes workspace", relative, target);
     if (asprintf(&whole, "%.*s%s", slash ? (int)(slash + 1 - relative) : 0, relative, target) < 0)
-        return error_system(error, ENOMEM, "cannot change %s", relative);
+        return error_memory(error, "cannot change %s", relative);
     inside = workspace_relative(workspace, whole, error);
     return inside ? 0 : -1;
 }

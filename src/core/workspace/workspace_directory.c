@@ -49,7 +49,7 @@ int workspace_place_open(struct workspace_place *place, const struct workspace *
         return -1;
     place->above = workspace_split(relative, &place->name);
     if (!place->above)
-        return error_system(error, ENOMEM, "cannot look at %s", path);
+        return error_memory(error, "cannot look at %s", path);
     if (workspace_check_name(workspace, relative, path, error) < 0)
         return -1;
     place->kept = strlen(place->above);

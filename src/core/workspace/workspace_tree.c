@@ -297,7 +297,7 @@ struct workspace_tree *workspace_tree_open(const struct workspace *workspace, co
     struct workspace_tree *tree = calloc(1, sizeof *tree);
     if (!tree || buffer_append(&tree->path, relative, length + 1) < 0) {
         free(tree);
-        error_system(error, ENOMEM, "cannot look at %s", path);
+        error_memory(error, "cannot look at %s", path);
         return NULL;
     }
     tree->path.size = strcmp(relative, ".") == 0 ? 0 : length;
