@@ -7,7 +7,7 @@
 
 local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
-local json_rpc = require "sba.util.json_rpc"
+local json_rpc = require "sba.acp.json_rpc"
 local table_of = json.table_of
 local text = require "native.text"
 local version = require "native.bundle".version

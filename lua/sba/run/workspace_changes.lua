@@ -6,7 +6,7 @@ local interrupt = require "native.interrupt"
 local real_path = require "native.confine".real_path
 local secret = require "sba.util.secret"
 local text = require "native.text"
-local unified_diff = require "sba.util.unified_diff"
+local unified_diff = require "sba.run.unified_diff"
 
 local workspace_changes = {}
 
