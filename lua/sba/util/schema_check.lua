@@ -147,8 +147,9 @@ local function refuse_unknown(walk, depth, name, plan)
   fail(walk, depth + 1, "unknown field " .. humanize.quoted(name) .. did_you_mean(name, known))
 end
 
--- Removes optional members that are null. Returns the names of unknown ones.
-local function others_in(value, plan)
+-- Removes optional members that are null. Returns the names of unknown ones, which the same walk
+-- finds.
+local function drop_nulls(value, plan)
   local others
   for name, member in next, value do
     if not plan.known[name] then
@@ -205,8 +206,10 @@ local function visit_object(walk, depth, value, wanted)
   local is_any = not (wanted.properties or wanted.required) and wanted.additionalProperties == nil
   if is_any then return end
   local plan, properties = plans[wanted] or make_plan(wanted), wanted.properties or none
-  -- First its final form, in which nulls and aliases are gone; then what it holds.
-  local others, absent, names = others_in(value, plan), plan.absent, plan.names
+  -- First its final form, in which nulls and aliases are gone; then what it holds. Each object by
+  -- itself, because a pointer names a member as it was written: /steps/0/timeout, though the member
+  -- is timeout_seconds by now.
+  local others, absent, names = drop_nulls(value, plan), plan.absent, plan.names
   local used = wanted.aliases and rename(walk, depth, value, wanted.aliases) or none
   for i = 1, #names do
     local name = names[i]
