@@ -8,83 +8,100 @@ local retry = require "sba.util.retry"
 
 local reports = {}
 
--- Seconds and bytes.
-local START <const>, TRY <const> = 3, 2 -- the report of the start, and one try
-local END <const>, END_AFTER_SIGNAL <const> = 30, 5 -- the report of the end
-local CONNECT <const>, ANSWER <const>, REST <const> = 5, 10, 1 -- to connect, for an answer, for the rest of its body
+-- Seconds.
+local START <const>, START_TRY <const> = 3, 2 -- for the report of the start: all tries together, and one of them
+local END <const>, END_AFTER_SIGNAL <const> = 30, 5 -- for the report of the end
+local CONNECT <const>, ANSWER <const>, REST <const> = 5, 10, 1 -- of a try; REST: for what follows the status
 
 local body_schema = { order = { "status", "job_id", "task_id" } }
+
+---@return number seconds for what is sent at the end: a report, a file
+function reports.seconds_of_end() return interrupt.signal() and END_AFTER_SIGNAL or END end
+
+---@param run run
+---@param who string for messages
+---@param request native.http.request
+---@param until_when number
+---@return integer? status of a 2xx, http.failure?
+function reports.deliver(run, who, request, until_when)
+  local client, failure = run:client()
+  if not client then return nil, failure end
+  request.connect_timeout = CONNECT
+  return http.deliver(client, request, until_when, ("%s at %s"):format(who, http.display_url(request.url)))
+end
 
 ---@param run run
 ---@param who string for messages
 ---@param to string
----@param body string|native.file.parts
+---@param body string|native.file.parts of JSON
 ---@param until_when number
 ---@param headers? string[]
 ---@return integer? status of a 2xx, http.failure?
 function reports.post(run, who, to, body, until_when, headers)
-  local client, failure = run:client()
-  if not client then return nil, failure end
-  return http.deliver(client, {
-    method = "POST", url = to, body = body, connect_timeout = CONNECT, first_timeout = ANSWER, idle_timeout = REST,
-    headers = { "Content-Type: application/json", "Accept: application/json", table.unpack(headers or {}) },
-  }, until_when, ("%s at %s"):format(who, http.display_url(to)))
+  headers = { "Content-Type: application/json", "Accept: application/json", table.unpack(headers or {}) }
+  local request = { method = "POST", url = to, headers = headers, body = body }
+  request.first_timeout, request.idle_timeout = ANSWER, REST
+  return reports.deliver(run, who, request, until_when)
 end
 
-local function send(run, body, until_when) return reports.post(run, "the status server", run.status_url, body, until_when) end
+local function send(run, body, until_when)
+  return reports.post(run, "the status server", run.status_url, body, until_when)
+end
 
 local function body_of(run, what)
   return json.encode({ status = what, job_id = run.record.job_id, task_id = run.record.task_id }, body_schema)
 end
 
-local function milliseconds(seconds) return math.floor(seconds * 1000 + 0.5) end
-
---- refused: another try would change nothing.
-local function log_end(run, report, code, failure, tries, seconds)
-  if code then
-    run.log:event("info", "report.sent", { report = report, status = code, tries = tries, duration_ms = milliseconds(seconds) })
+-- Returns the outcome. refused: another try would change nothing.
+local function log_end(run, report, status, failure, tries, seconds)
+  if status then
+    local duration_ms = math.floor(seconds * 1000 + 0.5)
+    run.log:event("info", "report.sent", { report = report, status = status, tries = tries, duration_ms = duration_ms })
     return "delivered"
   end
-  local outcome = failure.status and not failure.transient and "refused" or "undeliverable"
-  run:warn("report.failed", ("the report %s was not delivered: %s"):format(report, failure.message), {
-    report = report, outcome = outcome, status = failure.status, tries = tries,
-  })
-  return outcome
+  local is_refused = failure.status and not failure.transient
+  local fields = { report = report, outcome = "undeliverable", status = failure.status, tries = tries }
+  if is_refused then fields.outcome = "refused" end
+  run:warn("report.failed", ("the report %s was not delivered: %s"):format(report, failure.message), fields)
+  return fields.outcome
 end
 
-local function close_beginning(run, code)
+local function close_beginning(run, status)
   local start = run.beginning
   run.beginning = nil
-  log_end(run, "in_progress", code, start.failure, start.tries, START - start.left)
+  log_end(run, "in_progress", status, start.failure, start.tries, START - start.left)
 end
 
 ---To be called again before later steps while run.beginning is set. Reports do not use the job's time.
 ---@param run run
 function reports.start(run)
   if interrupt.reason() then return end
-  local start, at = run.beginning or { left = START, tries = 0 }, interrupt.now()
-  local most = math.min(start.left, TRY)
+  local start = run.beginning or { left = START, tries = 0 }
   run.beginning = start
+  local began, most = interrupt.now(), math.min(start.left, START_TRY)
   run:set_deadline(run.deadline + most, run.kept_seconds)
-  local code, failure = send(run, body_of(run, "in_progress"), at + most)
-  local took = interrupt.now() - at
+  local status, failure = send(run, body_of(run, "in_progress"), began + most)
+  local took = interrupt.now() - began
   run:set_deadline(run.deadline + took - most, run.kept_seconds)
   start.tries, start.left, start.failure = start.tries + 1, start.left - took, failure
-  if code or not failure.transient or start.left <= 0 then return close_beginning(run, code) end
+  if status or not failure.transient or start.left <= 0 then return close_beginning(run, status) end
   if start.tries == 1 then
     run:warn("report.retry", failure.message .. "; it tries again before later steps", { report = "in_progress" })
   end
 end
 
-local function deliver(run, body)
+-- Returns the status or nil, the failure or nil, and the number of tries.
+local function send_again(run, body)
   local tries = 0
-  local code, failure = retry.within(interrupt.signal() and END_AFTER_SIGNAL or END, function(until_when, number)
+  local function attempt(until_when, number)
     tries = number
     return send(run, body, until_when)
-  end, function(problem, wait)
-    run:warn("report.retry", problem.message, { report = "completed", seconds = wait })
-  end)
-  return code, failure, tries
+  end
+  local function on_wait(failure, seconds)
+    run:warn("report.retry", failure.message, { report = "completed", seconds = seconds })
+  end
+  local status, failure = retry.within(reports.seconds_of_end(), attempt, on_wait)
+  return status, failure, tries
 end
 
 ---After a signal it has 5 s; the next one ends it.
@@ -97,12 +114,14 @@ function reports.finish(run, result)
     return run:warn("report.failed", "the end is not reported because the result was not written", fields)
   end
   if run.beginning then close_beginning(run) end
-  local body = table.move(result, 1, #result, 2, { (body_of(run, "completed"):gsub("}$", ',"result":')), from = result.from })
+  local before_result = body_of(run, "completed"):gsub("}$", ',"result":')
+  local body = table.move(result, 1, #result, 2, { before_result })
+  body.from = result.from
   body[#body + 1] = "}"
-  local at, signalled = interrupt.now(), interrupt.signal()
-  local code, failure, tries = deliver(run, body)
-  if not code and not signalled and interrupt.signal() then code, failure, tries = deliver(run, body) end
-  local outcome = log_end(run, "completed", code, failure, tries, interrupt.now() - at)
+  local began, signalled = interrupt.now(), interrupt.signal()
+  local status, failure, tries = send_again(run, body)
+  if not status and not signalled and interrupt.signal() then status, failure, tries = send_again(run, body) end
+  local outcome = log_end(run, "completed", status, failure, tries, interrupt.now() - began)
   if outcome ~= "undeliverable" and run.journal then run:emit("job.reported", { outcome = outcome }) end
 end
 

@@ -8,31 +8,38 @@ local tool_result = require "sba.gateway.tool_result"
 
 local skills = {}
 
-local GET <const>, GETTING <const> = "skills.get", 20 -- seconds
+local SECONDS <const> = 20 -- for one skill
 local LARGEST_SKILL <const>, LARGEST_SUM <const> = 256 * 1024, 1024 * 1024 -- bytes: they are part of every prompt
-local TEXTS <const>, NAMES <const> = { "content", "text", "body", "markdown", "instructions" }, { "name", "title" }
 
---- Text and name: fields of the structured answer or of its JSON, or its text.
+-- Members of an answer.
+local TEXTS <const> = { "content", "text", "body", "markdown", "instructions" }
+local NAMES <const> = { "name", "title" }
+
+-- Returns text and name: members of the structured answer or of its JSON; or its text.
 local function read_skill(answer)
   local value = answer.structured
   if value == nil then value = json.decode(answer.content) end
   local words, holder = tool_result.find(value, TEXTS, 1)
   if words then return words, (tool_result.find(holder, NAMES, 0)) end
-  words = type(value) == "string" and value or type(value) ~= "table" and answer.content or ""
+  if type(value) == "table" then return nil end
+  words = type(value) == "string" and value or answer.content
   return words:find "%S" and words or nil
 end
 
 local function fetch(gateway, id, most_bytes)
-  local answer, failure = gateway:call(GET, { skill_id = id }, { until_when = interrupt.now() + GETTING, repeatable = true })
+  local limits = { until_when = interrupt.now() + SECONDS, repeatable = true }
+  local answer, failure = gateway:call("skills.get", { skill_id = id }, limits)
   if not answer then return nil, failure end
   if answer.is_error then return nil, tool_result.failure("skill_refused", answer) end
   local words, name = read_skill(answer)
-  if not words then return nil, { code = "bad_answer", message = "the gateway's answer holds no text of a skill" } end
-  if #words > most_bytes then return nil, { code = "too_large", message = ("its text has more than %d bytes"):format(most_bytes) } end
+  if not words then return nil, http.failure("bad_answer", "the gateway's answer holds no text of a skill") end
+  if #words > most_bytes then
+    return nil, http.failure("too_large", ("its text has more than %d bytes"):format(most_bytes))
+  end
   return { id = id, name = name or id, text = words }
 end
 
---- Waits for a dead gateway once.
+-- Waits for a dead gateway once.
 local function fetch_all(run, ids)
   local found, missing, room = json.array {}, json.array {}, LARGEST_SUM
   local gateway, failure = run:connect()
@@ -43,19 +50,27 @@ local function fetch_all(run, ids)
       found[#found + 1], room = skill, room - #skill.text
     else
       missing[#missing + 1] = id
-      run:warn("skill.missing", ("cannot fetch the skill %s: %s"):format(id, failure.message), { skill_id = id, code = failure.code })
+      local message = ("cannot fetch the skill %s: %s"):format(id, failure.message)
+      run:warn("skill.missing", message, { skill_id = id, code = failure.code })
       if http.is_down(failure) then gateway = nil end
     end
   end
   return { found = found, missing = missing }
 end
 
----Adds the skills that a job names to its context. A resumed run or a replay has those of the journal.
+-- A resumed run and a replay have those of the journal.
+local function fetched_of(run, ids)
+  local earlier = (run.recording or run.history).skills
+  if earlier then return earlier end
+  if run.recording then return { found = json.array {}, missing = ids } end
+  return fetch_all(run, ids)
+end
+
+---Adds the skills that a job names to its context.
 ---@param run run
 function skills.fetch(run)
   local context = run.job.context
-  local fetched = (run.recording or run.history).skills
-    or run.recording and { found = json.array {}, missing = context.skill_ids } or fetch_all(run, context.skill_ids)
+  local fetched = fetched_of(run, context.skill_ids)
   run:emit("skills", { found = fetched.found, missing = fetched.missing })
   for _, skill in ipairs(fetched.found) do table.insert(context.skills, { name = skill.name, text = skill.text }) end
   run.missing_skills = fetched.missing
