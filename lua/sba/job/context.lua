@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The texts of the job's `context`, the files that they name, and the files of the job directory's context/ for what the job leaves out. A
--- file that cannot be read is an error.
+-- The texts of the job's `context`, the files that they name, and the files of the job directory's context/ for what
+-- the job leaves out. A file that cannot be read is an error.
 
 local json = require "sba.util.json"
 local listing = require "sba.util.files".entries
@@ -15,6 +15,7 @@ local context = {}
 local LARGEST_FILE <const> = 1024 * 1024 -- bytes
 local MOST_SKILLS <const> = 1000 -- entries of context/skills
 local JOB_DIRECTORY <const> = "/job/" -- how a job calls its directory, wherever that is mounted
+local TEXTS <const> = { "baseline", "project", "task", "additional" } -- NAME_context, and the file context/NAME.md
 
 ---@class sba.context
 ---@field baseline_context? string
@@ -32,8 +33,9 @@ local JOB_DIRECTORY <const> = "/job/" -- how a job calls its directory, wherever
 ---@field persona_description? string
 
 -- Our own keys, and what is not shown to anybody, are not redacted.
+local shape_of_skill <const> = { properties = { name = {}, text = {} } }
 local shape <const> = {
-  properties = { skill_ids = { enum = {} }, skills = { items = { properties = { name = {}, text = {} } } }, checks = { enum = {} } },
+  properties = { skill_ids = { enum = {} }, checks = { enum = {} }, skills = { items = shape_of_skill } },
 }
 
 local loader = {}
@@ -43,15 +45,21 @@ function loader:refuse(pointer, format, ...)
   schema_check.refuse(self.errors, pointer, secret.redact(format:format(...)))
 end
 
--- pointer: of the text that names the file; nil: it need not be there.
+local function problem_of(found, failure)
+  if not found then return "cannot be read: " .. failure.message end
+  if found.truncated then return ("is larger than %d bytes"):format(LARGEST_FILE) end
+  if not text.is_utf8(found.content) then return "is not UTF-8 text" end
+end
+
+-- pointer: of the text that names the file; nil: the file need not be there.
 function loader:file(path, pointer)
   local found, failure = nil, { code = "not_found", message = "there is no job directory" }
   if self.directory then found, failure = self.directory:read(path, { max_bytes = LARGEST_FILE }) end
   if not pointer and not found and failure.code == "not_found" then return nil end
-  local problem = not found and "cannot be read: " .. failure.message
-    or found.truncated and ("is larger than %d bytes"):format(LARGEST_FILE) or not text.is_utf8(found.content) and "is not UTF-8 text"
+  local problem = problem_of(found, failure)
   if not problem then return found.content end
-  self:refuse(pointer or "/context", "the context file %s %s", pointer and JOB_DIRECTORY .. path or path, problem)
+  if pointer then path = JOB_DIRECTORY .. path end
+  self:refuse(pointer or "/context", "the context file %s %s", path, problem)
 end
 
 function loader:text(pointer, value)
@@ -63,21 +71,26 @@ end
 function loader:list(name, given)
   local list, pointer = json.array {}, "/context/" .. name
   if not given then
-    local markdown = self:file("context/" .. name .. ".md") or name == "requirements" and self:file("requirements.md")
-    return markdown and json.array(markdown_list.read(markdown)) or list
+    local markdown = self:file("context/" .. name .. ".md")
+    if not markdown and name == "requirements" then markdown = self:file "requirements.md" end
+    return json.array(markdown_list.read(markdown or ""))
   end
-  if not json.is_array(given) then return given ~= "" and json.array { self:text(pointer, given) } or list end
+  if given == "" then return list end
+  if not json.is_array(given) then return json.array { self:text(pointer, given) } end
   for i, value in ipairs(given) do list[i] = self:text(("%s/%d"):format(pointer, i - 1), value) end
   return list
 end
 
+-- Returns the texts of the criteria, and the checks by criterion.
 function loader:criteria(given)
-  local plain, checks = json.is_array(given) and json.array {} or given, {}
-  for i, value in ipairs(json.is_array(given) and given or {}) do
-    local is_object = json.is_object(value)
-    plain[i], checks[i] = is_object and value.criterion or value, is_object and value.check or nil
+  local checks = {}
+  if not json.is_array(given) then return self:list("acceptance_criteria", given), checks end
+  local texts = json.array {}
+  for i, value in ipairs(given) do
+    texts[i] = value
+    if json.is_object(value) then texts[i], checks[i] = value.criterion, value.check end
   end
-  return self:list("acceptance_criteria", plain), checks
+  return self:list("acceptance_criteria", texts), checks
 end
 
 function loader:preferences()
@@ -86,7 +99,8 @@ function loader:preferences()
   if not bytes then return nil end
   local value, failure = json.decode(bytes)
   if json.is_object(value) then return value end
-  self:refuse("/context", "the context file %s %s", path, failure and "is not JSON: " .. failure.message or "must hold an object")
+  local problem = failure and "is not JSON: " .. failure.message or "must hold an object"
+  self:refuse("/context", "the context file %s %s", path, problem)
 end
 
 local function first_text(object, names)
@@ -97,8 +111,9 @@ end
 
 function loader:skill(pointer, value, name)
   if type(value) == "string" then
-    local file_name = value:match "^/job/(.*)%.md$"
-    return { name = name or file_name and file_name:match "^.*/(.*)$" or file_name, text = self:text(pointer, value) }
+    local path = not name and value:match "^/job/(.*)%.md$"
+    if path then name = path:match "^.*/(.*)$" or path end
+    return { name = name, text = self:text(pointer, value) }
   end
   local body = type(value) == "table" and first_text(value, { "content", "text" })
   if not body then return { name = name, text = json.encode(value) } end
@@ -107,7 +122,8 @@ end
 
 function loader:skills(given)
   local list, names, pointer = {}, {}, "/context/skills"
-  if type(given) == "string" then return given ~= "" and { self:skill(pointer, given) } or {} end
+  if given == "" then return list end
+  if type(given) == "string" then return { self:skill(pointer, given) } end
   for name, value in pairs(given) do
     if value ~= json.null then names[#names + 1] = name end
   end
@@ -125,31 +141,33 @@ function loader:skills_of_directory()
   if more == true then self:refuse("/context", "the directory context/skills holds more than %d files", MOST_SKILLS) end
   for _, entry in ipairs(found or {}) do
     local name = entry.name:match("^(.+)%.md$")
-    if name then list[#list + 1] = { name = secret.redact((text.repair(name))), text = self:file("context/skills/" .. entry.name) } end
+    local path = "context/skills/" .. entry.name
+    if name then list[#list + 1] = { name = secret.redact((text.repair(name))), text = self:file(path) } end
   end
   return list
 end
 
 ---@param given? table the job's `context`
----@param job_directory? string where `/job/` is; nil: the job came on stdin
+---@param job_directory? string where `/job/` is, as of job.directory_of
 ---@return sba.context?, sba.schema.errors?
 function context.load(given, job_directory)
   local directory <close> = job_directory and workspace.open(job_directory) or nil
   local self = setmetatable({ directory = directory, errors = { total = 0 } }, loader)
   given = given or {}
-  local function one(name, file)
-    if given[name] then return self:text("/context/" .. name, given[name]) end
-    return self:file("context/" .. file)
-  end
-  local acceptance_criteria, checks = self:criteria(given.acceptance_criteria)
   local loaded = {
-    baseline_context = one("baseline_context", "baseline.md"), project_context = one("project_context", "project.md"),
-    task_context = one("task_context", "task.md"), requirements = self:list("requirements", given.requirements),
-    acceptance_criteria = acceptance_criteria, checks = checks, preferences = given.preferences or self:preferences(),
-    additional_context = one("additional_context", "additional.md"), skill_ids = given.skill_ids or json.array {},
+    requirements = self:list("requirements", given.requirements),
+    preferences = given.preferences or self:preferences(),
+    skill_ids = given.skill_ids or json.array {},
     skills = given.skills and self:skills(given.skills) or self:skills_of_directory(),
-    persona_title = given.persona_title, persona_description = given.persona_description, agents_md = given.agents_md,
+    persona_title = given.persona_title, persona_description = given.persona_description,
+    agents_md = given.agents_md,
   }
+  loaded.acceptance_criteria, loaded.checks = self:criteria(given.acceptance_criteria)
+  for _, part in ipairs(TEXTS) do
+    local name = part .. "_context"
+    local value = given[name]
+    loaded[name] = value and self:text("/context/" .. name, value) or self:file(("context/%s.md"):format(part))
+  end
   if self.errors.total > 0 then return nil, self.errors end
   return secret.clean(loaded, shape)
 end

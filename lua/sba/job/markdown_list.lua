@@ -35,7 +35,7 @@ local function append(self, words, separator)
   self.open.is_line = false
 end
 
---- An item's own: the next line, or what is indented below it. A paragraph's: the next line.
+-- An item's own: the next line, or what is indented below it. A paragraph's: the next line.
 local function belongs(self, line)
   if not self.open then return false end
   if not self.is_after_blank then return true end
@@ -47,7 +47,7 @@ local function take_text(self, line, words)
   add(self, words, false)
 end
 
---- A line of it right below a paragraph of one line makes that a heading.
+-- A line of it right below a paragraph of one line makes that a heading.
 local function take_rule(self)
   if self.open and self.open.is_line and not self.is_after_blank then table.remove(self.entries) end
   self.open = nil
