@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The modes that run no job: --version, --help, --schema, --validate and --completion; --idle for sessions. Each returns the exit status.
+-- The modes that run no job: --version, --help, --schema, --validate and --completion; --idle for sessions. Each
+-- returns the exit status.
 
 local bundle = require "native.bundle"
 local catalogue = require "sba.catalogue"
@@ -72,7 +73,8 @@ local function has(name)
 end
 
 local function step_schema(general, step)
-  local own = schema_check.with(general, { type = { const = step.name, description = step.summary }, arguments = step.arguments })
+  local kind = { const = step.name, description = step.summary }
+  local own = schema_check.with(general, { type = kind, arguments = step.arguments })
   if step.arguments.oneOf or #(step.arguments.required or {}) > 0 then
     own.printed = { anyOf = json.array { has "arguments", has "args" } }
   end
@@ -100,7 +102,8 @@ local function schema_of_steps()
     }
   end
   return schema_document.print {
-    title = "The step types of cynode-sba", description = "For each type of step: what its arguments are, and what its result is.",
+    title = "The step types of cynode-sba",
+    description = "For each type of step: what its arguments are, and what its result is.",
     type = "object", order = order, properties = properties, additionalProperties = false,
     printed = { ["$id"] = "urn:cynode-sba:schema:steps:1" },
   }
@@ -126,29 +129,32 @@ end
 
 local function print_list(name, bytes, errors, before)
   local places = #errors > 0 and json_place.of(bytes)
-  for _, problem in ipairs(errors) do say(name, before .. schema_check.line(problem), places:place(problem.pointer)) end
+  for _, one in ipairs(errors) do say(name, before .. schema_check.line(one), places:place(one.pointer)) end
   if errors.total > #errors then print(("%s: %sand %d more"):format(name, before, errors.total - #errors)) end
 end
 
 local function leaves(path)
+  if path:sub(1, 1) == "/" then return false end
   for part in path:gmatch "[^/]+" do
-    if part ~= "." then return part == ".." and path:sub(1, 1) ~= "/" end
+    if part ~= "." then return part == ".." end
   end
 end
 
---- Why a valid step will fail when it runs, and by which argument.
+-- Why a valid step will fail when it runs, and by which argument.
 local function lint(kind, arguments, inference)
   for _, name in ipairs { "path", "save_to" } do
-    if type(arguments[name]) == "string" and leaves(arguments[name]) then return "the path leaves the workspace", name end
+    local path = arguments[name]
+    if type(path) == "string" and leaves(path) then return "the path leaves the workspace", name end
   end
   if kind == "apply_unified_diff" then
     local parsed, failure = read_diff(arguments.diff)
-    return not parsed and failure.message or nil, "diff"
-  elseif kind == "ask_model" and not json.is_object(inference) then
-    return "the job names no models: inference.allowed_models is missing"
-  elseif kind == "ask_model" and arguments.model and json.is_array(inference.allowed_models)
-    and not humanize.has(inference.allowed_models, arguments.model) then
-    return ("the model %s is not in inference.allowed_models"):format(humanize.quoted(arguments.model)), "model"
+    if not parsed then return failure.message, "diff" end
+  elseif kind == "ask_model" then
+    if not json.is_object(inference) then return "the job names no models: inference.allowed_models is missing" end
+    local allowed, model = inference.allowed_models, arguments.model
+    if model and json.is_array(allowed) and not humanize.has(allowed, model) then
+      return ("the model %s is not in inference.allowed_models"):format(humanize.quoted(model)), "model"
+    end
   end
 end
 
@@ -157,12 +163,14 @@ local function strict_catalogue(bytes)
   local inference = json.table_of((json.decode(bytes))).inference
   local function get(name)
     local kind = catalogue.get(name)
-    return kind and { arguments = kind.arguments, takes_secrets = kind.takes_secrets, check = function(arguments)
+    if not kind then return nil end
+    local function check(arguments)
       local mistake, argument
       if kind.check then mistake, argument = kind.check(arguments) end
-      if not mistake then mistake, argument = lint(name, arguments, inference) end
-      return mistake, argument
-    end }
+      if mistake then return mistake, argument end
+      return lint(name, arguments, inference)
+    end
+    return { arguments = kind.arguments, takes_secrets = kind.takes_secrets, check = check }
   end
   return { names = catalogue.names, get = get }
 end
@@ -171,11 +179,10 @@ local function validate(path, environment)
   local name = path == "-" and "<stdin>" or redact(path)
   local bytes, unread = file.read(path, jobs.LARGEST)
   if not bytes then return exit.because(unread.message, exit.REFUSED) end
-  local directory = path ~= "-" and (path:match("^.*/") or ".") or nil
+  local function load_context(given) return job_context.load(given, jobs.directory_of(path)) end
   local notes = { total = 0 } -- a job may be validated where its secrets are not
-  local read, failure = jobs.parse(bytes, strict_catalogue(bytes), environment, function(given)
-    return job_context.load(given, directory)
-  end, { unknown = secret.unknown, notes = notes })
+  local secrets = { unknown = secret.unknown, notes = notes }
+  local read, failure = jobs.parse(bytes, strict_catalogue(bytes), environment, load_context, secrets)
   local broken = failure and failure.broken
   if broken then
     say(name, broken.what, broken.line, broken.column)
@@ -188,7 +195,8 @@ local function validate(path, environment)
   return exit.OK
 end
 
----Prints every mistake on a line, "FILE:LINE:COLUMN: POINTER: message". The status is that of the first file that is not valid.
+---Prints every mistake on a line, "FILE:LINE:COLUMN: POINTER: message". The status is that of the first file that is
+---not valid.
 ---@param settings cli.settings
 ---@param environment table<string, string>
 function about.validate(settings, environment)
@@ -200,10 +208,11 @@ function about.validate(settings, environment)
   return status
 end
 
---- How a shell is told what may follow an option: one of its values, a file, or anything.
+-- How a shell is told what may follow an option: one of its values, a file, or anything.
 local function follows(option, one_of, file_name, anything)
   if option.values then return one_of:format(table.concat(option.values, " ")) end
-  return option.takes_file and file_name or option.value and anything or ""
+  if option.takes_file then return file_name end
+  return option.value and anything or ""
 end
 
 local completions = {}
@@ -242,7 +251,8 @@ function completions.zsh()
   for i, option in ipairs(cli.options) do
     local what = follows(option, ":value:(%s)", ":file:_files", ":value:")
     local summary = option.summary:gsub("'", "'\\''"):gsub("[%[%]:]", "\\%0")
-    lines[i] = ("    '%s--%s[%s]%s' \\\n"):format(option.is_list and not option.is_mode and "*" or "", option.name, summary, what)
+    local repeatable = option.is_list and not option.is_mode
+    lines[i] = ("    '%s--%s[%s]%s' \\\n"):format(repeatable and "*" or "", option.name, summary, what)
   end
   return ([=[
 #compdef cynode-sba

@@ -22,7 +22,8 @@ local cli = {}
 ---@type cli.option[]
 cli.options = {
   { name = "task", value = "TEXT", summary = "let a model do TEXT in the current directory" },
-  { name = "check", value = "COMMAND", is_list = true, of = "task", summary = "a command that must succeed when the task is done" },
+  { name = "check", value = "COMMAND", is_list = true, of = "task",
+    summary = "a command that must succeed when the task is done" },
   { name = "model", value = "NAME", of = "task", summary = "the model that does the task" },
   { name = "time", value = "TIME", of = "task", summary = "how long the task may take, such as 45m" },
   { name = "stdin", summary = "job on stdin, result on stdout" },
@@ -37,20 +38,21 @@ cli.options = {
   { name = "schema", is_mode = true, value = "[job|result|steps|report]",
     values = { "job", "result", "steps", "report" }, summary = "print a JSON Schema (draft 2020-12)" },
   { name = "idle", is_mode = true, summary = "wait as PID 1 of a session until SIGTERM, SIGINT" },
-  { name = "lua", is_mode = true, value = "[FILE [ARG...]]", takes_file = true, summary = "run Lua, or a prompt; -e CODE runs one line" },
+  { name = "lua", is_mode = true, value = "[FILE [ARG...]]", takes_file = true,
+    summary = "run Lua, or a prompt; -e CODE runs one line" },
   { name = "completion", is_mode = true, value = "bash|zsh|fish", values = { "bash", "fish", "zsh" },
     summary = "print completions for a shell" },
   { name = "version", is_mode = true, summary = "print the version" },
   { name = "help", is_mode = true, summary = "print the options" },
   { name = "job", value = "FILE", takes_file = true, variables = { "SBA_JOB_PATH" }, default = "/job/job.json",
     summary = "/job/job.json; - is stdin" },
-  { name = "result", value = "FILE", takes_file = true, variables = { "SBA_RESULT_PATH" }, default = "/job/result.json",
-    summary = "/job/result.json; - is stdout" },
+  { name = "result", value = "FILE", takes_file = true, variables = { "SBA_RESULT_PATH" },
+    default = "/job/result.json", summary = "/job/result.json; - is stdout" },
   { name = "workspace", value = "DIR", takes_file = true, variables = { "SBA_WORKSPACE", "CYNODE_WORKSPACE_DIR" },
     default = "/workspace", summary = "/workspace" },
   { name = "user", value = "UID[:GID]", variables = { "SBA_USER" }, summary = "become this user; needed as root" },
-  { name = "log-format", value = "FORMAT", variables = { "SBA_LOG_FORMAT" }, default = "auto", values = { "auto", "json", "text" },
-    summary = "text on a terminal, else json" },
+  { name = "log-format", value = "FORMAT", variables = { "SBA_LOG_FORMAT" }, default = "auto",
+    values = { "auto", "json", "text" }, summary = "text on a terminal, else json" },
   { name = "die-with-parent", variables = { "SBA_DIE_WITH_PARENT" }, summary = "off; cancel when the parent ends" },
 }
 
@@ -61,12 +63,16 @@ end
 by_name.h, by_name.V = by_name.help, by_name.version
 
 -- What an earlier version had.
-local gone <const> = { trajectory = "python3 -m cynode_sba.atif JOURNAL, of clients/python, makes a journal an ATIF document" }
+local gone <const> = {
+  trajectory = "python3 -m cynode_sba.atif JOURNAL, of clients/python, makes a journal an ATIF document",
+}
+
+-- The arguments: each function returns the index of the last one that it used, or nil and what is wrong.
 
 local function unknown(argument, name)
-  local near = not gone[name] and humanize.near(name, names)
-  local advice = near and "did you mean --" .. near .. "?" or "see --help"
-  return nil, ("unknown option %s; %s"):format(argument, gone[name] or advice)
+  local near, advice = humanize.near(name, names), gone[name] or "see --help"
+  if near and not gone[name] then advice = "did you mean --" .. near .. "?" end
+  return nil, ("unknown option %s; %s"):format(argument, advice)
 end
 
 local function mistake_in(option, given_by, value)
@@ -80,9 +86,10 @@ local function split(argument)
   return name, equals == "=" and value or nil
 end
 
--- Of a mode those that follow it, else the next argument, whatever it looks like. Returns the index of the last one used.
+-- Of a mode those that follow it, else the next argument, whatever it looks like.
 local function take_values(given, argv, i, option, value)
-  local name, values, most = option.name, { value }, option.is_mode and option.is_list and math.huge or 1
+  local name, values, most = option.name, { value }, 1
+  if option.is_mode and option.is_list then most = math.huge end
   while #values < most and argv[i + 1] and not (option.is_mode and argv[i + 1]:find "^%-.") do
     i = i + 1
     values[#values + 1] = argv[i]
@@ -136,56 +143,108 @@ local function take(given, argv, i)
   return i
 end
 
-local NO_JOB <const> = [[
-there is no job: no --job is given, and there is no /job/job.json
-run one:  cynode-sba --job job.json --workspace DIR, or without JSON: cynode-sba --task "Fix the tests"
-learn more:  --help, --schema job, --validate job.json]]
+-- What follows: each function returns what is wrong, or nil.
 
--- A named job has its result next to it, and its workspace too if that is there.
-local function settle_outside_container(given, is_directory)
-  if not given.job or given.job == "-" then return end
-  local beside = given.job:match("^.*/") or "./"
-  if not given.result and not is_directory "/job" then given.result = beside .. "result.json" end
-  if not given.workspace and not is_directory "/workspace" and is_directory(beside .. "workspace") then
-    given.workspace = beside .. "workspace"
+local function take_all(given, argv)
+  -- A node may pass our own name as the command of a container whose entrypoint we are.
+  local i = 1
+  if #argv == 1 and is_own_name(argv[1]) then i = 2 end
+  while argv[i] do
+    local last, message = take(given, argv, i)
+    if not last then return message end
+    i = last + 1
   end
+  given.mode, given.resume = given.mode or "run", given.resume or false
+  given.is_named = given.job ~= nil or nil
+  if given.format and given.mode ~= "report" then return "--format requires --report" end
 end
 
-local switches = { ["true"] = true, ["1"] = true, ["false"] = false, ["0"] = false, [""] = false }
+local UNITS <const> = { s = 1, m = 60, h = 3600 }
 
-local function take_switch(given, name, environment, variable)
-  local wanted = given[name]
-  if wanted == nil then wanted = switches[(environment[variable] or ""):lower()] end
-  given[name] = wanted or nil
-  return wanted ~= nil or nil, variable .. " must be true or false"
+local function check_task(given)
+  local is_task = given.task ~= nil
+  for _, name in ipairs { "check", "model", "time" } do
+    if given[name] and not is_task then return ("--%s requires --task"):format(name) end
+  end
+  if not is_task then return nil end
+  for _, name in ipairs { "job", "result", "stdin", "resume", "replay" } do
+    if given[name] then return ("--task and --%s cannot be combined"):format(name) end
+  end
+  if given.mode ~= "run" then return ("--task and --%s cannot be combined"):format(given.mode) end
+  given.workspace = given.workspace or "."
+  local number, unit = (given.time or "30m"):match "^(%d%d?%d?%d?%d?%d?)([smh])$"
+  given.time = number and tonumber(number) * UNITS[unit] or 0
+  if given.time == 0 then return "--time requires a number and a unit, such as 90s, 45m or 2h" end
 end
 
--- A PID, in the variable, says which parent: only so can one that is gone already be told from the process that adopted us.
-local function die_with_parent(given, environment)
+local switches <const> = { ["true"] = true, ["1"] = true, ["false"] = false, ["0"] = false, [""] = false }
+
+-- Options take precedence over the variable; it takes precedence over the others.
+local function read_stdin_switch(given, environment)
+  local wanted = given.stdin or switches[(environment.SBA_STDIN_STDOUT or ""):lower()]
+  if given.task then return nil end
+  if wanted == nil then return "SBA_STDIN_STDOUT must be true or false" end
+  if wanted then given.stdin, given.job, given.result = true, given.job or "-", given.result or "-" end
+end
+
+-- A PID, in the variable, says which parent: only so can one that is gone already be told from the process that adopted
+-- us.
+local function read_parent(given, environment)
   local value = environment.SBA_DIE_WITH_PARENT or ""
-  local pid = math.tointeger(tonumber(value:match "^%d+$"))
-  if not pid or pid < 2 then
-    local ok = take_switch(given, "die-with-parent", environment, "SBA_DIE_WITH_PARENT")
-    if not ok then return nil, "SBA_DIE_WITH_PARENT must be true, false or the parent's process id" end
-    pid = given["die-with-parent"]
-  end
-  given.die_with_parent, given["die-with-parent"] = pid, nil
-  return true
-end
-
--- Options take precedence over it; it takes precedence over the other variables.
-local function stdin_stdout(given, environment)
-  local ok, message = take_switch(given, "stdin", environment, "SBA_STDIN_STDOUT")
-  if given.stdin then
-    given.job, given.result = given.job or "-", given.result or "-"
-  end
-  return ok, message
+  local pid, wanted = math.tointeger(tonumber(value:match "^%d+$")), given["die-with-parent"]
+  if wanted == nil then wanted = switches[value:lower()] end
+  if pid and pid >= 2 then wanted = pid end
+  if wanted == nil then return "SBA_DIE_WITH_PARENT must be true, false or the parent's process id" end
+  given.die_with_parent, given["die-with-parent"] = wanted or nil, nil
 end
 
 local settings <const> = {
   { name = "termination_log", variables = { "SBA_TERMINATION_LOG" } },
   { name = "confine", variables = { "SBA_CONFINE" }, default = "auto", values = { "auto", "off", "require" } },
   table.unpack(cli.options),
+}
+
+local function read_variables(given, environment)
+  for _, option in ipairs(settings) do
+    if option.variables and given[option.name] == nil then
+      local value, variable = first_set(environment, option.variables)
+      local message = value and mistake_in(option, variable, value)
+      if message and given.mode == "run" then return message end
+      given[option.name] = not message and value or nil
+    end
+  end
+end
+
+local NO_JOB <const> = [[
+there is no job: no --job is given, and there is no /job/job.json
+run one:  cynode-sba --job job.json --workspace DIR, or without JSON: cynode-sba --task "Fix the tests"
+learn more:  --help, --schema job, --validate job.json]]
+
+local function check_job(given, _, is_directory)
+  if given.resume and given.replay then return "--resume and --replay cannot be combined" end
+  if given.resume and given.result == "-" then return "--resume requires a result file: the journal is next to it" end
+  local has_job = given.job or given.task or given.mode ~= "run"
+  if not has_job and not is_directory "/job" then return NO_JOB end
+end
+
+-- A named job has its result next to it, and its workspace too if that is there.
+local function settle_outside_container(given, _, is_directory)
+  if not given.job or given.job == "-" then return end
+  local beside = given.job:match("^.*/") or "./"
+  if not given.result and not is_directory "/job" then given.result = beside .. "result.json" end
+  local has_workspace = given.workspace or is_directory "/workspace" or not is_directory(beside .. "workspace")
+  if not has_workspace then given.workspace = beside .. "workspace" end
+end
+
+local function fill_in_defaults(given)
+  for _, option in ipairs(settings) do
+    if given[option.name] == nil then given[option.name] = option.default end
+  end
+  given.log_format, given["log-format"] = given["log-format"], nil
+end
+
+local stages <const> = {
+  check_task, read_stdin_switch, read_parent, read_variables, check_job, settle_outside_container, fill_in_defaults,
 }
 
 ---@class cli.settings the options by name (log_format), and these
@@ -205,62 +264,15 @@ local settings <const> = {
 ---@field values? string[] what follows the mode
 ---@field script? string[] what follows --lua
 
-local UNITS <const> = { s = 1, m = 60, h = 3600 }
-
-local function check_task(given)
-  if not given.task then
-    for _, name in ipairs { "check", "model", "time" } do
-      if given[name] then return nil, ("--%s requires --task"):format(name) end
-    end
-    return true
-  end
-  for _, name in ipairs { "job", "result", "stdin", "resume", "replay", given.mode ~= "run" and given.mode or nil } do
-    if given[name] or given.mode == name then return nil, ("--task and --%s cannot be combined"):format(name) end
-  end
-  given.workspace = given.workspace or "."
-  local number, unit = (given.time or "30m"):match "^(%d%d?%d?%d?%d?%d?)([smh])$"
-  given.time = number and tonumber(number) * UNITS[unit] or 0
-  if given.time == 0 then return nil, "--time requires a number and a unit, such as 90s, 45m or 2h" end
-  return true
-end
-
 ---@param argv string[]
 ---@param environment table<string, string>
 ---@param is_directory fun(path: string): boolean
 ---@return cli.settings? settings, string? message
 function cli.parse(argv, environment, is_directory)
-  -- A node may pass our own name as the command of a container whose entrypoint we are.
-  local given, i = {}, 1
-  if #argv == 1 and is_own_name(argv[1]) then i = 2 end
-  while argv[i] do
-    local last, message = take(given, argv, i)
-    if not last then return nil, message end
-    i = last + 1
-  end
-  given.mode, given.resume = given.mode or "run", given.resume or false
-  given.is_named = given.job ~= nil or nil
-  if given.format and given.mode ~= "report" then return nil, "--format requires --report" end
-  local ok, message = check_task(given)
-  if ok and not given.task then ok, message = stdin_stdout(given, environment) end
-  if ok then ok, message = die_with_parent(given, environment) end
-  if not ok then return nil, message end
-  for _, option in ipairs(settings) do
-    if option.variables and given[option.name] == nil then
-      local value, variable = first_set(environment, option.variables)
-      message = value and mistake_in(option, variable, value)
-      if message and given.mode == "run" then return nil, message end
-      given[option.name] = not message and value or nil
-    end
-  end
-  local is_missing = not given.job and not given.task and given.mode == "run" and not is_directory "/job"
-  settle_outside_container(given, is_directory)
-  for _, option in ipairs(settings) do
-    if given[option.name] == nil then given[option.name] = option.default end
-  end
-  given.log_format, given["log-format"] = given["log-format"], nil
-  if given.resume and given.replay then return nil, "--resume and --replay cannot be combined" end
-  if given.resume and given.result == "-" then return nil, "--resume requires a result file: the journal is next to it" end
-  if is_missing then return nil, NO_JOB end
+  local given = {}
+  local message = take_all(given, argv)
+  for _, stage in ipairs(stages) do message = message or stage(given, environment, is_directory) end
+  if message then return nil, message end
   return given
 end
 

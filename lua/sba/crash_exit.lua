@@ -33,35 +33,35 @@ local ends <const> = {
   memory = { "internal_error", "the runner ran out of memory; a job of this size needs more", "out_of_memory" },
   crash = { "internal_error", "the runner crashed; this is a bug of the runner, or somebody sent it such a signal" },
 }
-local list_schema <const> = {
-  type = "object", required = { "items" }, properties = { items = result_schema.properties.todo.properties.items },
-}
+local items_schema <const> = result_schema.properties.todo.properties.items
+local list_schema <const> = { type = "object", required = { "items" }, properties = { items = items_schema } }
 
---- An agent's items are in todo.json, which commands can write to.
+-- An agent's items are in todo.json, which commands can write to.
 local function todo_items(run)
-  local directory = run.result_directory
+  local directory, mistakes = run.result_directory, { total = 0, limit = 1 }
   local bytes = directory and not run.steps and file.read(directory .. "todo.json", LARGEST_LIST)
   local list = bytes and json.decode_own(bytes)
-  local mistakes = list and select(2, schema_check.check(list, list_schema, { total = 0, limit = 1 }))
-  return mistakes and #mistakes == 0 and list.items or run.history:job_list "todo" or {}
+  if list then schema_check.check(list, list_schema, mistakes) end
+  if list and mistakes.total == 0 then return list.items end
+  return run.history:job_list "todo" or {}
 end
 
---- Steps that have not finished end in the result only: a resumed job runs them.
+-- Steps that have not finished end in the result only: a resumed job runs them.
 local function adopt_steps(run)
   local steps, failure = run.lazy.step(), run.failure
   steps.adopt(run)
   run.journal = journal.begin(nil, 0)
   local index, step = next(run.history.unfinished)
   if index == run.record.count + 1 then
-    steps.keep(run, { index = index, step = step }, {
-      status = failure.code == "timeout" and "timeout" or "failure", started_at = step.at,
-      error = failure.message, error_code = failure.of_step or failure.code,
-    }, "step.kept")
+    local status = failure.code == "timeout" and "timeout" or "failure"
+    local entry = { status = status, started_at = step.at, error = failure.message }
+    entry.error_code = failure.of_step or failure.code
+    steps.keep(run, { index = index, step = step }, entry, "step.kept")
   end
   if run.steps then run.lazy.direct().skip_rest(run) end
 end
 
---- What failed a direct job before is still why: after it came but steps that run always, and checks.
+-- What failed a direct job before is still why: after it came but steps that run always, and checks.
 local function first_failure(run)
   local history = run.history
   if not run.steps or history.goes_back then return nil end -- a resumed run that has not begun a step has not failed
@@ -99,11 +99,11 @@ local function look_back(run)
   run.failure = first_failure(run) or run.failure
 end
 
---- Puts back what the step that ran was changing, and removes its temporary files.
+-- Puts back what the step that ran was changing, and removes its temporary files.
 local function recover(run, is_unfinished)
   local left = run.history.changes
   local is_partial = left and not left.committed
-  run.workspace = (is_partial or is_unfinished) and workspace.open(run.settings.workspace) or nil
+  if is_partial or is_unfinished then run.workspace = workspace.open(run.settings.workspace) end
   if not run.workspace then return end
   if is_partial then run.lazy.undo().recover(run) end
   if is_unfinished then run.lazy.undo().sweep(run, interrupt.now() + SWEEPING) end
@@ -112,11 +112,11 @@ end
 ---@return integer status
 return function()
   local before = assert(ending.inherited())
-  local reason = before.reason
+  local reason, standing, grace = before.reason, exit.FAILED, GRACE
   interrupt.disarm()
-  local standing = reason == "timeout" and exit.TIMEOUT or reason == "signal" and 128 + before.signal or exit.FAILED
-  ending.last(standing)
-  local grace = reason == "timeout" and 0 or GRACE
+  if reason == "timeout" then standing, grace = exit.TIMEOUT, 0 end
+  if reason == "signal" then standing = 128 + before.signal end
+  ending.last(standing) -- the exit status, should this not come to its own end
   process.finish(grace, interrupt.now() + grace + KILLING) -- the result does not wait for those that hang
   local inherited = before.information and json.decode(before.information) -- by accept.keep
   if not inherited then return standing end
@@ -132,7 +132,8 @@ return function()
   run.temporary_artifacts, run.artifacts_shared = inherited.temporary, 0
   if inherited.directory then file.keep_directory(run.result_directory, inherited.directory) end
   run.crashed, run.has_result = true, inherited.has_result
-  run.failure = { code = ends[reason][1], message = ends[reason][2], of_step = ends[reason][3] }
+  local code, words, of_step = table.unpack(ends[reason])
+  run.failure = { code = code, message = words, of_step = of_step }
   run.artifacts = inherited.artifacts and workspace.open(inherited.artifacts)
   local message, status = "the runner could not end the job: it was started again, which wrote the result", nil
   if before.journal then

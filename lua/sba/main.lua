@@ -23,37 +23,39 @@ local workspace = require "native.workspace"
 local STATUS_URLS <const> = { "SBA_JOB_STATUS_URL", "SBA_CALLBACK_URL" }
 local TRACING <const> = { "TRACEPARENT", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" }
 
---- The runner does not work as root: it becomes the given user for good, or refuses.
+local AS_ROOT <const> = {
+  code = "runs_as_root",
+  message = "the runner does not run as root; start it as another user, or name one with --user",
+}
+
+-- The runner does not work as root: it becomes the given user for good, or refuses.
 local function become_user(run)
   local user = run.settings.user
-  local ok, failure = not identity.is_root(), nil
-  if user then ok, failure = identity.become(user) end
+  if not user then return not identity.is_root() or nil, AS_ROOT end
+  local ok, failure = identity.become(user)
   run.settings.user = nil
   if ok then return true end
-  return nil, {
-    code = failure and failure.code == "unknown_user" and "environment_invalid" or "runs_as_root",
-    message = failure and "cannot run as the user of --user: " .. failure.message
-      or "the runner does not run as root; start it as another user, or name one with --user",
-  }
+  local code = failure.code == "unknown_user" and "environment_invalid" or "runs_as_root"
+  return nil, { code = code, message = "cannot run as the user of --user: " .. failure.message }
 end
 
 local codes_of_reading <const> = { too_large = "schema_validation", out_of_memory = "internal_error" }
 
 local MOST_NAMES <const> = 1000 -- of a directory, that are compared with a name that is not there
 
---- What a job that cannot be opened may be meant to be: an option, or a file of another name.
+-- What a job that cannot be opened may be meant to be: an option, or a file of another name.
 local function meant(settings)
   if settings.meant then return "--" .. settings.meant end
   local above = settings.job:match "^.*/" or ""
-  local name = settings.job:sub(#above + 1)
-  local directory <close> = name ~= "" and workspace.open(above == "" and "." or above) or nil
-  local entries, names = directory and listing(directory, ".", MOST_NAMES) or {}, {}
-  for i, entry in ipairs(entries) do names[i] = entry.name end
+  local name, names = settings.job:sub(#above + 1), {}
+  if name == "" then return nil end
+  local directory <close> = workspace.open(above == "" and "." or above)
+  for i, entry in ipairs(directory and listing(directory, ".", MOST_NAMES) or {}) do names[i] = entry.name end
   local near = humanize.near(name, names)
   return near and above .. near
 end
 
---- A typing error must not cost a result: where the command line names the job, what stands at the result's path stays.
+-- A typing error must not cost a result: where the command line names the job, what stands at the result's path stays.
 local function refuse_unopened(run, failure)
   local settings, message = run.settings, "cannot read the job: " .. failure.message
   local near = settings.is_named and meant(settings)
@@ -79,7 +81,7 @@ local function read(run)
   return nil, { code = code, message = "cannot read the job: " .. more.message }
 end
 
---- From here on the job ends even if the runner hangs or crashes.
+-- From here on the job ends even if the runner hangs or crashes.
 local function watch(run)
   accept.keep(run)
   local ok, failure = true, nil
@@ -91,11 +93,11 @@ local function watch(run)
   end
   if ok then ok, failure = ending.start() end
   if ok then return true end
-  if run.settings.die_with_parent then
+  if parent then
     local message = "cannot end with the parent (--die-with-parent): " .. failure.message
     return nil, { code = "environment_invalid", message = message }
   end
-  run.log:event("warning", "watchdog.failed", { error = failure.message .. "; if the runner hangs, nothing ends the job" })
+  run:warn("watchdog.failed", failure.message .. "; if the runner hangs, nothing ends the job")
   return true
 end
 
@@ -106,8 +108,7 @@ end
 
 -- Direct jobs need it too: their todo list begins with it.
 local function load_context(run, given)
-  local path = run.settings.job
-  local directory = path ~= "-" and (path:match("^.*/") or ".") or nil
+  local directory = jobs.directory_of(run.settings.job)
   if not given and not has_context(directory) then return nil end
   return require "sba.job.context".load(given, directory)
 end
@@ -151,10 +152,11 @@ end
 
 local function work(run)
   if run.steps and #run.steps == 0 and not run.record.acceptance then return true end
-  collectgarbage "generational" -- what a step makes is soon garbage; at first all is collected, and with it the text of the job
+  -- What a step makes is soon garbage. This collects all once, and with it the text of the job.
+  collectgarbage "generational"
   collectgarbage "step" -- Lua 5.4.4 keeps the threshold that it had before
-  local failure
-  if run.steps then failure = run.lazy.direct().run_rest(run) else failure = run.lazy.agent().run(run) end
+  local perform = run.steps and run.lazy.direct().run_rest or run.lazy.agent().run
+  local failure = perform(run)
   return not failure, failure
 end
 
@@ -175,7 +177,7 @@ local function go_through(run)
   end
 end
 
---- Also of what is raised.
+-- Also of what is raised.
 local function failure_of(ok, failure)
   if ok then return failures.of_job(failure) end
   failure = failures.caught(failure)
@@ -190,9 +192,12 @@ end
 
 -- What --lua runs has globals as Lua has them.
 local function fix_globals()
+  local function forbid(message)
+    return function(_, name) error(message:format(tostring(name)), 2) end
+  end
   setmetatable(_G, {
-    __index = function(_, name) error(("the global '%s' does not exist"):format(tostring(name)), 2) end,
-    __newindex = function(_, name) error(("the global '%s' must not be created; declare a local"):format(tostring(name)), 2) end,
+    __index = forbid "the global '%s' does not exist",
+    __newindex = forbid "the global '%s' must not be created; declare a local",
   })
 end
 
@@ -200,9 +205,10 @@ local function run_job(settings, environment, warnings)
   fix_globals()
   local run = state.new(settings, environment)
   run.catalogue = catalogue
-  run.status_url = not settings.replay and secret.first_set(environment, STATUS_URLS) or nil -- a replay reports nothing
+  local is_reported = not settings.replay
+  if is_reported then run.status_url = secret.first_set(environment, STATUS_URLS) end
   if secret.first_set(environment, TRACING) then run.trace = run.lazy.trace().new(run) end
-  for _, warning in ipairs(warnings) do run.log:event("warning", "secret.warning", { error = warning }) end
+  for _, warning in ipairs(warnings) do run:warn("secret.warning", warning) end
   local failure = failure_of(xpcall(go_through, failures.traced, run))
   failure = failure_of(xpcall(check_at_end, failures.traced, run, failure))
   interrupt.disarm()
@@ -211,9 +217,8 @@ local function run_job(settings, environment, warnings)
   if failure and failure.code == "locked" then
     run.log:event("error", "job.locked", { error = failure.message .. "; nothing was done" })
   elseif failure and failure.leaves_result then
-    run.log:event("error", "job.refused", {
-      failure_code = failure.code, failure_message = failure.message .. ". The result that stands is left as it is",
-    })
+    local message = failure.message .. ". The result that stands is left as it is"
+    run.log:event("error", "job.refused", { failure_code = failure.code, failure_message = message })
   else
     status = finish(run)
   end
@@ -234,7 +239,9 @@ end
 local modes = {
   run = run,
   lua = function(settings, environment) return require "sba.repl".run(settings, environment) end,
-  report = function(settings) return require "sba.report".print(settings.values[1] or settings.result, settings.job, settings.format) end,
+  report = function(settings)
+    return require "sba.report".print(settings.values[1] or settings.result, settings.job, settings.format)
+  end,
 }
 
 -- What they show is redacted less than the operator wanted.

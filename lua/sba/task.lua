@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- --task: an agent's job without JSON. Its directory is private and out of commands' way; at the end, result, journal and report are
--- kept in the user's state directory, and the model's final answer goes to stdout.
+-- --task: an agent's job without JSON. Its directory is private and out of commands' way; at the end, result, journal
+-- and report are kept in the user's state directory, and the model's final answer goes to stdout.
 
 local file = require "native.file"
 local http = require "sba.util.http"
@@ -28,11 +28,13 @@ local function uuid()
   return ("%s-%s-4%s-a%s-%s"):format(hex:sub(1, 8), hex:sub(9, 12), hex:sub(14, 16), hex:sub(18, 20), hex:sub(21))
 end
 
-local function absolute(path) return path and path:sub(1, 1) == "/" and path or nil end
+-- The variable's value, if it is an absolute path.
+local function path_of(environment, variable) return (environment[variable] or ""):match "^/.*" end
 
 -- Nobody else can enter it.
 local function make_directory(environment, id)
-  local runtime, places, failure = absolute(environment.XDG_RUNTIME_DIR), { "/var/tmp/cynode-sba-" .. identity.uid() }, nil
+  local runtime = path_of(environment, "XDG_RUNTIME_DIR")
+  local places, failure = { "/var/tmp/cynode-sba-" .. identity.uid() }, nil
   if runtime then table.insert(places, 1, runtime .. "/cynode-sba") end
   for _, above in ipairs(places) do
     local made
@@ -45,10 +47,11 @@ end
 
 -- Where the job is kept at the end, and its artifacts from the start.
 local function make_kept(environment, id)
-  local home = absolute(environment.HOME)
-  local state = absolute(environment.XDG_STATE_HOME) or home and home .. "/.local/state"
-  local above = state and state .. "/cynode-sba"
-  return above and file.make_directory(above) and file.make_private_directory(above .. "/" .. id) and ("%s/%s/"):format(above, id)
+  local home, state = path_of(environment, "HOME"), path_of(environment, "XDG_STATE_HOME")
+  if not state and home then state = home .. "/.local/state" end
+  if not state then return nil end
+  local above, kept = state .. "/cynode-sba", ("%s/cynode-sba/%s"):format(state, id)
+  return file.make_directory(above) and file.make_private_directory(kept) and kept .. "/"
 end
 
 local function model_of(settings, environment)
@@ -59,7 +62,8 @@ local function model_of(settings, environment)
   if client then names, failure = models.served { environment = environment, http = client } end
   if not names then return nil, failure end
   if #names == 1 then return names[1] end
-  return nil, { message = ("there are several models: %s; name one of them with --model"):format(humanize.list(names, "and")) }
+  local message = "there are several models: %s; name one of them with --model"
+  return nil, { message = message:format(humanize.list(names, "and")) }
 end
 
 local function job_of(settings, id, model)
@@ -68,7 +72,8 @@ local function job_of(settings, id, model)
     criteria[i] = { criterion = command .. " ends with exit code 0", check = { shell = command } }
   end
   return {
-    protocol_version = "1.0", job_id = id, task_id = uuid(), execution_mode = "agent_inference", steps = json.array {},
+    protocol_version = "1.0", job_id = id, task_id = uuid(),
+    execution_mode = "agent_inference", steps = json.array {},
     constraints = { max_runtime_seconds = settings.time, max_output_bytes = OUTPUT_BYTES, report_changes = true },
     inference = { allowed_models = json.array { model } },
     context = { requirements = json.array { settings.task }, acceptance_criteria = criteria },
@@ -79,8 +84,10 @@ local function say_answer(run)
   local answer = run.fields.final_answer
   if type(answer) ~= "string" then return end
   answer = redact(answer)
-  run.settings.is_answered = file.terminal_columns(STDOUT) ~= nil
-  file.write(STDOUT, { run.settings.is_answered and printable.replace(answer, "%s") or answer, "\n" }, TIMEOUT)
+  local is_terminal = file.terminal_columns(STDOUT) ~= nil
+  if is_terminal then answer = printable.replace(answer, "%s") end
+  run.settings.is_answered = is_terminal
+  file.write(STDOUT, { answer, "\n" }, TIMEOUT)
 end
 
 local function copy(from, to)
@@ -154,7 +161,8 @@ function task.prepare(settings, environment)
   local ok, unwritten = file.replace(directory .. NAMES[1], { json.encode(job_of(settings, id, model)), "\n" })
   if not ok then return nil, unwritten end
   settings.job, settings.result = directory .. NAMES[1], directory .. NAMES[2]
-  if kept and (environment.CYNODE_ARTIFACTS_DIR or "") == "" then environment.CYNODE_ARTIFACTS_DIR = kept .. "artifacts" end
+  local has_artifacts = (environment.CYNODE_ARTIFACTS_DIR or "") ~= ""
+  if kept and not has_artifacts then environment.CYNODE_ARTIFACTS_DIR = kept .. "artifacts" end
   settings.keep, settings.kept = task.keep, kept
   return true
 end

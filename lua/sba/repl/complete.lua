@@ -6,7 +6,7 @@ local namespaces = require "sba.repl.globals".namespaces
 local MOST_SHOWN <const> = 200
 local DEEPEST <const> = 10 -- tables that inherit from each other
 
---- Inherited ones too; true for those of a namespace, which may not be loaded yet.
+-- Inherited ones too; true for those of a namespace, which may not be loaded yet.
 local function fields_of(value)
   if namespaces[value] then return namespaces[value] end
   local fields = {}
@@ -21,7 +21,7 @@ local function fields_of(value)
   return fields
 end
 
---- "native.workspace", "w"; nil where a part does not exist.
+-- "native.workspace", "w"; nil where a part does not exist.
 local function value_at(globals, path)
   local value = globals
   for key in path:gmatch("[^.:]+") do
@@ -31,7 +31,7 @@ local function value_at(globals, path)
   return value
 end
 
---- What the last name of a path may be, in byte order; what of it is typed.
+-- What the last name of a path may be, in byte order; what of it is typed.
 local function names_of(globals, path)
   local owner, separator, partial = path:match("^(.-)([.:]?)([%w_]*)$") -- bounded: typed by a person
   local value, names = value_at(globals, owner), {}

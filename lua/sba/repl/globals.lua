@@ -46,7 +46,7 @@ end
 ---@return sba.job
 function globals.job(path)
   return must(job.parse(must(file.read(path, job.LARGEST)), catalogue, {}, function(given)
-    return context.load(given, path:match("^.*/") or ".")
+    return context.load(given, job.directory_of(path))
   end))
 end
 
@@ -66,7 +66,7 @@ function globals.prompt(path)
   }, "\n")
 end
 
---- Checked, aliases resolved, defaults filled.
+-- Checked, aliases resolved, defaults filled.
 local function job_of_step(type, arguments)
   local model = json.table_of(arguments).model
   return must(job.parse(json.encode {
@@ -96,14 +96,16 @@ function globals.step(type, arguments, places)
   local read = job_of_step(type, arguments)
   local step, module = read.steps[1], catalogue.get(type)
   local run = state.of {
-    job = read, steps = read.steps, environment = environment, record = record.new("prompt", "prompt"), history = { count = 0 },
-    log = silent, journal = silent, todo = todo.new(), kept_seconds = 0,
+    job = read, steps = read.steps, environment = environment, kept_seconds = 0,
+    record = record.new("prompt", "prompt"), history = { count = 0 },
+    log = silent, journal = silent, todo = todo.new(),
     workspace = must(workspace.open(places.workspace or ".")),
     artifacts = places.artifacts and must(workspace.open(places.artifacts)) or nil,
   }
   run.context = run:step_context()
   run.context.tick = function() end
-  local entry = entries.make(module, entries.limit(step, run.context), xpcall(module.run, failures.traced, step.arguments, run.context))
+  local limit = entries.limit(step, run.context)
+  local entry = entries.make(module, limit, xpcall(module.run, failures.traced, step.arguments, run.context))
   if entry.status ~= "success" then steps.revert(run) end
   if run.pending_undo then run.pending_undo:close() end -- removes the originals
   run:disconnect()
@@ -115,9 +117,10 @@ end
 ---@type table<table, table<string, true>> names of fields
 globals.namespaces = setmetatable({}, { __mode = "k" })
 
---- The modules below a prefix, each loaded when first asked for, and what the module of that name offers.
+-- The modules below a prefix, each loaded when first asked for, and what the module of that name offers.
 local function namespace(prefix)
-  local modules, fields, is_directory, own = bundle.list "", {}, {}, {}
+  local modules, own = bundle.list "", {}
+  local fields, is_directory = {}, {} -- by what follows the prefix; is_directory: there are modules below it
   for name in pairs(package.preload) do modules[#modules + 1] = name end
   for _, name in ipairs(modules) do
     if name == prefix then own = json.table_of(require(name)) end
@@ -127,12 +130,13 @@ local function namespace(prefix)
     end
   end
   for key in pairs(own) do fields[key] = true end
-  local space = setmetatable({}, { __index = function(space, key)
+  local function load_field(space, key)
     local name, value = prefix .. "." .. tostring(key), own[key]
     if is_directory[key] then value = namespace(name) elseif is_directory[key] == false then value = require(name) end
     rawset(space, key, value)
     return value
-  end })
+  end
+  local space = setmetatable({}, { __index = load_field })
   globals.namespaces[space] = fields
   return space
 end
@@ -193,11 +197,9 @@ end
 function globals.help(name)
   if name == nil then return help_on_all() end
   local step, said = catalogue.get(name), words_on(name)
-  if step then
-    help_on_step(step)
-  else
-    io.write(said or ("nothing is called %s here; help() says what there is\n"):format(printable.line(tostring(name))))
-  end
+  if step then return help_on_step(step) end
+  local unknown = "nothing is called %s here; help() says what there is\n"
+  io.write(said or unknown:format(printable.line(tostring(name))))
 end
 
 ---Ends what steps have left running, as the end of a job does.

@@ -17,7 +17,7 @@ local repl = {}
 
 local stdout, stderr = io.stdout, io.stderr
 
---- A failure of the world, or a signal, needs no traceback.
+-- A failure of the world, or a signal, needs no traceback.
 local function traced(problem)
   if type(problem) == "table" and problem.message then return problem.message end
   return debug.traceback(tostring(problem), 2)
@@ -54,9 +54,10 @@ end
 
 local function shown(...) return show.values(table.pack(...), file.terminal_columns(1) or 80) end
 
---- Of what is typed. Ctrl-C is over with it.
+-- Of what is typed. Ctrl-C is over with it.
 local function explain(problem)
-  local traceback = debug.traceback("", 2):gsub("\n\t%[C%]: in function 'xpcall'.*", "") -- without the frames of the prompt itself
+  -- Without the frames of the prompt itself.
+  local traceback = debug.traceback("", 2):gsub("\n\t%[C%]: in function 'xpcall'.*", "")
   if interrupt.clear() then return "interrupted" .. traceback end
   if type(problem) == "table" and type(problem.message) == "string" then
     return ("%s: %s"):format(problem.code or "error", problem.message)
@@ -91,7 +92,7 @@ function repl.compile(source, environment)
   return chunk, message, unfinished or not chunk and wants_more(message)
 end
 
---- Edited where the terminal can. nil at the end, or nil and a failure.
+-- Edited where the terminal can. nil at the end, or nil and a failure.
 local function read_line(prompt)
   stdout:flush()
   local line, failure = line_editor.read(prompt, complete)
@@ -99,10 +100,11 @@ local function read_line(prompt)
   stderr:write(prompt) -- stdout may be a file
   local message
   line, message = io.read("l")
-  return line, not line and message and (interrupt.reason() or { code = "io_error", message = message }) or nil
+  if line or not message then return line end
+  return nil, interrupt.reason() or { code = "io_error", message = message }
 end
 
---- false: the lines cannot become a chunk; nil: the session ends.
+-- false: the lines cannot become a chunk; nil: the session ends.
 local function read_chunk()
   local source
   while true do
@@ -135,7 +137,8 @@ local function run_prompt()
   return exit.signalled() or exit.OK
 end
 
----Runs `FILE ARG...`, `-e CODE ARG...`, or stdin (`-` or no argument; the prompt where that is a terminal), as whom --user names.
+---Runs `FILE ARG...`, `-e CODE ARG...`, or stdin (`-` or no argument; the prompt where that is a terminal), as the
+---user of --user.
 ---@param settings cli.settings
 ---@param environment table<string, string>
 ---@return integer status 0; 1 after an error; 2 where it could not begin; os.exit's own

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Values as a person reads them: nested, sorted, within bounds, harmless to a terminal. JSON arrays stand in brackets. Nothing of a value
--- is run but __tostring.
+-- Values as a person reads them: nested, sorted, within bounds, harmless to a terminal. JSON arrays stand in brackets.
+-- Nothing of a value is run but __tostring.
 
 local json = require "sba.util.json"
 local printable = require "sba.util.printable"
@@ -14,14 +14,14 @@ local LONGEST_STRING <const> = 4096 -- bytes
 
 local render
 
---- Numbers, then all else as text.
+-- Numbers, then all else as text.
 local function before(a, b)
   if type(a) == "number" and type(b) == "number" then return a < b end
   if type(a) ~= type(b) then return type(a) < type(b) end
   return tostring(a) < tostring(b)
 end
 
---- Those of the list, then the others in order.
+-- Those of the list, then the others in order.
 local function keys_of(value)
   local keys, others, length = {}, {}, rawlen(value)
   for i = 1, length do keys[i] = i end
@@ -40,14 +40,17 @@ local function entries_of(state, value, depth)
       break
     end
     state.left = state.left - 1
-    local is_name = type(key) == "string" and key:find("^[%a_][%w_]*$")
-    local name = i > length and (is_name and key or "[" .. render(state, key, depth + 1) .. "]") .. " = " or ""
-    entries[i] = name .. render(state, rawget(value, key), depth + 1)
+    entries[i] = render(state, rawget(value, key), depth + 1)
+    if i > length then
+      local is_name = type(key) == "string" and key:find("^[%a_][%w_]*$")
+      local name = is_name and key or "[" .. render(state, key, depth + 1) .. "]"
+      entries[i] = name .. " = " .. entries[i]
+    end
   end
   return entries
 end
 
---- On one line where it fits, else a line for each entry.
+-- On one line where it fits, else a line for each entry.
 local function render_table(state, value, depth)
   if state.open[value] then return "<the same again>" end
   local open, close = "{", "}"
@@ -69,7 +72,8 @@ function render(state, value, depth)
   local kind, metatable = type(value), debug.getmetatable(value)
   if value == json.null then return "null" end
   if kind == "string" then return printable.quoted(value, LONGEST_STRING) end
-  if kind == "table" and not (metatable and rawget(metatable, "__tostring")) then return render_table(state, value, depth) end
+  local is_shown_by_itself = metatable and rawget(metatable, "__tostring")
+  if kind == "table" and not is_shown_by_itself then return render_table(state, value, depth) end
   if kind == "nil" or kind == "boolean" or kind == "number" then return tostring(value) end
   local ok, words = pcall(tostring, value)
   return ok and "<" .. printable.line(words) .. ">" or "<its __tostring fails>"
@@ -90,7 +94,9 @@ function show.values(values, columns)
     end
   end
   local line = table.concat(texts, ", ")
-  return (#texts == 1 or #line <= columns and not line:find("\n", 1, true)) and line or table.concat(texts, "\n")
+  local fits = #line <= columns and not line:find("\n", 1, true)
+  if fits or #texts == 1 then return line end
+  return table.concat(texts, "\n")
 end
 
 return show
