@@ -4,11 +4,13 @@ local usage = require "sba.about".usage
 
 --- As in a container, where /job and /workspace are there.
 local function everywhere() return true end
+local function nowhere() return false end
 
-local function parse(...) return cli.parse({ ... }, {}, everywhere) end
+local function with(environment, ...) return cli.parse({ ... }, environment, everywhere) end
+local function parse(...) return with({}, ...) end
 
 local function refusal(...)
-  local settings, message = cli.parse({ ... }, {}, everywhere)
+  local settings, message = parse(...)
   assert.is_nil(settings)
   assert.is_nil(message:find "\n")
   return message
@@ -26,10 +28,12 @@ describe("the command line", function()
     local function desk(...)
       return cli.parse({ ... }, {}, function(path) return path == "d/workspace" end)
     end
-    assert.equal("d/result.json", desk("--job", "d/job.json").result)
-    assert.equal("d/workspace", desk("--job", "d/job.json").workspace)
-    assert.equal("./result.json", desk("--job", "job.json").result)
-    assert.equal("/workspace", desk("--job", "job.json").workspace)
+    for job, wanted in pairs {
+      ["d/job.json"] = { "d/result.json", "d/workspace" }, ["job.json"] = { "./result.json", "/workspace" },
+    } do
+      local settings = desk("--job", job)
+      assert.same(wanted, { settings.result, settings.workspace })
+    end
     assert.equal("r", desk("--job", "job.json", "--result", "r").result)
     assert.equal("-", desk("--stdin").result)
     local message = select(2, desk())
@@ -40,38 +44,35 @@ describe("the command line", function()
 
   it("takes a value behind a space or an equals sign, with one dash or two", function()
     for _, argv in ipairs { { "--job", "x=y" }, { "--job=x=y" }, { "-job", "x=y" }, { "-job=x=y" } } do
-      assert.equal("x=y", cli.parse(argv, {}, everywhere).job)
+      assert.equal("x=y", parse(table.unpack(argv)).job)
     end
-    assert.equal("-", parse("--job", "-").job)
-    assert.equal("--odd", parse("--job", "--odd").job)
+    for _, job in ipairs { "-", "--odd" } do assert.equal(job, parse("--job", job).job) end
   end)
 
   it("lets an option beat its variable, and the first variable the next", function()
     local environment = {
-      SBA_JOB_PATH = "variable", SBA_WORKSPACE = "", CYNODE_WORKSPACE_DIR = "second", SBA_USER = "u", SBA_LOG_FORMAT = "json",
+      SBA_JOB_PATH = "variable", SBA_WORKSPACE = "", CYNODE_WORKSPACE_DIR = "second",
+      SBA_USER = "u", SBA_LOG_FORMAT = "json",
     }
-    local settings = cli.parse({ "--job", "option" }, environment, everywhere)
-    assert.same({ "option", "second", "u", "json" }, { settings.job, settings.workspace, settings.user, settings.log_format })
+    local given = with(environment, "--job", "option")
+    assert.same({ "option", "second", "u", "json" }, { given.job, given.workspace, given.user, given.log_format })
     environment.SBA_WORKSPACE = "first"
-    assert.equal("first", cli.parse({}, environment, everywhere).workspace)
-    assert.equal("variable", cli.parse({}, environment, everywhere).job)
+    given = with(environment)
+    assert.same({ "variable", "first" }, { given.job, given.workspace })
   end)
 
   it("reads stdin and writes stdout when told, but for what an option names", function()
     local environment = { SBA_STDIN_STDOUT = "true", SBA_JOB_PATH = "variable", SBA_RESULT_PATH = "variable" }
-    local settings = cli.parse({}, environment, everywhere)
-    assert.equal("-", settings.job)
-    assert.equal("-", settings.result)
-    settings = cli.parse({ "--result", "file" }, environment, everywhere)
-    assert.equal("-", settings.job)
-    assert.equal("file", settings.result)
+    local settings = with(environment)
+    assert.same({ "-", "-" }, { settings.job, settings.result })
+    settings = with(environment, "--result", "file")
+    assert.same({ "-", "file" }, { settings.job, settings.result })
     assert.equal("-", parse("--stdin").result)
-    environment.SBA_STDIN_STDOUT = "TRUE"
-    assert.equal("-", cli.parse({}, environment, everywhere).job)
-    environment.SBA_STDIN_STDOUT = "false"
-    assert.equal("variable", cli.parse({}, environment, everywhere).job)
-    environment.SBA_STDIN_STDOUT = "perhaps"
-    assert.matches("SBA_STDIN_STDOUT", select(2, cli.parse({}, environment, everywhere)))
+    for switch, job in pairs { TRUE = "-", ["false"] = "variable" } do
+      environment.SBA_STDIN_STDOUT = switch
+      assert.equal(job, with(environment).job)
+    end
+    assert.matches("SBA_STDIN_STDOUT", select(2, with { SBA_STDIN_STDOUT = "perhaps" }))
   end)
 
   it("runs a job where its own name is the only argument", function()
@@ -83,21 +84,25 @@ describe("the command line", function()
 
   it("takes a job without its option", function()
     assert.equal("job.json", parse("job.json", "--stdin").job)
-    assert.equal("d/result.json", cli.parse({ "--workspace", "w", "d/job.json" }, {}, function() return false end).result)
+    assert.equal("d/result.json", cli.parse({ "--workspace", "w", "d/job.json" }, {}, nowhere).result)
     assert.equal("not-cynode-sba", parse("not-cynode-sba").job)
   end)
 
   it("takes a task in place of a job", function()
-    local function nowhere() return false end
     local environment = { SBA_WORKSPACE = "/elsewhere", SBA_STDIN_STDOUT = "true" }
-    local settings = cli.parse({ "--task", "do it", "--check", "a", "--check=b", "--model", "m", "--time", "45m" }, environment, nowhere)
+    local argv = { "--task", "do it", "--check", "a", "--check=b", "--model", "m", "--time", "45m" }
+    local settings = cli.parse(argv, environment, nowhere)
     assert.same({ "do it", { "a", "b" }, "m", 2700, "." },
       { settings.task, settings.check, settings.model, settings.time, settings.workspace })
     assert.equal("w", parse("--task", "x", "--workspace", "w").workspace)
-    for _, more in ipairs { { "--job", "j" }, { "j" }, { "--result", "r" }, { "--stdin" }, { "--resume" }, { "--idle" } } do
+    for _, more in ipairs {
+      { "--job", "j" }, { "j" }, { "--result", "r" }, { "--stdin" }, { "--resume" }, { "--idle" },
+    } do
       assert.matches("%-%-task and %-%-%l+ cannot be combined", refusal("--task", "x", table.unpack(more)))
     end
-    for _, option in ipairs { "--check", "--model", "--time" } do assert.matches(option .. " requires %-%-task", refusal(option, "1m")) end
+    for _, option in ipairs { "--check", "--model", "--time" } do
+      assert.matches(option .. " requires %-%-task", refusal(option, "1m"))
+    end
     for _, time in ipairs { "45", "m", "0m", "-1m", "1.5h", "1d", "1h30m" } do
       assert.matches("such as 90s, 45m or 2h", refusal("--task", "x", "--time", time))
     end
@@ -113,8 +118,9 @@ describe("the command line", function()
     assert.same({ "zsh" }, parse("--completion", "zsh").values)
     assert.equal("help", parse("-h").mode)
     assert.equal("version", parse("-V").mode)
-    assert.same({ "-e", "code", "--job" }, parse("--lua", "-e", "code", "--job").script)
-    assert.same({}, parse("--lua").script)
+    for _, script in ipairs { {}, { "-e", "code", "--job" } } do
+      assert.same(script, parse("--lua", table.unpack(script)).script)
+    end
     for _, mode in ipairs { "idle", "version", "help" } do assert.equal(mode, parse("--" .. mode).mode) end
     assert.is_true(parse("--resume").resume)
   end)
@@ -122,7 +128,8 @@ describe("the command line", function()
   it("refuses what it does not know and names what is near", function()
     for words, lines in pairs {
       ["did you mean --result?"] = { { "--reslut", "x" } }, ["did you mean --workspace?"] = { { "--workspce=x" } },
-      ["see --help"] = { { "--frobnicate" } }, ["a second job"] = { { "job.json", "other.json" }, { "--job", "job.json", "other.json" } },
+      ["see --help"] = { { "--frobnicate" } },
+      ["a second job"] = { { "job.json", "other.json" }, { "--job", "job.json", "other.json" } },
       ["not an option"] = { { "" }, { "--version", "job.json" }, { "-" }, { "--" }, { "--report", "a", "b" } },
       ["cannot be combined"] = { { "--replay", "x", "--resume" }, { "--version", "--help" } },
       ["requires a value"] = { { "--job" }, { "--job=" }, { "--completion" } },
@@ -134,7 +141,7 @@ describe("the command line", function()
     } do
       for _, line in ipairs(lines) do assert.matches(words, refusal(table.unpack(line)), 1, true) end
     end
-    assert.matches("SBA_LOG_FORMAT", select(2, cli.parse({}, { SBA_LOG_FORMAT = "xml" }, everywhere)))
+    assert.matches("SBA_LOG_FORMAT", select(2, with { SBA_LOG_FORMAT = "xml" }))
   end)
 
   it("explains itself on one screen and names every option", function()
@@ -144,8 +151,8 @@ describe("the command line", function()
       assert.is_true(#line <= 80, line)
     end
     assert.is_true(lines <= 23)
-    for _, name in ipairs { "job", "result", "stdin", "resume", "replay", "validate", "report", "schema", "idle", "lua", "version",
-      "help", "workspace", "user", "log-format" } do
+    for name in ("job result stdin resume replay validate report schema idle lua version help workspace user log-format")
+      :gmatch "%S+" do
       assert.truthy(usage:find("--" .. name, 1, true), name)
     end
   end)

@@ -30,9 +30,8 @@ describe("the program", function()
 
   -- Runs the job; gives the exit status and the result.
   local function run()
-    local argv = {
-      [0] = "cynode-sba", "--job", here.path .. "/job.json", "--result", here.path .. "/result.json", "--workspace", here.path,
-    }
+    local argv = { [0] = "cynode-sba", "--job", here.path .. "/job.json", "--workspace", here.path }
+    argv[5], argv[6] = "--result", here.path .. "/result.json"
     local environment = identity.environment
     identity.environment = function() return {} end
     local status = main(argv)

@@ -19,7 +19,8 @@ describe("a call of a gateway's tool", function()
     end
     calls, ends = 0, {}
     local remote = assert(gateway.connect {
-      environment = { SBA_MCP_GATEWAY_URL = "http://gw/" }, http = {}, job_id = "j", task_id = "t", ext_net_allowed = false,
+      environment = { SBA_MCP_GATEWAY_URL = "http://gw/" }, http = {}, job_id = "j", task_id = "t",
+      ext_net_allowed = false,
     })
     return remote:call("t", {}, limits), calls
   end
@@ -28,7 +29,8 @@ describe("a call of a gateway's tool", function()
 
   it("is made again only if it surely was not carried out", function()
     for code, tries in pairs {
-      connection_refused = 3, name_not_resolved = 3, cut_off = 1, connection_failed = 1, slow_answer = 1, tool_refused = 1,
+      connection_refused = 3, name_not_resolved = 3,
+      cut_off = 1, connection_failed = 1, slow_answer = 1, tool_refused = 1,
     } do
       failure = http.failure(code, "it failed")
       local answer, made = call()

@@ -22,9 +22,9 @@ describe("the rules", function()
   end
 
   it("never open what no job may call", function()
-    for _, tool in ipairs { "db.x", "DB.X", " node.list", "sandbox.exec", "skills.create", "skills.update", "skills.delete\n" } do
-      assert.equal("tool_forbidden", code(tool, true), tool)
-    end
+    for _, tool in ipairs {
+      "db.x", "DB.X", " node.list", "sandbox.exec", "skills.create", "skills.update", "skills.delete\n",
+    } do assert.equal("tool_forbidden", code(tool, true), tool) end
   end)
 
   it("open the outside where the job may go there", function()
@@ -35,8 +35,8 @@ describe("the rules", function()
   end)
 
   it("leave everything else alone", function()
-    for _, tool in ipairs { "dbx", "database.get", "skills.get", "skills.created", "api.caller", "webcam.look", "my.db.x", "" } do
-      assert.is_nil(code(tool, false), tool)
-    end
+    for _, tool in ipairs {
+      "dbx", "database.get", "skills.get", "skills.created", "api.caller", "webcam.look", "my.db.x", "",
+    } do assert.is_nil(code(tool, false), tool) end
   end)
 end)

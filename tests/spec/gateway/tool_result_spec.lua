@@ -6,16 +6,16 @@ local function of(content, structured)
   return tool_result.of_mcp(json.decode(('{"content":[%s],"structuredContent":%s}'):format(content, structured)))
 end
 
-local function text(words)
-  return json.encode { type = "text", text = words }
-end
+local function text(words) return json.encode { type = "text", text = words } end
+local function texts(...) return text(...) .. "," .. text(select(2, ...)) end
 
 describe("structured content", function()
   it("is kept once where the text says the same", function()
     for _, case in ipairs {
       { text '{"a": [1, null], "b": {}}', '{"b":{},"a":[1,null]}' }, -- TypeScript SDK
-      { text "words", '{"result":"words"}' }, { text "7", '{"result":7}' }, { text "[1,2]", '{"result":[1,2]}' }, -- FastMCP
-      { text "x" .. "," .. text "y", '{"result":["x","y"]}' }, { text "1" .. "," .. text "2", '{"result":[1,2]}' }, -- Python SDK
+      -- FastMCP
+      { text "words", '{"result":"words"}' }, { text "7", '{"result":7}' }, { text "[1,2]", '{"result":[1,2]}' },
+      { texts("x", "y"), '{"result":["x","y"]}' }, { texts("1", "2"), '{"result":[1,2]}' }, -- Python SDK
       { text "hello\n", '{"content":"hello\\n"}' }, -- server-filesystem
       { text '[{"name":"a"}]', '{"entities":[{"name":"a"}]}' }, -- server-memory
     } do
@@ -35,7 +35,7 @@ describe("structured content", function()
   it("is kept where it says more", function()
     for _, case in ipairs {
       { text "2 rows", '{"rows":[1,2]}' }, { text '{"a":1}', '{"a":1,"b":2}' }, { text "7", '{"result":8}' },
-      { text "x", '{"result":["x","y"]}' }, { text "x" .. "," .. text "y", '{"result":["x","z"]}' }, { text "{}", "[]" },
+      { text "x", '{"result":["x","y"]}' }, { texts("x", "y"), '{"result":["x","z"]}' }, { text "{}", "[]" },
     } do
       assert.is_not_nil(of(case[1], case[2]).structured, case[2])
     end
@@ -58,7 +58,8 @@ describe("structured content", function()
 
   it("is shown without base64 where there is no text", function()
     local data = ("iVB0"):rep(1000)
-    local answer = of('{"type":"image","mimeType":"image/png","data":"' .. data .. '"}', '{"result":{"data":"' .. data .. '","n":1}}')
+    local image = json.encode { type = "image", mimeType = "image/png", data = data }
+    local answer = of(image, '{"result":{"data":"' .. data .. '","n":1}}')
     assert.equal('[image, image/png, 3000 bytes]\n{"result":{"data":"[base64, 3000 bytes]","n":1}}', answer.content)
     assert.equal(data, answer.structured.result.data)
   end)

@@ -70,8 +70,7 @@ describe("context", function()
 
   it("reads the file that a text names below /job/", function()
     here:put("notes/base.md", "from notes")
-    local loaded = context.load({ baseline_context = "/job/notes/base.md", requirements = json.array { "plain" } }, here.path)
-    assert.equal("from notes", loaded.baseline_context)
+    assert.equal("from notes", context.load({ baseline_context = "/job/notes/base.md" }, here.path).baseline_context)
   end)
 
   it("takes skills in every form", function()
@@ -88,7 +87,8 @@ describe("context", function()
     assert.matches("/job/none.md", refusal { task_context = "/job/none.md" }, 1, true)
     assert.matches("escapes", refusal { task_context = "/job/../etc/passwd" })
     for command, words in pairs {
-      ["mkfifo task.md"] = "task.md", ["ln -s /etc/passwd task.md"] = "escapes", ["printf '\\377\\376' > task.md"] = "UTF%-8",
+      ["mkfifo task.md"] = "task.md", ["ln -s /etc/passwd task.md"] = "escapes",
+      ["printf '\\377\\376' > task.md"] = "UTF%-8",
       ["head -c 1048577 /dev/zero | tr '\\0' x > task.md"] = "larger", ["echo '[1]' > preferences.json"] = "object",
       ["echo '{' > preferences.json"] = "not JSON",
     } do

@@ -7,12 +7,15 @@ local json = require "sba.util.json"
 local metaschema = require "metaschema"
 local schema_check = require "sba.util.schema_check"
 
-local ANY_TYPE <const> = 'expected one of "apply_unified_diff", "ask_model", "call_tool", "list_tree", "read_file", "replace_in_file", '
-  .. '"run_agent", "run_command", "search_files" or "write_file"'
+local ANY_TYPE <const> = 'expected one of "apply_unified_diff", "ask_model", "call_tool", "list_tree", "read_file", '
+  .. '"replace_in_file", "run_agent", "run_command", "search_files" or "write_file"'
+local NO_STEPS <const> = "/steps: is missing; expected an array (only a job of agent_inference may leave it out)"
+local NOT_UNIQUE <const> = "ids must be unique (a step without an id is step-N, N from 1)"
 
 local function text_of(fields, without)
   local whole = {
-    protocol_version = "1.0", job_id = "j", task_id = "t", constraints = { max_runtime_seconds = 10, max_output_bytes = 1000 },
+    protocol_version = "1.0", job_id = "j", task_id = "t",
+    constraints = { max_runtime_seconds = 10, max_output_bytes = 1000 },
     steps = json.array {},
   }
   for name, value in pairs(fields or {}) do whole[name] = value end
@@ -92,9 +95,11 @@ describe("job.parse", function()
 
   it("names every error at once, in the order of the file", function()
     check({
-      protocol_version = "2.0", task_id = 5, allowed_paths = {}, constraints = { max_runtime_seconds = 0, network_allowed = true },
+      protocol_version = "2.0", task_id = 5, allowed_paths = {},
+      constraints = { max_runtime_seconds = 0, network_allowed = true },
       steps = {
-        { type = "raed_file", arguments = {} }, { type = "read_file", args = { pth = "" } }, { type = "run_command", skill_id = "" },
+        { type = "raed_file", arguments = {} }, { type = "read_file", args = { pth = "" } },
+        { type = "run_command", skill_id = "" },
         { type = "run_command", arguments = { shell = "true", args = json.array {} } },
         { type = "read_file", args = { path = "a" }, arguments = { path = "a" } }, { arguments = {} }, 7,
       },
@@ -127,32 +132,33 @@ describe("job.parse", function()
   it("wants ids that are unique, defaults included", function()
     local function step(id) return { id = id, type = "run_command", arguments = { shell = "true" } } end
     check({ steps = { step "a", step "a" } },
-      '/steps/1/id: the id "a" belongs to /steps/0 and /steps/1; ids must be unique (a step without an id is step-N, N from 1)')
+      '/steps/1/id: the id "a" belongs to /steps/0 and /steps/1; ' .. NOT_UNIQUE)
     check({ steps = { step "step-2", step() } },
-      '/steps/0/id: the id "step-2" belongs to /steps/0 and /steps/1; ids must be unique (a step without an id is step-N, N from 1)')
+      '/steps/0/id: the id "step-2" belongs to /steps/0 and /steps/1; ' .. NOT_UNIQUE)
     check({ steps = { step "step-1", step() } })
     check({ steps = { step "" } }, "/steps/0/id: expected a non-empty string, got an empty string")
   end)
 
   it("lets only an agent's job leave out steps", function()
-    assert.same({ "/steps: is missing; expected an array (only a job of agent_inference may leave it out)" },
-      (lines_of(text_of({}, "steps"))))
+    assert.same({ NO_STEPS }, (lines_of(text_of({}, "steps"))))
     local parsed = assert(job.parse(text_of({ execution_mode = "agent_inference" }, "steps"), catalogue, {}))
     assert.is_true(json.is_array(parsed.steps))
     assert(job.parse(text_of({ execution_mode = "agent_inference", steps = json.null }), catalogue, {}))
     assert(job.parse(text_of({}, "steps"), catalogue, { SBA_EXECUTION_MODE = "agent_inference" }))
-    check({ steps = json.null }, "/steps: is missing; expected an array (only a job of agent_inference may leave it out)")
+    check({ steps = json.null }, NO_STEPS)
   end)
 
   it("takes null as absent, at every level", function()
     local null = json.null
-    local step = { id = null, type = "run_command", args = null, arguments = { shell = "true", command = null, args = null, env = null } }
+    local step = { id = null, type = "run_command", args = null }
+    step.arguments = { shell = "true", command = null, args = null, env = null }
     local parsed = assert(job.parse(text_of {
       execution_mode = null, inference = null, persona = null, persona_id = null, steps = { step },
       context = { requirements = null, skills = null, agents_md = nil, preferences = null },
       constraints = { max_runtime_seconds = 1, max_output_bytes = 1, ext_net_allowed = null },
     }, catalogue, {}))
-    assert.same({ id = "step-1", type = "run_command", arguments = { shell = "true", working_dir = "." } }, parsed.steps[1])
+    local arguments = { shell = "true", working_dir = "." }
+    assert.same({ id = "step-1", type = "run_command", arguments = arguments }, parsed.steps[1])
     assert.is_false(parsed.constraints.ext_net_allowed)
     assert.is_nil(parsed.persona)
     assert.same({}, parsed.context)
@@ -180,7 +186,8 @@ describe("job.parse", function()
       { "ask_model", "save_to", { prompt = "x", save_to = nul } }, { "run_command", "command", { command = nul } },
       { "run_command", "args/1", { command = "x", args = list } }, { "run_command", "argv/1", { argv = list } },
       { "run_command", "shell", { shell = nul } }, { "run_command", "working_dir", { shell = "x", working_dir = nul } },
-      { "run_command", "cwd", { shell = "x", cwd = nul } }, { "run_command", "env/A", { shell = "x", env = { A = nul } } },
+      { "run_command", "cwd", { shell = "x", cwd = nul } },
+      { "run_command", "env/A", { shell = "x", env = { A = nul } } },
     } do
       local kind, pointer, arguments = table.unpack(one)
       local _, failure = job.parse(text_of { steps = { { type = kind, arguments = arguments } } }, catalogue, {})
@@ -196,18 +203,21 @@ describe("job.parse", function()
   it("decides the mode: environment, job, content", function()
     local inference = { allowed_models = { "m" } }
     local step = { { type = "run_command", arguments = { shell = "true" } } }
-    local function mode(fields, environment) return assert(job.parse(text_of(fields), catalogue, environment or {})).execution_mode end
-    assert.equal("direct_steps", mode {})
-    assert.equal("agent_inference", mode { inference = inference })
-    assert.equal("direct_steps", mode { inference = inference, steps = step })
-    assert.equal("agent_inference", mode { execution_mode = "agent_inference", steps = step })
-    assert.equal("direct_steps", mode({ execution_mode = "agent_inference" }, { SBA_DIRECT_STEPS = "1" }))
-    assert.equal("agent_inference", mode({ steps = step }, { SBA_EXECUTION_MODE = "agent_inference", SBA_DIRECT_STEPS = "1" }))
-    assert.equal("agent_inference", mode({ inference = inference }, { SBA_EXECUTION_MODE = "", SBA_DIRECT_STEPS = "0" }))
-    assert.equal("agent_inference", mode({ steps = step }, { SBA_EXECUTION_MODE = " agent_inference\n" }))
-    assert.equal("direct_steps", mode({ inference = inference }, { SBA_DIRECT_STEPS = " TRUE " }))
-    assert.same({ '(job): the environment variable SBA_EXECUTION_MODE must be direct_steps or agent_inference, not "fast"' },
-      (lines_of(text_of(), { SBA_EXECUTION_MODE = "fast" })))
+    for _, case in ipairs {
+      { "direct_steps", {} }, { "agent_inference", { inference = inference } },
+      { "direct_steps", { inference = inference, steps = step } },
+      { "agent_inference", { execution_mode = "agent_inference", steps = step } },
+      { "direct_steps", { execution_mode = "agent_inference" }, { SBA_DIRECT_STEPS = "1" } },
+      { "agent_inference", { steps = step }, { SBA_EXECUTION_MODE = "agent_inference", SBA_DIRECT_STEPS = "1" } },
+      { "agent_inference", { inference = inference }, { SBA_EXECUTION_MODE = "", SBA_DIRECT_STEPS = "0" } },
+      { "agent_inference", { steps = step }, { SBA_EXECUTION_MODE = " agent_inference\n" } },
+      { "direct_steps", { inference = inference }, { SBA_DIRECT_STEPS = " TRUE " } },
+    } do
+      local mode, fields, environment = table.unpack(case)
+      assert.equal(mode, assert(job.parse(text_of(fields), catalogue, environment or {})).execution_mode)
+    end
+    local mistake = "(job): the environment variable SBA_EXECUTION_MODE must be direct_steps or agent_inference, not "
+    assert.same({ mistake .. '"fast"' }, (lines_of(text_of(), { SBA_EXECUTION_MODE = "fast" })))
     assert.equal(1, #lines_of(text_of(), { SBA_DIRECT_STEPS = "yes" }))
   end)
 
@@ -218,9 +228,9 @@ describe("job.parse", function()
 
   it("says all errors in one line", function()
     local _, failure = lines_of("{}")
-    assert.equal("the job is not valid: /protocol_version: is missing; expected a string, such as \"1.0\"; /job_id: is missing; "
-      .. "expected a non-empty string; /task_id: is missing; expected a non-empty string; /constraints: is missing; "
-      .. "expected an object; /steps: is missing; expected an array (only a job of agent_inference may leave it out)", failure.message)
+    assert.equal('the job is not valid: /protocol_version: is missing; expected a string, such as "1.0"; '
+      .. "/job_id: is missing; expected a non-empty string; /task_id: is missing; expected a non-empty string; "
+      .. "/constraints: is missing; expected an object; " .. NO_STEPS, failure.message)
     assert.equal("schema_validation", failure.code)
     _, failure = lines_of("{'a'}")
     assert.equal("the job is not valid: (job): line 1, column 2: expected a member name in double quotes, found '''" ..

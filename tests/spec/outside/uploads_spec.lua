@@ -19,16 +19,17 @@ describe("uploads.reference", function()
   end)
 
   it("finds a link, a word, and a word as JSON", function()
-    assert.equal("art://1", of_mcp '{"content":[{"type":"text","text":"stored as"},{"type":"resource_link","uri":"art://1"}]}')
-    assert.equal("art-2", of_mcp '{"content":[{"type":"text","text":" art-2\\n"}]}')
-    assert.equal("art-3", of_mcp '{"content":[{"type":"text","text":"\\"art-3\\""}]}')
+    for wanted, blocks in pairs {
+      ["art://1"] = '{"type":"text","text":"stored as"},{"type":"resource_link","uri":"art://1"}',
+      ["art-2"] = '{"type":"text","text":" art-2\\n"}', ["art-3"] = '{"type":"text","text":"\\"art-3\\""}',
+    } do assert.equal(wanted, of_mcp('{"content":[' .. blocks .. "]}")) end
     assert.equal("art-4", of_plain '"art-4"')
   end)
 
   it("takes nothing else for one", function()
-    for _, text in ipairs { '{}', '{"ok":true}', '{"ref":7}', '{"ref":null}', '[{"ref":"a"}]', '"it was stored"', '{"ref":["a"]}' } do
-      assert.is_nil(of_plain(text), text)
-    end
+    for _, text in ipairs {
+      '{}', '{"ok":true}', '{"ref":7}', '{"ref":null}', '[{"ref":"a"}]', '"it was stored"', '{"ref":["a"]}',
+    } do assert.is_nil(of_plain(text), text) end
     assert.is_nil(of_mcp '{"content":[7,{"type":"resource_link","uri":7}]}')
     assert.is_nil(of_plain('{"ref":"' .. ("x"):rep(4097) .. '"}'))
   end)

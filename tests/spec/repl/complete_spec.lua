@@ -30,8 +30,8 @@ describe("completion", function()
   end)
 
   it("has nothing to say to what does not exist", function()
-    for _, line in ipairs { "no_such_thing", "no_such_thing.field", "native.no.such", "1 + ", "'quoted ", "x..", "print(" } do
-      assert.is_nil((completed(line)), line)
-    end
+    for _, line in ipairs {
+      "no_such_thing", "no_such_thing.field", "native.no.such", "1 + ", "'quoted ", "x..", "print(",
+    } do assert.is_nil((completed(line)), line) end
   end)
 end)

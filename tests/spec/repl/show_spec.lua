@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
+local file = require "native.file"
 local json = require "sba.util.json"
 local show = require "sba.repl.show"
 
@@ -63,8 +64,9 @@ describe("a value at the prompt", function()
   end)
 
   it("has Lua's name where it is neither text nor a table", function()
-    local values = { ["function"] = print, thread = coroutine.create(print), ["native.file.log"] = (require "native.file".memory()) }
-    for kind, value in pairs(values) do
+    for kind, value in pairs {
+      ["function"] = print, thread = coroutine.create(print), ["native.file.log"] = (file.memory()),
+    } do
       assert.truthy(show.values({ value, n = 1 }, 80):find("^<" .. kind .. ": 0x%x+>$"))
     end
   end)
