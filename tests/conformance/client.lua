@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- cynode-sba --lua client.lua URL: plays a client scenario of the MCP conformance suite, which names it in the environment.
+-- cynode-sba --lua client.lua URL: plays a client scenario of the MCP conformance suite, which names it in the
+-- environment.
 
 local http = require "sba.util.http"
 local json = require "sba.util.json"
@@ -31,7 +32,8 @@ local plays = { initialize = function() end, ["json-schema-ref-no-deref"] = func
 
 plays["json-schema-2020-12-preservation"] = function(server, tools)
   for _, tool in ipairs(tools) do
-    if tool.name == "json_schema_2020_12_tool" then show(server:call("json_schema_echo", { schema = tool.inputSchema }, {})) end
+    local arguments = { schema = tool.inputSchema }
+    if tool.name == "json_schema_2020_12_tool" then show(server:call("json_schema_echo", arguments, {})) end
   end
 end
 

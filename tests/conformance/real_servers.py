@@ -38,8 +38,8 @@ def python_of(name):
 def listening(port, *command, env=None):
     """Runs a server until the block ends, and ends what it has started too."""
     with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env,
-                                   start_new_session=True)
+        process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                   env=env, start_new_session=True)
         try:
             end = time.monotonic() + LISTENING
             while not listens(port):
@@ -55,10 +55,11 @@ def listening(port, *command, env=None):
 
 class Servers(unittest.TestCase):
     def talk(self, url, *calls, **limits):
-        options = {"environment": {"SBA_MCP_GATEWAY_URL": url}, "job_id": "job-1", "task_id": "task-1", "ext_net_allowed": False,
-                   "limits": limits or {"idle": 30}}
+        options = {"environment": {"SBA_MCP_GATEWAY_URL": url}, "job_id": "job-1", "task_id": "task-1",
+                   "ext_net_allowed": False, "limits": limits or {"idle": 30}}
         plan = [{"name": name, "arguments": arguments} for name, arguments in calls]
-        done = subprocess.run([BINARY, "--lua", DRIVER, json.dumps(options), json.dumps(plan)], capture_output=True, timeout=120)
+        done = subprocess.run([BINARY, "--lua", DRIVER, json.dumps(options), json.dumps(plan)],
+                              capture_output=True, timeout=120)
         self.assertEqual(done.stderr, b"")
         first, *said = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertNotIn("failure", first)
@@ -90,9 +91,10 @@ class Servers(unittest.TestCase):
 
     @unittest.skipUnless(nginx.is_there(), "nginx is not installed")
     def test_an_idle_limit_on_the_way(self):
-        """The server reports progress because the call asks for it; else nginx ends the answer that says nothing for so long."""
+        """The server reports progress, for the call asks for it; nginx ends an answer that says nothing for so long."""
         with self.python("sdk-1.30") as url:
-            between = nginx.Nginx({"listen": "http", "locations": {"/mcp": f"proxy_pass {url}; proxy_read_timeout 1s;"}})
+            locations = {"/mcp": f"proxy_pass {url}; proxy_read_timeout 1s;"}
+            between = nginx.Nginx({"listen": "http", "locations": locations})
             with contextlib.closing(between):
                 self.assertEqual(self.talk(between.urls[0] + "/mcp", ("slow", {}))[1][0]["answer"]["content"], "slept")
 
@@ -106,8 +108,10 @@ class Servers(unittest.TestCase):
     def test_the_reference_server(self):
         port = free_port()
         with listening(port, "node", EVERYTHING, "streamableHttp", env={**os.environ, "PORT": str(port)}) as url:
-            first, said = self.talk(url, ("get-sum", {"a": 2, "b": 40}), ("get-tiny-image", {}), ("get-structured-content", {"location": "Chicago"}),
-                                    ("trigger-long-running-operation", {"duration": 1, "steps": 4}), ("get-sum", {"a": "two"}),
+            first, said = self.talk(url, ("get-sum", {"a": 2, "b": 40}), ("get-tiny-image", {}),
+                                    ("get-structured-content", {"location": "Chicago"}),
+                                    ("trigger-long-running-operation", {"duration": 1, "steps": 4}),
+                                    ("get-sum", {"a": "two"}),
                                     *(("echo", {"message": str(number)}) for number in range(100)))
             self.assertGreater(len(first["tools"]), 5)
             total, image, structured, long, wrong, *echoed = said

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- cynode-sba --lua gateway.lua OPTIONS CALLS: goes to the gateway as a job would; prints a JSON line for each thing it learns.
+-- cynode-sba --lua gateway.lua OPTIONS CALLS: goes to the gateway as a job would; prints a JSON line for each thing it
+-- learns.
 local gateway = require "sba.gateway"
 local rules = require "sba.gateway.rules"
 local http = require "sba.util.http"

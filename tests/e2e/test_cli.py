@@ -24,12 +24,11 @@ class CommandLineTest(SandboxCase):
             self.assertIn(name, done.stdout)
 
     def test_a_usage_error_is_one_line_and_leaves_no_result(self):
-        for arguments in (["--jop", "x"], ["--job"], ["--version", "--help"], ["stray", "stray"], ["--check", "x"], ["--schema", "x"], ["--resume", "--result=-"],
-                          ["--replay"], ["--replay", "x", "--resume"]):
-            done = self.run_sba("--result", str(self.result_path), *arguments)
+        for arguments in ("--jop x", "--job", "--version --help", "stray stray", "--check x", "--schema x",
+                          "--resume --result=-", "--replay", "--replay x --resume"):
+            done = self.run_sba("--result", str(self.result_path), *arguments.split())
             self.assertEqual((done.returncode, done.stdout), (2, b""), arguments)
-            self.assertEqual(done.stderr.count(b"\n"), 1)
-            self.assertTrue(done.stderr.startswith(b"cynode-sba: "))
+            self.assertRegex(done.stderr, rb"\Acynode-sba: .*\n\Z")
             self.assertFalse(self.result_path.exists())
 
     def test_a_workspace_that_is_not_there(self):
@@ -41,14 +40,13 @@ class CommandLineTest(SandboxCase):
         """Where the command line names a job that cannot be opened, what stands at the result's path stays."""
         self.assert_end(self.run_job(self.job(self.sh("true"))), 0)
         good = self.result_path.read_bytes()
-        for arguments, meant in ((["version"], "did you mean --version?"), (["help"], "did you mean --help?"),
-                                 (["jbo.json"], "job.json?"),
-                                 (["--job", "jbo.json"], "did you mean job.json?"), (["--job", "."], "Is a directory"),
-                                 (["--job", "jbo.json", "--resume"], "job.json?")):
-            done = sba.run(*arguments, cwd=self.job_directory)
+        for arguments, meant in (("version", "did you mean --version?"), ("help", "did you mean --help?"),
+                                 ("jbo.json", "job.json?"), ("--job jbo.json", "did you mean job.json?"),
+                                 ("--job .", "Is a directory"), ("--job jbo.json --resume", "job.json?")):
+            done = sba.run(*arguments.split(), cwd=self.job_directory)
             self.assertEqual((done.returncode, done.stdout), (2, b""), arguments)
-            self.assertIn(meant, done.stderr.decode())
-            self.assertIn("The result that stands is left as it is", done.stderr.decode())
+            for words in (meant, "The result that stands is left as it is"):
+                self.assertIn(words, done.stderr.decode())
             self.assertEqual(self.result_path.read_bytes(), good, arguments)
         self.assertIn(b"did you mean --job?", self.run_sba("--jbo", "x").stderr)
         # A node that names its job by the environment would deliver the last job's.
@@ -57,11 +55,9 @@ class CommandLineTest(SandboxCase):
         self.assertEqual((done.returncode, code), (2, "environment_invalid"))
 
     def test_a_result_is_named_only_where_it_is(self):
-        done = sba.run("--log-format", "text", "--job", str(self.root / "none" / "job.json"))
-        self.assertEqual(done.returncode, 3)
-        self.assertNotRegex(done.stderr.decode(), "(?m)^result: ")
-        done = sba.run("--log-format", "text", "--job", str(self.job_directory / "none.json"))
-        self.assertRegex(done.stderr.decode(), "(?m)^result: ")
+        for directory, status, named in ((self.root / "none", 3, False), (self.job_directory, 2, True)):
+            done = sba.run("--log-format", "text", "--job", str(directory / "none.json"))
+            self.assertEqual((done.returncode, b"\nresult: " in b"\n" + done.stderr), (status, named))
 
     def test_stdout_that_cannot_be_written(self):
         with open("/dev/full", "wb") as full:
@@ -78,41 +74,41 @@ class CommandLineTest(SandboxCase):
     @unittest.skipIf(sba.IS_DEV, "AddressSanitizer wants its memory")
     @sba.wants("strace")
     def test_no_memory_to_start_with(self):
-        done = subprocess.run([*sba.injecting("mmap", "error=ENOMEM"), sba.BINARY, "--version"], capture_output=True, timeout=60)
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (3, b"", b"cynode-sba: cannot start: out of memory\n"))
+        done = subprocess.run([*sba.injecting("mmap", "error=ENOMEM"), sba.BINARY, "--version"],
+                              capture_output=True, timeout=60)
+        said = b"cynode-sba: cannot start: out of memory\n"
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (3, b"", said))
 
     def test_schemas_are_valid_and_hold_what_they_describe(self):
-        schemas = {}
+        validate = {}
         for what in ("job", "result", "steps"):
-            schemas[what] = json.loads(self.run_sba("--schema", what).stdout)
-            self.assertEqual(schemas[what]["$schema"], "https://json-schema.org/draft/2020-12/schema")
-            jsonschema.Draft202012Validator.check_schema(schemas[what])
-        job = self.job(self.write_file("a", "x"), self.read_file("none"),
-                       self.step("list_tree", path="."))
-        jsonschema.Draft202012Validator(schemas["job"]).validate(job)
-        jsonschema.Draft202012Validator(schemas["job"]).validate({**job, "context": None, "inference": None, "steps": [
+            schema = json.loads(self.run_sba("--schema", what).stdout)
+            self.assertEqual(schema["$schema"], "https://json-schema.org/draft/2020-12/schema")
+            jsonschema.Draft202012Validator.check_schema(schema)
+            validate[what] = jsonschema.Draft202012Validator(schema).validate
+        job = self.job(self.write_file("a", "x"), self.read_file("none"), self.step("list_tree", path="."))
+        validate["job"](job)
+        validate["job"]({**job, "context": None, "inference": None, "steps": [
             {"id": None, "type": "read_file", "args": None, "arguments": {"path": "x", "max_bytes": None}}]})
-        outcome = self.run_job(job)
-        jsonschema.Draft202012Validator(schemas["result"]).validate(outcome.result)
-        jsonschema.Draft202012Validator(schemas["result"]).validate(self.run_job(b"{").result)
-        job["surprise"] = True
+        for given in (job, b"{"):
+            validate["result"](self.run_job(given).result)
         with self.assertRaises(jsonschema.ValidationError):
-            jsonschema.Draft202012Validator(schemas["job"]).validate(job)
+            validate["job"]({**job, "surprise": True})
         self.assertEqual(self.run_sba("--schema").stdout, self.run_sba("--schema", "job").stdout)
 
     def complete(self, *words):
-        script = ('source /dev/stdin; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _cynode_sba "$1" "${*: -1}" "${@: -2:1}"; '
-                  'printf "%s\\n" "${COMPREPLY[@]}"')
-        done = subprocess.run(["bash", "-c", script, "bash", "cynode-sba", *words], input=self.run_sba("--completion", "bash").stdout,
+        script = ('source /dev/stdin; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
+                  '_cynode_sba "$1" "${*: -1}" "${@: -2:1}"; printf "%s\\n" "${COMPREPLY[@]}"')
+        functions = self.run_sba("--completion", "bash").stdout
+        done = subprocess.run(["bash", "-c", script, "bash", "cynode-sba", *words], input=functions,
                               capture_output=True, cwd=self.workspace, timeout=60, check=True)
         return done.stdout.decode().split()
 
     def test_completions(self):
-        self.assertEqual(self.complete("--re"), ["--resume", "--replay", "--report", "--result"])
-        self.assertEqual(self.complete("--log-format", "j"), ["json"])
-        self.assertEqual(self.complete("--schema", ""), ["job", "result", "steps", "report"])
         self.put("a job.json"), self.put("b")
-        self.assertEqual(self.complete("--validate", "b"), ["b"])
+        for words, completed in (("--re", "--resume --replay --report --result"), ("--log-format j", "json"),
+                                 ("--schema ", "job result steps report"), ("--validate b", "b")):
+            self.assertEqual(self.complete(*words.split(" ")), completed.split())
         for shell in ("bash", "fish", "zsh"):
             script = self.run_sba("--completion", shell).stdout
             self.assertIn(b"log-format", script)
@@ -128,9 +124,8 @@ class CommandLineTest(SandboxCase):
         for pointer in ("/steps/0/type: ", "/surprise: ", "/job_id: "):
             self.assertEqual(sum(": " + pointer in line for line in lines), 1, lines)
         path = self.put("job.json", json.dumps(self.job()))
-        self.assertEqual(self.run_sba("--validate", str(path)).returncode, 0)
-        self.assertEqual(self.run_sba("--validate", "--job", str(path)).returncode, 0)
-        self.assertEqual(self.run_sba("--validate", env={"SBA_JOB_PATH": str(path)}).returncode, 0)
+        for arguments, env in (([str(path)], {}), (["--job", str(path)], {}), ([], {"SBA_JOB_PATH": str(path)})):
+            self.assertEqual(self.run_sba("--validate", *arguments, env=env).returncode, 0)
         self.assertEqual(self.run_sba("--validate", "none.json").returncode, 2)
         os.truncate(path, (64 << 20) + 1)
         done = self.run_sba("--validate", str(path))
@@ -166,12 +161,12 @@ class LuaTest(SandboxCase):
         self.assertEqual(self.lua("-e", "print(..., arg[1])", "x").stdout, b"x\tx\n")
 
     def test_exit_statuses(self):
-        for code, status in (("return 7", 0), ("os.exit(7)", 7), ("os.exit(true, true)", 0), ("error('oh no')", 1), ("syntax error", 1)):
+        for code, status in (("return 7", 0), ("os.exit(7)", 7), ("os.exit(true, true)", 0), ("error('oh no')", 1),
+                             ("syntax error", 1)):
             self.assertEqual(self.lua("-e", code).returncode, status, code)
         done = self.lua(self.script("local function f() error('oh no') end\nf()"))
         self.assertEqual(done.returncode, 1)
-        self.assertIn(b"script.lua:1: oh no", done.stderr)
-        self.assertIn(b"stack traceback", done.stderr)
+        self.assertRegex(done.stderr, rb"script\.lua:1: oh no(.|\n)*stack traceback")
 
     def test_a_signal_ends_a_script(self):
         process = subprocess.Popen([sba.BINARY, "--lua", "-e", "print('on') io.stdout:flush() while true do end"],
@@ -186,21 +181,19 @@ class LuaTest(SandboxCase):
         for arguments, more in (((), b"-"), (("-", "one"), b"-\tone")):
             done = self.lua(*arguments, stdin=lines)
             self.assertEqual((done.returncode, done.stdout), (0, b"42\t" + more + b"\n"))
-        done = self.lua(stdin=b"print 'begun'\nerror 'oh no'")
-        self.assertEqual((done.returncode, done.stdout), (1, b"begun\n"))
-        self.assertIn(b"stdin:2: oh no\nstack traceback:", done.stderr)
-        done = self.lua(stdin=b"x +")
-        self.assertEqual((done.returncode, done.stdout), (1, b""))
-        self.assertIn(b"stdin:1: syntax error", done.stderr)
+        for code, printed, words in ((b"print 'begun'\nerror 'oh no'", b"begun\n", b"stdin:2: oh no\nstack traceback:"),
+                                     (b"x +", b"", b"stdin:1: syntax error")):
+            self.assert_fails(self.lua(stdin=code), words, printed)
+
+    def assert_fails(self, done, words, printed=b""):
+        self.assertEqual((done.returncode, done.stdout), (1, printed))
+        self.assertIn(words, done.stderr)
 
     def test_what_is_no_script_is_said(self):
-        for arguments, words in ((("-e",), b"-e requires code"), (("-x", "1"), b"does not know -x"), (("none.lua",), b"none.lua")):
-            done = self.lua(*arguments)
-            self.assertEqual((done.returncode, done.stdout), (1, b""))
-            self.assertIn(words, done.stderr)
-        done = self.lua(self.script(b"\x1bLua"))
-        self.assertEqual(done.returncode, 1)
-        self.assertIn(b"attempt to load a binary chunk", done.stderr)
+        for arguments, words in ((["-e"], b"-e requires code"), (["-x", "1"], b"does not know -x"),
+                                 (["none.lua"], b"none.lua"),
+                                 ([self.script(b"\x1bLua")], b"attempt to load a binary chunk")):
+            self.assert_fails(self.lua(*arguments), words)
 
     def test_modules_are_the_programs_own_alone(self):
         self.put("mine.lua", "print 'from the directory'")
@@ -211,14 +204,14 @@ class LuaTest(SandboxCase):
         code = """
           require 'cjson' require 'sba.job' print(pcall(require, 'mine'))
           package.path = './?.lua;./?/init.lua'
-          require 'sba.job.context' require 'mine' -- a script may name a directory; what is bundled still comes first"""
+          -- A script may name a directory; what is bundled still comes first.
+          require 'sba.job.context' require 'mine'"""
         done = self.lua("-e", code, env={**variables, "LUA_INIT": "print 'from the environment'"})
         self.assertEqual(done.returncode, 0)
         self.assertIn(b"no bundled module 'mine'", done.stdout)
         self.assertNotIn(b"no file './", done.stdout, "a directory was looked into that nobody had named")
         self.assertTrue(done.stdout.endswith(b"\nfrom the directory\n"), done.stdout)
-        self.assertNotIn(b"not from the program", done.stdout)
-        self.assertNotIn(b"from the environment", done.stdout)
+        self.assertNotRegex(done.stdout, b"not from the program|from the environment")
 
     def test_everything_is_at_hand(self):
         self.put("a.txt", "alpha")

@@ -10,8 +10,8 @@ from agent_case import call, calls, finish
 from gateway_case import GatewayCase, echo, says, step, tool
 from servers import mcp
 
-OWN = ["run_command", "list_tree", "read_file", "replace_in_file", "search_files", "write_file", "todo_add", "todo_update",
-       "read_output"]
+OWN = ["run_command", "list_tree", "read_file", "replace_in_file", "search_files", "write_file", "todo_add",
+       "todo_update", "read_output"]
 OWN_IN_A_SMALL_CONTEXT = ["run_command", "read_file", "replace_in_file", "write_file"]
 NEVER = ["db.task.get", "node.list", "sandbox.exec", "skills.create", "skills.update", "skills.delete"]
 OUTSIDE = ["web.fetch", "web.search", "api.call"]
@@ -166,8 +166,7 @@ class Denied(GatewayCase):
 
     def test_a_model_gets_the_outside_where_it_is_allowed(self):
         for gateway in self.forms(lambda e: mcp.text("fetched")):
-            job = self.agent_job()
-            job["constraints"]["ext_net_allowed"] = True
+            job = self.agent_job(ext_net_allowed=True)
             outcome, model = self.agent(gateway, call("web_fetch", url="x"), job=job)
             self.assertEqual((outcome.exit, self.told(model, 1)), (0, "[step-1]\nfetched"), outcome.result)
             self.assertEqual(self.MAPPED & self.offered(model).keys(), {"web_fetch", "web_search", "api_call"})
@@ -191,9 +190,7 @@ class Denied(GatewayCase):
             for kind, allowed in itertools.product((mcp.Server, mcp.PlainForm, mcp.NodeProxy), (False, True)):
                 with self.subTest(name, kind=kind, allowed=allowed):
                     gateway = self.gateway(kind, tools={name: forbidding(words)})
-                    job = self.job(step(name))
-                    job["constraints"]["ext_net_allowed"] = allowed
-                    outcome = self.run_job(job, env=self.names(gateway))
+                    outcome = self.direct(gateway, step(name), ext_net_allowed=allowed)
                     self.assertEqual((outcome.code, outcome.steps[0]["error_code"]), codes)
                     if allowed or name not in OUTSIDE:  # else it is not called
                         self.assertIn(words, outcome.message)
@@ -215,9 +212,7 @@ class Direct(GatewayCase):
 
     def test_a_gateway_that_forbids_everything_is_no_missing_network(self):
         gateway = self.gateway(hook=lambda e: e.whole({"error": "forbidden"}, 403))
-        job = self.job(step("web.fetch"))
-        job["constraints"]["ext_net_allowed"] = True
-        for outcome in (self.direct(gateway, step("x")), self.run_job(job, env=self.names(gateway))):
+        for outcome in (self.direct(gateway, step("x")), self.direct(gateway, step("web.fetch"), ext_net_allowed=True)):
             self.assert_end(outcome, 1, "step_failed")
             self.assertIn("answered with status 403: forbidden", outcome.message)
 
@@ -239,15 +234,19 @@ class Direct(GatewayCase):
         self.assertIn("SBA_MCP_GATEWAY_URL", outcome.message)
 
     def test_the_deadline_and_sigterm_in_a_call(self):
-        gateway = self.gateway(tools={"wait": tool(mcp.silence)})
-        outcome = self.direct(gateway, step("wait"), max_runtime_seconds=2)
-        self.assertEqual((outcome.exit, outcome.status, outcome.steps[0]["status"]), (124, "timeout", "timeout"))
-        self.assertTrue(gateway.wait_for(lambda m: m.get("method") == "notifications/cancelled"))
-        gateway = self.gateway(tools={"wait": tool(mcp.silence)})
-        outcome = self.run_and_signal(self.job(step("wait")), signal.SIGTERM, lambda: gateway.messages("tools/call"),
-                                      "the call", env=self.names(gateway))
-        self.assert_end(outcome, 143, "cancelled")
-        self.assertTrue(gateway.wait_for(lambda m: m.get("method") == "notifications/cancelled"))
+        def terminated(gateway):
+            return self.run_and_signal(self.job(step("wait")), signal.SIGTERM, lambda: gateway.messages("tools/call"),
+                                       "the call", env=self.names(gateway))
+
+        def timed_out(gateway):
+            return self.direct(gateway, step("wait"), max_runtime_seconds=2)
+        for run, exit, code, status in ((timed_out, 124, "timeout", "timeout"),
+                                        (terminated, 143, "cancelled", "failure")):
+            gateway = self.gateway(tools={"wait": tool(mcp.silence)})
+            outcome = run(gateway)
+            self.assert_end(outcome, exit, code)
+            self.assertEqual((outcome.status, outcome.steps[0]["status"]), (status, status))
+            self.assertTrue(gateway.wait_for(lambda m: m.get("method") == "notifications/cancelled"))
 
 
 class OtherServers(GatewayCase):
@@ -290,7 +289,7 @@ class OtherServers(GatewayCase):
         self.assert_output("as a text", tool(late))
 
     def test_events(self):
-        """Named after what is in them, under the type of JSON, JSON under the type of events, without the blank line."""
+        """Named after their content, under the type of JSON, JSON under the type of events, without the blank line."""
         def answering(form, kind="text/event-stream", indent=None):
             return tool(lambda e: e.whole(
                 (form % json.dumps(e.result(mcp.text("as an event")), indent=indent)).encode(), 200, kind))

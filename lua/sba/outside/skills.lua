@@ -58,19 +58,13 @@ local function fetch_all(run, ids)
   return { found = found, missing = missing }
 end
 
--- A resumed run and a replay have those of the journal.
-local function fetched_of(run, ids)
-  local earlier = (run.recording or run.history).skills
-  if earlier then return earlier end
-  if run.recording then return { found = json.array {}, missing = ids } end
-  return fetch_all(run, ids)
-end
-
----Adds the skills that a job names to its context.
+---Adds the skills that a job names to its context. A resumed run and a replay have those of the journal.
 ---@param run run
 function skills.fetch(run)
   local context = run.job.context
-  local fetched = fetched_of(run, context.skill_ids)
+  local fetched = (run.recording or run.history).skills
+  if run.recording and not fetched then fetched = { found = json.array {}, missing = context.skill_ids } end
+  fetched = fetched or fetch_all(run, context.skill_ids)
   run:emit("skills", { found = fetched.found, missing = fetched.missing })
   for _, skill in ipairs(fetched.found) do table.insert(context.skills, { name = skill.name, text = skill.text }) end
   run.missing_skills = fetched.missing
