@@ -15,8 +15,6 @@ OWN = ["run_command", "list_tree", "read_file", "replace_in_file", "search_files
 OWN_IN_A_SMALL_CONTEXT = ["run_command", "read_file", "replace_in_file", "write_file"]
 NEVER = ["db.task.get", "node.list", "sandbox.exec", "skills.create", "skills.update", "skills.delete"]
 OUTSIDE = ["web.fetch", "web.search", "api.call"]
-OF_WORKERS = ["artifact_put", "artifact_get", "artifact_list", "skills_list", "skills_get", "preference_get",
-              "preference_list", "preference_effective", "help_list", "help_get"]
 
 
 class Offered(GatewayCase):
@@ -71,7 +69,8 @@ class Offered(GatewayCase):
     def test_the_plain_form_offers_the_workers_tools(self):
         gateway = self.gateway(mcp.PlainForm, tools={"help.get": tool(lambda e: {"got": e.message["arguments"]})})
         outcome, model = self.agent(gateway, call("help_get", topic="x"), call("skills_list"))
-        self.assertEqual(list(self.offered(model)), [*OWN, *OF_WORKERS, "finish"])
+        workers = [name.replace(".", "_") for name in mcp.WORKER_TOOLS]
+        self.assertEqual(list(self.offered(model)), [*OWN, *workers, "finish"])
         self.assertEqual(self.told(model, 1), '[step-1]\n{"got":{"task_id":"task-1","topic":"x"}}')
         self.assertRegex(self.told(model, 2),
                          r"\[step-2\]\nfailed \(tool_unavailable\): .*501.*not implemented: skills\.list")

@@ -7,10 +7,10 @@ import time
 import unittest
 
 import sba
+from gateway_case import echo, tool
 from servers import mcp
 
 DRIVER = str(pathlib.Path(__file__).with_name("gateway.lua"))
-ECHO = ({"description": "Says it again."}, lambda exchange: mcp.text(json.dumps(exchange.message["params"]["arguments"], sort_keys=True)))
 
 
 class Gateway(unittest.TestCase):
@@ -19,12 +19,16 @@ class Gateway(unittest.TestCase):
         self.addCleanup(server.close)
         return server
 
+    def echoing(self, function=echo, **options):
+        """A server whose one tool is called echo."""
+        return self.server(tools={"echo": tool(function)}, **options)
+
     def start(self, url, *calls, **options):
         fields = {"environment": {"SBA_MCP_GATEWAY_URL": url} if isinstance(url, str) else url, "job_id": "job-1",
                   "task_id": "task-1", "ext_net_allowed": False, **options}
         plan = [{"name": name, "arguments": arguments} for name, arguments in calls]
-        return subprocess.Popen([sba.BINARY, "--lua", DRIVER, json.dumps(fields), json.dumps(plan)], stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return subprocess.Popen([sba.BINARY, "--lua", DRIVER, json.dumps(fields), json.dumps(plan)],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def talk(self, url, *calls, **options):
         """Returns what connect and tools gave, and what each call gave."""
@@ -43,7 +47,7 @@ class Eras(Gateway):
     def test_each_legacy_revision(self):
         for version, named in (("2024-11-05", None), ("2025-03-26", None), ("2025-06-18", None), ("2025-11-25", {}),
                                (None, None)):  # without a revision it is the one that was offered
-            server = self.server(version=version, tools={"echo": ECHO}, capabilities=named)
+            server = self.echoing(version=version, capabilities=named)
             first, (said,) = self.talk(server.url, ("echo", {"a": 1}))
             self.assertEqual((first["era"], first["form"], said["answer"]["content"]), ("legacy", "mcp", '{"a": 1}'))
             self.assertEqual(server.messages("initialize")[0]["params"]["protocolVersion"], "2025-11-25")
@@ -53,7 +57,7 @@ class Eras(Gateway):
             self.assertEqual(server.requests[-1][0], "DELETE")
 
     def test_a_server_of_the_revisions_without_sessions(self):
-        server = self.server(era="modern", tools={"echo": ECHO})
+        server = self.echoing(era="modern")
         first, (said,) = self.talk(server.url, ("echo", {"a": 1}))
         self.assertEqual((first["era"], said["answer"]["content"]), ("modern", '{"a": 1}'))
         self.assertEqual(server.messages("initialize"), [])
@@ -63,23 +67,26 @@ class Eras(Gateway):
         self.assertNotIn("Mcp-Session-Id", headers)
 
     def test_answers_to_the_probe_that_mean_legacy(self):
-        for refuse in (lambda e: e.refuse(-32601, "Method not found", 404), lambda e: e.refuse(-32000, "Bad Request", 400),
-                       lambda e: e.whole(b"<html>", 404, "text/html"), lambda e: e.whole(None, 405), lambda e: e.reply({}),
+        for refuse in (lambda e: e.refuse(-32601, "Method not found", 404),
+                       lambda e: e.refuse(-32000, "Bad Request", 400), lambda e: e.whole(None, 405),
+                       lambda e: e.whole(b"<html>", 404, "text/html"), lambda e: e.reply({}),
                        lambda e: e.refuse(-32022, "no", data={"supported": ["2025-06-18"]}),
                        lambda e: e.reply({"supportedVersions": ["2025-06-18"]}),
                        lambda e: e.whole({"error": "not found"}, 404),
                        lambda e: e.whole({"error": "Invalid method: server/discover"}, 400),  # IBM ContextForge 1.0
                        lambda e: e.begin_events()):  # Python SDK 1.8.1: a stream that ends without an answer
-            first, _ = self.talk(self.server(tools={"echo": ECHO}, hook=mcp.only("server/discover", refuse)).url)
+            first, _ = self.talk(self.echoing(hook=mcp.only("server/discover", refuse)).url)
             self.assertEqual(first.get("era"), "legacy")
 
     def test_the_session_of_the_probe_is_ended(self):
         """FastMCP 2 and the Go SDK open a session before they refuse."""
         def refuse(exchange):
-            exchange.whole({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no"}}, 200, Mcp_Session_Id="probe-1")
-        server = self.server(tools={"echo": ECHO}, hook=mcp.only("server/discover", refuse))
+            answer = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no"}}
+            exchange.whole(answer, 200, Mcp_Session_Id="probe-1")
+        server = self.echoing(hook=mcp.only("server/discover", refuse))
         self.talk(server.url)
-        ended = [(place, headers["Mcp-Session-Id"]) for place, (command, _, headers, _) in enumerate(server.requests) if command == "DELETE"]
+        ended = [(place, headers["Mcp-Session-Id"])
+                 for place, (command, _, headers, _) in enumerate(server.requests) if command == "DELETE"]
         self.assertEqual(ended, [(1, "probe-1"), (len(server.requests) - 1, "s-1")])
 
     def test_answers_to_the_probe_that_are_failures(self):
@@ -94,7 +101,8 @@ class Eras(Gateway):
 
     def test_what_is_no_mcp(self):
         for answer in (lambda e: e.whole(b"gone", 404, "text/plain"), lambda e: e.whole(b"<html>", 200, "text/html"),
-                       lambda e: e.whole({"jsonrpc": "2.0", "error": "no such method"}, 400)):  # with jsonrpc it is never the plain form
+                       # With jsonrpc it is never the plain form.
+                       lambda e: e.whole({"jsonrpc": "2.0", "error": "no such method"}, 400)):
             first, _ = self.talk(self.server(hook=answer).url)
             self.assertEqual((first["failure"]["code"], first["failure"]["transient"]), ("not_mcp", False))
 
@@ -106,7 +114,8 @@ class Eras(Gateway):
 
     def test_a_server_that_never_answers_what_it_does_not_know(self):
         """Python SDK 1.6 behind a bridge."""
-        server = self.server(version="2024-11-05", tools={"echo": ECHO}, hook=mcp.only("server/discover", lambda e: e.rfile.read(1)))
+        mute = mcp.only("server/discover", lambda e: e.rfile.read(1))
+        server = self.echoing(version="2024-11-05", hook=mute)
         first, (said,) = self.talk(server.url, ("echo", {"a": 1}), answer_timeout=1)
         self.assertEqual((first["era"], said["answer"]["content"]), ("legacy", '{"a": 1}'))
 
@@ -118,7 +127,7 @@ class Streams(Gateway):
         def tool(exchange):
             exchange.begin_events()
             write(exchange)
-        server = self.server(tools={"echo": ({}, tool)}, **options)
+        server = self.echoing(tool, **options)
         return server, self.call(server)
 
     def test_events_of_every_form(self):
@@ -167,7 +176,7 @@ class Streams(Gateway):
             return exchange.event(exchange.result(result)) if events else result
         for events in (False, True):
             gone = []
-            server = self.server(tools={"echo": ({}, tool)}, get=get)
+            server = self.echoing(tool, get=get)
             self.assertEqual(self.call(server)["answer"]["content"], "declined")
             opened = [headers for command, _, headers, _ in server.requests if command == "GET"]
             self.assertEqual([(h["Accept"], h["Mcp-Session-Id"]) for h in opened], [("text/event-stream", "s-1")])
@@ -176,7 +185,7 @@ class Streams(Gateway):
     def test_no_standalone_stream(self):
         """It is asked for once, before the first call; a server that is mute delays that a little."""
         for get in (None, lambda e: e.whole({}), lambda e: e.whole(None, 404), lambda e: e.rfile.read(1)):
-            server = self.server(tools={"echo": ECHO}, get=get)
+            server = self.echoing(get=get)
             _, said = self.talk(server.url, ("echo", {}), ("echo", {}))
             self.assertEqual([one["answer"]["content"] for one in said], ["{}", "{}"])
             self.assertEqual([command for command, *_ in server.requests].count("GET"), 1)
@@ -201,7 +210,8 @@ class Streams(Gateway):
         self.assertEqual(len(server.messages("tools/call")), 1)
 
     def test_a_lost_answer_is_not_asked_for_again(self):
-        for id, get in ((None, None), ("e-1", None), ("e-1", lambda e: e.whole({}, 404)), ("e-1", lambda e: e.begin_events())):
+        for id, get in ((None, None), ("e-1", None), ("e-1", lambda e: e.whole({}, 404)),
+                        ("e-1", lambda e: e.begin_events())):
             server, said = self.stream(lambda exchange, id=id: exchange.event("", id=id, retry=1), get=get)
             self.assertEqual(said["failure"]["code"], "request_lost")
             self.assertEqual(len(server.messages("tools/call")), 1)
@@ -209,13 +219,14 @@ class Streams(Gateway):
     def test_an_error_without_an_id_or_with_another(self):
         for more in ({}, {"id": None}, {"id": "server-error"}):
             body = {"jsonrpc": "2.0", "error": {"code": -32602, "message": "a is missing"}, **more}
-            failure = self.call(self.server(tools={"echo": ({}, lambda e, body=body: e.whole(body))}))["failure"]
+            failure = self.call(self.echoing(lambda e, body=body: e.whole(body)))["failure"]
             self.assertEqual(failure["code"], "tool_refused")
             self.assertIn("-32602: a is missing", failure["message"])
 
     def test_events_that_are_no_messages(self):
         for noise in ("{", '"text"', "<html>"):
-            self.assertEqual(self.stream(lambda exchange, noise=noise: exchange.event(noise))[1]["failure"]["code"], "bad_answer")
+            _, said = self.stream(lambda exchange, noise=noise: exchange.event(noise))
+            self.assertEqual(said["failure"]["code"], "bad_answer")
 
     def test_answers_to_others_are_passed_over(self):
         def write(exchange):
@@ -236,15 +247,17 @@ class Sessions(Gateway):
                 server.session = "s-2"
             return False
         called = []
-        server = self.server(tools={"echo": ({}, tool)}, hook=hook)
+        server = self.echoing(tool, hook=hook)
         self.assertEqual(self.call(server)["answer"]["content"], "here")
         self.assertEqual(called, ["s-2"])
-        self.assertEqual([m["method"] for _, _, _, m in server.requests if m and m.get("method") in ("initialize", "tools/call")],
-                         ["initialize", "tools/call", "initialize", "tools/call"])
+        methods = [m.get("method") for _, _, _, m in server.requests if m]
+        self.assertEqual([method for method in methods if method in ("initialize", "tools/call")],
+                         ["initialize", "tools/call"] * 2)
         self.assertNotIn("Mcp-Session-Id", server.headers("initialize")[1])
 
     def test_a_session_that_is_always_gone(self):
-        server = self.server(tools={"echo": ECHO}, hook=mcp.only("tools/call", lambda e: e.refuse(-32001, "Session not found", 404)))
+        gone = mcp.only("tools/call", lambda e: e.refuse(-32001, "Session not found", 404))
+        server = self.echoing(hook=gone)
         self.assertEqual(self.call(server)["failure"]["code"], "session_lost")
         self.assertEqual(len(server.messages("tools/call")), 2)
 
@@ -267,8 +280,9 @@ class Ends(Gateway):
         self.assertEqual([note["params"]["requestId"] for note in notes], [server.messages("tools/call")[0]["id"]])
 
     def test_at_its_limits_and_the_deadline(self):
-        for code, bounds in (("slow_answer", {"limits": {"whole": 1}}), ("slow_answer", {"limits": {"idle": 1}}), ("timeout", {"deadline": 4})):
-            server = self.server(tools={"echo": ({}, self.silent)})
+        for code, bounds in (("slow_answer", {"limits": {"whole": 1}}), ("slow_answer", {"limits": {"idle": 1}}),
+                             ("timeout", {"deadline": 4})):
+            server = self.echoing(self.silent)
             self.assert_given_up(server, self.call(server, **bounds), code)
 
     def test_modern_is_cancelled_by_closing(self):
@@ -277,7 +291,7 @@ class Ends(Gateway):
         def tool(exchange):
             exchange.begin_events()
             closed.append(exchange.rfile.read(1))
-        server = self.server(era="modern", tools={"echo": ({}, tool)})
+        server = self.echoing(tool, era="modern")
         said = self.call(server, limits={"whole": 1})
         self.assertEqual(said["failure"]["code"], "slow_answer")
         self.assertEqual(server.messages("notifications/cancelled"), [])
@@ -294,14 +308,14 @@ class Ends(Gateway):
                 time.sleep(0.3)
             exchange.event(exchange.result(mcp.text("done")))
         for era in ("legacy", "modern"):
-            server = self.server(era=era, tools={"echo": ({}, tool)})
+            server = self.echoing(tool, era=era)
             self.assertEqual(self.call(server, limits={"idle": 2})["answer"]["content"], "done")
             self.assertEqual(self.call(server, limits={"idle": 2, "whole": 1})["failure"]["code"], "slow_answer")
 
 
 class Tokens(Gateway):
     def test_the_token_goes_to_its_origin_only(self):
-        other = self.server(tools={"echo": ECHO})
+        other = self.echoing()
         for status in (301, 302, 303, 307, 308):
             server = self.server(hook=lambda e, status=status: e.whole(None, status, Location=other.url))
             first, _ = self.talk(server.url, token="secret-1")
@@ -314,22 +328,23 @@ class Tokens(Gateway):
         for target in ("/mcp/", "{}/mcp/"):
             def hook(exchange, target=target):
                 return exchange.path == "/mcp" and exchange.whole(None, 307, Location=target.format(server.origin))
-            server = self.server(tools={"echo": ECHO}, hook=hook)
+            server = self.echoing(hook=hook)
             self.assertEqual(self.call(server, token="secret-1")["answer"]["content"], "{}")
             self.assertEqual(server.requests[-1][1], "/mcp/")
             self.assertEqual(len([r for r in server.requests if r[1] == "/mcp"]), 1)
 
     def test_redirects_that_are_not_followed(self):
         """To origins that look alike, to nowhere, and in a circle."""
-        for location in ("//other.example/mcp", "/\\other.example/mcp", "http://127.0.0.1:1/mcp", "https://127.0.0.1/mcp",
-                         "http://127.0.0.1.other.example/mcp", "ftp://x/", "", "/mcp"):
+        for location in ("//other.example/mcp", "/\\other.example/mcp", "http://127.0.0.1:1/mcp",
+                         "https://127.0.0.1/mcp", "http://127.0.0.1.other.example/mcp", "ftp://x/", "", "/mcp"):
             server = self.server(hook=lambda e, location=location: e.whole(None, 307, Location=location))
             self.assertEqual(self.talk(server.url, token="t")[0]["failure"]["code"], "redirected", location)
 
     def test_401_says_whether_a_token_was_given(self):
         server = self.server(hook=lambda e: e.whole(None, 401))
-        self.assertIn("no token was given (SBA_MCP_TOKEN_FILE, SBA_MCP_TOKEN)", self.talk(server.url)[0]["failure"]["message"])
-        self.assertIn("does not accept the agent's token", self.talk(server.url, token="t")[0]["failure"]["message"])
+        for options, words in (({}, "no token was given (SBA_MCP_TOKEN_FILE, SBA_MCP_TOKEN)"),
+                               ({"token": "t"}, "does not accept the agent's token")):
+            self.assertIn(words, self.talk(server.url, **options)[0]["failure"]["message"])
 
     def test_a_token_that_would_add_a_header(self):
         first, _ = self.talk("http://127.0.0.1:9/", token="t\r\nX-Evil: 1")
@@ -343,27 +358,30 @@ class Lists(Gateway):
             page = pages(exchange.message["params"].get("cursor"))
             if isinstance(page, int):
                 return exchange.refuse(page, "Invalid cursor", 200)
-            return exchange.reply({"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in page[0]], **page[1]})
+            tools = [{"name": name, "inputSchema": {"type": "object"}} for name in page[0]]
+            return exchange.reply({"tools": tools, **page[1]})
         server = self.server(hook=mcp.only("tools/list", give), **options)
         first, _ = self.talk(server.url)
         return server, [tool["tool"] for tool in first.get("tools", [])]
 
     def test_paging(self):
-        pages = {None: (["a"], {"nextCursor": ""}), "": (["b"], {"nextCursor": "x"}), "x": (["c"], {"nextCursor": None})}
+        pages = {None: (["a"], {"nextCursor": ""}), "": (["b"], {"nextCursor": "x"}),
+                 "x": (["c"], {"nextCursor": None})}
         for era in ("legacy", "modern"):
             self.assertEqual(self.pages(pages.get, era=era)[1], ["a", "b", "c"])
             server, tools = self.pages(lambda cursor: (["a"], {"nextCursor": "again"}), era=era)
             self.assertEqual((tools, len(server.messages("tools/list"))), (["a"], 2))
 
     def test_useless_tools_are_left_out(self):
-        tools = {"task": ({"execution": {"taskSupport": "required"}}, None), "none": ({"inputSchema": None}, None), "echo": ECHO}
+        tools = {"task": ({"execution": {"taskSupport": "required"}}, None), "none": ({"inputSchema": None}, None),
+                 "echo": tool()}
         first, _ = self.talk(self.server(tools=tools).url)
         self.assertEqual([tool["tool"] for tool in first["tools"]], ["echo"])
         self.assertEqual([tool["name"] for tool in first["dropped"]], ["task", "none"])
 
     def test_a_list_that_changes(self):
         def grow(exchange):
-            server.tools["new"] = ECHO
+            server.tools["new"] = tool()
             exchange.begin_events()
             exchange.event({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
             exchange.event(exchange.result(mcp.text("grown")))
@@ -371,30 +389,36 @@ class Lists(Gateway):
             server = self.server(era=era, tools={"grow": ({}, grow)})
             _, said = self.talk(server.url, ("new", {}), ("grow", {}), ("new", {}), ("new", {}))
             self.assertEqual([one.get("failure", {}).get("code") for one in said], ["unknown_tool", None, None, None])
-            self.assertEqual(len(server.messages("tools/list")), 3)  # at first, and for each call of a tool that is not in it
+            # At first, and for each call of a tool that is not in it.
+            self.assertEqual(len(server.messages("tools/list")), 3)
 
 
 class Results(Gateway):
     def shown(self, result, **options):
-        return self.call(self.server(tools={"echo": ({}, lambda _: result)}), **options)["answer"]
+        return self.call(self.echoing(lambda _: result), **options)["answer"]
 
     def test_blocks(self):
         answer = self.shown({"content": [
             {"type": "text", "text": "one"}, {"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"},
-            {"type": "audio", "data": "aGVsbG8h", "mimeType": "audio/wav"}, {"type": "resource_link", "uri": "file:///a", "name": "A\x1b[1m"},
+            {"type": "audio", "data": "aGVsbG8h", "mimeType": "audio/wav"},
+            {"type": "resource_link", "uri": "file:///a", "name": "A\x1b[1m"},
             {"type": "resource", "resource": {"uri": "file:///b", "text": "bee"}},
-            {"type": "resource", "resource": {"uri": "file:///c", "mimeType": "x/y", "blob": "aA=="}}, {"type": "hologram"}, 7, {}]})
+            {"type": "resource", "resource": {"uri": "file:///c", "mimeType": "x/y", "blob": "aA=="}},
+            {"type": "hologram"}, 7, {}]})
         self.assertEqual(answer["content"].split("\n"), [
-            "one", "[image, image/png, 5 bytes]", "[audio, audio/wav, 6 bytes]", "[resource file:///a: A\\x1b[1m]", "[resource file:///b]",
-            "bee", "[resource file:///c, x/y, 1 bytes]", "[hologram, not shown]", "[not a block]", "[block without a type, not shown]"])
+            "one", "[image, image/png, 5 bytes]", "[audio, audio/wav, 6 bytes]", "[resource file:///a: A\\x1b[1m]",
+            "[resource file:///b]", "bee", "[resource file:///c, x/y, 1 bytes]", "[hologram, not shown]",
+            "[not a block]", "[block without a type, not shown]"])
         self.assertFalse(answer["is_error"])
         self.assertEqual(len(answer["parts"]), 9)
 
     def test_a_call_that_was_not_carried_out(self):
         for status, headers, tries in ((429, {"Retry_After": "0"}, 3), (429, {}, 1), (503, {"Retry_After": "0"}, 1)):
             left = [True, True]
-            server = self.server(tools={"echo": ECHO}, hook=mcp.only("tools/call", lambda e, status=status, headers=headers, left=left:
-                                                                     bool(left) and left.pop() and e.whole({"error": "later"}, status, **headers)))
+
+            def refuse(exchange, status=status, headers=headers, left=left):
+                return bool(left) and left.pop() and exchange.whole({"error": "later"}, status, **headers)
+            server = self.echoing(hook=mcp.only("tools/call", refuse))
             said = self.call(server)
             self.assertEqual(len(server.messages("tools/call")), tries, (status, headers))
             self.assertEqual("answer" in said, tries == 3, said)
@@ -403,19 +427,23 @@ class Results(Gateway):
         for status in (200, 400, 404):
             def tool(exchange, status=status):
                 exchange.refuse(-32603, "it broke\nbadly", status)
-            failure = self.call(self.server(session=None, tools={"echo": ({}, tool)}))["failure"]
+            failure = self.call(self.echoing(tool, session=None))["failure"]
             self.assertEqual((failure["code"], failure["rpc"]["code"]), ("tool_refused", -32603))
             self.assertIn("it broke badly", failure["message"])
 
 
 class Modern(Gateway):
     def test_arguments_that_are_headers_too(self):
-        properties = {"region": {"type": "string", "x-mcp-header": "Region"}, "n": {"type": "integer", "x-mcp-header": "N"},
+        properties = {"region": {"type": "string", "x-mcp-header": "Region"},
+                      "n": {"type": "integer", "x-mcp-header": "N"},
                       "deep": {"type": "object", "properties": {"b": {"type": "boolean", "x-mcp-header": "B"}}}}
-        server = self.server(era="modern", tools={"echo": ({"inputSchema": {"type": "object", "properties": properties}}, ECHO[1])})
-        self.talk(server.url, ("echo", {"region": " ü", "n": 4, "deep": {"b": False}}), ("echo", {"region": "", "n": None}))
+        schema = {"type": "object", "properties": properties}
+        server = self.server(era="modern", tools={"echo": ({"inputSchema": schema}, echo)})
+        self.talk(server.url, ("echo", {"region": " ü", "n": 4, "deep": {"b": False}}),
+                  ("echo", {"region": "", "n": None}))
         first, second = server.headers("tools/call")
-        self.assertEqual((first["Mcp-Param-Region"], first["Mcp-Param-N"], first["Mcp-Param-B"]), ("=?base64?IMO8?=", "4", "false"))
+        sent = [first["Mcp-Param-" + name] for name in ("Region", "N", "B")]
+        self.assertEqual(sent, ["=?base64?IMO8?=", "4", "false"])
         self.assertEqual(second["Mcp-Param-Region"], "")
         self.assertNotIn("Mcp-Param-N", second)
 
@@ -424,9 +452,11 @@ class Modern(Gateway):
             params = exchange.message["params"]
             if "inputResponses" in params:
                 return mcp.text(json.dumps([params["inputResponses"], params["requestState"]]))
-            return {"resultType": "input_required", "requestState": "  opaque\n", "inputRequests": {"k": {"method": "elicitation/create"}}}
-        server = self.server(era="modern", tools={"echo": ({}, tool)})
-        self.assertEqual(json.loads(self.call(server)["answer"]["content"]), [{"k": {"action": "decline"}}, "  opaque\n"])
+            return {"resultType": "input_required", "requestState": "  opaque\n",
+                    "inputRequests": {"k": {"method": "elicitation/create"}}}
+        server = self.echoing(tool, era="modern")
+        answer = json.loads(self.call(server)["answer"]["content"])
+        self.assertEqual(answer, [{"k": {"action": "decline"}}, "  opaque\n"])
         ids = [m["id"] for m in server.messages("tools/call")]
         self.assertEqual(len(set(ids)), 2)
 
@@ -436,13 +466,13 @@ class Plain(Gateway):
         return self.server(mcp.PlainForm, tools={name.replace("__", "."): ({}, tool) for name, tool in tools.items()})
 
     def test_found_out_and_used(self):
-        server = self.form(skills__get=lambda e: {"name": "a skill", "got": e.message["arguments"]}, memory__add=lambda e: e.message["arguments"])
+        server = self.form(skills__get=lambda e: {"name": "a skill", "got": e.message["arguments"]},
+                           memory__add=lambda e: e.message["arguments"])
         for url in (server.origin, server.origin + "/", server.origin + "/v1/mcp/tools/call"):
-            first, said = self.talk(url, ("skills.get", {"skill_id": "s"}), ("memory.add", {"key": "k"}), token="secret-1")
+            calls = (("skills.get", {"skill_id": "s"}), ("memory.add", {"key": "k"}))
+            first, said = self.talk(url, *calls, token="secret-1")
             self.assertEqual(first["form"], "plain")
-            self.assertEqual([tool["tool"] for tool in first["tools"]],
-                             ["artifact.put", "artifact.get", "artifact.list", "skills.list", "skills.get", "preference.get", "preference.list",
-                              "preference.effective", "help.list", "help.get"])
+            self.assertEqual([tool["tool"] for tool in first["tools"]], mcp.WORKER_TOOLS)
             self.assertNotIn("task_id", json.dumps(first["tools"]))
             got = [json.loads(each["answer"]["content"]) for each in said]
             self.assertEqual(got[0]["got"], {"skill_id": "s", "task_id": "task-1"})

@@ -210,6 +210,11 @@ class Server:
         return True
 
 
+# What the plain form's catalogue has for a job without the outside.
+WORKER_TOOLS = ["artifact.put", "artifact.get", "artifact.list", "skills.list", "skills.get", "preference.get",
+                "preference.list", "preference.effective", "help.list", "help.get"]
+
+
 class PlainForm(Server):
     """POST /v1/mcp/tools/call with {"tool_name", "arguments"}; 404 with a text for everything else."""
     PATH = ""

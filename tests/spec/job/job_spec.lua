@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 local about = require "sba.about"
 local catalogue = require "sba.catalogue"
+local humanize = require "sba.util.humanize"
 local job = require "sba.job"
 local job_schema = require "sba.job.job_schema"
 local json = require "sba.util.json"
@@ -157,8 +158,8 @@ describe("job.parse", function()
       context = { requirements = null, skills = null, agents_md = nil, preferences = null },
       constraints = { max_runtime_seconds = 1, max_output_bytes = 1, ext_net_allowed = null },
     }, catalogue, {}))
-    local arguments = { shell = "true", working_dir = "." }
-    assert.same({ id = "step-1", type = "run_command", arguments = arguments }, parsed.steps[1])
+    local settled = { id = "step-1", type = "run_command", arguments = { shell = "true", working_dir = "." } }
+    assert.same(settled, parsed.steps[1])
     assert.is_false(parsed.constraints.ext_net_allowed)
     assert.is_nil(parsed.persona)
     assert.same({}, parsed.context)
@@ -245,9 +246,7 @@ describe("the job's schema", function()
         for name, property in pairs(wanted.properties) do
           local at = path .. "/" .. name
           assert.is_truthy(property.description, at .. " has no description")
-          local ordered = false
-          for _, one in ipairs(wanted.order) do ordered = ordered or one == name end
-          assert.is_true(ordered, at .. " is not in order")
+          assert.is_true(humanize.has(wanted.order, name), at .. " is not in order")
           walk(property, at)
         end
       end
