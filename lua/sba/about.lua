@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The modes that run no job: --version, --help, --schema, --validate and --completion; --idle for sessions. Each
--- returns the exit status.
+-- The modes that run no job: --version, --help, --schema, --validate and --completion; --idle for
+-- sessions. Each returns the exit status.
 
 local bundle = require "native.bundle"
 local catalogue = require "sba.catalogue"
@@ -195,8 +195,8 @@ local function validate(path, environment)
   return exit.OK
 end
 
----Prints every mistake on a line, "FILE:LINE:COLUMN: POINTER: message". The status is that of the first file that is
----not valid.
+---Prints every mistake on a line, "FILE:LINE:COLUMN: POINTER: message". The status is that of the
+---first file that is not valid.
 ---@param settings cli.settings
 ---@param environment table<string, string>
 function about.validate(settings, environment)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The step types: every bundled module below sba.steps, loaded when first asked for. The build has checked them
--- (cmake/step_mistake.lua).
+-- The step types: every bundled module below sba.steps, loaded when first asked for. The build has
+-- checked them (cmake/step_mistake.lua).
 
 local bundle = require "native.bundle"
 local humanize = require "sba.util.humanize"

@@ -67,7 +67,8 @@ local gone <const> = {
   trajectory = "python3 -m cynode_sba.atif JOURNAL, of clients/python, makes a journal an ATIF document",
 }
 
--- The arguments: each function returns the index of the last one that it used, or nil and what is wrong.
+-- The arguments: each function returns the index of the last one that it used, or nil and what is
+-- wrong.
 
 local function unknown(argument, name)
   local near, advice = humanize.near(name, names), gone[name] or "see --help"
@@ -187,8 +188,8 @@ local function read_stdin_switch(given, environment)
   if wanted then given.stdin, given.job, given.result = true, given.job or "-", given.result or "-" end
 end
 
--- A PID, in the variable, says which parent: only so can one that is gone already be told from the process that adopted
--- us.
+-- A PID, in the variable, says which parent: only so can one that is gone already be told from the
+-- process that adopted us.
 local function read_parent(given, environment)
   local value = environment.SBA_DIE_WITH_PARENT or ""
   local pid, wanted = math.tointeger(tonumber(value:match "^%d+$")), given["die-with-parent"]

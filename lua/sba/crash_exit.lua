@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The end of a job that could not end by itself (native.ending): the program again, which knows only the journal.
+-- The end of a job that could not end by itself (native.ending): the program again, which knows
+-- only the journal.
 
 local ending = require "native.ending"
 local exit = require "sba.result.failure".exit
@@ -61,7 +62,8 @@ local function adopt_steps(run)
   if run.steps then run.lazy.direct().skip_rest(run) end
 end
 
--- What failed a direct job before is still why: after it came but steps that run always, and checks.
+-- What failed a direct job before is still why: after it came but steps that run always, and
+-- checks.
 local function first_failure(run)
   local history = run.history
   if not run.steps or history.goes_back then return nil end -- a resumed run that has not begun a step has not failed

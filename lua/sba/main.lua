@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The program: arguments in, exit status out. A job goes through the stages below. Whatever stops it, `finish` ends its
--- processes and writes the result.
+-- The program: arguments in, exit status out. A job goes through the stages below. Whatever stops
+-- it, `finish` ends its processes and writes the result.
 
 local accept = require "sba.run.accept"
 local catalogue = require "sba.catalogue"
@@ -55,7 +55,8 @@ local function meant(settings)
   return near and above .. near
 end
 
--- A typing error must not cost a result: where the command line names the job, what stands at the result's path stays.
+-- A typing error must not cost a result: where the command line names the job, what stands at the
+-- result's path stays.
 local function refuse_unopened(run, failure)
   local settings, message = run.settings, "cannot read the job: " .. failure.message
   local near = settings.is_named and meant(settings)
@@ -160,16 +161,16 @@ local function work(run)
   return not failure, failure
 end
 
--- Each stage returns true, or nil and the failure that the job ends with, or raises it. `finish` is not a stage: it
--- always runs.
+-- Each stage returns true, or nil and the failure that the job ends with, or raises it. `finish` is
+-- not a stage: it always runs.
 local stages = { become_user, accept.lock, watch, read, validate, accept.accept, report_start, fetch_skills, work }
 
 local function go_through(run)
   for _, stage in ipairs(stages) do
     local ok, failure = stage(run)
     if not ok then
-      -- The message may quote the job, or a path of the command line. Only `work` redacts its messages itself, but not
-      -- the ids of steps.
+      -- The message may quote the job, or a path of the command line. Only `work` redacts its
+      -- messages itself, but not the ids of steps.
       if stage ~= work then failure.message = secret.redact(failure.message) end
       return failure
     end

@@ -119,7 +119,8 @@ local function changed(changes)
   return ("changed: %s: %s"):format(table.concat(counts, ", "), table.concat(names, ", "))
 end
 
--- What somebody at the terminal asks next: what changed, how to undo it, was it checked, where is the page.
+-- What somebody at the terminal asks next: what changed, how to undo it, was it checked, where is
+-- the page.
 local function say_outcome(run, kept)
   local function note(...) run.log.view:note(string.format(...)) end
   local changes = run.fields.workspace_changes

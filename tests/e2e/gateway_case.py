@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of a gateway's tools share."""
 import json
+import pathlib
+import subprocess
+import unittest
 
 import sba
 from agent_case import AgentCase, finish
 from servers import mcp, model
+
+DRIVER = str(pathlib.Path(__file__).with_name("gateway.lua"))
 
 
 def echo(exchange):
@@ -50,3 +55,35 @@ class GatewayCase(AgentCase):
 
 def step(tool_name, **arguments):
     return sba.SandboxCase.step("call_tool", tool=tool_name, arguments=arguments)
+
+
+class TalkingCase(unittest.TestCase):
+    """Talks to a gateway by the runner's own client, without a job."""
+
+    def server(self, kind=mcp.Server, **options):
+        server = kind(**options)
+        self.addCleanup(server.close)
+        return server
+
+    def echoing(self, function=echo, **options):
+        """A server whose one tool is called echo."""
+        return self.server(tools={"echo": tool(function)}, **options)
+
+    def start(self, url, *calls, **options):
+        fields = {"environment": {"SBA_MCP_GATEWAY_URL": url} if isinstance(url, str) else url, "job_id": "job-1",
+                  "task_id": "task-1", "ext_net_allowed": False, **options}
+        plan = [{"name": name, "arguments": arguments} for name, arguments in calls]
+        return subprocess.Popen([sba.BINARY, "--lua", DRIVER, json.dumps(fields), json.dumps(plan)],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def talk(self, url, *calls, **options):
+        """Returns what connect and tools gave, and what each call gave."""
+        process = self.start(url, *calls, **options)
+        stdout, stderr = process.communicate(timeout=60)
+        self.assertEqual(stderr, b"")
+        lines = [json.loads(line) for line in stdout.splitlines()]
+        return lines[0], lines[1:]
+
+    def call(self, server, name="echo", arguments=None, **options):
+        _, (said,) = self.talk(server.url, (name, arguments or {}), **options)
+        return said

@@ -1,49 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The MCP client and the gateway's tools, against servers of both eras that do what servers do, and worse."""
 import json
-import pathlib
-import subprocess
 import time
-import unittest
 
 import sba
-from gateway_case import echo, tool
+from gateway_case import TalkingCase, echo, tool
 from servers import mcp
 
-DRIVER = str(pathlib.Path(__file__).with_name("gateway.lua"))
 
-
-class Gateway(unittest.TestCase):
-    def server(self, kind=mcp.Server, **options):
-        server = kind(**options)
-        self.addCleanup(server.close)
-        return server
-
-    def echoing(self, function=echo, **options):
-        """A server whose one tool is called echo."""
-        return self.server(tools={"echo": tool(function)}, **options)
-
-    def start(self, url, *calls, **options):
-        fields = {"environment": {"SBA_MCP_GATEWAY_URL": url} if isinstance(url, str) else url, "job_id": "job-1",
-                  "task_id": "task-1", "ext_net_allowed": False, **options}
-        plan = [{"name": name, "arguments": arguments} for name, arguments in calls]
-        return subprocess.Popen([sba.BINARY, "--lua", DRIVER, json.dumps(fields), json.dumps(plan)],
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-    def talk(self, url, *calls, **options):
-        """Returns what connect and tools gave, and what each call gave."""
-        process = self.start(url, *calls, **options)
-        stdout, stderr = process.communicate(timeout=60)
-        self.assertEqual(stderr, b"")
-        lines = [json.loads(line) for line in stdout.splitlines()]
-        return lines[0], lines[1:]
-
-    def call(self, server, name="echo", arguments=None, **options):
-        _, (said,) = self.talk(server.url, (name, arguments or {}), **options)
-        return said
-
-
-class Eras(Gateway):
+class Eras(TalkingCase):
     def test_each_legacy_revision(self):
         for version, named in (("2024-11-05", None), ("2025-03-26", None), ("2025-06-18", None), ("2025-11-25", {}),
                                (None, None)):  # without a revision it is the one that was offered
@@ -120,7 +85,7 @@ class Eras(Gateway):
         self.assertEqual((first["era"], said["answer"]["content"]), ("legacy", '{"a": 1}'))
 
 
-class Streams(Gateway):
+class Streams(TalkingCase):
     """The many forms of an answer, in legacy."""
 
     def stream(self, write, **options):
@@ -236,7 +201,7 @@ class Streams(Gateway):
         self.assertEqual(self.stream(write)[1]["answer"]["content"], "yours")
 
 
-class Sessions(Gateway):
+class Sessions(TalkingCase):
     def test_an_expired_session_is_opened_again(self):
         def tool(exchange):
             called.append(exchange.headers["Mcp-Session-Id"])
@@ -266,7 +231,7 @@ class Sessions(Gateway):
         self.assertEqual(first["failure"]["code"], "bad_session")
 
 
-class Ends(Gateway):
+class Ends(TalkingCase):
     @staticmethod
     def silent(exchange):
         exchange.begin_events()
@@ -313,7 +278,7 @@ class Ends(Gateway):
             self.assertEqual(self.call(server, limits={"idle": 2, "whole": 1})["failure"]["code"], "slow_answer")
 
 
-class Tokens(Gateway):
+class Tokens(TalkingCase):
     def test_the_token_goes_to_its_origin_only(self):
         other = self.echoing()
         for status in (301, 302, 303, 307, 308):
@@ -352,7 +317,7 @@ class Tokens(Gateway):
         self.assertNotIn("Evil", json.dumps(first))
 
 
-class Lists(Gateway):
+class Lists(TalkingCase):
     def pages(self, pages, **options):
         def give(exchange):
             page = pages(exchange.message["params"].get("cursor"))
@@ -393,7 +358,7 @@ class Lists(Gateway):
             self.assertEqual(len(server.messages("tools/list")), 3)
 
 
-class Results(Gateway):
+class Results(TalkingCase):
     def shown(self, result, **options):
         return self.call(self.echoing(lambda _: result), **options)["answer"]
 
@@ -432,7 +397,7 @@ class Results(Gateway):
             self.assertIn("it broke badly", failure["message"])
 
 
-class Modern(Gateway):
+class Modern(TalkingCase):
     def test_arguments_that_are_headers_too(self):
         properties = {"region": {"type": "string", "x-mcp-header": "Region"},
                       "n": {"type": "integer", "x-mcp-header": "N"},
@@ -461,7 +426,7 @@ class Modern(Gateway):
         self.assertEqual(len(set(ids)), 2)
 
 
-class Plain(Gateway):
+class Plain(TalkingCase):
     def form(self, **tools):
         return self.server(mcp.PlainForm, tools={name.replace("__", "."): ({}, tool) for name, tool in tools.items()})
 

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tools of the gateway that the environment names: lists those that a job may call, and calls them with the job's
--- identifiers. Failures are those of mcp/transport.lua and rules.lua, "no_gateway", "invalid_token" and
--- "unknown_tool".
+-- The tools of the gateway that the environment names: lists those that a job may call, and calls
+-- them with the job's identifiers. Failures are those of mcp/transport.lua and rules.lua,
+-- "no_gateway", "invalid_token" and "unknown_tool".
 
 local http = require "sba.util.http"
 local json = require "sba.util.json"
@@ -67,8 +67,9 @@ local function is_unsent(failure)
   return unsent[failure.code] or failure.status == 429 and failure.retry_after ~= nil
 end
 
--- Tries until it succeeds, may not be tried again, or the time is up. The token may be replaced while the job runs: an
--- attempt that was refused for it is made once more with the new one. holder: its token is the one that is sent.
+-- Tries until it succeeds, may not be tried again, or the time is up. The token may be replaced
+-- while the job runs: an attempt that was refused for it is made once more with the new one.
+-- holder: its token is the one that is sent.
 local function try(attempt, holder, renew_token, may_repeat, limits)
   local policy = retry.policy { tries = TRIES, first = FIRST_WAIT, until_when = limits.until_when }
   policy.may_repeat = may_repeat

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A gateway without MCP: POST /v1/mcp/tools/call with {"tool_name", "arguments"}; it lists no tools. A node's proxy
--- (mcp:call) takes the call in a JSON envelope whose body is base64.
+-- A gateway without MCP: POST /v1/mcp/tools/call with {"tool_name", "arguments"}; it lists no
+-- tools. A node's proxy (mcp:call) takes the call in a JSON envelope whose body is base64.
 
 local http = require "sba.util.http"
 local json = require "sba.util.json"
@@ -91,7 +91,10 @@ local worker_tools <const> = {
   tool("help.get", "task_id! topic path", "Read how to work with the orchestrator."),
 }
 
-local gateway = { form = "plain", dropped = {} } -- a gateway.client
+---@class gateway.plain: gateway.client
+---@field beside mcp.connection to a path next to the connection's, where nothing is
+---@field enveloped boolean by a node's proxy
+local gateway = { form = "plain", dropped = {} }
 gateway.__index = gateway
 
 local function ends_with(url, ending) return url:match("^[^?#]*"):sub(-#ending) == ending end
@@ -155,9 +158,9 @@ local understood <const> = { [400] = true, [403] = true, [422] = true, [501] = t
 local function is_of_this_form(answer) return json.is_object(answer) and answer.jsonrpc == nil end
 
 ---Whether a server whose URL does not name the form has it.
----Asks with GET first, of which no orchestrator keeps a record: a route for POST answers 405, and a path beside it,
----where nothing is, 404. Where that does not tell, calls a tool without a name, which does nothing but may be a line of
----an audit.
+---Asks with GET first, of which no orchestrator keeps a record: a route for POST answers 405, and a
+---path beside it, where nothing is, 404. Where that does not tell, calls a tool without a name,
+---which does nothing but may be a line of an audit.
 ---@param limits mcp.limits
 ---@return boolean? is_there nil: unknown
 ---@return mcp.failure?

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The gateway that the environment names, the tools that a job may call, whatever it lists, and their names for models.
+-- The gateway that the environment names, the tools that a job may call, whatever it lists, and
+-- their names for models.
 
 local first_set = require "sba.util.secret".first_set
 local text = require "native.text"

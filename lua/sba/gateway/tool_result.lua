@@ -60,8 +60,8 @@ local function says(words, value)
   return decoded ~= nil and json.encode(decoded) == json.encode(value)
 end
 
--- Whether a structured value only repeats the content: the JSON of its text; or its text, texts or blocks in the only
--- member, as in {"result": ...}.
+-- Whether a structured value only repeats the content: the JSON of its text; or its text, texts or
+-- blocks in the only member, as in {"result": ...}.
 local function repeats(structured, texts, parts)
   local name, only = next(json.is_object(structured) and structured or {})
   if name == nil or next(structured, name) ~= nil then only = nil end
@@ -96,8 +96,8 @@ local function holds_a_block(list)
   return #list == 0
 end
 
--- The blocks of a result. Servers also write one block, a text, or a value; some have no content, but members of their
--- own: what is not known is shown as it is.
+-- The blocks of a result. Servers also write one block, a text, or a value; some have no content,
+-- but members of their own: what is not known is shown as it is.
 local function parts_of(result)
   local content, structured = result.content, result.structuredContent
   if json.is_array(content) and holds_a_block(content) then return content end

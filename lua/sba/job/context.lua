@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The texts of the job's `context`, the files that they name, and the files of the job directory's context/ for what
--- the job leaves out. A file that cannot be read is an error.
+-- The texts of the job's `context`, the files that they name, and the files of the job directory's
+-- context/ for what the job leaves out. A file that cannot be read is an error.
 
 local json = require "sba.util.json"
 local listing = require "sba.util.files".entries

@@ -4,7 +4,8 @@
 local is = require "sba.util.schema_check"
 local json = require "sba.util.json"
 
--- Steps, requirements, criteria. Each takes about a kilobyte of memory, and is an item of the todo list.
+-- Steps, requirements, criteria. Each takes about a kilobyte of memory, and is an item of the todo
+-- list.
 local MOST <const> = 100000
 
 local function name(description) return is.text(description, { minLength = 1 }) end

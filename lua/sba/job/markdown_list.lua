@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Reads a Markdown text as a list of entries: each item of a list with the lines and paragraphs that belong to it, and
--- each paragraph that belongs to none. Headings and rules only separate.
+-- Reads a Markdown text as a list of entries: each item of a list with the lines and paragraphs
+-- that belong to it, and each paragraph that belongs to none. Headings and rules only separate.
 
 local lines = require "sba.util.excerpt".lines
 local text = require "native.text"

@@ -72,7 +72,8 @@ local function close_beginning(run, status)
   log_end(run, "in_progress", status, start.failure, start.tries, START - start.left)
 end
 
----To be called again before later steps while run.beginning is set. Reports do not use the job's time.
+---To be called again before later steps while run.beginning is set. Reports do not use the job's
+---time.
 ---@param run run
 function reports.start(run)
   if interrupt.reason() then return end

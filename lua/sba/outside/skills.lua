@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The skills that a job names, from the gateway, before the first prompt. One that cannot be had is named as missing.
+-- The skills that a job names, from the gateway, before the first prompt. One that cannot be had is
+-- named as missing.
 
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
@@ -58,7 +59,8 @@ local function fetch_all(run, ids)
   return { found = found, missing = missing }
 end
 
----Adds the skills that a job names to its context. A resumed run and a replay have those of the journal.
+---Adds the skills that a job names to its context. A resumed run and a replay have those of the
+---journal.
 ---@param run run
 function skills.fetch(run)
   local context = run.job.context

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The job as a trace: events of the log become spans, which a collector gets at the end
--- (https://opentelemetry.io/docs/specs/otlp, JSON over HTTP; names are OpenTelemetry's). Commands and requests get the
--- context (W3C Trace Context, Baggage).
+-- (https://opentelemetry.io/docs/specs/otlp, JSON over HTTP; names are OpenTelemetry's). Commands
+-- and requests get the context (W3C Trace Context, Baggage).
 
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Artifacts leave after all processes have ended, by the gateway and by PUT; the result follows by PUT. What cannot be
--- uploaded stays on disk, and the job goes on.
+-- Artifacts leave after all processes have ended, by the gateway and by PUT; the result follows by
+-- PUT. What cannot be uploaded stays on disk, and the job goes on.
 
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
@@ -58,8 +58,8 @@ function uploads.reference(answer)
   return short_ref(ref)
 end
 
--- The opened file, which is read while it is sent; in base64 where there is a limit. A file that changed since it was
--- listed never arrives whole.
+-- The opened file, which is read while it is sent; in base64 where there is a limit. A file that
+-- changed since it was listed never arrives whole.
 local function content_of(run, artifact, limit)
   local most = limit or LARGEST_FILE
   if artifact.size_bytes > most then
@@ -92,8 +92,9 @@ local function give(run, gateway, artifact)
   return true, uploads.reference(answer)
 end
 
--- Tries as a report of the end is tried; but the body may take long to arrive: what counts is that something moves.
--- Returns true, and the address without its credentials; or nil, nil and a failure.
+-- Tries as a report of the end is tried; but the body may take long to arrive: what counts is that
+-- something moves. Returns true, and the address without its credentials; or nil, nil and a
+-- failure.
 local function put(run, path, body, seconds)
   local url, failure = upload_urls.of { path = path, job_id = run.record.job_id, task_id = run.record.task_id }
   if not url then return nil, nil, failure end

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The globals of --lua besides Lua's own: job, prompt, step, result, help, and the modules as native and sba.
--- They raise failures.
+-- The globals of --lua besides Lua's own: job, prompt, step, result, help, and the modules as
+-- native and sba. They raise failures.
 
 local agent = require "sba.agent"
 local bundle = require "native.bundle"
@@ -50,7 +50,8 @@ function globals.job(path)
   end))
 end
 
----System text, task, and the end of every request, of a job whose workspace is the current directory.
+---System text, task, and the end of every request, of a job whose workspace is the current
+---directory.
 ---@param path string
 ---@return string
 function globals.prompt(path)
@@ -117,7 +118,8 @@ end
 ---@type table<table, table<string, true>> names of fields
 globals.namespaces = setmetatable({}, { __mode = "k" })
 
--- The modules below a prefix, each loaded when first asked for, and what the module of that name offers.
+-- The modules below a prefix, each loaded when first asked for, and what the module of that name
+-- offers.
 local function namespace(prefix)
   local modules, own = bundle.list "", {}
   local fields, is_directory = {}, {} -- by what follows the prefix; is_directory: there are modules below it

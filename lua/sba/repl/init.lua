@@ -137,8 +137,8 @@ local function run_prompt()
   return exit.signalled() or exit.OK
 end
 
----Runs `FILE ARG...`, `-e CODE ARG...`, or stdin (`-` or no argument; the prompt where that is a terminal), as the
----user of --user.
+---Runs `FILE ARG...`, `-e CODE ARG...`, or stdin (`-` or no argument; the prompt where that is a
+---terminal), as the user of --user.
 ---@param settings cli.settings
 ---@param environment table<string, string>
 ---@return integer status 0; 1 after an error; 2 where it could not begin; os.exit's own

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Values as a person reads them: nested, sorted, within bounds, harmless to a terminal. JSON arrays stand in brackets.
--- Nothing of a value is run but __tostring.
+-- Values as a person reads them: nested, sorted, within bounds, harmless to a terminal. JSON arrays
+-- stand in brackets. Nothing of a value is run but __tostring.
 
 local json = require "sba.util.json"
 local printable = require "sba.util.printable"
@@ -79,7 +79,8 @@ function render(state, value, depth)
   return ok and "<" .. printable.line(words) .. ">" or "<its __tostring fails>"
 end
 
----Several values: on one line where they fit, else each on its own. A text of several lines is shown as it is.
+---Several values: on one line where they fit, else each on its own. A text of several lines is
+---shown as it is.
 ---@param values table as table.pack makes it
 ---@param columns integer
 ---@return string one line or more, without the last newline

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- An MCP client over Streamable HTTP, for tools only: revisions 2024-11-05 to 2025-11-25 (legacy) and 2026-07-28
--- (modern). Failures are those of transport.lua.
+-- An MCP client over Streamable HTTP, for tools only: revisions 2024-11-05 to 2025-11-25 (legacy)
+-- and 2026-07-28 (modern). Failures are those of transport.lua.
 
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
@@ -57,14 +57,16 @@ local function by_refusal(connection, failure)
   local supported = rpc and rpc.code == modern.UNSUPPORTED_VERSION and json.table_of(rpc.data).supported
   if json.is_array(supported) then return by_versions(connection, supported) end
   if rpc or no_answer[failure.code] then return "legacy" end
-  -- Some answer so to a method that they do not know. Those that only failed do so again, and then this is said.
+  -- Some answer so to a method that they do not know. Those that only failed do so again, and then
+  -- this is said.
   if status == 500 then return "legacy", failure end
   if status and (status < 500 or status == 501) then return "legacy" end
   return nil, failure
 end
 
 -- Asks in the modern way. Any answer but a modern server's counts as legacy: initialize then tells.
--- Returns the era and, if it is modern, the result; of a legacy one perhaps the failure; nil and a failure.
+-- Returns the era and, if it is modern, the result; of a legacy one perhaps the failure; nil and a
+-- failure.
 local function discover(connection, limits)
   local until_when = math.min(limits.until_when or math.huge, interrupt.now() + SILENCE)
   local result, failure = modern.request(connection, "server/discover", {}, { until_when = until_when })

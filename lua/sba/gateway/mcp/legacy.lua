@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- MCP with a handshake: revisions 2024-11-05 (over Streamable HTTP), 2025-03-26, 2025-06-18 and 2025-11-25.
+-- MCP with a handshake: revisions 2024-11-05 (over Streamable HTTP), 2025-03-26, 2025-06-18 and
+-- 2025-11-25.
 
 local http = require "sba.util.http"
 local humanize = require "sba.util.humanize"
@@ -48,7 +49,8 @@ end
 
 local resumable <const> = { cut_off = true, connection_failed = true, connection_refused = true, gateway_failed = true }
 
--- Resumes a broken stream until it has the answer, or broke too often without a new event in between.
+-- Resumes a broken stream until it has the answer, or broke too often without a new event in
+-- between.
 local function resume(connection, request, failure)
   local policy, failed, result = retry.policy(), 0, nil
   while not result and (not failure or resumable[failure.code]) do
@@ -74,7 +76,8 @@ local function holds_any(said, words)
   return false
 end
 
--- Mostly 404. Servers and what stands before them also say it with another status, or as an error: then by their words.
+-- Mostly 404. Servers and what stands before them also say it with another status, or as an error:
+-- then by their words.
 local function is_session_lost(connection, request, failure)
   if not connection.session or request.method == "initialize" then return false end
   local said = (failure.words or ""):lower()
@@ -98,7 +101,8 @@ local function request_once(connection, method, params, limits)
   return nil, failure
 end
 
--- The newest revision that a refusal names and that is spoken here; nil: none but the one that was offered.
+-- The newest revision that a refusal names and that is spoken here; nil: none but the one that was
+-- offered.
 local function version_in(failure, offered)
   local said = (failure.words or "") .. json.encode(json.table_of(failure.rpc).data or json.null)
   for _, version in ipairs(VERSIONS) do

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- MCP without a handshake: revision 2026-07-28. Every request describes itself, in headers too; arguments marked with
--- `x-mcp-header` in a tool's schema become headers too.
+-- MCP without a handshake: revision 2026-07-28. Every request describes itself, in headers too;
+-- arguments marked with `x-mcp-header` in a tool's schema become headers too.
 
 local http = require "sba.util.http"
 local humanize = require "sba.util.humanize"
@@ -34,7 +34,8 @@ end
 function modern.wanted(schema)
   local found, seen, problem = {}, {}, nil
 
-  -- path: of the argument that a part of the schema describes; nil where it describes none, as below `items`
+  -- path: of the argument that a part of the schema describes; nil where it describes none, as
+  -- below `items`
   local function visit(part, path)
     if problem or type(part) ~= "table" then return end
     local name = part[MARK]
@@ -111,7 +112,8 @@ local function request_again(connection, method, params, limits, headers)
   return nil, failure
 end
 
--- Returns the parameters that decline a tool's questions; nil and a failure if one cannot be declined.
+-- Returns the parameters that decline a tool's questions; nil and a failure if one cannot be
+-- declined.
 local function declined(connection, result)
   local responses = {}
   for key, question in pairs(json.table_of(result.inputRequests)) do

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What goes beside a legacy server's calls: messages without an answer, answers to what it asks, and its standalone
--- stream. Many servers ask there what a call needs, and wait; what they ask while it is not open is lost.
+-- What goes beside a legacy server's calls: messages without an answer, answers to what it asks,
+-- and its standalone stream. Many servers ask there what a call needs, and wait; what they ask
+-- while it is not open is lost.
 
 local http = require "sba.util.http"
 local transport = require "sba.gateway.mcp.transport"
@@ -77,8 +78,8 @@ local function open(connection)
   return stream
 end
 
----Answers what comes on the stream until the returned value is closed. Opens the stream where it has ended, but asks a
----server that has none only once.
+---Answers what comes on the stream until the returned value is closed. Opens the stream where it
+---has ended, but asks a server that has none only once.
 ---@param connection mcp.connection
 ---@return table? to be closed
 function standalone.attend(connection)

@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Streamable HTTP: a JSON-RPC message goes out by POST; messages come back as one JSON text or as a stream of events.
--- Failures are those of sba.util.http, and: "unauthorized" (401), "tool_denied" (403 to a call), "refused" (another
--- 4xx), "redirected", "gateway_failed" (429, 5xx), "tool_refused" (a JSON-RPC error), "tool_unavailable" (501),
--- "session_lost", "bad_session" (fits no header), "request_lost" (may have run), "not_mcp", "unsupported_version",
--- "input_required", "bad_answer", "slow_answer".
+-- Streamable HTTP: a JSON-RPC message goes out by POST; messages come back as one JSON text or as a
+-- stream of events. Failures are those of sba.util.http, and: "unauthorized" (401), "tool_denied"
+-- (403 to a call), "refused" (another 4xx), "redirected", "gateway_failed" (429, 5xx),
+-- "tool_refused" (a JSON-RPC error), "tool_unavailable" (501), "session_lost", "bad_session" (fits
+-- no header), "request_lost" (may have run), "not_mcp", "unsupported_version", "input_required",
+-- "bad_answer", "slow_answer".
 
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
@@ -42,6 +43,8 @@ local DEEPEST_LIST <const> = 500 -- levels of a list of tools
 ---@class mcp.connection a server
 ---@field url string
 ---@field http native.http.client
+---@field token? string
+---@field answer_timeout number seconds
 ---@field ids integer the last one used
 ---@field offered? string session that the last answer named
 ---@field session? string legacy only, as the next two
@@ -181,8 +184,8 @@ function connection:refusal(exchange, status)
   return self:refused(http.refusal(exchange, status, self:display_name()))
 end
 
--- One message, or in revision 2025-03-26 a list. In a list of tools one may be nested more deeply than a job's JSON: it
--- does not hide the others.
+-- One message, or in revision 2025-03-26 a list. In a list of tools one may be nested more deeply
+-- than a job's JSON: it does not hide the others.
 local function decoded(self, bytes, request)
   local value, problem = json_tolerant.decode(bytes)
   if problem and problem.code == "too_deep" and request.method == transport.LIST then
@@ -214,7 +217,8 @@ local function lines_of_text(bytes)
   end
 end
 
--- Returns an iterator over an answer's events: nil at the end; or nil and a failure. JSON counts as the data of one.
+-- Returns an iterator over an answer's events: nil at the end; or nil and a failure. JSON counts as
+-- the data of one.
 local function events_of(self, exchange, request)
   if http.is_stream(exchange) then return http.events(lines_of_stream(self, exchange, request)) end
   local bytes, failure = http.read(exchange)
