@@ -279,7 +279,8 @@ local function found_strip(file, prefixes, exists)
   if not old or not new then
     local below = strip(one, 1)
     if not below or file.prefix == false or not prefixes[first_directory(one)] then return 0 end
-    return (exists(below) or not exists(one)) and 1 or 0
+    local is_whole = not exists(below) and exists(one)
+    return is_whole and 0 or 1
   end
   local old_below, new_below = strip(old, 1), strip(new, 1)
   if old_below and not exists(old) and exists(old_below) then return 1 end

@@ -48,8 +48,8 @@ local function recorder(job_context)
   function record.tick(of_stderr, missing)
     local told = table.concat(news) .. (of_stderr or "")
     local shown = text.tail(told, MOST_NEWS)
-    news = {}
-    job_context.tick(shown ~= "" and shown or nil, (missing or 0) + #told - #shown)
+    news, missing = {}, (missing or 0) + #told - #shown
+    job_context.tick(shown ~= "" and shown or nil, missing)
   end
   function record.text() return secret.redact(table.concat(said)), size > MOST_SAID end
   return record
