@@ -156,8 +156,8 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 int file_remove_directory(const char *path, int64_t milliseconds, struct error *error)
 {
     enum { DESCRIPTORS = 16, TRIES = 8 };
-    if (rmdir(path) == 0)
-        return 0; // mostly it is empty
+    if (rmdir(path) == 0 || errno == ENOENT)
+        return 0; // mostly it is empty, or was never made
     remove_until = clock_after(clock_now(), milliseconds);
     for (int i = 0; i < TRIES; i++) {
         nftw(path, remove_one, DESCRIPTORS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
