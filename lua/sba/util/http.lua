@@ -86,13 +86,10 @@ end
 
 -- Failures without an answer.
 local transient <const> = {
-  connection_refused = true, connection_failed = true, network_unreachable = true,
-  name_not_resolved = true, proxy_failed = true, slow_connect = true, slow_first_byte = true,
-  slow_answer = true, cut_off = true,
+  connection_refused = true, connection_failed = true, network_unreachable = true, cut_off = true,
+  name_not_resolved = true, proxy_failed = true, slow_connect = true, slow_first_byte = true, slow_answer = true,
 }
-local lasting <const> = {
-  permission_denied = true, tls_failed = true, timeout = true, cancelled = true,
-}
+local lasting <const> = { permission_denied = true, tls_failed = true, timeout = true, cancelled = true }
 
 ---@param code string
 ---@param message string may hold secrets: curl quotes URLs

@@ -266,9 +266,7 @@ local function visit_one_of(walk, depth, value, parts)
   fail(walk, depth, ("expected exactly one of %s, got %s"):format(wanted, got))
 end
 
-local by_kind <const> = {
-  object = visit_object, array = visit_array, string = visit_string, number = visit_number,
-}
+local by_kind <const> = { object = visit_object, array = visit_array, string = visit_string, number = visit_number }
 
 local function fits(value, kind, wanted)
   local kinds = wanted.type

@@ -134,8 +134,7 @@ end
 -- Somebody else's
 
 local TYPES <const> = {
-  string = true, integer = true, number = true, boolean = true, array = true, object = true,
-  null = true,
+  string = true, integer = true, number = true, boolean = true, array = true, object = true, null = true,
 }
 local BOUNDS <const> = { "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems" }
 local MOST_MISTAKES <const> = 5 -- of an answer

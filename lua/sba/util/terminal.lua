@@ -28,16 +28,12 @@ local ERASED <const> = "\r\27[K"
 local ENDLESS <const> = 1e9 -- seconds: who asks for so many wants no limit
 
 -- On a terminal that shows UTF-8, and elsewhere:
-local signs <const> = {
-  success = "✓", failure = "✗", timeout = "✗", skipped = "-", more = "…", begun = "▸",
-}
+local signs <const> = { success = "✓", failure = "✗", timeout = "✗", skipped = "-", more = "…", begun = "▸" }
 local names <const> = {
   success = "ok", failure = "FAILED", timeout = "TIMEOUT", skipped = "-", more = "...", begun = ">",
 }
 -- As ECMA-48 numbers them: red, green, yellow and faint.
-local colours <const> = {
-  success = "32", failure = "31", timeout = "31", skipped = "2", warning = "33", error = "31",
-}
+local colours <const> = { success = "32", failure = "31", timeout = "31", skipped = "2", warning = "33", error = "31" }
 
 -- Of the locale's variables the first that is set counts; where none is, most terminals are taken
 -- at their best.
