@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Connects to an allowed model: the addresses that the environment names are tried in their order, at each its
--- dialects, and of what is served the first model that the job allows.
+-- Connects to an allowed model: the addresses that the environment names are tried in their order,
+-- at each its dialects, and of what is served the first model that the job allows.
 
 local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
@@ -26,10 +26,12 @@ local connect = {}
 ---@field timeout? table<string, number> as of model.endpoint
 ---@field policy? table<string, any> as of retry.policy
 
--- Seconds. The first byte of a reply has no limit but the job's time: a small machine reads a long prompt for minutes.
+-- Seconds. The first byte of a reply has no limit but the job's time: a small machine reads a long
+-- prompt for minutes.
 local TIMEOUT <const> = { connect = 10, first = 1e8, probe = 30 }
 local CHAT <const> = "/chat/completions"
-local SIDECAR <const> = "http://localhost:11434" -- of a node, in the job's pod: the only address that is built in
+-- Of a node, in the job's pod: the only address that is built in.
+local SIDECAR <const> = "http://localhost:11434"
 local SIDECAR_PATIENCE <const> = 90 -- seconds for it, where no other is named
 local MOST_NAMED <const>, LONGEST_NAME <const> = 10, 100 -- models in a message; bytes
 
@@ -46,35 +48,42 @@ local function endpoint_at(address, name, options)
   local mark = address:find("?", 1, true) or #address + 1
   local base = text.trim_end(address:sub(1, mark - 1), "/")
   local exact = base:sub(-#CHAT) == CHAT
+  if exact then base = base:sub(1, -#CHAT - 1) end
   return wire.endpoint {
-    name = name, base = exact and base:sub(1, -#CHAT - 1) or base, exact = exact, query = address:sub(mark),
-    http = options.http, timeout = setmetatable(options.timeout or {}, { __index = TIMEOUT }),
+    name = name, base = base, exact = exact, query = address:sub(mark), http = options.http,
+    timeout = setmetatable(options.timeout or {}, { __index = TIMEOUT }),
   }
 end
 
----Lists endpoints in the order in which they are tried. is_guess: nobody named it, but others.
+---@class model.candidate
+---@field endpoint model.endpoint
+---@field source "worker"|"api_egress"
+---@field failure? native.failure why its key cannot be read
+---@field is_guess? boolean nobody named it, but others
+
+---Lists endpoints in the order in which they are tried.
 ---@param options model.options
----@return { endpoint: model.endpoint, source: string, failure: native.failure?, is_guess: boolean? }[]
+---@return model.candidate[]
 ---@return string[]? missing the source's variables if none is set
 function connect.candidates(options)
   local list, names, has = {}, {}, {}
-  local source = options.source
-  local function add(name, address, from)
-    local one = { source = from, endpoint = endpoint_at(address, name, options) }
+  local wanted = options.source
+  local function add(name, address, source)
+    local one = { source = source, endpoint = endpoint_at(address, name, options) }
     if name == "OPENAI_BASE_URL" then one.endpoint.key, one.failure = secret.api_key() end
     list[#list + 1] = one
-    has[from], has[one.endpoint.base] = true, true
+    has[source], has[one.endpoint.base] = true, true
     return one
   end
   for _, variable in ipairs(variables) do
     local address = options.environment[variable.name] or ""
-    if not connect.dialects[source] or source == variable.source then
+    if not connect.dialects[wanted] or wanted == variable.source then
       names[#names + 1] = variable.name
       if address ~= "" then add(variable.name, address, variable.source) end
     end
   end
   local missing = #list == 0 and names or nil
-  local only_egress = source == "api_egress" or has.api_egress and not has.worker
+  local only_egress = wanted == "api_egress" or has.api_egress and not has.worker
   if not only_egress and not has[SIDECAR] then add("the sidecar", SIDECAR, "worker").is_guess = not missing end
   return list, missing
 end
@@ -120,8 +129,8 @@ local function may_chat(candidate, failure)
   return status ~= nil and status >= 400 and not failure.transient
 end
 
--- Tries the next dialect where there is no such path, or no JSON. Without a list: the first failure, and the dialect
--- whose chat may work.
+-- Tries the next dialect where there is no such path, or no JSON. Returns the dialect and the list;
+-- or the dialect whose chat may work without one, nil and the first failure.
 local function list_of(candidate)
   local first, chat
   for _, dialect in ipairs(connect.dialects[candidate.source]) do
@@ -130,9 +139,10 @@ local function list_of(candidate)
     first = first or failure
     if not chat and may_chat(candidate, failure) then chat = dialect end
     local is_other = failure.cause == "bad_answer" or failure.cause == "no_list"
-    if not is_other and not (failure.status and failure.status < 500 and failure.status ~= 429) then break end
+    local status = failure.status or 500
+    if not is_other and (status >= 500 or status == 429) then break end
   end
-  return nil, nil, first, chat
+  return chat, nil, first
 end
 
 local function names_of(served)
@@ -146,11 +156,10 @@ local function connected(options, candidate, dialect, model, others)
   local description, failure = dialect.describe(candidate.endpoint, model)
   if not description then return nil, failure end
   return session.new {
-    dialect = dialect, endpoint = candidate.endpoint, model = model.name, others = others,
-    context_length = description.context_length, supports_tools = description.supports_tools,
-    temperature = description.temperature,
-    policy = patience(options.policy), on_wait = options.on_wait, on_move = options.on_move,
-    on_text = options.on_text,
+    dialect = dialect, endpoint = candidate.endpoint, model = model.name, others = others or {},
+    context_length = description.context_length, temperature = description.temperature,
+    supports_tools = description.supports_tools, policy = patience(options.policy),
+    on_wait = options.on_wait, on_move = options.on_move, on_text = options.on_text,
   }
 end
 
@@ -158,15 +167,16 @@ end
 local function try(options, candidate, wanted, without_list)
   local endpoint = candidate.endpoint
   if candidate.failure then return nil, endpoint:failure(candidate.failure) end
-  local dialect, served, failure, chat = list_of(candidate)
-  if chat then without_list[#without_list + 1] = { candidate = candidate, dialect = chat } end
-  if not dialect then return nil, failure end
-  if #served == 0 then without_list[#without_list + 1] = { candidate = candidate, dialect = dialect } end
+  local dialect, served, failure = list_of(candidate)
+  if dialect and (not served or #served == 0) then
+    without_list[#without_list + 1] = { candidate = candidate, dialect = dialect }
+  end
+  if not served then return nil, failure end
   local model = connect.choose(served, wanted)
   if model then return connected(options, candidate, dialect, model) end
+  local allowed, names = humanize.list(wanted, "and"), humanize.list(names_of(served), "and")
   local message = "%s serves none of the allowed models (%s); it has %s"
-  return nil, endpoint:failure { code = "model_missing", message = message:format(
-    endpoint:display_url(), humanize.list(wanted, "and"), humanize.list(names_of(served), "and")) }
+  return endpoint:failed("model_missing", message:format(endpoint:display_url(), allowed, names))
 end
 
 local function from_first(options, attempt)
@@ -184,9 +194,7 @@ local function from_first(options, attempt)
   if missing then
     parts[#parts + 1] = "the environment names no endpoint for models; set " .. humanize.list(missing, "or")
   end
-  return nil, {
-    code = "inference_unavailable", cause = "no_endpoint", message = table.concat(parts, "; "), transient = transient,
-  }
+  return nil, { code = "inference_unavailable", message = table.concat(parts, "; "), transient = transient }
 end
 
 -- The allowed models are asked in turn where nothing lists one.
@@ -195,10 +203,10 @@ local function find(options, wanted)
   local found, failure = from_first(options, function(candidate)
     return try(options, candidate, wanted, without_list)
   end)
-  local first = not found and without_list[1]
-  if not first then return found, failure end
-  local others = table.move(wanted, 2, #wanted, 1, {})
-  return connected(options, first.candidate, first.dialect, { name = wanted[1], entry = {} }, others)
+  local first = without_list[1]
+  if found or not first then return found, failure end
+  local model, others = { name = wanted[1], entry = {} }, table.move(wanted, 2, #wanted, 1, {})
+  return connected(options, first.candidate, first.dialect, model, others)
 end
 
 ---Lists the models of the first endpoint that has any.
@@ -220,7 +228,8 @@ function connect.connect(options)
   local _, missing = connect.candidates(options)
   local patient = math.min(SIDECAR_PATIENCE, interrupt.remaining() or math.huge)
   if missing then policy.until_when = interrupt.now() + patient end
-  local found, failure = retry.run(policy, function() return find(options, wanted) end, options.on_wait)
+  local function attempt() return find(options, wanted) end
+  local found, failure = retry.run(policy, attempt, options.on_wait)
   if failure then failure.unanswered = failure.code ~= "cancelled" end
   return found, failure
 end

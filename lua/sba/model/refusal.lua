@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What follows from a server's refusal. Rules in order; the first that applies decides. Status, words and what was sent
--- count, not a list of sentences: a server's words may change, what we sent is known.
+-- What follows from a server's refusal. Rules in order; the first that applies decides. Status,
+-- words and what was sent count, not a list of sentences: a server's words may change, what we sent
+-- is known.
 
 local lpeg = require "lpeg"
 local said_of = require "sba.model.said"
@@ -17,48 +18,42 @@ local has, has_word = said_of.has, said_of.has_word
 ---@field thinking_field? string a member that the server had sent, and that was not sent back
 ---@field max_tokens? integer
 ---@field may_fit? boolean the conversation may be made to fit: a shorter one, or a shorter reply
----@field others? string[] further models that may be asked
----@field tried table<string, true|integer> what was tried for this reply: "again", "shorter", "text"
+---@field others string[] further models that may be asked
+---@field tried table<string, true|integer> for this reply: acts; how often the server said the "same"
+
+---@alias model.act
+---| "drop" | "bound" | "send_back" | "system_first" | "fit" | "mend" | "text" | "tell"
+---| "next_model" | "wait" | "again" | "give_up"
 
 ---@class model.move
----@field act "drop"|"bound"|"send_back"|"system_first"|"fit"|"mend"|"text"|"tell"|"next_model"|"wait"|"again"|"give_up"
+---@field act model.act
 ---@field rule string
 ---@field field? string of drop, send_back
 ---@field most? integer tokens, of bound
----@field sizes? model.sizes of fit
+---@field sizes? model.sizes of fit, and of give_up by the rule "size"
 ---@field tool? string of mend, for the log
 ---@field tools? string[] of mend
 
 -- Optional fields
-
--- A field's own name, then others that words have for it.
-local FIELDS <const> = {
-  { "stream_options" },
-  { "tool_choice", "tool choice" },
-  { "response_format", "json_schema", "json schema", "structured output", "grammar" },
-  { "format", "json schema", "grammar" },
-  { "temperature" },
-  { "think", "thinking" },
-  { "reasoning_content" },
-  { "reasoning" },
-  { "keep_alive" },
-  { "truncate" },
-  { "num_ctx" },
-}
-local BOUNDS <const> = { "max_tokens", "max_completion_tokens", "num_predict" }
-local CALLED <const> = { "max_new_tokens", "max_output_tokens", "maxoutputtokens", "allowed number of output tokens" }
-local LEAST_BOUND <const> = 16 -- tokens; lesser numbers are none of a bound
 
 local function was_sent(sent, name)
   local options = sent.fields.options
   return sent.fields[name] ~= nil or type(options) == "table" and options[name] ~= nil
 end
 
-local function names_field(said, field)
-  for _, name in ipairs(field) do
-    if has_word(said, name) then return true end
+-- A field's own name, then others that words have for it.
+local FIELDS <const> = {
+  { "stream_options" }, { "temperature" }, { "keep_alive" }, { "truncate" }, { "num_ctx" },
+  { "tool_choice", "tool choice" },
+  { "response_format", "json_schema", "json schema", "structured output", "grammar" },
+  { "format", "json schema", "grammar" },
+  { "think", "thinking" }, { "reasoning_content" }, { "reasoning" },
+}
+
+local function judge_field(failure, sent)
+  for _, names in ipairs(FIELDS) do
+    if was_sent(sent, names[1]) and has_word(failure.said, names) then return "drop", { field = names[1] } end
   end
-  return false
 end
 
 -- Size
@@ -70,206 +65,211 @@ local TOO_LARGE <const> = {
 }
 local OF_RATE <const> = { "rate limit", "rate_limit", "quota", "throttl", "per minute", "per day", "per hour" }
 
-local function speaks_of_size(case)
-  local said = case.said
-  if case.status == 413 then return true end
-  return said_of.has_stem(said, OF_SIZE) and has(said, table.unpack(TOO_LARGE)) and not has(said, table.unpack(OF_RATE))
+local function speaks_of_size(failure)
+  local said = failure.said
+  if failure.status == 413 then return true end
+  return said_of.has_stem(said, OF_SIZE) and has(said, TOO_LARGE) and not has(said, OF_RATE)
 end
 
-local function sizes_of(case)
-  local sizes, details = sizes_in.of(case.words, case.sent.max_tokens), case.details
+local function sizes_of(failure, sent)
+  local sizes, details = sizes_in.of(failure.words:lower(), sent.max_tokens), failure.details
   sizes.window = math.tointeger(details.n_ctx) or sizes.window
   sizes.prompt = math.tointeger(details.n_prompt_tokens) or sizes.prompt
   return sizes
 end
 
--- The rules. Each has an example, and its spec walks them: { status, words or error object, what was sent, what
--- follows }. `judge` says what follows, or nil: the rule does not apply. `of_request`: it applies where the status may
--- blame the request.
+-- Bounds of the reply
 
-local function may_blame_request(status)
-  return not status or status == 500 or status >= 400 and status < 500 and status ~= 429
+local BOUNDS <const> = { "max_tokens", "max_completion_tokens", "num_predict" }
+local CALLED <const> = { -- by others
+  "max_new_tokens", "max_output_tokens", "maxoutputtokens", "allowed number of output tokens",
+}
+local LEAST_BOUND <const> = 16 -- tokens; lesser numbers are none of a bound
+
+local function named_bound(said, sent)
+  for _, name in ipairs(BOUNDS) do
+    local is_named = has_word(said, { name }) or has(said, CALLED)
+    if was_sent(sent, name) and is_named then return name end
+  end
 end
 
-local UNREAD <const> = { "pars", "syntax error", "unmarshal", "invalid character", "unexpected end", "does not match" }
+-- The longest reply that a server allows: the largest number that is less than what was asked for.
+local function judge_bound(failure, sent)
+  local named = named_bound(failure.said, sent)
+  if not named or sizes_of(failure, sent).prompt then return nil end
+  local most = 0
+  for _, one in ipairs(sizes_in.numbers(failure.words)) do
+    if one.value < sent.max_tokens then most = math.max(most, one.value) end
+  end
+  if most >= LEAST_BOUND then return "bound", { most = most } end
+  if not speaks_of_size(failure) then return "drop", { field = named } end
+end
+
+-- Tools
+
+local UNREAD <const> = {
+  "pars", "syntax error", "unmarshal", "invalid character", "unexpected end", "does not match",
+}
 local OF_REQUEST <const> = {
   "template", "jinja", "render", "grammar", "schema", "request", "messages", "tools", "body",
 }
 local OF_CALL <const> = { "call", "function", "parameter", "input", "output" }
 
--- The model's own call, which the server could not read. What the model wrote may follow the server's words, from a
--- bracket on: "Failed to parse input at pos 9: <tool_call>...".
-local function is_unparsed_call(case)
-  if has(case.said, "tool_use_failed") or case.details.failed_generation then return true end
-  local may_be = case.is_in_reply or case.status == 500
-  if not may_be or not has(case.words, table.unpack(UNREAD)) then return false end
-  return has(case.words, table.unpack(OF_CALL)) and not has(case.words:match "^[^<{]*", table.unpack(OF_REQUEST))
+-- The model's own call, which the server could not read. What the model wrote may follow the
+-- server's words, from a bracket on: "Failed to parse input at pos 9: <tool_call>...".
+local function is_unparsed_call(failure)
+  local words = failure.words:lower()
+  local of_groq = { "tool_use_failed" }
+  if failure.details.failed_generation or has(failure.said, of_groq) then return true end
+  if not failure.is_in_reply and failure.status ~= 500 then return false end
+  if not has(words, UNREAD) or not has(words, OF_CALL) then return false end
+  return not has(words:match "^[^<{]*", OF_REQUEST)
 end
-
--- The number among these that was sent, if the words name it, or any, where they name it as others do.
-local function named_bound(case)
-  local is_named = case.sent.max_tokens ~= nil and has(case.said, table.unpack(CALLED))
-  for _, name in ipairs(BOUNDS) do
-    if was_sent(case.sent, name) and (is_named or has_word(case.said, name)) then return name end
-  end
-  return is_named
-end
-
--- The longest reply that a server allows.
-local function judge_bound(case)
-  local name, most = named_bound(case), 0
-  if not name or sizes_of(case).prompt then return nil end
-  for _, one in ipairs(sizes_in.numbers(case.words)) do
-    if one.value < (case.sent.max_tokens or 0) and one.value >= LEAST_BOUND then most = math.max(most, one.value) end
-  end
-  if most > 0 then return { act = "bound", most = most } end
-  return name ~= true and not speaks_of_size(case) and { act = "drop", field = name } or nil
-end
-
-local SYSTEM <const> = {
-  "system role", "system message", "system prompt", "system instruction", "role 'system'", 'role "system"',
-  "role: system", "developer instruction",
-}
 
 -- The number in "tools[7].function", "functions.7" or "function_declarations[7]".
-local number <const> = (lpeg.R "az" + "_") ^ 0 * lpeg.S "[./" * (lpeg.R "09" ^ 1 / math.tointeger)
+local number <const> = (lpeg.R "az" + "_") ^ -16 * lpeg.S "[./" * (lpeg.R "09" ^ 1 / math.tointeger)
+local function first_behind(word) return (1 - lpeg.P(word) * number) ^ 0 * word * number end
+local behind_function <const>, behind_tool <const> = first_behind "function", first_behind "tool"
 
-local function number_behind(said, word)
-  local _, last = said:find(word, 1, true)
-  while last do
-    local found = lpeg.match(number, said, last + 1)
-    if found then return found end
-    _, last = said:find(word, last + 1, true)
-  end
-end
+local NAMED <const> = { "'%s'", '"%s"', "`%s`", "function %s", "tool %s", "function: %s", "tool: %s" }
 
--- By its number, or by its name in quotes, or behind "function" or "tool".
-local function named_tool(case)
-  local tools = case.sent.tools
-  local found = tools[(number_behind(case.said, "function") or number_behind(case.said, "tool") or -1) + 1]
-  if found then return found.name end
+-- By its number, or by its name in quotes, or behind "function" or "tool"; else those of the gateway,
+-- whose schemas are not ours, and not in words yet.
+local function judge_tool(failure, sent)
+  local tools, said, others = sent.tools or {}, failure.said, {}
+  if has(said, { "messages[" }) then return nil end
+  local from_0 = lpeg.match(behind_function, said) or lpeg.match(behind_tool, said) or -1
+  local named = tools[from_0 + 1]
   for _, tool in ipairs(tools) do
-    local name = tool.name:lower()
-    for _, form in ipairs { "'%s'", '"%s"', "`%s`", "function %s", "tool %s", "function: %s", "tool: %s" } do
-      if case.said:find(form:format(name), 1, true) then return tool.name end
-    end
+    local forms = {}
+    for i, form in ipairs(NAMED) do forms[i] = form:format(tool.name:lower()) end
+    if not named and has(said, forms) then named = tool end
+    if tool.exact and not tool.is_mended then others[#others + 1] = tool.name end
   end
+  if named then return "mend", { tool = named.name, tools = { named.name } } end
+  if not others[1] or not has(said, { "schema" }) then return nil end
+  return "mend", { tool = "of the gateway", tools = others }
 end
-
--- Names of those whose schemas are not ours, and not in words.
-local function of_gateway(tools)
-  local names = {}
-  for _, tool in ipairs(tools) do
-    if tool.exact and not tool.is_mended then names[#names + 1] = tool.name end
-  end
-  return names
-end
-
-local MISSING <const> = { "not found", "not exist", "no access", "unknown", "invalid model" }
 
 local function may_be_text(sent) return sent.tools ~= nil and not sent.tried.text end
 
+-- Rules. Each has an example, and its spec walks them: { status, words or error object, what was
+-- sent, what follows }; a status of 0 is an error in a reply. `judge` gives the act and the move's
+-- other fields, or nothing: the rule does not apply.
+
+local SPENT <const> = { "insufficient_quota", "insufficient balance" }
+local SYSTEM <const> = {
+  "system role", "system message", "system prompt", "system instruction", "role 'system'",
+  'role "system"', "role: system", "developer instruction",
+}
+local OF_TOOLS <const> = { "tool", "function", "jinja", "template" }
+local MISSING <const> = { "not found", "not exist", "no access", "unknown", "invalid model" }
 local SOON <const> = 2 -- equal answers, after which something else is tried
 
+---@class model.rule
+---@field name string
+---@field of_request? boolean it applies only where the status may blame the request
+---@field example table
+---@field judge fun(failure: model.failure, sent: model.sent): act: model.act?, move: table?
+---@type model.rule[]
 refusal.rules = {
   { name = "quota", example = { 402, "Insufficient credits. Add more", {}, { act = "give_up" } },
-    judge = function(case)
-      local is_spent = case.status == 402 or has(case.said, "insufficient_quota", "insufficient balance")
-      return is_spent and { act = "give_up" }
+    judge = function(failure)
+      return (failure.status == 402 or has(failure.said, SPENT)) and "give_up"
     end },
-  { name = "call_unparsed", example = { 500, "error parsing tool call: raw='{\"a', err=unexpected end of JSON input",
+  { name = "call_unparsed",
+    example = { 500, "error parsing tool call: raw='{\"a', err=unexpected end of JSON input",
       { tools = { "f" } }, { act = "tell" } },
-    judge = function(case, sent) return sent.tools and is_unparsed_call(case) and { act = "tell" } end },
+    judge = function(failure, sent) return sent.tools and is_unparsed_call(failure) and "tell" end },
   { name = "bound", of_request = true, judge = judge_bound,
     example = { 400, "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]",
       { max_tokens = 16384 }, { act = "bound", most = 8192 } } },
-  { name = "optional", of_request = true,
+  { name = "optional", of_request = true, judge = judge_field,
     example = { 400, "Unrecognized request argument supplied: stream_options",
-      { stream_options = {} }, { act = "drop", field = "stream_options" } },
-    judge = function(case, sent)
-      for _, field in ipairs(FIELDS) do
-        if was_sent(sent, field[1]) and names_field(case.said, field) then return { act = "drop", field = field[1] } end
-      end
-    end },
+      { stream_options = {} }, { act = "drop", field = "stream_options" } } },
   { name = "wanted_back", of_request = true,
     example = { 400, "The `reasoning_content` in the thinking mode must be passed back to the API.",
-      { thinking_field = "reasoning_content" }, { act = "send_back", field = "reasoning_content" } },
-    judge = function(case, sent)
+      { thinking_field = "reasoning_content" },
+      { act = "send_back", field = "reasoning_content" } },
+    judge = function(failure, sent)
       local field = sent.thinking_field
-      return field and has_word(case.said, field) and { act = "send_back", field = field }
+      if field and has_word(failure.said, { field }) then return "send_back", { field = field } end
     end },
   { name = "system", of_request = true,
     example = { 400, "System role not supported", { has_system = true }, { act = "system_first" } },
-    judge = function(case, sent)
-      return sent.has_system and has(case.said, table.unpack(SYSTEM)) and { act = "system_first" }
+    judge = function(failure, sent)
+      return sent.has_system and has(failure.said, SYSTEM) and "system_first"
     end },
-  { name = "size", of_request = true,
-    example = { 0, "prompt is too long: 8619 tokens > 7000 maximum",
+  { name = "size", of_request = true, example = { 0, "prompt is too long: 8619 tokens > 7000 maximum",
       { may_fit = true }, { act = "fit", sizes = { window = 7000, prompt = 8619 } } },
-    judge = function(case, sent)
-      return speaks_of_size(case) and { act = sent.may_fit and "fit" or "give_up", sizes = sizes_of(case) }
+    judge = function(failure, sent)
+      if not speaks_of_size(failure) then return nil end
+      return sent.may_fit and "fit" or "give_up", { sizes = sizes_of(failure, sent) }
     end },
-  { name = "tool", of_request = true,
-    example = { 400,
-      { message = "Invalid schema for function 'tag': missing items.", param = "tools[1].function.parameters" },
-      { tools = { "read_file", "tag" } }, { act = "mend", tool = "tag" } },
-    judge = function(case, sent)
-      if not sent.tools or has(case.said, "messages[") then return nil end
-      local name = named_tool(case)
-      if name then return { act = "mend", tool = name, tools = { name } } end
-      local others = has(case.said, "schema") and of_gateway(sent.tools) or {}
-      return #others > 0 and { act = "mend", tool = "of the gateway", tools = others }
-    end },
-  { name = "tools", of_request = true,
-    example = { 400, "registry.ollama.ai/library/m does not support tools", { tools = { "f" } }, { act = "text" } },
-    judge = function(case, sent)
-      if case.is_in_reply and case.status == 500 then return nil end -- the request was taken
-      return sent.tools and has(case.said, "tool", "function", "jinja", "template") and { act = "text" }
+  { name = "tool", of_request = true, judge = judge_tool,
+    example = { 400, { message = "Invalid schema for function 'tag': missing items.",
+        param = "tools[1].function.parameters" },
+      { tools = { "read_file", "tag" } }, { act = "mend", tool = "tag" } } },
+  { name = "tools", of_request = true, example = { 400, "registry.ollama.ai/library/m does not support tools",
+      { tools = { "f" } }, { act = "text" } },
+    judge = function(failure, sent)
+      local is_taken = failure.is_in_reply and failure.status == 500
+      return sent.tools and not is_taken and has(failure.said, OF_TOOLS) and "text"
     end },
   { name = "model_missing", of_request = true,
     example = { 404, "model 'm' not found", { others = { "n" } }, { act = "next_model" } },
-    judge = function(case, sent)
-      local is_missing = case.status == 404 or has_word(case.said, "model") and has(case.said, table.unpack(MISSING))
-      return is_missing and { act = sent.others and #sent.others > 0 and "next_model" or "give_up" }
+    judge = function(failure, sent)
+      local is_said = has_word(failure.said, { "model" }) and has(failure.said, MISSING)
+      if failure.status ~= 404 and not is_said then return nil end
+      return sent.others[1] and "next_model" or "give_up"
     end },
   { name = "forbidden", example = { 401, "unauthorized", {}, { act = "give_up" } },
-    judge = function(case) return (case.status == 401 or case.status == 403) and { act = "give_up" } end },
-  -- What a server says the same way again is no passing cause, if something about the request may help.
+    judge = function(failure)
+      return (failure.status == 401 or failure.status == 403) and "give_up"
+    end },
+  -- What a server says the same way again is no passing cause, if something about the request may
+  -- help.
   { name = "passing", example = { 503, "server busy, please try again.  maximum pending requests exceeded", {},
       { act = "wait" } },
-    judge = function(case, sent)
-      if not case.transient then return nil end
-      local is_unclear = case.status == 500 or case.is_in_reply and not case.status
-      if has(case.said, table.unpack(OF_RATE)) then is_unclear = false end
-      local is_same = is_unclear and (sent.tried.same or 0) >= SOON
-      return { act = is_same and may_be_text(sent) and "text" or "wait" }
+    judge = function(failure, sent)
+      if not failure.transient then return nil end
+      local is_unclear = not has(failure.said, OF_RATE) and (failure.status or 500) == 500
+      local is_same = is_unclear and sent.tried.same >= SOON
+      if is_same and may_be_text(sent) then return "text" end
+      return "wait"
     end },
   { name = "unexplained", example = { 400, "Bad Request", { tools = { "f" } }, { act = "again" } },
-    judge = function(case, sent)
-      if not case.status or case.status < 400 or case.status >= 500 then return nil end
-      if not sent.tried.again then return { act = "again" } end
-      if sent.may_fit and not sent.tried.shorter then return { act = "fit", sizes = { is_a_guess = true } } end
-      return { act = may_be_text(sent) and "text" or "give_up" }
+    judge = function(failure, sent)
+      if not failure.status or failure.status < 400 or failure.status >= 500 then return nil end
+      if not sent.tried.again then return "again" end
+      if sent.may_fit and not sent.tried.fit then return "fit", { sizes = { is_a_guess = true } } end
+      return may_be_text(sent) and "text" or "give_up"
     end },
 }
+
+local function may_blame_request(status)
+  if not status or status == 500 then return true end
+  return status >= 400 and status < 500 and status ~= 429
+end
 
 ---@param failure model.failure
 ---@param sent model.sent
 ---@return model.move
 function refusal.judge(failure, sent)
-  local case = {
-    status = failure.status, said = failure.said or "", details = failure.details or {},
-    words = (failure.words or ""):lower(), sent = sent,
-    is_in_reply = failure.is_in_reply, transient = failure.transient,
-  }
+  if not failure.said then -- no answer: a connection that failed, a reply that broke off, ...
+    return { act = failure.transient and "wait" or "give_up", rule = "no_answer" }
+  end
   for _, rule in ipairs(refusal.rules) do
-    local move = (not rule.of_request or may_blame_request(case.status)) and rule.judge(case, sent)
-    if move then
-      move.rule = rule.name
-      return move
+    if not rule.of_request or may_blame_request(failure.status) then
+      local act, move = rule.judge(failure, sent)
+      if act then
+        move = move or {}
+        move.act, move.rule = act, rule.name
+        return move
+      end
     end
   end
-  return { act = "give_up", rule = failure.cause or "refused" }
+  return { act = "give_up", rule = "refused" }
 end
 
 return refusal

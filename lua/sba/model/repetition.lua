@@ -1,12 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Notices that a text has become one token, line or paragraph over and over, while it comes in pieces.
+-- Notices that a text has become one token, line or paragraph over and over, while it comes in
+-- pieces.
 
 local text = require "native.text"
 
 local repetition = {}
 repetition.__index = repetition
 
-local LONGEST_PERIOD <const>, PERIODS <const> = 2048, 12 -- most bytes of what is repeated; least times that it is there
+local LONGEST_PERIOD <const>, PERIODS <const> = 2048, 12 -- bytes of what is repeated; least times
 local LONGEST_TOKEN <const>, TOKENS <const> = 32, 24 -- the same of a token at the end
 local PROBE <const> = 64 -- bytes whose last occurrence before the end shows the period
 local STEP <const> = 1024 -- bytes between two looks
@@ -39,7 +40,7 @@ function repetition:add(piece)
   local backwards = tail:sub(-(LONGEST_PERIOD + PROBE)):reverse()
   local at = #tail > PROBE and text.find(backwards, backwards:sub(1, PROBE), 2)
   local period = at and at - 1
-  return period and is_periodic(tail, period, self.least + PERIODS * period) and tail:sub(-period) or nil
+  if period and is_periodic(tail, period, self.least + PERIODS * period) then return tail:sub(-period) end
 end
 
 ---Ollama silently breaks off a stream after 30 equal tokens.
@@ -54,9 +55,8 @@ end
 -- The end of the first copy.
 local function end_of_first(whole, repeated)
   local period, last = #repeated, #whole
-  while last >= 2 * period and whole:sub(last - 2 * period + 1, last - period) == whole:sub(last - period + 1, last) do
-    last = last - period
-  end
+  local function copy_up_to(at) return whole:sub(at - period + 1, at) end
+  while last >= 2 * period and copy_up_to(last) == copy_up_to(last - period) do last = last - period end
   return last
 end
 
@@ -70,10 +70,11 @@ end
 
 ---@param whole string
 ---@param repeated string as it stands at the end
----@return string[] before what may stand before it: the first copy may have begun in the middle of it
+---@return string[] before what may stand before it; two texts, because the first copy may have
+---begun in the middle of what repeats. The whole text, where it does not repeat
 function repetition.before(whole, repeated)
   local last, at = end_of_first(whole, repeated) - #repeated, #repeated
-  if last + #repeated == #whole then return {} end
+  if last + #repeated == #whole then return { whole } end
   local before = whole:sub(1, last)
   while last > 0 and at > 0 and whole:byte(last) == repeated:byte(at) do last, at = last - 1, at - 1 end
   return { before, whole:sub(1, last) }

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Puts a reply together from the parts that a server sends, whatever its API. A reply is open until its end was seen,
--- then whole; or broken, and then nothing of it is done. This is decided here and nowhere else.
+-- Puts a reply together from the parts that a server sends, whatever its API. A reply is open until
+-- its end was seen, then whole; or broken, and then nothing of it is done. This is decided here and
+-- nowhere else.
 
 local calls = require "sba.model.calls"
 local find = require "sba.model.text_calls.find"
@@ -21,7 +22,7 @@ local LEAST_CALL <const> = 64 -- bytes that each call counts: a model gone astra
 local MOST_CALLS <const> = 64 -- that are carried out; each wants an answer in the conversation
 local LEAST_REPEATED <const> = 1024 -- bytes that a repetition fills
 local LEAST_REPEATED_ARGUMENTS <const> = 16384 -- the same: a file may have many equal lines
-local MOST_BLANKS <const> = 128 -- bytes behind what is whole: some models then write line ends for ever
+local MOST_BLANKS <const> = 128 -- bytes behind what is whole: some models write them for ever
 local LOOK_AGAIN <const> = 4096 -- blanks between two looks whether something is whole
 local MOST_LOOKS <const> = 256 -- whether a call's arguments are whole
 local OPEN_BRACE <const> = 0x7B
@@ -33,15 +34,18 @@ local MOST_NESTED <const> = 8 -- levels of a content in parts
 ---@field thinking string
 ---@field tool_calls model.call[] a JSON array; empty after "length"
 ---@field said? string a whole reply with calls as text
----@field unreadable? string for the model: why no call could be read where one was due or seems meant
+---@field unreadable? string for the model: why no call could be read where one was due or seems
+---meant
 ---@field is_like_a_call? boolean unreadable, of a model with tool calling
----@field done_reason string "stop", "length", "tool_calls", "content_filter", "repetition" (ours), ...
+---@field done_reason string "stop", "length", "tool_calls", "content_filter", "repetition" (ours),
+---...
 ---@field prompt_tokens? integer
 ---@field cached_tokens? integer of these, those that the server did not read again
 ---@field completion_tokens? integer
 ---@field is_estimated? boolean the server did not count the tokens
 ---@field duration_ms integer of the request that was answered
----@field response_model? string who answered, where the server names another model than was asked for
+---@field response_model? string who answered, where the server names another model than was asked
+---for
 ---@field thrown_away? model.reply an earlier one, which counts as well
 
 ---@class model.part of a call, as it came: of any type
@@ -53,6 +57,7 @@ local MOST_NESTED <const> = 8 -- levels of a content in parts
 ---@field extra? any what stands beside, and goes back as it came
 
 ---@class model.builder
+---@field watch table of sba.model.repetition: of the texts
 ---@field state "open"|"whole"|"broken"
 ---@field is_over boolean nothing more is to be read
 ---@field ended_at? number when it became whole, on the monotonic clock
@@ -64,36 +69,43 @@ local MOST_NESTED <const> = 8 -- levels of a content in parts
 ---@field completion_tokens? integer
 ---@field model? string that the server names
 
----@param wanted? { on_text?: fun(piece: string), tools?: model.tool[], is_json?: boolean } is_json: asked for so
+---@param wanted? { on_text?: fun(piece: string), tools?: model.tool[], is_json?: boolean } is_json:
+---asked for so
 ---@return model.builder
 function reply.new(wanted)
   return setmetatable({
-    wanted = wanted or {}, state = "open", is_over = false, said = {}, thoughts = {}, size = 0, blanks = 0,
-    calls = {}, by_index = {}, by_id = {}, watch = repetition.new(LEAST_REPEATED),
+    wanted = wanted or {}, state = "open", is_over = false,
+    said = {}, thoughts = {}, size = 0, blanks = 0, watch = repetition.new(LEAST_REPEATED),
+    calls = {}, by_index = {}, by_id = {},
   }, reply)
 end
 
 -- The state
 
 ---Nothing of the reply is done. The first failure stays.
----@param failure native.failure
-function reply:breaks(failure)
+---@param code string
+---@param message string
+---@param more? table of the failure
+function reply:breaks(code, message, more)
+  local failure = more or {}
+  failure.code, failure.message = code, message
   self.state, self.is_over, self.failure = "broken", true, self.failure or failure
 end
 
 local TOO_LONG <const> = { "max_", "context", "token_limit" }
 local FAILED <const> = { "error", "fail", "abort", "cancel", "interrupt", "insufficient" }
 
----@param reason any why the server says that the reply is at its end; no text, or an empty one, says nothing
+---@param reason any why the server says that the reply is at its end; no text, or an empty one,
+---says nothing
 function reply:ended(reason)
   if type(reason) ~= "string" or reason == "" or self.state ~= "open" then return end
   local said = reason:lower()
-  if has(said, table.unpack(FAILED)) then
-    local message = ("the reply ended with %s"):format(humanize.quoted(reason))
-    return self:breaks { code = "broken", message = message, transient = true }
+  if has(said, FAILED) then
+    local message = "the reply ended with " .. humanize.quoted(reason)
+    return self:breaks("broken", message, { transient = true })
   end
-  if has(said, table.unpack(TOO_LONG)) then reason = "length" end
-  if has(said, "malformed") then self.unread = ("the server could not read the call (%s)"):format(reason) end
+  if has(said, TOO_LONG) then reason = "length" end
+  if has(said, { "malformed" }) then self.unread = ("the server could not read the call (%s)"):format(reason) end
   self.state, self.done_reason, self.ended_at = "whole", reason, interrupt.now()
 end
 
@@ -103,7 +115,8 @@ local function arguments_of(call)
   return call.pieces[1]
 end
 
--- A server may say the name with every fragment: their JSON is not read again and again without end.
+-- A server may say the name with every fragment: their JSON is not read again and again without
+-- end.
 local function is_whole(call)
   local given = arguments_of(call)
   if type(given) ~= "string" then return given ~= nil end
@@ -122,15 +135,16 @@ end
 local string <const> = lpeg.P '"' * (lpeg.P "\\" * 1 + (1 - lpeg.S '"\\')) ^ 0 * '"'
 local without_strings <const> = lpeg.Cs((string / "" + 1) ^ 0)
 
--- Whether a text that cannot be read as a call is in the middle of a code block, of JSON, or of a parameter.
+local function count(content, pattern)
+  return select(2, content:gsub(pattern, "")) -- bounded: nothing repeats
+end
+
+-- Whether a text that cannot be read as a call is in the middle of a code block, of JSON, or of a
+-- parameter.
 local function is_open(content)
   local bare = lpeg.match(without_strings, content)
-  local _, fences = content:gsub("```", "")
-  local _, opened = bare:gsub("[{%[]", "")
-  local _, closed = bare:gsub("[}%]]", "")
-  local _, begun = bare:gsub("<[pa][ar][rg][a_]", "") -- <param, <arg_
-  local _, ended = bare:gsub("</[pa][ar][rg][a_]", "")
-  return fences % 2 == 1 or opened > closed or begun > ended
+  if count(content, "```") % 2 == 1 or count(bare, "[{%[]") > count(bare, "[}%]]") then return true end
+  return count(bare, "<[pa][ar][rg][a_]") > count(bare, "</[pa][ar][rg][a_]") -- <param, <arg_
 end
 
 -- Whether a text, or the calls in it, could be at their end.
@@ -170,11 +184,10 @@ local function grow(self, size, watch, piece)
   local repeated = watch and watch:add(piece)
   self.size = self.size + size
   if repeated then
-    self:breaks {
-      code = "repeats", message = "repeats one text over and over", repeated = repeated, in_call = watch ~= self.watch,
-    }
+    local more = { repeated = repeated, in_call = watch ~= self.watch }
+    self:breaks("repeats", "repeats one text over and over", more)
   elseif self.size > LIMIT then
-    self:breaks { code = "too_large", message = ("sent a reply of more than %d bytes"):format(LIMIT) }
+    self:breaks("too_large", ("sent a reply of more than %d bytes"):format(LIMIT))
   end
 end
 
@@ -203,15 +216,14 @@ local function add_content(self, piece)
   end)
 end
 
-local function is_thought(part) return part.type == "thinking" or part.type == "reasoning" end
-
 -- A text, or parts: {"type": "text", "text": "..."}, {"type": "thinking", "thinking": [...]}.
 local function each_text(value, use, in_thought, depth)
   if type(value) == "string" then return use(value, in_thought) end
   if type(value) ~= "table" or depth > MOST_NESTED then return end
   for _, part in ipairs(value) do each_text(part, use, in_thought, depth + 1) end
   local inner = value.text or value.thinking or value.refusal or value.content
-  each_text(inner, use, in_thought or is_thought(value), depth + 1)
+  in_thought = in_thought or value.type == "thinking" or value.type == "reasoning"
+  each_text(inner, use, in_thought, depth + 1)
 end
 
 ---@param value any a text or parts
@@ -232,32 +244,53 @@ end
 
 -- Calls
 
-local function filled(value) return type(value) == "string" and value ~= "" and value or nil end
+local function filled(value)
+  if type(value) == "string" and value ~= "" then return value end
+end
 
 local function is_other(call, id, name)
   local has_other_id = id and call.id and call.id ~= id
   return has_other_id or call.name ~= name or is_whole(call)
 end
 
--- By index, else by id, else the last one, also under another index while that one's arguments are not whole. A new
--- id, or a new name, begins a new call: some servers give each the index 0, or no id. A name may also be said again
--- with each fragment, until the arguments are whole.
+-- Some servers send a name in pieces, before any arguments; the next one goes on, or says all
+-- again.
+local function whole_name(call, piece, tools)
+  local begun, whole = call.name, nil
+  if not begun or not piece or call.size > 0 or call.given then return nil end
+  for _, tool in ipairs(tools) do
+    local is_whole_piece = tool.name == piece and piece:sub(1, #begun) == begun
+    if tool.name == begun then return nil end
+    if is_whole_piece or tool.name == begun .. piece then whole = tool.name end
+  end
+  return whole
+end
+
+-- By index, else by id, else the last one, also under another index while that one's arguments are
+-- not whole. A new id, or a new name, begins a new call: some servers give each the index 0, or no
+-- id. A name may also be said again with each fragment, until the arguments are whole.
 local function call_for(self, index, id, name)
-  local call, last = self.by_id[id or ""], self.calls[#self.calls]
+  local last = self.calls[#self.calls]
+  local whole = whole_name(last or {}, name, self.wanted.tools or {})
+  local call = self.by_id[id or ""]
   if index then call = self.by_index[index] end
   local is_tail = not call and not id and not name and last and not (index and is_whole(last))
   if is_tail then call = last end
-  if call and not (name and call.name and is_other(call, id, name)) then return call end
-  call = { pieces = {}, size = 0, blanks = 0, watch = repetition.new(LEAST_REPEATED_ARGUMENTS) }
-  self.calls[#self.calls + 1] = call
+  if whole then
+    call, last.name = last, whole
+  elseif not call or name and call.name and is_other(call, id, name) then
+    local watch = repetition.new(LEAST_REPEATED_ARGUMENTS)
+    call = { pieces = {}, size = 0, blanks = 0, watch = watch }
+    self.calls[#self.calls + 1] = call
+    grow(self, LEAST_CALL)
+  end
   if index then self.by_index[index] = call end
   if id then self.by_id[id] = call end
-  grow(self, LEAST_CALL)
   return call
 end
 
--- Some servers send all that there is so far with each fragment. In JSON nothing that begins with a brace can begin
--- anew behind it.
+-- Some servers send all that there is so far with each fragment. In JSON nothing that begins with a
+-- brace can begin anew behind it.
 local function is_said_again(call, fragment)
   if call.size < 2 or #fragment < call.size then return false end
   local before = arguments_of(call)
@@ -293,7 +326,8 @@ function reply:calls_of(value, text_of)
     if type(one) == "table" then
       local called = type(one["function"]) == "table" and one["function"] or one
       self:call {
-        index = one.index, id = one.id, name = called.name, arguments = called.arguments or called.parameters,
+        index = one.index, id = one.id, name = called.name,
+        arguments = called.arguments or called.parameters,
         text = text_of and text_of(i), extra = one.extra_content,
       }
     end
@@ -305,73 +339,47 @@ end
 ---@param cached? integer of the prompt; some servers leave them out of its count
 function reply:counted(prompt, completion, cached)
   if prompt and cached and cached > prompt then prompt = prompt + cached end
-  self.prompt_tokens, self.completion_tokens = prompt or self.prompt_tokens, completion or self.completion_tokens
+  self.prompt_tokens = prompt or self.prompt_tokens
+  self.completion_tokens = completion or self.completion_tokens
   self.cached_tokens = cached or self.cached_tokens
 end
 
----@param model any who answered, by the server's word: a router may send on to another model than was asked for
+---@param model any who answered, by the server's word: a router may send on to another model than
+---was asked for
 function reply:served_by(model)
   if type(model) == "string" and #model <= LONGEST_NAME then self.model = model end
 end
 
 -- What comes of it
 
--- The second piece goes on behind the first, or says it again.
-local function joined_name(first, second, known)
-  if known[first .. second] then return first .. second end
-  return known[second] and second:sub(1, #first) == first and second or nil
-end
-
--- Some servers send a name in pieces, which look like calls without arguments.
-local function with_whole_names(list, tools)
-  local known, result = {}, {}
-  for _, tool in ipairs(tools) do known[tool.name] = true end
-  for _, call in ipairs(list) do
-    local last = result[#result]
-    local begun = last and last.size == 0 and not last.given and not known[last.name] and last.name
-    local joined = begun and call.name and joined_name(begun, call.name, known)
-    if joined then
-      call.name, call.id = joined, last.id or call.id
-      result[#result] = call
-    else
-      result[#result + 1] = call
-    end
-  end
-  return result
-end
-
 -- Native calls in the form of sba.model.calls; one that was sent twice is there once.
-local function raw_calls(self, tools)
+local function raw_calls(self)
   local seen, list = {}, {}
-  for _, call in ipairs(with_whole_names(self.calls, tools or {})) do
-    local arguments = arguments_of(call)
-    local key = call.id and type(arguments) == "string" and ("%s\n%s\n%s"):format(call.id, call.name, arguments)
-    if not key or not seen[key] then
-      local raw = { id = call.id, name = call.name, arguments = arguments, text = call.text, extra = call.extra }
-      list[#list + 1], seen[key or raw] = raw, true
+  for _, call in ipairs(self.calls) do
+    local arguments, key = arguments_of(call), call
+    if call.id and type(arguments) == "string" then key = ("%s\n%s\n%s"):format(call.id, call.name, arguments) end
+    if not seen[key] then
+      list[#list + 1], seen[key] = {
+        id = call.id, name = call.name, arguments = arguments, text = call.text, extra = call.extra,
+      }, true
     end
   end
   return list
 end
 
-local function normal(list, tools, session)
-  list = table.move(list, 1, MOST_CALLS, 1, {})
-  local result = calls.normal(list, tools or {}, session)
-  for i, raw in ipairs(list) do result[i].extra = type(raw.extra) == "table" and raw.extra or nil end
-  return result
+local function normal(self, list, session)
+  return calls.normal(table.move(list, 1, MOST_CALLS, 1, {}), self.wanted.tools or {}, session)
 end
 
----@return string? repeated token
-function reply:repeated_at_end() return self.watch:at_end() end
-
+-- The reply's calls: native ones, or those that are text. Sets the words around these.
 local function read_calls(self, result)
-  local tools, list = self.wanted.tools, raw_calls(self, self.wanted.tools)
+  local tools, list = self.wanted.tools, raw_calls(self)
   if tools and self.wanted.is_json and #list == 0 then
     list, result.unreadable = find.read(result.content, tools, result.thinking)
     if list then result.said, result.content = result.content, list[1].thought or "" end
   elseif tools and #list == 0 then
     local more
-    list, more = find.calls(result.content, tools, result.thinking) -- that a model with tool calling wrote as text
+    list, more = find.calls(result.content, tools, result.thinking)
     if list then
       result.content = more
     else
@@ -382,8 +390,8 @@ local function read_calls(self, result)
   return list or {}
 end
 
----Ends a stream that repeats one text. One copy stays, so that the model is not led on by its own words, and the calls
----that were whole before.
+---Ends a stream that repeats one text. One copy stays, so that the model is not led on by its own
+---words, and the calls that were whole before.
 ---@param repeated string
 ---@param session table as of calls.normal
 ---@return model.reply
@@ -393,15 +401,14 @@ function reply:stopped(repeated, session)
     content = repetition.once(content, repeated), thinking = repetition.once(thought, repeated),
     tool_calls = json.array {}, done_reason = "repetition",
   }
-  local may_be_done = self.failure and not self.failure.in_call and (#self.calls == 0 or has_whole_calls(self))
-  local before_it = repetition.before(content, repeated)
-  if not before_it[1] then before_it[1] = content end -- it is in the thinking
-  for _, before in ipairs(may_be_done and before_it or {}) do
+  local is_in_text = self.failure and not self.failure.in_call
+  local may_be_done = is_in_text and (#self.calls == 0 or has_whole_calls(self))
+  for _, before in ipairs(may_be_done and repetition.before(content, repeated) or {}) do
     local done = { content = before, thinking = "" }
     local list = #result.tool_calls == 0 and read_calls(self, done) or {}
     if #list > 0 then
       result.content, result.said = done.content, done.said
-      result.tool_calls = normal(list, self.wanted.tools, session)
+      result.tool_calls = normal(self, list, session)
     end
   end
   if #result.tool_calls == 0 then
@@ -415,11 +422,13 @@ end
 function reply:finish(session)
   local content, thought = self:told_apart()
   local result = {
-    content = content, thinking = thought, tool_calls = json.array {}, done_reason = self.done_reason,
-    prompt_tokens = self.prompt_tokens, completion_tokens = self.completion_tokens, cached_tokens = self.cached_tokens,
+    content = content, thinking = thought,
+    tool_calls = json.array {}, done_reason = self.done_reason,
+    prompt_tokens = self.prompt_tokens, completion_tokens = self.completion_tokens,
+    cached_tokens = self.cached_tokens,
   }
   if self.done_reason == "length" then return result end -- its calls may be cut
-  result.tool_calls = normal(read_calls(self, result), self.wanted.tools, session)
+  result.tool_calls = normal(self, read_calls(self, result), session)
   return result
 end
 
@@ -428,8 +437,10 @@ end
 ---@return boolean
 function reply:has_no_room(most)
   local content, thought = self:texts()
-  if self.done_reason ~= "length" or #self.calls > 0 or (content .. thought):find "%S" then return false end
-  return 2 * (self.completion_tokens or 0) < (most or math.huge) -- else it thought where nobody sees it
+  local is_empty = #self.calls == 0 and not (content .. thought):find "%S"
+  if self.done_reason ~= "length" or not is_empty then return false end
+  -- Else it thought where nobody sees it.
+  return 2 * (self.completion_tokens or 0) < (most or math.huge)
 end
 
 return reply

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- One conversation with one model. What an endpoint refuses is judged by sba.model.refusal; here is what follows: the
--- moves, by their names. A reply is asked for until it comes, or no move is left.
+-- One conversation with one model. What an endpoint refuses is judged by sba.model.refusal; here is
+-- what follows: the moves, by their names. A reply is asked for until it comes, or no move is left.
 
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
@@ -14,29 +14,31 @@ local text = require "native.text"
 local tools_of = require "sba.model.tools"
 
 local MOST_UNREAD <const> = 2 -- unreadable calls, after which calls are asked for as text
--- Most bytes of a token, in scripts that a model knows well; and the least share of the tools' estimate.
+-- Most bytes of a token, in scripts that a model knows well; the least share of the tools'
+-- estimate.
 local BYTES_OF_ASCII <const>, BYTES_OF_OTHER <const>, SHARE_OF_TOOLS <const> = 9, 25, 0.4
 
 ---@class model.session
 ---@field model string as the job names it
----@field context_length integer tokens for prompt and reply; the caller keeps it; shrinks if the server has fewer
+---@field context_length integer tokens for prompt and reply; the caller keeps it; shrinks if the
+---server has fewer
 ---@field supports_tools? boolean nil: not known yet; false: calls come as text
 ---@field dialect model.dialect
 ---@field endpoint model.endpoint
 ---@field policy retry.policy
 ---@field on_wait? fun(failure: model.failure, seconds: number)
 ---@field on_text? fun(piece: string) the content as it comes; after a broken stream all of it again
----@field on_move? fun(move: model.move, failure: model.failure) the next request is another one
----@field others? string[] further allowed models, if the endpoint lists none
+---@field on_move fun(move: model.move, failure: model.failure) the next request is another one
+---@field others string[] further allowed models, if the endpoint lists none
 ---@field num_ctx integer window of every request
 ---@field temperature? number nil: the server's own
 ---@field refused table<string, true> optional fields of a request
 ---@field mended table<string, integer> how often a tool was refused, by name
----@field shown table<model.tool[], model.tool[]> with these mended or left out
 ---@field system_first? boolean the system text stands in the user's first message
 ---@field thinking_field? string in which thinking came, and goes back
 ---@field may_think? boolean it did
----@field text_helped? boolean a refusal that nobody could explain went away when the tools were text
+---@field text_helped? boolean a refusal that nobody could explain went away when the tools were
+---text
 ---@field longest_reply? integer tokens
 ---@field unread integer replies with an unreadable call
 ---@field calls integer ids given here
@@ -71,8 +73,8 @@ session.__index = session
 ---@field max_tokens? integer
 ---@field tool_choice? "required"
 ---@field temperature? number nil: the session's, or 0 with a schema
----@field fit? fun(sizes: model.sizes, failure: model.failure): model.request?, model.failure? a request
----that is shorter, or asks for a shorter reply; nil: there is none
+---@field fit? fun(sizes: model.sizes, failure: model.failure): model.request?, model.failure? a
+---request that is shorter, or asks for a shorter reply; nil: there is none
 
 ---@class model.ask all texts are JSON
 ---@field messages string[]
@@ -88,6 +90,7 @@ session.__index = session
 ---@class model.trial to get one reply
 ---@field session model.session
 ---@field request model.request the last one
+---@field ask? model.ask as which it was sent
 ---@field tried table<string, true|integer> see model.sent
 ---@field number integer waits
 ---@field first? model.failure for which it is asked as text, although tools may be taken
@@ -96,15 +99,19 @@ session.__index = session
 ---@field last_said? string of the last failure
 ---@field used? table of the last request that was answered in part
 
----@param fields table dialect, endpoint, model, others, context_length, supports_tools, policy, on_wait, on_text
+local function weak() return setmetatable({}, { __mode = "k" }) end
+
+---@param fields table dialect, endpoint, model, others, context_length, supports_tools, policy,
+---on_wait, on_text, on_move
 ---@return model.session
 function session.new(fields)
-  fields.num_ctx, fields.unread = fields.context_length, 0
-  fields.refused, fields.mended = {}, {}
-  fields.calls, fields.ids, fields.shown = 0, {}, setmetatable({}, { __mode = "k" })
-  fields.written = setmetatable({}, { __mode = "k" })
+  fields.num_ctx, fields.unread, fields.calls = fields.context_length, 0, 0
+  fields.refused, fields.mended, fields.ids = {}, {}, {}
+  fields.written, fields.on_move = weak(), fields.on_move or function() end
   return setmetatable(fields, session)
 end
+
+-- The request
 
 local function joined(message, more)
   local copy = {}
@@ -117,9 +124,10 @@ end
 local function alternating(self, messages, status)
   local result = {}
   for _, message in ipairs(messages) do
-    local last = result[#result]
-    local is_system_first = last and last.role == "system" and self.system_first
-    if message.role == "user" and last and (is_system_first or last.role == "user" or last.role == "tool") then
+    local last = result[#result] or {}
+    local is_system_first = last.role == "system" and self.system_first
+    local may_join = is_system_first or last.role == "user" or last.role == "tool"
+    if message.role == "user" and may_join then
       result[#result] = joined(last, message.content or "")
       if is_system_first then result[#result].role = "user" end
     else
@@ -130,24 +138,21 @@ local function alternating(self, messages, status)
   return result
 end
 
--- Tools as they are shown here: those that the server refused by name have their schema in words, or are left out.
+local ANYTHING <const> = { type = "object" }
+
+-- Tools as they are shown here: what the server refused by its name has its schema in words, and at
+-- the second time is left out.
 local function shown_tools(self, tools)
   if not next(self.mended) then return tools end
-  local shown = self.shown[tools]
-  if shown then return shown end
-  shown = {}
+  local shown, told = {}, "%s The arguments fit this JSON Schema: %s"
   for _, tool in ipairs(tools) do
     local times = self.mended[tool.name] or 0
     if times == 1 then
-      local told = "%s The arguments fit this JSON Schema: %s"
-      tool = {
-        name = tool.name, called = tool.called, exact = tool.exact, parameters = { type = "object" },
-        is_mended = true, description = told:format(tool.description or "", tools_of.parameters(tool)),
-      }
+      local words = told:format(tool.description or "", tools_of.parameters(tool))
+      tool = { name = tool.name, exact = tool.exact, description = words, parameters = ANYTHING, is_mended = true }
     end
     if times <= 1 then shown[#shown + 1] = tool end
   end
-  self.shown[tools] = shown
   return shown
 end
 
@@ -156,7 +161,7 @@ end
 ---@return model.ask
 local function ask_of(self, request)
   local ask, messages, tools = { messages = {} }, request.messages, request.tools
-  ask.max_tokens = request.max_tokens and math.min(request.max_tokens, self.longest_reply or math.huge)
+  if request.max_tokens then ask.max_tokens = math.min(request.max_tokens, self.longest_reply or math.huge) end
   if tools and self.supports_tools == false then
     messages, ask.schema = tools_of.messages(messages, tools), tools_of.schema(tools)
   elseif tools then
@@ -165,7 +170,7 @@ local function ask_of(self, request)
   elseif request.json_schema then
     ask.schema = json.encode(request.json_schema)
   end
-  if ask.schema and (self.refused.format or self.refused.response_format) then ask.schema = nil end
+  if self.refused.format or self.refused.response_format then ask.schema = nil end
   ask.temperature = request.temperature or self.temperature
   if ask.schema then ask.temperature = request.temperature or 0 end
   for i, message in ipairs(alternating(self, messages, request.status)) do
@@ -175,15 +180,18 @@ local function ask_of(self, request)
   return ask
 end
 
+-- One exchange
+
 local function estimate(into, ask, builder)
   local content, thought = builder:texts()
-  into.prompt_tokens, into.completion_tokens = text.tokens(ask.tools or ""), text.tokens(content) + text.tokens(thought)
+  into.completion_tokens = text.tokens(content) + text.tokens(thought)
+  into.prompt_tokens = text.tokens(ask.tools or "")
   for _, message in ipairs(ask.messages) do into.prompt_tokens = into.prompt_tokens + text.tokens(message) end
   return into
 end
 
 -- Where no other try follows, what was used until then counts.
-local function ended(failure, ask, builder, started)
+local function with_use(failure, ask, builder, started)
   local is_over = failure.code == "timeout" or failure.code == "cancelled"
   if not is_over and builder.size == 0 then return failure end
   failure.used = estimate({ duration_ms = interrupt.elapsed_ms(started) }, ask, builder)
@@ -191,61 +199,47 @@ local function ended(failure, ask, builder, started)
   return failure
 end
 
--- Also returns what was asked.
+-- Sets what was asked: trial.ask.
 local function exchange_once(trial)
-  local self, request = trial.session, trial.request
-  local ask, dialect, started = ask_of(self, request), self.dialect, interrupt.now()
+  local self, request, started = trial.session, trial.request, interrupt.now()
+  local ask, dialect = ask_of(self, request), self.dialect
   local tools = request.accepted or request.tools
   local is_json = ask.schema ~= nil or tools ~= nil and not ask.tools
   local builder = reply.new { on_text = self.on_text, tools = tools, is_json = is_json }
-  local exchange <close>, failure = self.endpoint:send(dialect.path, dialect.accept, dialect.body(self, ask))
+  trial.ask = ask
+  local body = dialect.body(self, ask)
+  local exchange <close>, failure = self.endpoint:send(dialect.path, dialect.accept, body)
   if exchange then failure = select(2, self.endpoint:read_reply(exchange, builder, dialect.add)) end
   self.thinking_field = builder.thinking_field or self.thinking_field
-  local repeated = failure and (failure.repeated or failure.cause == "cut_off" and builder:repeated_at_end())
-  if failure and not repeated then return nil, ended(failure, ask, builder, started), ask end
+  local repeated = failure and failure.repeated
+  if failure and failure.cause == "cut_off" then repeated = builder.watch:at_end() end
+  if failure and not repeated then return nil, with_use(failure, ask, builder, started) end
   if builder:has_no_room(ask.max_tokens) and request.fit and not trial.tried.no_room then
     trial.tried.no_room = true
-    local message = "the prompt left no room for a reply"
-    failure = { code = "context_cut", cause = "no_room", message = message, prompt_tokens = builder.prompt_tokens }
-    return nil, failure, ask
+    failure = { code = "context_cut", cause = "no_room", prompt_tokens = builder.prompt_tokens }
+    failure.message = "the prompt left no room for a reply"
+    return nil, failure
   end
   local result = repeated and builder:stopped(repeated, self) or builder:finish(self)
   if builder.model ~= self.model then result.response_model = builder.model end
   result.duration_ms = interrupt.elapsed_ms(started)
   if not result.prompt_tokens then estimate(result, ask, builder).is_estimated = true end
-  return result, nil, ask
+  return result
 end
 
 -- The moves
 
-local function sent_of(trial, ask)
-  local self = trial.session
+local function sent_of(trial)
+  local self, ask = trial.session, trial.ask
   local field = self.thinking_field or self.may_think and "reasoning_content"
-  local is_sent_back = self.thinking_field and not self.refused[self.thinking_field]
-  if is_sent_back then ask.fields[field] = true end -- of messages, but as optional as those of the body
+  local is_sent_back = self.thinking_field and not self.refused[field]
+  if is_sent_back then ask.fields[field] = true end -- of messages, but as optional as the body's
   return {
-    fields = ask.fields, tools = ask.tools and ask.shown,
+    fields = ask.fields, tools = ask.tools and ask.shown, max_tokens = ask.max_tokens,
     has_system = ask.first_role == "system" and not self.system_first,
-    thinking_field = not is_sent_back and field or nil,
-    max_tokens = ask.max_tokens, may_fit = trial.request.fit ~= nil, others = self.others, tried = trial.tried,
+    thinking_field = not is_sent_back and field or nil, may_fit = trial.request.fit ~= nil,
+    others = self.others, tried = trial.tried,
   }
-end
-
--- A server that could not parse a call did answer: the model is told, unless its words are there to be read.
-local function unparsed(self, failure, request)
-  local builder = reply.new { tools = request.accepted or request.tools }
-  builder:content(failure.details and failure.details.failed_generation)
-  builder:ended "stop"
-  local result = builder:finish(self)
-  result.duration_ms = 0
-  if #result.tool_calls == 0 then
-    result.content, result.unreadable = "", "the server could not parse the tool call: " .. http.shown(failure.words)
-  end
-  return result
-end
-
-local function noted(self, move, failure)
-  if self.on_move then self.on_move(move, failure) end
 end
 
 -- What a move changes of the session; then the request is another one.
@@ -257,57 +251,57 @@ local changes <const> = {
   next_model = function(self) self.model = table.remove(self.others, 1) end,
   mend = function(self, move)
     for _, name in ipairs(move.tools) do self.mended[name] = (self.mended[name] or 0) + 1 end
-    self.shown = setmetatable({}, { __mode = "k" })
   end,
   text = function(self, move, trial, failure)
     trial.first, trial.before, trial.is_explained = failure, self.supports_tools, move.rule == "tools"
-    trial.tried.text, self.supports_tools = true, false
+    self.supports_tools = false
   end,
 }
 
--- The other moves. Each returns true: ask again; "judge": this was no move; a reply; or nil and the failure.
+-- The other moves. Each returns true: ask again; a reply; or nil and the failure.
 local moves <const> = {}
 
 for name, change in pairs(changes) do
   moves[name] = function(trial, move, failure)
     change(trial.session, move, trial, failure)
-    trial.session.written = setmetatable({}, { __mode = "k" })
-    noted(trial.session, move, failure)
+    trial.session.written = weak()
+    trial.session.on_move(move, failure)
     return true
   end
 end
 
+-- A server that could not parse a call did answer: the model is told, unless its words are there to
+-- be read.
 function moves.tell(trial, move, failure)
-  noted(trial.session, move, failure)
-  return unparsed(trial.session, failure, trial.request)
-end
-
-function moves.fit(trial, move, failure)
-  local request, too_long = trial.request.fit(move.sizes, failure)
-  trial.tried.shorter = true
-  if not request and move.sizes.is_a_guess then return "judge" end
-  trial.request = request or trial.request
-  return request ~= nil or nil, too_long
+  trial.session.on_move(move, failure)
+  local builder = reply.new { tools = trial.request.accepted or trial.request.tools }
+  builder:content(failure.details.failed_generation)
+  builder:ended "stop"
+  local result = builder:finish(trial.session)
+  result.duration_ms = 0
+  if #result.tool_calls > 0 then return result end
+  local words = http.shown(failure.words)
+  result.content, result.unreadable = "", "the server could not parse the tool call: " .. words
+  return result
 end
 
 function moves.wait(trial, _, failure)
   trial.number, failure.transient = trial.number + 1, true
-  local ok, ended_by = retry.pause(trial.session.policy, trial.number, failure, trial.session.on_wait)
+  local self = trial.session
+  local ok, ended_by = retry.pause(self.policy, trial.number, failure, self.on_wait)
   if not ok then ended_by.unanswered = ended_by.code ~= "cancelled" end
   return ok, ended_by
 end
 
-function moves.again(trial, move, failure)
-  trial.tried.again = true
-  return moves.wait(trial, move, failure)
-end
+moves.again = moves.wait
 
 local CAUSES <const> = { quota = true, model_missing = true }
 
 function moves.give_up(_, move, failure)
   if CAUSES[move.rule] then failure.cause = move.rule end
   if move.rule == "size" then
-    failure.code, failure.context_length, failure.prompt_tokens = "context_cut", move.sizes.window, move.sizes.prompt
+    failure.code, failure.prompt_tokens = "context_cut", move.sizes.prompt
+    failure.context_length = move.sizes.window
   end
   return nil, failure
 end
@@ -315,33 +309,48 @@ end
 -- As text it is refused as well, so the tools were not what is refused. Returns the first failure.
 local function without_text(trial, move, failure)
   local first = trial.first
-  local is_same = first and failure.said ~= nil and failure.said == first.said
-  if not first or not is_same and move.act ~= "give_up" and move.act ~= "again" then return nil end
+  if not first then return nil end
+  local is_same = failure.said ~= nil and failure.said == first.said
+  if not is_same and move.act ~= "give_up" and move.act ~= "again" then return nil end
   trial.first, trial.session.supports_tools = nil, trial.before
   return first
 end
 
--- Returns what the move does, see `moves`.
-local function move_on(trial, ask, failure)
+local function judged(trial, failure)
+  local move = refusal.judge(failure, sent_of(trial))
+  local first = without_text(trial, move, failure)
+  if first and not first.transient then return nil, first end
+  if first then return moves.wait(trial, move, first) end
+  trial.tried[move.act] = true
+  return moves[move.act](trial, move, failure)
+end
+
+-- Where the size is only a guess and nothing can be made shorter, something else is tried.
+function moves.fit(trial, move, failure)
+  local request, too_long = trial.request.fit(move.sizes, failure)
+  trial.request = request or trial.request
+  if not request and move.sizes.is_a_guess then return judged(trial, failure) end
+  if request then return true end
+  return nil, too_long
+end
+
+-- Returns what a move does.
+local function move_on(trial, failure)
   if failure.code == "timeout" or failure.code == "cancelled" then return nil, failure end
   if failure.cause == "no_room" then -- the next such reply counts as what it is
-    trial.request = trial.request.fit({ prompt = failure.prompt_tokens }, failure) or trial.request
+    local sizes = { prompt = failure.prompt_tokens }
+    trial.request = trial.request.fit(sizes, failure) or trial.request
     return true
   end
   if failure.said ~= trial.last_said then trial.tried.same = 0 end
-  trial.tried.same, trial.last_said = (trial.tried.same or 0) + 1, failure.said
-  local move = refusal.judge(failure, sent_of(trial, ask))
-  local first = without_text(trial, move, failure)
-  if first and not first.transient then return nil, first end
-  local goes_on, other = moves[first and "wait" or move.act](trial, move, first or failure)
-  if goes_on == "judge" then return move_on(trial, ask, failure) end
-  return goes_on, other
+  trial.tried.same, trial.last_said = trial.tried.same + 1, failure.said
+  return judged(trial, failure)
 end
 
 -- Whether the server counted far fewer tokens than these messages and tools take.
 local function tools_dropped(self, request, result)
   local tools = request.tools
-  if not tools or self.supports_tools ~= nil or result.is_estimated or not result.prompt_tokens then return false end
+  if not tools or self.supports_tools ~= nil or result.is_estimated then return false end
   if #result.tool_calls > 0 then
     self.supports_tools = true
     return false
@@ -352,11 +361,11 @@ local function tools_dropped(self, request, result)
     local _, other = content:gsub("[\x80-\xFF]", "%0")
     least = least + (#content - other) / BYTES_OF_ASCII + other / BYTES_OF_OTHER
   end
-  return result.prompt_tokens < least
+  return (result.prompt_tokens or math.huge) < least
 end
 
--- Why a refusal went away as text may stay unknown: the next request has tools again, as this one had. If that is
--- refused too, its successors are text at once.
+-- Why a refusal went away as text may stay unknown: the next request has tools again, as this one
+-- had. If that is refused too, its successors are text at once.
 local function leave_text(trial)
   local self = trial.session
   if not trial.first or trial.is_explained then return end
@@ -366,10 +375,10 @@ end
 
 -- Asks until there is a reply, or no move is left.
 local function answered(self, request)
-  local tried = { again = self.text_helped, shorter = self.text_helped }
+  local tried = { again = self.text_helped, fit = self.text_helped, same = 0 }
   local trial = { session = self, request = request, tried = tried, number = 0 }
   while true do
-    local result, failure, ask = exchange_once(trial)
+    local result, failure = exchange_once(trial)
     if result and tools_dropped(self, trial.request, result) then
       self.supports_tools = false
       local other = exchange_once(trial)
@@ -381,38 +390,35 @@ local function answered(self, request)
       return result
     end
     trial.used = failure.used or trial.used
-    local goes_on, ended_by = move_on(trial, ask, failure)
+    local goes_on, ended_by = move_on(trial, failure)
     if ended_by then ended_by.used = ended_by.used or trial.used end
     if goes_on ~= true then return goes_on, ended_by end
   end
 end
 
--- Whether it holds a call that nobody can read.
-local function is_unread(result)
-  for _, call in ipairs(result.tool_calls) do
-    if call.mistake then return true end
-  end
-  return result.unreadable ~= nil and result.done_reason ~= "repetition"
-end
-
+-- Counts replies with a call that nobody can read.
 local function count_unread(self, request, result)
-  if not request.tools or self.supports_tools == false or not is_unread(result) then return end
-  self.unread = self.unread + 1
+  if not request.tools or self.supports_tools == false then return end
+  local is_unread = result.unreadable ~= nil and result.done_reason ~= "repetition"
+  for _, call in ipairs(result.tool_calls) do is_unread = is_unread or call.mistake ~= nil end
+  if is_unread then self.unread = self.unread + 1 end
   if self.unread >= MOST_UNREAD then self.supports_tools = false end
 end
 
-local own_fields <const> = { properties = { tool_calls = { enum = {} }, done_reason = { enum = {} } } }
+local unchanged <const> = { enum = {} }
+local own_fields <const> = { properties = { tool_calls = unchanged, done_reason = unchanged } }
 
--- The names of tools and their arguments are ours. The text of a call that held a secret goes: escapes can hide one in
--- it.
+-- The names of tools and their arguments are ours. The text of a call that held a secret goes:
+-- escapes can hide one in it.
 local function clean(result, tools)
   if not secrets_are_known() then return result end
   local by_name = {}
   for _, tool in ipairs(tools or {}) do by_name[tool.name] = tool end
   for _, call in ipairs(result.tool_calls) do
-    local tool, before = by_name[call.name], json.encode(call.arguments)
-    call.arguments = secret.clean(call.arguments, tool and type(tool.parameters) == "table" and tool.parameters or {})
-    if json.encode(call.arguments) ~= before or secret.redact(call.written or "") ~= (call.written or "") then
+    local tool, written = by_name[call.name], call.written or ""
+    local before = json.encode(call.arguments)
+    call.arguments = secret.clean(call.arguments, json.table_of(tool and tool.parameters))
+    if json.encode(call.arguments) ~= before or secret.redact(written) ~= written then
       call.written, result.said = nil, nil
     end
     if not tool then call.name = secret.redact(call.name) end
@@ -420,8 +426,9 @@ local function clean(result, tools)
   return secret.clean(result, own_fields)
 end
 
----Asks the model, within the job's deadline. The reply is without secrets, so that what is done is what is recorded.
----Failures: inference_unavailable, timeout, cancelled; context_cut: shorten the conversation to context_length.
+---Asks the model, within the job's deadline. The reply is without secrets, so that what is done is
+---what is recorded. Failures: inference_unavailable, timeout, cancelled; context_cut: shorten the
+---conversation to context_length.
 ---@param request model.request
 ---@return model.reply?, model.failure?
 function session:chat(request)

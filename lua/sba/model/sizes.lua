@@ -1,8 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Sizes in the words of a server that refused a request as too long: the window, and what it counted.
+-- Sizes in the words of a server that refused a request as too long: the window, and what it
+-- counted.
 
+local has = require "sba.model.said".has
+local humanize = require "sba.util.humanize"
 local lpeg = require "lpeg"
-local said_of = require "sba.model.said"
 local text = require "native.text"
 
 local sizes = {}
@@ -18,17 +20,16 @@ local sizes = {}
 ---@param said string
 ---@return { value: integer, first: integer, last: integer }[]
 function sizes.numbers(said)
-  local found, at = {}, 1
-  while true do
-    local first, last = said:find("%d[%d,_]*", at)
-    if not first then return found end
+  local found = {}
+  local first, last = said:find "%d[%d,_]*"
+  while first do
     local value = math.tointeger(tonumber((said:sub(first, last):gsub("[,_]", ""))))
     local before, after = said:sub(first - 1, first - 1), said:sub(last + 1, last + 2)
-    if value and not before:find "[%w_.-]" and not after:find "^[%w_-]" and not after:find "^%.%d" then
-      found[#found + 1] = { value = value, first = first, last = last }
-    end
-    at = last + 1
+    local is_alone = not before:find "[%w_.-]" and not after:find "^[%w_-]" and not after:find "^%.%d"
+    if value and is_alone then found[#found + 1] = { value = value, first = first, last = last } end
+    first, last = said:find("%d[%d,_]*", last + 1)
   end
+  return found
 end
 
 local LIMIT_WORDS <const> = {
@@ -40,64 +41,66 @@ local OF_REPLY <const> = { "max_tokens", "max_completion_tokens", "max_new_token
 local OF_PROMPT <const> = { "prompt", "input", "message", "conversation" }
 
 -- What stands behind a number, perhaps after "tokens".
-local P, R, S = lpeg.P, lpeg.R, lpeg.S
-local blank <const> = P " " ^ 0
-local unit <const> = blank * R "az" ^ 0 * blank
-local limit <const> = P "max" + "limit"
-local before_operator <const>, before_limit <const> = unit * S "+>", blank * limit + unit * limit
+local blank <const> = lpeg.P " " ^ 0
+local unit <const> = blank * lpeg.R "az" ^ 0 * blank
+local limit <const> = lpeg.P "max" + "limit"
+local before_operator <const>, before_limit <const> = unit * lpeg.S "+>", blank * limit + unit * limit
 
--- The text around a number, from the number before it and up to the next.
-local function around(words, numbers, i)
-  local from = numbers[i - 1] and numbers[i - 1].last + 1 or 1
-  local to = numbers[i + 1] and numbers[i + 1].first - 1 or #words
-  return words:sub(from, numbers[i].first - 1), words:sub(numbers[i].last + 1, to)
-end
+---What a number counts, by the text around it: up to the number before, and up to the next. The
+---first form that fits decides. Each has an example, whose first number it is.
+---@type { kind: "window"|"prompt"|"excess", example: string, fits: fun(before: string, after:
+---string) }[]
+sizes.forms = {
+  { kind = "excess", example = "exceeded by 1619 tokens",
+    fits = function(before) return before:sub(-3) == "by " end },
+  { kind = "window", example = "inputs must be <= 4096",
+    fits = function(before) return text.trim_end(before):find "[<>=]$" end },
+  { kind = "prompt", example = "190000 tokens + 20000 > 200000",
+    fits = function(_, after) return lpeg.match(before_operator, after) end },
+  { kind = "window", example = "maximum context length is 2048 tokens",
+    fits = function(before) return has(before, LIMIT_WORDS) end },
+  { kind = "prompt", example = "your request has 3500 input tokens",
+    fits = function(before) return has(before, COUNT_WORDS) end },
+  { kind = "window", example = "too large for a model with 7000 maximum context length",
+    fits = function(_, after) return lpeg.match(before_limit, after) end },
+  { kind = "prompt", example = "too long (4000 in the messages, 8000 in the completion)",
+    fits = function(_, after) return after:find "^ in the messages" end },
+}
 
-local OPERATORS <const> = { ["<"] = true, [">"] = true, ["="] = true }
-
--- What a number is: "window", "prompt", "excess", or nothing.
 local function kind_of(before, after)
   if before:sub(-1) == "<" and after:sub(1, 1) == ">" then return nil end -- <400> is a status
-  if before:sub(-3) == "by " then return "excess" end
-  if OPERATORS[text.trim_end(before):sub(-1)] then return "window" end
-  if lpeg.match(before_operator, after) then return "prompt" end
-  if said_of.has(before, table.unpack(LIMIT_WORDS)) then return "window" end
-  if said_of.has(before, table.unpack(COUNT_WORDS)) then return "prompt" end
-  if lpeg.match(before_limit, after) then return "window" end
-  return after:sub(1, 16) == " in the messages" and "prompt" or nil
-end
-
-local LEAST <const>, MOST <const> = 256, 16 -- tokens: lesser numbers count other things; numbers that are looked at
-
-local function is_asked(numbers, one, most)
-  if one.value == most then return true end
-  for _, other in ipairs(numbers) do
-    if most > 0 and other.value + most == one.value then return true end
+  for _, form in ipairs(sizes.forms) do
+    if form.fits(before, after) then return form.kind end
   end
-  return false
 end
 
----What was asked for the reply, and a sum with it, are no sizes; nor is a lone number in brackets: it may be a code.
+local LEAST <const> = 256 -- tokens; lesser numbers count other things
+local MOST <const> = 16 -- numbers that are looked at
+
+---What was asked for the reply, and a sum with it, are no sizes; nor is a lone number in brackets:
+---it may be a code.
 ---@param words string in lower case
 ---@param asked? integer tokens for the reply
 ---@return model.sizes
 function sizes.of(words, asked)
-  local numbers, found, in_brackets = {}, {}, false
-  local most = asked or 0
+  local found, in_brackets = {}, false
+  local numbers, values = {}, { 0 }
   for _, one in ipairs(sizes.numbers(words)) do
-    if one.value >= LEAST and #numbers < MOST then numbers[#numbers + 1] = one end
+    if one.value >= LEAST and #numbers < MOST then numbers[#numbers + 1], values[#values + 1] = one, one.value end
   end
   for i, one in ipairs(numbers) do
-    local before, after = around(words, numbers, i)
+    local from = numbers[i - 1] and numbers[i - 1].last + 1 or 1
+    local to = numbers[i + 1] and numbers[i + 1].first - 1 or #words
+    local before, after = words:sub(from, one.first - 1), words:sub(one.last + 1, to)
     local kind = kind_of(before, after)
-    if kind == "prompt" and is_asked(numbers, one, most) then kind = nil end
-    if kind and not found[kind] then
+    local is_asked = asked and humanize.has(values, one.value - asked)
+    if kind and not found[kind] and not (kind == "prompt" and is_asked) then
       found[kind] = one.value
       if kind == "window" then in_brackets = before:sub(-1) == "(" and after:sub(1, 1) == ")" end
     end
   end
   if in_brackets and not found.prompt then found.window = nil end
-  found.is_of_reply = said_of.has(words, table.unpack(OF_REPLY)) or not said_of.has(words, table.unpack(OF_PROMPT))
+  found.is_of_reply = has(words, OF_REPLY) or not has(words, OF_PROMPT)
   return found
 end
 

@@ -1,15 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Tools as models see them: as JSON; or, without tool calling, in the system text, with replies bound to a schema
--- where the server can, and results as the user's words.
+-- Tools as models see them: as JSON; or, without tool calling, in the system text, with replies
+-- bound to a schema where the server can, and results as the user's words.
 
+local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
 local table_of = json.table_of
 
 local tools = {}
 
--- Every server takes type, description, enum, properties, required, additionalProperties, items, anyOf, in this
--- order. Some refuse more (OpenAI: anyOf at the top), fail at it (chat templates: an enum without a type) or drop it
--- (Ollama).
+-- Every server takes type, description, enum, properties, required, additionalProperties, items,
+-- anyOf, in this order. Some refuse more (OpenAI: anyOf at the top), fail at it (chat templates: an
+-- enum without a type) or drop it (Ollama).
 local TOLD <const> = { "default", "minimum", "maximum", "pattern", "format" } -- in the description
 local TAKEN <const> = { "type", "description", "items", "enum", table.unpack(TOLD) }
 local DEEPEST <const> = 12 -- levels, for references may be circular
@@ -43,12 +44,15 @@ local function alternatives(part)
   return list
 end
 
--- Adds what a part of a schema says to the result, and then what the parts say that it refers to or is made of. Of an
--- alternative nothing is required.
+-- Adds what a part of a schema says to the result, and then what the parts say that it refers to or
+-- is made of ($ref, allOf, const and a single alternative): {"allOf": [{"$ref": "#/$defs/a"},
+-- {"const": 1}]} is what "a" says and {"enum": [1]}. At the top all alternatives' properties are
+-- taken. Of an alternative nothing is required.
 local function add(result, part, state, is_alternative)
   part, result.depth, state.left = table_of(part), result.depth + 1, state.left - 1
   if result.depth > DEEPEST or state.left < 0 then return end
-  if part["$ref"] then add(result, tools.resolve(part["$ref"], state.root), state, is_alternative) end
+  local reference = part["$ref"]
+  if reference then add(result, tools.resolve(reference, state.root), state, is_alternative) end
   for name, property in pairs(table_of(part.properties)) do
     if type(name) == "string" then result.properties[name] = result.properties[name] or property end
   end
@@ -57,7 +61,8 @@ local function add(result, part, state, is_alternative)
   end
   if part.const ~= nil then result.enum = { part.const } end
   if state.is_own then result.order = result.order or part.order end
-  for _, name in ipairs(is_alternative and {} or table_of(part.required)) do result.required[name] = true end
+  local required = is_alternative and {} or table_of(part.required)
+  for _, name in ipairs(required) do result.required[name] = true end
   for _, one in ipairs(table_of(part.allOf)) do add(result, one, state, is_alternative) end
   local any = alternatives(part)
   if result.is_top or #any == 1 then
@@ -67,19 +72,13 @@ local function add(result, part, state, is_alternative)
   end
 end
 
--- A schema with $ref, allOf, const and a single alternative resolved: {"allOf": [{"$ref": "#/$defs/a"}, {"const":
--- 1}]} is what "a" says and {"enum": [1]}. At the top all alternatives' properties are taken.
-local function flat(given, state, depth)
-  local result = { properties = {}, required = {}, depth = depth, is_top = depth == 0 }
-  add(result, given, state, false)
-  return result
-end
-
-local KINDS <const> = { object = true, array = true, string = true, number = true, integer = true, boolean = true }
+local KINDS <const> = { "object", "array", "string", "number", "integer", "boolean" }
 -- Of Python, as some servers write them; others say nothing.
 local OTHER_TYPES <const> = {
   str = "string", int = "integer", float = "number", bool = "boolean", list = "array", dict = "object",
 }
+
+local function kind_of(value) return math.type(value) == "integer" and "integer" or json.kind(value) end
 
 -- The types that are taken, without null; an enumeration has those of its members.
 local function types_of(wanted)
@@ -87,23 +86,24 @@ local function types_of(wanted)
   if kind == nil and next(wanted.properties) then kind = "object" end
   for _, one in ipairs(type(kind) == "table" and kind or { kind }) do
     one = OTHER_TYPES[one] or one
-    if KINDS[one] then kinds[#kinds + 1] = one end
+    if humanize.has(KINDS, one) then kinds[#kinds + 1] = one end
   end
   local first = table_of(wanted.enum)[1]
-  if #kinds == 0 and first ~= nil then kinds[1] = math.type(first) == "integer" and "integer" or json.kind(first) end
+  if #kinds == 0 and first ~= nil then kinds[1] = kind_of(first) end
   return kinds
 end
 
 local function description_of(wanted)
-  local parts, words = {}, type(wanted.description) == "string" and wanted.description or ""
+  local parts, words, given = {}, {}, wanted.description
+  if type(given) == "string" and given ~= "" then words[1] = given end
   for _, name in ipairs(TOLD) do
     local value = wanted[name]
     if value ~= nil and type(value) ~= "table" and value ~= json.null then
       parts[#parts + 1] = name .. " " .. tostring(value)
     end
   end
-  if #parts > 0 then words = ("%s%s(%s)"):format(words, words ~= "" and " " or "", table.concat(parts, ", ")) end
-  return words ~= "" and words or nil
+  if #parts > 0 then words[#words + 1] = ("(%s)"):format(table.concat(parts, ", ")) end
+  return #words > 0 and table.concat(words, " ") or nil
 end
 
 -- In the order of our own schemas, else in byte order.
@@ -119,8 +119,7 @@ end
 local function members_of(enum, kind)
   local list = json.array {}
   for _, member in ipairs(table_of(enum)) do
-    local is_of_kind = json.kind(member) == kind or kind == "integer" and math.type(member) == "integer"
-    if is_of_kind then list[#list + 1] = member end
+    if json.kind(member) == kind or kind_of(member) == kind then list[#list + 1] = member end
   end
   return #list > 0 and list or nil
 end
@@ -149,7 +148,8 @@ local function of_type(kind, wanted, state, is_closed)
 end
 
 function written(given, state, depth, is_closed)
-  local wanted = flat(given, state, depth)
+  local wanted = { properties = {}, required = {}, depth = depth, is_top = depth == 0 }
+  add(wanted, given, state, false)
   local kinds, any = types_of(wanted), json.array {}
   wanted.shown = description_of(wanted)
   if #kinds == 1 then return json.encode(of_type(kinds[1], wanted, state, is_closed), KEYWORDS) end
@@ -171,7 +171,8 @@ end
 function tools.parameters(tool, is_closed)
   local given = tool.parameters
   local is_own = type(given) ~= "string"
-  local root = table_of(is_own and given or not is_own and #given <= LARGEST and json.decode(given))
+  if not is_own then given = #given <= LARGEST and json.decode(given) end
+  local root = table_of(given)
   local state = { root = root, is_own = is_own, left = MOST_PARTS }
   return written({ type = "object", allOf = { root } }, state, 0, is_closed)
 end
@@ -229,10 +230,13 @@ You work by calling tools, one in each reply. Every reply is one JSON object and
 The result of the call comes back as the next message. The arguments must fit the tool's JSON Schema. The tools:
 ]]
 
+local SECTION <const> = "### %s\n\n%s\n\n%s\n"
+
 local in_words = remembering(function(list)
   local parts = { INTRODUCTION }
   for _, tool in ipairs(list) do
-    parts[#parts + 1] = ("### %s\n\n%s\n\n%s\n"):format(tool.name, tool.description or "", tools.parameters(tool))
+    local description = tool.description or ""
+    parts[#parts + 1] = SECTION:format(tool.name, description, tools.parameters(tool))
   end
   return table.concat(parts, "\n")
 end)
@@ -243,15 +247,15 @@ local function content_of(message)
   if message.said then return message.said end
   local parts, content = {}, message.content or ""
   for i, call in ipairs(message.tool_calls or {}) do
-    parts[i] = json.encode({
-      thought = i == 1 and content or "", tool = call.called or call.name,
-      arguments = call.written and json.verbatim(call.written) or call.arguments,
-    }, call_schema)
+    local arguments = json.verbatim(call.written or json.encode(call.arguments))
+    local thought = i == 1 and content or ""
+    local said = { thought = thought, tool = call.called or call.name, arguments = arguments }
+    parts[i] = json.encode(said, call_schema)
   end
   return #parts > 0 and table.concat(parts, "\n") or content
 end
 
---- A message without calls and results. It is made once, so that a session writes it once.
+-- A message without calls and results. It is made once, so that a session writes it once.
 local as_text = remembering(function(message)
   local role, content = message.role, message.content or ""
   if role == "assistant" then content = content_of(message) end
@@ -266,18 +270,20 @@ end)
 ---@param list model.tool[]
 ---@return model.message[]
 function tools.messages(messages, list)
-  local words, from = in_words(list), 1
-  if messages[1] and messages[1].role == "system" then words, from = (messages[1].content or "") .. "\n" .. words, 2 end
+  local words, first = in_words(list), messages[1] or {}
+  local has_system = first.role == "system"
+  if has_system then words = (first.content or "") .. "\n" .. words end
   local result = { { role = "system", content = words } }
-  for i = from, #messages do result[#result + 1] = as_text(messages[i]) end
+  for i = has_system and 2 or 1, #messages do result[#result + 1] = as_text(messages[i]) end
   return result
 end
 
 local REPLY <const> = '{"type":"object","properties":{"thought":{"type":"string","maxLength":%d},'
-  .. '"tool":{"type":"string","enum":[%s]},"arguments":%s},"required":["thought","tool","arguments"],'
-  .. '"additionalProperties":false}'
+  .. '"tool":{"type":"string","enum":[%s]},"arguments":%s},'
+  .. '"required":["thought","tool","arguments"],"additionalProperties":false}'
 
----The JSON Schema of a reply, a branch for each tool: otherwise a small model writes the arguments of another.
+---The JSON Schema of a reply, a branch for each tool: otherwise a small model writes the arguments
+---of another.
 ---@type fun(list: model.tool[]): string
 tools.schema = remembering(function(list)
   return '{"anyOf":[' .. each(list, function(tool)

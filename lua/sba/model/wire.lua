@@ -1,7 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Requests to an endpoint for models, and the JSON in its answers: one text, lines of JSON, or server-sent events.
+-- Requests to an endpoint for models, and the JSON in its answers: one text, lines of JSON, or
+-- server-sent events.
 
 local http = require "sba.util.http"
+local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local json_tolerant = require "sba.util.json_tolerant"
@@ -22,14 +24,16 @@ endpoint.__index = endpoint
 
 ---@class model.failure: http.failure
 ---@field code "timeout"|"cancelled"|"context_cut"|"inference_unavailable"
----@field cause string a code of sba.util.http, a rule of sba.model.refusal, "too_large", "broken", ...
+---@field cause string a code of sba.util.http, a rule of sba.model.refusal, "too_large", "broken",
+---...
 ---@field said? string of a refusal: the server's words, code, type and parameter, in lower case
 ---@field is_in_reply? boolean it came after the status 200
 ---@field context_length? integer of a context_cut
 ---@field prompt_tokens? integer of a context_cut
 ---@field repeated? string why a stream was stopped
 ---@field used? table estimated tokens and duration_ms after a timeout or signal
----@field unanswered? boolean the time was up while the endpoint had not answered since the last reply
+---@field unanswered? boolean the time was up while the endpoint had not answered since the last
+---reply
 
 ---@class model.served
 ---@field name string
@@ -40,10 +44,12 @@ endpoint.__index = endpoint
 ---@field path string of the chat
 ---@field accept string
 ---@field list fun(endpoint: model.endpoint): model.served[]?, model.failure?
----@field describe fun(endpoint: model.endpoint, served: model.served): model.description?, model.failure?
+---@field describe fun(endpoint: model.endpoint, served: model.served): model.description?,
+---model.failure?
 ---@field message fun(message: model.message, session: model.session): string as JSON
 ---@field body fun(session: model.session, ask: model.ask): string[] parts of JSON
----@field add fun(builder: model.builder, value: table, text?: string) a part of a reply; text: as it was written
+---@field add fun(builder: model.builder, value: table, text?: string) text: of the value, as it
+---came
 
 ---@class model.description
 ---@field context_length integer tokens
@@ -53,7 +59,8 @@ endpoint.__index = endpoint
 local MOST_TOKENS <const> = 1000000000
 local SHOWN <const> = 300 -- bytes of an answer that is no reply
 local LONGEST_NAME <const> = 64 -- bytes of a tool's
-local LARGEST <const> = 8 * 1024 * 1024 -- bytes of one JSON text; tiny values take some 40 times their size in memory
+-- Bytes of one JSON text; tiny values take some 40 times their size in memory.
+local LARGEST <const> = 8 * 1024 * 1024
 
 ---@param fields table
 ---@return model.endpoint
@@ -63,12 +70,15 @@ function wire.endpoint(fields) return setmetatable(fields, endpoint) end
 ---@param value any
 ---@return integer?
 function wire.tokens(value)
-  local count = math.type(value) == "integer" and value or math.type(value) == "float" and math.tointeger(value)
-  return count and count > 0 and count <= MOST_TOKENS and count or nil
+  local count = type(value) == "number" and math.tointeger(value) or 0
+  if count > 0 and count <= MOST_TOKENS then return count end
 end
 
+-- Failures
+
 local own_codes <const> = { timeout = true, cancelled = true, context_cut = true }
-local of_answers <const> = { bad_answer = true, too_large = true, cut_off = true, broken = true } -- naming no server
+-- Codes of an answer, whose messages may name no server.
+local of_answers <const> = { bad_answer = true, too_large = true, cut_off = true, broken = true }
 
 ---@return string
 function endpoint:display_url() return http.display_url(self.base) end
@@ -77,35 +87,36 @@ function endpoint:display_url() return http.display_url(self.base) end
 ---@return model.failure
 function endpoint:failure(failure)
   if failure.cause then return failure end
-  local cause, message, place = failure.code, failure.message, self:display_url()
-  if of_answers[cause] and not message:find(place, 1, true) then message = ("%s: %s"):format(place, message) end
-  local result = http.failure(cause, message, {
-    cause = cause, repeated = failure.repeated, transient = failure.transient,
-  })
+  local cause, message, server = failure.code, failure.message, self:display_url()
+  if of_answers[cause] and not message:find(server, 1, true) then message = server .. ": " .. message end
+  local more = { cause = cause, repeated = failure.repeated, transient = failure.transient }
+  local result = http.failure(cause, message, more)
   if not own_codes[cause] then result.code = "inference_unavailable" end
   return result
 end
 
----@param status integer
----@param body any decoded, or a string
----@param more? table of the failure
----@return model.failure
-function endpoint:refusal(status, body, more)
-  return self:judged(http.refused(self:display_url(), status, body), more)
+---@param code string
+---@param message string
+---@return nil, model.failure
+function endpoint:failed(code, message) return nil, self:failure { code = code, message = message } end
+
+local function as_refusal(failure)
+  local details = failure.details
+  failure.code = "inference_unavailable"
+  failure.cause = failure.status == 404 and "model_missing" or "refused"
+  failure.transient = failure.transient or failure.status == 409
+  failure.said = ("%s %s %s %s"):format(failure.words, details.code, details.type, details.param)
+  failure.said = failure.said:lower()
+  return failure
 end
 
 ---A refusal as it came; sba.model.refusal says what follows from it.
----@param failure http.failure
----@param more? table
+---@param status integer
+---@param body any decoded, or a string
 ---@return model.failure
-function endpoint.judged(_, failure, more)
-  local details = failure.details
-  failure.cause, failure.code = failure.status == 404 and "model_missing" or "refused", "inference_unavailable"
-  failure.transient = failure.transient or failure.status == 409
-  failure.said = ("%s %s %s %s"):format(failure.words, details.code, details.type, details.param):lower()
-  for name, value in pairs(more or {}) do failure[name] = value end
-  return failure
-end
+function endpoint:refusal(status, body) return as_refusal(http.refused(self:display_url(), status, body)) end
+
+-- Requests
 
 ---GET, or POST of a body. Returns the exchange if its status is 200.
 ---@param path string
@@ -114,34 +125,30 @@ end
 ---@param first_timeout? number seconds
 ---@return native.http.exchange?, model.failure?
 function endpoint:send(path, accept, body, first_timeout)
-  local timeout = self.timeout
+  local timeout, url = self.timeout, self.base .. path .. (self.query or "")
+  local headers = { "Content-Type: application/json", "Accept: " .. accept }
+  if self.key then headers[3] = "Authorization: Bearer " .. self.key end
   local exchange, status = http.send(self.http, {
-    method = body and "POST" or "GET", url = self.base .. path .. (self.query or ""), body = body,
-    headers = {
-      "Content-Type: application/json", "Accept: " .. accept, self.key and "Authorization: Bearer " .. self.key or nil,
-    },
-    connect_timeout = timeout.connect, first_timeout = first_timeout or timeout.first, idle_timeout = timeout.idle,
+    method = body and "POST" or "GET", url = url, headers = headers, body = body,
+    connect_timeout = timeout.connect, first_timeout = first_timeout or timeout.first,
+    idle_timeout = timeout.idle,
   })
   if not exchange then return nil, self:failure(status) end
   if status == 200 then return exchange end
-  return nil, self:judged(http.refusal(exchange, status, self:display_url()))
+  return nil, as_refusal(http.refusal(exchange, status, self:display_url()))
 end
 
 -- Also returns whether the JSON had to be mended. is_cut: the answer ended in the text.
 local function value_of(self, bytes, is_cut)
-  local value, problem, is_mended
   if #bytes > LARGEST then
-    problem = { code = "too_large", message = ("sent a line of more than %d bytes"):format(LARGEST) }
-  else
-    value, problem, is_mended = json_tolerant.decode(bytes)
-    if not problem and type(value) == "table" then return value, nil, is_mended end
-    if is_cut and bytes:find "^%s*[{%[]" then
-      problem = { code = "cut_off", message = "the answer ended in the middle of a line" }
-    else
-      problem = http.not_json(self:display_url(), bytes, problem)
-    end
+    return self:failed("too_large", ("sent a line of more than %d bytes"):format(LARGEST))
   end
-  return nil, self:failure(problem)
+  local value, problem, is_mended = json_tolerant.decode(bytes)
+  if not problem and type(value) == "table" then return value, nil, is_mended end
+  if is_cut and bytes:find "^%s*[{%[]" then
+    return self:failed("cut_off", "the answer ended in the middle of a line")
+  end
+  return nil, self:failure(http.not_json(self:display_url(), bytes, problem))
 end
 
 ---GET, or POST of a body, for one JSON object or array.
@@ -174,9 +181,7 @@ function endpoint:list(path)
   if not answer then return nil, failure end
   local list = answer
   if not json.is_array(list) then list = answer.data or answer.models end
-  if not json.is_array(list) then
-    return nil, self:failure { code = "no_list", message = ("%s sent no list of models"):format(self:display_url()) }
-  end
+  if not json.is_array(list) then return self:failed("no_list", self:display_url() .. " sent no list of models") end
   local served = {}
   for _, entry in ipairs(list) do
     local name = name_of(entry)
@@ -190,7 +195,7 @@ end
 ---@return string
 function wire.name(call) return ((call.called or call.name):gsub("[^%w_-]", "_"):sub(1, LONGEST_NAME)) end
 
----A request's body in parts, so that a long conversation is not copied. Fields that were refused are left out.
+---A request's body in parts. Fields that were refused are left out.
 ---@param session model.session
 ---@param fields table all but messages and tools
 ---@param ask model.ask gets these fields
@@ -202,18 +207,15 @@ function wire.body(session, fields, ask)
   end
   ask.fields = fields
   fields.tools = ask.tools and json.verbatim(ask.tools)
-  local parts = { json.encode(fields):sub(1, -2), ',"messages":[' }
-  for i, message in ipairs(ask.messages) do
-    if i > 1 then parts[#parts + 1] = "," end
-    parts[#parts + 1] = message
-  end
-  parts[#parts + 1] = "]}"
-  return parts
+  local head = json.encode(fields):sub(1, -2)
+  return { head, ',"messages":[', table.concat(ask.messages, ","), "]}" }
 end
 
+-- Answers
+
 ---@alias model.lines fun(): string?, boolean|table? as of http.events
----@alias model.texts fun(): string?, boolean|table? a JSON text and whether it was cut off, or "[DONE]"; nil at the
----end; or nil and a failure
+---@alias model.texts fun(): string?, boolean|table? a JSON text and whether it was cut off, or
+---"[DONE]"; nil at the end; or nil and a failure
 
 local DONE <const> = "[DONE]"
 
@@ -221,7 +223,7 @@ local function lines_of_json(next_line)
   return function()
     local line, ended
     repeat line, ended = next_line() until not line or line:find "%S"
-    if not line then return nil, ended or nil end
+    if not line then return nil, ended end
     return line, not ended
   end
 end
@@ -243,24 +245,31 @@ local function events(next_line)
   end
 end
 
-local of_events <const> = { [""] = true, data = true, event = true, id = true, retry = true, error = true } -- fields
-
 local function one_text(next_line)
-  local is_read = false
   return function()
-    if is_read then return nil end
-    is_read = true
     local all, size = {}, 0
     for line, ended in next_line do
       all[#all + 1], size = line, size + #line
       if not ended or size > LARGEST then break end
     end
-    return table.concat(all, "\n")
+    return all[1] and table.concat(all, "\n")
   end
 end
 
----The JSON texts of an answer. Its first line tells what it is, whatever its Content-Type says: events, lines of JSON,
----or one text over several lines.
+local FIELDS <const> = { "", "data", "event", "id", "retry", "error" } -- of an event; "": a comment
+
+---What an answer is, by its first line; the first form that fits.
+---@type { name: string, example: string, fits: (fun(line: string, ended: boolean): boolean), read:
+---function }[]
+wire.forms = {
+  { name = "events", example = 'data: {"a":1}\ndata: \ndata: {"a":2}\n\n', read = events,
+    fits = function(line) return humanize.has(FIELDS, line:match "^(%a*):") end },
+  { name = "lines of JSON", example = '{"a":1}\n\n{"a":2}', read = lines_of_json,
+    fits = function(line, ended) return not ended or json_tolerant.decode(line) ~= nil end },
+  { name = "one text", example = '{\n"a":[1,2]\n}', read = one_text, fits = function() return true end },
+}
+
+---The JSON texts of an answer, whatever its Content-Type says.
 ---@param next_line model.lines
 ---@return model.texts
 function wire.texts(next_line)
@@ -269,16 +278,11 @@ function wire.texts(next_line)
     if next_text then return next_text() end
     local line, ended
     repeat line, ended = next_line() until not line or line:find "[^%s\xEF\xBB\xBF]"
-    if not line then return nil, ended or nil end
-    local is_held, form = true, one_text
-    local first = line:gsub("^\xEF\xBB\xBF", "")
-    local field = first:match "^(%a*):"
-    if of_events[field] then
-      form = events
-    elseif not ended or json_tolerant.decode(first) ~= nil then
-      form = lines_of_json
-    end
-    next_text = form(function()
+    if not line then return nil, ended end
+    local first, is_held = line:gsub("^\xEF\xBB\xBF", ""), true
+    local form = 1
+    while not wire.forms[form].fits(first, ended) do form = form + 1 end
+    next_text = wire.forms[form].read(function()
       if not is_held then return next_line() end
       is_held = false
       return first, ended
@@ -288,15 +292,16 @@ function wire.texts(next_line)
 end
 
 local LONGEST_SILENCE <const> = 600 -- seconds within a reply, and at most half of the time that is left
-local PAST_END <const> = 3 -- seconds that are waited for usage, and for the mark of the end, once the reply is whole
+-- Seconds that are waited for usage, and for the mark of the end, once the reply is whole.
+local PAST_END <const> = 3
 
 -- Waits for the next line as long as patience lasts.
 local function patient_lines(self, exchange, builder)
   return function()
-    local now, left = interrupt.now(), interrupt.remaining()
-    local idle = math.min(self.timeout.idle or LONGEST_SILENCE, left and left / 2 or math.huge)
+    local idle, left = self.timeout.idle or LONGEST_SILENCE, interrupt.remaining()
+    if left then idle = math.min(idle, left / 2) end
     if builder.ended_at then
-      if now - builder.ended_at > PAST_END then return nil end
+      if interrupt.now() - builder.ended_at > PAST_END then return nil end
       idle = PAST_END
     end
     exchange:idle(idle)
@@ -304,29 +309,30 @@ local function patient_lines(self, exchange, builder)
   end
 end
 
+local function unless_null(value) return value ~= json.null and value or nil end
+
 -- An error after the status 200, in a stream or as its only answer.
 local function error_in(value)
   local choice = json.table_of(json.table_of(value.choices)[1])
-  for _, one in ipairs { value.error or false, choice.error or false } do
-    if one and one ~= json.null then return one end
-  end
+  local problem = unless_null(value.error) or unless_null(choice.error)
+  if problem then return problem end
   local is_reply = type(value.choices) == "table" or value.message and value.done ~= nil
-  local says_why = type(value.msg or value.message or value.error_message or value.detail) == "string"
-  if value.object == "error" or value.type == "error" or says_why and not is_reply then return value end
+  local why = value.msg or value.message or value.error_message or value.detail
+  local says_why = type(why) == "string" and not is_reply
+  if says_why or value.object == "error" or value.type == "error" then return value end
 end
 
-local LEAST_STATUS <const>, MOST_STATUS <const> = 400, 599
-
--- Its code counts as a status does, also in a client's words: "Error code: 400 - {...}". Without one it may pass.
+-- Its code counts as a status does, also in a client's words: "Error code: 400 - {...}". Without
+-- one it may pass.
 local function broken(self, problem)
   local details = json.table_of(problem)
-  local words = tostring(details.message or problem)
-  local stated = words:match "code: (%d%d%d)%f[%D]"
+  local stated = tostring(details.message or problem):match "code: (%d%d%d)%f[%D]"
   local code = math.tointeger(tonumber(details.code) or tonumber(details.status) or tonumber(stated))
-  local status = (code or 0) >= LEAST_STATUS and code <= MOST_STATUS and code or nil
-  local failure = self:refusal(status or 502, { error = problem }, { is_in_reply = true, status = status })
-  if not status then failure.status = nil end
-  failure.message = ("%s broke off its reply: %s"):format(self:display_url(), http.shown(failure.words))
+  local is_status = code and code >= 400 and code <= 599
+  local failure = self:refusal(is_status and code or 502, { error = problem })
+  failure.status, failure.is_in_reply = is_status and code or nil, true
+  local words = http.shown(failure.words)
+  failure.message = ("%s broke off its reply: %s"):format(self:display_url(), words)
   return failure
 end
 
@@ -334,7 +340,7 @@ local function next_value(self, text, is_cut)
   if not text then return nil, self:failure(is_cut) end
   local value, failure, is_mended = value_of(self, text, is_cut)
   if not value then return nil, failure end
-  if json.is_array(value) and json.table_of(value[1]).error then value = value[1] end -- Gemini's errors
+  if json.is_array(value) and json.table_of(value[1]).error then value = value[1] end -- Gemini's
   if not json.is_object(value) then return nil, self:failure(http.not_json(self:display_url(), text)) end
   local problem = error_in(value)
   if problem then return nil, broken(self, problem) end
@@ -344,10 +350,10 @@ end
 ---Reads an answer into the builder until the reply is whole. A failure past its end is none.
 ---@param next_text model.texts
 ---@param builder model.builder
----@param add fun(builder: model.builder, value: table, text?: string) text: of the value, as it was written
+---@param add fun(builder: model.builder, value: table, text?: string) as of model.dialect
 ---@return true?, model.failure?
 function endpoint:read(next_text, builder, add)
-  local has_begun, last = false, nil
+  local last
   while not builder.is_over do
     local text, is_cut = next_text()
     if text == DONE then
@@ -359,25 +365,25 @@ function endpoint:read(next_text, builder, add)
       if failure and builder.state == "whole" then break end
       if failure then
         -- In the middle of a reply something between the server and the runner broke the JSON.
-        failure.transient = failure.transient or has_begun and failure.cause == "bad_answer"
+        local is_torn = last ~= nil and failure.cause == "bad_answer"
+        failure.transient = failure.transient or is_torn
         return nil, failure
       end
       add(builder, value, not is_mended and text or nil)
-      has_begun, last = true, text
+      last = text
     end
   end
   if builder.state == "whole" then return true end
   local failure = builder.failure or interrupt.reason()
-  if not failure and last and builder.size == 0 then
-    local said = http.shown(redact(last:sub(1, SHOWN), "end"))
-    failure = { code = "cut_off", message = ("%s sent no reply: %s"):format(self:display_url(), said) }
-  end
-  return nil, self:failure(failure or { code = "cut_off", message = "the reply was cut off" })
+  if failure then return nil, self:failure(failure) end
+  if not last or builder.size > 0 then return self:failed("cut_off", "the reply was cut off") end
+  local said = http.shown(redact(last:sub(1, SHOWN), "end"))
+  return self:failed("cut_off", ("%s sent no reply: %s"):format(self:display_url(), said))
 end
 
 ---@param exchange native.http.exchange
 ---@param builder model.builder
----@param add fun(builder: model.builder, value: table, text?: string)
+---@param add fun(builder: model.builder, value: table, text?: string) as of model.dialect
 ---@return true?, model.failure?
 function endpoint:read_reply(exchange, builder, add)
   return self:read(wire.texts(patient_lines(self, exchange, builder)), builder, add)

@@ -9,10 +9,12 @@ local OWN <const> = { tools = true, has_system = true, thinking_field = true, ma
 
 --- What was sent, as an example has it: names of tools, fields of the body.
 local function sent_of(given)
-  local sent = { fields = {}, max_tokens = given.max_tokens, tried = {} }
+  local sent = { fields = {}, max_tokens = given.max_tokens, others = {} }
   for name, value in pairs(given) do
     if OWN[name] then sent[name] = value else sent.fields[name] = value end
   end
+  sent.tried = { same = 0 }
+  for name, value in pairs(given.tried or {}) do sent.tried[name] = value end
   for i, name in ipairs(given.tools or {}) do
     sent.tools = i == 1 and {} or sent.tools
     sent.tools[i] = { name = name, exact = name:find "^gw_" ~= nil }
@@ -22,10 +24,9 @@ end
 
 --- The failure of an example, whose status 0 stands for an error in a reply.
 local function failure_of(status, said)
-  local more = status == 0 and { is_in_reply = true } or {}
   local body = type(said) == "table" and { error = said } or said
-  local failure = endpoint:refusal(status == 0 and 502 or status, body, more)
-  if status == 0 then failure.status = nil end
+  local failure = endpoint:refusal(status == 0 and 502 or status, body)
+  if status == 0 then failure.status, failure.is_in_reply = nil, true end
   return failure
 end
 
@@ -167,7 +168,7 @@ local more <const> = {
   unexplained = {
     { 400, "Bad Request", { tools = { "f" }, may_fit = true, tried = { again = true } }, { act = "fit" } },
     { 400, "Bad Request",
-      { tools = { "f" }, may_fit = true, tried = { again = true, shorter = true } }, { act = "text" } },
+      { tools = { "f" }, may_fit = true, tried = { again = true, fit = true } }, { act = "text" } },
     { 400, "Bad Request", { tools = { "f" }, tried = { again = true } }, { act = "text" } },
     { 400, "Bad Request", { tried = { again = true } }, { act = "give_up" } },
   },

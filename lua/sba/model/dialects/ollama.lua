@@ -33,11 +33,11 @@ function ollama.describe(endpoint, served)
   local about, failure = endpoint:ask("/api/show", json.encode { model = served.name })
   if not about and not failure.status then return nil, failure end
   about = about or {}
-  local trained = trained_window(about)
-  local window = modelfile_window(about) or trained and WINDOW or UNKNOWN_WINDOW
-  local description = { context_length = math.min(window, trained or window) }
-  if json.is_array(about.capabilities) then description.supports_tools = humanize.has(about.capabilities, "tools") end
-  return description
+  local trained, window = trained_window(about), modelfile_window(about)
+  if not window then window = trained and WINDOW or UNKNOWN_WINDOW end
+  local capabilities, supports_tools = about.capabilities, nil
+  if json.is_array(capabilities) then supports_tools = humanize.has(capabilities, "tools") end
+  return { context_length = math.min(window, trained or window), supports_tools = supports_tools }
 end
 
 function ollama.message(message)
@@ -47,18 +47,19 @@ function ollama.message(message)
   }
   if message.thinking and message.thinking ~= "" then sent.thinking = message.thinking end
   for i, call in ipairs(message.tool_calls or {}) do
+    local arguments = json.verbatim(call.written or json.encode(call.arguments))
+    local called = { index = i - 1, name = wire.name(call), arguments = arguments }
     sent.tool_calls = sent.tool_calls or {}
-    sent.tool_calls[i] = { id = call.id, ["function"] = {
-      index = i - 1, name = wire.name(call), arguments = call.written and json.verbatim(call.written) or call.arguments,
-    } }
+    sent.tool_calls[i] = { id = call.id, ["function"] = called }
   end
   return json.encode(sent)
 end
 
 function ollama.body(session, ask)
+  local options = { num_ctx = session.num_ctx, num_predict = ask.max_tokens }
+  options.temperature = ask.temperature
   local fields = {
-    model = session.model, stream = true, keep_alive = KEEP_ALIVE, truncate = false,
-    options = { num_ctx = session.num_ctx, num_predict = ask.max_tokens, temperature = ask.temperature },
+    model = session.model, stream = true, keep_alive = KEEP_ALIVE, truncate = false, options = options,
   }
   if ask.schema then fields.format, fields.think = json.verbatim(ask.schema), false end
   return wire.body(session, fields, ask)

@@ -8,7 +8,8 @@ local wire = require "sba.model.wire"
 ---@type model.dialect
 local openai = { provider = "openai", path = "/chat/completions", accept = "text/event-stream" }
 
-local WINDOW <const> = 32768 -- tokens, where nobody says; a server that has fewer refuses and says so
+-- Tokens, where nobody says; a server that has fewer refuses and says so.
+local WINDOW <const> = 32768
 
 -- The endpoint's base gets a /v1 where only that answers.
 function openai.list(endpoint)
@@ -24,25 +25,29 @@ function openai.list(endpoint)
   return nil, first
 end
 
--- Of llama.cpp, where neither the weights nor its operator chose one. It is high for calls: agents ask for 0 to 0.2.
+-- Of llama.cpp, where neither the weights nor its operator chose one. It is high for calls: agents
+-- ask for 0 to 0.2.
 local BUILT_IN <const>, LOW <const> = 0.8, 0.2
 
 local function temperature(answer)
   local params = table_of(table_of(answer.default_generation_settings).params)
   local usual, template = tonumber(params.temperature) or 0, answer.chat_template
   if math.abs(usual - BUILT_IN) > 1e-6 or type(template) ~= "string" then return nil end
-  if template:find("think", 1, true) then return nil end -- a model that thinks goes in circles with a low one
-  return LOW
+  -- A model that thinks goes in circles with a low one.
+  return not template:find("think", 1, true) and LOW or nil
 end
 
--- Also asks whether the template has a place for tools: llama.cpp silently leaves them out otherwise.
+-- Also asks whether the template has a place for tools: llama.cpp silently leaves them out
+-- otherwise.
 local function llama_properties(endpoint, entry)
   if entry.owned_by ~= "llamacpp" then return nil end
-  local root = setmetatable({ base = endpoint.base:gsub("/v1$", "") }, { __index = endpoint }) -- the path is beside /v1
+  -- The path is beside /v1.
+  local root = setmetatable({ base = endpoint.base:gsub("/v1$", "") }, { __index = endpoint })
   local answer = root:ask("/props") or {}
   local supports_tools = table_of(answer.chat_template_caps).supports_tools
   if type(supports_tools) ~= "boolean" then supports_tools = nil end
-  return wire.tokens(table_of(answer.default_generation_settings).n_ctx), supports_tools, temperature(answer)
+  local window = wire.tokens(table_of(answer.default_generation_settings).n_ctx)
+  return window, supports_tools, temperature(answer)
 end
 
 function openai.describe(endpoint, served)
@@ -59,13 +64,15 @@ end
 ---@return string json
 function openai.message(message, session)
   local sent = { role = message.role, content = message.content or "", tool_call_id = message.tool_call_id }
-  local field = session.thinking_field
-  if field and not session.refused[field] and (message.thinking or "") ~= "" then sent[field] = message.thinking end
+  local field, thinking = session.thinking_field, message.thinking or ""
+  if field and not session.refused[field] and thinking ~= "" then sent[field] = thinking end
   for i, call in ipairs(message.tool_calls or {}) do
+    local arguments = call.written or json.encode(call.arguments)
     sent.tool_calls = sent.tool_calls or {}
-    sent.tool_calls[i] = { id = call.id, type = "function", extra_content = call.extra, ["function"] = {
-      name = wire.name(call), arguments = call.written or json.encode(call.arguments),
-    } }
+    sent.tool_calls[i] = {
+      id = call.id, type = "function", extra_content = call.extra,
+      ["function"] = { name = wire.name(call), arguments = arguments },
+    }
   end
   return json.encode(sent)
 end
@@ -73,21 +80,20 @@ end
 function openai.body(session, ask)
   local bound = session.refused.max_tokens and "max_completion_tokens" or "max_tokens"
   local fields = {
-    model = session.model, stream = true, stream_options = { include_usage = true }, temperature = ask.temperature,
-    [bound] = ask.max_tokens, tool_choice = ask.tool_choice,
+    model = session.model, stream = true, stream_options = { include_usage = true },
+    temperature = ask.temperature, [bound] = ask.max_tokens, tool_choice = ask.tool_choice,
   }
   if ask.schema then
-    fields.response_format = {
-      type = "json_schema", json_schema = { name = "reply", schema = json.verbatim(ask.schema) },
-    }
+    local schema = { name = "reply", schema = json.verbatim(ask.schema) }
+    fields.response_format = { type = "json_schema", json_schema = schema }
   end
   return wire.body(session, fields, ask)
 end
 
 local function add_message(builder, message)
   builder:calls_of(message.tool_calls)
-  local legacy = table_of(message.function_call)
-  if next(legacy) then builder:call { index = 0, name = legacy.name, arguments = legacy.arguments } end
+  local old = table_of(message.function_call)
+  if next(old) then builder:call { index = 0, name = old.name, arguments = old.arguments } end
   builder:content(message.content)
   builder:content(message.refusal)
   -- Some say the same thought in both.
@@ -105,7 +111,8 @@ function openai.add(builder, value)
   builder:counted(wire.tokens(usage.prompt_tokens), wire.tokens(usage.completion_tokens),
     wire.tokens(table_of(usage.prompt_tokens_details).cached_tokens))
   add_message(builder, table_of(choice.delta))
-  if builder.size == 0 then add_message(builder, table_of(choice.message)) end -- some say all again at the end
+  -- A whole answer; some streams say all again at their end.
+  if builder.size == 0 then add_message(builder, table_of(choice.message)) end
   builder:content(choice.text)
   builder:ended(choice.finish_reason)
 end

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Which of the calls in a reply's text count: those at its end. Elsewhere they are words about calls. A text that
--- holds a call which is not wholly understood is not acted upon; the model is told why, and the form.
+-- Which of the calls in a reply's text count: those at its end. Elsewhere they are words about
+-- calls. A text that holds a call which is not wholly understood is not acted upon; the model is
+-- told why, and the form.
 
 local forms = require "sba.model.text_calls.forms"
 local humanize = require "sba.util.humanize"
@@ -21,8 +22,8 @@ local mark <const> = "<|close|>" * R "az" ^ 1 * "<|sep|>" + "<" * P "/" ^ -1 * l
 local nothing <const> = (S " \t\n\v\f\r;," + mark) ^ 0 * -1
 
 local thought_end <const> = "</think" * R("az", "AZ") ^ 0 * ">" * blank
-local opened <const> = blank * "<think" * R("az", "AZ") ^ 0 * ">" * C((1 - thought_end) ^ 0) * (thought_end + -1)
-  * C(P(1) ^ 0)
+local opened <const> = blank * "<think" * R("az", "AZ") ^ 0 * ">"
+  * C((1 - thought_end) ^ 0) * (thought_end + -1) * C(P(1) ^ 0)
 -- The template itself opened it.
 local unopened <const> = C((1 - (thought_end + "<think")) ^ 0) * Cp() * thought_end * C(P(1) ^ 0)
 
@@ -70,19 +71,17 @@ end
 
 -- The tool whose name the text has first, else the first that the model is shown.
 local function meant_by(content, tools)
-  local meant, first
+  local meant, first, shown = nil, math.huge, nil
   for _, tool in ipairs(tools) do
-    local at = content:find(tool.name, 1, true)
-    if at and at < (first or math.huge) then meant, first = tool, at end
+    local at = content:find(tool.name, 1, true) or math.huge
+    if at < first then meant, first = tool, at end
+    if not tool.hidden then shown = shown or tool end
   end
-  for _, tool in ipairs(tools) do
-    if not meant and not tool.hidden then meant = tool end
-  end
-  return meant or tools[1]
+  return meant or shown or tools[1]
 end
 
 local NOT_DONE <const> = "it looks like a call, but %s, so nothing was done. "
-  .. 'Call the tool, or end the reply with this form: <tool_call>{"name": "%s", "arguments": %s}</tool_call>'
+  .. "Call the tool, or end the reply with this form: " .. '<tool_call>{"name": "%s", "arguments": %s}</tool_call>'
 
 local function told(why, content, tools)
   local tool = meant_by(content, tools)
@@ -114,30 +113,34 @@ local function calls_in_code(item, names)
   return is_alone and found.calls or nil
 end
 
+-- Returns the calls; or the mistake, where the item is surely meant as a call.
 local function calls_of(item, names)
   local form = forms.list[item.form]
   if item.code then return calls_in_code(item, names) end
   local found, mistake = form.read(item, names)
   if not found then return nil, form.is_marked and mistake or nil end
-  local has_arguments = found[1].arguments ~= nil or form.is_marked
+  if not form.is_marked and found[1].arguments == nil then return nil end
   mistake = mistake_in(found, names)
-  if mistake or not has_arguments then return nil, has_arguments and mistake or nil end
+  if mistake then return nil, mistake end
   return found
 end
 
--- Returns the calls of the last items, the number of the first of these, and where it begins; or the mistake in one.
+-- Returns the calls of the last items, the number of the first of these, and where it begins; or
+-- the mistake in one.
 function calls_at_end(content, items, names)
   local at_end = { calls = {}, first = #items + 1, start = #content + 1 }
-  local found = {}
-  while at_end.first > 1 and lpeg.match(nothing, content:sub(items[at_end.first - 1].to, at_end.start - 1)) do
+  local from_last = {} -- the calls of each item
+  while at_end.first > 1 do
     local item = items[at_end.first - 1]
-    local these, mistake = calls_of(item, names)
+    local is_next = lpeg.match(nothing, content:sub(item.to, at_end.start - 1))
+    local found, mistake
+    if is_next then found, mistake = calls_of(item, names) end
     if mistake then return nil, mistake end
-    if not these then break end
-    table.insert(found, 1, these)
+    if not found then break end
+    from_last[#from_last + 1] = found
     at_end.first, at_end.start = at_end.first - 1, item.from
   end
-  for _, these in ipairs(found) do table.move(these, 1, #these, #at_end.calls + 1, at_end.calls) end
+  for i = #from_last, 1, -1 do table.move(from_last[i], 1, #from_last[i], #at_end.calls + 1, at_end.calls) end
   return at_end
 end
 
@@ -147,7 +150,8 @@ local function bare_calls(content, names)
   local found = start and forms.objects(content:sub(start), names)
   if not found or found[1].arguments == nil then return nil end
   local mistake = mistake_in(found, names)
-  return not mistake and { calls = found, start = start } or nil, mistake
+  if mistake then return nil, mistake end
+  return { calls = found, start = start }
 end
 
 local function has_call(item, names)
@@ -161,25 +165,28 @@ local SHELLS <const> = { "bash", "sh", "shell", "zsh", "console" }
 -- Why a text that looks like a call is none; nil for prose.
 local function suspicion(content, items, names)
   local last = items[#items] or {}
-  local form = forms.list[last.form]
-  local found = forms.objects(last.json or content:match "^%s*(%b{})" or "", names) or {} -- bounded: one pass
-  if form and form.is_marked or #found > 0 and found[1].arguments and not mistake_in(found, names) then
-    return "text stands after the call"
+  local form = forms.list[last.form] or {}
+  local object = last.json or content:match "^%s*(%b{})" or "" -- bounded: one pass
+  local found = forms.objects(object, names)
+  local is_call = found and found[1].arguments and not mistake_in(found, names)
+  if form.is_marked or is_call then return "text stands after the call" end
+  if humanize.has(SHELLS, last.language) and lpeg.match(nothing, content:sub(last.to)) then
+    return "a command in a code block is not run"
   end
-  local ends_in_shell = humanize.has(SHELLS, last.language) and lpeg.match(nothing, content:sub(last.to))
-  if ends_in_shell then return "a command in a code block is not run" end
-  return lpeg.match(forms.is_told, content, 1, names) and "it is not in a form that is known here" or nil
+  if lpeg.match(forms.is_told, content, 1, names) then return "it is not in a form that is known here" end
 end
 
 local function find_in(content, tools)
   local names = names_of(tools)
   local items = items_of(content, names)
   local found, mistake = calls_at_end(content, items, names)
-  local is_found = found and #found.calls > 0
-  for i = 1, is_found and found.first - 1 or 0 do
-    if has_call(items[i], names) then mistake = "text stands between it and another call" end
+  if found and #found.calls > 0 then
+    for i = 1, found.first - 1 do
+      if has_call(items[i], names) then mistake = "text stands between it and another call" end
+    end
+  elseif found then
+    found, mistake = bare_calls(content, names)
   end
-  if found and not is_found then found, mistake = bare_calls(content, names) end
   if not found then mistake = mistake or suspicion(content, items, names) end
   if mistake then return nil, told(mistake, content, tools) end
   if not found then return nil end
@@ -187,8 +194,8 @@ local function find_in(content, tools)
   return found.calls, text.trim(before:sub(1, (before:find("<|", 1, true) or 0) - 1))
 end
 
----Finds calls that a model with tool calling wrote as text at the end of its reply, or of its thinking, if the reply
----holds nothing else.
+---Finds calls that a model with tool calling wrote as text at the end of its reply, or of its
+---thinking, if the reply holds nothing else.
 ---@param content string
 ---@param tools model.tool[]
 ---@param thought? string
@@ -203,10 +210,10 @@ end
 local NOT_READ <const> = "the reply is not the JSON object that was asked for: %s; "
   .. 'it must be {"thought": "...", "tool": "%s", "arguments": %s}'
 
-local function objects_around(content, names)
-  -- Words around an object, which goes from the first brace that begins a call to the last one.
-  local from, back = content:find('{%s*"'), content:reverse():find("}", 1, true)
-  return from and back and forms.objects(content:sub(from, #content - back + 1), names) or nil
+-- Words around an object, which goes from the first brace that begins a call to the last one.
+local function objects_within(content, names)
+  local from, back = content:find '{%s*"', content:reverse():find("}", 1, true)
+  return from and back and forms.objects(content:sub(from, #content - back + 1), names)
 end
 
 ---Reads a reply that was asked for as JSON.
@@ -220,10 +227,11 @@ function find.read(content, tools, thought)
   local found, mistake = forms.objects(content, names)
   if not found then
     local at_end = calls_at_end(content, items_of(content, names), names)
-    found = at_end and at_end.calls[1] and at_end.calls or objects_around(content, names)
+    found = at_end and at_end.calls[1] and at_end.calls
+    found = found or objects_within(content, names)
   end
-  mistake = found and beside(found) or mistake
-  if found and not beside(found) then return found end
+  if found then mistake = beside(found) end
+  if found and not mistake then return found end
   local tool = meant_by(content, tools)
   return nil, NOT_READ:format(mistake, tool.name, tools_of.example(tool))
 end

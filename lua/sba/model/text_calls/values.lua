@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- JSON as models write it: where it is not JSON but has one meaning, it is mended. The values of Python and
--- JavaScript, line ends in strings, commas and braces too many, a fence around it. A text that holds anything else is
--- refused.
+-- JSON as models write it: where it is not JSON but has one meaning, it is mended. The values of
+-- Python and JavaScript, line ends in strings, commas and braces too many, a fence around it. A
+-- text that holds anything else is refused.
 
 local json = require "sba.util.json"
 local json_tolerant = require "sba.util.json_tolerant"
@@ -17,17 +17,19 @@ local blank <const> = S " \t\n\v\f\r" ^ 0
 local hex <const> = R("09", "af", "AF")
 local letter <const> = R("az", "AZ") + S "_$"
 
--- Strings become JSON's. After its opening quote none can fail: it goes on to its end, or the text's. So nothing is
--- read twice.
+-- Strings become JSON's. After its opening quote none can fail: it goes on to its end, or the
+-- text's. So nothing is read twice.
 
 local raw <const> = S "\n\r\t" / { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
 local escaped <const> = P "\\" * S '"\\/bfnrt' + "\\u" * hex * hex * hex * hex
 local quote <const> = P "\\'" / "'"
--- A backslash that begins no escape is meant as one: "\d+", "C:\data". Before a line end it may also join two lines,
--- and stays a mistake.
+-- A backslash that begins no escape is meant as one: "\d+", "C:\data". Before a line end it may
+-- also join two lines, and stays a mistake.
 local lone <const> = P "\\" / "\\\\" * #(P(1) - S "\n\r")
-local string <const> = '"' * (escaped + quote + lone + raw + (1 - S '"\\')) ^ 0 * P '"' ^ -1
-  + (P "'" / '"') * (escaped + quote + lone + raw + P '"' / '\\"' + (1 - S "'\\")) ^ 0 * (P "'" / '"') ^ -1
+local part <const> = escaped + quote + lone + raw
+local double <const> = '"' * (part + (1 - S '"\\')) ^ 0 * P '"' ^ -1
+local single_mark <const> = P "'" / '"'
+local single <const> = single_mark * (part + P '"' / '\\"' + (1 - S "'\\")) ^ 0 * single_mark ^ -1
 
 local WORDS <const> = { True = "true", False = "false", None = "null", undefined = "null", NaN = "null" }
 local word <const> = C(letter * (letter + R "09") ^ 0) * C(blank * P ":" ^ -1) / function(name, after)
@@ -50,7 +52,7 @@ local function closed(_, _, state)
 end
 
 local comment <const> = ("//" * (1 - P "\n") ^ 0 + "/*" * (1 - P "*/") ^ 0 * P "*/" ^ -1) / ""
-local token <const> = comment + (string + word + number) * spare_comma ^ -1 + (1 - S "{}[]")
+local token <const> = comment + (double + single + word + number) * spare_comma ^ -1 + (1 - S "{}[]")
 local bracket <const> = Cmt(C(S "{[") * Carg(1), opened) + Cmt(S "}]" * Carg(1), closed) * spare_comma ^ -1
 local one <const> = Cs((token ^ 0 * bracket) ^ 1) * Cp() -- up to the bracket that closes the first one
 local rest <const> = Cs(token ^ 0) * -1
@@ -70,8 +72,10 @@ local function mended_at(text, at, is_ended)
   return mended .. tail .. table.concat(state):reverse(), #text + 1
 end
 
----@param text string JSON values one after the other; one that is not JSON but has one meaning is mended
----@param is_ended? boolean a mark stood behind the text, so that it is whole: what is still open is closed
+---@param text string JSON values one after the other; one that is not JSON but has one meaning is
+---mended
+---@param is_ended? boolean a mark stood behind the text, so that it is whole: what is still open is
+---closed
 ---@return any[]? list
 ---@return sba.json.failure? failure
 function values.read(text, is_ended)
@@ -97,7 +101,7 @@ function values.mended(text)
   local at = lpeg.match(fence, text)
   if not text:find("^[{%[]", at) then return nil end
   local mended, after = mended_at(text, at)
-  return mended and lpeg.match(noise, text, after) and mended or nil
+  if mended and lpeg.match(noise, text, after) then return mended end
 end
 
 ---@param text string one value, as above
@@ -105,10 +109,13 @@ end
 ---@return sba.json.failure? failure
 function values.decode(text)
   local list, failure = values.read(text)
-  local is_one = list and #list > 0
-  for i = 2, is_one and #list or 0 do is_one = is_one and json.encode(list[i]) == json.encode(list[1]) end
-  if is_one then return list[1] end
-  return nil, failure or { message = ("there are %d values, and one is wanted"):format(#list) }
+  if not list then return nil, failure end
+  for i = 2, #list do
+    if json.encode(list[i]) ~= json.encode(list[1]) then
+      return nil, { message = ("there are %d values, and one is wanted"):format(#list) }
+    end
+  end
+  return list[1]
 end
 
 return values
