@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- cynode-sba --lua chat.lua PLAN: connects as the plan (JSON) says, asks what it asks, and prints what comes of it as lines of JSON:
--- {"wait"}, {"session"}, {"reply"} or {"failure"}, {"text"}.
+-- cynode-sba --lua chat.lua PLAN: connects as the plan (JSON) says, asks what it asks, and prints what comes of it as
+-- lines of JSON: {"wait"}, {"session"}, {"reply"} or {"failure"}, {"text"}.
 local http = require "sba.util.http"
 local models = require "sba.model.connect"
 local interrupt = require "native.interrupt"

@@ -43,8 +43,8 @@ def whole(name, text):
 
 
 class Server(listener.Listener):
-    """answer(body, number) gives (status, Content-Type, parts), or None: silence. Objects become events, text is sent as
-    it is."""
+    """answer(body, number) gives (status, Content-Type, parts), or None: silence. Objects become events, text is sent
+    as it is."""
 
     def __init__(self, answer, models=None, **more):
         self.answer, self.bodies, self.models = answer, [], models or (200, {"data": [{"id": "m"}]})

@@ -5,7 +5,7 @@ Instead of an answer:
     tools_unsupported       400 as Ollama and others say it; "text" replaces the words, "status" the status
     call_unparsed           500 as Ollama says that it cannot parse the model's tool call; "text" for other words
     model_missing, bad_request, context_exceeded, quota, unauthorized, script_ended
-    busy                    503                       rate_limited   429, "retry_after": what the header says, absent: none
+    busy                    503                       rate_limited   429, "retry_after": of the header, absent: none
     status                  "status" and "body" as given
     html, empty, invalid_json, huge ("bytes", default 2 GB of content), nothing (closed without a byte)
     silence                 "seconds" before the first byte, then as if nothing was
@@ -13,14 +13,16 @@ Instead of an answer:
 In the stream:
     calls_on_done           all calls on Ollama's last line    no_done       the last line or [DONE] is missing
     error_midstream         an error after the first line      cut_midline   closed in the middle of a line
-    unended                 ends in good order after the first line          endless   never ends; "pause" seconds between its lines
+    unended                 ends in good order after the first line
+    endless                 never ends; "pause" seconds between its lines
     pause                   "seconds" after the first line     byte_by_byte  one byte at a time
     noise                   a line that is no JSON after the first
     crlf                    lines end CR LF                not_streamed  one JSON object although a stream was asked for
 
 In the reply (model.py): arguments_swapped (a string for an object and the other way round)
 """
-REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
+REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
+           405: "Method Not Allowed",
            429: "Too Many Requests", 500: "Internal Server Error", 502: "Bad Gateway", 503: "Service Unavailable"}
 
 
@@ -76,7 +78,8 @@ def huge(fault, answer, _):
 
 def say_status(fault, answer, _):
     body = fault.get("body", "")
-    answer.whole(fault.get("status"), body.encode() if isinstance(body, str) else body, fault.get("kind", "application/json"))
+    body = body.encode() if isinstance(body, str) else body
+    answer.whole(fault.get("status"), body, fault.get("kind", "application/json"))
 
 
 def nothing(_, answer, __):
@@ -85,7 +88,8 @@ def nothing(_, answer, __):
 
 INSTEAD = {
     "status": say_status, "context_exceeded": context_exceeded, "huge": huge, "nothing": nothing,
-    "quota": lambda _, answer, form: refuse(answer, form, 429, "You exceeded your current quota", code="insufficient_quota"),
+    "quota": lambda _, answer, form: refuse(
+        answer, form, 429, "You exceeded your current quota", code="insufficient_quota"),
     "html": lambda _, answer, __: answer.whole(200, b"<html><body><h1>Welcome</h1></body></html>\n", "text/html"),
     "empty": lambda _, answer, __: answer.whole(200, b""),
     "invalid_json": lambda _, answer, __: answer.whole(200, b'{"message": {"content": oops}}\n'),
@@ -111,7 +115,8 @@ def endless(fault, answer, writer, stopping):
             stopping.wait(fault.get("pause"))
 
 
-LAST = (b'"done": true', b'"finish_reason": "', b"event: response.completed", b"event: message_delta", b"event: message_stop")
+LAST = (b'"done": true', b'"finish_reason": "', b"event: response.completed", b"event: message_delta",
+        b"event: message_stop")
 
 
 def is_last(line):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scripted servers of the tests share: a socket that listens, a thread for each connection, and a request read whole."""
+"""What the scripted servers of the tests share: a socket that listens, a thread for each connection, and a request
+read whole."""
 import os
 import socket
 import threading
@@ -9,8 +10,8 @@ import urllib.parse
 class Listener:
     """Accepts connections until close() and hands each to serve(connection) in a thread of its own. A context manager.
 
-    address is (host, port), or the path of a unix socket, which every user may connect to. With begin=False nothing listens before
-    start(). A subclass sets its own fields before it calls __init__, for a connection may come at once.
+    address is (host, port), or the path of a unix socket, which every user may connect to. With begin=False nothing
+    listens before start(). A subclass sets its own fields before it calls __init__, for a connection may come at once.
     """
 
     def __init__(self, address=("127.0.0.1", 0), begin=True):
@@ -59,15 +60,16 @@ class Listener:
     def close(self):
         self.stopping.set()
         try:
-            self.socket.shutdown(socket.SHUT_RDWR)  # close alone would leave the accepting thread its own hold on the socket
+            # close alone would leave the accepting thread its own hold on the socket.
+            self.socket.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass
         self.socket.close()
 
 
 def read_request(connection):
-    """A request as its head, without the empty line that ends it, and its body, shorter than announced where the client went away.
-    None: it went away before the head was whole."""
+    """A request as its head, without the empty line that ends it, and its body, shorter than announced where the client
+    went away. None: it went away before the head was whole."""
     data = bytearray()
     while b"\r\n\r\n" not in data:
         piece = connection.recv(65536)
@@ -75,7 +77,8 @@ def read_request(connection):
             return None
         data += piece
     head, _, body = data.partition(b"\r\n\r\n")
-    size = next((int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")), 0)
+    lengths = [line for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")]
+    size = int(lengths[0].split(b":")[1]) if lengths else 0
     while len(body) < size and (piece := connection.recv(1 << 20)):
         body += piece
     return bytes(head), bytes(body)

@@ -12,7 +12,7 @@ The script (all but models and replies may be left out):
         "counts": true, # it counts tokens as tokens.py does, and refuses a prompt that is longer than its window; the
                         # OpenAI-compatible API, as vLLM, also one that leaves no room for max_tokens
         "template": 0, # tokens that its template adds
-        "drops_tools": true, # its template has no place for tools: they are left out in silence, as llama.cpp's server does
+        "drops_tools": true, # its template has no place for tools: they are left out, as llama.cpp's server does
         "refuses_tools": [500, "words"], # what a request with tools is answered
         "refuses_grammar": true, # a schema with bounds is refused, as older servers of llama.cpp do
         "props": {...}, # what llama.cpp's /props says; the model is then its
@@ -286,9 +286,12 @@ class Server(listener.Listener):
 
     def probes(self):
         ollama = {"/": lambda _: (200, b"Ollama is running", "text/plain"),
-                  "/api/version": lambda _: (200, {"version": "0.32.9"}), "/api/tags": self.tags, "/api/show": self.show}
+                  "/api/version": lambda _: (200, {"version": "0.32.9"}),
+                  "/api/tags": self.tags, "/api/show": self.show}
         openai = {"/v1/models": self.model_list}
-        openai.update({"/props": lambda _, model=model: (200, model["props"]) for model in self.models.values() if "props" in model})
+        for model in self.models.values():
+            if "props" in model:
+                openai["/props"] = lambda _, model=model: (200, model["props"])
         return {**(ollama if "ollama" in self.formats else {}), **(openai if "openai" in self.formats else {})}
 
     def model(self, body):
@@ -308,7 +311,7 @@ class Server(listener.Listener):
             info["test.context_length"] = model.get("context_length", 32768)
         shown = {"details": {"family": "test"}, "model_info": info, "template": "", "modified_at": CREATED}
         if "num_ctx" in model:
-            shown["parameters"] = f"stop                           \"<|end|>\"\nnum_ctx                        {model['num_ctx']}"
+            shown["parameters"] = f"{'stop':31}\"<|end|>\"\n{'num_ctx':31}{model['num_ctx']}"
         capabilities = model.get("capabilities", ["completion", "tools"])
         return 200, {**shown, **({} if capabilities is None else {"capabilities": capabilities})}
 
@@ -339,7 +342,8 @@ class Server(listener.Listener):
         if body.get("tools") and "refuses_tools" in model:
             return model["refuses_tools"]
         if model.get("refuses_grammar") and "maxLength" in json.dumps(body):
-            return 400, "Failed to parse grammar: number of repetitions exceeds sane defaults, please reduce the number of repetitions"
+            return 400, ("Failed to parse grammar: number of repetitions exceeds sane defaults, "
+                         "please reduce the number of repetitions")
         why = model.get("alternates", True) and out_of_order(body["messages"])
         return (500, why) if why else None
 

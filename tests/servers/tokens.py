@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts tokens about as a vocabulary of 50,000 tokens does that takes each digit alone (SmolLM2's: within a fifth for prose, code,
-numbers, hexadecimal, base64, Hindi and Chinese)."""
+"""Counts tokens about as a vocabulary of 50,000 tokens does that takes each digit alone (SmolLM2's: within a fifth for
+prose, code, numbers, hexadecimal, base64, Hindi and Chinese)."""
 import json
 import re
 

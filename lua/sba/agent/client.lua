@@ -2,7 +2,6 @@
 -- Requests to models, of an agent or of a step: bounded by the job, counted for the result, and
 -- in the log.
 
-local interrupt = require "native.interrupt"
 local models = require "sba.model.connect"
 
 local client = {}
@@ -66,8 +65,8 @@ end
 ---@param run run
 ---@return "time"|"requests"|"tokens"|nil what is nearly used up
 function client.scarce(run)
-  local remaining = interrupt.remaining()
-  if remaining and remaining <= run.job.constraints.max_runtime_seconds / SCARCE then return "time" end
+  local left = run:seconds_left()
+  if left and left <= run.job.constraints.max_runtime_seconds / SCARCE then return "time" end
   for _, bound in ipairs(bounds(run)) do
     local most = bound.most
     if most and most - bound.used <= math.max(1, most / SCARCE) then return bound.name end

@@ -262,7 +262,7 @@ local FIELDS <const> = { "", "data", "event", "id", "retry", "error" } -- of an 
 ---@type { name: string, example: string, fits: (fun(line: string, ended: boolean): boolean), read:
 ---function }[]
 wire.forms = {
-  { name = "events", example = 'data: {"a":1}\ndata: \ndata: {"a":2}\n\n', read = events,
+  { name = "events", example = 'data: {"a":1}\n\ndata: {"a":2}\n\n', read = events,
     fits = function(line) return humanize.has(FIELDS, line:match "^(%a*):") end },
   { name = "lines of JSON", example = '{"a":1}\n\n{"a":2}', read = lines_of_json,
     fits = function(line, ended) return not ended or json_tolerant.decode(line) ~= nil end },

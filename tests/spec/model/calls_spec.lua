@@ -5,7 +5,8 @@ local json = require "sba.util.json"
 describe("calls.arguments", function()
   it("takes an object, in whatever form it comes", function()
     for _, given in ipairs {
-      { a = 1 }, '[{"a":1}]', '{"a":1}', ' {"a":1}\n', json.encode '{"a":1}', json.encode(json.encode '{"a":1}'), '{"a":1}{"a":1}',
+      { a = 1 }, '[{"a":1}]', '{"a":1}', ' {"a":1}\n', '{"a":1}{"a":1}',
+      json.encode '{"a":1}', json.encode(json.encode '{"a":1}'),
     } do
       assert.same({ a = 1 }, (calls.arguments(given)))
     end
@@ -25,7 +26,9 @@ describe("calls.arguments", function()
     } do
       assert.same(arguments, (calls.arguments(given)))
     end
-    for _, given in ipairs { '{"a":"x\n}', '{"a":1,,}', "{,}", '{"a":[,]}', '{"a":"echo "x\n""}', '{"a":"x\\\n"}', '{"a":,}' } do
+    for _, given in ipairs {
+      '{"a":"x\n}', '{"a":1,,}', "{,}", '{"a":[,]}', '{"a":"echo "x\n""}', '{"a":"x\\\n"}', '{"a":,}',
+    } do
       assert.is_nil((calls.arguments(given)))
     end
   end)
@@ -47,14 +50,15 @@ end)
 
 describe("calls.name", function()
   local names = {
-    { name = "read_file", exact = false }, { name = "run_command", called = { "bash", "run_shell" } }, { name = "finish" },
-    { name = "artifact_put", exact = true },
+    { name = "read_file", exact = false }, { name = "run_command", called = { "bash", "run_shell" } },
+    { name = "finish" }, { name = "artifact_put", exact = true },
   }
 
   it("finds what is meant", function()
     for given, name in pairs {
-      read_file = "read_file", ReadFile = "read_file", ["read-file"] = "read_file", ["functions.read_file"] = "read_file",
-      [" read_file\n"] = "read_file", ["read_file()"] = "read_file", redfile = "read_file", Finish = "finish", finnish = "finish",
+      read_file = "read_file", ReadFile = "read_file", ["read-file"] = "read_file",
+      ["functions.read_file"] = "read_file", [" read_file\n"] = "read_file", ["read_file()"] = "read_file",
+      redfile = "read_file", Finish = "finish", finnish = "finish",
       bash = "run_command", Bash = "run_command", runShell = "run_command", ["functions.run-shell"] = "run_command",
       ["read_file<|channel|>commentary"] = "read_file",
       ["artifact.put"] = "artifact_put", -- as the gateway calls it
@@ -66,7 +70,9 @@ describe("calls.name", function()
   end)
 
   it("guesses nothing else", function()
-    for _, given in ipairs { "", "delete", "rea", "x", "artifact_pu", ("read_file"):rep(100), (" "):rep(1000000), 1, {} } do
+    for _, given in ipairs {
+      "", "delete", "rea", "x", "artifact_pu", ("read_file"):rep(100), (" "):rep(1000000), 1, {},
+    } do
       assert.is_nil(calls.name(given, names))
     end
   end)
@@ -75,9 +81,8 @@ end)
 describe("calls.normal", function()
   it("gives each call an id of its own", function()
     local session = { calls = 0, ids = {} }
-    local given = {
-      { id = "a", name = "x" }, { id = "a", name = "x" }, { id = "", name = "x" }, { id = 7, name = "x" }, { id = "call_4", name = "x" },
-    }
+    local given = {}
+    for i, id in ipairs { "a", "a", "", 7, "call_4" } do given[i] = { id = id, name = "x" } end
     local seen = {}
     for _ = 1, 2 do
       for _, call in ipairs((calls.normal(given, { { name = "x" } }, session))) do

@@ -12,7 +12,8 @@ end
 describe("model.candidates", function()
   it("are those that the environment names, the worker's first, then the sidecar", function()
     local all = {
-      INFERENCE_PROXY_URL = "http://a//", OLLAMA_BASE_URL = "http://b", SBA_API_EGRESS_URL = "http://c/v1/", OPENAI_BASE_URL = "http://d",
+      INFERENCE_PROXY_URL = "http://a//", OLLAMA_BASE_URL = "http://b",
+      SBA_API_EGRESS_URL = "http://c/v1/", OPENAI_BASE_URL = "http://d",
     }
     local worker = { "INFERENCE_PROXY_URL http://a", "OLLAMA_BASE_URL http://b" }
     local egress = { "SBA_API_EGRESS_URL http://c/v1", "OPENAI_BASE_URL http://d" }
@@ -31,7 +32,8 @@ describe("model.candidates", function()
   it("name the variables if none is set", function()
     local none, missing = model.candidates { environment = {}, source = "api_egress" }
     assert.same({ {}, { "SBA_API_EGRESS_URL", "OPENAI_BASE_URL" } }, { none, missing })
-    assert.same({ "INFERENCE_PROXY_URL", "OLLAMA_BASE_URL" }, select(2, model.candidates { environment = {}, source = "worker" }))
+    missing = select(2, model.candidates { environment = {}, source = "worker" })
+    assert.same({ "INFERENCE_PROXY_URL", "OLLAMA_BASE_URL" }, missing)
     assert.is_nil(select(2, model.candidates { environment = { OLLAMA_BASE_URL = "http://b" } }))
   end)
 end)

@@ -139,7 +139,9 @@ describe("fragments of calls", function()
       ["a list"] = json.array { { ["function"] = { name = "read_file", arguments = { path = "a" } } } },
       ["one object"] = { ["function"] = { name = "read_file", arguments = '{"path":"a"}' } },
       ["without function"] = json.array { { name = "read_file", parameters = { path = "a" } } },
-      ["with more"] = json.array { 7, { type = "function", ["function"] = { name = "read_file", arguments = { path = "a" } } } },
+      ["with more"] = json.array {
+        7, { type = "function", ["function"] = { name = "read_file", arguments = { path = "a" } } },
+      },
     } do
       local builder = reply.new { tools = tools }
       builder:calls_of(value)

@@ -5,14 +5,18 @@ local tools_of = require "sba.model.tools"
 describe("tools.json", function()
   it("shows the keywords that every server takes in order, without our own", function()
     local parameters = {
-      type = "object", order = { "path", "lines" }, required = { "path" }, aliases = { file = "path" }, additionalProperties = false,
+      type = "object", order = { "path", "lines" }, required = { "path" }, aliases = { file = "path" },
+      additionalProperties = false,
       properties = {
-        lines = { type = "array", items = { type = "object", order = { "b", "a" }, properties = { a = { type = "integer" }, b = {} } } },
+        lines = { type = "array", items = {
+          type = "object", order = { "b", "a" }, properties = { a = { type = "integer" }, b = {} },
+        } },
         path = { type = "string", description = "100% of it", printed = { title = "x" } },
       },
     }
-    assert.equal('{"type":"object","properties":{"path":{"type":"string","description":"100% of it"},"lines":{"type":"array",'
-      .. '"items":{"type":"object","properties":{"b":{},"a":{"type":"integer"}}}}},"required":["path"]}',
+    assert.equal('{"type":"object","properties":{"path":{"type":"string","description":"100% of it"},'
+      .. '"lines":{"type":"array","items":{"type":"object","properties":{"b":{},"a":{"type":"integer"}}}}},'
+      .. '"required":["path"]}',
       tools_of.json({ { name = "a", parameters = parameters } }):match '"parameters":(.*)}}%]$')
   end)
 
@@ -39,10 +43,12 @@ describe("tools_of.json", function()
   end
 
   it("has no alternatives at the top", function()
-    assert.same({ type = "object", properties = { a = { type = "string" }, b = { type = "integer" } } }, parameters(json.encode {
+    local given = json.encode {
       oneOf = json.array { { required = json.array { "a" } }, { properties = { b = { type = "integer" } } } },
       properties = { a = { type = "string" } },
-    }))
+    }
+    local properties <const> = { a = { type = "string" }, b = { type = "integer" } }
+    assert.same({ type = "object", properties = properties }, parameters(given))
   end)
 
   it("has a type beside each enum", function()
@@ -55,7 +61,8 @@ describe("tools_of.json", function()
     assert.equal("object", property { ["$ref"] = "#/$defs/circle" }.properties.next.type)
     local many = {}
     for i = 1, 50 do many["p" .. i] = { ["$ref"] = "#" } end
-    assert.is_true(#tools_of.json { { name = "a", parameters = json.encode { type = "object", properties = many } } } < 200000)
+    local given = json.encode { type = "object", properties = many }
+    assert.is_true(#tools_of.json { { name = "a", parameters = given } } < 200000)
   end)
 
   it("does not repeat a large part for each reference to it", function()
@@ -63,8 +70,9 @@ describe("tools_of.json", function()
     for i = 1, 50000 do names["q" .. i], words[i] = {}, "word " .. i end
     for i = 1, 1000 do properties["p" .. i] = { ["$ref"] = "#/$defs/large" } end
     for _, large in ipairs {
-      { properties = names }, { enum = words }, { anyOf = words }, { allOf = words }, { type = words }, { required = words },
-      { description = ("x"):rep(1000000) }, { default = ("x"):rep(1000000) }, { const = names }, { ["$ref"] = ("#/"):rep(1000000) },
+      { properties = names }, { enum = words }, { anyOf = words }, { allOf = words }, { type = words },
+      { required = words }, { const = names }, { ["$ref"] = ("#/"):rep(1000000) },
+      { description = ("x"):rep(1000000) }, { default = ("x"):rep(1000000) },
     } do
       local given = json.encode { type = "object", properties = properties, ["$defs"] = { large = large } }
       assert.is_true(#tools_of.json { { name = "a", parameters = given } } < 1000000)
@@ -72,8 +80,11 @@ describe("tools_of.json", function()
   end)
 
   it("takes any JSON for a schema", function()
-    for _, bad in ipairs { '{"order":5,"properties":{"x":true,"y":{"type":7,"enum":3,"items":[1],"anyOf":1}},"required":"x"}', "[]", "7",
-      '{"properties":7,"$ref":"#/a/b","allOf":[1,null]}', '{"order":[1,2],"properties":{"a":{"order":"b"}},"oneOf":{"a":1}}' } do
+    for _, bad in ipairs {
+      '{"order":5,"properties":{"x":true,"y":{"type":7,"enum":3,"items":[1],"anyOf":1}},"required":"x"}',
+      '{"properties":7,"$ref":"#/a/b","allOf":[1,null]}',
+      '{"order":[1,2],"properties":{"a":{"order":"b"}},"oneOf":{"a":1}}', "[]", "7",
+    } do
       assert.equal("object", parameters(bad).type, bad)
     end
   end)
@@ -102,14 +113,16 @@ describe("tools_of.json", function()
 end)
 
 local tools = {
-  { name = "read_file", description = "Read a file.", parameters = { type = "object", properties = { path = { type = "string" } } } },
+  { name = "read_file", description = "Read a file.",
+    parameters = { type = "object", properties = { path = { type = "string" } } } },
   { name = "run_command", description = "Run 100% of a command.", parameters = '{"type":"object"}' },
 }
 
 describe("tools.messages", function()
   it("tells the tools in the system text, and makes one where there is none", function()
     for _, messages in ipairs {
-      { { role = "system", content = "Be brief." }, { role = "user", content = "go" } }, { { role = "user", content = "go" } },
+      { { role = "system", content = "Be brief." }, { role = "user", content = "go" } },
+      { { role = "user", content = "go" } },
     } do
       local sent = tools_of.messages(messages, tools)
       assert.same({ "system", "user" }, { sent[1].role, sent[2].role })
@@ -138,11 +151,12 @@ describe("tools.schema", function()
       { name = "two", parameters = "{}" },
     })
     local branches = json.decode(schema).anyOf
-    assert.same({ 2, { "one" }, { "two" } }, { #branches, branches[1].properties.tool.enum, branches[2].properties.tool.enum })
+    local one, two = branches[1].properties.tool.enum, branches[2].properties.tool.enum
+    assert.same({ 2, { "one" }, { "two" } }, { #branches, one, two })
     assert.same({ "a" }, branches[1].properties.arguments.required)
     assert.is_false(branches[1].properties.arguments.additionalProperties)
     assert.is_truthy(schema:find('"z":{"type":"boolean"},"a":{"type":"string"}', 1, true))
-    local thought, tool, arguments = schema:find('"thought"', 1, true), schema:find('"tool"', 1, true), schema:find('"arguments"', 1, true)
-    assert.is_true(thought < tool and tool < arguments)
+    local function at(name) return schema:find('"' .. name .. '"', 1, true) end
+    assert.is_true(at "thought" < at "tool" and at "tool" < at "arguments")
   end)
 end)

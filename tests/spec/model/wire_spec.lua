@@ -95,6 +95,15 @@ describe("events", function()
 end)
 
 describe("an answer of another form than was asked for", function()
+  it("is of the first form that fits, as each example says", function()
+    for i, form in ipairs(wire.forms) do
+      local lines = {}
+      for line in (form.example .. "\n"):gmatch "([^\n]*)\n" do lines[#lines + 1] = line end
+      for j = 1, i do assert.equal(j == i, wire.forms[j].fits(lines[1], true), form.name) end
+      assert.is_truthy(all(lines)[1].a, form.name)
+    end
+  end)
+
   it("is known by its first line", function()
     assert.same({ { a = { 1 } } }, (all { "", " ", "{", '"a": [', "1]", "}" }))
     assert.same({ { a = 1 } }, (all { '\xEF\xBB\xBFdata: {"a":1}', "" }))

@@ -80,8 +80,8 @@ describe("each form of the table", function()
         local found, mistake = find.calls(form.example:gsub("run_command", "rm"), tools)
         assert.is_nil(found)
         if not form.is_marked and form.name ~= "JSON in a code block" and not mistake then return end -- words
-        local told <const> = 'there is no tool "rm", so nothing was done. Call the tool, or end the reply with this form: '
-          .. '<tool_call>{"name": "read_file", "arguments": {"path":"..."}}</tool_call>'
+        local told <const> = 'there is no tool "rm", so nothing was done. Call the tool, or end the reply with '
+          .. 'this form: <tool_call>{"name": "read_file", "arguments": {"path":"..."}}</tool_call>'
         assert.is_truthy(mistake:find(told, 1, true), mistake)
       end)
     else
@@ -109,7 +109,8 @@ describe("find.calls", function()
       "<tool_call>" .. call .. "\n<tool_call>", "<tool_call>" .. call:sub(1, -2) .. "</tool_call>",
       "```\n" .. call .. "\n```", '{"tool_calls": [{"function": ' .. call .. "}]}",
       '<function=run_command={"command": "ls"}</function>', '<function(run_command)>{"command": "ls"}</function>',
-      "<minimax:tool_call>\n" .. invoke .. "\n</minimax:tool_call>", "<function_calls>\n" .. invoke .. "\n</function_calls>",
+      "<minimax:tool_call>\n" .. invoke .. "\n</minimax:tool_call>",
+      "<function_calls>\n" .. invoke .. "\n</function_calls>",
       '<tool_call>{"name": "run_command", "command": "ls"}</tool_call>',
       '<tool_call>{"name": "functions.run_command", "command": "ls"}</tool_call>',
       "<TOOLCALL>[" .. call .. "]</TOOLCALL>",
@@ -163,7 +164,8 @@ describe("find.calls", function()
     local content <const> = "# </tool_call>\n```sh\nx\n```\n\"\\[TOOL_CALLS]\n</think>"
     local arguments <const> = json.encode { path = content }
     for _, form in ipairs {
-      '<tool_call>{"name": "read_file", "arguments": %s}</tool_call>', '```json\n{"name": "read_file", "arguments": %s}\n```',
+      '<tool_call>{"name": "read_file", "arguments": %s}</tool_call>',
+      '```json\n{"name": "read_file", "arguments": %s}\n```',
       '[TOOL_CALLS]read_file[ARGS]%s', 'to=functions.read_file<|message|>%s<|call|>',
       "<function=read_file>%s</function>",
       '{"name": "read_file", "arguments": %s}',
@@ -190,7 +192,8 @@ describe("find.calls", function()
       ["<function=read_file>path: a</function>"] = 'it holds "path: a", which is no argument',
       ["<function=read_file>" .. PATH .. PATH .. "</function>"] = 'it has two values for "path"',
       ['<function=read_file>{"path": "a"}{"path": "b"}</function>'] = "there is more than one value for its arguments",
-      ['<tool_call>{"name": "read_file", "arguments": {}, "path": "a"}</tool_call>'] = '"path" stands beside the arguments',
+      ['<tool_call>{"name": "read_file", "arguments": {}, "path": "a"}</tool_call>'] =
+        '"path" stands beside the arguments',
       [marked .. "\nThe file says x."] = "text stands after the call",
       [marked .. "\nIt says x.\n" .. marked] = "text stands between it and another call",
       ["```json\n" .. CALL .. "\n```\nThis reads it."] = "text stands after the call",

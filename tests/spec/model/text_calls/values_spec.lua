@@ -4,7 +4,8 @@ local values = require "sba.model.text_calls.values"
 
 describe("values.read", function()
   for written, wanted in pairs {
-    ['{"a":1}}'] = '[{"a":1}]', ['```json\n{"a":1}\n```'] = '[{"a":1}]', ['{"a":1}</tool_call><|im_end|>'] = '[{"a":1}]',
+    ['{"a":1}}'] = '[{"a":1}]', ['```json\n{"a":1}\n```'] = '[{"a":1}]',
+    ['{"a":1}</tool_call><|im_end|>'] = '[{"a":1}]',
     ["{'a': 'it\\'s \"x\"', 'b': True, 'c': [None, NaN,], }"] = '[{"a":"it\'s \\"x\\"","b":true,"c":[null,null]}]',
     ['{a: 1, "b c": {d: false}}'] = '[{"a":1,"b c":{"d":false}}]', ['{"p":"\\d+\\.x", "q":"C:\\\\\\u00e9\\u12"}'] =
       '[{"p":"\\\\d+\\\\.x","q":"C:\\\\é\\\\u12"}]',
@@ -18,7 +19,8 @@ describe("values.read", function()
   end
 
   for _, written in ipairs {
-    '{"a":"x\\\n"}', '{"a":1,,}', "{,}", '{"a":[,]}', '{"a":,}', '{"a":1} and more', '{"a":{"b":1}', '{"a":"x}', "x", "", "{]",
+    '{"a":"x\\\n"}', '{"a":1,,}', "{,}", '{"a":[,]}', '{"a":,}', '{"a":1} and more', '{"a":{"b":1}', '{"a":"x}',
+    "x", "", "{]",
     '{"a" 1}', "```json\n```", '{"a":1}{', "{'a': 'x}",
   } do
     it("reads nothing else: " .. written:gsub("\n", " "), function()
