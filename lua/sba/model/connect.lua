@@ -228,8 +228,7 @@ function connect.connect(options)
   local _, missing = connect.candidates(options)
   local patient = math.min(SIDECAR_PATIENCE, interrupt.remaining() or math.huge)
   if missing then policy.until_when = interrupt.now() + patient end
-  local function attempt() return find(options, wanted) end
-  local found, failure = retry.run(policy, attempt, options.on_wait)
+  local found, failure = retry.run(policy, function() return find(options, wanted) end, options.on_wait)
   if failure then failure.unanswered = failure.code ~= "cancelled" end
   return found, failure
 end

@@ -119,8 +119,7 @@ local OF_CALL <const> = { "call", "function", "parameter", "input", "output" }
 -- server's words, from a bracket on: "Failed to parse input at pos 9: <tool_call>...".
 local function is_unparsed_call(failure)
   local words = failure.words:lower()
-  local of_groq = { "tool_use_failed" }
-  if failure.details.failed_generation or has(failure.said, of_groq) then return true end
+  if failure.details.failed_generation or has(failure.said, { "tool_use_failed" }) then return true end
   if not failure.is_in_reply and failure.status ~= 500 then return false end
   if not has(words, UNREAD) or not has(words, OF_CALL) then return false end
   return not has(words:match "^[^<{]*", OF_REQUEST)
@@ -174,9 +173,7 @@ local SOON <const> = 2 -- equal answers, after which something else is tried
 ---@type model.rule[]
 refusal.rules = {
   { name = "quota", example = { 402, "Insufficient credits. Add more", {}, { act = "give_up" } },
-    judge = function(failure)
-      return (failure.status == 402 or has(failure.said, SPENT)) and "give_up"
-    end },
+    judge = function(failure) return (failure.status == 402 or has(failure.said, SPENT)) and "give_up" end },
   { name = "call_unparsed",
     example = { 500, "error parsing tool call: raw='{\"a', err=unexpected end of JSON input",
       { tools = { "f" } }, { act = "tell" } },
@@ -197,9 +194,7 @@ refusal.rules = {
     end },
   { name = "system", of_request = true,
     example = { 400, "System role not supported", { has_system = true }, { act = "system_first" } },
-    judge = function(failure, sent)
-      return sent.has_system and has(failure.said, SYSTEM) and "system_first"
-    end },
+    judge = function(failure, sent) return sent.has_system and has(failure.said, SYSTEM) and "system_first" end },
   { name = "size", of_request = true, example = { 0, "prompt is too long: 8619 tokens > 7000 maximum",
       { may_fit = true }, { act = "fit", sizes = { window = 7000, prompt = 8619 } } },
     judge = function(failure, sent)
@@ -224,9 +219,7 @@ refusal.rules = {
       return sent.others[1] and "next_model" or "give_up"
     end },
   { name = "forbidden", example = { 401, "unauthorized", {}, { act = "give_up" } },
-    judge = function(failure)
-      return (failure.status == 401 or failure.status == 403) and "give_up"
-    end },
+    judge = function(failure) return (failure.status == 401 or failure.status == 403) and "give_up" end },
   -- What a server says the same way again is no passing cause, if something about the request may
   -- help.
   { name = "passing", example = { 503, "server busy, please try again.  maximum pending requests exceeded", {},

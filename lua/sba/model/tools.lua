@@ -235,8 +235,7 @@ local SECTION <const> = "### %s\n\n%s\n\n%s\n"
 local in_words = remembering(function(list)
   local parts = { INTRODUCTION }
   for _, tool in ipairs(list) do
-    local description = tool.description or ""
-    parts[#parts + 1] = SECTION:format(tool.name, description, tools.parameters(tool))
+    parts[#parts + 1] = SECTION:format(tool.name, tool.description or "", tools.parameters(tool))
   end
   return table.concat(parts, "\n")
 end)

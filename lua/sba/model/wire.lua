@@ -105,8 +105,7 @@ local function as_refusal(failure)
   failure.code = "inference_unavailable"
   failure.cause = failure.status == 404 and "model_missing" or "refused"
   failure.transient = failure.transient or failure.status == 409
-  failure.said = ("%s %s %s %s"):format(failure.words, details.code, details.type, details.param)
-  failure.said = failure.said:lower()
+  failure.said = ("%s %s %s %s"):format(failure.words, details.code, details.type, details.param):lower()
   return failure
 end
 
@@ -365,8 +364,7 @@ function endpoint:read(next_text, builder, add)
       if failure and builder.state == "whole" then break end
       if failure then
         -- In the middle of a reply something between the server and the runner broke the JSON.
-        local is_torn = last ~= nil and failure.cause == "bad_answer"
-        failure.transient = failure.transient or is_torn
+        failure.transient = failure.transient or last ~= nil and failure.cause == "bad_answer"
         return nil, failure
       end
       add(builder, value, not is_mended and text or nil)

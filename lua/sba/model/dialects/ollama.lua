@@ -56,8 +56,7 @@ function ollama.message(message)
 end
 
 function ollama.body(session, ask)
-  local options = { num_ctx = session.num_ctx, num_predict = ask.max_tokens }
-  options.temperature = ask.temperature
+  local options = { num_ctx = session.num_ctx, num_predict = ask.max_tokens, temperature = ask.temperature }
   local fields = {
     model = session.model, stream = true, keep_alive = KEEP_ALIVE, truncate = false, options = options,
   }

@@ -151,12 +151,13 @@ local function call_of(given, names)
     return is_call and { name = key, arguments = value } or nil
   end
   if type(name) == "string" then name = name:gsub("^functions%.", ""):gsub("^default_api:", "") end
-  local thought, apart, other = first_of(object, THOUGHT_KEYS), arguments_in(given, names[name])
-  if arguments == nil then arguments, other = apart, not apart and other or nil end
+  local apart, key = arguments_in(given, names[name])
+  if arguments == nil and apart then arguments, key = apart, nil end
+  local thought = first_of(object, THOUGHT_KEYS)
   return {
-    name = name, arguments = arguments, thought = type(thought) == "string" and thought or nil,
-    id = type(object.id) == "string" and object.id or nil,
-    beside = names[name] and other or nil, -- a key of what is there, and not understood
+    name = name, arguments = arguments, id = object.id,
+    thought = type(thought) == "string" and thought or nil,
+    beside = names[name] and key, -- what is there, and not understood
   }
 end
 
