@@ -25,7 +25,8 @@ local LARGEST_LIST <const> = 16 << 20 -- bytes
 local GRACE <const> = 1 -- seconds from SIGTERM to SIGKILL; none past the deadline
 local KILLING <const> = 0.3 -- seconds from SIGKILL on
 local SWEEPING <const> = 1 -- seconds
-local AGO <const> = 1.2 -- seconds since the deadline, as `finish` is told: some are left for artifacts
+-- Seconds since the deadline, as `finish` is told: some are left for artifacts.
+local AGO <const> = 1.2
 
 -- The job's failure code and message, and the error code of the step that ran.
 local ends <const> = {
@@ -66,7 +67,8 @@ end
 -- checks.
 local function first_failure(run)
   local history = run.history
-  if not run.steps or history.goes_back then return nil end -- a resumed run that has not begun a step has not failed
+  -- A resumed run that has not begun a step has not failed.
+  if not run.steps or history.goes_back then return nil end
   for index = 1, history.count do
     local status = history.statuses[index]
     local has_failed = status == "failure" or status == "timeout"
@@ -119,7 +121,8 @@ return function()
   if reason == "timeout" then standing, grace = exit.TIMEOUT, 0 end
   if reason == "signal" then standing = 128 + before.signal end
   ending.last(standing) -- the exit status, should this not come to its own end
-  process.finish(grace, interrupt.now() + grace + KILLING) -- the result does not wait for those that hang
+  -- The result does not wait for those that hang.
+  process.finish(grace, interrupt.now() + grace + KILLING)
   local inherited = before.information and json.decode(before.information) -- by accept.keep
   if not inherited then return standing end
   local settings = {

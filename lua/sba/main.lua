@@ -133,7 +133,8 @@ local function validate(run)
   run.record.protocol_version = job.protocol_version
   if not run.steps and not job.context then job.context = require "sba.job.context".load() end
   job.persona = secret.clean(job.persona, {})
-  run:limit_time(run.record.began + job.constraints.max_runtime_seconds) -- since its first byte was read
+  -- The time counts from the job's first byte on.
+  run:limit_time(run.record.began + job.constraints.max_runtime_seconds)
   run.bytes = nil
   accept.keep(run) -- the ids
   return true

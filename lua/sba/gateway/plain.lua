@@ -16,8 +16,10 @@ local PROXY <const> = "mcp:call" -- the end of the proxy's path
 local VERSION <const> = 1 -- of its envelope
 -- Bytes. A file is in base64 in the call, and the call in base64 in the envelope.
 local LARGEST_ENVELOPE <const> = 10 * 1024 * 1024 -- a node takes
-local LARGEST_BODY <const> = (LARGEST_ENVELOPE - 1024) // 4 * 3 -- leaves room for the envelope's other members
-local LARGEST_FILE <const> = (LARGEST_BODY - 65536) // 4 * 3 -- leaves room for the call's other arguments
+-- Leaves room for the envelope's other members.
+local LARGEST_BODY <const> = (LARGEST_ENVELOPE - 1024) // 4 * 3
+-- Leaves room for the call's other arguments.
+local LARGEST_FILE <const> = (LARGEST_BODY - 65536) // 4 * 3
 
 -- Returns the call in the proxy's envelope, or nil and a failure.
 local function wrap(call)

@@ -167,7 +167,8 @@ function checker:check(value, environment, load)
   local is_object, names = json.is_object(value), {}
   local has_steps = is_object and is_given(value.steps)
   for i, step in ipairs(has_steps and json.table_of(value.steps) or {}) do
-    names[i] = is_given(json.table_of(step).args) and "args" or "arguments" -- before the check renames them
+    -- Before the check renames them.
+    names[i] = is_given(json.table_of(step).args) and "args" or "arguments"
   end
   schema_check.check(value, job_schema(self.catalogue.names()), self.errors)
   local asked, mistake = mode_of_environment(environment)
@@ -177,7 +178,8 @@ function checker:check(value, environment, load)
   if not has_steps and (asked or value.execution_mode) ~= AGENT then
     self:refuse("/steps", "is missing; expected an array (only a job of agent_inference may leave it out)")
   end
-  local steps = json.is_array(value.steps) and value.steps -- where none are given, the schema's default
+  -- Where none are given, the schema's default.
+  local steps = json.is_array(value.steps) and value.steps
   self.mode = asked or steps and mode_of_job(value)
   if steps then self:check_steps(steps, names) end
   self:check_criteria(json.table_of(json.table_of(value.context).acceptance_criteria))

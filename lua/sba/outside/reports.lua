@@ -9,9 +9,11 @@ local retry = require "sba.util.retry"
 local reports = {}
 
 -- Seconds.
-local START <const>, START_TRY <const> = 3, 2 -- for the report of the start: all tries together, and one of them
+-- For the report of the start: all tries together, and one of them.
+local START <const>, START_TRY <const> = 3, 2
 local END <const>, END_AFTER_SIGNAL <const> = 30, 5 -- for the report of the end
-local CONNECT <const>, ANSWER <const>, REST <const> = 5, 10, 1 -- of a try; REST: for what follows the status
+-- Of one try. REST: for what follows the status.
+local CONNECT <const>, ANSWER <const>, REST <const> = 5, 10, 1
 
 local body_schema = { order = { "status", "job_id", "task_id" } }
 

@@ -10,7 +10,8 @@ local tool_result = require "sba.gateway.tool_result"
 local skills = {}
 
 local SECONDS <const> = 20 -- for one skill
-local LARGEST_SKILL <const>, LARGEST_SUM <const> = 256 * 1024, 1024 * 1024 -- bytes: they are part of every prompt
+-- Bytes: they are part of every prompt.
+local LARGEST_SKILL <const>, LARGEST_SUM <const> = 256 * 1024, 1024 * 1024
 
 -- Members of an answer.
 local TEXTS <const> = { "content", "text", "body", "markdown", "instructions" }

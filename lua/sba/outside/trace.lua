@@ -28,7 +28,8 @@ local version = require "native.bundle".version
 local trace = {}
 trace.__index = trace
 
-local MOST_SPANS <const>, LONGEST_VALUE <const> = 20000, 1024 -- LONGEST_VALUE: bytes of an attribute
+-- LONGEST_VALUE: bytes of an attribute.
+local MOST_SPANS <const>, LONGEST_VALUE <const> = 20000, 1024
 local PROTOCOL <const>, TIMEOUT <const> = "http/json", 10000 -- TIMEOUT: milliseconds
 local INTERNAL <const>, CLIENT <const> = 1, 3 -- OTLP's kinds of spans
 local OK <const>, ERROR <const> = 1, 2 -- and how they end

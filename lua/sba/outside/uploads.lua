@@ -14,15 +14,19 @@ local upload_urls = require "sba.util.upload_urls"
 local uploads = {}
 
 local RESULT <const> = "result.json" -- its path among what is put
-local GATEWAY_LIMITS <const> = { idle = 60, repeatable = true } -- seconds from the last chunk that was sent
+-- Seconds from the last chunk that was sent.
+local GATEWAY_LIMITS <const> = { idle = 60, repeatable = true }
 -- Bytes.
 local LARGEST_FILE <const> = 256 * 1024 * 1024 -- unless the gateway's form has a limit
-local MOST_BYTES <const>, MOST_FILES <const> = 1024 * 1024 * 1024, 1000 -- of all uploads: they protect the node
+-- Of all uploads: they protect the node.
+local MOST_BYTES <const>, MOST_FILES <const> = 1024 * 1024 * 1024, 1000
 local LONGEST_REF <const> = 4096
 -- Seconds.
 local MOST_OF_ONE <const> = 30 -- to put a file
-local UPLOADS <const>, OVERRUN <const> = 120, 2.5 -- for all files, and past the deadline: enough for small ones
-local UPLOADS_AFTER_SIGNAL <const>, LATEST <const> = 2.5, 4.5 -- LATEST: from the signal to the end of the uploads
+-- For all files, and past the deadline: enough for small ones.
+local UPLOADS <const>, OVERRUN <const> = 120, 2.5
+-- LATEST: from the signal to the end of the uploads.
+local UPLOADS_AFTER_SIGNAL <const>, LATEST <const> = 2.5, 4.5
 
 -- Names that gateways use for a reference. SURE is searched at every level before LIKELY.
 local SURE <const> = { "ref", "artifact_ref", "reference", "artifact_id" }
@@ -127,7 +131,8 @@ local TOO_MANY <const> = http.failure("too_many_artifacts",
 local function upload_all(run, send, down)
   local list, all, size = run.record.artifacts, true, 0
   for i, artifact in ipairs(list) do
-    if artifact.size_bytes <= LARGEST_FILE then size = size + artifact.size_bytes end -- a larger one is not sent
+    -- A larger one is not sent.
+    if artifact.size_bytes <= LARGEST_FILE then size = size + artifact.size_bytes end
     if i > MOST_FILES or size > MOST_BYTES then down = down or TOO_MANY end
     if down then return log_failed(run, down, artifact.path, #list - i + 1) end
     local began = interrupt.now()

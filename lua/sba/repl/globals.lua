@@ -122,7 +122,8 @@ globals.namespaces = setmetatable({}, { __mode = "k" })
 -- offers.
 local function namespace(prefix)
   local modules, own = bundle.list "", {}
-  local fields, is_directory = {}, {} -- by what follows the prefix; is_directory: there are modules below it
+  -- By what follows the prefix; is_directory: there are modules below it.
+  local fields, is_directory = {}, {}
   for name in pairs(package.preload) do modules[#modules + 1] = name end
   for _, name in ipairs(modules) do
     if name == prefix then own = json.table_of(require(name)) end

@@ -13,7 +13,8 @@ local transport = require "sba.gateway.mcp.transport"
 
 local mcp = {}
 
-local SILENCE <const> = 5 -- seconds until initialize is tried: the first SDKs never answer what they do not know
+-- Seconds until initialize is tried: the first SDKs never answer what they do not know.
+local SILENCE <const> = 5
 local NO_METHOD <const> = -32601 -- of JSON-RPC
 local MOST_PAGES <const>, MOST_TOOLS <const> = 100, 1000 -- of a list
 local DEEPEST <const> = 60 -- levels of a tool, whose schema the journal holds
@@ -46,7 +47,8 @@ local function by_versions(connection, list)
     http.shown(json.encode(list)))
 end
 
-local of_modern <const> = { [-32020] = true, [-32021] = true } -- JSON-RPC errors of modern servers only
+-- JSON-RPC errors of modern servers only.
+local of_modern <const> = { [-32020] = true, [-32021] = true }
 local no_answer <const> = { bad_answer = true, request_lost = true, slow_first_byte = true, slow_answer = true }
 
 -- What a refusal of server/discover means. Returns as discover does.
@@ -94,7 +96,8 @@ end
 local function open(connection, limits)
   local era, answer = discover(connection, limits)
   if era == "modern" then return era, answer end
-  connection.session = connection.offered -- a legacy server may have opened a session for the question
+  -- A legacy server may have opened a session for the question.
+  connection.session = connection.offered
   legacy.close(connection)
   if not era then return nil, answer end
   local result, failure = open_legacy(connection, limits)
@@ -195,7 +198,8 @@ function server:call(name, arguments, limits, is_again)
   local result, failure = self.protocol.request(self.connection, transport.CALL, params, limits, headers)
   if result then return tool_result.of_mcp(result) end
   if failure.status == 403 then failure.code = "tool_denied" end
-  local is_mismatch = failure.rpc ~= nil and failure.rpc.code == modern.HEADER_MISMATCH -- the list may have changed
+  -- The list may have changed.
+  local is_mismatch = failure.rpc ~= nil and failure.rpc.code == modern.HEADER_MISMATCH
   if is_mismatch and self.era == "modern" and not is_again and self:list(limits) then
     return self:call(name, arguments, limits, true)
   end

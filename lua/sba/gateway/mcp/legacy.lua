@@ -10,7 +10,8 @@ local retry = require "sba.util.retry"
 local standalone = require "sba.gateway.mcp.standalone"
 local transport = require "sba.gateway.mcp.transport"
 
-local VERSIONS <const> = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" } -- the newest first
+-- The newest first.
+local VERSIONS <const> = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" }
 local MOST_FAILED_RESUMES <const> = 5 -- in a row, without a new event
 
 local legacy = {}

@@ -108,7 +108,8 @@ local function body_of(message)
   for name, value in pairs(arguments or {}) do
     if type(value) == "userdata" and value ~= json.null then
       arguments[name] = ""
-      local whole, place = json.encode(message), json.encode(name) .. ':""' -- which no string in JSON can hold
+      -- No string in JSON can hold the place, which has a bare quote.
+      local whole, place = json.encode(message), json.encode(name) .. ':""'
       arguments[name] = value
       local _, before = whole:find(place, 1, true)
       return { whole:sub(1, before - 1), value, whole:sub(before) }
@@ -222,7 +223,8 @@ end
 local function events_of(self, exchange, request)
   if http.is_stream(exchange) then return http.events(lines_of_stream(self, exchange, request)) end
   local bytes, failure = http.read(exchange)
-  local is_events = bytes and (bytes:find "^%s*data:" or bytes:find "^%s*event:") -- under the type of JSON
+  -- Some servers send events under the type of JSON.
+  local is_events = bytes and (bytes:find "^%s*data:" or bytes:find "^%s*event:")
   if is_events then return http.events(lines_of_text(bytes)) end
   local event = bytes and { data = bytes, is_json = true }
   return function()
@@ -279,7 +281,8 @@ end
 ---@return table? result, mcp.failure? failure nil without a result: the stream ended early
 function connection:read(exchange, request)
   local next_event = events_of(self, exchange, request)
-  local other -- with the id as a text, or an error with another id: it counts if no better answer comes
+  -- With the id as a text, or an error with another id: it counts if no better answer comes.
+  local other
   while true do
     local messages
     local event, failure = next_event()
