@@ -39,8 +39,8 @@ static void end_processes(void)
 int main(int argc, char **argv)
 {
     process_children_usage_begin();
-    identity_harden();
-    bool can_start = interrupt_install();
+    bool is_hardened = identity_harden();
+    bool can_start = interrupt_install() && is_hardened;
     ending_begin(argv);
     const struct ending *before = ending_inherited();
     for (size_t i = 0; i < before->command_count; i++)

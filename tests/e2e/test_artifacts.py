@@ -36,6 +36,8 @@ class Store:
 
 
 class ArtifactCase(sba.SandboxCase):
+    ONE = sba.SandboxCase.sh("echo > $CYNODE_ARTIFACTS_DIR/a")
+
     def gateway(self, store, kind=mcp.Server, **options):
         return self.closing(kind(tools={"artifact.put": (PUT, store)}, **options))
 
@@ -49,8 +51,8 @@ class ArtifactCase(sba.SandboxCase):
 
 class Listed(ArtifactCase):
     def test_what_cannot_be_read_is_listed_without_a_digest(self):
-        outcome = self.run_job(self.job(self.sh("cd $CYNODE_ARTIFACTS_DIR; echo a > a; echo b > b; chmod 0 b; truncate -s 2M c; chmod 0 c; "
-                                                "mkdir d; echo e > d/e; chmod 0 d")))
+        script = "echo a > a; echo b > b; truncate -s 2M c; mkdir d; echo e > d/e; chmod 0 b c d"
+        outcome = self.run_steps(self.sh("cd $CYNODE_ARTIFACTS_DIR; " + script))
         self.addCleanup(os.chmod, self.job_directory / "artifacts/d", 0o755)
         self.assert_end(outcome, 0)
         self.assertEqual([(one["path"], one["size_bytes"], "sha256" in one) for one in outcome.result["artifacts"]],
@@ -142,7 +144,8 @@ class Claimed(ArtifactCase):
 
 
 class Uploaded(ArtifactCase):
-    FILES = sba.SandboxCase.sh("cd $CYNODE_ARTIFACTS_DIR; printf hello > a; : > empty; mkdir 'd \"q\"'; head -c 100001 /dev/urandom > 'd \"q\"/\u00e4'")
+    FILES = sba.SandboxCase.sh("cd $CYNODE_ARTIFACTS_DIR; printf hello > a; : > empty; mkdir 'd \"q\"'; "
+                               "head -c 100001 /dev/urandom > 'd \"q\"/\u00e4'")
 
     def test_by_mcp_of_both_eras_and_by_the_plain_form(self):
         for kind, era in ((mcp.Server, "legacy"), (mcp.Server, "modern"), (mcp.PlainForm, None)):
@@ -150,7 +153,7 @@ class Uploaded(ArtifactCase):
                 store = Store(plain=kind == mcp.PlainForm)
                 outcome = self.uploaded(self.gateway(store, kind, era=era), self.FILES)
                 self.assert_end(outcome, 0)
-                listed = [(artifact["path"], artifact["size_bytes"], artifact["sha256"]) for artifact in outcome.result["artifacts"]]
+                listed = [(one["path"], one["size_bytes"], one["sha256"]) for one in outcome.result["artifacts"]]
                 self.assertEqual([(call["path"], call["size"], call["sha256"]) for call in store.calls], listed)
                 self.assertEqual([path for path, _, _ in listed], ["a", 'd "q"/\u00e4', "empty"])
                 self.assertEqual({(call["task_id"], call["job_id"]) for call in store.calls}, {("task-1", "job-1")})
@@ -162,7 +165,7 @@ class Uploaded(ArtifactCase):
     def test_before_the_end_is_reported(self):
         store, reports = Store(), self.closing(status.Server(204))
         store.answer = lambda path: {"ref": f"after {[body['status'] for body in reports.bodies]}"}
-        outcome = self.uploaded(self.gateway(store), self.sh("echo > $CYNODE_ARTIFACTS_DIR/a"), env={"SBA_JOB_STATUS_URL": reports.url})
+        outcome = self.uploaded(self.gateway(store), self.ONE, env={"SBA_JOB_STATUS_URL": reports.url})
         self.assertEqual(self.refs(outcome), {"a": "after ['in_progress']"})
         self.assertEqual(reports.said("completed")[0]["result"], outcome.result)
 
@@ -172,7 +175,7 @@ class Uploaded(ArtifactCase):
         def look(path):
             seen.append(json.loads(self.result_path.read_bytes()))
             return {"ref": path}
-        self.uploaded(self.gateway(Store(look)), self.sh("echo > $CYNODE_ARTIFACTS_DIR/a"), self.sh("echo last"))
+        self.uploaded(self.gateway(Store(look)), self.ONE, self.sh("echo last"))
         self.assertEqual(seen[0]["failure_code"], "interrupted")
         self.assertEqual([step["status"] for step in seen[0]["steps"]], ["success"] * 2)
 
@@ -213,7 +216,8 @@ class NotUploaded(ArtifactCase):
     def test_no_more_than_protects_the_node(self):
         store = Store()
         server = self.gateway(store)
-        outcome = self.uploaded(server, self.sh("cd $CYNODE_ARTIFACTS_DIR; for i in $(seq 10001 11003); do : > $i; done; : > a"))
+        many = self.sh("cd $CYNODE_ARTIFACTS_DIR; for i in $(seq 10001 11003); do : > $i; done; : > a")
+        outcome = self.uploaded(server, many)
         self.assertEqual((len(store.calls), len(outcome.result["artifacts"])), (1000, 1004))
         line, = self.failed(outcome, "11001")
         self.assertEqual((line["count"], line["code"]), (4, "too_many_artifacts"))
@@ -242,8 +246,9 @@ class NotUploaded(ArtifactCase):
 
     def test_a_timed_out_job_ends_in_time(self):
         begun = time.monotonic()
-        outcome = self.uploaded(self.silent(), self.sh("echo > $CYNODE_ARTIFACTS_DIR/a; sleep 60"), max_runtime_seconds=1)
-        self.assertLess(time.monotonic() - begun, 30)  # four, but for a busy machine; without a bound, more than a minute
+        outcome = self.uploaded(self.silent(), self.ONE, self.sh("sleep 60"), max_runtime_seconds=1)
+        # Four, but for a busy machine; without a bound, more than a minute.
+        self.assertLess(time.monotonic() - begun, 30)
         self.assert_end(outcome, 124, "timeout")
         self.assertEqual(outcome.events("artifact.failed")[0]["code"], "timeout")
 
@@ -258,7 +263,8 @@ class NotUploaded(ArtifactCase):
         self.assertEqual((outcome.exit, small["sha256"]), (124, hashlib.sha256(b"\n").hexdigest()))
         self.assertEqual([artifact["size_bytes"] for artifact in huge], [256 << 20] * 200)
         unread = [artifact["path"] for artifact in huge if "sha256" not in artifact]
-        self.assertEqual([(line["count"], line["path"] in unread) for line in outcome.events("artifacts.failed")], [(len(unread), True)])
+        (failed,) = outcome.events("artifacts.failed")
+        self.assertEqual((failed["count"], failed["path"] in unread), (len(unread), True))
 
     def test_what_is_too_large_to_be_hashed_holds_no_job(self):
         huge = self.sh("cd $CYNODE_ARTIFACTS_DIR; truncate -s 1T a; truncate -s 268435457 c; echo > b")
@@ -267,11 +273,12 @@ class NotUploaded(ArtifactCase):
         self.assertEqual([("sha256" in artifact, artifact.get("ref")) for artifact in outcome.result["artifacts"]],
                          [(False, None), (True, "art:b"), (False, None)])
         self.assertEqual(outcome.events("artifacts.failed"), [])
-        self.assertEqual([(line["path"], line["code"]) for line in outcome.events("artifact.failed")], [("a", "too_large"), ("c", "too_large")])
+        failed = [(line["path"], line["code"]) for line in outcome.events("artifact.failed")]
+        self.assertEqual(failed, [("a", "too_large"), ("c", "too_large")])
 
     def test_a_cancelled_job_uploads_too(self):
-        outcome = self.run_and_signal(self.job(self.sh("echo > $CYNODE_ARTIFACTS_DIR/a; sleep 60")), signal.SIGTERM,
-                                      (self.job_directory / "artifacts" / "a").exists, "the artifact",
+        outcome = self.run_and_signal(self.job(self.ONE, self.sh("touch now; sleep 60")), signal.SIGTERM,
+                                      (self.workspace / "now").exists, "the artifact",
                                       env={"SBA_MCP_GATEWAY_URL": self.gateway(Store()).url})
         self.assertEqual((outcome.exit, self.refs(outcome)), (143, {"a": "art:a"}))
 
@@ -290,7 +297,8 @@ class Again(ArtifactCase):
         pids = []
         store = Store(lambda path: pids and os.kill(pids.pop(), signal.SIGKILL) or {"ref": "art:" + path})
         server = self.gateway(store)
-        job = self.job(self.sh("echo once >> count; echo > $CYNODE_ARTIFACTS_DIR/a; until test -e go; do sleep 0.02; done"))
+        script = "echo once >> count; echo > $CYNODE_ARTIFACTS_DIR/a; until test -e go; do sleep 0.02; done"
+        job = self.job(self.sh(script))
         process = self.start(job, env={"SBA_MCP_GATEWAY_URL": server.url})
         pids.append(process.pid)
         self.put("go")
@@ -303,7 +311,7 @@ class Again(ArtifactCase):
     def test_a_finished_job_uploads_nothing_again(self):
         store = Store()
         server = self.gateway(store)
-        job = self.job(self.sh("echo > $CYNODE_ARTIFACTS_DIR/a"))
+        job = self.job(self.ONE)
         first = self.run_job(job, env={"SBA_MCP_GATEWAY_URL": server.url})
         again = self.run_job(job, "--resume", env={"SBA_MCP_GATEWAY_URL": server.url})
         self.assertEqual((len(store.calls), again.result), (1, first.result))

@@ -20,9 +20,10 @@ class Crash(AgentCase):
         return outcome.result
 
     def test_requests_of_ask_model(self):
-        job = self.job(self.step("ask_model", prompt="2+2?"), self.step("ask_model", prompt="a long one"), self.sh(self.CRASH),
-                       inference={"allowed_models": ["m"]})
-        result = self.crashed(job, self.server({"content": "4"}, {"content": "".join(f"{number} words\n" for number in range(8000))}))
+        questions = [self.step("ask_model", prompt=prompt) for prompt in ("2+2?", "a long one")]
+        job = self.job(*questions, self.sh(self.CRASH), inference={"allowed_models": ["m"]})
+        long = "".join(f"{number} words\n" for number in range(8000))
+        result = self.crashed(job, self.server({"content": "4"}, {"content": long}))
         self.assertTrue(result["inference_used"])
         self.assertEqual((result["inference"]["model"], result["inference"]["requests"]), ("m", 2))
 
@@ -38,22 +39,24 @@ class Crash(AgentCase):
         self.assertIsNone(result["acceptance"][0]["met"])
 
     def test_checks_that_ran(self):
-        criteria = [{"criterion": "good", "check": {"shell": "true"}}, {"criterion": "bad", "check": {"shell": "exit 3"}},
-                    {"criterion": "late", "check": {"shell": self.CRASH}}, "unchecked"]
+        checks = {"good": "true", "bad": "exit 3", "late": self.CRASH}
+        criteria = [{"criterion": name, "check": {"shell": script}} for name, script in checks.items()] + ["unchecked"]
         job = self.job(self.sh("echo \'{\"check\":4}\'"), context={"acceptance_criteria": criteria})
         result = self.crashed(job, self.server())
         self.assertEqual([(item["criterion"], item["met"]) for item in result["acceptance"]],
                          [("good", True), ("bad", False), ("late", None), ("unchecked", None)])
         self.assertEqual(result["acceptance"][0]["evidence"], "check-2: `true` ended with exit code 0")
         self.assertIn("exit code 3", result["acceptance"][1]["evidence"])
-        self.assertEqual([item["status"] for item in result["todo"]["items"] if item["source"] == "acceptance_criterion"][0], "done")
+        items = [item for item in result["todo"]["items"] if item["source"] == "acceptance_criterion"]
+        self.assertEqual(items[0]["status"], "done")
 
     def test_a_second_crash_knows_the_first_runs_steps(self):
         job = self.job(self.sh("echo one"), self.sh(self.CRASH), self.sh("true"))
         first = self.crashed(job, self.server())
         (self.workspace / "begun").unlink()
-        outcome = self.run_and_signal(job, signal.SIGSEGV, (self.workspace / "begun").exists, "the last step", "--resume")
-        self.assertEqual([step["status"] for step in outcome.steps], ["success", "failure", "skipped"])
+        has_begun = (self.workspace / "begun").exists
+        outcome = self.run_and_signal(job, signal.SIGSEGV, has_begun, "the last step", "--resume")
+        self.assertEqual(outcome.statuses, ["success", "failure", "skipped"])
         self.assertEqual((outcome.result["started_at"], outcome.steps[0]), (first["started_at"], first["steps"][0]))
         self.assertGreater(outcome.result["duration_ms"], first["duration_ms"])
         self.put("again")

@@ -44,7 +44,8 @@ class Held(DeadlineCase):
         return holder
 
     def steps(self, **more):
-        return self.sh("echo kept >$CYNODE_ARTIFACTS_DIR/kept"), self.sh("echo $$ >pid; exec sleep 600", **more), self.sh("echo three")
+        kept = self.sh("echo kept >$CYNODE_ARTIFACTS_DIR/kept")
+        return kept, self.sh("echo $$ >pid; exec sleep 600", **more), self.sh("echo three")
 
     def start_held(self, job):
         began = time.monotonic()

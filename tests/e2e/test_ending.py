@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end by exec: whatever crashes, and whatever a command did to the runner's files, the result is complete, and nothing lives on."""
+"""The end by exec: whatever crashes, and whatever a command did to the runner's files, the result is complete, and
+nothing lives on."""
 import ctypes
 import json
 import os
@@ -66,8 +67,8 @@ class Crash(CrashCase):
     def send_to_thread(self, process, number_of_thread):
         threads = threads_of(process.pid)
         self.assertGreater(len(threads), number_of_thread)
-        if LIBC.syscall(ctypes.c_long({"x86_64": 234, "aarch64": 131}[os.uname().machine]), process.pid, threads[number_of_thread],
-                        int(signal.SIGSEGV)) != 0:
+        tgkill = ctypes.c_long({"x86_64": 234, "aarch64": 131}[os.uname().machine])
+        if LIBC.syscall(tgkill, process.pid, threads[number_of_thread], int(signal.SIGSEGV)) != 0:
             raise OSError(ctypes.get_errno(), "tgkill")
 
     def test_in_each_thread(self):
@@ -76,7 +77,10 @@ class Crash(CrashCase):
             with self.subTest(thread=number):
                 for name in ("pid", "child"):
                     (self.workspace / name).unlink(missing_ok=True)
-                self.assert_crashed(self.crash(self.three_steps(), send=lambda process, n=number: self.send_to_thread(process, n)))
+
+                def send(process, number=number):
+                    self.send_to_thread(process, number)
+                self.assert_crashed(self.crash(self.three_steps(), send=send))
 
     def test_ids_longer_than_a_variable_may_be(self):
         job_id = "j" * 131000  # an argument or a variable has at most 128 KiB
@@ -162,7 +166,8 @@ class Standing(AgentCase):
     @sba.wants("strace")
     def test_a_resumed_run_that_crashes_as_its_first_result_takes_its_place(self):
         self.failed()
-        done = self.run_job(self.two_steps(), "--resume", wrapper=sba.injecting("renameat,renameat2", "signal=SIGSEGV:when=1"))
+        crashing = sba.injecting("renameat,renameat2", "signal=SIGSEGV:when=1")
+        done = self.run_job(self.two_steps(), "--resume", wrapper=crashing)
         self.assertEqual((done.exit, done.code), (1, "internal_error"), done.stderr)
         self.assertEqual(done.statuses[0], "success")
         self.assert_goes_on()
@@ -179,7 +184,8 @@ class Standing(AgentCase):
         for number in range(1, 6):
             with self.subTest(number=number):
                 before = self.failed(), self.journal_file.read_bytes()
-                done = self.run_job(self.two_steps(), "--resume", wrapper=sba.injecting("pread64", f"error=EIO:when={number}"))
+                failing = sba.injecting("pread64", f"error=EIO:when={number}")
+                done = self.run_job(self.two_steps(), "--resume", wrapper=failing)
                 if done.exit == 2:
                     self.assertEqual((done.result_bytes, self.journal_file.read_bytes()), before)
                 self.assertEqual(done.statuses[0], "success")
@@ -195,13 +201,15 @@ class Standing(AgentCase):
         self.assertEqual((result["job_id"], result["failure_code"]), ("another", "internal_error"))
 
     def test_the_first_result_of_a_resumed_agent(self):
-        first = self.server(calls(("write_file", {"path": "a", "content": "x"})), call("finish", answer="no", status="failed", acceptance=[]))
+        writes = calls(("write_file", {"path": "a", "content": "x"}))
+        first = self.server(writes, call("finish", answer="no", status="failed", acceptance=[]))
         done = self.run_agent(first)
         self.assertEqual((done.code, done.statuses), ("agent_gave_up", ["success"]))
         told, go_on = threading.Event(), threading.Event()
         reports = self.closing(status.Server(lambda connection: (told.set(), go_on.wait(60))))
         self.addCleanup(go_on.set)
-        process = self.start(self.agent_job(), "--resume", env={"OLLAMA_BASE_URL": first.url, "SBA_JOB_STATUS_URL": reports.url})
+        env = {"OLLAMA_BASE_URL": first.url, "SBA_JOB_STATUS_URL": reports.url}
+        process = self.start(self.agent_job(), "--resume", env=env)
         self.assertTrue(told.wait(60))
         process.kill()
         done = self.outcome_of(process)

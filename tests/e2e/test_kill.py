@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGKILL of the runner at hundreds of moments: at every one the result path holds a whole, valid result of this job (or, before
-the job is accepted, what was there before), and --resume brings the job to the result it would have had.
+"""SIGKILL of the runner at hundreds of moments: at every one the result path holds a whole, valid result of this job
+(or, before the job is accepted, what was there before), and --resume brings the job to the result it would have had.
 
 The moments are counted in system calls, not in time: strace kills the runner at its Nth call of each kind.
 """
@@ -17,9 +17,10 @@ from sba import SandboxCase
 from servers import status
 
 # Every call with which the result, the journal, the todo list and the log change; then others, for moments in between.
-CALLS = ["write", "writev", "pwritev2", "fsync", "fchmod", "rename", "renameat", "renameat2", "unlinkat", "ftruncate", "fallocate", "mkdir"]
-OTHER_CALLS = ["clone", "clone3", "vfork", "openat2", "splice", "waitid", "wait4", "pread64", "close", "fstat", "newfstatat", "poll",
-               "read", "mmap", "futex", "fcntl"]
+CALLS = ["write", "writev", "pwritev2", "fsync", "fchmod", "rename", "renameat", "renameat2", "unlinkat", "ftruncate",
+         "fallocate", "mkdir"]
+OTHER_CALLS = ["clone", "clone3", "vfork", "openat2", "splice", "waitid", "wait4", "pread64", "close", "fstat",
+               "newfstatat", "poll", "read", "mmap", "futex", "fcntl"]
 MOMENTS = 200
 
 
@@ -114,9 +115,10 @@ class Crash(SandboxCase):
     def check(self, outcome, steps, words="the runner crashed"):
         result = outcome.result or json.loads(outcome.stdout)
         sba.result_validator().validate(result)
-        self.assertEqual((outcome.exit, result["status"], result["failure_code"]), (1, "failure", "internal_error"), outcome.stderr)
+        ended = outcome.exit, result["status"], result["failure_code"], result["job_id"]
+        self.assertEqual(ended, (1, "failure", "internal_error", "job-1"), outcome.stderr)
         self.assertIn(words, result["failure_message"])
-        self.assertEqual((result["job_id"], [step["status"] for step in result["steps"]]), ("job-1", ["success"] * steps + ["failure", "skipped"]))
+        self.assertEqual([step["status"] for step in result["steps"]], ["success"] * steps + ["failure", "skipped"])
         self.assertEqual(outcome.log[-1]["event"], "watchdog.ended")
         return result
 
@@ -131,7 +133,8 @@ class Crash(SandboxCase):
         return (self.workspace / "begun").exists() and len(json.loads(self.result_path.read_text())["steps"]) == 2
 
     def test_by_a_signal(self):
-        for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP, signal.SIGSYS):
+        for name in ("SEGV", "ABRT", "BUS", "ILL", "FPE", "TRAP", "SYS"):
+            number = signal.Signals[f"SIG{name}"]
             outcome = self.run_and_signal(self.crashing(), number, self.in_third_step, "the third step")
             result = self.check(outcome, 2)
             self.assertEqual(result["steps"][1]["output"], "said\n")
@@ -165,10 +168,10 @@ class Crash(SandboxCase):
         self.put("large", b"\xff" * (32 << 20))
         steps = [self.sh("true")] * 2 + [self.step("replace_in_file", path="large", old_text="a", new_text="b")]
         outcome = self.run_job(self.job(*steps, max_output_bytes=1 << 30), wrapper=["prlimit", f"--as={24 << 20}"])
-        result = outcome.result
-        self.assertEqual((outcome.exit, result["failure_code"] in ("internal_error", "step_failed")), (1, True), outcome.stderr)
-        self.assertRegex(result["failure_message"], "(?i)memory")
-        self.assertEqual([step["status"] for step in result["steps"]], ["success"] * 2 + ["failure"])
+        self.assertEqual(outcome.exit, 1, outcome.stderr)
+        self.assertIn(outcome.code, ("internal_error", "step_failed"), outcome.stderr)
+        self.assertRegex(outcome.message, "(?i)memory")
+        self.assertEqual(outcome.statuses, ["success"] * 2 + ["failure"])
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ ERRORS = {f"error={error}": set(calls.split()) for error, calls in {
     "EIO": f"read pread64 {WRITING} {OPENING} {NAMING} {ASKING} unlinkat getdents64 fchmod fsync",
     "ENOSPC": f"{WRITING} {NAMING} {OPENING}",
     "EMFILE": f"{OPENING} pipe2 eventfd2 timerfd_create memfd_create socket",
-    "ENOMEM": f"{OPENING} mmap brk clone poll getdents64 fstat newfstatat readlink execve",
+    "ENOMEM": f"{OPENING} mmap mprotect brk clone poll getdents64 fstat newfstatat readlink execve",
     "EINTR": f"read pread64 {WRITING} {OPENING} poll wait4 waitid flock connect sendmsg recvmsg sendto recvfrom",
     "ECONNRESET": "connect sendmsg recvmsg sendto recvfrom",
 }.items()}
@@ -183,6 +183,14 @@ class Direct(MomentsCase):
 
     def test_of_an_end_by_exec(self):
         self.sweep(inject=CRASH, after="execve(0x")
+
+    def test_where_the_new_image_of_an_end_cannot_even_start(self):
+        _, trace = self.traced(inject=CRASH)
+        count = dict(calls_of(trace[:trace.index("execve(0x")])).get("mprotect", 0) + 1
+        self.restore(None)
+        done, _ = self.traced(inject=[*CRASH, "-e", f"inject=mprotect:error=ENOMEM:when={count}"])
+        self.assertIn(b"cannot start: making relocated data read-only", done.stderr)
+        self.check(done, ("mprotect", count), "error=ENOMEM", set(), True)
 
     def crashed(self):
         """A job directory and a workspace after a crash in the second step."""

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Going on with an interrupted job: what was done stays done, what had begun is done again, and a journal that does not fit is
-refused."""
+"""Going on with an interrupted job: what was done stays done, what had begun is done again, and a journal that does not
+fit is refused."""
 import datetime
 import fcntl
 import json
 import os
-import shutil
 import signal
 import unittest
 
@@ -31,11 +30,10 @@ class ResumeTest(SandboxCase):
 
     def kill_in_the_middle(self):
         """Runs a job that is killed in its second step; gives the job."""
-        job = self.job(*self.counted("one"), shell(f"{self.until_said('one')}; {KILL_ONCE}; echo two | tee -a count"), *self.counted("three"))
+        second = shell(f"{self.until_said('one')}; {KILL_ONCE}; echo two | tee -a count")
+        job = self.job(*self.counted("one"), second, *self.counted("three"))
         outcome = self.run_and_kill(job)
-        self.assertEqual(outcome.exit, -9)
-        self.assertEqual(outcome.code, "interrupted")
-        self.assertEqual(outcome.statuses, ["success"])
+        self.assertEqual((outcome.exit, outcome.code, outcome.statuses), (-9, "interrupted", ["success"]))
         return job
 
     def test_a_torn_last_line_of_any_length(self):
@@ -45,11 +43,9 @@ class ResumeTest(SandboxCase):
         page = sba.run("--report", self.result_path)
         self.assertEqual(page.returncode, 0, page.stderr)
         self.assertIn(b"its last line is incomplete", page.stdout)
-        outcome = self.run_job(job, "--resume")
-        self.assert_end(outcome, 0)
+        self.assert_end(self.run_job(job, "--resume"), 0)
         self.assertEqual(self.counts(), ["one", "two", "three"])
-        for line in self.journal_file.read_text().splitlines():
-            json.loads(line)
+        self.assertTrue(self.journal(), "each line is JSON again")
 
     def test_finished_steps_are_kept_and_the_rest_is_run(self):
         job = self.kill_in_the_middle()
@@ -102,7 +98,8 @@ class ResumeTest(SandboxCase):
             (self.workspace / "good").unlink(missing_ok=True)
             self.journal_file.write_bytes(b"".join(lines[:count]))
             second = self.run_job(job, "--resume")
-            self.assertEqual((second.exit, sba.without_times(second.result)), (1, sba.without_times(first.result)), count)
+            self.assertEqual(second.exit, 1, count)
+            self.assertEqual(sba.without_times(second.result), sba.without_times(first.result), count)
             self.put("good")
             third = self.run_job(job, "--resume")
             self.assertEqual((third.exit, self.counts()), (0, ["one", "x", "x", "x", "three"]), third.result)
@@ -116,7 +113,8 @@ class ResumeTest(SandboxCase):
         for number, exit_status in ((signal.SIGTERM, 143), (signal.SIGINT, 130), (None, 124)):
             with self.subTest(number):
                 wait = shell("touch begun; test -e good || sleep 60; echo two | tee -a count")
-                job = self.job(*self.counted("one"), wait, *self.counted("three"), max_runtime_seconds=60 if number else 1)
+                steps = [*self.counted("one"), wait, *self.counted("three")]
+                job = self.job(*steps, max_runtime_seconds=60 if number else 1)
                 if number:
                     first = self.run_and_signal(job, number, (self.workspace / "begun").exists, "the second step")
                 else:
@@ -129,7 +127,7 @@ class ResumeTest(SandboxCase):
                 for name in ("good", "begun", "count"):
                     (self.workspace / name).unlink()
 
-    @unittest.skipUnless(shutil.which("strace"), "wants strace")
+    @sba.wants("strace")
     @unittest.skipIf(sba.IS_DEV, "its loader reads before the program begins")
     def test_a_signal_while_the_journal_is_read_loses_no_step(self):
         """At any moment: of a job that goes on all its steps stay; a result that is final stays as it is."""
@@ -141,13 +139,15 @@ class ResumeTest(SandboxCase):
             journal = self.journal_file.read_bytes()
             for call, number in moments:
                 self.journal_file.write_bytes(journal)
-                outcome = self.run_job(job, "--resume", wrapper=sba.injecting(call, f"signal=SIGTERM:when={number}"))
-                result = outcome.result
+                signalled = sba.injecting(call, f"signal=SIGTERM:when={number}")
+                outcome = self.run_job(job, "--resume", wrapper=signalled)
                 if is_over:
-                    self.assertEqual((outcome.exit, outcome.result_bytes, self.journal_file.read_bytes()), (0, first.result_bytes, journal), call)
+                    self.assertEqual((outcome.exit, outcome.result_bytes), (0, first.result_bytes), call)
+                    self.assertEqual(self.journal_file.read_bytes(), journal, call)
                 else:
-                    self.assertEqual((outcome.exit, result["failure_code"]), (143, "cancelled"), (call, number, result["failure_message"]))
-                    self.assertEqual([step["status"] for step in result["steps"]], ["success"] * len(many) + ["skipped"])
+                    ended = outcome.exit, outcome.code
+                    self.assertEqual(ended, (143, "cancelled"), (call, number, outcome.message))
+                    self.assertEqual(outcome.statuses, ["success"] * len(many) + ["skipped"])
 
     def test_no_journal_is_a_beginning(self):
         outcome = self.run_job(self.job(*self.counted("one")), "--resume")
@@ -174,10 +174,12 @@ class ResumeTest(SandboxCase):
     def test_an_edited_journal(self):
         job = self.kill_in_the_middle()
         lines = self.journal_file.read_bytes().splitlines(keepends=True)
-        lines = [line for line in lines if b'"step.session"' not in line]
-        for edited in ([lines[0], b"edited\n", *lines[1:]], [lines[0], *lines[2:]], [lines[0], lines[1], lines[2], lines[2]],
-                       [lines[0], lines[1], lines[2].replace(b"step-1", b"step-2")], lines[1:], [b"x\n", *lines], [b"\0"],
-                       [lines[0], b'{"event":"step.started","index":1e9}\n'], [b"\0\xff\n"], [b"[" * 100000 + b"\n"]):
+        first, begun, finished, *rest = [line for line in lines if b'"step.session"' not in line]
+        for edited in ([first, b"edited\n", begun, finished, *rest], [first, finished, *rest],
+                       [first, begun, finished, finished], [begun, finished, *rest],
+                       [first, begun, finished.replace(b"step-1", b"step-2")],
+                       [b"x\n", first, begun, finished, *rest], [b"\0"], [b"\0\xff\n"],
+                       [first, b'{"event":"step.started","index":1e9}\n'], [b"[" * 100000 + b"\n"]):
             self.journal_file.write_bytes(b"".join(edited))
             self.check_refused(job, "journal.jsonl cannot be used, line ")
 
@@ -242,7 +244,7 @@ class LockTest(SandboxCase):
         self.assertEqual(self.journal_file.read_text(), "of another runner, torn")
         self.assertFalse((self.workspace / "never").exists())
 
-    @unittest.skipUnless(shutil.which("strace"), "wants strace")
+    @sba.wants("strace")
     def test_a_file_system_without_locks(self):
         for error in ("ENOLCK", "EOPNOTSUPP"):
             outcome = self.run_job(self.job(shell("true")), wrapper=sba.injecting("flock", f"error={error}"))
@@ -258,10 +260,11 @@ class InterruptedTest(SandboxCase):
     """SIGKILL in the middle of a step: result, log and journal name it, and have what it had said."""
     environment = {"SBA_CONFINE": "off"}
 
-    def killed(self, script, env=None, **fields):
-        """Runs a job of which the second step runs the script and is then waited for; kills the runner when the file `now` is there."""
-        job = self.job(shell("true"), shell(f"test -e killed && exit; touch killed; {script}; touch now; sleep 60"), **fields)
-        process = self.start(job, env=env)
+    def waiting(self, script, **fields):
+        """A job, and its runner, while its second step has run the script and waits."""
+        second = shell(f"test -e killed && exit; touch killed; {script}; touch now; sleep 60")
+        job = self.job(shell("true"), second, **fields)
+        process = self.start(job)
         sba.wait_for((self.workspace / "now").exists, "the step to say what it says")
         return job, process
 
@@ -273,29 +276,31 @@ class InterruptedTest(SandboxCase):
         return json.loads(self.result_path.read_text()).get("running_step", {}).get("output", "")
 
     def test_the_step_is_named_with_what_it_said(self):
-        job, process = self.killed("echo to stdout; echo to stderr >&2")
+        job, process = self.waiting("echo to stdout; echo to stderr >&2")
         sba.wait_for(self.said, "the result to have it")
-        result = self.kill(process).result
+        killed = self.kill(process)
+        result = killed.result
         sba.result_validator().validate(result)
         step = result["running_step"]
         self.assertEqual((step["index"], step["id"], step["type"]), (1, "step-2", "run_command"))
         self.assertEqual(step["output"], "to stdout\nto stderr\n")
-        self.assertIn(f"step 2 (step-2, run_command) ran since {step['started_at']}", result["failure_message"])
-        self.assertEqual([entry["status"] for entry in result["steps"]], ["success"])
+        self.assertIn(f"step 2 (step-2, run_command) ran since {step['started_at']}", killed.message)
+        self.assertEqual(killed.statuses, ["success"])
         self.assertGreaterEqual(result["duration_ms"], 200)
         outcome = self.run_job(job, "--resume")
         self.assert_end(outcome, 0)
         self.assertNotIn("running_step", outcome.result)
-        told = next(line for line in outcome.log if line["event"] == "step.interrupted")
-        self.assertEqual((told["step"], told["id"], told["output_tail"]), (2, "step-2", "to stdout\nto stderr\n"))
+        (told,), said = outcome.events("step.interrupted"), "to stdout\nto stderr\n"
+        self.assertEqual((told["step"], told["id"], told["output_tail"]), (2, "step-2", said))
         journal = self.journal()
         begun = next(line["at"] for line in journal if line["event"] == "step.started" and line["index"] == 1)
-        self.assertEqual(told["since"], begun)
         kept = next(line for line in journal if line["event"] == "step.interrupted")
-        self.assertEqual((kept["index"], kept["since"], kept["output"]), (1, begun, "to stdout\nto stderr\n"))
+        self.assertEqual((kept["index"], kept["since"], kept["output"]), (1, begun, said))
+        self.assertEqual(told["since"], begun)
 
     def test_the_output_is_bounded_and_its_end_is_kept(self):
-        _, process = self.killed("head -c 30000000 /dev/zero | tr '\\0' x; echo; echo the end", max_output_bytes=1 << 30)
+        script = "head -c 30000000 /dev/zero | tr '\\0' x; echo; echo the end"
+        _, process = self.waiting(script, max_output_bytes=1 << 30)
         sba.wait_for(lambda: self.said().endswith("the end\n"), "the end of the output")
         step = self.kill(process).result["running_step"]
         self.assertEqual((len(step["output"]), step["output_truncated"]), (4096, True))

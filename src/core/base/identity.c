@@ -11,7 +11,6 @@
 #include <linux/close_range.h>
 #include <pwd.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,12 +20,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static void must(int outcome, const char *what)
+#define NOT_DUMPABLE "closing the process to others (PR_SET_DUMPABLE)"
+
+static bool succeeds(int outcome, const char *what)
 {
-    if (outcome >= 0)
-        return;
-    fprintf(stderr, "cynode-sba: cannot start: %s: %s\n", what, strerror(errno));
-    exit(3);
+    if (outcome < 0)
+        fprintf(stderr, "cynode-sba: cannot start: %s: %s\n", what, strerror(errno));
+    return outcome >= 0;
 }
 
 // Commands must not inherit descriptors that the node left open.
@@ -41,7 +41,7 @@ static void close_others_on_exec(void)
 }
 
 // Makes the relocated tables of the program read-only (RELRO). A dynamic linker does that itself; in a static PIE,
-// musl's start code leaves them writable.
+// musl's start code leaves them writable. -1: it cannot.
 static int protect_relocated(struct dl_phdr_info *program, size_t size, void *unused)
 {
     (void)size;
@@ -52,28 +52,29 @@ static int protect_relocated(struct dl_phdr_info *program, size_t size, void *un
         uintptr_t start = program->dlpi_addr + header->p_vaddr, end = start + header->p_memsz;
         start &= ~(page - 1);
         end &= ~(page - 1);
-        if (header->p_type == PT_GNU_RELRO && end > start)
-            must(mprotect((void *)start, end - start, PROT_READ), "making relocated data read-only");
+        bool is_ours = header->p_type == PT_GNU_RELRO && end > start;
+        if (is_ours && !succeeds(mprotect((void *)start, end - start, PROT_READ), "making relocated data read-only"))
+            return -1;
     }
     return 1; // the first is the program; the rest are shared libraries
 }
 
-void identity_harden(void)
+bool identity_harden(void)
 {
-    dl_iterate_phdr(protect_relocated, NULL);
+    bool done = dl_iterate_phdr(protect_relocated, NULL) >= 0;
     // None of our descriptors may become 0, 1 or 2, and be taken for a standard stream. A stream that was closed fails
     // at every write: a result that should go there must not seem to have arrived.
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0)
-            must(open("/dev/null", O_RDONLY), "opening /dev/null");
+            done = succeeds(open("/dev/null", O_RDONLY), "opening /dev/null") && done;
     close_others_on_exec();
-    must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "closing the process to others (PR_SET_DUMPABLE)");
-    must(prctl(PR_SET_NAME, "sba"), "naming the process"); // `pkill node` in a command must not mean cynode-sba
-    must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "giving up new privileges (PR_SET_NO_NEW_PRIVS)");
-    if (getpid() != 1) // PID 1 adopts them anyway
-        must(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "adopting orphans (PR_SET_CHILD_SUBREAPER)");
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); // past RLIMIT_FSIZE the write fails instead
+    return done && succeeds(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), NOT_DUMPABLE) &&
+           succeeds(prctl(PR_SET_NAME, "sba"), "naming the process") && // `pkill node` must not mean cynode-sba
+           succeeds(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "giving up new privileges (PR_SET_NO_NEW_PRIVS)") &&
+           (getpid() == 1 || // PID 1 adopts them anyway
+            succeeds(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "adopting orphans (PR_SET_CHILD_SUBREAPER)"));
 }
 
 // A whole decimal number below 2^32 - 1 (which means "no id").
@@ -122,7 +123,8 @@ int identity_become(const char *user, struct error *error)
         return error_system(error, errno, "cannot become user %s", user);
     if (setresuid(0, 0, 0) == 0)
         return error_set(error, "permission_denied", 0, "the change to user %s could be undone", user);
-    must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "closing the process to others (PR_SET_DUMPABLE)");
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+        return error_system(error, errno, NOT_DUMPABLE);
     return 0;
 }
 

@@ -101,7 +101,8 @@ describe("the journal", function()
     ended({ code = "step_failed", message = "no" }, "failure", "skipped")
     local history = assert(read())
     assert.is_nil(history.result)
-    assert.same({ {}, 1, { { after = 0, why = "step_failed: no" } } }, { history.offsets, history.failed, history.resumes })
+    assert.same({ {}, 1 }, { history.offsets, history.failed })
+    assert.same({ { after = 0, why = "step_failed: no" } }, history.resumes)
     local log = begin(assert(read()).size)
     log:event("job.resumed", {})
     started(log, 1)
@@ -139,15 +140,20 @@ describe("the journal", function()
       log:event("model.session", { model = "n", context_length = 9 })
       local asked = json.array { { role = "user", content = long } }
       log:event("model.exchange", { messages = asked, reply = { content = long, prompt_tokens = 4 } })
-      log:event("step.started", { index = 1, id = "b", type = "run_command", check = 2, arguments = { command = "true" } })
+      log:event("step.started", {
+        index = 1, id = "b", type = "run_command", check = 2, arguments = { command = "true" },
+      })
       log:steps_finished { (entry(1, "b"):gsub('"x"', '"run_command","check":2')) }
     end)
     local log = assert(file.open(path))
     local history = fold.new()
     assert.is_nil(history:fold({ schemas = schemas, strict = true }, log))
-    assert.same({ model = "m", requests = 1, prompt_tokens = 3, completion_tokens = 0, duration_ms = 0 }, history.answers)
-    assert.same({ model = "n", requests = 1, prompt_tokens = 4, completion_tokens = 0, duration_ms = 0 }, history.used)
-    assert.same({ met = true, verified_by = "check", evidence = "b: `true` ended with exit code 0" }, history.verdicts[2])
+    local function used(model, tokens)
+      return { model = model, requests = 1, prompt_tokens = tokens, completion_tokens = 0, duration_ms = 0 }
+    end
+    assert.same({ used("m", 3), used("n", 4) }, { history.answers, history.used })
+    local evidence = "b: `true` ended with exit code 0"
+    assert.same({ met = true, verified_by = "check", evidence = evidence }, history.verdicts[2])
     assert.equal(long, history:entry(1).result.content)
     assert.equal(long, history:exchange(1).reply.content)
     assert.is_nil(history:head(1).output)
@@ -156,8 +162,8 @@ describe("the journal", function()
   it("is refused when it is of another job, edited, or cut in the middle", function()
     local function line(index) return ('{"event":"step.started","index":%d,"id":"b","type":"x"}\n'):format(index) end
     for _, case in ipairs {
-      { "line 2", "x\n" }, { "not the next one", line(1) }, { "no such step", line(0) }, { "not an event", '{"event":"other"}\n' },
-      { "not an event", "[1]\n" },
+      { "line 2", "x\n" }, { "not the next one", line(1) }, { "no such step", line(0) },
+      { "not an event", '{"event":"other"}\n' }, { "not an event", "[1]\n" },
       { "had not begun", fill = function(log) log:steps_finished { entry(0, "a") } end },
       { "not the next one", fill = function(log) started(log, 1) log:steps_finished { entry(1, "b") } end },
       { "steps are missing", fill = function(log) finished(log, record.new("j", "t"):fields()) end },
@@ -193,7 +199,13 @@ describe("the journal", function()
   it("is given up for good when a line cannot be written: one behind it would make the whole unreadable", function()
     local failures, tries = 0, 0
     local log = begin(0, function() failures = failures + 1 end)
-    log.log = { append = function() tries = tries + 1 return nil, { code = "no_space", message = "" } end, cut = function() end }
+    log.log = {
+      append = function()
+        tries = tries + 1
+        return nil, { code = "no_space", message = "" }
+      end,
+      cut = function() end,
+    }
     job(log, "sha")
     log:steps_finished { "{}" }
     assert.same({ 1, 1 }, { failures, tries })

@@ -17,7 +17,9 @@ local function new()
   kept.progress = progress.new {
     changed = function() kept.changes = kept.changes + 1 end,
     log = {
-      event = function(_, level, event, fields) table.insert(kept.events, { level, event, fields.duration_ms, fields.output_bytes }) end,
+      event = function(_, level, event, fields)
+        table.insert(kept.events, { level, event, fields.duration_ms, fields.output_bytes })
+      end,
       view = {
         output = function(_, words, kind) table.insert(kept.events, { kind, words }) end,
         end_output = function() end,
@@ -43,7 +45,8 @@ describe("what runs", function()
     end
     assert.are.same({
       { "step", "abc" }, { "step", "\n[... 5 bytes left out ...]\nde" },
-      { "info", "step.running", 30000, 10 }, { "info", "step.running", 60000, 10 }, { "info", "step.running", 90000, 10 },
+      { "info", "step.running", 30000, 10 }, { "info", "step.running", 60000, 10 },
+      { "info", "step.running", 90000, 10 },
     }, kept.events)
   end)
 
@@ -67,7 +70,8 @@ describe("what runs", function()
     end
     assert.is_true(kept.changes >= 30 and kept.changes <= 50, kept.changes)
     local running = kept.progress:running_step()
-    assert.are.same({ 2, "s", "run_command", ("more"):rep(100) }, { running.index, running.id, running.type, running.output })
+    assert.are.same({ 2, "s", "run_command" }, { running.index, running.id, running.type })
+    assert.are.equal(("more"):rep(100), running.output)
     kept.progress:finish()
     assert.is_nil(kept.progress:running_step())
     kept.progress:finish() -- again: nothing runs

@@ -12,7 +12,8 @@ local function prepare(types, ...)
   for i, name in ipairs { ... } do list[i] = { id = "step-" .. i, type = name, arguments = {} } end
   local events = {}
   local run = state.of {
-    job = { steps = list }, journal = journal.begin(nil, 0), record = record.new("j", "t"), todo = todo.new(), steps = list,
+    job = { steps = list }, steps = list,
+    journal = journal.begin(nil, 0), record = record.new("j", "t"), todo = todo.new(),
     checkpoint = { changed = function() end, hurry = function() end },
     history = { unfinished = {}, count = 0 }, context = { tick = function() end, max_output_bytes = 1000 },
     catalogue = { get = function(name) return { run = types[name] } end, what = function() return "" end },
@@ -49,7 +50,11 @@ describe("a direct job", function()
         close = function() table.insert(told, "close") end,
       }
     end
-    run = prepare({ bad = function() change() error "oh no" end, good = function() change() return {} end }, "good", "bad")
+    local types = {
+      bad = function() change() error "oh no" end,
+      good = function() change() return {} end,
+    }
+    run = prepare(types, "good", "bad")
     direct.run_rest(run)
     assert.same({ "close", "revert", "close" }, told)
     assert.is_nil(run.pending_undo)
