@@ -58,6 +58,17 @@ class Holder(threading.Thread):
         self.join()
 
 
+def hold(case, process, pid):
+    """Holds a process that the runner has started; skips the test where that cannot be."""
+    holder = Holder(pid)
+    case.addCleanup(holder.release)
+    if not holder.holds:
+        process.kill()
+        process.communicate()
+        case.skipTest("nothing can be traced here")
+    return holder
+
+
 class ProcessCase(sba.SandboxCase):
     def left(self):
         """The processes that have the workspace as their working directory."""

@@ -154,6 +154,11 @@ class SandboxCase(unittest.TestCase):
     def text(self, path):
         return (self.workspace / path).read_text()
 
+    def clean(self):
+        """Removes what lies in the workspace and in the job directory."""
+        for entry in [*self.workspace.iterdir(), *self.job_directory.iterdir()]:
+            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+
     def fifo(self, name="turn"):
         """A FIFO of the workspace: a command that reads it waits until the test writes, and the test until the command reads."""
         path = Fifo(self.workspace / name)

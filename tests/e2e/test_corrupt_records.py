@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results, journals and jobs of which one value is wrong: --report gives a page or says in one line why not, --resume goes on or
-refuses, and nothing ends in a traceback."""
+"""Results, journals and jobs of which one value is wrong: --report gives a page or says in one line why not, --resume goes
+on or refuses, and nothing ends in a traceback."""
 import copy
 import json
 import random
@@ -10,7 +10,8 @@ from agent_case import AgentCase, calls, finish
 
 FINISH = finish("done", ("good", True, "step-1"))
 ROUNDS = 120 if sba.LONG else 60  # mutations of each kind of file
-VALUES = [None, True, -1, 3, 1.5, 2**63 - 1, "", "x", "agent_gave_up", "2026-02-31T00:00:00Z", [], [None], [1, "x"], {}, {"a": [1]}]
+VALUES = [None, True, -1, 3, 1.5, 2**63 - 1, "", "x", "agent_gave_up", "2026-02-31T00:00:00Z", [], [None], [1, "x"], {},
+          {"a": [1]}]
 
 
 def places(value, path=()):
@@ -53,9 +54,10 @@ class CorruptRecords(AgentCase):
                         self.step("list_tree"), context={"requirements": ["be good"]})
 
     def run_agent_job(self):
-        replies = [calls(("run_command", {"argv": ["echo", "hi"]}), ("todo_add", {"title": "more"}), ("read_file", {"path": "none"})),
-                   *[FINISH] * 4]
-        outcome = self.run_agent(self.server(*replies), job=self.agent_job(context={"acceptance_criteria": ["good"]}))
+        first = calls(("run_command", {"argv": ["echo", "hi"]}), ("todo_add", {"title": "more"}),
+                      ("read_file", {"path": "none"}))
+        job = self.agent_job(context={"acceptance_criteria": ["good"]})
+        outcome = self.run_agent(self.server(first, *[FINISH] * 4), job=job)
         self.assert_end(outcome, 0)
 
     def check_report(self, what):
@@ -70,19 +72,15 @@ class CorruptRecords(AgentCase):
             self.assertEqual(done.stdout, b"", what)
 
     def check_reports(self):
-        def write_result(value):
-            self.result_path.write_text(json.dumps(value))
-
-        def write_job(value):
-            (self.job_directory / "job.json").write_text(json.dumps(value))
-        job = json.loads((self.job_directory / "job.json").read_bytes())
-        for name, value, write, rounds in (("result", json.loads(self.result_path.read_bytes()), write_result, ROUNDS // 2),
-                                           ("journal", self.journal(), self.write_lines, ROUNDS // 4), ("job", job, write_job, ROUNDS // 4)):
+        def check(rounds, path, value, write):
             for _ in range(rounds):
                 bad, what = mutated(value, self.chance)
                 write(bad)
-                self.check_report(f"{name} {what}")
+                self.check_report(f"{path.name} {what}")
             write(value)
+        for path, rounds in ((self.result_path, ROUNDS // 2), (self.job_directory / "job.json", ROUNDS // 4)):
+            check(rounds, path, json.loads(path.read_bytes()), lambda value, path=path: path.write_text(json.dumps(value)))
+        check(ROUNDS // 4, self.journal_file, self.journal(), self.write_lines)
 
     def test_reports_of_a_direct_job(self):
         self.run_job(self.direct_job())

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """At the deadline the complete result is in place in time, however long processes live or the disk takes."""
-import contextlib
 import json
 import signal
 import time
 import unittest
 
 import sba
-from process_case import Holder
+from process_case import hold
 from sba import SandboxCase
 
 TIMEOUT = 2  # seconds of the jobs
@@ -15,14 +14,9 @@ BOUND = sba.IN_TIME if sba.LONG else 10  # seconds after it
 
 
 class DeadlineCase(SandboxCase):
-    def result(self):
-        with contextlib.suppress(FileNotFoundError):
-            return json.loads(self.result_path.read_text())
-        return {"failure_code": "interrupted"}
-
     def final_result(self):
-        result = self.result()
-        return result if result["failure_code"] != "interrupted" else None
+        result = json.loads(self.result_path.read_text()) if self.result_path.exists() else {}
+        return result if result.get("failure_code", "interrupted") != "interrupted" else None
 
     def assert_complete_in_time(self, began):
         result = sba.wait_for(self.final_result, "the complete result")
@@ -35,13 +29,7 @@ class Held(DeadlineCase):
     def hold(self, process):
         path = self.workspace / "pid"
         sba.wait_for(lambda: path.exists() and path.read_text().endswith("\n"), "the command")
-        holder = Holder(int(path.read_text()))
-        self.addCleanup(holder.release)
-        if not holder.holds:
-            process.kill()
-            process.communicate()
-            self.skipTest("nothing can be traced here")
-        return holder
+        return hold(self, process, int(path.read_text()))
 
     def steps(self, **more):
         kept = self.sh("echo kept >$CYNODE_ARTIFACTS_DIR/kept")

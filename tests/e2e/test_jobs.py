@@ -9,7 +9,6 @@ import unittest
 import sba
 from sba import SandboxCase
 
-
 shell = SandboxCase.sh
 
 
@@ -29,8 +28,8 @@ class EndTest(SandboxCase):
         self.check_end(self.run_steps(), "success", None, 0, [])
 
     def test_a_failing_step_ends_the_job_and_the_rest_is_skipped(self):
-        job = self.job(shell("echo fine"), shell("echo partly; echo wrong >&2; exit 7"), shell("touch never"), shell("true"))
-        outcome = self.run_job(job)
+        outcome = self.run_steps(shell("echo fine"), shell("echo partly; echo wrong >&2; exit 7"), shell("touch never"),
+                                 shell("true"))
         self.check_end(outcome, "failure", "step_failed", 1, ["success", "failure", "skipped", "skipped"])
         failed = outcome.steps[1]
         self.assertEqual((failed["exit_code"], failed["error_code"]), (7, "step_failed"))
@@ -40,29 +39,23 @@ class EndTest(SandboxCase):
         self.assertFalse((self.workspace / "never").exists())
 
     def test_the_jobs_deadline(self):
-        job = self.job(shell("echo before; sleep 60"), shell("true"), max_runtime_seconds=1)
-        outcome = self.run_job(job)
+        outcome = self.run_steps(shell("echo before; sleep 60"), shell("true"), max_runtime_seconds=1)
         self.check_end(outcome, "timeout", "timeout", 124, ["timeout", "skipped"])
         self.assertEqual(outcome.steps[0]["result"]["stdout"], "before\n")
 
     def test_the_deadline_is_one_for_all_steps(self):
-        steps = [shell("sleep 0.4") for _ in range(20)]
-        outcome = self.run_steps(*steps, max_runtime_seconds=1)
+        outcome = self.run_steps(*[shell("sleep 0.4")] * 20, max_runtime_seconds=1)
         self.assertEqual((outcome.status, outcome.exit), ("timeout", 124))
         self.assertLess(outcome.result["duration_ms"], 4000)
 
-    def cancel(self, number):
+    def test_sigterm_and_sigint_cancel(self):
         job = self.job(shell("echo before; touch begun; sleep 60"), shell("true"))
-        return self.run_and_signal(job, number, (self.workspace / "begun").exists, "the command to begin")
-
-    def test_sigterm_cancels(self):
-        outcome = self.cancel(signal.SIGTERM)
-        self.check_end(outcome, "failure", "cancelled", 143, ["failure", "skipped"])
-        self.assertEqual(outcome.steps[0]["result"]["stdout"], "before\n")
-        self.assertEqual(outcome.steps[0]["error_code"], "cancelled")
-
-    def test_sigint_cancels(self):
-        self.check_end(self.cancel(signal.SIGINT), "failure", "cancelled", 130, ["failure", "skipped"])
+        for number, exit_status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+            outcome = self.run_and_signal(job, number, (self.workspace / "begun").exists, "the command to begin")
+            self.check_end(outcome, "failure", "cancelled", exit_status, ["failure", "skipped"])
+            self.assertEqual(outcome.steps[0]["result"]["stdout"], "before\n")
+            self.assertEqual(outcome.steps[0]["error_code"], "cancelled")
+            (self.workspace / "begun").unlink()
 
     def test_sigterm_while_the_job_is_read(self):
         process = self.start(self.job(), "--job", "-", stdin=-1)
@@ -82,13 +75,15 @@ class EndTest(SandboxCase):
         self.assertIn("the output was cut to 5000 bytes (limit: 5000)", cut["error"])
         self.put("long", "x" * 100)
         self.put("other", "x")
-        limited = self.run_steps(self.step("list_tree", max_entries=1), self.step("search_files", pattern="x", max_matches=1))
+        limited = self.run_steps(self.step("list_tree", max_entries=1),
+                                 self.step("search_files", pattern="x", max_matches=1))
         self.assertEqual([event["step"] for event in limited.events("step.output_truncated")], [1, 2], limited.message)
         (cut,) = self.run_steps(self.read_file("long", max_bytes=10)).events("step.output_truncated")
         self.assertIn("the output was cut to 10 bytes of 100 (limit: 10)", cut["error"])
 
     def test_a_command_that_falls_silent(self):
-        outcome = self.run_steps(shell("echo begun; sleep 600", idle_timeout_seconds=1), shell("true"), max_runtime_seconds=300)
+        silent = shell("echo begun; sleep 600", idle_timeout_seconds=1)
+        outcome = self.run_steps(silent, shell("true"), max_runtime_seconds=300)
         self.check_end(outcome, "failure", "step_failed", 1, ["timeout", "skipped"])
         step = outcome.steps[0]
         self.assertEqual((step["error_code"], step["output"]), ("idle_timeout", "begun\n"))
@@ -99,14 +94,13 @@ class EndTest(SandboxCase):
         deaf = "trap '' TERM; echo begun; while :; do sleep 1; done"  # it is killed after its grace
         for script in ("exec >&- 2>&-; sleep 600", "sleep 600 >out 2>&1", deaf):
             outcome = self.run_steps(shell(script, idle_timeout_seconds=1), max_runtime_seconds=300)
-            with self.subTest(script):
-                self.assertEqual((outcome.steps[0]["status"], outcome.steps[0]["error_code"]), ("timeout", "idle_timeout"))
+            step = outcome.steps[0]
+            self.assertEqual((step["status"], step["error_code"]), ("timeout", "idle_timeout"), script)
 
     def test_a_command_that_speaks_now_and_then_is_not_silent(self):
-        script = "for i in 1 2 3 4 5 6; do sleep 0.5; echo $i; echo $i >&2; done"
-        self.assertEqual(self.run_steps(shell(script, idle_timeout_seconds=2.5)).statuses, ["success"])
-        script = "(for i in 1 2 3 4 5 6; do sleep 0.5; echo $i; done) & wait"  # a child speaks
-        self.assertEqual(self.run_steps(shell(script, idle_timeout_seconds=2.5)).statuses, ["success"])
+        speaks = "for i in 1 2 3 4 5 6; do sleep 0.5; echo $i; echo $i >&2; done"
+        for script in (speaks, f"({speaks}) & wait"):  # the second: a child speaks
+            self.assertEqual(self.run_steps(shell(script, idle_timeout_seconds=2.5)).statuses, ["success"])
         refused = self.run_steps(shell("true", idle_timeout_seconds=0))
         self.assertIn("/idle_timeout_seconds: must be more than 0", refused.message)
 
@@ -114,7 +108,8 @@ class EndTest(SandboxCase):
         (self.root / "closed").mkdir(0o000)
         outcome = self.run_steps(self.run_command("ls", working_dir=str(self.root / "closed")))
         self.assertEqual(outcome.steps[0]["error_code"], "permission_denied")
-        self.assertIn(f"the working directory {os.path.realpath(self.root)}/closed cannot be entered: Permission denied", outcome.message)
+        closed = f"the working directory {os.path.realpath(self.root)}/closed"
+        self.assertIn(f"{closed} cannot be entered: Permission denied", outcome.message)
 
     @unittest.skipUnless(sba.UID, "wants root")
     def test_a_workspace_that_cannot_be_used(self):
@@ -126,7 +121,8 @@ class EndTest(SandboxCase):
             for job in (self.job(shell("touch never"), self.write_file("a", "x")), self.job(), self.job(**agents)):
                 outcome = self.run_job(job, env={"OLLAMA_BASE_URL": "http://127.0.0.1:9"})
                 self.assert_end(outcome, 2, "environment_invalid")
-                self.assertRegex(outcome.message, f"the workspace .* cannot be {what}: Permission denied; .*--userns=keep-id")
+                told = f"the workspace .* cannot be {what}: Permission denied; .*--userns=keep-id"
+                self.assertRegex(outcome.message, told)
                 self.assertEqual(outcome.events("model.retry"), [])
                 self.assertEqual(set(outcome.statuses), {"skipped"} if job["steps"] else set())
 
@@ -136,7 +132,8 @@ class EndTest(SandboxCase):
         os.chown(self.workspace, 0, 0)
         outcome = self.run_steps(shell("cat a"))
         self.assert_end(outcome, 0)
-        self.assertRegex(outcome.events("workspace.not_writable")[0]["error"], f"user {sba.UID} cannot write .*--userns=keep-id")
+        (warning,) = outcome.events("workspace.not_writable")
+        self.assertRegex(warning["error"], f"user {sba.UID} cannot write .*--userns=keep-id")
         self.give(self.workspace)
         self.assertEqual(self.run_steps(shell("cat a")).events("workspace.not_writable"), [])
 
@@ -181,18 +178,19 @@ class EndTest(SandboxCase):
         self.assertTrue(outcome.message.startswith("cannot read the job: "), "it was read whole")
 
     def test_many_steps_share_one_line_of_the_log_and_one_write_of_the_journal(self):
-        job = self.job(self.step("run_command", argv=["false"]), *[self.step("list_tree", path=".") for _ in range(3000)])
+        job = self.job(self.step("run_command", argv=["false"]), *[self.step("list_tree", path=".")] * 3000)
         done = self.run_job(job)
         self.assertEqual(done.statuses, ["failure"] + ["skipped"] * 3000)
-        self.assertEqual([(item["id"], item["status"]) for item in done.result["todo"]["items"]][1:], [(str(i), "dropped") for i in range(2, 3002)])
+        items = [(item["id"], item["status"]) for item in done.result["todo"]["items"]]
+        self.assertEqual(items[1:], [(str(i), "dropped") for i in range(2, 3002)])
         events = [line["event"] for line in done.log]
         self.assertEqual((events.count("steps.skipped"), events.count("todo.changed")), (1, 0))
-        before = done.steps
         again = self.run_job(job, "--resume")
-        self.assertEqual((again.exit, sba.timeless(again.steps)), (1, sba.timeless(before)))
+        self.assertEqual((again.exit, sba.timeless(again.steps)), (1, sba.timeless(done.steps)))
 
 
-FIELDS = ["exit_code", "stdout", "stderr", "stdout_truncated", "stderr_truncated", "duration_ms", "cpu_time_ms", "max_rss_bytes"]
+FIELDS = ["exit_code", "stdout", "stderr", "stdout_truncated", "stderr_truncated", "duration_ms", "cpu_time_ms",
+          "max_rss_bytes"]
 
 
 class Commands(sba.SandboxCase):
@@ -201,10 +199,12 @@ class Commands(sba.SandboxCase):
         return done, done.steps[0]
 
     def test_the_ways_to_name_a_command(self):
-        for arguments in ({"command": "printf", "args": ["%s-%s", "a b", "$c"]}, {"argv": ["printf", "%s-%s", "a b", "$c"]},
+        args = ["%s-%s", "a b", "$c"]
+        for arguments in ({"command": "printf", "args": args}, {"argv": ["printf", *args]},
                           {"shell": "printf '%s-%s' 'a b' '$c'"}):
             done, entry = self.run_step(**arguments)
-            self.assertEqual((done.exit, entry["result"]["stdout"], entry["output"]), (0, "a b-$c", "a b-$c"), done.result)
+            printed = entry["result"]["stdout"], entry["output"]
+            self.assertEqual((done.exit, *printed), (0, "a b-$c", "a b-$c"), done.result)
             self.assertEqual(list(entry["result"]), FIELDS)
 
     def test_a_character_of_stdout_that_stderr_interrupts(self):
@@ -265,7 +265,8 @@ class Commands(sba.SandboxCase):
             done, entry = self.run_step(command="ls", **{name: "a/b"})
             self.assertEqual(entry["result"]["stdout"], "file\n", done.result)
         os.symlink("/usr", self.workspace / "out")
-        self.assertEqual(self.run_step(argv=["/bin/pwd", "-P"], working_dir="out/bin")[1]["result"]["stdout"], f"{os.path.realpath('/usr/bin')}\n")
+        _, entry = self.run_step(argv=["/bin/pwd", "-P"], working_dir="out/bin")
+        self.assertEqual(entry["result"]["stdout"], os.path.realpath("/usr/bin") + "\n")
 
     def test_a_command_is_found_by_its_own_path(self):
         self.put("tools/greet", "#!/bin/sh\necho hello\n", 0o755)

@@ -6,7 +6,6 @@ The moments are counted in system calls, not in time: strace kills the runner at
 """
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,39 +21,24 @@ CALLS = ["write", "writev", "pwritev2", "fsync", "fchmod", "rename", "renameat",
 OTHER_CALLS = ["clone", "clone3", "vfork", "openat2", "splice", "waitid", "wait4", "pread64", "close", "fstat",
                "newfstatat", "poll", "read", "mmap", "futex", "fcntl"]
 MOMENTS = 200
-
-
 MOST_OF_ANOTHER_CALL = 25
 
 
 class KillTest(SandboxCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.validator = sba.result_validator()
-
     def setUp(self):
         super().setUp()
-        self.long = "x" * 30000
-        self.the_job = self.job(self.write_file("a", self.long),
-                                self.sh("cat a; echo end"),
-                                self.read_file("a"),
-                                self.sh("printf kept > $CYNODE_ARTIFACTS_DIR/kept"),
-                                self.sh("exit 3"),
-                                self.sh("true"))
+        self.the_job = self.job(self.write_file("a", "x" * 30000), self.sh("cat a; echo end"), self.read_file("a"),
+                                self.sh("printf kept > $CYNODE_ARTIFACTS_DIR/kept"), self.sh("exit 3"), self.sh("true"))
         outcome = self.run_job(self.the_job)
         self.assertEqual(outcome.exit, 1)
         self.expected = sba.without_times(outcome.result)
-
-    def clean(self):
-        for entry in [*self.workspace.iterdir(), *self.job_directory.iterdir()]:
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
     def check(self, moment):
         """What must hold after a kill; then goes on with the job."""
         events = [line["event"] for line in self.journal()]
         if self.result_path.exists():
             result = json.loads(self.result_path.read_text())
-            self.validator.validate(result)
+            sba.result_validator().validate(result)
             self.assertEqual(result["job_id"], "job-1", moment)
             done = [step for step in result["steps"] if step["status"] != "skipped"]
             self.assertLessEqual(len(done), events.count("step.finished"), moment)
@@ -95,8 +79,7 @@ class KillTest(SandboxCase):
         job = self.job(self.sh("echo x >> count"))
         self.assertEqual(self.run_job(job).exit, 0)
         killed = self.run_job(job, wrapper=sba.injecting("renameat", "signal=SIGKILL:when=2"))
-        self.assertEqual(killed.code, "interrupted")
-        self.assertEqual(self.run_job(job, "--resume").exit, 0)
+        self.assertEqual((killed.code, self.run_job(job, "--resume").exit), ("interrupted", 0))
         self.assertEqual(self.text("count"), "x\nx\n")
 
     def test_the_older_result_stands_until_the_job_is_accepted(self):
@@ -125,9 +108,8 @@ class Crash(SandboxCase):
     def crashing(self):
         """Leaves a daemon, and crashes the runner in the third step."""
         daemon = "setsid sleep 600 & echo $! > daemon; echo said; echo kept > $CYNODE_ARTIFACTS_DIR/kept"
-        return self.job(self.sh("true"), self.sh(daemon),
-                        self.sh("touch begun; test -e again || sleep 600"),
-                        self.sh("true"), context={"acceptance_criteria": ["c"]})
+        return self.job(self.sh("true"), self.sh(daemon), self.sh("touch begun; sleep 600"), self.sh("true"),
+                        context={"acceptance_criteria": ["c"]})
 
     def in_third_step(self):
         return (self.workspace / "begun").exists() and len(json.loads(self.result_path.read_text())["steps"]) == 2
@@ -150,13 +132,6 @@ class Crash(SandboxCase):
         process.send_signal(signal.SIGSEGV)
         result = self.check(self.outcome_of(process), 2)
         self.assertEqual([body["result"] for body in server.bodies if body["status"] == "completed"], [result])
-
-    def test_resume_goes_on(self):
-        job = self.crashing()
-        self.check(self.run_and_signal(job, signal.SIGSEGV, (self.workspace / "begun").exists, "the third step"), 2)
-        self.put("again")
-        outcome = self.run_job(job, "--resume")
-        self.assertEqual((outcome.exit, len(outcome.steps)), (0, 4), outcome.result)
 
     def test_the_variable_of_another_process_means_nothing(self):
         outcome = self.run_job(self.job(self.run_command("env")), env={"SBA_END": "1 crash -1 {}"})

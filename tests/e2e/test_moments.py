@@ -58,10 +58,6 @@ class MomentsCase(ProcessCase):
     """A job, and what must hold after a fault at one moment of it."""
     environment = {"SBA_CONFINE": "off"}
 
-    @classmethod
-    def setUpClass(cls):
-        cls.validator = sba.result_validator()
-
     def run_it(self, *more, **options):
         return self.run_job(self.the_job(), *more, **options)
 
@@ -71,11 +67,6 @@ class MomentsCase(ProcessCase):
         for directory in (self.workspace, self.job_directory):
             shutil.copytree(directory, saved / directory.name, symlinks=True)
         return saved
-
-    def clean(self):
-        for directory in (self.workspace, self.job_directory):
-            for entry in directory.iterdir():
-                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
     def restore(self, saved):
         self.clean()
@@ -100,7 +91,7 @@ class MomentsCase(ProcessCase):
         if done.result is None:
             self.assertTrue(fault in SIGNALS or done.exit == 3, (moment, done.stderr))
             return self.assertEqual(self.finished(), set(), moment)
-        self.validator.validate(done.result)
+        sba.result_validator().validate(done.result)
         ids = ["job-1"] if self.journal() or before else ["job-1", ""]  # empty: the job was not read yet
         self.assertIn(done.result["job_id"], ids, moment)
         there = {step["index"] for step in done.steps if step["status"] == "success"}

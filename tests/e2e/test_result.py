@@ -107,8 +107,7 @@ class FormTest(SandboxCase):
         self.assertEqual((todo["total"], todo["done"]), (6, 1))
         self.assertEqual([item["source"] for item in todo["items"]],
                          ["requirement"] * 2 + ["acceptance_criterion"] + ["step"] * 3)
-        self.assertEqual([item["status"] for item in todo["items"]],
-                         ["pending"] * 3 + ["done", "dropped", "dropped"])
+        self.assertEqual([item["status"] for item in todo["items"]], ["pending"] * 3 + ["done", "dropped", "dropped"])
         self.assertEqual([item["id"] for item in todo["items"]], [str(i) for i in range(1, 7)])
         self.assertEqual(self.todo_items(), todo["items"])
 

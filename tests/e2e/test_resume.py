@@ -26,7 +26,7 @@ class ResumeTest(SandboxCase):
         return [shell(f"echo {name} | tee -a count") for name in names]
 
     def counts(self):
-        return (self.workspace / "count").read_text().split()
+        return self.text("count").split()
 
     def kill_in_the_middle(self):
         """Runs a job that is killed in its second step; gives the job."""
@@ -45,7 +45,7 @@ class ResumeTest(SandboxCase):
         self.assertIn(b"its last line is incomplete", page.stdout)
         self.assert_end(self.run_job(job, "--resume"), 0)
         self.assertEqual(self.counts(), ["one", "two", "three"])
-        self.assertTrue(self.journal(), "each line is JSON again")
+        self.assertEqual(len(self.journal()), len(self.journal_file.read_text().splitlines()))
 
     def test_finished_steps_are_kept_and_the_rest_is_run(self):
         job = self.kill_in_the_middle()

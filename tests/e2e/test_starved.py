@@ -23,10 +23,6 @@ def large_patch():
 
 @unittest.skipIf(sba.IS_DEV, "the sanitizers take memory as they like")
 class StarvedTest(SandboxCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.validator = sba.result_validator()
-
     def setUp(self):
         super().setUp()
         self.put("small", "small\n")
@@ -57,7 +53,7 @@ class StarvedTest(SandboxCase):
     def check(self, outcome, job):
         self.assertIsNotNone(outcome.result, outcome.stderr)
         result = outcome.result
-        self.validator.validate(result)
+        sba.result_validator().validate(result)
         self.assertEqual(json.loads((self.job_directory / "result.json").read_text()), result)
         for step in result["steps"]:
             self.assertIn(step.get("error_code"), (None, "out_of_memory", "search_out_of_memory"), step)

@@ -6,7 +6,7 @@ import signal
 import sys
 
 import sba
-from process_case import Holder
+from process_case import hold
 
 TOOLS = os.environ["SBA_TOOLS"]
 
@@ -57,12 +57,8 @@ class HangingRunner(WatchdogCase):
         daemon = self.sh("setsid sleep 600 >/dev/null 2>&1 & echo $! >pid")
         process = self.start(self.hanging("c", daemon, max_runtime_seconds=3))
         path = self.workspace / "pid"
-        holder = Holder(int(sba.wait_for(lambda: path.exists() and path.read_text().strip(), "the daemon")))
-        self.addCleanup(holder.release)
-        if not holder.holds:
-            process.kill()
-            process.communicate()
-            self.skipTest("nothing can be traced here")
+        pid = sba.wait_for(lambda: path.exists() and path.read_text().strip(), "the daemon")
+        holder = hold(self, process, int(pid))
         result = sba.wait_for(self.timed_out, "the complete result")
         self.assertIn(f"process {holder.pid} could not be ended", result["failure_message"])
         self.assertEqual(self.outcome_of(process).exit, 124)

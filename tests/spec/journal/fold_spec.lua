@@ -140,18 +140,17 @@ describe("the journal", function()
       log:event("model.session", { model = "n", context_length = 9 })
       local asked = json.array { { role = "user", content = long } }
       log:event("model.exchange", { messages = asked, reply = { content = long, prompt_tokens = 4 } })
-      log:event("step.started", {
-        index = 1, id = "b", type = "run_command", check = 2, arguments = { command = "true" },
-      })
+      local check = { index = 1, id = "b", type = "run_command", check = 2, arguments = { command = "true" } }
+      log:event("step.started", check)
       log:steps_finished { (entry(1, "b"):gsub('"x"', '"run_command","check":2')) }
     end)
     local log = assert(file.open(path))
     local history = fold.new()
     assert.is_nil(history:fold({ schemas = schemas, strict = true }, log))
-    local function used(model, tokens)
-      return { model = model, requests = 1, prompt_tokens = tokens, completion_tokens = 0, duration_ms = 0 }
+    for model, used in pairs { m = history.answers, n = history.used } do
+      local tokens = model == "m" and 3 or 4
+      assert.same({ model = model, requests = 1, prompt_tokens = tokens, completion_tokens = 0, duration_ms = 0 }, used)
     end
-    assert.same({ used("m", 3), used("n", 4) }, { history.answers, history.used })
     local evidence = "b: `true` ended with exit code 0"
     assert.same({ met = true, verified_by = "check", evidence = evidence }, history.verdicts[2])
     assert.equal(long, history:entry(1).result.content)
@@ -199,13 +198,11 @@ describe("the journal", function()
   it("is given up for good when a line cannot be written: one behind it would make the whole unreadable", function()
     local failures, tries = 0, 0
     local log = begin(0, function() failures = failures + 1 end)
-    log.log = {
-      append = function()
-        tries = tries + 1
-        return nil, { code = "no_space", message = "" }
-      end,
-      cut = function() end,
-    }
+    local function refuse()
+      tries = tries + 1
+      return nil, { code = "no_space", message = "" }
+    end
+    log.log = { append = refuse, cut = function() end }
     job(log, "sha")
     log:steps_finished { "{}" }
     assert.same({ 1, 1 }, { failures, tries })

@@ -50,11 +50,9 @@ describe("a direct job", function()
         close = function() table.insert(told, "close") end,
       }
     end
-    local types = {
-      bad = function() change() error "oh no" end,
-      good = function() change() return {} end,
-    }
-    run = prepare(types, "good", "bad")
+    local function bad() change() error "oh no" end
+    local function good() change() return {} end
+    run = prepare({ bad = bad, good = good }, "good", "bad")
     direct.run_rest(run)
     assert.same({ "close", "revert", "close" }, told)
     assert.is_nil(run.pending_undo)
