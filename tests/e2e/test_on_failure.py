@@ -285,11 +285,17 @@ class Refused(OnFailureCase):
 class Reports(OnFailureCase):
     def test_a_reader_sees_what_was_tolerated(self):
         job = self.job(tolerated(self.said("a", 1)), self.said("b", 2), always(self.said("c", 3)))
+        told = "3 steps: 3 failed; tolerated: 1"
+        for more in ((), ("--resume",)):
+            (line,) = self.run_job(job, *more).events("job.finished")
+            self.assertEqual((line["outcomes"], line["tolerated"]), ({"failure": 3}, 1))
         outcome = self.run_job(job, "--log-format", "text")
         self.assertIn(b"tolerated: the command", outcome.stderr)
+        self.assertIn(told.encode(), outcome.stderr)
         page, markdown, junit = (sba.run("--report", self.result_path, "--format", form).stdout.decode()
                                  for form in ("html", "markdown", "junit"))
         self.assertIn("failed, which is tolerated", page)
+        self.assertIn(told, page)
         self.assertIn('href="#s2">Step 2 (step-2, run_command) failed', page)
         self.assertIn("| ! | `run_command step-1` |", markdown)
         self.assertIn('failures="2" errors="0" skipped="1"', junit)

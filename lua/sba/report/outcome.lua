@@ -131,7 +131,11 @@ end
 function outcome.view(source)
   local result, is = source.result, status_of(source)
   local status, counts, code = parts.status[is], {}, result.failure_code
-  for _, entry in ipairs(result.steps) do counts[entry.status] = (counts[entry.status] or 0) + 1 end
+  local tolerated
+  for _, entry in ipairs(result.steps) do
+    counts[entry.status] = (counts[entry.status] or 0) + 1
+    if entry.tolerated then tolerated = (tolerated or 0) + 1 end
+  end
   local says_more = type(code) == "string" and code ~= is
   return h.header {
     h.p { class = "verdict " .. is, parts.sign(status.sign, is), " The job ", h.strong { status.name },
@@ -140,7 +144,7 @@ function outcome.view(source)
     h.p { about(source) },
     h.p { class = "quiet",
       "task ", result.task_id, " · ", parts.time(result.started_at), " · ", status.lasted, " ",
-      humanize.duration(result.duration_ms), " · ", humanize.outcomes(counts) },
+      humanize.duration(result.duration_ms), " · ", humanize.outcomes(counts, tolerated) },
     explanation(source, is),
     answer(result),
   }

@@ -28,6 +28,7 @@ local NO_SPACE <const> = "[no space is left on the disk of the result: %d bytes 
 ---@field from? native.file.log the journal
 ---@field succeeded integer steps, without checks
 ---@field outcomes table<string, integer> steps by status, with checks
+---@field tolerated? integer how many of these failed, and the job went on
 ---@field artifacts table[]
 ---@field job_sha256? string of the job file
 ---@field report? table the last that a worker wrote
@@ -60,7 +61,8 @@ end
 ---@param size? integer of the span
 ---@param status string
 ---@param check? integer the criterion that it checks
-function record:add_step(part, size, status, check)
+---@param tolerated? boolean its failure is none of the job's
+function record:add_step(part, size, status, check, tolerated)
   local steps = self.steps
   if self.count > 0 then steps[#steps + 1] = "," end
   steps[#steps + 1] = part
@@ -68,6 +70,7 @@ function record:add_step(part, size, status, check)
   self.count = self.count + 1
   self.outcomes[status] = (self.outcomes[status] or 0) + 1
   if status == "success" and not check then self.succeeded = self.succeeded + 1 end
+  if tolerated then self.tolerated = (self.tolerated or 0) + 1 end
 end
 
 --- No criterion was checked yet.

@@ -224,6 +224,7 @@ function accept.accept(run)
   run.accepted = true
   accept.keep(run)
   local ok, more = pcall(open_workspace, run)
+  -- In any case: a resume may come when the workspace can be used.
   if not history.job or history.edited then write_job(run) end
   if not ok then error(more) end
   log_accepted(run, more)

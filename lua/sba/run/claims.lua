@@ -39,8 +39,9 @@ end
 ---Reads what is needed of an earlier job's journal and result, before they go.
 ---@param run run
 function claims.remember(run)
-  if not run.journal_file or run.history.job then return end
-  local job = read(run.journal_file, "earlier_artifacts")
+  local log = run.journal_file
+  if not log or log:size() == 0 or run.history.job then return end
+  local job = read(log, "earlier_artifacts")
   if job.event ~= "job" then return end
   if job.job_id == run.job.job_id then
     run.earlier_artifacts = job.earlier_artifacts

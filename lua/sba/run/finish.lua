@@ -144,6 +144,7 @@ local function log_outcome(run)
   run.log:event(code and "error" or "info", "job.finished", {
     status = fields.status, failure_code = code, failure_message = message,
     done = run.record.succeeded, steps = run.steps and #run.steps, outcomes = run.record.outcomes,
+    tolerated = run.record.tolerated,
     duration_ms = fields.duration_ms, resource_usage = fields.resource_usage,
     result = run.written and redact(run.settings.result) or nil,
     error = run.failure and run.failure.traceback,

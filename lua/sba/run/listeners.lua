@@ -39,9 +39,10 @@ end
 
 --- Adds an entry to journal and result, or else to the result alone.
 local function add_entry(run, event)
-  local status, check = event.entry.status, event.step.check
+  local entry, check = event.entry, event.step.check
   local offset, size = run.journal:steps_finished { event.text }
-  run.record:add_step(offset or entries.joined(event.text), size, status, check)
+  local part = offset or entries.joined(event.text)
+  run.record:add_step(part, size, entry.status, check, entry.tolerated)
 end
 
 --- Of the todo list: the item of a check's criterion, or of a direct job's step.
@@ -116,8 +117,9 @@ tell["step.kept"] = function(run, event)
 end
 
 tell["step.adopted"] = function(run, event)
-  local old, index = run.history, event.index
-  run.record:add_step(old.offsets[index], old.sizes[index], old.statuses[index], old.checks[index])
+  local old, index, entry = run.history, event.index, event.entry
+  local offset, size = old.offsets[index], old.sizes[index]
+  run.record:add_step(offset, size, entry.status, entry.check, entry.tolerated)
   run.record.report = old:report(index) or run.record.report
   end_item(run, event)
 end

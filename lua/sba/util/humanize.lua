@@ -190,15 +190,19 @@ local outcomes <const> = {
 }
 
 ---@param counts table<string, integer> of steps, by status
----@return string "7 steps: 6 succeeded, 1 failed"
-function humanize.outcomes(counts)
+---@param tolerated? integer how many of these failures are none of the job's
+---@return string "7 steps: 5 succeeded, 2 failed; tolerated: 1"
+function humanize.outcomes(counts, tolerated)
   local total, list = 0, {}
   for _, outcome in ipairs(outcomes) do
     local count = counts[outcome[1]] or 0
     if count > 0 then list[#list + 1] = ("%d %s"):format(count, outcome[2]) end
     total = total + count
   end
-  return humanize.counted(total, "step") .. (total > 0 and ": " .. table.concat(list, ", ") or "")
+  local told = humanize.counted(total, "step")
+  if total > 0 then told = told .. ": " .. table.concat(list, ", ") end
+  if tolerated then told = ("%s; tolerated: %d"):format(told, tolerated) end
+  return told
 end
 
 ---@param arguments { argv?: string[], command?: string, args?: string[] } args may be too many for

@@ -211,7 +211,8 @@ events["job.finished"] = function(self, job)
   local code = job.failure_code ~= job.status and job.failure_code
   local outcome = code and ("%s: %s"):format(job.status, code) or job.status
   if not self.refused then
-    local duration, steps = humanize.duration(job.duration_ms), humanize.outcomes(job.outcomes)
+    local duration = humanize.duration(job.duration_ms)
+    local steps = humanize.outcomes(job.outcomes, job.tolerated)
     self:print(job.status, ("%s in %s, %s"):format(outcome, duration, steps))
     local message, last = job.failure_message, self.last_error
     local is_shown = message and last and message:sub(-#last) == last -- above, with the step
