@@ -62,6 +62,12 @@ class TheTrace(TraceCase):
         self.assertEqual(said.split("-")[2], first["spanId"])
         self.assertEqual({line["trace_id"] for line in outcome.log}, {job["traceId"]})
 
+    def test_a_failure_that_is_tolerated(self):
+        _, spans = self.traced({**shell("exit 3"), "on_failure": "continue"}, collector=self.collector(200))
+        job, step = spans["job"], spans["step run_command"]
+        self.assertEqual((job["status"]["code"], step["status"]["code"]), (1, 2))
+        self.assertIs(attributes(step)["cynode.step.tolerated"], True)
+
     def test_an_agents_job_by_the_conventions_for_models(self):
         server = self.server(call("write_file", path="x", content="y"), finish())
         collector, report = self.collector(200), self.collector(204)

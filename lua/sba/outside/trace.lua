@@ -76,12 +76,15 @@ end
 
 local function nanoseconds(ago_ms) return tostring((interrupt.wall() - (ago_ms or 0)) * 1000000) end
 
+local function value_of(value)
+  if type(value) == "boolean" then return { boolValue = value } end
+  local kind = math.type(value) == "integer" and "intValue" or "stringValue"
+  return { [kind] = text.cut(tostring(value), LONGEST_VALUE) }
+end
+
 local function attributes_of(values)
   local list = json.array {}
-  for name, value in pairs(values) do
-    local kind = math.type(value) == "integer" and "intValue" or "stringValue"
-    list[#list + 1] = { key = name, value = { [kind] = text.cut(tostring(value), LONGEST_VALUE) } }
-  end
+  for name, value in pairs(values) do list[#list + 1] = { key = name, value = value_of(value) } end
   return list
 end
 
@@ -89,6 +92,7 @@ end
 local names <const> = {
   job_id = "cynode.job.id", task_id = "cynode.task.id", job_status = "cynode.job.status",
   id = "cynode.step.id", type = "cynode.step.type", what = "cynode.step.what",
+  tolerated = "cynode.step.tolerated",
   exit_code = "process.exit.code", error_code = "error.type", path = "file.path",
   operation = "gen_ai.operation.name", agent = "gen_ai.agent.name", tool = "gen_ai.tool.name",
   provider = "gen_ai.provider.name", model = "gen_ai.request.model", response_model = "gen_ai.response.model",
