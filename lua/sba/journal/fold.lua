@@ -60,6 +60,7 @@ local outline = json_file.outline
 local history = {}
 history.__index = history
 
+local SHORT <const> = 4096 -- bytes of a line
 local TORN <const> = "its last line is incomplete, which happens when the runner is killed"
 local EDITED <const> = "; the job was edited since: what it says above is what holds now"
 
@@ -467,13 +468,23 @@ end
 ---@field job_sha256? string of the job that a recording must be of
 ---@field job_file? journal.job_file with which the journal's job is compared
 ---@field catalogue? table the step types: results must be as they say
----@field living? table<integer, true> of which sessions the history is to tell
+---@field living? table<integer, true> of which sessions the history is to tell; of steps it need not
 
 ---@class journal.job_file
 ---@field sha256 string
 ---@field job_id string
 ---@field task_id string
 ---@field steps? table[] of a direct job
+
+--- Of the lines that tell of runs and sessions only the first is long.
+local function pass_long_lines(self)
+  local head, size
+  repeat
+    head, size = self.from:line(self.size, 0)
+    local is_passed = head and (size > SHORT or size == 1) -- 1: the line end of the last event
+    if is_passed then self.size = self.size + size end
+  until not is_passed
+end
 
 ---@param rules journal.rules
 ---@param log native.file.log
@@ -484,6 +495,7 @@ function history:fold(rules, log)
   self.from = log
   local number = 0
   while true do
+    if rules.living and self.size > 0 then pass_long_lines(self) end
     local event, failure = next_event(self, self.size, rules)
     if not event and failure.code == "end" then return nil end
     if not event and failure.code == "incomplete" and not rules.script then return TORN, true end
