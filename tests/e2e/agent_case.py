@@ -20,16 +20,14 @@ class AgentCase(sba.SandboxCase):
     def agent_job(**fields):
         return sba.SandboxCase.job(execution_mode="agent_inference", inference={"allowed_models": ["m"]}, **fields)
 
-    def run_agent(self, server, *more, form="ollama", job=None, env=None, **options):
+    def run_agent(self, server, *more, form="ollama", job=None, context=None, env=None, **options):
         variable, suffix = FORMATS[form]
         environment = {variable: server.url + suffix, **(env or {})}
-        return self.run_job(job or self.agent_job(), *more, env=environment, **options)
+        job = job or self.agent_job(**({} if context is None else {"context": context}))
+        return self.run_job(job, *more, env=environment, **options)
 
-    def run_replies(self, *replies, models=None, context=None, **options):
-        """Of a job with this context, or of the options' job: the outcome, and the server that gave the replies."""
+    def run_replies(self, *replies, models=None, **options):
         server = self.server(*replies, models=models)
-        if context is not None:
-            options["job"] = self.agent_job(context=context)
         return self.run_agent(server, **options), server
 
     def told(self, server, number):

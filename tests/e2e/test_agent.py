@@ -172,7 +172,7 @@ class Budget(AgentCase):
         return job
 
     def assert_warned(self, server, what):
-        """The model is told in the fifth request, and not before, that there is little left."""
+        # The model is told in the fifth request, and not before, that there is little left.
         ends = [request["messages"][-1]["content"] for request in server.chats()]
         is_told = [f"Less than a fifth of the job's {what} is left" in end for end in ends]
         self.assertEqual(is_told, [False] * 4 + [True])
@@ -358,9 +358,9 @@ class InTheLog(AgentCase):
     def test_the_answer_stands_before_the_last_line_and_the_counts_are_those_of_the_report(self):
         """Checks are steps too, in both."""
         answer = "roman.c is fixed.\n\033[2Jresult: elsewhere"
-        job = self.agent_job(context={"acceptance_criteria": [{"criterion": "there", "check": {"shell": "test -e a"}}]})
+        context = {"acceptance_criteria": [{"criterion": "there", "check": {"shell": "test -e a"}}]}
         turns = call("run_command", argv=["false"]), call("write_file", path="a", content=""), finish(answer)
-        outcome = self.run_agent(self.server(*turns), "--log-format", "text", job=job)
+        outcome = self.run_agent(self.server(*turns), "--log-format", "text", context=context)
         lines = outcome.stderr.decode().splitlines()
         at = lines.index("    roman.c is fixed.")  # notes may stand between it and the last line
         self.assertRegex(lines[at - 1], r"^success in \d.*, 3 steps: 2 succeeded, 1 failed$")
@@ -397,9 +397,8 @@ class AskModel(AgentCase):
         self.assertEqual((outcome.result["inference_used"], outcome.result["inference"]["requests"]), (True, 1))
 
     def ask_twice(self, first, second, schema):
-        replies = ({"content": first, "prompt_tokens": 10, "completion_tokens": 1},
-                   {"content": second, "prompt_tokens": 20, "completion_tokens": 2})
-        return self.ask(*replies, prompt="x", json_schema=schema)
+        return self.ask(*[{"content": content, "prompt_tokens": 10 * number, "completion_tokens": number}
+                          for number, content in ((1, first), (2, second))], prompt="x", json_schema=schema)
 
     def test_an_answer_that_does_not_fit_is_asked_for_once_more(self):
         schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
@@ -407,9 +406,8 @@ class AskModel(AgentCase):
             with self.subTest(bad):
                 server, outcome = self.ask_twice(bad, '```json\n{"a": "1",}\n```', schema)
                 self.assert_end(outcome, 0)
-                result = outcome.steps[0]["result"]
-                used = result["prompt_tokens"], result["completion_tokens"]
-                self.assertEqual((result["json"], *used), ({"a": "1"}, 30, 3))
+                found = [outcome.steps[0]["result"][name] for name in ("json", "prompt_tokens", "completion_tokens")]
+                self.assertEqual(found, [{"a": "1"}, 30, 3])
                 *_, answer, question = server.chats()[1]["messages"]
                 self.assertEqual((answer["role"], answer["content"]), ("assistant", bad))
                 self.assertIn(mistake, question["content"])
