@@ -146,7 +146,8 @@ end
 local function types_of(parts)
   local types = {}
   for _, part in ipairs(parts) do
-    for _, kind in ipairs(type(part.type) == "table" and part.type or { part.type }) do types[kind] = true end
+    local kinds = type(part.type) == "table" and part.type or { part.type }
+    for _, kind in ipairs(kinds) do types[kind] = true end
     local members = table_of(part.enum)
     if part.const ~= nil then members = { part.const } end
     for _, member in ipairs(members) do types[json.kind(member)] = true end
@@ -170,14 +171,16 @@ local function converted(value, types, schema, root)
   if type(value) == "string" then
     local found, failure = values.decode(value)
     if failure then found, failure = json.decode(value:lower()) end -- True
-    if type(found) == "string" and found ~= value then return converted(found, types, schema, root) end -- encoded twice
+    local is_encoded_twice = type(found) == "string" and found ~= value
+    if is_encoded_twice then return converted(found, types, schema, root) end
     if failure or not fits(found, types) then return value end
     return found
   end
   if math.type(value) == "integer" and types.string and is_free_text(schema) then return tostring(value) end
-  if types.array and json.kind(value) == "object" then return json.array { value } end
+  local is_object = json.kind(value) == "object"
+  if types.array and is_object then return json.array { value } end
   local is_for_gateway = root.order == nil -- our own tools' are written as the model did
-  if is_for_gateway and types.string and json.kind(value) == "object" then return json.encode(value) end
+  if is_for_gateway and types.string and is_object then return json.encode(value) end
   if types.boolean and (value == 0 or value == 1) then return value == 1 end
   return value
 end
@@ -227,15 +230,15 @@ end
 
 --- An object for a text is meant as JSON, as it was written. Returns a note.
 local function write_objects(given, schema, call)
-  local notes = {}
+  local note
   for name, property in pairs(schema.properties) do
-    if is_free_text(property) and json.kind(given[name]) == "object" and next(given[name]) then
+    local value = given[name]
+    if is_free_text(property) and json.kind(value) == "object" and next(value) then
       local whole = call.written and json_place.of(call.written):text("/" .. name)
-      given[name] = whole or json.indented(json.encode(given[name]))
-      notes[#notes + 1] = prompts.object_as_text:format(name)
+      given[name], note = whole or json.indented(json.encode(value)), prompts.object_as_text:format(name)
     end
   end
-  return notes[1]
+  return note
 end
 
 --- Some models fill in all arguments: an empty text, or a 0 for a number from 1, says nothing

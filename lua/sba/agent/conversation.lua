@@ -138,7 +138,9 @@ local function drop_exchanges(self, excess)
   local dropped = messages[KEPT + 1] and messages[KEPT + 1].dropped or 0
   local first, before = KEPT + (dropped > 0 and 2 or 1), dropped
   while excess > 0 and first < self:last_exchange() do
-    repeat excess = excess - self:of(table.remove(messages, first)) until messages[first].role == "assistant"
+    repeat
+      excess = excess - self:of(table.remove(messages, first))
+    until messages[first].role == "assistant"
     dropped = dropped + 1
   end
   if dropped == before then return end
@@ -150,7 +152,8 @@ end
 local function shorten_last(self, budget)
   local messages, results, room = self.messages, {}, budget - self:total()
   for i = self:last_exchange(), #messages do
-    if messages[i].role ~= "user" then results[#results + 1], room = i, room + self:of(messages[i]) end
+    local message = messages[i]
+    if message.role ~= "user" then results[#results + 1], room = i, room + self:of(message) end
   end
   table.sort(results, function(a, b) return self:of(messages[a]) < self:of(messages[b]) end)
   for done, i in ipairs(results) do

@@ -82,7 +82,8 @@ end
 --- A range as text, no longer than is shown, and whether it was cut; or nil and the mistake.
 local function read(self, id, options)
   local whole, found, failure = self.kept[id].whole
-  if whole then found = of_memory(whole, options) else found, failure = self.directory:read(id, options) end
+  if whole then found = of_memory(whole, options) end
+  if not whole then found, failure = self.directory:read(id, options) end
   if not found then return nil, failure.message end
   local part = text.repair(found.content)
   local fitting = self:fitting(part)
@@ -101,8 +102,11 @@ end
 local function read_lines(self, id, first, last)
   local total, more = self.kept[id].lines, ""
   if first > total then return nil, ("the result of %s has only %d lines"):format(id, total) end
-  if last and last < first then return nil, ("end_line (%d) is before start_line (%d)"):format(last, first) end
-  local part, is_cut = read(self, id, { start_line = first, end_line = last, max_bytes = self.limit })
+  if last and last < first then
+    return nil, ("end_line (%d) is before start_line (%d)"):format(last, first)
+  end
+  local range <const> = { start_line = first, end_line = last, max_bytes = self.limit }
+  local part, is_cut = read(self, id, range)
   if not part then return nil, is_cut end
   if is_cut then
     local back = part:reverse():find("\n", 1, true)

@@ -40,8 +40,12 @@ end
 local function criteria(context)
   local list = {}
   for i, criterion in ipairs(context.acceptance_criteria) do
-    local check = context.checks[i] and describe { type = "run_command", arguments = context.checks[i] }
-    list[i] = check and ("%s (checked by the runner with `%s`)"):format(criterion, check) or criterion
+    local check = context.checks[i]
+    list[i] = criterion
+    if check then
+      local command = describe { type = "run_command", arguments = check }
+      list[i] = ("%s (checked by the runner with `%s`)"):format(criterion, command)
+    end
   end
   return list
 end
@@ -154,7 +158,8 @@ function prompt.agents_md(run, context_length)
   local most = math.min(MOST, context_length * context_length // MOST)
   local found, failure = run.workspace:read(AGENTS_MD, { max_bytes = most + LONGEST_CHARACTER })
   if not found and failure.code == "not_found" then return nil end
-  local content, problem = found and text.cut(found.content, most), failure and redact(failure.message)
+  local content = found and text.cut(found.content, most)
+  local problem = failure and redact(failure.message)
   local is_text = not found or text.is_utf8(content) and not content:find "\0"
   if not is_text then problem = AGENTS_MD .. " is not UTF-8 text" end
   if problem then
@@ -162,9 +167,11 @@ function prompt.agents_md(run, context_length)
     return prompts.agents_md_left_out:format(problem)
   end
   if text.trim(content) == "" then return nil end
-  local cut = #content < found.size_bytes and prompts.agents_md_cut:format(#content, found.size_bytes) or ""
+  local shown, size = #content, found.size_bytes
+  local cut = shown < size and prompts.agents_md_cut:format(shown, size) or ""
   -- What follows its end is the job's again, so it cannot hold the mark of its end.
-  local clean = redact(content, cut ~= "" and "end" or "none"):gsub("%[end of AGENTS", "(end of AGENTS")
+  local clean = redact(content, shown < size and "end" or "none")
+  clean = clean:gsub("%[end of AGENTS", "(end of AGENTS")
   return prompts.agents_md:format(text.trim_end(clean), cut)
 end
 
