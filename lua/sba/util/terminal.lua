@@ -78,7 +78,10 @@ local function was_shown(self)
   if self.running then self.running.next = self.now() + QUIET end
 end
 
-local function begin(self, step) self.running = { step = step, began = self.now(), next = self.now() + QUIET } end
+local function begin(self, step)
+  self.running = { step = step, began = self.now(), next = self.now() + QUIET }
+  if self.follow then self:step_line(self.marks.begun, "running", step) end
+end
 
 ---Tells from time to time that a step, or a question to a model, still runs.
 function terminal:tick()

@@ -122,7 +122,7 @@ describe("a line that tells that it lives", function()
   it("is not drawn where the cursor cannot move", function()
     new(80, { TERM = "dumb" }, true)
     view:event("info", "step.started", step())
-    said()
+    assert.equal("> step 3 of 12  run_command  make test\n", said()) -- the log follows the output
     wait(5)
     assert.equal("> step 3 of 12  run_command  make test  5 s\n", said())
   end)
