@@ -108,6 +108,19 @@ class Failures(ReadingCase):
             with self.subTest(name, arguments=arguments):
                 self.assertRegex(answer.split("\n")[0], rf"^failed.*{words}")
 
+    def test_a_file_that_was_not_seen_is_not_replaced(self):
+        """The answer shows it, and the next call replaces it. Files that a step or the first message showed are replaced at once."""
+        for name in ("old.txt", "read.txt", "named.txt", "printed.txt"):
+            self.put(name, f"{name} holds this\n")
+        write = [("write_file", {"path": name, "content": "new\n"}) for name in ("old.txt", "old.txt", "read.txt", "named.txt", "printed.txt")]
+        steps = [("read_file", {"path": "read.txt"}), ("run_command", {"command": "cat printed.txt"}), *write,
+                 ("write_file", {"path": "made.txt", "content": "a"}), ("write_file", {"path": "made.txt", "content": "b"})]
+        outcome, server = self.run_replies(*[call(name, **arguments) for name, arguments in steps], finish("ok"),
+                                           job=self.agent_job(context={"task_context": "Change named.txt."}))
+        self.assertEqual([step["status"] for step in outcome.steps], ["success"] * 2 + ["failure"] + ["success"] * 6)
+        self.assertRegex(server.chats()[3]["messages"][-1]["content"], r"^\[step-3\]\nfailed \(already_exists\).*overwrite true all of it\nold.txt holds this\n")
+        self.assertEqual({name: self.text(name) for name in ("old.txt", "made.txt")}, {"old.txt": "new\n", "made.txt": "b"})
+
     def test_a_tool_that_does_not_exist_is_no_call_in_the_history(self):
         """Servers refuse a call of a tool that they were not told of."""
         _, server = self.run_replies(calls(("no_such_tool", {}), ("list_tree", {})), finish("ok"), finish("ok"))

@@ -164,13 +164,15 @@ class Window(RealCase):
 
 class Cache(RealCase):
     """What a server has read it does not read again: what changes each turn stands at the end, and is not kept."""
-    ENDS = 100  # tokens of time left, the todo list and the mark for the reply, which stand at the end of each prompt
+    # Tokens of what stands at the end of each prompt: time left, the todo list and the mark for the reply; in a small
+    # window nothing.
+    ENDS = {"32768": 100, "16384": 2}
 
-    def turns(self, *template):
+    def turns(self, window, *template):
         """Of each turn but the first: tokens of its prompt, of the one before, and those that the server did not read again."""
         script = [call("run_command", command=f"echo {'word ' * (10 * number)}") for number in range(10)]
         script.insert(5, call("todo_add", title="look again"))
-        judge = self.closing(llama.Judge(self.server("-c", "32768", *template), *script, call("finish", answer="All seen.")))
+        judge = self.closing(llama.Judge(self.server("-c", window, *template), *script, call("finish", answer="All seen.")))
         result = self.run_job(self.a_job(), env={"OPENAI_BASE_URL": judge.url + "/v1"}).result
         self.assertEqual((result["status"], len(judge.exchanges)), ("success", 12), result["failure_message"])
         counts = [judge.count(exchange["body"]) for exchange in judge.exchanges]
@@ -179,12 +181,13 @@ class Cache(RealCase):
 
     def test_only_what_is_new_is_read(self):
         for name, template in (("tools", self.template("Qwen-Qwen3-0.6B")), ("as text", [])):
-            with self.subTest(name):
-                turns = self.turns(*template)
-                print(name, turns)
-                for now, before, cached in turns:
-                    self.assertGreaterEqual(cached, before - self.ENDS)
-                    self.assertLess(now - cached, now - before + self.ENDS)
+            for window, ends in self.ENDS.items():
+                with self.subTest(name, window=window):
+                    turns = self.turns(window, *template)
+                    print(name, window, turns)
+                    for now, before, cached in turns:
+                        self.assertGreaterEqual(cached, before - ends)
+                        self.assertLess(now - cached, now - before + ends)
 
 
 if __name__ == "__main__":

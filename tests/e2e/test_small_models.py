@@ -137,6 +137,21 @@ class ToolsThatAreShown(AgentCase):
             self.assertRegex(self.told(server, 3), r"^\[lines \d+ to \d+ of 90000")
 
 
+    def test_a_small_window_has_the_arguments_that_are_needed_and_no_time(self):
+        """The next prompt then begins with all of this one. Near its end the job's time is told."""
+        for length, is_small in ((8192, True), (32768, False)):
+            server = self.server(call("run_command", command="true"), finish("ok"), models={"m": {"context_length": length, "num_ctx": length}})
+            self.assert_answer(self.run_agent(server), "ok")
+            for body in server.chats():
+                shown = {tool["function"]["name"]: list(tool["function"]["parameters"]["properties"]) for tool in body["tools"]}
+                self.assertEqual(shown["write_file"] == ["path", "content"], is_small)
+                self.assertEqual("Time left:" in body["messages"][-1]["content"], not is_small)
+        wait = call("run_command", command="sleep 5")
+        server = self.server(wait, finish("ok"), models={"m": {"context_length": 8192, "num_ctx": 8192}})
+        self.assert_answer(self.run_agent(server, job=self.agent_job(max_runtime_seconds=6)), "ok")
+        self.assertIn("Less than a fifth of the job's time", server.chats()[1]["messages"][-1]["content"])
+
+
 class ToolsThatAreLost(AgentCase):
     """Tools that a server leaves out in silence, or refuses in words that nobody knows."""
     LIST = {"content": json.dumps({"thought": "I look.", "tool": "list_tree", "arguments": {"path": ""}})}
@@ -253,19 +268,29 @@ class CallsAsText(AgentCase):
         self.assertEqual(self.run_job(self.agent_job(), "--replay", self.recording()).exit, 0)
 
 
-class ToolChoice(AgentCase):
-    def test_a_call_is_required_after_a_reply_without_one(self):
-        server = self.server({"content": "I would look."}, call("list_tree"), {"content": ""}, finish("ok"))
-        outcome = self.run_agent(server, form="openai")
-        self.assert_end(outcome, 0)
-        self.assertEqual([body.get("tool_choice") for body in server.chats()], [None, "required", None, "required"])
+class RepliesWithoutCalls(AgentCase):
+    LOOK = {"content": json.dumps({"name": "list_tree", "arguments": {}})}
+    FORM = r"""\n\nYour reply was empty\. .*call finish: \{"%s": "finish", "arguments": \{"answer": """
 
-    def test_a_server_that_has_no_such_thing(self):
-        refused = {"fault": {"name": "bad_request", "text": "tool_choice 'required' is not supported"}}
-        server = self.server({"content": "I would look."}, refused, call("list_tree"), {"content": ""}, finish("ok"))
-        outcome = self.run_agent(server, form="openai")
-        self.assert_end(outcome, 0)
-        self.assertEqual([body.get("tool_choice") for body in server.chats()], [None, "required", None, None, None])
+    def test_after_two_in_a_row_calls_are_asked_for_as_json_where_the_server_reads_none(self):
+        for said in ({"content": "I would look."}, {"content": ""}):
+            with self.subTest(said):
+                server = self.server(self.LOOK, said, self.LOOK, said, said, self.LOOK, ToolsThatAreLost.FINISH)
+                self.assert_end(self.run_agent(server, form="openai"), 0)
+                self.assertEqual(["tools" in body for body in server.chats()], [True] * 5 + [False] * 2)
+                self.assertTrue(all("response_format" in body for body in server.chats()[5:]))
+                self.assertIn("expected_count", json.dumps(server.chats()[5]["response_format"]))
+                self.assertFalse(any("tool_choice" in body for body in server.chats()))
+
+    def test_a_model_whose_calls_the_server_reads_keeps_its_tools(self):
+        server = self.server(call("list_tree"), {"content": ""}, {"content": ""}, finish("ok"))
+        self.assert_end(self.run_agent(server, form="openai"), 0)
+        self.assertTrue(all("tools" in body for body in server.chats()))
+
+    def test_the_form_of_a_call_is_told(self):
+        server = self.server(self.LOOK, {"content": ""}, {"content": ""}, {"content": ""})
+        self.assert_end(self.run_agent(server, form="openai"), 1, "agent_stuck")
+        self.assertRegex(self.told(server, 2), self.FORM % "name")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ local tools_of = require "sba.model.tools"
 local calls = {}
 
 local GATEWAY_STEP <const>, COMMAND <const> = "call_tool", "run_command"
+local WRITE <const> = "write_file"
 local NO_PROGRAM <const> = 127 -- the shell's exit code
 
 -- Steps
@@ -57,8 +58,22 @@ local function answer_of(state, entry, module, step)
   return body ~= "" and head .. "\n" .. body or head
 end
 
+--- Whether the first message shows a file, or an earlier step names it: what it holds was seen, or
+--- made, or may have been.
+local function is_known(state, path)
+  local name = path:match "^.*/(.*)$" or path
+  if state.conversation.messages[2].content:find(prompts.file_holds:format(name), 1, true) then return true end
+  for _, earlier in ipairs(state.step_arguments) do
+    if earlier:find(name, 1, true) then return true end
+  end
+  return false
+end
+
 local function run_step(state, name, given)
   local module = state.run.catalogue.get(name)
+  -- A file that the model has not seen is not replaced: what is lost it could not write again. The answer shows it.
+  if name == WRITE and not given.append and not is_known(state, given.path) then given.overwrite = false end
+  table.insert(state.step_arguments, json.encode(given))
   local index = state.run.record.count + 1
   local step = { id = "step-" .. index, type = name, arguments = given }
   local entry, failure, ends_job = state.run:perform(step)

@@ -1,14 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What a model would otherwise find out first: system, tools, limits, two levels of the workspace.
--- Nothing is run for it.
+-- What a model would otherwise find out first: system, tools, limits, two levels of the workspace,
+-- and the files that the job names. Nothing is run for it.
 
 local file = require "native.file"
+local humanize = require "sba.util.humanize"
 local identity = require "native.identity"
 local names_in = require "sba.util.files".entries
 local native_text = require "native.text"
 local printable = require "sba.util.printable"
 local process = require "native.process"
 local prompt = require "sba.agent.prompt"
+local prompts = require "sba.agent.prompts"
 local real_path = require "native.confine".real_path
 local redact = require "native.secret".redact
 
@@ -20,7 +22,10 @@ local TOKENS_PER_LINE <const> = 200 -- of the model's context
 local MOST_NAMES <const>, MOST_OF_ONE <const> = 4000, 500
 local MOST_DIRECTORIES <const>, DEEPEST <const> = 128, 8
 local MOST_AGENTS_MD <const>, LONGEST_AGENTS_MD <const> = 10, 240 -- files; bytes of a path
-local LONGEST_NAME <const>, LONGEST_PATH <const>, LONGEST_BRANCH <const> = 80, 1000, 200 -- bytes
+local LONGEST_NAME <const>, LONGEST_BRANCH <const> = 80, 200 -- bytes
+local MOST_NAMED <const>, MOST_OF_NAMED <const> = 8, 8192 -- files that the job names; bytes of them together
+local MOST_OF_HEAD <const> = 400 -- bytes of one that does not fit
+local BYTES_PER_TOKEN <const> = 1 / 8 -- of them, and of the model's context: a thirtieth of it, or less
 local LARGEST_OS_RELEASE <const>, LARGEST_HEAD <const> = 16 * 1024, 4096 -- bytes
 
 -- What most projects need comes first.
@@ -37,7 +42,7 @@ local PASSED_OVER <const> = {
 
 local ARTIFACTS <const> = "Artifacts: files to hand over go below $CYNODE_ARTIFACTS_DIR, "
   .. "in commands and in the paths of the file tools."
-local LIMITS <const> = "Limits: %s for the job; you see at most %d bytes of a result, read_output gives the rest."
+local LIMITS <const> = "Limits: %s for the job; at most %d bytes of a result are shown."
 
 local function line_of(name) return printable.line(name, LONGEST_NAME) end
 
@@ -59,9 +64,10 @@ local function add_lines(lines, entry, indent, share)
 end
 
 --- Breadth first, within bounds. Each directory gets a `list`, and `more` if that is not all.
---- Returns the first one, and the AGENTS.md files below it.
-local function read(root)
-  local top, found = { depth = 0, path = ".", prefix = "" }, {}
+--- Returns the first one, the AGENTS.md files below it, and the files whose path or name is among
+--- the words.
+local function read(root, words)
+  local top, found, named = { depth = 0, path = ".", prefix = "" }, {}, {}
   local queue, names, at = { top }, 0, 1
   while queue[at] and at <= MOST_DIRECTORIES and names < MOST_NAMES do
     local directory = queue[at]
@@ -74,19 +80,27 @@ local function read(root)
         entry.depth = directory.depth + 1
       elseif entry.type == "file" and entry.name == "AGENTS.md" and directory ~= top then
         found[#found + 1] = path
+      elseif entry.type == "file" and (words[path] or words[entry.name]) and path:find "[./]" then
+        named[#named + 1] = path
       end
     end
     names, at = names + #directory.list, at + 1
   end
-  return top, found
+  return top, found, named
 end
 
 ---@param root native.root
 ---@param room integer lines
+---@param asked? string what the job asks for
 ---@return string[] lines two levels of the workspace
 ---@return string[] agents_md paths below the root
-function summary.survey(root, room)
-  local top, found = read(root)
+---@return string[] named paths of the files that `asked` names
+function summary.survey(root, room, asked)
+  local words = {}
+  for word in (asked or ""):gmatch "[%w._/-]+" do
+    words[word:gsub("^%./", ""):gsub("%.$", "")] = true
+  end
+  local top, found, named = read(root, words)
   local lines, entries, directories = {}, top.list, 0
   for _, entry in ipairs(entries) do directories = directories + (entry.list and 1 or 0) end
   local is_whole = #entries <= room and not top.more
@@ -95,7 +109,7 @@ function summary.survey(root, room)
   for i = 1, last do add_lines(lines, entries[i], "", share) end
   local left = (top.more and "more than " or "") .. #entries - last
   if not is_whole then lines[#lines + 1] = ("... and %s more"):format(left) end
-  return lines, found
+  return lines, found, named
 end
 
 -- The lines
@@ -158,12 +172,34 @@ local function deeper(paths)
   return ("Read before you work beside them: %s%s."):format(table.concat(list, ", "), more)
 end
 
+--- The files that the job names, whole where they fit, else their first lines: most models would
+--- read them first, and some guess what they hold.
+local function add_named(lines, root, paths, room)
+  for i = 1, math.min(#paths, MOST_NAMED) do
+    local path = paths[i]
+    local found = root:read(path, { max_bytes = room + 1 })
+    local content = found and found.content or ""
+    local is_whole = #content <= room
+    if not is_whole then content = content:sub(1, MOST_OF_HEAD):match "^.*\n" or "" end
+    if content ~= "" and native_text.is_utf8(content) and not content:find("\0", 1, true) then
+      local head, cut = prompts.file_begins:format(line_of(path), humanize.size(found.size_bytes)), "end"
+      if is_whole then
+        head, cut, room = prompts.file_holds:format(line_of(path)), "none", room - #content
+      end
+      local shown = native_text.trim_end(redact(content, cut), "\n")
+      lines[#lines + 1] = ("\n%s```\n%s\n```"):format(head, shown)
+    end
+  end
+end
+
 ---@param run { workspace: native.root, job: sba.job, environment: table<string, string>, artifacts?: native.root }
 ---@param context_length integer tokens
 ---@return string lines
 function summary.of(run, context_length)
   local room = math.max(LEAST_LINES, math.min(MOST_LINES, context_length // TOKENS_PER_LINE))
-  local listing, agents_md = summary.survey(run.workspace, room)
+  local context = run.job.context or {}
+  local asked = ("%s\n%s"):format(context.task_context or "", table.concat(context.requirements or {}, "\n"))
+  local listing, agents_md, named = summary.survey(run.workspace, room, asked)
   local branch, constraints = summary.branch(run.workspace), run.job.constraints
   local shown = math.min(summary.MOST_SHOWN, constraints.max_output_bytes)
   local lines = {
@@ -174,9 +210,10 @@ function summary.of(run, context_length)
   }
   lines[#lines + 1] = branch and "Git: " .. branch .. "."
   lines[#lines + 1] = prompt.wants_agents_md(run.job) and deeper(agents_md) or nil
-  local path = printable.line(run.workspace:path(), LONGEST_PATH)
-  lines[#lines + 1] = ("The workspace is %s%s"):format(path, #listing > 0 and ":" or ", and empty.")
-  return table.concat(table.move(listing, 1, #listing, #lines + 1, lines), "\n")
+  lines[#lines + 1] = #listing > 0 and "The workspace holds:" or "The workspace is empty."
+  table.move(listing, 1, #listing, #lines + 1, lines)
+  add_named(lines, run.workspace, named, math.min(MOST_OF_NAMED, context_length * BYTES_PER_TOKEN // 1))
+  return table.concat(lines, "\n")
 end
 
 return summary

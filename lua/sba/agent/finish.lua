@@ -235,6 +235,11 @@ function finish.called(state, _, arguments)
   return { text = "finished" }
 end
 
+---What a model is told whose reply held no call: small ones need the form of a call before their eyes.
+---@param as_text boolean the reply had to be a call as text
+---@return string
+function finish.go_on(as_text) return prompts.go_on:format(as_text and prompts.form_as_text or prompts.form) end
+
 ---@param state agent.state
 ---@param content string prose
 ---@param as_text boolean the reply had to be a call as text
@@ -242,8 +247,7 @@ end
 ---@return failure?
 function finish.answered(state, content, as_text)
   state.ending.prose, state.ending.answer = state.ending.prose + 1, content
-  local form = as_text and prompts.form_as_text or prompts.form
-  if state.ending.prose < MOST_PROSE then return prompts.go_on:format(form) end
+  if state.ending.prose < MOST_PROSE then return finish.go_on(as_text) end
   local why = "the model called no tool in three replies in a row; the last of them is the final answer"
   return gave_up("agent_gave_up", why)
 end

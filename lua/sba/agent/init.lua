@@ -30,7 +30,7 @@ local function begin(run, session, gateway_tools, extras)
   local state = {
     run = run, session = session, number = 0, status_of = {}, status_tokens = 0,
     tools = by_name, accepted = accepted, offered = offered, has_todo = extras.has_todo,
-    conversation = conversation.new(tools.cost(offered)),
+    conversation = conversation.new(tools.cost(offered)), step_arguments = {},
     detector = loop_detector.new(), ending = finish.new(),
   }
   state.conversation:add { role = "system", content = prompt.system(run.job, extras) }

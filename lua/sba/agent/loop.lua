@@ -29,9 +29,9 @@ local loop = {}
 ---@field unreached? table entry of the last command or gateway call, if it lacked the network; set by finish
 ---@field status_of table<string, string> of steps and checks, by id; set by finish
 ---@field has_acted? boolean a step was run; set by calls
+---@field step_arguments string[] JSON, of each step; set by calls
 ---@field has_failed_calls? boolean a call could not be carried out
 ---@field failed_now? string tool of the last call of this reply that failed
----@field without_call? boolean the last reply held no call
 ---@field status_tokens integer of the last request's end; set by window
 ---@field as_text? boolean the last request told the tools as text; set by window
 
@@ -52,7 +52,7 @@ local usual_ends <const> = { stop = true, length = true, tool_calls = true }
 local function is_empty(content) return lpeg.match(nothing, content or "") ~= nil end
 
 --- Whether a reply that had to be a call as text is not even a misspelled one.
-local function is_prose(text) return text and text:find "%S" and not text:find '{%s*["\']' end
+local function is_prose(text) return not (text or ""):find '{%s*["\']' end
 
 --- What is wrong with a reply without a call, if something is; what the model is told then, and
 --- what else the job's failure says, if it is one too many.
@@ -89,7 +89,9 @@ local function without_calls(state, reply)
   if state.detector:replied(flaw) then
     return agent_stuck(("three replies in a row %s%s"):format(ENDS[flaw], more))
   end
-  if not flaw then told, failure = finish.answered(state, reply.content, reply.unreadable ~= nil) end
+  local as_text = reply.unreadable ~= nil
+  if flaw == "silent" then told = told .. " " .. finish.go_on(as_text) end
+  if not flaw then told, failure = finish.answered(state, reply.content, as_text) end
   if told then tell(state, told) end
   return failure
 end
@@ -99,8 +101,8 @@ local function answer(state, call, text, step)
   state.conversation:add { role = "tool", tool_call_id = id, tool_name = name, content = text, step = step }
 end
 
---- Servers refuse an empty reply in the history, and a call of a tool that was not offered to
---- them: words take the place of these.
+--- Servers refuse a call of a tool that was not offered to them in the history: words take its
+--- place. An empty reply, which they refuse too, is left out.
 local function remember(state, reply)
   local known, other, content = json.array {}, {}, reply.content
   for _, call in ipairs(reply.tool_calls or {}) do
@@ -109,7 +111,8 @@ local function remember(state, reply)
   end
   if is_empty(content) then content = "" end
   if #known == 0 and content == "" then
-    content = other[1] and prompts.called_unknown:format(other[1].name) or prompts.said_nothing
+    if not other[1] then return end -- models go on as they see that they began
+    content = prompts.called_unknown:format(other[1].name)
   end
   table.insert(state.conversation.messages, {
     role = "assistant", content = content, tool_calls = known, thinking = reply.thinking, said = reply.said,
@@ -155,9 +158,9 @@ local function turn(state)
   local reply, failure = transcript.next(state, fresh)
   if not reply then return failure end
   remember(state, reply)
-  state.without_call = #(reply.tool_calls or {}) == 0 or reply.done_reason == "length"
-  if state.without_call then return without_calls(state, reply) end
-  return with_calls(state, reply)
+  local has_calls = #(reply.tool_calls or {}) > 0 and reply.done_reason ~= "length"
+  if has_calls then return with_calls(state, reply) end
+  return without_calls(state, reply)
 end
 
 --- Counters begin anew. Each call must have an answer, also those after the one with which the

@@ -67,25 +67,33 @@ local read_output = {
   parameters = object { "step!", a_step, "start_line", integer, "offset_bytes", integer },
 }
 
---- A model is shown only the arguments that the step type names for it, if it names any.
-local function parameters_of(schema, own)
-  if not own.order then return schema end
+--- The arguments of a step type that a model is shown: those that it names for models.
+local function parameters_of(step, own, names)
   local properties, descriptions = {}, own.descriptions or {}
-  for _, name in ipairs(own.order) do
-    local full = schema.properties[name]
+  for _, name in ipairs(names) do
+    local full = step.arguments.properties[name]
     local told = descriptions[name]
     properties[name] = { type = full.type, enum = full.enum, items = full.items, description = told }
   end
-  local required = own.required or schema.required
-  return { type = "object", order = own.order, required = required, properties = properties }
+  local required = own.required or step.arguments.required
+  return { type = "object", order = names, required = required, properties = properties }
 end
 
-local function step_tool(step, own)
-  return {
+--- Where the model's window is small, only those that are needed: a small model gives each
+--- argument that it sees, with what comes to its mind.
+local function step_tool(step, own, is_roomy)
+  local schema = step.arguments
+  local tool = {
     name = step.name, kind = "step", description = own.summary or step.summary, called = own.called,
-    read = own.read or readers[step.name],
-    accepted = step.arguments, parameters = parameters_of(step.arguments, own),
+    read = own.read or readers[step.name], accepted = schema, parameters = schema,
   }
+  if not own.order then return tool end
+  tool.parameters = parameters_of(step, own, own.order)
+  local needed = own.needed or own.required or schema.required
+  if needed and not is_roomy then
+    tool.whole, tool.parameters = tool.parameters, parameters_of(step, own, needed)
+  end
+  return tool
 end
 
 local function leaves_a_criterion_to_the_model(context)
@@ -140,7 +148,8 @@ function tools.list(catalogue, gateway, job, shown)
   end
   for _, step in ipairs(catalogue.all()) do
     local own = step.for_model == nil and {} or step.for_model
-    if own then add(step_tool(step, own), own.hidden or own.wants_room and not shown.is_roomy) end
+    local is_hidden = own and (own.hidden or own.wants_room and not shown.is_roomy)
+    if own then add(step_tool(step, own, shown.is_roomy), is_hidden) end
   end
   add(todo_add, not shown.has_todo)
   add(todo_update, not shown.has_todo)

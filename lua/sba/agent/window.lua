@@ -59,9 +59,11 @@ local fitted
 --- shorter.
 local function request(state, plan, is_cut)
   local talk, run, session = state.conversation, state.run, state.session
-  local items = state.has_todo and run.todo.items
-  local status = prompt.status(run:seconds_left(), items, client.scarce(run))
-  state.status_tokens = talk:text(status)
+  local scarce, items = client.scarce(run), state.has_todo and run.todo.items
+  local status
+  -- Without one the server has the whole beginning of the next prompt in its cache, the last reply too.
+  if items or scarce then status = prompt.status(run:seconds_left(), items, scarce) end
+  state.status_tokens = talk:text(status or "")
   if state.outputs.has_cut then tools.offer(state, "read_output") end
   local room = window.room(state)
   local before, after = talk:fit(math.min(room, plan.room))
@@ -75,7 +77,6 @@ local function request(state, plan, is_cut)
   local longest = longest_reply(session.context_length, plan.prompt)
   return {
     messages = talk.messages, status = status, tools = state.offered, accepted = state.accepted,
-    tool_choice = state.without_call and "required" or nil,
     temperature = state.detector:temperature(), max_tokens = math.min(longest, plan.reply or math.huge),
     fit = function(sizes, failure) return fitted(state, plan, sizes, failure) end,
   }

@@ -44,7 +44,6 @@ end
 -- A field's own name, then others that words have for it.
 local FIELDS <const> = {
   { "stream_options" }, { "temperature" }, { "keep_alive" }, { "truncate" }, { "num_ctx" },
-  { "tool_choice", "tool choice" },
   { "response_format", "json_schema", "json schema", "structured output", "grammar" },
   { "format", "json schema", "grammar" },
   { "think", "thinking" }, { "reasoning_content" }, { "reasoning" },

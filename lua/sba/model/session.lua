@@ -13,7 +13,11 @@ local secrets_are_known = require "native.secret".is_known
 local text = require "native.text"
 local tools_of = require "sba.model.tools"
 
-local MOST_UNREAD <const> = 2 -- unreadable calls, after which calls are asked for as text
+-- Unreadable calls, after which calls are asked for as text; or replies in a row without one, of a
+-- model whose server did not read its calls before. A forced call (tool_choice) is no way out:
+-- llama.cpp and vLLM then wait for it over any number of words and blanks (ggml-org/llama.cpp
+-- 27217), others refuse it to a model that thinks.
+local MOST_UNREAD <const> = 2
 -- Most bytes of a token, in scripts that a model knows well; the least share of the tools'
 -- estimate.
 local BYTES_OF_ASCII <const>, BYTES_OF_OTHER <const>, SHARE_OF_TOOLS <const> = 9, 25, 0.4
@@ -41,6 +45,8 @@ local BYTES_OF_ASCII <const>, BYTES_OF_OTHER <const>, SHARE_OF_TOOLS <const> = 9
 ---text
 ---@field longest_reply? integer tokens
 ---@field unread integer replies with an unreadable call
+---@field without_call integer replies in a row
+---@field calls_as_text? boolean its server did not read its calls, though it takes tools
 ---@field calls integer ids given here
 ---@field ids table<string, boolean> used
 ---@field written table<model.message, string> as JSON
@@ -60,6 +66,7 @@ session.__index = session
 ---@field name string of A-Za-z0-9_-, at most 64
 ---@field description string
 ---@field parameters table|string JSON Schema: with our own keywords, or JSON text
+---@field whole? table the same with more arguments, for replies that are bound by it
 ---@field called? string[] models' other names
 ---@field exact? boolean of the gateway: a near name does not mean it
 ---@field is_mended? boolean its schema is in words
@@ -71,7 +78,6 @@ session.__index = session
 ---@field json_schema? table of the content; not with tools
 ---@field status? string appended to the last message
 ---@field max_tokens? integer
----@field tool_choice? "required"
 ---@field temperature? number nil: the session's, or 0 with a schema
 ---@field fit? fun(sizes: model.sizes, failure: model.failure): model.request?, model.failure? a
 ---request that is shorter, or asks for a shorter reply; nil: there is none
@@ -79,7 +85,6 @@ session.__index = session
 ---@class model.ask all texts are JSON
 ---@field messages string[]
 ---@field tools? string
----@field tool_choice? "required"
 ---@field schema? string
 ---@field max_tokens? integer
 ---@field temperature? number
@@ -106,7 +111,7 @@ local function weak() return setmetatable({}, { __mode = "k" }) end
 ---@return model.session
 function session.new(fields)
   fields.num_ctx, fields.unread, fields.calls = fields.context_length, 0, 0
-  fields.refused, fields.mended, fields.ids = {}, {}, {}
+  fields.refused, fields.mended, fields.ids, fields.without_call = {}, {}, {}, 0
   fields.written, fields.on_move = weak(), fields.on_move or function() end
   return setmetatable(fields, session)
 end
@@ -166,7 +171,7 @@ local function ask_of(self, request)
     messages, ask.schema = tools_of.messages(messages, tools), tools_of.schema(tools)
   elseif tools then
     ask.shown = shown_tools(self, tools)
-    ask.tools, ask.tool_choice = tools_of.json(ask.shown), request.tool_choice
+    ask.tools = tools_of.json(ask.shown)
   elseif request.json_schema then
     ask.schema = json.encode(request.json_schema)
   end
@@ -221,6 +226,7 @@ local function exchange_once(trial)
     return nil, failure
   end
   local result = repeated and builder:stopped(repeated, self) or builder:finish(self)
+  if ask.tools and #result.tool_calls > 0 then self.calls_as_text = #builder.calls == 0 end
   if builder.model ~= self.model then result.response_model = builder.model end
   result.duration_ms = interrupt.elapsed_ms(started)
   if not result.prompt_tokens then estimate(result, ask, builder).is_estimated = true end
@@ -282,6 +288,7 @@ function moves.tell(trial, move, failure)
   if #result.tool_calls > 0 then return result end
   local words = http.shown(failure.words)
   result.content, result.unreadable = "", "the server could not parse the tool call: " .. words
+  result.is_like_a_call = true
   return result
 end
 
@@ -402,7 +409,9 @@ local function count_unread(self, request, result)
   local is_unread = result.unreadable ~= nil and result.done_reason ~= "repetition"
   for _, call in ipairs(result.tool_calls) do is_unread = is_unread or call.mistake ~= nil end
   if is_unread then self.unread = self.unread + 1 end
-  if self.unread >= MOST_UNREAD then self.supports_tools = false end
+  self.without_call = #result.tool_calls == 0 and self.without_call + 1 or 0
+  local has_none = self.calls_as_text and self.without_call >= MOST_UNREAD
+  if self.unread >= MOST_UNREAD or has_none then self.supports_tools = false end
 end
 
 local unchanged <const> = { enum = {} }

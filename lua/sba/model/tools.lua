@@ -225,17 +225,22 @@ local INTRODUCTION <const> = [[
 
 You work by calling tools, one in each reply. Every reply is one JSON object and nothing else:
 
-{"thought": "why, in a sentence", "tool": "name of a tool", "arguments": {...}}
+{"thought": "...", "tool": "...", "arguments": {...}}
 
-The result of the call comes back as the next message. The arguments must fit the tool's JSON Schema. The tools:
+The thought says why, in a sentence. The arguments must fit the tool's JSON Schema. The result of the call
+comes back as the next message. The tools:
 ]]
+
+-- What a schema does not name cannot be written in a reply that it binds.
+local function whole(tool) return tool.whole and { parameters = tool.whole } or tool end
 
 local SECTION <const> = "### %s\n\n%s\n\n%s\n"
 
 local in_words = remembering(function(list)
   local parts = { INTRODUCTION }
   for _, tool in ipairs(list) do
-    parts[#parts + 1] = SECTION:format(tool.name, tool.description or "", tools.parameters(tool))
+    local parameters = tools.parameters(whole(tool))
+    parts[#parts + 1] = SECTION:format(tool.name, tool.description or "", parameters)
   end
   return table.concat(parts, "\n")
 end)
@@ -286,7 +291,7 @@ local REPLY <const> = '{"type":"object","properties":{"thought":{"type":"string"
 ---@type fun(list: model.tool[]): string
 tools.schema = remembering(function(list)
   return '{"anyOf":[' .. each(list, function(tool)
-    return REPLY:format(LONGEST_THOUGHT, json.encode(tool.name), tools.parameters(tool, true))
+    return REPLY:format(LONGEST_THOUGHT, json.encode(tool.name), tools.parameters(whole(tool), true))
   end) .. "]}"
 end)
 

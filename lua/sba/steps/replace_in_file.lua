@@ -8,6 +8,7 @@ local explain = require "sba.patch.explain"
 local fail = require "sba.util.fail"
 local is = require "sba.util.schema_check"
 local json = require "sba.util.json"
+local redact = require "native.secret".redact
 local lines = require "sba.util.excerpt".lines
 local text = require "native.text"
 local transaction = require "sba.patch.transaction"
@@ -23,6 +24,7 @@ local MOST_TRIED <const> = 1000 -- places
 local MOST_LINKS <const> = 40 -- as the kernel
 local LARGEST_SHOWN <const> = 1 << 20 -- bytes of a file whose new lines a model sees
 local MOST_SHOWN <const>, LONGEST_SHOWN <const> = 12, 200 -- lines; bytes of one
+local LARGEST_WHOLE <const> = 2048 -- bytes of a file that is shown whole where no line of it resembles old_text
 
 local function times(count) return count == 1 and "once" or count .. " times" end
 
@@ -54,7 +56,8 @@ local function refuse_count(bytes, path, found, expected)
   local message = "old_text is in %s %s (%s); expected_count is %d"
   local code = "text_not_found"
   if found.overlap or #found > expected then
-    message = message .. ": add lines around it so that only the wanted places fit, or change expected_count"
+    message = message .. ": add lines around it so that only the wanted places fit"
+    if not found.overlap then message = message .. (", or give expected_count %d for all"):format(#found) end
     code = "text_ambiguous"
   end
   raise(code, message, path, times(#found), places, expected)
@@ -78,6 +81,14 @@ local function find_new(bytes, new)
   end
 end
 
+--- The whole of a short file, as the lines that resemble a text are shown.
+local function all_lines(bytes)
+  if #bytes > LARGEST_WHOLE or bytes == "" then return nil end
+  local listed = {}
+  for _, line in lines(bytes) do listed[#listed + 1] = ("%6d  %s\n"):format(#listed + 1, text.repair(redact(line))) end
+  return table.concat(listed)
+end
+
 local function refuse_missing(bytes, path, arguments)
   local difference, numbered = explain.difference(bytes, arguments.old_text, "old_text")
   local there = find_new(bytes, arguments.new_text)
@@ -88,7 +99,9 @@ local function refuse_missing(bytes, path, arguments)
   elseif numbered then
     why[#why + 1] = "its first lines are there"
   elseif not there then
-    why[1] = "no line of it resembles old_text: read the file, and copy the text from it"
+    numbered = all_lines(bytes)
+    local where = numbered and "these are its lines" or "read the file, and copy the text from it"
+    why[1] = "no line of it resembles old_text: " .. where
   end
   local message = ("old_text is not in %s; %s"):format(path, table.concat(why, "; "))
   error({ code = "text_not_found", message = message, text = numbered }, 0)
@@ -99,8 +112,22 @@ local function has_crlf_throughout(bytes)
   return first and first > 1 and bytes:byte(first - 1) == 0x0D and not bytes:find("[^\r]\n")
 end
 
-local function replaced_exactly(bytes, path, arguments, found)
+--- Whether each place is whole lines but for the last line's end.
+local function are_lines(bytes, found, size)
+  for _, at in ipairs(found) do
+    local begins = at == 1 or bytes:byte(at - 1) == 10
+    if not begins or not bytes:find("^\r?\n", at + size) then return false end
+  end
+  return true
+end
+
+--- takes_lines: where whole lines become nothing, their last line's end goes with them, as in a
+--- diff. Models that take a line out give its text without the end.
+local function replaced_exactly(bytes, path, arguments, found, takes_lines)
   local new, tolerated = arguments.new_text, {}
+  local size = #arguments.old_text
+  local is_gone = takes_lines and new == "" and arguments.old_text:sub(-1) ~= "\n"
+  if is_gone and are_lines(bytes, found, size) then tolerated.final_newline = true end
   local has_lf = text.find(new, "\n", 1) and not text.find(arguments.old_text .. new, "\r\n", 1)
   if has_lf and has_crlf_throughout(bytes) then
     new, tolerated.line_ends = new:gsub("\n", "\r\n"), true
@@ -112,7 +139,8 @@ local function replaced_exactly(bytes, path, arguments, found)
   for _, at in ipairs(found) do
     parts[#parts + 1] = bytes:sub(from, at - 1)
     parts[#parts + 1] = new
-    from = at + #arguments.old_text
+    from = at + size
+    if tolerated.final_newline then from = bytes:find("\n", from, true) + 1 end
   end
   parts[#parts + 1] = bytes:sub(from)
   return table.concat(parts), tolerated
@@ -145,11 +173,11 @@ local function replaced_loosely(bytes, path, arguments)
   error(report, 0)
 end
 
-local function replaced(bytes, path, arguments)
+local function replaced(bytes, path, arguments, takes_lines)
   local old, expected = arguments.old_text, arguments.expected_count
   local found = find_all(bytes, old, expected)
   if #found == expected and not found.overlap then
-    return replaced_exactly(bytes, path, arguments, found)
+    return replaced_exactly(bytes, path, arguments, found, takes_lines)
   end
   if #found > 0 then refuse_count(bytes, path, found, expected) end
   local may_differ = expected == 1 and #bytes <= MOST_TOLERATED and old:find("%S")
@@ -158,14 +186,14 @@ local function replaced(bytes, path, arguments)
 end
 
 --- What the file is to hold, and what was tolerated.
-local function changed(read, failure, path, arguments)
+local function changed(read, failure, path, arguments, takes_lines)
   local creates = arguments.old_text == ""
   local is_empty
   if read then is_empty = read.size_bytes == 0 else is_empty = failure.code == "not_found" end
   if creates and is_empty then return arguments.new_text, {} end
   check(read, failure)
   if read.truncated then raise("too_large", "%s is larger than %d MiB", path, MOST_BYTES >> 20) end
-  if not creates then return replaced(read.content, path, arguments) end
+  if not creates then return replaced(read.content, path, arguments, takes_lines) end
   local message = "%s is there already, and old_text is empty: name the text to replace, or append with write_file"
   raise("already_exists", message, path)
 end
@@ -226,7 +254,7 @@ local function run(arguments, job_context)
   check(root, place)
   local path = check(root:relative(behind_links(root, place)))
   local read, failure = root:read(path, { max_bytes = MOST_BYTES })
-  local content, tolerated = changed(read, failure, prefix .. path, arguments)
+  local content, tolerated = changed(read, failure, prefix .. path, arguments, job_context.agent)
   put(job_context, root, path, content, read and read.mode & 511)
   local names, words = explain.names(tolerated)
   local count = arguments.old_text == "" and 1 or arguments.expected_count
@@ -270,6 +298,7 @@ return {
   for_model = {
     summary = "Replace old_text in a file. Copy it from the file, without line numbers.",
     order = { "path", "old_text", "new_text", "expected_count" },
+    needed = { "path", "old_text", "new_text", "expected_count" },
     descriptions = {
       old_text = "With enough lines to be found only there",
       expected_count = "How often it is there. Default 1",

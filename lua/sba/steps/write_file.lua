@@ -3,11 +3,13 @@
 
 local check = require "sba.util.fail".check
 local is = require "sba.util.schema_check"
+local redact = require "native.secret".redact
 local text = require "native.text"
 
 --- Line ends in base64 mean nothing (RFC 2045): base64(1) writes them, Python and GitHub too.
 local function decoded(content) return text.base64_decode((content:gsub("[\r\n]", ""))) end
 
+local MOST_SHOWN <const> = 4096 -- bytes of a file that a model would replace without having seen it
 local MOST_HASHED <const> = 1024 * 1024 -- bytes of a file that was appended to
 
 --- What is still to be appended: an earlier run may have been ended in the middle of it.
@@ -36,6 +38,13 @@ local function append(root, path, content, options, job_context)
   return written
 end
 
+local function show_what_is_there(root, path, failure)
+  local there = failure.code == "already_exists" and root:read(path, { max_bytes = MOST_SHOWN })
+  if not there then return end
+  local cut = there.truncated and "end" or "none"
+  failure.text = redact(text.cut(text.repair(there.content), MOST_SHOWN), cut)
+end
+
 local function run(arguments, job_context)
   local root, path, prefix = job_context.resolve_path(arguments.path)
   check(root, path)
@@ -49,7 +58,10 @@ local function run(arguments, job_context)
   if arguments.append then
     written = append(root, path, content, options, job_context)
   else
-    written = check(root:write(path, content, options))
+    local failure
+    written, failure = root:write(path, content, options)
+    if not written and job_context.agent then show_what_is_there(root, path, failure) end
+    check(written, failure)
   end
   written.path = prefix .. root:relative(path)
   local verb = written.created and "created" or "wrote"

@@ -113,8 +113,8 @@ describe("what an agent is told of its workspace", function()
     local text = summary.of(run, 32768)
     for _, words in ipairs {
       "System: ", "Shell: /bin/sh", "Tools in PATH: cargo. Missing: bash git ", "Network: not allowed",
-      "Limits: 90 seconds for the job; you see at most 2048 bytes of a result",
-      "$CYNODE_ARTIFACTS_DIR", "The workspace is " .. here.path .. ":\nbin/\n  cargo\n  git",
+      "Limits: 90 seconds for the job; at most 2048 bytes of a result are shown",
+      "$CYNODE_ARTIFACTS_DIR", "The workspace holds:\nbin/\n  cargo\n  git",
     } do
       assert.matches(words, text, 1, true)
     end
@@ -123,6 +123,31 @@ describe("what an agent is told of its workspace", function()
     text = summary.of(run, 32768)
     assert.matches("no directory for them", text, 1, true)
     assert.matches("Network: allowed", text, 1, true)
+  end)
+
+  describe("the files that the job names", function()
+    local function told(task, context_length, requirements)
+      local constraints = { max_runtime_seconds = 90, max_output_bytes = 2048 }
+      local job = { constraints = constraints, context = { task_context = task, requirements = requirements } }
+      local text = summary.of({ workspace = here.root, job = job, environment = { PATH = "/nowhere" } }, context_length or 16384)
+      return text:match "\n\n(.*)$" or ""
+    end
+
+    it("are shown, by path or name, as words of their own", function()
+      here:shell "mkdir -p src/deep && printf 'a\\n' >src/deep/a.c && echo b >b.txt && echo c >c.txt && echo d >Makefile && echo e >main"
+      assert.equal("b.txt holds:\n```\nb\n```\n\nsrc/deep/a.c holds:\n```\na\n```", told "Mend a.c as ./b.txt says.")
+      assert.equal("src/deep/a.c holds:\n```\na\n```", told("x", nil, { "Mend src/deep/a.c." }))
+      assert.equal("", told "Mend xb.txt, b.txt.old, other/c.txt and the main program.")
+      assert.equal("", told(nil))
+    end)
+
+    it("begin where they do not fit, and are left out where they are no text", function()
+      here:shell "seq 1000 >numbers.txt && head -c 100 /dev/urandom >noise.bin && printf '%5000s' x >wide.txt && : >empty.txt"
+      local text = told "numbers.txt noise.bin wide.txt empty.txt"
+      assert.matches("^numbers.txt has 3.8 KiB, and begins:\n```\n1\n2\n", text)
+      assert.is_true(#text < 500)
+      assert.matches("^numbers.txt holds:\n```\n1\n.*\n1000\n```$", told("numbers.txt", 65536))
+    end)
   end)
 
   it("is short where the model's context is", function()

@@ -69,8 +69,6 @@ local more <const> = {
   optional = {
     { 400, "invalid temperature: only 1 is allowed for this model",
       { temperature = 1.2 }, { act = "drop", field = "temperature" } },
-    { 400, "Thinking mode does not support this tool_choice",
-      { tool_choice = "required" }, { act = "drop", field = "tool_choice" } },
     { 400, '"m" does not support thinking', { think = false }, { act = "drop", field = "think" } },
     { 400, "Failed to parse grammar: number of repetitions exceeds sane defaults",
       { format = {} }, { act = "drop", field = "format" } },

@@ -57,6 +57,25 @@ describe("the step replace_in_file", function()
     assert.equal(tonumber("750", 8), here.root:stat("d/a").mode & 511)
   end)
 
+  it("takes the ends of lines with them where a model makes whole lines nothing", function()
+    local function without(old, before, count, agent)
+      here:put("a", before)
+      local arguments = { path = "a", old_text = old, new_text = "", expected_count = count or 1 }
+      local result = assert(replace_in_file.run(arguments, {
+        agent = agent ~= false or nil, resolve_path = function(given) return here.root, given, "" end,
+      }))
+      return here:content("a"), result.tolerated[1]
+    end
+    assert.same({ "a\nc\n", "final_newline" }, { without("b=1", "a\nb=1\nc\n") })
+    assert.same({ "c\r\n", "final_newline" }, { without("a\r\nb", "a\r\nb\r\nc\r\n") })
+    assert.same({ "b\nc", "final_newline" }, { without("a", "a\nb\na\nc", 2) })
+    assert.same({ "\nb\n" }, { without("a", "a\nb\n", 1, false) })
+    assert.same({ "=1\nc\n" }, { without("b", "b=1\nc\n") })
+    assert.same({ "a=\n" }, { without("b", "a=b\n") })
+    assert.same({ "a\n" }, { without("b", "a\nb") })
+    assert.same({ "\n \n" }, { without("a", "a\n a\n", 2) }) -- one of them is no whole line
+  end)
+
   it("shows a model the lines that are there now, with one around them", function()
     local long <const> = ("x\n"):rep(20)
     for _, case in ipairs {
@@ -171,7 +190,12 @@ describe("the step replace_in_file", function()
     local failure = assert_refused("text_not_found", 'line 2 is "  return 3;" where old_text has "  return 4;"',
       "int main() {\n  return 3;\n}\n", "int main() {\n  return 4;\n}\n", "x")
     assert.equal("     1  int main() {\n     2    return 3;\n     3  }\n", failure.text)
-    assert_refused("text_not_found", "no line of it resembles", "int main;\n", "other words", "x")
+    failure = assert_refused("text_not_found", "no line of it resembles old_text: these are its lines", "int main;\n",
+      "other words", "x")
+    assert.equal("     1  int main;\n", failure.text)
+    failure = assert_refused("text_not_found", "no line of it resembles old_text: read the file",
+      ("int main;\n"):rep(300), "other words", "x")
+    assert.is_nil(failure.text)
     assert_refused("text_not_found", 'line 1 is "int main;" where old_text has "INT Main;"', "int main;\n",
       "INT Main;", "x")
     assert_refused("text_not_found", "; new_text is already there %(line 2%)", "a\nhello\n", "helo", "hello")

@@ -81,7 +81,7 @@ function openai.body(session, ask)
   local bound = session.refused.max_tokens and "max_completion_tokens" or "max_tokens"
   local fields = {
     model = session.model, stream = true, stream_options = { include_usage = true },
-    temperature = ask.temperature, [bound] = ask.max_tokens, tool_choice = ask.tool_choice,
+    temperature = ask.temperature, [bound] = ask.max_tokens,
   }
   if ask.schema then
     local schema = { name = "reply", schema = json.verbatim(ask.schema) }
