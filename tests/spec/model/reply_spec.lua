@@ -130,6 +130,11 @@ describe("fragments of calls", function()
       '{"path":"a"}' } } },
   }
 
+  it("count also where the reply was asked for as JSON", function()
+    local parts <const> = { { 0, "x", "read_file", '{"path":"a"}' } }
+    assert.same({ A }, calls_of(built(parts, "stop", { tools = tools, is_json = true })))
+  end)
+
   it("are put together", function()
     for _, case in ipairs(cases) do assert.same(case[2], calls_of(built(case[3], "stop")), case[1]) end
   end)
