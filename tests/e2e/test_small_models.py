@@ -270,7 +270,7 @@ class CallsAsText(AgentCase):
 
 class RepliesWithoutCalls(AgentCase):
     LOOK = {"content": json.dumps({"name": "list_tree", "arguments": {}})}
-    FORM = r"""\n\nYour reply was empty\. .*call finish: \{"%s": "finish", "arguments": \{"answer": """
+    FORM = r"""^Your reply was empty\. .*call finish: \{"%s": "finish", "arguments": \{"answer": """
 
     def test_after_two_in_a_row_calls_are_asked_for_as_json_where_the_server_reads_none(self):
         for said in ({"content": "I would look."}, {"content": ""}):

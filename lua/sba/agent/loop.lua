@@ -101,8 +101,8 @@ local function answer(state, call, text, step)
   state.conversation:add { role = "tool", tool_call_id = id, tool_name = name, content = text, step = step }
 end
 
---- Servers refuse a call of a tool that was not offered to them in the history: words take its
---- place. An empty reply, which they refuse too, is left out.
+--- Servers refuse an empty reply in the history, and a call of a tool that was not offered to
+--- them: words take the place of these.
 local function remember(state, reply)
   local known, other, content = json.array {}, {}, reply.content
   for _, call in ipairs(reply.tool_calls or {}) do
@@ -111,8 +111,7 @@ local function remember(state, reply)
   end
   if is_empty(content) then content = "" end
   if #known == 0 and content == "" then
-    if not other[1] then return end -- models go on as they see that they began
-    content = prompts.called_unknown:format(other[1].name)
+    content = other[1] and prompts.called_unknown:format(other[1].name) or prompts.said_nothing
   end
   table.insert(state.conversation.messages, {
     role = "assistant", content = content, tool_calls = known, thinking = reply.thinking, said = reply.said,

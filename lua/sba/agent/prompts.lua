@@ -87,7 +87,7 @@ prompts.form, prompts.form_as_text = '{"name": ' .. FINISH, '{"tool": ' .. FINIS
 prompts.empty = "Your reply was empty."
 prompts.only_thought = "Your reply held only thinking."
 prompts.invisible = "Your reply held only invisible characters."
-prompts.called_unknown = "(a call of %s)" -- in the history
+prompts.said_nothing, prompts.called_unknown = "(nothing)", "(a call of %s)" -- in the history
 prompts.ended_early = "The server ended your reply with %s, and nothing of it came. "
   .. "Say it in other words, or in smaller steps."
 prompts.cut_off = "Your reply was cut off because it was too long. Say it in fewer words, or in several calls."
