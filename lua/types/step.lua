@@ -90,7 +90,7 @@
 ---The gateway as the Agent Client Protocol has a server of MCP.
 ---@field worker_gateway fun(): table?, native.failure?
 ---@field hear? function as process.run takes it, where a step talks with its command
----@field spool? string the directory for long outputs, as process.run takes it; nil: a model's job
+---@field spool string? the directory for long outputs, as process.run takes it; nil: a model's job
 ---@field follow? boolean the log is to have everything that a step says
 
 ---@class sba.call_limits seconds
