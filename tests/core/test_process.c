@@ -112,9 +112,30 @@ static void cuts_at_its_limit_between_characters(void **state)
     }
 }
 
+// Makes the file seen-N in the directory once N lines of three bytes were told of.
+static bool mark_seen(void *data, const char *news, size_t size, uint64_t missing)
+{
+    size_t *bytes = data;
+    char name[32];
+    (void)news, (void)missing;
+    for (size_t line = *bytes / 3 + 1; line <= (*bytes + size) / 3; line++) {
+        snprintf(name, sizeof name, "seen-%zu", line);
+        put(in_directory(name), "");
+    }
+    *bytes += size;
+    return true;
+}
+
 static void keeps_the_order_of_both(void **state)
 {
-    struct process_outcome outcome = shell("for i in 1 2 3; do echo o$i; sleep .05; echo e$i >&2; sleep .05; done");
+    static const char script[] = "print() { echo $1$2; until [ -e seen-$3 ]; do sleep .01; done; }; "
+                                 "for i in 1 2 3; do print o $i $((2 * i - 1)); print e $i $((2 * i)) >&2; done";
+    struct process_options options = options_for_script(script);
+    size_t bytes = 0;
+    options.tick = mark_seen;
+    options.whole_news = true;
+    options.data = &bytes;
+    struct process_outcome outcome = run(&options);
     check_bytes(&outcome.output, "o1\ne1\no2\ne2\no3\ne3\n", 18);
     assert_int_equal(outcome.missing, 0);
     process_outcome_free(&outcome);
