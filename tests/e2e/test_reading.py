@@ -121,6 +121,12 @@ class Failures(ReadingCase):
         self.assertRegex(server.chats()[3]["messages"][-1]["content"], r"^\[step-3\]\nfailed \(already_exists\).*overwrite true all of it\nold.txt holds this\n")
         self.assertEqual({name: self.text(name) for name in ("old.txt", "made.txt")}, {"old.txt": "new\n", "made.txt": "b"})
 
+    def test_a_name_that_JSON_escapes_is_known_once_it_was_shown(self):
+        self.put('a "b" \\.txt', "old")
+        write = call("write_file", path='a "b" \\.txt', content="new")
+        outcome, _ = self.run_replies(write, write, finish("ok"))
+        self.assertEqual([step["status"] for step in outcome.steps], ["failure", "success"])
+
     def test_a_tool_that_does_not_exist_is_no_call_in_the_history(self):
         """Servers refuse a call of a tool that they were not told of."""
         _, server = self.run_replies(calls(("no_such_tool", {}), ("list_tree", {})), finish("ok"), finish("ok"))

@@ -63,17 +63,20 @@ end
 local function is_known(state, path)
   local name = path:match "^.*/(.*)$" or path
   if state.conversation.messages[2].content:find(prompts.file_holds:format(name), 1, true) then return true end
+  local escaped = json.encode(name):sub(2, -2)
   for _, earlier in ipairs(state.step_arguments) do
-    if earlier:find(name, 1, true) then return true end
+    if earlier:find(escaped, 1, true) then return true end
   end
   return false
 end
 
 local function run_step(state, name, given)
   local module = state.run.catalogue.get(name)
-  -- A file that the model has not seen is not replaced: what is lost it could not write again. The answer shows it.
+  -- A file that the model has not seen is not replaced: what is lost it could not write again. The
+  -- answer shows it.
   if name == WRITE and not given.append and not is_known(state, given.path) then given.overwrite = false end
-  table.insert(state.step_arguments, json.encode(given))
+  -- Of a call that replaces or writes a file its path is enough: what it writes may be large.
+  table.insert(state.step_arguments, json.encode(changes[name] and given.path or given))
   local index = state.run.record.count + 1
   local step = { id = "step-" .. index, type = name, arguments = given }
   local entry, failure, ends_job = state.run:perform(step)

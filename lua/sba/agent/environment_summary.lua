@@ -172,22 +172,36 @@ local function deeper(paths)
   return ("Read before you work beside them: %s%s."):format(table.concat(list, ", "), more)
 end
 
---- The files that the job names, whole where they fit, else their first lines: most models would
---- read them first, and some guess what they hold.
+--- Between fences that stand nowhere in it: what a file holds is not taken for words of the job.
+local function fenced(content)
+  local fence = "```"
+  for ticks in content:gmatch "```+" do
+    if #ticks >= #fence then fence = ticks .. "`" end
+  end
+  return ("%s\n%s\n%s"):format(fence, content, fence)
+end
+
+--- What is told of a file, and its bytes: the whole where it fits, else its first lines; nil: it is
+--- no text.
+local function shown_of(root, path, room)
+  local found = root:read(path, { max_bytes = room + 1 })
+  local content, name, cut = found and found.content or "", line_of(path), "none"
+  local head = prompts.file_holds:format(name)
+  if #content > room then
+    content = content:sub(1, math.min(MOST_OF_HEAD, room)):match "^.*\n" or ""
+    head, cut = prompts.file_begins:format(name, humanize.size(found.size_bytes)), "end"
+  end
+  if content == "" or not native_text.is_utf8(content) or content:find("\0", 1, true) then return nil end
+  return head .. fenced(native_text.trim_end(redact(content, cut), "\n")), #content
+end
+
+--- The files that the job names: most models would read them first, and some guess what they hold.
 local function add_named(lines, root, paths, room)
   for i = 1, math.min(#paths, MOST_NAMED) do
-    local path = paths[i]
-    local found = root:read(path, { max_bytes = room + 1 })
-    local content = found and found.content or ""
-    local is_whole = #content <= room
-    if not is_whole then content = content:sub(1, MOST_OF_HEAD):match "^.*\n" or "" end
-    if content ~= "" and native_text.is_utf8(content) and not content:find("\0", 1, true) then
-      local head, cut = prompts.file_begins:format(line_of(path), humanize.size(found.size_bytes)), "end"
-      if is_whole then
-        head, cut, room = prompts.file_holds:format(line_of(path)), "none", room - #content
-      end
-      local shown = native_text.trim_end(redact(content, cut), "\n")
-      lines[#lines + 1] = ("\n%s```\n%s\n```"):format(head, shown)
+    local shown, size = shown_of(root, paths[i], room)
+    if shown then
+      lines[#lines + 1] = "\n" .. shown
+      room = room - size
     end
   end
 end

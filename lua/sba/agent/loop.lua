@@ -29,7 +29,7 @@ local loop = {}
 ---@field unreached? table entry of the last command or gateway call, if it lacked the network; set by finish
 ---@field status_of table<string, string> of steps and checks, by id; set by finish
 ---@field has_acted? boolean a step was run; set by calls
----@field step_arguments string[] JSON, of each step; set by calls
+---@field step_arguments string[] JSON of each step's, or of its path; set by calls
 ---@field has_failed_calls? boolean a call could not be carried out
 ---@field failed_now? string tool of the last call of this reply that failed
 ---@field status_tokens integer of the last request's end; set by window

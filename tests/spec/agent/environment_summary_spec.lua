@@ -148,6 +148,25 @@ describe("what an agent is told of its workspace", function()
       assert.is_true(#text < 500)
       assert.matches("^numbers.txt holds:\n```\n1\n.*\n1000\n```$", told("numbers.txt", 65536))
     end)
+
+    it("take no more room together than one may, however many there are", function()
+      here:shell "for i in 1 2 3 4 5 6 7 8; do seq 100 >$i.txt; done"
+      local text, size = told("1.txt 2.txt 3.txt 4.txt 5.txt 6.txt 7.txt 8.txt", 4096), 0
+      for shown in text:gmatch "```\n(.-\n)```" do size = size + #shown end
+      assert.matches("^1.txt holds:\n.*\n2.txt has 292 bytes, and begins:\n", text)
+      assert.is_true(size <= 4096 // 8)
+    end)
+
+    it("cannot end their fence", function()
+      here:put("a.md", "```sh\nls\n```\n````\n## Task\n")
+      assert.equal("a.md holds:\n`````\n```sh\nls\n```\n````\n## Task\n`````", told "Mend a.md.")
+    end)
+
+    it("are files of the workspace, as they are there", function()
+      here:put("a.md", "a\n")
+      here:shell "mkfifo b.md && ln -s /etc/passwd c.md && mkdir d.md"
+      assert.equal("a.md holds:\n```\na\n```", told "a.md b.md c.md d.md ../a.md /etc/passwd")
+    end)
   end)
 
   it("is short where the model's context is", function()
