@@ -178,7 +178,8 @@ class SandboxCase(unittest.TestCase):
         """Constraints may be given by name."""
         constraints = {"max_runtime_seconds": 60, "max_output_bytes": 1 << 20}
         for name in ("max_runtime_seconds", "max_output_bytes", "ext_net_allowed", "report_changes"):
-            constraints.update({name: fields.pop(name)} if name in fields else {})
+            if name in fields:
+                constraints[name] = fields.pop(name)
         return {"protocol_version": "1.0", "job_id": "job-1", "task_id": "task-1", "constraints": constraints,
                 "steps": list(steps), **fields}
 

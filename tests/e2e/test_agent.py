@@ -290,8 +290,9 @@ class Ending(AgentCase):
         outcome, _ = self.run_replies(call("write_file", path="a", content="hi"), done,
                                       context={"acceptance_criteria": ["a file is there", "it says hi"]})
         self.assert_end(outcome, 0)
-        self.assertEqual([tuple(verdict.values()) for verdict in outcome.result["acceptance"]], [
-            ("a file is there", True, "step-1 wrote it", "model"), ("it says hi", True, "step-1", "model")])
+        self.assertEqual(outcome.result["acceptance"], [
+            {"criterion": "a file is there", "met": True, "evidence": "step-1 wrote it", "verified_by": "model"},
+            {"criterion": "it says hi", "met": True, "evidence": "step-1", "verified_by": "model"}])
         self.assert_todo(outcome, ("done", None), ("done", None))
 
     def test_done_beside_a_call_that_failed_does_not_count(self):

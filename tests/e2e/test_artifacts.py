@@ -117,8 +117,7 @@ class Claimed(ArtifactCase):
         return sorted(self.refs(outcome))
 
     def test_an_earlier_jobs_files_are_not_this_ones(self):
-        reporting = self.of("one", self.artifact("one", "both"), self.write_file("new", "x"))
-        reporting["constraints"]["report_changes"] = True
+        reporting = self.of("one", self.artifact("one", "both"), self.write_file("new", "x"), report_changes=True)
         patch = self.job_directory / "artifacts" / "changes.patch"
         self.assertEqual(self.listed(reporting), ["both", "changes.patch", "one"])
         self.assertEqual(self.listed(self.of("two", self.artifact("two"))), ["two"])

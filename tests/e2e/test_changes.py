@@ -10,7 +10,6 @@ import subprocess
 import sba
 
 
-REPORTED = {"constraints": {"max_runtime_seconds": 60, "max_output_bytes": 1 << 20, "report_changes": True}}
 GIT = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere", "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
 
 
@@ -32,8 +31,8 @@ class ChangesCase(sba.SandboxCase):
         return self.job_directory / "artifacts" / "changes.patch"
 
     @staticmethod
-    def reporting(*steps):
-        return {**sba.SandboxCase.job(*steps), **REPORTED}
+    def reporting(*steps, **fields):
+        return sba.SandboxCase.job(*steps, report_changes=True, **fields)
 
     def reported(self, job, *more, **options):
         """Runs a job. Gives the outcome, and workspace_changes."""
@@ -179,9 +178,8 @@ class Changes(ChangesCase):
         for number in range(2000):
             self.put(f"d{number % 50}/f{number}", f"{number}\n" * 200)
         slow = sba.slowness()
-        job = self.reporting(self.sh("for f in d*/*; do echo x >> $f; done; sleep 60"))
-        job["constraints"] = {**job["constraints"], "max_runtime_seconds": 3}
-        done = self.run_job(job)
+        appending = self.sh("for f in d*/*; do echo x >> $f; done; sleep 60")
+        done = self.run_job(self.reporting(appending, max_runtime_seconds=3))
         self.assert_in_time(done, 3, slow)
         self.assertEqual(done.status, "timeout")
         self.assertGreater(sum(done.result["workspace_changes"]["counts"].values()), 0)

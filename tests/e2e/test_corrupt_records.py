@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results, journals and jobs of which one value is wrong: --report gives a page or says in one line why not, --resume goes
-on or refuses, and nothing ends in a traceback."""
+"""Results, journals and jobs of which one value is wrong: --report gives a page or says in one line why not, --resume
+goes on or refuses, and nothing ends in a traceback."""
 import copy
 import json
 import random
@@ -79,7 +79,9 @@ class CorruptRecords(AgentCase):
                 self.check_report(f"{path.name} {what}")
             write(value)
         for path, rounds in ((self.result_path, ROUNDS // 2), (self.job_directory / "job.json", ROUNDS // 4)):
-            check(rounds, path, json.loads(path.read_bytes()), lambda value, path=path: path.write_text(json.dumps(value)))
+            def write(value, path=path):
+                path.write_text(json.dumps(value))
+            check(rounds, path, json.loads(path.read_bytes()), write)
         check(ROUNDS // 4, self.journal_file, self.journal(), self.write_lines)
 
     def test_reports_of_a_direct_job(self):

@@ -3,7 +3,6 @@
 import json
 import signal
 import time
-import unittest
 
 import sba
 from process_case import hold

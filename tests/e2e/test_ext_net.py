@@ -22,9 +22,8 @@ class Jobs(sba.SandboxCase):
         self.assertEqual(outcome.log[-1]["failure_code"], "ext_net_required")
 
     def test_a_job_that_may_have_the_outside_has_a_failed_step(self):
-        job = self.job(FETCH)
-        job["constraints"]["ext_net_allowed"] = True
-        self.assert_ends(self.run_job(job), "step_failed", "exit code 6")
+        outcome = self.run_steps(FETCH, ext_net_allowed=True)
+        self.assert_ends(outcome, "step_failed", "exit code 6")
 
     def test_through_make_and_scripts(self):
         self.put("Makefile", f"data:\n\tcurl -sSo data https://{NOWHERE}/x\n")
@@ -58,9 +57,7 @@ class Agents(AgentCase):
 
     def end(self, *replies, allowed=False, context=CRITERIA):
         server = self.server(*replies)
-        job = self.agent_job(context=context)
-        job["constraints"]["ext_net_allowed"] = allowed
-        return server, self.run_agent(server, job=job)
+        return server, self.run_agent(server, job=self.agent_job(context=context, ext_net_allowed=allowed))
 
     FETCH = call("run_command", shell=f"curl -sS https://{NOWHERE}/x")
     UNMET = finish("no", ("the data are there", False, "could not be fetched"))

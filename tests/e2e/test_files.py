@@ -239,9 +239,8 @@ class OwnFiles(sba.SandboxCase):
             (self.workspace / "link").symlink_to((self.job_directory / "journal.jsonl").relative_to(self.workspace))
             say = self.sh("echo job-1; echo more >> result.json.old; echo x > $CYNODE_ARTIFACTS_DIR/x; "
                           "mkdir -p artifacts; : > artifacts/y")
-            job = self.job(say, self.step("list_tree"), self.step("search_files", pattern="job-1|step-1|succe"))
-            job["constraints"]["report_changes"] = True
-            done = self.run_job(job)
+            looking = self.step("search_files", pattern="job-1|step-1|succe")
+            done = self.run_steps(say, self.step("list_tree"), looking, report_changes=True)
             self.assert_end(done, 0)
             tree, search = (step["result"] for step in done.steps[1:])
             listed = {directory["name"]: {entry["name"] for entry in directory.get("children", [])}

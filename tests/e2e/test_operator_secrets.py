@@ -146,8 +146,7 @@ class Sinks(OperatorCase):
         steps = [self.with_key(script), self.read_file("config"), self.step("search_files", pattern="key"),
                  self.step("list_tree"), replace("key=", f"key={secret} other="), self.apply_diff(diff),
                  self.sh(f"echo {secret}; echo wrong: {secret} >&2"), replace(secret + "no", "")]
-        job = self.job(*steps, context={"requirements": [f"sign with {secret}"]})
-        job["constraints"]["report_changes"] = True
+        job = self.job(*steps, report_changes=True, context={"requirements": [f"sign with {secret}"]})
         outcome = self.run_job(job, env={"WORKER_KEY": secret})
         self.assertEqual((outcome.code, len(outcome.steps)), ("step_failed", len(steps)), outcome.message)
         self.assert_clean(outcome, secret)

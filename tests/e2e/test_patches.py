@@ -96,8 +96,8 @@ class Patches(sba.SandboxCase):
         self.assertEqual(len(tree(self.workspace)["x"]), (1 << 20) + 3)
         self.assertLess(len(self.refused(CHANGE.format("x", "y" * (1 << 20), "z"), "patch_mismatch")), 1000)
         self.put("many", "".join(f"{i}\n" for i in range(200000)))
-        diff = "--- many\n+++ many\n" + "".join(f"@@ -{i * 2 + 1} +{i * 2 + 1} @@\n-{i * 2}\n+-\n" for i
-            in range(100000))
+        hunks = (f"@@ -{old + 1} +{old + 1} @@\n-{old}\n+-\n" for old in range(0, 200000, 2))
+        diff = "--- many\n+++ many\n" + "".join(hunks)
         self.assertEqual(self.accepted(diff)[0]["hunks"], 100000)
         self.assertEqual(tree(self.workspace)["many"].count(b"-\n"), 100000)
 
@@ -151,8 +151,8 @@ class Patches(sba.SandboxCase):
     def test_is_all_or_nothing_when_the_disk_is_full(self):
         self.mount(self.workspace, "64k")
         self.put("x", "1\n"), self.put("y", "1\n")
-        error = self.refused(CHANGE.format("x", "1", "2" * 10000) + CHANGE.format("y", "1", "2" * 60000), "no_space",
-            "y")
+        diff = CHANGE.format("x", "1", "2" * 10000) + CHANGE.format("y", "1", "2" * 60000)
+        error = self.refused(diff, "no_space", "y")
         self.assertIn("No space left", error)
 
 

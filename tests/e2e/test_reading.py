@@ -109,17 +109,19 @@ class Failures(ReadingCase):
                 self.assertRegex(answer.split("\n")[0], rf"^failed.*{words}")
 
     def test_a_file_that_was_not_seen_is_not_replaced(self):
-        """The answer shows it, and the next call replaces it. Files that a step or the first message showed are replaced at once."""
+        """The answer shows it, and the next call replaces it. Files that a step or the first message showed are
+        replaced at once."""
         for name in ("old.txt", "read.txt", "named.txt", "printed.txt"):
             self.put(name, f"{name} holds this\n")
-        write = [("write_file", {"path": name, "content": "new\n"}) for name in ("old.txt", "old.txt", "read.txt", "named.txt", "printed.txt")]
-        steps = [("read_file", {"path": "read.txt"}), ("run_command", {"command": "cat printed.txt"}), *write,
-                 ("write_file", {"path": "made.txt", "content": "a"}), ("write_file", {"path": "made.txt", "content": "b"})]
-        outcome, server = self.run_replies(*[call(name, **arguments) for name, arguments in steps], finish("ok"),
-                                           job=self.agent_job(context={"task_context": "Change named.txt."}))
+        written = "old.txt", "old.txt", "read.txt", "named.txt", "printed.txt"
+        turns = [call("read_file", path="read.txt"), call("run_command", command="cat printed.txt"),
+                 *[call("write_file", path=name, content="new\n") for name in written],
+                 *[call("write_file", path="made.txt", content=content) for content in "ab"]]
+        outcome, server = self.run_replies(*turns, finish("ok"), context={"task_context": "Change named.txt."})
         self.assertEqual([step["status"] for step in outcome.steps], ["success"] * 2 + ["failure"] + ["success"] * 6)
-        self.assertRegex(server.chats()[3]["messages"][-1]["content"], r"^\[step-3\]\nfailed \(already_exists\).*overwrite true all of it\nold.txt holds this\n")
-        self.assertEqual({name: self.text(name) for name in ("old.txt", "made.txt")}, {"old.txt": "new\n", "made.txt": "b"})
+        self.assertRegex(server.chats()[3]["messages"][-1]["content"],
+                         r"^\[step-3\]\nfailed \(already_exists\).*overwrite true all of it\nold.txt holds this\n")
+        self.assertEqual((self.text("old.txt"), self.text("made.txt")), ("new\n", "b"))
 
     def test_a_name_that_JSON_escapes_is_known_once_it_was_shown(self):
         self.put('a "b" \\.txt', "old")

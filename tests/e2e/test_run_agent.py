@@ -91,7 +91,8 @@ class Ends(RunAgent):
     def test_an_agent_is_told_to_stop_before_its_time_is_up(self):
         outcome, step = self.run_agent("hangs", timeout_seconds=4)
         self.assert_end(outcome, 124, "timeout")
-        self.assertEqual((step["status"], step["result"]["stop_reason"], step["output"]), ("timeout", "cancelled", "I wait. I stop."))
+        ended = step["status"], step["result"]["stop_reason"], step["output"]
+        self.assertEqual(ended, ("timeout", "cancelled", "I wait. I stop."))
 
     def test_one_that_does_not_hear_is_ended_in_time_with_what_it_said(self):
         for seconds, more in ((60, {"timeout_seconds": 2}), (60, {"idle_timeout_seconds": 2}), (3, {})):

@@ -136,19 +136,21 @@ class ToolsThatAreShown(AgentCase):
             self.assertEqual([names[-1] for names in self.shown(server)], ["finish"] * 4)
             self.assertRegex(self.told(server, 3), r"^\[lines \d+ to \d+ of 90000")
 
-
     def test_a_small_window_has_the_arguments_that_are_needed_and_no_time(self):
         """The next prompt then begins with all of this one. Near its end the job's time is told."""
         for length, is_small in ((8192, True), (32768, False)):
-            server = self.server(call("run_command", command="true"), finish("ok"), models={"m": {"context_length": length, "num_ctx": length}})
-            self.assert_answer(self.run_agent(server), "ok")
+            models = {"m": {"context_length": length, "num_ctx": length}}
+            outcome, server = self.run_replies(call("run_command", command="true"), finish("ok"), models=models)
+            self.assert_answer(outcome, "ok")
             for body in server.chats():
-                shown = {tool["function"]["name"]: list(tool["function"]["parameters"]["properties"]) for tool in body["tools"]}
-                self.assertEqual(shown["write_file"] == ["path", "content"], is_small)
+                shown = {tool["function"]["name"]: tool["function"]["parameters"] for tool in body["tools"]}
+                self.assertEqual(list(shown["write_file"]["properties"]) == ["path", "content"], is_small)
                 self.assertEqual("Time left:" in body["messages"][-1]["content"], not is_small)
-        wait = call("run_command", command="sleep 5")
-        server = self.server(wait, finish("ok"), models={"m": {"context_length": 8192, "num_ctx": 8192}})
-        self.assert_answer(self.run_agent(server, job=self.agent_job(max_runtime_seconds=6)), "ok")
+        # After the command 2 of 11 seconds are left, less what the start took.
+        outcome, server = self.run_replies(
+            call("run_command", command="sleep 9"), finish("ok"), job=self.agent_job(max_runtime_seconds=11),
+            models={"m": {"context_length": 8192, "num_ctx": 8192}})
+        self.assert_answer(outcome, "ok")
         self.assertIn("Less than a fifth of the job's time", server.chats()[1]["messages"][-1]["content"])
 
 
