@@ -12,7 +12,7 @@ local MOST <const> = { file = 400, ["function"] = 60, line = 120, choices = 2, n
 -- servers, models and patches write, the end after a crash, secrets, workers and agents by protocol took more.
 local CEILINGS <const> = { src = 13400, lua = 17820, tests = 29200 }
 -- What older files of this checkout still have too much of: only ever lowered.
-local left = { file = 1, ["function"] = 0, line = 777, choices = 14, names = 14 }
+local left = { file = 1, ["function"] = 0, line = 766, choices = 14, names = 14 }
 if arg[1] then left = { file = 0, ["function"] = 0, line = 0, choices = 0, names = 0 } end
 
 local failures, found = 0, { file = {}, ["function"] = {}, line = {}, choices = {}, names = {} }
