@@ -467,6 +467,11 @@
 ---@field own fun(path: string): true?, native.failure?
 ---@field terminal_columns fun(fd: integer): integer? nil where fd is no terminal
 
+---@class native.file.place of a JSON value
+---@field offset integer in the file
+---@field size integer
+---@field left table<string, integer[]> offset and size of members that were left out, by name as it is written
+
 ---@class native.file.log to be closed
 ---A line, given without its newline (goes_on: none yet). A failure may leave it torn. Gives its
 ---offset, and the file's size.
@@ -478,10 +483,9 @@
 ---@field line fun(self, at: integer, most: integer): string?, integer|native.failure|nil, boolean?
 ---@field size fun(self): integer bytes of the file now
 ---The JSON value that begins at an offset, or after blanks there: its text, with null for the
----members that are longer than most or named always; its offset; where it ends; and offset and size
----of what was left out, by name as it is written. Errors: end, incomplete (the file ends within
----it), invalid_json, too_deep, ...
----@field skim fun(self, at: integer, most: integer, always?: string): string?, integer|native.failure, integer?, table<string, integer[]>?
+---members that are longer than most or named always; and where it stands. Errors: end, incomplete
+---(the file ends within it), invalid_json, too_deep, ...
+---@field skim fun(self, at: integer, most: integer, always?: string): string?, native.file.place|native.failure
 ---@field descriptor fun(self): integer
 ---@field lock fun(self): true?, native.failure? until closed. Errors: locked, or there are no locks
 ---@field cut fun(self, size: integer): true?, native.failure?

@@ -89,7 +89,7 @@ static int skim_close(lua_State *L)
     return 0;
 }
 
-// skim(at, most, always?) -> text, offset, end, spans | nil, failure
+// skim(at, most, always?) -> text, {offset=, size=, left=} | nil, failure
 static int log_skim(lua_State *L)
 {
     const int fd = bind_check_log(L, 1)->fd;
@@ -103,8 +103,9 @@ static int log_skim(lua_State *L)
         return bind_fail(L, &error);
 
     lua_pushlstring(L, skim->text.data, skim->text.size);
-    lua_pushinteger(L, skim->offset);
-    lua_pushinteger(L, skim->end);
+    lua_createtable(L, 0, 3);
+    bind_set_integer(L, "offset", skim->offset);
+    bind_set_integer(L, "size", skim->end - skim->offset);
     lua_createtable(L, 0, (int)skim->count);
     for (size_t i = 0; i < skim->count; i++) {
         const struct json_span *span = &skim->spans[i];
@@ -116,8 +117,9 @@ static int log_skim(lua_State *L)
         lua_rawseti(L, -2, 2);
         lua_rawset(L, -3);
     }
+    lua_setfield(L, -2, "left");
     json_skim_free(skim);
-    return 4;
+    return 2;
 }
 
 // line(at, most) -> head, size, is_whole | nil at the end | nil, failure

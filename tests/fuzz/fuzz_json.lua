@@ -4,7 +4,8 @@
 local json = require "sba.util.json"
 local lpeg = require "lpeg"
 
-local P, R, S, V = lpeg.P, lpeg.R, lpeg.S, lpeg.V
+local P, R = lpeg.P, lpeg.R
+local S, V = lpeg.S, lpeg.V
 local ws, digit, hex = S " \t\n\r" ^ 0, R "09", R("09", "af", "AF")
 local half = "\\u" * S "dD"
 local pair = half * S "89abAB" * hex * hex * half * R("cf", "CF") * hex * hex

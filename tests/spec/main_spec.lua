@@ -14,18 +14,18 @@ local JOB <const> = [[{"protocol_version": "1.0", "job_id": "j", "task_id": "t",
 
 describe("the program", function()
   local here = scratch()
-  local is_root, finish, globals, skip_rest, open
+  local is_root, globals = identity.is_root, getmetatable(_G)
+  local open, finish, skip_rest = artifacts.open, process.finish, direct.skip_rest
 
   before_each(function()
     here:put("job.json", JOB)
-    is_root, finish, globals, skip_rest = identity.is_root, process.finish, getmetatable(_G), direct.skip_rest
-    open = artifacts.open
     identity.is_root = function() return false end -- the tests may be root's
   end)
 
   after_each(function()
-    identity.is_root, process.finish, direct.skip_rest, artifacts.open = is_root, finish, skip_rest, open
+    identity.is_root = is_root
     setmetatable(_G, globals)
+    artifacts.open, process.finish, direct.skip_rest = open, finish, skip_rest
   end)
 
   -- Runs the job; gives the exit status and the result.

@@ -12,7 +12,9 @@ package.path = arg[0]:gsub("[^/]*$", "?.lua")
 local files_below = require "files_below"
 local lpeg = require "lpeg"
 
-local P, S, R, C, Cc, Cg, Cp, Ct = lpeg.P, lpeg.S, lpeg.R, lpeg.C, lpeg.Cc, lpeg.Cg, lpeg.Cp, lpeg.Ct
+local P, S, R = lpeg.P, lpeg.S, lpeg.R
+local C, Ct, Cg = lpeg.C, lpeg.Ct, lpeg.Cg
+local Cc, Cp = lpeg.Cc, lpeg.Cp
 local root = arg[1] or arg[0]:match("^(.*)/tests/style/") or "."
 
 -- The items of a pattern.

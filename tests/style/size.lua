@@ -12,8 +12,8 @@ local MOST <const> = { file = 400, ["function"] = 60, line = 120, choices = 2, n
 -- servers, models and patches write, the end after a crash, secrets, workers and agents by protocol took more.
 local CEILINGS <const> = { src = 13400, lua = 17820, tests = 29200 }
 -- What older files of this checkout still have too much of: only ever lowered.
-local left = { file = 1, ["function"] = 0, line = 766, choices = 14, names = 14 }
-if arg[1] then left = { file = 0, ["function"] = 0, line = 0, choices = 0, names = 0 } end
+local left = { file = 1, line = 766 }
+if arg[1] then left = {} end
 
 local failures, found = 0, { file = {}, ["function"] = {}, line = {}, choices = {}, names = {} }
 local function fail(...)
@@ -54,7 +54,8 @@ end
 local function ends_function(line, indent, language)
   local own = line:match "^%s*"
   if language == "py" then return line:find "%S" ~= nil and #own <= #indent and not line:find "^%s*%)" end
-  return own == indent and (line:find(language == "c" and "^}" or "^%s*end%f[%A]") ~= nil)
+  local last = language == "c" and "^}" or "^%s*end%f[%A]"
+  return own == indent and line:find(last) ~= nil
 end
 
 local function judge_functions(path, code, language)
@@ -78,7 +79,8 @@ local function choices_of(line)
   if CONDITIONS[line:match "^%s*(%a*)"] then return 0 end
   local ands = select(2, line:gsub("%f[%w_]and%f[^%w_]", ""))
   local ors = select(2, line:gsub("%f[%w_]or%f[^%w_]", ""))
-  return ands > 0 and ors > 0 and ands + ors or 0
+  if ands == 0 or ors == 0 then return 0 end
+  return ands + ors
 end
 
 local function names_of(line)
@@ -120,10 +122,11 @@ for _, top in ipairs { "src", "lua", "tests" } do
   if sum > CEILINGS[top] then fail("%s has %d lines of code, over its ceiling of %d", top, sum, CEILINGS[top]) end
 end
 for kind, list in pairs(found) do
-  if #list > left[kind] then
+  local allowed = left[kind] or 0
+  if #list > allowed then
     table.sort(list)
     for i = 1, math.min(#list, 30) do print(list[i]) end
-    fail("%d of these, where %d were left: make what is new smaller (the most is %d)", #list, left[kind], MOST[kind])
+    fail("%d of these, where %d were left: make what is new smaller (the most is %d)", #list, allowed, MOST[kind])
   end
 end
 os.exit(failures == 0)

@@ -147,9 +147,12 @@ function tools.list(catalogue, gateway, job, shown)
     if not is_hidden then table.insert(list, tool.name == FIRST and 1 or #list + 1, tool) end
   end
   for _, step in ipairs(catalogue.all()) do
-    local own = step.for_model == nil and {} or step.for_model
-    local is_hidden = own and (own.hidden or own.wants_room and not shown.is_roomy)
-    if own then add(step_tool(step, own, shown.is_roomy), is_hidden) end
+    local own = step.for_model
+    if own == nil then own = {} end
+    if own then
+      local lacks_room = own.wants_room and not shown.is_roomy
+      add(step_tool(step, own, shown.is_roomy), own.hidden or lacks_room)
+    end
   end
   add(todo_add, not shown.has_todo)
   add(todo_update, not shown.has_todo)

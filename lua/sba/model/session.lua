@@ -111,8 +111,9 @@ local function weak() return setmetatable({}, { __mode = "k" }) end
 ---@return model.session
 function session.new(fields)
   fields.num_ctx, fields.unread, fields.calls = fields.context_length, 0, 0
-  fields.refused, fields.mended, fields.ids, fields.without_call = {}, {}, {}, 0
-  fields.written, fields.on_move = weak(), fields.on_move or function() end
+  fields.refused, fields.mended, fields.ids = {}, {}, {}
+  fields.without_call, fields.written = 0, weak()
+  fields.on_move = fields.on_move or function() end
   return setmetatable(fields, session)
 end
 

@@ -224,7 +224,9 @@ function header.settle(file)
   if not file.is_plain then
     if is_created then file.old_path = nil end
     if is_deleted then file.new_path = nil end
-    is_known = (is_created or file.old_path) and (is_deleted or file.new_path)
+    local lacks_old = not is_created and not file.old_path
+    local lacks_new = not is_deleted and not file.new_path
+    is_known = not lacks_old and not lacks_new
   end
   if not is_known then return "the header above does not say which file it is about" end
 end

@@ -86,7 +86,8 @@ local function criterion_view(item)
   local sign = met_signs[item.met] or NOT_CHECKED
   local is_checked = sign ~= NOT_CHECKED
   local said = is_checked and h.span { class = "unseen", " (" .. sign[3] .. ")" }
-  local by = verifiers[item.verified_by] or (is_checked and "" or sign[3])
+  local by = verifiers[item.verified_by]
+  if not by then by = is_checked and "" or sign[3] end
   return { sign = sign, text = { h.strong { item.criterion }, said }, note = { by, item.evidence } }
 end
 

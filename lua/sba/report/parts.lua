@@ -43,8 +43,8 @@ function parts.sign(sign, class) return h.span { class = "sign " .. class, ["ari
 ---@param time any RFC 3339 in UTC, as results have it
 ---@return integer? ms since 1970-01-01 UTC; nil for anything else
 function parts.instant(time)
-  local year, month, day, hour, minute, second = tostring(time):match(TIME)
-  return year and humanize.utc(year, month, day, hour, minute, second)
+  local date = { tostring(time):match(TIME) } -- from the year to the second
+  return date[1] and humanize.utc(table.unpack(date))
 end
 
 ---@param time string RFC 3339 in UTC

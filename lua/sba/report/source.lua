@@ -186,7 +186,8 @@ end
 -- Milliseconds from one time of a result or a journal to another; 0 where one is none, or they go back.
 local function between(from, to)
   local first, last = parts.instant(from), parts.instant(to)
-  return first and last and math.max(0, last - first) or 0
+  if not first or not last then return 0 end
+  return math.max(0, last - first)
 end
 
 -- And corrects the duration: the result was written before.

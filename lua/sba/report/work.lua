@@ -191,7 +191,8 @@ end
 ---@param source report.source
 ---@return html.element|false
 function work.steps(source)
-  local list, views, open, opened = source.result.steps, {}, {}, 0
+  local list, views = source.result.steps, {}
+  local open, opened = {}, 0
   for i, entry in ipairs(list) do
     open[i] = entry.status ~= "success" and entry.status ~= "skipped" and opened < MOST_OPEN
     if open[i] then opened = opened + 1 end
@@ -247,10 +248,12 @@ function work.turns(source)
   end
   local limit = share(TURNS, #list)
   for i, exchange in ipairs(list) do views[i] = turn_view(exchange.reply, i, steps[i], limit) end
-  local costs = used and cost(used) or ""
-  return html.section("Model",
-    used and h.p { h.code { used.model or "unknown" }, " · ", asked(used), costs ~= "" and " · ", costs },
-    views)
+  local total
+  if used then
+    local costs = cost(used)
+    total = h.p { h.code { used.model or "unknown" }, " · ", asked(used), costs ~= "" and " · ", costs }
+  end
+  return html.section("Model", total, views)
 end
 
 return work

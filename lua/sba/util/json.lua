@@ -50,7 +50,8 @@ function json.kind(value)
   if type(value) ~= "table" then return type(value) end
   local mark = getmetatable(value)
   if mark == long_number_mark then return "long number" end
-  return (mark == array_mark or value[1] ~= nil) and "array" or "object"
+  if mark == array_mark or value[1] ~= nil then return "array" end
+  return "object"
 end
 
 ---@param value any

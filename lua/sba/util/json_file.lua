@@ -10,11 +10,6 @@ local json_file = {}
 local WHOLE <const> = 64 << 10
 local LIMIT <const> = 1 << 40 -- bytes of what is not a file
 
----@class json_file.place
----@field offset integer of the value in the file
----@field size integer
----@field left table<string, integer[]> offset and size of its long members, by name
-
 local function decode(text)
   local value, failure = json.decode_own(text)
   if failure then return nil, { code = "invalid_json", message = failure.message } end
@@ -50,14 +45,14 @@ end
 ---@param log native.file.log
 ---@param at integer
 ---@param always? string name of a member that is left out too
----@return any value, json_file.place|native.failure
+---@return any value, native.file.place|native.failure
 function json_file.outline(log, at, always)
-  local text, offset, after, left = log:skim(at, WHOLE, always)
-  if not text then return nil, offset end
+  local text, place = log:skim(at, WHOLE, always)
+  if not text then return nil, place end
   local value, failure = decode(text)
   if failure then return nil, failure end
-  for name in pairs(left) do value[name] = nil end
-  return value, { offset = offset, size = after - offset, left = left }
+  for name in pairs(place.left) do value[name] = nil end
+  return value, place
 end
 
 --- The first byte that is no blank, and where it is.
@@ -74,7 +69,7 @@ end
 ---false, and the last.
 ---@param log native.file.log
 ---@param span integer[] offset and size of the array
----@return fun(): any element, json_file.place|native.failure
+---@return fun(): any element, native.file.place|native.failure
 function json_file.elements(log, span)
   local byte, at = next_byte(log, span[1] + 1)
   local is_over = byte == "]"

@@ -45,10 +45,11 @@ function retry.after(value, milliseconds, now)
   if #value > LONGEST_ASKED then return nil end
   local seconds = seconds_of(value)
   if seconds then return seconds end
-  local day, month, year, hour, minute, second = value:match(DATE)
-  local at = month and MONTHS:find(month, 1, true)
+  local date = { value:match(DATE) } -- day, name of the month, year, hour, minute, second
+  local at = date[2] and MONTHS:find(date[2], 1, true)
   if not at or at % 3 ~= 1 then return nil end
-  return math.max(0, utc(year, at // 3 + 1, day, hour, minute, second) - (now or interrupt.wall())) / 1000
+  local when = utc(date[3], at // 3 + 1, date[1], table.unpack(date, 4))
+  return math.max(0, when - (now or interrupt.wall())) / 1000
 end
 
 ---The jitter is small enough that each of our own waits is longer than the one before.

@@ -45,7 +45,8 @@ end
 ---@param name? string of the document; default: job
 ---@return string "/steps/3/type: expected ..."
 function schema_check.line(failed, name)
-  local pointer = failed.pointer == "" and "(" .. (name or "job") .. ")" or failed.pointer
+  local pointer = failed.pointer
+  if pointer == "" then pointer = "(" .. (name or "job") .. ")" end
   if pointer:find("[%c]") then pointer = humanize.quoted(pointer) end
   return pointer .. ": " .. failed.message
 end
@@ -66,7 +67,8 @@ local function as_integer(value, kind)
   elseif kind ~= "number" or value % 1 ~= 0 then
     return nil
   end
-  return math.tointeger(value) or (value < 0 and math.mininteger or math.maxinteger)
+  local beyond = value < 0 and math.mininteger or math.maxinteger
+  return math.tointeger(value) or beyond
 end
 
 local function is_of_type(value, kind, wanted)
@@ -231,8 +233,9 @@ end
 
 local function visit_string(walk, depth, value, wanted)
   local least, most, pattern = wanted.minLength, wanted.maxLength, wanted.pattern
+  local length
   -- Where there is no limit its characters are not counted: it may be long.
-  local length = (least or most) and (utf8.len(value) or #value)
+  if least or most then length = utf8.len(value) or #value end
   if least and length < least then
     local words = least == 1 and "a non-empty string" or "a string of at least %d characters"
     mismatch(walk, depth, words:format(least), value)

@@ -51,11 +51,12 @@ end
 ---@param follow? boolean show all output
 function terminal.new(write, columns, environment, follow)
   local can_move = columns ~= nil and (environment.TERM or "dumb") ~= "dumb"
+  local has_signs = can_move and shows_utf8(environment)
   return setmetatable({
     write = write, follow = follow, rest = "", notes = {}, redraws = can_move,
     longest_what = columns and math.max(columns - BESIDE_IT, SHORTEST_WHAT) or LONGEST_WHAT,
     colour = can_move and (environment.NO_COLOR or "") == "",
-    marks = can_move and shows_utf8(environment) and signs or names,
+    marks = has_signs and signs or names,
   }, terminal)
 end
 

@@ -4,7 +4,8 @@ local http = require "sba.util.http"
 local mcp = require "sba.gateway.mcp"
 
 describe("a call of a gateway's tool", function()
-  local connect, calls, failure, ends = mcp.connect, 0, nil, {}
+  local connect = mcp.connect
+  local calls, ends, failure
 
   local function call(limits)
     mcp.connect = function()

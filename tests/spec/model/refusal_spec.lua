@@ -187,7 +187,8 @@ describe("a refusal", function()
   it("is judged as the examples of each rule say", function()
     for _, rule in ipairs(refusal.rules) do
       for _, example in ipairs(examples_of(rule)) do
-        local status, said, sent, wanted = table.unpack(example)
+        local status, said = example[1], example[2]
+        local sent, wanted = example[3], example[4]
         local name = ("%s: %s %s"):format(rule.name, status, type(said) == "table" and said.message or said)
         holds(wanted, refusal.judge(failure_of(status, said), sent_of(sent)), name)
       end

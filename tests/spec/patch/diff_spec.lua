@@ -9,8 +9,8 @@ local HUNK <const> = "@@ -1 +1 @@\n-a\n+b\n"
 local NO_NEWLINE <const> = "\\ No newline at end of file\n"
 local UPDATE <const>, END <const> = "*** Begin Patch\n*** Update File: x\n", "*** End Patch\n"
 
-local attempt <const>, gives <const>, takes <const>, refuses <const> = try.attempt, try.gives, try.takes, try.refuses
-local here <const>, names_are <const> = try.here, try.names_are
+local attempt <const>, here <const>, names_are <const> = try.attempt, try.here, try.names_are
+local gives <const>, takes <const>, refuses <const> = try.gives, try.takes, try.refuses
 
 --- A file that "*** Update File" changes.
 local function updates(hunks, before, after)

@@ -7,8 +7,8 @@ local X <const> = "--- a/x\n+++ b/x\n"
 local NO_NEWLINE <const> = "\\ No newline at end of file\n"
 local UPDATE <const>, END <const> = "*** Begin Patch\n*** Update File: x\n", "*** End Patch\n"
 local BASE <const> = "a\nb\nc\nd\ne\nf\ng\nh\n"
-local attempt <const>, gives <const>, takes <const>, refuses <const> = try.attempt, try.gives, try.takes, try.refuses
-local here <const>, names_are <const> = try.here, try.names_are
+local attempt <const>, here <const>, names_are <const> = try.attempt, try.here, try.names_are
+local gives <const>, takes <const>, refuses <const> = try.gives, try.takes, try.refuses
 
 describe("a diff from elsewhere", function()
   it("takes no transport for content", function()
