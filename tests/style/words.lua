@@ -12,7 +12,7 @@ local lfs = require "lfs"
 local schema_check = require "sba.util.schema_check"
 local usage = require "sba.about".usage
 
-local root = arg[0]:match("^(.*)/tests/style/")
+local root = arg[0]:match("^(.*)/tests/style/") or "."
 
 local function read(path)
   local file <close> = assert(io.open(root .. "/" .. path))
