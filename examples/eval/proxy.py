@@ -5,6 +5,7 @@
     examples/eval/proxy.py --endpoint https://api.example/v1 --api-key-env KEY [--listen 127.0.0.1:8080]     prints the figures at Ctrl-C
 """
 import argparse
+import http.client
 import http.server
 import json
 import os
@@ -38,6 +39,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.headers.get("Content-Type", "application/json"))
         self.end_headers()
+        try:
+            said = self.pass_on(answer)
+        except (OSError, http.client.HTTPException):  # the endpoint died within its reply, which does not count
+            return None
+        if is_chat and answer.status == 200:
+            proxy.count(said)
+        return None
+
+    def pass_on(self, answer):
+        """What the endpoint said."""
         said = b""
         with answer:
             while piece := answer.read1(65536):
@@ -46,9 +57,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     self.wfile.write(piece)
                 except ConnectionError:  # the agent has heard enough, or its time is up
                     break
-        if is_chat and answer.status == 200:
-            proxy.count(said)
-        return None
+        return said
 
     do_GET = do_POST
 

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -70,6 +71,17 @@ class Run(unittest.TestCase):
         self.assertEqual(chat["headers"]["authorization"], "Bearer s3cret")
         (row,) = json.loads((self.root / "rows.json").read_text())["rows"]
         self.assertEqual((row["solved"], row["turns"], row["prompt_tokens"], row["completion_tokens"]), (True, 1, 11, 5), row)
+
+    def test_a_server_that_dies_within_a_reply_ends_that_reply_alone(self):
+        with model.Server({"models": {"m": {}}, "replies": [{"content": "a b", "fault": "cut_midline"}]}) as server:
+            with subprocess.Popen([sys.executable, "-B", HERE / "proxy.py", "--endpoint", server.url + "/v1", "--listen", "127.0.0.1:0"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as proxy:
+                chat = proxy.stdout.readline().strip() + "/chat/completions"
+                said = subprocess.run(["curl", "-s", "-d", '{"model": "m", "messages": [], "stream": true}', chat], capture_output=True, check=False)
+                self.assertIn(b"data: ", said.stdout)
+                proxy.send_signal(signal.SIGINT)
+                figures, errors = proxy.communicate()
+        self.assertEqual((json.loads(figures)["turns"], errors), (0, ""))
 
     def test_hostile_workspace(self):
         """A FIFO cannot be copied, a link does not lead the check outside, and neither ends the run."""
