@@ -53,7 +53,7 @@ cli.options = {
   { name = "user", value = "UID[:GID]", variables = { "SBA_USER" }, summary = "become this user; needed as root" },
   { name = "log-format", value = "FORMAT", variables = { "SBA_LOG_FORMAT" }, default = "auto",
     values = { "auto", "json", "text" }, summary = "text on a terminal, else json" },
-  { name = "die-with-parent", variables = { "SBA_DIE_WITH_PARENT" }, summary = "off; cancel when the parent ends" },
+  { name = "die-with-parent", variables = { "SBA_DIE_WITH_PARENT" }, summary = "cancel when the parent ends" },
 }
 
 local by_name, names = {}, {}

@@ -75,7 +75,7 @@ class ReportTest(ReportCase):
         self.assertIn('<span class="removed">-one\n</span><span class="added">+two\n</span>', source)
         self.assertIn("$ sh -c 'echo printed; exit 3'", page.text)
         self.assertIn("step_failed", page.text)
-        self.assertIn("A step failed. The steps after it did not run.", page.text)
+        self.assertIn("A step failed. The steps after it did not run, except those that run always.", page.text)
         self.assertIn("exit code 3", page.text)
         self.assertEqual(page.elements.count("details"), 4, "three steps and the todo list")
         self.assertEqual(page.open_details, 1, "the failed step is open, and nothing else")

@@ -19,8 +19,8 @@ outcome.failures = {
   ext_net_required = { "A step needed network access that this job does not have.",
     "Allow network access (ext_net_allowed and the rules of the container), or put what the step needs "
     .. "into the image or workspace." },
-  step_failed = { "A step failed. The steps after it did not run.",
-    "The output and error of the failed step, below, say why." },
+  step_failed = { "A step failed. The steps after it did not run, except those that run always.",
+    "The output and error of the failed step say why." },
   timeout = { "The job or a step took longer than allowed. The work done until then is kept.",
     "The timeline shows where the time went. Increase max_runtime_seconds of the job, or "
     .. "timeout_seconds of the step." },
@@ -36,18 +36,18 @@ outcome.failures = {
   runs_as_root = { "The runner refuses to run as root.",
     "Start the container as another user, or name one with --user." },
   environment_invalid = { "What the operator provides is missing or unusable. Nothing ran.",
-    "The message says what: the job file, the workspace, the directory of the result, or the user of --user." },
+    "The message says what it is, and what helps." },
   inference_unavailable = {
     "No model that the job allows can be reached, or its server failed or sent what cannot be used.",
     "The message lists what was tried. Check the address in the environment, and that the server has "
     .. "one of the allowed models." },
   acceptance_unmet = {
     "An acceptance criterion is not met: its check fails, or the model says so or gave no evidence for it.",
-    "See the criteria below, the output of the failed check, and the model's last turns." },
+    "See the criteria, the output of the failed check, and the model's last turns." },
   agent_gave_up = { "The model gave up, or answered in prose three times in a row instead of calling a tool.",
-    "See its answer and its last turns below. A clearer task, or another model, may help." },
+    "See its answer and its last turns. A clearer task, or another model, may help." },
   agent_stuck = { "The model repeated itself, or its replies could not be used.",
-    "See its last turns below. A clearer task, smaller requirements or another model may help." },
+    "See its last turns. A clearer task, smaller requirements or another model may help." },
   internal_error = { "The runner has a bug, or something that it needs from the system is missing.",
     "See the message. If it does not help, report the traceback in the log together with this job." },
 }
