@@ -19,6 +19,7 @@ local VERSION <const> = 1
 local LONGEST_ANSWER <const> = 1024 * 1024 -- bytes
 local MOST_NOTES <const> = 20 -- of what is not understood
 local MOST_CALLS <const> = 100000 -- tool calls that are followed
+local MOST_OUTPUTS <const> = 16 -- of the last commands
 local AUTHENTICATION <const>, NEEDS_KEY <const> = -32000, "; give it its key in env or secrets"
 local INTERRUPTED <const> = "You were interrupted while you did this; look at what is there, "
   .. "and go on.\n\n"
@@ -218,6 +219,8 @@ local function create_terminal(self, params)
   ended.is_cut = ended.is_cut or #ended.output > most
   ended.output = text.tail(ended.output, most)
   self.terminals[#self.terminals + 1] = ended
+  local old = self.terminals[#self.terminals - MOST_OUTPUTS]
+  if old then old.output, old.is_cut = "", true end
   return { terminalId = ("t-%d"):format(#self.terminals) }
 end
 

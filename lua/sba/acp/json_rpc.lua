@@ -11,6 +11,9 @@ local json_rpc = {}
 json_rpc.__index = json_rpc
 
 local LONGEST_LINE <const> = 4 * 1024 * 1024 -- bytes
+-- Bytes of what is to be sent, from which on requests are refused: one of a hundred bytes may ask
+-- for a megabyte.
+local MOST_UNSENT <const> = 16 * 1024 * 1024
 
 json_rpc.INVALID_PARAMS, json_rpc.INTERNAL_ERROR = -32602, -32603
 local METHOD_NOT_FOUND <const> = -32601
@@ -27,13 +30,14 @@ local METHOD_NOT_FOUND <const> = -32601
 ---@return json_rpc
 function json_rpc.new(fields)
   fields.waiting, fields.last_id = {}, 0
-  fields.outgoing, fields.rest, fields.size = {}, {}, 0
+  fields.outgoing, fields.unsent, fields.rest, fields.size = {}, 0, {}, 0
   return setmetatable(fields, json_rpc)
 end
 
 local function send(self, message)
   message.jsonrpc = "2.0"
-  table.insert(self.outgoing, json.encode(message) .. "\n")
+  local line = json.encode(message) .. "\n"
+  self.outgoing[#self.outgoing + 1], self.unsent = line, self.unsent + #line
 end
 
 ---@param method string
@@ -53,7 +57,7 @@ function json_rpc:notify(method, params) send(self, { method = method, params = 
 function json_rpc:take()
   if #self.outgoing == 0 then return nil end
   local bytes = table.concat(self.outgoing)
-  self.outgoing = {}
+  self.outgoing, self.unsent = {}, 0
   return bytes
 end
 
@@ -74,12 +78,14 @@ local function take_request(self, message)
     local notice = self.notices[method]
     return notice and notice(params)
   end
-  local respond = self.requests[method]
+  local respond, result, failure = self.requests[method], nil, nil
   if not respond then
-    local missing <const> = { code = METHOD_NOT_FOUND, message = "there is no method " .. method }
-    return send(self, { id = message.id, error = missing })
+    failure = { code = METHOD_NOT_FOUND, message = "there is no method " .. method }
+  elseif self.unsent >= MOST_UNSENT then
+    failure = { code = json_rpc.INTERNAL_ERROR, message = "too many answers wait to be read" }
+  else
+    result, failure = respond(params)
   end
-  local result, failure = respond(params)
   send(self, { id = message.id, result = result, error = failure })
 end
 

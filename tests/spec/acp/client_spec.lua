@@ -171,6 +171,27 @@ describe("a client of agents", function()
     end
   end)
 
+  it("keeps the outputs of the last commands only", function()
+    open { run = function() return { exit_code = 0, output = "made\n", is_cut = false } end }
+    for _ = 1, 17 do tell { id = 1, method = "terminal/create", params = { command = "make" } } end
+    tell { id = 1, method = "terminal/output", params = { terminalId = "t-1" } }
+    assert.same({ "", true }, { last().result.output, last().result.truncated })
+    tell { id = 1, method = "terminal/output", params = { terminalId = "t-2" } }
+    assert.same({ "made\n", false }, { last().result.output, last().result.truncated })
+  end)
+
+  it("does not pile up answers that the agent has not taken", function()
+    local content, codes <const> = ("x"):rep(1 << 20), {}
+    open { read = function() return { path = "a", content = content, encoding = "utf-8" } end }
+    local line <const> = json.encode { id = 1, method = "fs/read_text_file", params = { path = "a" } } .. "\n"
+    local answers <const> = self:hear(line:rep(40))
+    assert.is_true(#answers < 20 << 20)
+    for code in answers:gmatch '"code":(-?%d+)' do codes[#codes + 1] = code end
+    assert.same({ 24, "-32603" }, { #codes, codes[1] })
+    tell(json.decode(line))
+    assert.equal(content, last().result.content)
+  end)
+
   it("goes on with the session of an earlier run, where the agent can", function()
     begin { earlier = "old" }
     answer { protocolVersion = 1, agentCapabilities = { loadSession = true } }
