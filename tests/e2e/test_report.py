@@ -288,8 +288,14 @@ class OtherForms(SandboxCase):
         (suite,) = xml.etree.ElementTree.fromstring(self.report(refused, "junit"))
         self.assertEqual((suite.get("errors"), suite[0][0].tag, suite[0][0].get("message")), ("1", "error", "/steps: is missing"))
 
+    def test_junit_skips_a_tolerated_failure_and_says_why_as_far_as_it_is_known(self):
+        step = {"index": 0, "id": "a", "type": "run_command", "status": "failure", "tolerated": True, "started_at": "", "duration_ms": 1}
+        for entry, why in (({**step, "error": "no"}, "tolerated: no"), (step, "tolerated: failure")):
+            (suite,) = xml.etree.ElementTree.fromstring(self.report(evil_result(steps=[entry], acceptance=[], failure_code=None), "junit"))
+            self.assertEqual([(part.tag, part.get("message")) for part in suite[0]], [("skipped", why)])
+
     def test_whatever_a_job_says_stays_text(self):
-        for result in (evil_result(), self.results()):
+        for result in (evil_result(), evil_result(failure_code=EVIL), self.results()):
             xml.etree.ElementTree.fromstring(self.report(result, "junit"))
             shown = self.report(result, "markdown")
             outside = re.sub(r"(`{3,})[^\n]*\n.*?\n\1(?=\n)", "", shown, flags=re.S)
@@ -301,6 +307,8 @@ class OtherForms(SandboxCase):
     def test_markdown_sums_a_job_up(self):
         shown = self.report(self.results(), "markdown")
         self.assertIn("failed: step_failed\n", shown.splitlines(keepends=True)[0])
+        self.assertIn("\n```\n\n### Steps\n", shown)
+        self.assertIn(" s, 3 steps\n\n### Steps\n", self.report({**self.results(), "failure_message": None}, "markdown"))
         self.assertIn("| ✗ | `run_command build` |  | 1.5 s |", shown)
         self.assertIn("### Output of `build`\n\n```\na & b\n]]>\n```\n", shown)
         self.assertIn("| – | `it runs` | not checked | `no time was left` |", shown)

@@ -30,7 +30,8 @@ local METHOD_NOT_FOUND <const> = -32601
 ---@return json_rpc
 function json_rpc.new(fields)
   fields.waiting, fields.last_id = {}, 0
-  fields.outgoing, fields.unsent, fields.rest, fields.size = {}, 0, {}, 0
+  fields.outgoing, fields.unsent = {}, 0
+  fields.rest, fields.size = {}, 0
   return setmetatable(fields, json_rpc)
 end
 
@@ -72,20 +73,20 @@ local function take_answer(self, message)
   answer(nil, { code = math.tointeger(said.code) or json_rpc.INTERNAL_ERROR, message = message_of })
 end
 
+local function answer_to(self, method, params)
+  local respond = self.requests[method]
+  if not respond then return nil, { code = METHOD_NOT_FOUND, message = "there is no method " .. method } end
+  if self.unsent < MOST_UNSENT then return respond(params) end
+  return nil, { code = json_rpc.INTERNAL_ERROR, message = "too many answers wait to be read" }
+end
+
 local function take_request(self, message)
   local method, params = message.method, json.table_of(message.params)
   if message.id == nil then
     local notice = self.notices[method]
     return notice and notice(params)
   end
-  local respond, result, failure = self.requests[method], nil, nil
-  if not respond then
-    failure = { code = METHOD_NOT_FOUND, message = "there is no method " .. method }
-  elseif self.unsent >= MOST_UNSENT then
-    failure = { code = json_rpc.INTERNAL_ERROR, message = "too many answers wait to be read" }
-  else
-    result, failure = respond(params)
-  end
+  local result, failure = answer_to(self, method, params)
   send(self, { id = message.id, result = result, error = failure })
 end
 

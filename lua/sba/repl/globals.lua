@@ -28,7 +28,6 @@ local globals = {}
 local GRACE <const> = 2 -- seconds
 local MOST_OUTPUT <const> = 1024 * 1024 -- bytes
 local CONTEXT_LENGTH <const> = 32768 -- tokens
-local DEPTH <const> = 200 -- levels of a step's result
 local LARGEST_RESULT <const> = 1024 * 1024 * 1024 -- bytes
 
 local silent <const> = { event = function() end } -- a log or journal
@@ -82,8 +81,7 @@ end
 ---@param path? string default: result.json
 ---@return table
 function globals.result(path)
-  local bytes = must(file.read(path or "result.json", LARGEST_RESULT))
-  return must(json.decode(bytes, { depth = DEPTH, values = math.maxinteger }))
+  return must(json.decode_own(must(file.read(path or "result.json", LARGEST_RESULT))))
 end
 
 ---Runs one step: step("write_file", { path = "a", content = "b" }).
@@ -110,7 +108,7 @@ function globals.step(type, arguments, places)
   if entry.status ~= "success" then steps.revert(run) end
   if run.pending_undo then run.pending_undo:close() end -- removes the originals
   run:disconnect()
-  entry = json.decode(entries.joined(entries.encode(entry, module)), { depth = DEPTH, values = math.maxinteger })
+  entry = json.decode_own(entries.joined(entries.encode(entry, module)))
   if entry.status == "success" then return entry.result end
   return nil, entry
 end

@@ -80,15 +80,13 @@ end
 local function wants_more(message) return message:sub(-5) == "<eof>" end
 
 ---@param source string one line or more
----@param environment? table its globals; default: _G
 ---@return function? chunk, string? message, boolean? unfinished more lines could make it whole
-function repl.compile(source, environment)
+function repl.compile(source)
   source = source .. "\n" -- or a string that lacks its end quote could go on
-  environment = environment or _G
-  local chunk, message = load("return " .. source, "=stdin", "t", environment)
+  local chunk, message = load("return " .. source, "=stdin", "t", typed)
   if chunk then return chunk end
   local unfinished = wants_more(message)
-  chunk, message = load(source, "=stdin", "t", environment)
+  chunk, message = load(source, "=stdin", "t", typed)
   return chunk, message, unfinished or not chunk and wants_more(message)
 end
 
@@ -115,7 +113,7 @@ local function read_chunk()
       return nil
     end
     source = source and source .. "\n" .. line or line
-    local chunk, message, unfinished = repl.compile(source, typed)
+    local chunk, message, unfinished = repl.compile(source)
     if chunk or not unfinished then
       if source:find("%S") then line_editor.remember(source) end
       if not chunk then complain(message) end

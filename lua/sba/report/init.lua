@@ -162,11 +162,7 @@ local function page(source)
 end
 
 ---@type table<string, fun(source: report.source): string[]>
-local formats <const> = {
-  html = page,
-  markdown = function(source) return { markdown.of(source) } end,
-  junit = function(source) return { junit.of(source) } end,
-}
+local formats <const> = { html = page, markdown = markdown.of, junit = junit.of }
 
 ---@param path string of the result; "-" is stdin
 ---@param job_path string where the job may be besides the result's directory

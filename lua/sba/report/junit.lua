@@ -25,8 +25,7 @@ end
 
 local function in_attribute(bytes) return (escaped(bytes):gsub("[\n\t]", entities)) end
 
--- Members of an attributes list are written in this order: { "name", value, ... }; nil values are
--- left out.
+-- The attributes are written in their order: { "name", value, ... }.
 local function element(name, attributes, content)
   local head = { "<" .. name }
   for i = 1, #attributes, 2 do
@@ -41,30 +40,27 @@ local function seconds(ms) return ("%.3f"):format(ms / 1000) end
 
 local function shown_output(output) return escaped((excerpt.of(output, LONGEST_OUTPUT))) end
 
+-- code: nil of what is skipped.
 local function outcome(kind, message, code, output)
   local shown = excerpt.of(message, LONGEST_MESSAGE)
-  return element(kind, { "message", shown, "type", code }, output and shown_output(output))
+  return element(kind, { "message", shown, code and "type", code }, output and shown_output(output))
 end
 
 local function test_case(class, name, ms, inside)
-  local attributes = { "classname", class, "name", name }
-  if ms then table.move({ "time", seconds(ms) }, 1, 2, 5, attributes) end
-  return element("testcase", attributes, inside)
+  return element("testcase", { "classname", class, "name", name, ms and "time", ms and seconds(ms) }, inside)
 end
 
 local function case_of_step(source, entry)
   local call, name = source.calls[entry.index + 1], entry.id .. " " .. entry.type
   local what = call and parts.about(call, entry.result) or ""
   if what ~= "" then name = name .. ": " .. what end
-  local inside, status = "", nil
+  local inside, status, message = "", nil, entry.error or entry.status
   if entry.status == "skipped" then
     inside, status = element("skipped", {}), "skipped"
   elseif entry.tolerated then
-    local message = excerpt.of("tolerated: " .. entry.error, LONGEST_MESSAGE)
-    inside, status = element("skipped", { "message", message }), "skipped"
+    inside, status = outcome("skipped", "tolerated: " .. message), "skipped"
   elseif entry.status ~= "success" then
-    local message, code = entry.error or entry.status, entry.error_code or entry.status
-    inside, status = outcome("failure", message, code, entry.output), "failures"
+    inside, status = outcome("failure", message, entry.error_code or entry.status, entry.output), "failures"
   elseif (entry.output or "") ~= "" then
     inside = element("system-out", {}, shown_output(entry.output))
   end
@@ -76,7 +72,7 @@ local function case_of_criterion(item)
   if item.met == false then
     inside, status = outcome("failure", item.evidence, "acceptance_unmet"), "failures"
   elseif item.met ~= true then
-    inside, status = element("skipped", { "message", item.evidence }), "skipped"
+    inside, status = outcome("skipped", item.evidence), "skipped"
   end
   return test_case("acceptance", item.criterion, nil, inside), status
 end
@@ -100,7 +96,7 @@ local function properties_of(used)
 end
 
 ---@param source report.source
----@return string XML
+---@return string[] parts of an XML document
 function junit.of(source)
   local result, cases = source.result, {}
   local counts = { tests = 0, failures = 0, errors = 0, skipped = 0 }
@@ -119,7 +115,7 @@ function junit.of(source)
     "errors", counts.errors, "skipped", counts.skipped, "time", seconds(result.duration_ms),
     "timestamp", (result.started_at:gsub("%.%d+Z$", "")),
   }, "\n" .. properties_of(result.inference) .. table.concat(cases))
-  return '<?xml version="1.0" encoding="UTF-8"?>\n' .. element("testsuites", {}, "\n" .. suite)
+  return { '<?xml version="1.0" encoding="UTF-8"?>\n', element("testsuites", {}, "\n" .. suite) }
 end
 
 return junit

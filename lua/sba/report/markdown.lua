@@ -43,15 +43,17 @@ local function table_of(names, items, cells)
   return table.concat(lines, "\n") .. "\n"
 end
 
+-- Those of a later version are words of another program.
 local function head(result)
-  local status = parts.status[result.status]
-  local failure_code = type(result.failure_code) == "string" and ": " .. result.failure_code or ""
+  local status, failure_code, message = parts.status[result.status], result.failure_code, result.failure_message
+  local why = ""
+  if type(failure_code) == "string" then why = ": " .. (failure_code:match "^[%a_]+$" or code(failure_code)) end
   local lines = {
-    ("## %s job %s %s%s"):format(status.sign, code(result.job_id), status.name, failure_code),
-    humanize.duration(result.duration_ms) .. ", " .. humanize.counted(#result.steps, "step"),
+    ("## %s job %s %s%s\n"):format(status.sign, code(result.job_id), status.name, why),
+    humanize.duration(result.duration_ms) .. ", " .. humanize.counted(#result.steps, "step") .. "\n",
+    type(message) == "string" and block(message) or nil,
   }
-  if type(result.failure_message) == "string" then lines[#lines + 1] = block(result.failure_message) end
-  return table.concat(lines, "\n\n")
+  return table.concat(lines, "\n")
 end
 
 local STEP <const> = { "", "step", "what", "time" }
@@ -109,7 +111,7 @@ local function answer(result)
 end
 
 ---@param source report.source
----@return string
+---@return string[] parts of a page
 function markdown.of(source)
   local result, sections = source.result, {}
   local all = {
@@ -119,7 +121,7 @@ function markdown.of(source)
   for _, part in ipairs(all) do
     if part then sections[#sections + 1] = part end
   end
-  return table.concat(sections, "\n") .. "\n"
+  return { table.concat(sections, "\n"), "\n" }
 end
 
 return markdown
