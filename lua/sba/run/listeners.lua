@@ -103,6 +103,8 @@ end
 
 tell["step.finished"] = function(run, event)
   add_entry(run, event)
+  if run.pending_undo then run.pending_undo:close() end -- the step's changes stay: the originals go
+  run.pending_undo = nil
   local left_out = run.progress:finish()
   end_item(run, event)
   run.checkpoint:changed()

@@ -179,8 +179,6 @@ local function perform(run, event)
   event.entry, event.ends_job = entry, ends_job(failure)
   if failure then steps.revert(run) end
   tell_end(run, event, "step.finished")
-  if run.pending_undo then run.pending_undo:close() end -- its changes stay: the originals go
-  run.pending_undo = nil
   return entry, failure, event.ends_job
 end
 

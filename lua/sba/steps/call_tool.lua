@@ -7,6 +7,7 @@ local fail = require "sba.util.fail"
 local is = require "sba.util.schema_check"
 local json = require "sba.util.json"
 local printable = require "sba.util.printable"
+local redact = require "native.secret".redact
 
 local LONGEST_MESSAGE <const> = 500 -- bytes of the tool's words in a failure's message
 local AGENT_IDLE <const> = 120 -- seconds without progress of a model's call, which cannot choose
@@ -20,7 +21,7 @@ end
 
 --- The result, whether all of the answer is within the limit, and whether the text is cut.
 local function result_of(answer, limit)
-  local content, is_cut = excerpt.of(answer.content, limit)
+  local content, is_cut = excerpt.of(redact(answer.content), limit)
   local result = { content = content, is_error = answer.is_error }
   local size = #answer.content
   if answer.structured ~= nil then size = size + #json.encode(answer.structured) end

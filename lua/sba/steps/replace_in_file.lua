@@ -85,7 +85,7 @@ end
 local function all_lines(bytes)
   if #bytes > LARGEST_WHOLE or bytes == "" then return nil end
   local listed = {}
-  for _, line in lines(bytes) do listed[#listed + 1] = ("%6d  %s\n"):format(#listed + 1, text.repair(redact(line))) end
+  for _, line in lines(bytes) do listed[#listed + 1] = ("%6d  %s\n"):format(#listed + 1, text.repair(line)) end
   return table.concat(listed)
 end
 
@@ -243,7 +243,7 @@ local function lines_now(before, after)
     number = number + 1
     if number > last + 1 or #shown == MOST_SHOWN then break end
     if number >= first - 1 then
-      shown[#shown + 1] = ("%d\t%s\n"):format(number, text.cut(text.repair(line), LONGEST_SHOWN))
+      shown[#shown + 1] = ("%d\t%s\n"):format(number, text.cut(text.repair(redact(line)), LONGEST_SHOWN))
     end
   end
   return table.concat(shown)

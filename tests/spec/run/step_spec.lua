@@ -4,6 +4,7 @@ local json = require "sba.util.json"
 local state = require "sba.run.state"
 local record = require "sba.result.record"
 local direct = require "sba.run.direct"
+local steps = require "sba.run.step"
 local todo = require "sba.run.todo"
 
 --- A run of steps whose types are functions.
@@ -56,6 +57,22 @@ describe("a direct job", function()
     direct.run_rest(run)
     assert.same({ "close", "revert", "close" }, told)
     assert.is_nil(run.pending_undo)
+  end)
+
+  it("keeps what a step changed once the journal has its end, whatever fails then", function()
+    local told, run = {}
+    run = prepare({ good = function()
+      run.pending_undo = {
+        revert = function() table.insert(told, "revert") return true end,
+        close = function() table.insert(told, "close") end,
+      }
+      return {}
+    end }, "good")
+    function run.progress.finish() error "oh no" end
+    assert.is_false(pcall(direct.run_rest, run))
+    steps.revert(run) -- as the job's end does
+    assert.same({ "close" }, told)
+    assert.equal("success", entries(run)[1].status)
   end)
 
   it("does so for what cannot be: no answer, no JSON, a strange error", function()

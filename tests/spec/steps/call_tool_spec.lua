@@ -2,6 +2,7 @@
 local call_tool = require "sba.steps.call_tool"
 local fail = require "sba.util.fail"
 local http = require "sba.util.http"
+local secret = require "native.secret"
 
 local function limits_of(arguments, agent)
   local given
@@ -29,6 +30,16 @@ describe("call_tool", function()
     })
     assert.equal("timeout", failure.code)
     assert.matches("within its timeout of 7 s", failure.message)
+  end)
+
+  it("returns no part of a secret where it cuts the answer", function()
+    secret.add "a-token-of-the-gateway"
+    local answer = { content = ("x"):rep(440) .. "a-token-of-the-gateway" .. ("y"):rep(2000), is_error = true }
+    local _, failure = call_tool.run({ tool = "t" }, {
+      max_output_bytes = 1000, agent = true, call_tool = function() return answer end,
+    })
+    assert.is_nil(failure.text:find "token")
+    assert.is_nil(failure.result.content:find "token")
   end)
 
   it("refuses a timeout of no time", function()

@@ -5,6 +5,7 @@ local json = require "sba.util.json"
 local replace_in_file = require "sba.steps.replace_in_file"
 local schema_check = require "sba.util.schema_check"
 local scratch = require "scratch"
+local secret = require "native.secret"
 local text = require "native.text"
 
 local here = scratch()
@@ -92,6 +93,15 @@ describe("the step replace_in_file", function()
       local _, shown = replace_in_file.run(arguments, { resolve_path = resolve_path, agent = true })
       assert.equal("replaced once in a" .. (case[4] ~= "" and "; now:" or "") .. "\n" .. case[4], shown)
     end
+  end)
+
+  it("shows a model no part of a secret where it cuts a line", function()
+    secret.add "a-token-of-the-gateway"
+    here:put("a", "one\n" .. ("x"):rep(190) .. "a-token-of-the-gateway\n")
+    local resolve_path = function(given) return here.root, given, "" end
+    local arguments = { path = "a", old_text = "one", new_text = "1", expected_count = 1 }
+    local _, shown = replace_in_file.run(arguments, { resolve_path = resolve_path, agent = true })
+    assert.is_nil(shown:find "token")
   end)
 
   it("replaces exactly so many places", function()
