@@ -55,8 +55,7 @@ local function difference(patch, bytes, problem)
   local only_adds = "it only adds lines, and nothing that the file has says where they belong"
   if old == "" then return only_adds end
   return explain.difference(bytes, old, "the diff", problem.line)
-    or "its first lines are there, but not all of it, or not where it belongs: "
-    .. "below the hunk before it, or at the end"
+    or "its first lines are there, but not all of it, or not where it belongs: below the hunk before it, or at the end"
 end
 
 local function refuse_hunk(patch, file, bytes, problem)

@@ -154,8 +154,7 @@ end
 
 local function add_hunk(reader, file, body, limit, by_content, at_end)
   local number, hunks = reader.count + 1, reader.hunks
-  local is_noted = note_hunks(reader, file,
-    hunks:read(number, reader.at, body, limit, by_content, at_end))
+  local is_noted = note_hunks(reader, file, hunks:read(number, reader.at, body, limit, by_content, at_end))
   if is_noted then return end
   invalid(reader, "the hunk above changes nothing, or goes on below '\\ No newline'", limit)
 end
@@ -207,8 +206,7 @@ local function pass_tail(reader)
   if is_at(reader, blank_lines) < after then reader.tolerated.prose = true end
   reader.at = after
   refuse_if(starts(reader, "\\"), reader, "'\\ No newline' belongs right below a line of a hunk")
-  refuse_if(not is_at(reader, separator), reader,
-    "this looks like a part of a hunk, but what stands above it does not")
+  refuse_if(not is_at(reader, separator), reader, "this looks like a part of a hunk, but what stands above it does not")
 end
 
 local function read_hunks(reader, file)
@@ -226,8 +224,7 @@ local function read_hunks(reader, file)
   end
   refuse_if(has_none and file.is_plain, reader,
     "after '---' and '+++' a hunk must begin, with '@@ -LINE,COUNT +LINE,COUNT @@'")
-  refuse_if(action == "created" and file.removes, reader,
-    "the new file above takes lines from an old one")
+  refuse_if(action == "created" and file.removes, reader, "the new file above takes lines from an old one")
   refuse_if(action == "deleted" and file.adds, reader, "the deleted file above still has lines")
   local has_mode = file.new_mode and file.old_mode ~= file.new_mode
   if action == "modified" and has_none and has_mode then file.action = "mode_changed" end
@@ -244,8 +241,7 @@ local function read_file(reader, fields)
     if mistake then invalid(reader, mistake, at) end
   until not is_at(reader, header.known) or file.is_plain and seen["+++ "]
   if is_at(reader, binary) then invalid(reader, BINARY, nil, "binary_patch") end
-  refuse_if(seen["--- "] ~= seen["+++ "], reader,
-    "the header above has only one of its lines '---' and '+++'")
+  refuse_if(seen["--- "] ~= seen["+++ "], reader, "the header above has only one of its lines '---' and '+++'")
   local mistake = header.settle(file)
   if mistake then invalid(reader, mistake) end
   read_hunks(reader, file)
@@ -274,8 +270,7 @@ begin_parts["Update File"] = function(reader, name)
     add_hunk(reader, file, body, after, true, at_end ~= nil)
     reader.at, file.tolerated.no_line_numbers = at_end or reader.at, true
   end
-  refuse_if(file.hunks == 0 and not to, reader,
-    "the file above is to be updated, but no change follows")
+  refuse_if(file.hunks == 0 and not to, reader, "the file above is to be updated, but no change follows")
 end
 
 begin_parts["Add File"] = function(reader, name)
@@ -293,8 +288,7 @@ local function read_begin(reader)
   take(reader)
   while not reach(reader, end_patch) do
     reach(reader, past_gap)
-    refuse_if(reader.at > #reader.diff, reader,
-      "'*** Begin Patch' without '*** End Patch': the patch was cut off")
+    refuse_if(reader.at > #reader.diff, reader, "'*** Begin Patch' without '*** End Patch': the patch was cut off")
     local kind, after = is_at(reader, field)
     refuse_if(not kind, reader, "here '*** Add File: ', '*** Delete File: ', '*** Update File: ' "
       .. "or '*** End Patch' belongs; each line of a new file begins with '+'")

@@ -54,8 +54,7 @@ end
 local file <const> = is.object {
   "path!", is.text(),
   "old_path", is.text "Where a renamed file was.",
-  "action!", is.text(nil,
-    { enum = { "created", "modified", "deleted", "renamed", "mode_changed" } }),
+  "action!", is.text(nil, { enum = { "created", "modified", "deleted", "renamed", "mode_changed" } }),
   "hunks!", is.count(),
   "added!", is.count "Lines.",
   "removed!", is.count "Lines.",

@@ -5,7 +5,7 @@
 local fail = require "sba.util.fail"
 local is = require "sba.util.schema_check"
 local json = require "sba.util.json"
-local secret = require "native.secret"
+local redact = require "native.secret".redact
 local text = require "native.text"
 
 local DEEPEST <const> = 64 -- level: it takes two of JSON, and JSON readers have a limit
@@ -19,19 +19,19 @@ local modes <const> = setmetatable({}, { -- JSON of each
   end,
 })
 
---- A name as in JSON, without quotes, and as it is shown. One of plain characters is searched for
---- secrets only if `redacts`.
-local function clean(name, redacts)
-  if not redacts and not name:find "[^%w._/-]" then return name, name end
-  name = secret.redact((text.repair(name)))
+--- A name as in JSON, without quotes, and as it is shown.
+local function clean(name)
+  name = redact(name)
+  if not name:find "[^%w._/-]" then return name, name end
+  name = text.repair(name)
   return json.encode(name):sub(2, -2), (name:gsub("%c", "?"))
 end
 
 --- The JSON of an entry, between `before` and `after`, and its line.
-local function texts(before, entry, after, indent, redacts)
-  local kind, name, shown = entry.type, clean(entry.name, redacts)
+local function texts(before, entry, after, indent)
+  local kind, name, shown = entry.type, clean(entry.name)
   if entry.target then
-    local target, target_shown = clean(entry.target, redacts)
+    local target, target_shown = clean(entry.target)
     after = ',"target":"' .. target .. '"' .. after
     shown = shown .. " -> " .. target_shown
   end
@@ -41,7 +41,7 @@ local function texts(before, entry, after, indent, redacts)
 end
 
 --- The tree as JSON, the limit that cut it, and the tree as lines. Raises failures.
-local function tree(root, arguments, most_bytes, redacts)
+local function tree(root, arguments, most_bytes)
   local most_depth = arguments.max_depth or math.maxinteger
   local most_entries = arguments.max_entries or math.maxinteger
   local walk <close> = fail.check(root:walk(arguments.path ~= "" and arguments.path or ".",
@@ -58,7 +58,7 @@ local function tree(root, arguments, most_bytes, redacts)
     if not was_entered or depth ~= open then before = ("]}"):rep(open - depth) .. "," end
     local after = count > 0 and "}" or "" -- the top is closed by TRUNCATED
     if entered then after = ',"children":[' end
-    local head, line = texts(before, entry, after, ("  "):rep(depth), redacts)
+    local head, line = texts(before, entry, after, ("  "):rep(depth))
     bytes = bytes + #head
     if count > most_entries or count > 0 and bytes + 2 * below > most_bytes then
       cut = count > most_entries and "max_entries" or "max_bytes"
@@ -76,10 +76,8 @@ end
 local function run(arguments, job_context)
   local bound, root = job_context.max_output_bytes, job_context.workspace
   local most_bytes = bound - #TRUNCATED:format(false) + 1
-  local top, cut, shown = tree(root, arguments, most_bytes, false)
-  local is_clean = secret.redact(shown) == shown
-  if not is_clean then top, cut, shown = tree(root, arguments, most_bytes, true) end
-  local result, words = json.verbatim(top), secret.redact(shown)
+  local top, cut, words = tree(root, arguments, most_bytes)
+  local result = json.verbatim(top)
   result.truncated = cut ~= nil -- for the log
   local hint = "[there is more; list a directory of it, or less deep with max_depth]\n"
   if cut then words = words .. hint end
@@ -97,8 +95,7 @@ local members = {
   "target", is.text "Of a symlink, as it is written; it is not followed.",
   "children", {
     type = "array",
-    description = "In byte order of name; "
-      .. "left out where max_depth stopped, or for a directory that cannot be read.",
+    description = "In byte order of name; left out where max_depth stopped, or for a directory that cannot be read.",
   },
 }
 local entry = is.object(members)
@@ -121,10 +118,7 @@ return {
     wants_room = true, -- a command does the same
     summary = "List the files and directories below a directory.",
     order = { "path", "max_depth" },
-    called = {
-      "ls", "tree", "list", "list_dir", "list_directory", "list_files", "directory_tree",
-      "list_folder",
-    },
+    called = { "ls", "tree", "list", "list_dir", "list_directory", "list_files", "directory_tree", "list_folder" },
   },
   result = result,
   redacts = true,

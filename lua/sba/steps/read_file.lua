@@ -221,8 +221,7 @@ return {
   name = "read_file",
   summary = "Read a file of the workspace, or a range of its lines or bytes.",
   arguments = is.object {
-    "path!", is.text("A regular file, relative to the workspace or absolute below it.",
-      { nul = false, minLength = 1 }),
+    "path!", is.text("A regular file, relative to the workspace or absolute below it.", { nul = false, minLength = 1 }),
     "max_bytes", is.count "Most bytes to return; the rest is omitted, and truncated is true.",
     "start_line", is.count("First line to return, from 1.", { minimum = 1 }),
     "end_line", is.count("Last line to return, inclusive.", { minimum = 1 }),
@@ -240,15 +239,11 @@ return {
   result = is.object {
     "path!", is.text "Relative to the workspace; an artifact's begins with $CYNODE_ARTIFACTS_DIR.",
     "content!", is.text(),
-    "encoding!", {
-      enum = { "utf-8", "base64" },
-      description = "Of content; base64 where the bytes are not UTF-8.",
-    },
+    "encoding!", { enum = { "utf-8", "base64" }, description = "Of content; base64 where the bytes are not UTF-8." },
     "size_bytes!", is.count "Of the whole file.",
     "truncated!", is.flag "The range holds more than content.",
     "sha256", is.text "Of the whole file, in hex; absent where the file was not read to its end.",
-    "total_lines", is.count("Of the whole file; "
-      .. "absent where content is base64, or the file was not read to its end."),
+    "total_lines", is.count("Of the whole file; absent where content is base64, or the file was not read to its end."),
   },
   check = check_range,
   show = show,

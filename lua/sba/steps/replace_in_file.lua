@@ -314,8 +314,7 @@ return {
     "created!", is.flag "There was no such file before.",
     "tolerated!", {
       type = "array",
-      items = is.text(nil,
-        { enum = { "trailing_blanks", "line_ends", "final_newline", "indentation" } }),
+      items = is.text(nil, { enum = { "trailing_blanks", "line_ends", "final_newline", "indentation" } }),
       description = "How old_text differs from the file. new_text is written as the file is.",
     },
     "sha256!", is.text "Of the whole file, in hex.",

@@ -143,9 +143,7 @@ local function own_variables(arguments, job_context)
 end
 
 local by_ending <const> = { -- code, message, and the argument that the message names
-  timeout = {
-    "timeout", "%s ran longer than its timeout of %s s and was ended", "timeout_seconds",
-  },
+  timeout = { "timeout", "%s ran longer than its timeout of %s s and was ended", "timeout_seconds" },
   idle = { "idle_timeout", "%s printed nothing for %s s and was ended", "idle_timeout_seconds" },
   deadline = { "timeout", "the job's time was up while %s ran" },
   cancelled = { "cancelled", "the job was cancelled while %s ran" },
@@ -199,8 +197,7 @@ local function failure_of(arguments, job_context, outcome)
   if ending then
     local message = ending[2]:format(command, arguments[ending[3]])
     if outcome.exit_code or outcome.signal then return ending[1], message end
-    return ending[1], message
-      .. "; SIGKILL did not end it: it hangs in the kernel, or another process traces it"
+    return ending[1], message .. "; SIGKILL did not end it: it hangs in the kernel, or another process traces it"
   end
   local limit = job_context.max_output_bytes
   if is_cut and not job_context.agent and (arguments.max_output_bytes or limit) >= limit then
@@ -344,8 +341,7 @@ return {
       .. "No shell is involved.", { nul = false, minLength = 1 }),
     "args", list "Its arguments; with command only.",
     "argv", list("Program and arguments in one list.", 1),
-    "shell", is.text("A script for /bin/sh -c, for pipes, redirections or variables.",
-      { nul = false, minLength = 1 }),
+    "shell", is.text("A script for /bin/sh -c, for pipes, redirections or variables.", { nul = false, minLength = 1 }),
     "working_dir", is.text("Directory to run in; outside the workspace, any that its user can enter.",
       { nul = false, default = "." }),
     "env", {
@@ -370,9 +366,7 @@ return {
     },
   }, {
     aliases = { cwd = "working_dir" },
-    oneOf = {
-      { required = { "command" } }, { required = { "argv" } }, { required = { "shell" } },
-    },
+    oneOf = { { required = { "command" } }, { required = { "argv" } }, { required = { "shell" } } },
   }),
   for_model = {
     summary = "Run a shell command line in the workspace and wait for its end.",

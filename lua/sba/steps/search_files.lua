@@ -47,16 +47,16 @@ local function run(arguments, job_context)
     max_matches = arguments.max_matches or MAX_MATCHES,
     max_bytes = bound - 1, -- two brackets, and one comma less than matches
   })
-  if found and (found.limit ~= "max_bytes" or job_context.agent) then
-    return result_of(found), text_of(found)
-  elseif found then
+  if found and found.limit == "max_bytes" and not job_context.agent then
     local message = "the matches take more than the job's max_output_bytes (%d); "
       .. "narrow the pattern, path or include, or set max_matches"
-    failure = { code = "constraint_violation", message = message:format(bound), found = found }
+    failure = { code = "constraint_violation", message = message:format(bound) }
   end
-  found = failure.found
+  found = found or failure.found -- until it was interrupted
   if not found then return nil, failure end
-  return fail.with(failure.code, failure.message, result_of(found), text_of(found))
+  local result, words = result_of(found), text_of(found)
+  if not failure then return result, words end
+  return fail.with(failure.code, failure.message, result, words)
 end
 
 return {

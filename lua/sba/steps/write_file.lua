@@ -100,16 +100,12 @@ return {
     summary = "Create or replace a whole file. Missing directories are made.",
     order = { "path", "content", "append" },
     descriptions = { append = "Add content to the file's end" },
-    called = {
-      "write", "create_file", "save_file", "write_to_file", "file_write", "new_file",
-      "write_text_file",
-    },
+    called = { "write", "create_file", "save_file", "write_to_file", "file_write", "new_file", "write_text_file" },
   },
   result = is.object {
     "path!", is.text "Relative to the workspace; an artifact's begins with $CYNODE_ARTIFACTS_DIR.",
     "size_bytes!", is.count "Of the whole file.",
-    "sha256", is.text("Of the whole file, in hex; "
-      .. "absent after an append to a file that is then larger than 1 MiB."),
+    "sha256", is.text("Of the whole file, in hex; absent after an append to a file that is then larger than 1 MiB."),
     "created!", is.flag "There was no such file before.",
   },
   check = check_arguments,
