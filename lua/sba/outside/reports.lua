@@ -55,9 +55,8 @@ local function body_of(run, what)
 end
 
 -- Returns the outcome. refused: another try would change nothing.
-local function log_end(run, report, status, failure, tries, seconds)
+local function log_end(run, report, status, failure, tries, duration_ms)
   if status then
-    local duration_ms = math.floor(seconds * 1000 + 0.5)
     run.log:event("info", "report.sent", { report = report, status = status, tries = tries, duration_ms = duration_ms })
     return "delivered"
   end
@@ -71,7 +70,7 @@ end
 local function close_beginning(run, status)
   local start = run.beginning
   run.beginning = nil
-  log_end(run, "in_progress", status, start.failure, start.tries, START - start.left)
+  log_end(run, "in_progress", status, start.failure, start.tries, start.duration_ms)
 end
 
 ---To be called again before later steps while run.beginning is set. Reports do not use the job's
@@ -79,7 +78,7 @@ end
 ---@param run run
 function reports.start(run)
   if interrupt.reason() then return end
-  local start = run.beginning or { left = START, tries = 0 }
+  local start = run.beginning or { left = START, tries = 0, duration_ms = 0 }
   run.beginning = start
   local began, most = interrupt.now(), math.min(start.left, START_TRY)
   run:set_deadline(run.deadline + most, run.kept_seconds)
@@ -87,6 +86,7 @@ function reports.start(run)
   local took = interrupt.now() - began
   run:set_deadline(run.deadline + took - most, run.kept_seconds)
   start.tries, start.left, start.failure = start.tries + 1, start.left - took, failure
+  start.duration_ms = start.duration_ms + interrupt.elapsed_ms(began)
   if status or not failure.transient or start.left <= 0 then return close_beginning(run, status) end
   if start.tries == 1 then
     run:warn("report.retry", failure.message .. "; it tries again before later steps", { report = "in_progress" })
@@ -124,7 +124,7 @@ function reports.finish(run, result)
   local began, signalled = interrupt.now(), interrupt.signal()
   local status, failure, tries = send_again(run, body)
   if not status and not signalled and interrupt.signal() then status, failure, tries = send_again(run, body) end
-  local outcome = log_end(run, "completed", status, failure, tries, interrupt.now() - began)
+  local outcome = log_end(run, "completed", status, failure, tries, interrupt.elapsed_ms(began))
   if outcome ~= "undeliverable" and run.journal then run:emit("job.reported", { outcome = outcome }) end
 end
 

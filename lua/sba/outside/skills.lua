@@ -2,6 +2,7 @@
 -- The skills that a job names, from the gateway, before the first prompt. One that cannot be had is
 -- named as missing.
 
+local fail = require "sba.util.fail"
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
@@ -28,16 +29,14 @@ local function read_skill(answer)
   return words:find "%S" and words or nil
 end
 
+-- Raises failures.
 local function fetch(gateway, id, most_bytes)
   local limits = { until_when = interrupt.now() + SECONDS, repeatable = true }
-  local answer, failure = gateway:call("skills.get", { skill_id = id }, limits)
-  if not answer then return nil, failure end
-  if answer.is_error then return nil, tool_result.failure("skill_refused", answer) end
+  local answer = fail.check(gateway:call("skills.get", { skill_id = id }, limits))
+  if answer.is_error then error(tool_result.failure("skill_refused", answer), 0) end
   local words, name = read_skill(answer)
-  if not words then return nil, http.failure("bad_answer", "the gateway's answer holds no text of a skill") end
-  if #words > most_bytes then
-    return nil, http.failure("too_large", ("its text has more than %d bytes"):format(most_bytes))
-  end
+  if not words then fail.raise("bad_answer", "the gateway's answer holds no text of a skill") end
+  if #words > most_bytes then fail.raise("too_large", "its text has more than %d bytes", most_bytes) end
   return { id = id, name = name or id, text = words }
 end
 
@@ -47,7 +46,7 @@ local function fetch_all(run, ids)
   local gateway, failure = run:connect()
   for _, id in ipairs(ids) do
     local skill
-    if gateway then skill, failure = fetch(gateway, id, math.min(LARGEST_SKILL, room)) end
+    if gateway then skill, failure = fail.caught(fetch, gateway, id, math.min(LARGEST_SKILL, room)) end
     if skill then
       found[#found + 1], room = skill, room - #skill.text
     else

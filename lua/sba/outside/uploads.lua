@@ -2,6 +2,7 @@
 -- Artifacts leave after all processes have ended, by the gateway and by PUT; the result follows by
 -- PUT. What cannot be uploaded stays on disk, and the job goes on.
 
+local fail = require "sba.util.fail"
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
@@ -12,6 +13,8 @@ local tool_result = require "sba.gateway.tool_result"
 local upload_urls = require "sba.util.upload_urls"
 
 local uploads = {}
+
+local check, raise = fail.check, fail.raise
 
 local RESULT <const> = "result.json" -- its path among what is put
 -- Seconds from the last chunk that was sent.
@@ -62,53 +65,53 @@ function uploads.reference(answer)
   return short_ref(ref)
 end
 
--- The opened file, which is read while it is sent; in base64 where there is a limit. A file that
--- changed since it was listed never arrives whole.
-local function content_of(run, artifact, limit)
-  local most = limit or LARGEST_FILE
-  if artifact.size_bytes > most then
-    return nil, http.failure("too_large", ("it is larger than %d bytes"):format(most))
-  end
-  if not artifact.sha256 then return nil, http.failure("not_read", "it was not read") end
-  local file, failure, is_same
-  if limit then
-    file, failure = run.artifacts:read(artifact.path, { digest = true, max_bytes = limit })
-    is_same = file and file.sha256 == artifact.sha256
-  else
-    file, failure = run.artifacts:open(artifact.path, artifact.sha256)
-    is_same = file and file:size() == artifact.size_bytes
-  end
-  if not file then return nil, failure end
-  if not is_same then return nil, http.failure("changed", "the file changed meanwhile") end
-  return limit and text.base64_encode(file.content) or file
+local function check_artifact(artifact, most)
+  if artifact.size_bytes > most then raise("too_large", "it is larger than %d bytes", most) end
+  if not artifact.sha256 then raise("not_read", "it was not read") end
 end
 
--- Returns true, and the reference if the gateway gives one; or nil, nil and a failure.
+-- A file that changed since it was listed never arrives whole.
+local function check_same(is_same)
+  if not is_same then raise("changed", "the file changed meanwhile") end
+end
+
+-- The opened file, which is read while it is sent.
+local function open(run, artifact)
+  check_artifact(artifact, LARGEST_FILE)
+  local file = check(run.artifacts:open(artifact.path, artifact.sha256))
+  check_same(file:size() == artifact.size_bytes)
+  return file
+end
+
+-- In base64, where the gateway's form has a limit.
+local function encoded(run, artifact, limit)
+  check_artifact(artifact, limit)
+  local file = check(run.artifacts:read(artifact.path, { digest = true, max_bytes = limit }))
+  check_same(file.sha256 == artifact.sha256)
+  return text.base64_encode(file.content)
+end
+
+-- Returns the reference if the gateway gives one.
 local function give(run, gateway, artifact)
   local limit = gateway.client.largest_file
-  local content, unread = content_of(run, artifact, limit)
-  if not content then return nil, nil, unread end
-  local _ <close> = not limit and content or nil
+  local file <close> = not limit and open(run, artifact) or nil
+  local content = file or encoded(run, artifact, limit)
   local arguments = { path = artifact.path, content_bytes_base64 = content }
-  local answer, failure = gateway:call("artifact.put", arguments, GATEWAY_LIMITS)
-  if not answer then return nil, nil, failure end
-  if answer.is_error then return nil, nil, tool_result.failure("tool_failed", answer) end
-  return true, uploads.reference(answer)
+  local answer = check(gateway:call("artifact.put", arguments, GATEWAY_LIMITS))
+  if answer.is_error then error(tool_result.failure("tool_failed", answer), 0) end
+  return uploads.reference(answer)
 end
 
 -- Tries as a report of the end is tried; but the body may take long to arrive: what counts is that
--- something moves. Returns true, and the address without its credentials; or nil, nil and a
--- failure.
+-- something moves. Returns the address without its credentials.
 local function put(run, path, body, seconds)
-  local url, failure = upload_urls.of { path = path, job_id = run.record.job_id, task_id = run.record.task_id }
-  if not url then return nil, nil, failure end
+  local url = check(upload_urls.of { path = path, job_id = run.record.job_id, task_id = run.record.task_id })
   local headers = { "Content-Type:" } -- none: it could be part of a signature
-  local status, undelivered = retry.within(seconds, function(until_when)
+  check(retry.within(seconds, function(until_when)
     local request = { method = "PUT", url = url, headers = headers, body = body, raw_files = true }
     return reports.deliver(run, "the server", request, until_when)
-  end)
-  if not status then return nil, nil, undelivered end
-  return true, short_ref(http.without_credentials(url))
+  end))
+  return short_ref(http.without_credentials(url))
 end
 
 -- count: so many from this one on were not tried.
@@ -127,7 +130,7 @@ end
 local TOO_MANY <const> = http.failure("too_many_artifacts",
   ("a job uploads at most %d files, and %d MiB in all"):format(MOST_FILES, MOST_BYTES >> 20))
 
--- send: as give and put return. down: why nothing can be sent. Returns whether all is uploaded.
+-- send: as give and put, raises why it cannot. down: why nothing can be sent. Returns whether all is uploaded.
 local function upload_all(run, send, down)
   local list, all, size = run.record.artifacts, true, 0
   for i, artifact in ipairs(list) do
@@ -136,14 +139,14 @@ local function upload_all(run, send, down)
     if i > MOST_FILES or size > MOST_BYTES then down = down or TOO_MANY end
     if down then return log_failed(run, down, artifact.path, #list - i + 1) end
     local began = interrupt.now()
-    local ok, ref, failure = send(artifact)
-    if ok then
-      artifact.ref = artifact.ref or ref
-      log_sent(run, artifact.path, artifact.size_bytes, ref, began)
-    else
+    local ref, failure = fail.caught(send, artifact)
+    if failure then
       all = false
       log_failed(run, failure, artifact.path)
       if http.is_down(failure) or failure.code == "unknown_tool" then down = failure end
+    else
+      artifact.ref = artifact.ref or ref
+      log_sent(run, artifact.path, artifact.size_bytes, ref, began)
     end
   end
   return all
@@ -159,13 +162,10 @@ end
 local function put_artifacts(run)
   local end_at = interrupt.now() + upload_seconds(run)
   return upload_all(run, function(artifact)
-    if artifact.path == RESULT then
-      return nil, nil, http.failure("no_url", "the job's own result goes there")
-    end
-    local content <close>, unread = content_of(run, artifact)
-    if not content then return nil, nil, unread end
+    if artifact.path == RESULT then raise("no_url", "the job's own result goes there") end
+    local file <close> = open(run, artifact)
     local seconds = math.max(0, end_at - interrupt.now())
-    return put(run, artifact.path, { content }, math.min(MOST_OF_ONE, seconds))
+    return put(run, artifact.path, { file }, math.min(MOST_OF_ONE, seconds))
   end)
 end
 
@@ -188,8 +188,8 @@ end
 ---@param run run
 function uploads.result(run)
   local began = interrupt.now()
-  local ok, ref, failure = put(run, RESULT, run.parts, reports.seconds_of_end())
-  if not ok then return log_failed(run, failure, RESULT) end
+  local ref, failure = fail.caught(put, run, RESULT, run.parts, reports.seconds_of_end())
+  if failure then return log_failed(run, failure, RESULT) end
   log_sent(run, RESULT, nil, ref, began)
 end
 

@@ -79,7 +79,7 @@ end
 local function beat(self, current, now)
   current.next_beat = now + BEAT
   local fields = current.fields()
-  fields.duration_ms = math.floor((now - current.began) * 1000)
+  fields.duration_ms = interrupt.elapsed_ms(current.began)
   fields.output_bytes = current.size
   self.log:event("info", current.kind .. ".running", fields)
 end

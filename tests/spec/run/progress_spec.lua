@@ -7,9 +7,14 @@ local progress = require "sba.run.progress"
 
 local clock = 0
 
-local real_now, real_write = interrupt.now, file.write
-before_each(function() interrupt.now = function() return clock end end)
-after_each(function() interrupt.now, file.write = real_now, real_write end)
+local real_now, real_elapsed_ms, real_write = interrupt.now, interrupt.elapsed_ms, file.write
+before_each(function()
+  interrupt.now = function() return clock end
+  interrupt.elapsed_ms = function(since) return (clock - since) * 1000 // 1 end
+end)
+after_each(function()
+  interrupt.now, interrupt.elapsed_ms, file.write = real_now, real_elapsed_ms, real_write
+end)
 
 --- A progress whose log and whose changes of the result are kept.
 local function new()
