@@ -125,10 +125,7 @@ return function()
   process.finish(grace, interrupt.now() + grace + KILLING)
   local inherited = before.information and json.decode(before.information) -- by accept.keep
   if not inherited then return standing end
-  local settings = {
-    result = inherited.result, workspace = inherited.workspace, log_format = inherited.log_format,
-    termination_log = inherited.termination_log, kept = inherited.kept,
-  }
+  local settings = inherited.settings
   if settings.kept then settings.keep = function(run) require "sba.task".keep(run) end end
   local run = state.new(settings, identity.environment {})
   run.record.job_id, run.record.task_id = inherited.job_id, inherited.task_id
@@ -146,7 +143,7 @@ return function()
     run.record.from = run.journal_file
     local ok, problem = pcall(look_back, run)
     local is_unfinished = next(run.history.unfinished) ~= nil
-    if not ok and inherited.result ~= "-" then -- what stands is better than a result without steps
+    if not ok and settings.result ~= "-" then -- what stands is better than a result without steps
       status, message = standing, "the journal cannot be read, so the latest result stays: " .. tostring(problem)
     else
       run.journal = journal.begin(run.journal_file, run.history.size, function() end)

@@ -7,6 +7,7 @@ local catalogue = require "sba.catalogue"
 local cli = require "sba.cli"
 local ending = require "native.ending"
 local exit = require "sba.result.failure".exit
+local fail = require "sba.util.fail"
 local failures = require "sba.result.failure"
 local file = require "native.file"
 local finish = require "sba.run.finish"
@@ -23,20 +24,18 @@ local workspace = require "native.workspace"
 local STATUS_URLS <const> = { "SBA_JOB_STATUS_URL", "SBA_CALLBACK_URL" }
 local TRACING <const> = { "TRACEPARENT", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" }
 
-local AS_ROOT <const> = {
-  code = "runs_as_root",
-  message = "the runner does not run as root; start it as another user, or name one with --user",
-}
+local AS_ROOT <const> = "the runner does not run as root; start it as another user, or name one with --user"
 
 -- The runner does not work as root: it becomes the given user for good, or refuses.
 local function become_user(run)
   local user = run.settings.user
-  if not user then return not identity.is_root() or nil, AS_ROOT end
+  if not user and identity.is_root() then fail.raise("runs_as_root", AS_ROOT) end
+  if not user then return end
   local ok, failure = identity.become(user)
   run.settings.user = nil
-  if ok then return true end
+  if ok then return end
   local code = failure.code == "unknown_user" and "environment_invalid" or "runs_as_root"
-  return nil, { code = code, message = "cannot run as the user of --user: " .. failure.message }
+  fail.raise(code, "cannot run as the user of --user: %s", failure.message)
 end
 
 local codes_of_reading <const> = { too_large = "schema_validation", out_of_memory = "internal_error" }
@@ -63,7 +62,7 @@ local function refuse_unopened(run, failure)
   if near then message = ("%s; did you mean %s?"):format(message, near) end
   local _, absent = file.read(settings.result, 1, { regular = true }) -- most are too large
   local stands = settings.result ~= "-" and not (absent and absent.code == "not_found")
-  return nil, { code = "environment_invalid", message = message, leaves_result = settings.is_named and stands }
+  error { code = "environment_invalid", message = message, leaves_result = settings.is_named and stands }
 end
 
 local function read(run)
@@ -74,12 +73,12 @@ local function read(run)
   if run.bytes then
     run.record:start(more)
     run.record.job_sha256 = text.sha256(run.bytes)
-    return true
+    return
   end
-  if more.code == "cancelled" then return nil, more end
+  if more.code == "cancelled" then error(more) end
   local code = codes_of_reading[more.code]
-  if not code then return refuse_unopened(run, more) end
-  return nil, { code = code, message = "cannot read the job: " .. more.message }
+  if not code then refuse_unopened(run, more) end
+  fail.raise(code, "cannot read the job: %s", more.message)
 end
 
 -- From here on the job ends even if the runner hangs or crashes.
@@ -93,13 +92,10 @@ local function watch(run)
     ok = true -- the job is cancelled already
   end
   if ok then ok, failure = ending.start() end
-  if ok then return true end
-  if parent then
-    local message = "cannot end with the parent (--die-with-parent): " .. failure.message
-    return nil, { code = "environment_invalid", message = message }
-  end
+  if ok then return end
+  local message = "cannot end with the parent (--die-with-parent): %s"
+  if parent then fail.raise("environment_invalid", message, failure.message) end
   run:warn("watchdog.failed", failure.message .. "; if the runner hangs, nothing ends the job")
-  return true
 end
 
 local function has_context(directory)
@@ -123,11 +119,11 @@ local function validate(run)
   run.record.job_id, run.record.task_id = ids.job_id, ids.task_id
   run.log:identify(ids.job_id, ids.task_id)
   if not job then
-    run.errors = secret.clean(failure.lines, {})
-    return nil, failure
+    secret.clean(failure.lines, {})
+    error(failure)
   end
-  if unusable then return nil, unusable end
-  run.job, run.job_sha256 = job, run.record.job_sha256
+  if unusable then error(unusable) end
+  run.job = job
   -- In an agent's job the given steps are suggestions; the model decides which steps there are.
   run.steps = job.execution_mode == "direct_steps" and job.steps or nil
   run.record.protocol_version = job.protocol_version
@@ -137,49 +133,40 @@ local function validate(run)
   run:limit_time(run.record.began + job.constraints.max_runtime_seconds)
   run.bytes = nil
   accept.keep(run) -- the ids
-  return true
 end
 
 local function report_start(run)
   if run.status_url then run.lazy.reports().start(run) end
-  return true
 end
 
 -- In a direct job, the first question to a model fetches them.
 local function fetch_skills(run)
   local ids = not run.steps and run.job.context.skill_ids
   if ids and #ids > 0 then run.lazy.skills().fetch(run) end
-  return true
 end
 
+-- Returns why the job fails. Only the messages of this stage have no secrets, but for the ids of steps.
 local function work(run)
-  if run.steps and #run.steps == 0 and not run.record.acceptance then return true end
+  if run.steps and #run.steps == 0 and not run.record.acceptance then return nil end
   -- What a step makes is soon garbage. This collects all once, and with it the text of the job.
   collectgarbage "generational"
   collectgarbage "step" -- Lua 5.4.4 keeps the threshold that it had before
   local perform = run.steps and run.lazy.direct().run_rest or run.lazy.agent().run
-  local failure = perform(run)
-  return not failure, failure
+  return perform(run)
 end
 
--- Each stage returns true, or nil and the failure that the job ends with, or raises it. `finish` is
--- not a stage: it always runs.
+-- Each stage raises the failure that the job ends with, or `work` returns it. `finish` is not a stage:
+-- it always runs.
 local stages = { become_user, accept.lock, watch, read, validate, accept.accept, report_start, fetch_skills, work }
 
 local function go_through(run)
   for _, stage in ipairs(stages) do
-    local ok, failure = stage(run)
-    if not ok then
-      -- The message may quote the job, or a path of the command line. Only `work` redacts its
-      -- messages itself, but not the ids of steps.
-      if stage ~= work then failure.message = secret.redact(failure.message) end
-      return failure
-    end
-    if run.history.result then return nil end
+    local failure = stage(run)
+    if failure or run.history.result then return failure end
   end
 end
 
--- Also of what is raised.
+-- What is raised may quote the job, or a path of the command line.
 local function failure_of(ok, failure)
   if ok then return failures.of_job(failure) end
   failure = failures.caught(failure)
@@ -230,9 +217,9 @@ end
 
 local function run(settings, environment, warnings)
   if settings.task then
-    local ok, failure = become_user { settings = settings } -- before the task's files are made
-    if ok then ok, failure = require "sba.task".prepare(settings, environment) end
-    if not ok then return exit.because(failure.message, exit.REFUSED) end
+    local _, failure = fail.caught(become_user, { settings = settings }) -- before the task's files are made
+    if not failure then _, failure = fail.caught(require "sba.task".prepare, settings, environment) end
+    if failure then return exit.because(failure.message, exit.REFUSED) end
   end
   return run_job(settings, environment, warnings)
 end

@@ -2,6 +2,7 @@
 -- --task: an agent's job without JSON. Its directory is private and out of commands' way; at the end, result, journal
 -- and report are kept in the user's state directory, and the model's final answer goes to stdout.
 
+local fail = require "sba.util.fail"
 local file = require "native.file"
 local http = require "sba.util.http"
 local humanize = require "sba.util.humanize"
@@ -14,6 +15,8 @@ local report = require "sba.report"
 local text = require "native.text"
 
 local task = {}
+
+local check = fail.check
 
 local OUTPUT_BYTES <const> = 1024 * 1024
 local TIMEOUT <const> = 30 -- seconds without progress until a reader of stdout counts as gone
@@ -42,7 +45,7 @@ local function make_directory(environment, id)
     if made then made, failure = file.make_private_directory(above .. "/" .. id) end
     if made then return above .. "/" .. id .. "/" end
   end
-  return nil, failure
+  error(failure)
 end
 
 -- Where the job is kept at the end, and its artifacts from the start.
@@ -57,13 +60,10 @@ end
 local function model_of(settings, environment)
   local named = settings.model or text.trim(environment.INFERENCE_MODEL or "")
   if named ~= "" then return named end
-  local client, failure = http.client(environment)
-  local names
-  if client then names, failure = models.served { environment = environment, http = client } end
-  if not names then return nil, failure end
+  local names = check(models.served { environment = environment, http = check(http.client(environment)) })
   if #names == 1 then return names[1] end
   local message = "there are several models: %s; name one of them with --model"
-  return nil, { message = message:format(humanize.list(names, "and")) }
+  error { message = message:format(humanize.list(names, "and")) }
 end
 
 local function job_of(settings, id, model)
@@ -146,26 +146,22 @@ function task.keep(run)
   say_outcome(run, kept)
 end
 
----Makes the job, and sets job, result, keep and kept of the settings.
+---Makes the job, and sets job, result, keep and kept of the settings. Raises failures.
 ---@param settings cli.settings
 ---@param environment table<string, string>
----@return true?, { message: string }? failure
 function task.prepare(settings, environment)
   for _, given in ipairs { settings.task, table.unpack(settings.check or {}) } do
-    if not text.is_utf8(given) then return nil, { message = "the task and its checks must be UTF-8 text" } end
+    if not text.is_utf8(given) then error { message = "the task and its checks must be UTF-8 text" } end
   end
-  local id, directory = uuid(), nil
-  local model, failure = model_of(settings, environment)
-  if model then directory, failure = make_directory(environment, id) end
-  if not directory then return nil, failure end
+  local id = uuid()
+  local model = model_of(settings, environment)
+  local directory = make_directory(environment, id)
   local kept = make_kept(environment, id)
-  local ok, unwritten = file.replace(directory .. NAMES[1], { json.encode(job_of(settings, id, model)), "\n" })
-  if not ok then return nil, unwritten end
+  check(file.replace(directory .. NAMES[1], { json.encode(job_of(settings, id, model)), "\n" }))
   settings.job, settings.result = directory .. NAMES[1], directory .. NAMES[2]
   local has_artifacts = (environment.CYNODE_ARTIFACTS_DIR or "") ~= ""
   if kept and not has_artifacts then environment.CYNODE_ARTIFACTS_DIR = kept .. "artifacts" end
   settings.keep, settings.kept = task.keep, kept
-  return true
 end
 
 return task

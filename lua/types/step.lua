@@ -19,7 +19,7 @@
 ---@field for_model? false|sba.step.for_model
 ---run calls tick several times a second while it waits, so that the result file follows the job.
 ---@field ticks? boolean
----run takes milliseconds. Where neither is set, the result file is written before run.
+---run takes milliseconds, and starts no command. Where neither is set, the result file is written before run.
 ---@field brief? boolean
 ---Its argument `secrets` names secrets of the operator; a job that names another is refused.
 ---@field takes_secrets? boolean
@@ -35,6 +35,7 @@
 ---@field summary? string
 ---@field order? string[] arguments, default: all
 ---@field required? string[] of these, default: those of arguments
+---@field needed? string[] of these, where the model's window is small; default: required
 ---@field descriptions? table<string, string> of these
 ---@field hidden? boolean taken, but not shown
 ---@field wants_room? boolean not shown where the model's window is small

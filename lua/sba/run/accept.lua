@@ -8,6 +8,7 @@ local checkpoint = require "sba.result.checkpoint"
 local claims = require "sba.run.claims"
 local confinement = require "sba.run.confinement"
 local ending = require "native.ending"
+local fail = require "sba.util.fail"
 local file = require "native.file"
 local journal = require "sba.journal.file"
 local json = require "sba.util.json"
@@ -30,8 +31,10 @@ function accept.keep(run)
   if url and url:find("@", 1, true) then url = nil end -- it names a user, and maybe a password
   local is_open = run.journal and run.journal_file
   ending.keep(json.encode {
-    result = settings.result, workspace = settings.workspace, kept = settings.kept,
-    log_format = settings.log_format, termination_log = settings.termination_log,
+    settings = {
+      result = settings.result, workspace = settings.workspace, kept = settings.kept,
+      log_format = settings.log_format, termination_log = settings.termination_log,
+    },
     job_id = record.job_id, task_id = record.task_id, status_url = url,
     has_result = run.has_result, directory = run.directory,
     artifacts = run.artifacts and run.artifacts:path(), temporary = run.temporary_artifacts,
@@ -67,7 +70,7 @@ local function write_job(run)
     steps[i] = { id = step.id, type = step.type, digest = journal.digest(step) }
   end
   run.journal:event(history.job and "job.changed" or "job", {
-    job_sha256 = run.job_sha256, protocol_version = job.protocol_version,
+    job_sha256 = record.job_sha256, protocol_version = job.protocol_version,
     job_id = job.job_id, task_id = job.task_id,
     started_wall = record.started_wall, version = bundle.version, run = run.runner,
     kept = history.same and math.min(history.same, #(run.steps or {})),
@@ -79,11 +82,8 @@ end
 
 --- Opens the workspace and confines commands to it. Returns avoidable, see confinement.begin.
 local function open_workspace(run)
-  local failure, state, avoidable
-  run.workspace, failure = workspace_access.open(run)
-  if not run.workspace then error(failure) end
-  state, failure, avoidable = confinement.begin(run)
-  if not state then error(failure) end
+  run.workspace = workspace_access.open(run)
+  local state, avoidable = confinement.begin(run)
   if state.partial or state.writes == "none" then run.journal_file:guard() end
   run.record.confinement = state
   return avoidable
@@ -131,8 +131,7 @@ local function open_checkpoint(run)
   end)
   run.has_result = run.checkpoint:write()
   if run.has_result then return end
-  local message = "cannot write the result, so nothing was run: " .. problem.message
-  error { code = "environment_invalid", message = message }
+  fail.raise("environment_invalid", "cannot write the result, so nothing was run: %s", problem.message)
 end
 
 --- Files of the runner are no part of the workspace, wherever they lie.
@@ -165,22 +164,20 @@ end
 ---where another runner works in its directory.
 ---@param run run
 ---@param create? boolean a job that is refused leaves none
----@return true
 function accept.lock(run, create)
   if not create and file.read("/proc/1/comm", #IDLE) == IDLE then run.lazy.leftovers().finish_rounds(run) end
-  if run.journal_file or not run.result_directory then return true end
+  if run.journal_file or not run.result_directory then return end
   local path = run.result_directory .. JOURNAL
   local failure
   run.journal_file, failure = journal.lock(path, create == true)
   if not create then failure = end_leftovers(run, path, failure) end
-  if not failure then return true end
+  if not failure then return end
   if failure.code == "locked" then error(failure) end
   if run.journal_file then
     warn(run, "journal.not_locked", failure, "nothing keeps a second runner out of this job directory")
   elseif create then
     cannot_resume(run, failure)
   end
-  return true
 end
 
 local function open_files(run)
@@ -214,11 +211,10 @@ end
 
 ---What keeps the job from running is raised.
 ---@param run run
----@return true
 function accept.accept(run)
   open_files(run)
   local history = run.history
-  if history.result then return true end
+  if history.result then return end
   artifacts.open(run) -- now: it makes directories, and could hide that the result's is missing
   claims.begin(run)
   run.accepted = true
@@ -235,7 +231,6 @@ function accept.accept(run)
   if history.changes then run.lazy.undo().recover(run) end
   if next(history.unfinished) then run.lazy.undo().sweep(run) end
   run.context = run:step_context()
-  return true
 end
 
 return accept

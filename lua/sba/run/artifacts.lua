@@ -59,8 +59,11 @@ local function below(path, name)
   if path:sub(1, #name + 1) == name .. "/" then return (path:sub(#name + 1):gsub("^/+", "")) end
 end
 
---- Returns what sba.job_context's resolve_path returns.
-local function resolve(run, path)
+---resolve_path of sba.job_context.
+---@param run run
+---@param path string
+---@return native.root?, string|native.failure, string?
+function artifacts.resolve(run, path)
   local root = run.artifacts
   local rest = below(path, NAME) or below(path, IN_BRACES)
   if rest and not root then
@@ -72,10 +75,6 @@ local function resolve(run, path)
   if may_be_artifact and root:relative(path) then return root, path, NAME .. "/" end
   return run.workspace, path, ""
 end
-
----@param run run
----@return fun(path: string): native.root?, string|native.failure, string? resolve_path of sba.job_context
-function artifacts.resolver(run) return function(path) return resolve(run, path) end end
 
 local function log_unread(run, files)
   local count, first = 0, nil

@@ -3,6 +3,7 @@
 
 local array = require "sba.util.json".array
 local confine = require "native.confine"
+local fail = require "sba.util.fail"
 local humanize = require "sba.util.humanize"
 local listing = require "sba.util.files".entries
 local secret = require "sba.util.secret"
@@ -138,8 +139,18 @@ function confinement.explain(run, output)
   return reason
 end
 
---- Where the files of secrets cannot be hidden, it goes without.
-local function set_rules(writable, hidden, open)
+--- Whether a step, a check or a model may start one.
+local function may_run_commands(run)
+  for _, step in ipairs(run.steps or {}) do
+    if not run.catalogue.get(step.type).brief then return true end
+  end
+  return not run.steps or run.record.acceptance ~= nil
+end
+
+--- Where the files of secrets cannot be hidden, it goes without. Each place takes four system calls: where no command
+--- is to come, one that comes all the same may write nowhere.
+local function set_rules(run, writable, hidden, open)
+  if not may_run_commands(run) then writable = {} end
   local ok, failure = confine.set_rules(writable, hidden)
   if ok or #hidden == 0 then return ok, failure end
   open[#open + 1] = ("%s can be read by commands: %s"):format(table.concat(hidden, ", "), failure.message)
@@ -161,23 +172,20 @@ end
 
 local function list_or_nil(list) return #list > 0 and array(list) or nil end
 
-local function refused(why)
-  return nil, { code = "environment_invalid", message = "SBA_CONFINE=require, but " .. why }
-end
+local function refuse(why) fail.raise("environment_invalid", "SBA_CONFINE=require, but %s", why) end
 
 --- Without Landlock.
 local function unconfined(is_required)
   local help <const> = "allow the landlock system calls, or set SBA_CONFINE=auto"
-  if is_required then return refused("this kernel has no Landlock or the container forbids it; " .. help) end
+  if is_required then refuse("this kernel has no Landlock or the container forbids it; " .. help) end
   local _, open = hidden_files()
   return { writes = "none", partial = list_or_nil(append(open, gaps_of_kernel(0))) }
 end
 
----Confines every command from now on.
+---Confines every command from now on. Raises, with SBA_CONFINE=require, that the kernel cannot, or that commands
+---could write result and journal, or read a file of secrets.
 ---@param run run
----@return table? confinement as the result has it
----@return native.failure? failure with SBA_CONFINE=require: the kernel cannot, or commands could
----write result and journal, or read a file of secrets
+---@return table confinement as the result has it
 ---@return { evidence?: string }? avoidable whoever starts the runner can change what is `partial`;
 ---evidence: what of it says how commands could write result and journal
 function confinement.begin(run)
@@ -194,17 +202,17 @@ function confinement.begin(run)
     evidence, is_the_kernels = evidence_gap(run.job_directory, writable, abi)
   end
   local hidden, open = hidden_files(places)
-  local ok, failure = set_rules(places, hidden, open)
+  local ok, failure = set_rules(run, places, hidden, open)
   local problem = evidence or open[1]
   if not ok then problem = evidence or "commands cannot be confined: " .. failure.message end
-  if problem and is_required then return refused(problem) end
-  if not ok then return { writes = "none", partial = array { failure.message } }, nil, {} end
+  if problem and is_required then refuse(problem) end
+  if not ok then return { writes = "none", partial = array { failure.message } }, {} end
   if is_the_kernels then evidence = nil end
   partial[#partial + 1] = evidence
   append(partial, open)
   local avoidable = #partial > 0 and { evidence = evidence } or nil
   append(partial, gaps_of_kernel(abi))
-  return { writes = "landlock", abi = abi, writable = writable, partial = list_or_nil(partial) }, nil, avoidable
+  return { writes = "landlock", abi = abi, writable = writable, partial = list_or_nil(partial) }, avoidable
 end
 
 return confinement

@@ -57,13 +57,6 @@ local function failure_of(run)
   return { code = failure.code, message = message, traceback = failure.traceback }
 end
 
---- When the result takes its place, though it may not be on the disk yet.
-local function replacing(run)
-  local by, _, signalled = run.deadline or math.huge, interrupt.signal()
-  if signalled then by = math.min(by, signalled + SYNCING) end
-  return { until_when = math.max(0, by) }
-end
-
 local function reading_seconds(run)
   local left = READING
   if run.deadline then left = run.deadline + READING - interrupt.now() end
@@ -82,7 +75,12 @@ local function upload_artifacts(run)
   if run:has_gateway() or upload_urls.any() then run.lazy.uploads().artifacts(run) end
 end
 
-local function replace(run, parts) return file.replace(run.settings.result, parts, replacing(run)) end
+--- The result takes its place when time is up, though it may not be on the disk yet.
+local function replace(run, parts)
+  local by, _, signalled = run.deadline or math.huge, interrupt.signal()
+  if signalled then by = math.min(by, signalled + SYNCING) end
+  return file.replace(run.settings.result, parts, { until_when = math.max(0, by) })
+end
 
 local function replace_without_largest(run, problem)
   for _, most in ipairs(SHORTER) do
@@ -135,7 +133,7 @@ local function log_outcome(run)
   local fields, code = run.fields, code_of(run.fields)
   local message = code and fields.failure_message
   if failures.exit_status(code) == exit.REFUSED then
-    local refusal = { failure_code = code, failure_message = message, errors = run.errors }
+    local refusal = { failure_code = code, failure_message = message, errors = run.failure and run.failure.lines }
     run.log:event("error", "job.refused", refusal)
   end
   local is_resumable = code and run.accepted and run.journal and not run.settings.replay
@@ -188,9 +186,7 @@ local function finish_todo(run)
 end
 
 local function leave_outside(run)
-  local runs = run.history.runs -- earlier ones, which may have been killed
-  runs[#runs + 1] = run.runner
-  for _, runner in ipairs(runs) do worker_report.remove(runner.word, run.environment) end
+  for _, runner in ipairs(run.history.runs) do worker_report.remove(runner.word, run.environment) end
   if run.journal_file then run.journal_file:close() end
   artifacts.close(run)
   run:disconnect()
@@ -273,7 +269,7 @@ local function wait_for_disk(run)
     run.log:event("error", "result.not_durable", { error = redact(failure.message) })
   elseif seconds > LONG_SYNC then
     local message = ("the disk took %.1f s for the result"):format(seconds)
-    run:warn("result.slow", message, { duration_ms = math.floor(seconds * 1000) })
+    run:warn("result.slow", message, { duration_ms = interrupt.elapsed_ms(run.writing_since) })
   end
 end
 

@@ -36,9 +36,10 @@ end
 ---@param path string of the journal
 function resume.read_journal(run, path)
   if not run.journal_file then refuse { message = path .. " cannot be written" } end
+  local record = run.record
   local history, failure = fold.resume(run.journal_file, path, {
     schemas = schemas, catalogue = run.catalogue,
-    job_file = { sha256 = run.job_sha256, job_id = run.job.job_id, task_id = run.job.task_id, steps = run.steps },
+    job_file = { sha256 = record.job_sha256, job_id = record.job_id, task_id = record.task_id, steps = run.steps },
   })
   interrupt.hold(false) -- what earlier runs did is read whole, also where a signal comes meanwhile
   if failure then refuse(failure) end
@@ -46,9 +47,9 @@ function resume.read_journal(run, path)
     return run:warn("journal.missing", secret.redact(path) .. " holds no job to resume; starting anew")
   end
   run.history = history
-  run.record:continue(history.job.started_wall)
+  record:continue(history.job.started_wall)
   if history.result then return end
-  run.record.inference = history.answers -- an agent's replies are counted as they are adopted
+  record.inference = history.answers -- an agent's replies are counted as they are adopted
   if history.edited then tell_edited(run, history) end
 end
 
@@ -56,7 +57,7 @@ end
 ---@param run run
 function resume.read_recording(run)
   local failure
-  run.recording, failure = fold.recording(run.settings.replay, run.job_sha256, schemas)
+  run.recording, failure = fold.recording(run.settings.replay, run.record.job_sha256, schemas)
   if failure then error { code = "schema_validation", message = "cannot replay: " .. failure.message } end
 end
 
@@ -64,7 +65,6 @@ end
 ---@param run run
 function resume.tell_interrupted(run)
   local index, step = next(run.history.unfinished)
-  if not index then return end
   local log <close> = file.open(run.settings.result)
   local result = log and json_file.outline(log, 0, "steps")
   local output = json.table_of(json.table_of(result).running_step).output

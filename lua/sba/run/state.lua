@@ -15,9 +15,7 @@
 ---@field status_url? string
 ---@field trace? run.trace
 ---@field bytes? string the job file, until it is validated
----@field errors? string[] of an invalid job
 ---@field job? sba.job
----@field job_sha256? string of the job file
 ---@field steps? table[] nil: an agent's job
 ---@field deadline? number as interrupt.now
 ---@field kept_seconds number the last of the job's time, kept for steps that run always and for
@@ -148,6 +146,7 @@ local function add_reports(self, context)
   function context.report_place()
     local place, name = worker_report.directory(self.runner.word, self.environment, self.workspace)
     count = count + 1
+    if count == 1 then table.insert(self.history.runs, self.runner) end -- whose directories go at the end
     if not place and count == 1 then
       self.log:event("info", "worker_report.no_place", { error = name .. "; commands have no CYNODE_REPORT" })
     end
@@ -222,7 +221,7 @@ function methods:step_context()
   local job, is_agents = self.job, not self.steps
   local context = {
     workspace = self.workspace, environment = children_environment(self),
-    resolve_path = artifacts.resolver(self), agent = is_agents, follow = self.log.follow or nil,
+    agent = is_agents, follow = self.log.follow or nil,
     max_output_bytes = job.constraints.max_output_bytes,
     allowed_models = job.inference and job.inference.allowed_models,
   }
@@ -230,6 +229,7 @@ function methods:step_context()
     context.secret = secret.of_operator
     context.spool = self.result_directory or "" -- a model is shown what its commands print
   end
+  function context.resolve_path(path) return artifacts.resolve(self, path) end
   function context.prompt() return lazy.prompt().for_another(job) end
   function context.plan(entries) self.todo:follow(entries) end
   function context.tick(news, missing)
@@ -340,7 +340,7 @@ function state.new(settings, environment)
   local result = settings.result
   local run = state.of {
     settings = settings, environment = environment, record = record.new(job_id, task_id),
-    -- What is asked of fold.new, which only --resume loads.
+    -- What is asked of fold.new, which most jobs do not load.
     history = { size = 0, count = 0, unfinished = {}, exchanges = {}, resumes = {}, runs = {} },
     log = log.new {
       format = settings.log_format, follow = settings.follow,

@@ -25,15 +25,13 @@ local function with_names(list, convert)
   return copies
 end
 
---- Those that can be undone. What makes room for others comes first.
+--- Those that can be undone: what stands in a journal may not be ours.
 local function changes_of(plan)
-  local list, others = {}, {}
+  local list = {}
   for _, change in ipairs(with_names(plan.changes, names.decode_name)) do
-    local makes_room = change.kind == "remove" or change.kind == "directory"
-    local to = makes_room and list or others
-    if change[NEEDED[change.kind]] then to[#to + 1] = change end
+    if change[NEEDED[change.kind]] then list[#list + 1] = change end
   end
-  return table.move(others, 1, #others, #list + 1, list)
+  return list
 end
 
 local function has_a_secret(list)

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Opens the workspace, and says what helps where the runner's user cannot use it: a wrong owner is the usual reason.
 
+local fail = require "sba.util.fail"
 local identity = require "native.identity"
 local interrupt = require "native.interrupt"
 local may_write = require "native.confine".may_write
@@ -30,22 +31,20 @@ local function problem_with(root)
   return "listed", unlisted
 end
 
+---Raises why it cannot be used.
 ---@param run run
----@return native.root? root
----@return failure? failure
+---@return native.root
 function workspace_access.open(run)
   local root, failure = workspace.open(run.settings.workspace)
   if not root then
     local help = failure.code == "permission_denied" and advice() or HOW_TO_HAVE_ONE
-    local message = ("cannot use the workspace: %s; %s"):format(failure.message, help)
-    return nil, { code = "environment_invalid", message = message }
+    fail.raise("environment_invalid", "cannot use the workspace: %s; %s", failure.message, help)
   end
   local what, why = problem_with(root)
   if not what then return root end
-  if interrupt.reason() then return nil, why end
+  if interrupt.reason() then error(why) end
   local reason = why.message:match "^.*: (.*)$" or why.message -- of "cannot look at .: Permission denied"
-  local message = ("the workspace %s cannot be %s: %s; %s"):format(root:path(), what, reason, advice())
-  return nil, { code = "environment_invalid", message = message }
+  fail.raise("environment_invalid", "the workspace %s cannot be %s: %s; %s", root:path(), what, reason, advice())
 end
 
 ---Jobs that only read are common: no failure.
