@@ -38,8 +38,7 @@ local INTERRUPTED <const> = "You were interrupted while you did this; look at wh
 ---@field write fun(arguments: table): table?, failure? as the step write_file
 ---@field say fun(said: string) for the log and the result
 ---@field plan fun(entries: { content: string, status: string }[])
----@field unread fun(why: string) set here, as all that follows
----@field is_cancelled? boolean it was told to stop
+---@field is_cancelled? boolean it was told to stop; set here, as all that follows
 ---@field stop_reason? string the turn is over
 ---@field failure? failure why there is no turn
 ---@field used_model? string as far as the agent says
@@ -78,6 +77,11 @@ local function say(self, kind, said)
   self.say(said)
 end
 
+local function unread(self, why)
+  self.notes = self.notes + 1
+  if self.notes <= MOST_NOTES then say(self, "call", "not understood: " .. humanize.brief(why)) end
+end
+
 -- A tool call is shown when it begins, and when it ends.
 local function show_call(self, call)
   local is_open = call.status == "pending" or call.status == "in_progress"
@@ -105,7 +109,7 @@ end
 
 function updates.tool_call(self, update)
   local id = update.toolCallId
-  if type(id) ~= "string" then return self.unread "a tool call without an id" end
+  if type(id) ~= "string" then return unread(self, "a tool call without an id") end
   if not self.calls[id] then
     if self.call_count == MOST_CALLS then return end
     self.calls[id] = { title = "a tool", kind = "other", status = "pending" }
@@ -392,17 +396,8 @@ function client.new(fields)
   self.answer, self.answer_size, self.usage = {}, 0, {}
   self.calls, self.call_count = {}, 0
   self.terminals, self.notes = {}, 0
-  self.unread = function(why)
-    self.notes = self.notes + 1
-    if self.notes <= MOST_NOTES then say(self, "call", "not understood: " .. humanize.brief(why)) end
-  end
-  local bound = {}
-  for method, respond in pairs(requests) do
-    bound[method] = function(params) return respond(self, params) end
-  end
   self.rpc = json_rpc.new {
-    unread = self.unread, requests = bound,
-    notices = { ["session/update"] = function(params) take_update(self, params) end },
+    owner = self, requests = requests, notices = { ["session/update"] = take_update }, unread = unread,
   }
   introduce(self)
   return self

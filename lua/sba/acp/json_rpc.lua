@@ -21,10 +21,11 @@ local METHOD_NOT_FOUND <const> = -32601
 ---@class json_rpc.error: { code: integer, message: string }
 
 ---@class json_rpc
----@field requests table<string, fun(params: table): table?, json_rpc.error?> what the other side may
----ask, by method
----@field notices table<string, fun(params: table)> what it may tell
----@field unread fun(why: string) told of what is not understood: it is not acted upon
+---@field owner any the first argument of the functions below
+---@field requests table<string, fun(owner: any, params: table): table?, json_rpc.error?> what the
+---other side may ask, by method
+---@field notices table<string, fun(owner: any, params: table)> what it may tell
+---@field unread fun(owner: any, why: string) told of what is not understood: it is not acted upon
 
 ---@param fields json_rpc
 ---@return json_rpc
@@ -64,7 +65,7 @@ end
 
 local function take_answer(self, message)
   local answer = self.waiting[message.id]
-  if not answer then return self.unread "an answer that nobody waits for" end
+  if not answer then return self.unread(self.owner, "an answer that nobody waits for") end
   self.waiting[message.id] = nil
   local failure = message.error
   if failure == nil or failure == json.null then return answer(message.result) end
@@ -76,7 +77,7 @@ end
 local function answer_to(self, method, params)
   local respond = self.requests[method]
   if not respond then return nil, { code = METHOD_NOT_FOUND, message = "there is no method " .. method } end
-  if self.unsent < MOST_UNSENT then return respond(params) end
+  if self.unsent < MOST_UNSENT then return respond(self.owner, params) end
   return nil, { code = json_rpc.INTERNAL_ERROR, message = "too many answers wait to be read" }
 end
 
@@ -84,7 +85,7 @@ local function take_request(self, message)
   local method, params = message.method, json.table_of(message.params)
   if message.id == nil then
     local notice = self.notices[method]
-    return notice and notice(params)
+    return notice and notice(self.owner, params)
   end
   local result, failure = answer_to(self, method, params)
   send(self, { id = message.id, result = result, error = failure })
@@ -93,10 +94,10 @@ end
 local function take_line(self, line)
   if line:find "^%s*$" then return end
   local message = json_tolerant.decode(line)
-  if not json.is_object(message) then return self.unread("a line that is no message: " .. line) end
+  if not json.is_object(message) then return self.unread(self.owner, "a line that is no message: " .. line) end
   if type(message.method) == "string" then return take_request(self, message) end
   if message.id ~= nil and (message.result ~= nil or message.error ~= nil) then return take_answer(self, message) end
-  self.unread("neither a request nor an answer: " .. line)
+  self.unread(self.owner, "neither a request nor an answer: " .. line)
 end
 
 ---Takes what came. An error of a callback goes through.

@@ -100,15 +100,10 @@ local function read_result(path)
   if not log then return nil, "cannot read the result: " .. failure.message end
   local result, place = json_file.outline(log, 0, "steps")
   if result == nil then return nil, ("%s is not a result: %s"):format(path, mistake_in_text(log, place)) end
-  local left = place.left
-  local steps
-  local message = json.is_object(result) and read_members(log, result, left)
-  if not message and json.is_object(result) and left.steps then
-    result.steps = json.array {}
-    message = first_mistake(result, readable)
-    if not message then steps, message = read_steps(log, left.steps) end
-  end
-  message = message or first_mistake(result, readable)
+  local left, steps = place.left, nil
+  if left.steps then result.steps = json.array {} end
+  local message = read_members(log, result, left) or first_mistake(result, readable)
+  if not message then steps, message = read_steps(log, left.steps) end
   if message then return nil, ("%s is not a result of cynode-sba: %s"):format(path, message) end
   result = secret.clean(result, result_schema)
   result.steps = steps
