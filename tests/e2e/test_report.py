@@ -209,8 +209,13 @@ class BadInputTest(ReportCase):
         self.assertIn("is not a result: line 1, column 1", self.refused(self.write("")))
         self.assertIn("line 1", self.refused(self.write('{"steps":')))
         self.assertIn("not a result of cynode-sba", self.refused(self.write("[]")))
+        self.assertIn("/steps/0: expected an object, got false", self.refused(self.write(evil_result(steps=[False]))))
         self.assertIn("/steps/0", self.refused(self.write(evil_result(steps=[7]))))
         self.refused(self.write(evil_result(unknown=1)))
+
+    def test_the_use_of_a_model_may_lack_every_member(self):
+        for used in ({}, {"source": "worker"}, {"prompt_tokens": 3}):
+            self.page(self.write(evil_result(inference=used)))
 
     def test_a_code_without_a_message(self):
         page = self.report(self.write(evil_result(failure_code="interrupted", failure_message=None)), expected=0)

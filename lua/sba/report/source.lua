@@ -73,7 +73,7 @@ local function read_steps(log, span)
   local latest = {} -- the last that was read again
   for entry, place in json_file.elements(log, span) do
     number = number + 1
-    if not entry then return nil, place.message end
+    if place.message then return nil, place.message end -- it cannot be read
     local message = first_mistake(entry, step_schema, "/steps/" .. number - 1)
     if message then return nil, message end
     steps[number] = lazy_step(log, secret.clean(entry, step_schema), place, latest)

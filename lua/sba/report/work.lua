@@ -232,7 +232,7 @@ end
 
 local function asked(used)
   if used.source then return "as a worker reports it, unchecked" end
-  return humanize.counted(used.requests, "request")
+  return humanize.counted(used.requests or 0, "request")
 end
 
 ---@param source report.source
