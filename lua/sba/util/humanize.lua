@@ -2,6 +2,7 @@
 -- Values, names, schemas and steps in words, for messages.
 
 local json = require "sba.util.json"
+local printable = require "sba.util.printable"
 local redact = require "native.secret".redact
 local text = require "native.text"
 
@@ -10,10 +11,7 @@ local humanize = {}
 local SHOWN <const> = 60 -- bytes of a value or name in a message
 local LONGEST_NAME <const> = 64 -- bytes of one for which a near name is looked for
 
-local function shortened(bytes)
-  bytes = redact(bytes)
-  return #bytes <= SHOWN and bytes or text.cut(bytes, SHOWN) .. "..."
-end
+local function shortened(bytes) return printable.cut(redact(bytes), SHOWN) end
 
 ---@param value string
 ---@return string quoted and cut

@@ -8,6 +8,7 @@
 
 local cjson = require "cjson"
 local lpeg = require "lpeg"
+local printable = require "sba.util.printable"
 local redact = require "native.secret".redact
 local text = require "native.text"
 
@@ -94,7 +95,7 @@ local function name_at(bytes, offset)
   local last = offset + 2
   while bytes:byte(last) ~= 0x22 do last = last + (bytes:byte(last) == 0x5C and 2 or 1) end
   local name = redact(codec.decode(bytes:sub(offset + 1, last)))
-  return codec.encode(#name > SHOWN_NAME and text.cut(name, SHOWN_NAME) .. "..." or name)
+  return codec.encode(printable.cut(name, SHOWN_NAME))
 end
 
 local expectations = {

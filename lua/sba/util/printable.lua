@@ -35,14 +35,18 @@ function printable.replace(utf8_text, form)
   return (utf8_text:gsub("[\0-\8\11-\31\127]", named):gsub("[\xc2-\xf4][\x80-\xbf]+", named))
 end
 
+---@param line string UTF-8
+---@param limit integer bytes, before "..."
+---@return string
+function printable.cut(line, limit) return #line > limit and text.cut(line, limit) .. "..." or line end
+
 ---@param bytes string
 ---@param limit? integer bytes, before "..."
 ---@return string one line of UTF-8 without secrets
 function printable.line(bytes, limit)
   local one = text.repair(secret.redact(bytes)):gsub("[\r\n\t]+", " ")
   local line = printable.replace(one, "%s")
-  if not limit or #line <= limit then return line end
-  return text.cut(line, limit) .. "..."
+  return printable.cut(line, limit or #line)
 end
 
 local escapes = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ['"'] = '\\"', ["\\"] = "\\\\" }

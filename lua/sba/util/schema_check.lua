@@ -3,16 +3,16 @@
 --
 -- Keywords: type, required, properties, additionalProperties, items, enum, const, minimum, maximum,
 -- minLength, maxLength, pattern (that is a Lua pattern too, with \ for %), minItems, maxItems,
--- oneOf (of parts that each require one name), default, description, examples, title; and four of
+-- oneOf (of parts that each require one name), default, description, examples, title; and five of
 -- our own: order (of keys when written), aliases (other name of an optional property -> its name;
--- not both may be given), nul (false: a string must hold none) and printed (keywords for the
--- printed form only). A schema may hold itself. An optional property that is null counts as absent,
--- unless its type says null, or the object's schema has keeps_null.
+-- not both may be given), nul (false: a string must hold none), printed (keywords for the printed
+-- form only) and keeps_null. A schema may hold itself. An optional property that is null counts as
+-- absent, unless its type says null, or the object's schema has keeps_null.
 
 local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
+local printable = require "sba.util.printable"
 local redact = require "native.secret".redact
-local text = require "native.text"
 
 local schema_check = {}
 
@@ -54,8 +54,7 @@ end
 ---@param name string|integer
 ---@return string of RFC 6901; a very long one is cut
 function schema_check.token(name)
-  local token = redact(tostring(name))
-  if #token > MAX_TOKEN then token = text.cut(token, MAX_TOKEN) .. "..." end
+  local token = printable.cut(redact(tostring(name)), MAX_TOKEN)
   return (token:gsub("~", "~0"):gsub("/", "~1"))
 end
 
