@@ -396,6 +396,10 @@ class Interrupts(InferenceCase):
         for environment in ({"OLLAMA_BASE_URL": server.url}, {"OPENAI_BASE_URL": server.url + "/v1"}):
             self.assertEqual(self.run_plan(environment, {}, deadline=0.5).failure["code"], "timeout")
 
+    def test_a_slow_reply_is_ended_by_the_deadline_not_by_its_silence(self):
+        for _, _, run in self.each({"content": "half of it", "fault": {"name": "endless", "pause": 0.5}}, deadline=2):
+            self.assertEqual(run.failure["code"], "timeout")
+
     def test_sigterm_ends_every_wait(self):
         for form, (variable, suffix) in FORMATS.items():
             for fault in ({"name": "silence", "seconds": 60}, {"name": "pause", "seconds": 60}, {"name": "endless", "pause": 0.02},

@@ -290,7 +290,9 @@ function wire.texts(next_line)
   end
 end
 
-local LONGEST_SILENCE <const> = 600 -- seconds within a reply, and at most half of the time that is left
+-- Seconds within a reply, and at most half of the time that is left. Near the job's deadline that
+-- would be shorter than a small machine needs for a word; then the deadline ends the reply.
+local LONGEST_SILENCE <const>, LEAST_SILENCE <const> = 600, 2
 -- Seconds that are waited for usage, and for the mark of the end, once the reply is whole.
 local PAST_END <const> = 3
 
@@ -298,7 +300,7 @@ local PAST_END <const> = 3
 local function patient_lines(self, exchange, builder)
   return function()
     local idle, left = self.timeout.idle or LONGEST_SILENCE, interrupt.remaining()
-    if left then idle = math.min(idle, left / 2) end
+    if left then idle = math.min(idle, math.max(left / 2, LEAST_SILENCE)) end
     if builder.ended_at then
       if interrupt.now() - builder.ended_at > PAST_END then return nil end
       idle = PAST_END

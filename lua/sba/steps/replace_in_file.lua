@@ -274,13 +274,16 @@ local function run(arguments, job_context)
   return result, shown .. "\n" .. now
 end
 
+local NOTHING_NEW <const> = "new_text is the same as old_text: nothing would change. To add a line, "
+  .. "give a line that is there as old_text, and both lines as new_text"
+
 local function check_arguments(arguments)
   local old, count = arguments.old_text, arguments.expected_count
   if old == "" then
     local is_more = count and count > 1
     if is_more then return "expected_count must be 1 where old_text is empty", "expected_count" end
   elseif old == arguments.new_text then
-    return "new_text is the same as old_text: nothing would change", "new_text"
+    return NOTHING_NEW, "new_text"
   end
 end
 
