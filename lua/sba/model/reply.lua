@@ -27,6 +27,9 @@ local LOOK_AGAIN <const> = 4096 -- blanks between two looks whether something is
 local MOST_LOOKS <const> = 256 -- whether a call's arguments are whole
 local OPEN_BRACE <const> = 0x7B
 local LONGEST_NAME <const> = 256 -- bytes of a model's
+local LONGEST_MARK <const> = 64 -- bytes; how a tool's result begins, with a blank line before
+local MADE_UP <const> = "it goes on with a tool's result, which only the tool can give. "
+  .. "Call the tool, and wait for its result"
 local MOST_NESTED <const> = 8 -- levels of a content in parts
 
 ---@class model.reply plain, for journal and replay
@@ -194,11 +197,15 @@ end
 ---@return string content, string thought so far
 function reply:texts() return table.concat(self.said), table.concat(self.thoughts) end
 
----@return string content, string thought also the thinking that the server left in the content
+---@return string content without a tool's result that the model made up, and what follows it
+---@return string thought also the thinking that the server left in the content
+---@return boolean? has_made_up
 function reply:told_apart()
   local said, thoughts = self:texts()
   local content, thought = find.thinking(said)
-  return content, thoughts .. thought
+  local at = self.wanted.tools and find.result(content)
+  local has_made_up = at and not is_open(content:sub(1, at - 1))
+  return has_made_up and content:sub(1, at - 1) or content, thoughts .. thought, has_made_up
 end
 
 -- Content and thinking are watched as one text: a repetition is in one of them.
@@ -207,10 +214,21 @@ local function add_text(self, list, piece)
   grow(self, #piece, self.watch, piece)
 end
 
+-- Behind a result that the model made up it goes on as if it had seen one.
+local function ends_in_result(self, piece)
+  self.last = ((self.last or "") .. piece):sub(-LONGEST_MARK - #piece)
+  if not find.result(self.last) then return end
+  local _, _, has_made_up = self:told_apart()
+  if not has_made_up then return end
+  self.is_over = true
+  self:ended "stop"
+end
+
 local function add_content(self, piece)
   if piece == "" then return end
   if self.wanted.on_text then self.wanted.on_text(piece) end
   add_text(self, self.said, piece)
+  if self.wanted.tools then ends_in_result(self, piece) end
   ends_in_blanks(self, self, piece, function()
     return has_whole_calls(self) or #self.calls == 0 and is_whole_text(self, self:told_apart())
   end)
@@ -420,7 +438,8 @@ end
 ---@param session table as of calls.normal
 ---@return model.reply
 function reply:finish(session)
-  local content, thought = self:told_apart()
+  local content, thought, has_made_up = self:told_apart()
+  if has_made_up then self.unread = MADE_UP end
   local result = {
     content = content, thinking = thought,
     tool_calls = json.array {}, done_reason = self.done_reason,

@@ -235,8 +235,11 @@ end
 --- The lines that are other ones now, with one around them on each side, as read_file numbers them:
 --- a model that does not see what it made goes on to make it again.
 local function lines_now(before, after)
-  local first = text.count_lines(after:sub(1, shared(before, after)) .. "x")
-  local same = shared(before:reverse(), after:reverse())
+  local head, tail = shared(before, after), shared(before:reverse(), after:reverse())
+  local first = text.count_lines(after:sub(1, head) .. "x")
+  -- Where a text stands twice now, both would count the copy that was there before.
+  local last_end = after:sub(1, head):find "\n[^\n]*$" or 1
+  local same = math.min(tail, math.min(#before, #after) - last_end + 1)
   local last = text.count_lines(after) - text.count_lines(after:sub(#after - same + 1)) + 1
   local shown, number = {}, 0
   for _, line in lines(after) do

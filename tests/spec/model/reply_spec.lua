@@ -218,6 +218,37 @@ describe("blanks at the end", function()
   end)
 end)
 
+describe("a tool's result that a model makes up", function()
+  local CALL <const> = '<tool_call>{"name":"read_file","arguments":{"path":"a"}}</tool_call>'
+  local MARKS <const> = {
+    "<tool_response>", "<function_results>", "<|observation|>", "[TOOL_RESULTS]", "<｜tool▁outputs▁begin｜>",
+  }
+
+  it("ends the reply, and counts no more than what follows it", function()
+    for _, mark in ipairs(MARKS) do
+      for _, before in ipairs { CALL .. "\n", CALL, "I look.\n" .. CALL .. "\n\n" } do
+        local builder = built { before, mark:sub(1, 5), mark:sub(6), "\nthe file is empty" }
+        assert.is_true(builder.is_over, mark)
+        local result = builder:finish(session())
+        assert.same({ 1, "a" }, { #result.tool_calls, result.tool_calls[1].arguments.path })
+      end
+      local result = built({ mark .. "\nall tests pass" }):finish(session())
+      assert.same({ "", 0 }, { result.content, #result.tool_calls })
+      assert.matches("only the tool can give", result.unreadable)
+    end
+  end)
+
+  it("is none in words, in a call's arguments, and where there are no tools", function()
+    local text = "The mark <tool_response> begins a result.\n"
+    assert.equal(text, built({ text }, "stop"):finish(session()).content)
+    local lines = "<tool_call>\n<function=write_file>\n<parameter=path>\na\n</parameter>\n<parameter=content>\n"
+    local builder = built { lines, "<tool_response>\n", "</parameter>\n</function>\n</tool_call>" }
+    assert.is_false(builder.is_over)
+    local asked = built({ "<tool_response>\nyes" }, "stop", {})
+    assert.equal("<tool_response>\nyes", asked:finish(session()).content)
+  end)
+end)
+
 describe("a reply that was stopped", function()
   it("keeps the calls that were whole", function()
     local whole = { 0, "x", "read_file", '{"path":"a"}' }

@@ -84,6 +84,7 @@ describe("the step replace_in_file", function()
       { "one\nDEBUG=1\nthree\nfour\n", "DEBUG", "", "1\tone\n2\t=1\n3\tthree\n" },
       { "one\ntwo\nthree\nfour\n", "two\n", "", "1\tone\n2\tthree\n" },
       { "one\ntwo\n", "one\ntwo\n", "", "" }, { "a\na\na\n", "a\na\na\n", "a\na\n", "2\ta\n" },
+      { "a:\nb\n\nc\n", "a:\n", "a:\nb\n\n", "3\t\n4\tb\n5\t\n6\tc\n" }, -- what was there stands there twice
       { "last", "st", "p", "1\tlap\n" }, { "\xFFa\n", "a", "b", "1\t\u{FFFD}b\n" },
       { "one\n", "one\n", long, ("1\tx\n2\tx\n3\tx\n4\tx\n5\tx\n6\tx\n7\tx\n8\tx\n9\tx\n10\tx\n11\tx\n12\tx\n") },
     } do

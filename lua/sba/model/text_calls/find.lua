@@ -67,6 +67,20 @@ function find.thinking(whole)
   return content, text.trim(thought)
 end
 
+-- Results
+
+-- How templates begin the result of a tool. A model that does not stop behind its call goes on with
+-- a result of its own making.
+local of_a_tool <const> = (P "tool_response" + "tool_result" + "tool_output" + "function_result") * P "s" ^ -1
+local result_mark <const> = "<" * of_a_tool * ">" + "<|" * (of_a_tool + "observation") * P "|" ^ -1 * ">"
+  + "[TOOL_RESULTS]" + "<｜tool▁output" * P "s" ^ -1 * "▁begin｜>"
+local begins <const> = -lpeg.B(1) + lpeg.B(S "\n>") -- a line, or behind a call's closing mark
+local made_up <const> = (1 - begins * S " \t" ^ 0 * result_mark) ^ 0 * Cp() * begins * S " \t" ^ 0 * result_mark
+
+---@param content string
+---@return integer? at where a tool's result begins, which only the tool can give
+function find.result(content) return lpeg.match(made_up, content) end
+
 -- Mistakes
 
 -- The tool whose name the text has first, else the first that the model is shown.
