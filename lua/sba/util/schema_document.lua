@@ -136,7 +136,8 @@ end
 local TYPES <const> = {
   string = true, integer = true, number = true, boolean = true, array = true, object = true, null = true,
 }
-local BOUNDS <const> = { "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems" }
+local BOUNDS <const> = { "minimum", "maximum" }
+local COUNTS <const> = { "minLength", "maxLength", "minItems", "maxItems" }
 local MOST_MISTAKES <const> = 5 -- of an answer
 
 local read
@@ -144,6 +145,7 @@ local read
 local function is_scalar(value) return value ~= nil and type(value) ~= "table" end
 local function is_type(name) return TYPES[name] == true end
 local function is_string(value) return type(value) == "string" end
+local function number_of(value) return type(value) == "number" and value or nil end
 
 local function list_of(list, is)
   if not json.is_array(list) or #list == 0 then return nil end
@@ -181,7 +183,8 @@ function read(schema)
   }
   if is_scalar(schema.const) then known.const = schema.const end
   if json.is_object(schema.items) and schema.prefixItems == nil then known.items = read(schema.items) end
-  for _, name in ipairs(BOUNDS) do known[name] = type(schema[name]) == "number" and schema[name] or nil end
+  for _, name in ipairs(BOUNDS) do known[name] = number_of(schema[name]) end
+  for _, name in ipairs(COUNTS) do known[name] = math.tointeger(number_of(schema[name])) end
   return known
 end
 

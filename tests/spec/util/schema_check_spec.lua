@@ -181,6 +181,15 @@ describe("a schema of others", function()
       assert.truthy(misfit(case[2], json.decode(('{"%s": %d}'):format(name, case[1]))), name)
     end
   end)
+
+  it("leaves out a count of somebody else's schema that is no whole number", function()
+    for _, name in ipairs { "minLength", "maxLength", "minItems", "maxItems" } do
+      for _, count in ipairs { 1.5, "0", json.null } do
+        for _, value in ipairs { "x", json.array { 1 } } do assert.is_nil(misfit(value, { [name] = count }), name) end
+      end
+    end
+    assert.truthy(misfit("xy", { maxLength = 1.0 }))
+  end)
 end)
 
 describe("the printed schema", function()
