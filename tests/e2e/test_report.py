@@ -45,6 +45,16 @@ def evil_journal(result):
     return "".join(json.dumps(line) + "\n" for line in lines)
 
 
+def lacking(value):
+    """The value without one of its members, for each of them."""
+    is_object = isinstance(value, dict)
+    for key in value if is_object else range(len(value)) if isinstance(value, list) else ():
+        if is_object:
+            yield {name: part for name, part in value.items() if name != key}
+        for less in lacking(value[key]):
+            yield {**value, key: less} if is_object else [*value[:key], less, *value[key + 1:]]
+
+
 class ReportCase(SandboxCase):
     def report(self, *arguments, expected=0, **options):
         done = sba.run("--report", *arguments, cwd=self.root, **options)
@@ -322,6 +332,17 @@ class OtherForms(SandboxCase):
         self.assertIn("\n... and 1 more\n", self.report(steps.result, "markdown"))
         longer = self.report(evil_result(final_answer="```\n<b>\n````"), "markdown")
         self.assertIn("\n`````\n```\n<b>\n````\n`````\n", longer)
+
+    def test_a_result_that_lacks_a_member_has_a_report_or_is_refused(self):
+        report = {"answer": "a", "model": "m", "prompt_tokens": 1, "cost_usd": 0.5}
+        check = {"index": 0, "id": "a", "type": "run_command", "status": "failure", "tolerated": True, "check": 1, "started_at": "", "duration_ms": 1,
+                 "error": "no", "error_code": "x", "output": "o", "result": {"stdout": "o", "stderr": "", "report": report}}
+        changes = {"counts": {"created": 1}, "files": [{"path": "a", "action": "created", "size_bytes": 1}], "truncated": False}
+        for less in lacking(evil_result(steps=[check], workspace_changes=changes)):
+            self.result_path.write_text(json.dumps(less))
+            for form in ("html", "markdown", "junit"):
+                done = sba.run("--report", str(self.result_path), "--format", form)
+                self.assertIn(done.returncode, (0, 2), done.stderr.decode())
 
     def test_a_form_that_does_not_exist_is_refused(self):
         for arguments, words in ((["--report", "x", "--format", "xml"], b"html, junit, markdown"), (["--format", "junit"], b"requires --report")):
