@@ -137,7 +137,7 @@ local function log_outcome(run)
     run.log:event("error", "job.refused", refusal)
   end
   local is_resumable = code and run.accepted and run.journal and not run.settings.replay
-  if is_resumable then run.log.view:note("to go on: " .. humanize.resume(run.settings)) end
+  if is_resumable and not run.journal_changed then run.log.view:note("to go on: " .. humanize.resume(run.settings)) end
   if not run.settings.is_answered then run.log.view:answer(fields.final_answer) end
   run.log:event(code and "error" or "info", "job.finished", {
     status = fields.status, failure_code = code, failure_message = message,
@@ -174,6 +174,7 @@ end
 local function check_journal(run)
   if not run.journal_file or run.journal_file:is_unchanged() then return end
   run.record:forget()
+  run.journal_changed = true
   local message = "journal.jsonl was changed by a command, so what the steps gave is lost"
   run.failure = { code = "internal_error", message = message }
 end

@@ -51,6 +51,7 @@
 ---@field written? boolean
 ---@field left? { count: integer, pid: integer } processes that could not be ended
 ---@field writing_since? number as interrupt.now: the last result
+---@field journal_changed? boolean by a command: it cannot be resumed
 ---@field crashed? boolean set by the end by exec
 ---Set by outside:
 ---@field missing_skills? string[] ids
