@@ -133,12 +133,13 @@ local function read_journal(path, result)
   return nil, "The journal next to the result cannot be read: " .. failure.message .. "."
 end
 
---- Reads each when it is asked for.
-local function list_of(count, get)
-  return setmetatable({}, { __len = function() return count end, __index = function(_, index)
-    local is_one = math.type(index) == "integer" and index >= 1 and index <= count
-    return is_one and get(index) or nil
-  end })
+--- Each is read when it is asked for.
+local function exchanges_of(journal)
+  if not journal then return {} end
+  return setmetatable({}, {
+    __len = function() return #journal.exchanges end,
+    __index = function(_, number) return (journal:exchange(number)) end,
+  })
 end
 
 --- What a model's steps were called with.
@@ -229,10 +230,8 @@ function source.read(path, job_path)
     notes[#notes + 1] = job and "Commands and diffs come from the job file."
       or "The job file is not next to the result, so commands and diffs are missing."
   end
-  local function exchange(number) return (journal:exchange(number)) end
-  local exchanges = list_of(journal and #journal.exchanges or 0, exchange)
   return {
-    result = result, journal = journal, exchanges = exchanges, calls = calls, notes = notes,
+    result = result, journal = journal, exchanges = exchanges_of(journal), calls = calls, notes = notes,
     patch = patch, running = is_running,
   }
 end
