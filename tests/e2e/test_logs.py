@@ -159,7 +159,8 @@ class JsonLogTest(SandboxCase):
         done = self.outcome_of(again)
         self.assert_end(done, 0)
         self.assertNotIn("to go on", done.stderr.decode())
-        changed = self.run_job(self.job(self.sh(f"echo x >>{self.job_directory}/journal.jsonl")), "--log-format", "text")
+        job = self.job(self.sh(f"echo x >>{self.job_directory}/journal.jsonl"))
+        changed = self.run_job(job, "--log-format", "text")
         self.assert_end(changed, 1, code="internal_error")
         self.assertNotIn("to go on", changed.stderr.decode(), "a journal that a command changed is refused")
 

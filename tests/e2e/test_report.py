@@ -304,9 +304,11 @@ class OtherForms(SandboxCase):
         self.assertEqual((suite.get("errors"), suite[0][0].tag, suite[0][0].get("message")), ("1", "error", "/steps: is missing"))
 
     def test_junit_skips_a_tolerated_failure_and_says_why_as_far_as_it_is_known(self):
-        step = {"index": 0, "id": "a", "type": "run_command", "status": "failure", "tolerated": True, "started_at": "", "duration_ms": 1}
+        step = {"index": 0, "id": "a", "type": "run_command", "status": "failure", "tolerated": True,
+                "started_at": "", "duration_ms": 1}
         for entry, why in (({**step, "error": "no"}, "tolerated: no"), (step, "tolerated: failure")):
-            (suite,) = xml.etree.ElementTree.fromstring(self.report(evil_result(steps=[entry], acceptance=[], failure_code=None), "junit"))
+            result = evil_result(steps=[entry], acceptance=[], failure_code=None)
+            (suite,) = xml.etree.ElementTree.fromstring(self.report(result, "junit"))
             self.assertEqual([(part.tag, part.get("message")) for part in suite[0]], [("skipped", why)])
 
     def test_whatever_a_job_says_stays_text(self):
@@ -323,7 +325,8 @@ class OtherForms(SandboxCase):
         shown = self.report(self.results(), "markdown")
         self.assertIn("failed: step_failed\n", shown.splitlines(keepends=True)[0])
         self.assertIn("\n```\n\n### Steps\n", shown)
-        self.assertIn(" s, 3 steps\n\n### Steps\n", self.report({**self.results(), "failure_message": None}, "markdown"))
+        bare = self.report({**self.results(), "failure_message": None}, "markdown")
+        self.assertIn(" s, 3 steps\n\n### Steps\n", bare)
         self.assertIn("| ✗ | `run_command build` |  | 1.5 s |", shown)
         self.assertIn("### Output of `build`\n\n```\na & b\n]]>\n```\n", shown)
         self.assertIn("| – | `it runs` | not checked | `no time was left` |", shown)
@@ -335,9 +338,11 @@ class OtherForms(SandboxCase):
 
     def test_a_result_that_lacks_a_member_has_a_report_or_is_refused(self):
         report = {"answer": "a", "model": "m", "prompt_tokens": 1, "cost_usd": 0.5}
-        check = {"index": 0, "id": "a", "type": "run_command", "status": "failure", "tolerated": True, "check": 1, "started_at": "", "duration_ms": 1,
-                 "error": "no", "error_code": "x", "output": "o", "result": {"stdout": "o", "stderr": "", "report": report}}
-        changes = {"counts": {"created": 1}, "files": [{"path": "a", "action": "created", "size_bytes": 1}], "truncated": False}
+        check = {"index": 0, "id": "a", "type": "run_command", "status": "failure", "tolerated": True, "check": 1,
+                 "started_at": "", "duration_ms": 1, "error": "no", "error_code": "x", "output": "o",
+                 "result": {"stdout": "o", "stderr": "", "report": report}}
+        file = {"path": "a", "action": "created", "size_bytes": 1}
+        changes = {"counts": {"created": 1}, "files": [file], "truncated": False}
         for less in lacking(evil_result(steps=[check], workspace_changes=changes)):
             self.result_path.write_text(json.dumps(less))
             for form in ("html", "markdown", "junit"):
