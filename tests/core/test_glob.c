@@ -107,6 +107,27 @@ static void test_malformed(void **state)
     }
 }
 
+// Made one after the other, each of 4 KB, the patterns between the first and its 512 alternatives would take minutes.
+static void test_many_braces_end(void **state)
+{
+    char pattern[4001] = "";
+    struct error error = {0};
+    for (int i = 0; i < 9; i++)
+        strcat(pattern, "{a,b}");
+    for (int i = 0; i < 1300; i++)
+        strcat(pattern, "{c}");
+    assert_null(glob_compile(pattern, GLOB_CHARACTERS, &error));
+    assert_string_equal(error.code, "invalid_glob");
+    error_clear(&error);
+    pattern[0] = '\0';
+    for (int i = 0; i < 100; i++)
+        strcat(pattern, "{c}");
+    strcat(pattern, "{a,b}{a,b}");
+    struct glob *glob = glob_compile(pattern, GLOB_CHARACTERS, &error);
+    assert_non_null(glob);
+    glob_free(glob);
+}
+
 // With going back to every star this would take longer than the universe lasts.
 static void test_many_stars_end(void **state)
 {
@@ -132,6 +153,7 @@ static void test_many_stars_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_matches), cmocka_unit_test(test_by_bytes),
-                                       cmocka_unit_test(test_malformed), cmocka_unit_test(test_many_stars_end)};
+                                       cmocka_unit_test(test_malformed), cmocka_unit_test(test_many_braces_end),
+                                       cmocka_unit_test(test_many_stars_end)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALTERNATIVES_MAX = 1000, PATTERN_MAX = 4096 };
+// EXPANSIONS_MAX: patterns that are made one from another until no braces are left in them.
+enum { ALTERNATIVES_MAX = 1000, EXPANSIONS_MAX = 10000, PATTERN_MAX = 4096 };
 
 struct alternative {
     pcre2_code *code;
@@ -22,6 +23,7 @@ struct alternative {
 struct glob {
     struct alternative *alternatives; // owned
     size_t count;
+    size_t expanded; // patterns whose braces were looked at
     pcre2_match_data *data;
     enum glob_unit unit;
 };
@@ -115,6 +117,8 @@ static const char *find_outside(const char *pattern, const char *bytes)
 
 static int expand(struct glob *glob, const char *pattern, const char *whole, struct error *error)
 {
+    if (glob->expanded++ == EXPANSIONS_MAX)
+        return malformed(error, whole, "its braces are too many");
     const char *open = find_outside(pattern, "{}"), *end = open;
     if (*open == '}')
         return malformed(error, whole, "a } has no { before it");

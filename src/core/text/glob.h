@@ -19,8 +19,8 @@ struct glob;
 // What counts as a character: those of UTF-8, where a byte that is none counts as one; or each byte, as in git.
 enum glob_unit { GLOB_CHARACTERS, GLOB_BYTES };
 
-// Compiles a pattern. Errors: "invalid_glob" (malformed, or more than 1,000 alternatives; the message has the reason),
-// "out_of_memory".
+// Compiles a pattern. Errors: "invalid_glob" (malformed, more than 1,000 alternatives, or too many braces; the message
+// has the reason), "out_of_memory".
 struct glob *glob_compile(const char *pattern, enum glob_unit unit, struct error *error);
 
 // Whether a relative path matches. It has no leading slash.
