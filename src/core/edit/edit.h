@@ -8,8 +8,8 @@
 // The time is linear in the bytes of file and edit, but for places that differ in nothing but indentation. Long work
 // asks for the interrupt.
 //
-// Errors as error.h says. Codes: patch_mismatch, already_applied, patch_ambiguous, too_large,
-// out_of_memory, timeout, cancelled. Lines count from 1, sizes are bytes.
+// Errors as error.h says. Codes: patch_mismatch, already_applied, patch_ambiguous, too_large, out_of_memory, timeout,
+// cancelled. Lines count from 1, sizes are bytes.
 #ifndef SBA_CORE_EDIT_H
 #define SBA_CORE_EDIT_H
 

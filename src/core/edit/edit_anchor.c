@@ -54,17 +54,21 @@ static bool is_anchor(const struct edit_search *search, uint32_t number, struct 
     return there.size == anchor.size && memcmp(there.text, anchor.text, anchor.size) == 0;
 }
 
-// The line after the block of a line: the next one that is not indented more.
-static uint32_t block_end(const struct edit_file *file, uint32_t line)
+// The last line of the block of a line: before the next one that is not indented more. -1: the interrupt.
+static int64_t block_last(struct edit_search *search, uint32_t line, struct error *error)
 {
+    const uint32_t bytes = 64; // are looked at in the time in which lines are compared
+    const struct edit_file *file = search->file;
     uint32_t indent = edit_indent(edit_line_at(file, line)), end = line + 1;
-    while (end < file->count) {
+    for (; end < file->count; end++) {
         struct edit_line there = edit_line_at(file, end);
         if (edit_trim_end(there).size && edit_indent(there) <= indent)
             break;
-        end++;
+        search->work += 1 + there.size / bytes;
+        if (edit_ask_for_interrupt(search, error) < 0)
+            return -1;
     }
-    return end;
+    return (int64_t)end - 1;
 }
 
 // The next line from *at on at which all anchors stand below each other; *at is where the last one does. Each anchor's
@@ -99,10 +103,15 @@ static enum edit_found find_below(struct edit_search *search, uint32_t anchor, b
                                   struct error *error)
 {
     int64_t end = (int64_t)search->file->count - search->side->count, place = anchor;
-    int64_t last = in_block ? (int64_t)block_end(search->file, anchor) - 1 : end;
+    int64_t last = in_block ? block_last(search, anchor, error) : end;
+    if (in_block && last < 0)
+        return EDIT_FAILED;
     if (!search->side->count) // its lines are only added
         return in_block && anchor + 1 >= search->floor ? note(search, anchor + 1, found) : found;
-    place = search->hunk->at_end && place < end ? end : place;
+    if (search->hunk->at_end && place < end)
+        place = end;
+    if (place < search->floor)
+        place = search->floor;
     for (; found != EDIT_TWICE && place <= last; place++) {
         enum edit_found next = edit_find_first(search, place, last, &place, error);
         if (next != EDIT_ONCE)

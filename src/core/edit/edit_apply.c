@@ -3,7 +3,6 @@
 #include "core/edit/edit_anchor.h"
 #include "core/edit/edit_lines.h"
 
-#include <errno.h>
 #include <string.h>
 
 enum { SHOWN = 80 }; // bytes of an anchor in a message

@@ -5,7 +5,6 @@
 
 #include "core/base/interrupt.h"
 
-#include <errno.h>
 #include <string.h>
 
 // Whether all lines but those left out stand at place, none of them above the floor.
@@ -66,7 +65,7 @@ static bool try(struct edit_search *search, const struct candidates *candidates,
     return fits(search, place, floor);
 }
 
-static int ask_for_interrupt(struct edit_search *search, struct error *error)
+int edit_ask_for_interrupt(struct edit_search *search, struct error *error)
 {
     const uint32_t lines = 10000; // compared in less than a millisecond
     if (search->work < lines)
@@ -104,7 +103,7 @@ static enum edit_found find_nearest(struct edit_search *search, struct error *er
         search->place = (int64_t)lines[later ? up++ : --down] - candidates.number;
         if (try(search, &candidates, search->place, search->floor))
             return EDIT_ONCE;
-        if (ask_for_interrupt(search, error) < 0)
+        if (edit_ask_for_interrupt(search, error) < 0)
             return EDIT_FAILED;
     }
     return EDIT_NOWHERE;
@@ -170,34 +169,8 @@ bool edit_find_shift(const struct edit_search *search, int64_t place, struct edi
     return false;
 }
 
-// Finds the only place from first to last, whatever the floor. Hashes do not tell how indentation differs: where so
-// many places differ in that alone that they overlap each other many times, none is taken.
-static enum edit_found find_only(struct edit_search *search, int64_t first, int64_t last, struct error *error)
-{
-    struct candidates candidates;
-    struct edit_shift shift;
-    search->head = search->tail = 0;
-    enum edit_found found = EDIT_NOWHERE, status = find_candidates(search, &candidates, error);
-    if (status != EDIT_ONCE)
-        return status;
-    uint64_t compared = 0, most = 8 * ((uint64_t)search->file->count + search->side->count);
-    uint32_t i = lower_bound(candidates.lines, candidates.count, first + candidates.number);
-    for (; found != EDIT_TWICE && i < candidates.count; i++) {
-        int64_t place = (int64_t)candidates.lines[i] - candidates.number;
-        if (place > last)
-            break;
-        if (ask_for_interrupt(search, error) < 0)
-            return EDIT_FAILED;
-        if (!try(search, &candidates, place, 0))
-            continue;
-        if (search->level == EDIT_INDENTED && (compared += search->side->count) > most)
-            return EDIT_NOWHERE;
-        if (search->level < EDIT_INDENTED || edit_find_shift(search, place, &shift))
-            *(found++ == EDIT_ONCE ? &search->other : &search->place) = place;
-    }
-    return found;
-}
-
+// Hashes do not tell how indentation differs: where so many places differ in that alone that they overlap each other
+// many times, none is taken.
 enum edit_found edit_find_first(struct edit_search *search, int64_t first, int64_t last, int64_t *place,
                                 struct error *error)
 {
@@ -207,19 +180,38 @@ enum edit_found edit_find_first(struct edit_search *search, int64_t first, int64
     enum edit_found status = find_candidates(search, &candidates, error);
     if (status != EDIT_ONCE)
         return status;
+    uint64_t compared = 0, most = 8 * ((uint64_t)search->file->count + search->side->count);
     search->work += search->side->count;
     uint32_t i = lower_bound(candidates.lines, candidates.count, first + candidates.number);
     for (; i < candidates.count; i++) {
         *place = (int64_t)candidates.lines[i] - candidates.number;
         if (*place > last)
             break;
-        if (ask_for_interrupt(search, error) < 0)
+        if (edit_ask_for_interrupt(search, error) < 0)
             return EDIT_FAILED;
-        if (try(search, &candidates, *place, search->floor) &&
-            (search->level < EDIT_INDENTED || edit_find_shift(search, *place, &shift)))
+        if (!try(search, &candidates, *place, 0))
+            continue;
+        if (search->level == EDIT_INDENTED && (compared += search->side->count) > most)
+            return EDIT_TWICE;
+        if (search->level < EDIT_INDENTED || edit_find_shift(search, *place, &shift))
             return EDIT_ONCE;
     }
     return EDIT_NOWHERE;
+}
+
+// Finds the only place from first to last, whatever the floor.
+static enum edit_found find_only(struct edit_search *search, int64_t first, int64_t last, struct error *error)
+{
+    enum edit_found found = EDIT_NOWHERE;
+    for (int64_t place = first; found != EDIT_TWICE; place++) {
+        enum edit_found next = edit_find_first(search, place, last, &place, error);
+        if (next == EDIT_NOWHERE)
+            break;
+        if (next != EDIT_ONCE)
+            return next == EDIT_FAILED ? next : EDIT_NOWHERE;
+        *(found++ == EDIT_ONCE ? &search->other : &search->place) = place;
+    }
+    return found;
 }
 
 enum edit_found edit_find_new(const struct edit_search *search, int64_t *place, struct error *error)

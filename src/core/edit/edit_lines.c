@@ -4,7 +4,6 @@
 #include "core/base/cleanup.h"
 #include "core/text/text.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -120,7 +120,11 @@ bool edit_find_shift(const struct edit_search *search, int64_t place, struct edi
 // How often a side stands in a file. Of EDIT_TWICE the places are place and other. EDIT_FAILED: and *error.
 enum edit_found { EDIT_FAILED = -1, EDIT_NOWHERE, EDIT_ONCE, EDIT_TWICE };
 
-// Finds the first place from first to last, and not above the floor, where the side stands: *place.
+// After work (search->work) on which more follows. -1 and *error if the job must stop.
+int edit_ask_for_interrupt(struct edit_search *search, struct error *error);
+
+// Finds the first place from first to last, whatever the floor, where the side stands: *place. EDIT_TWICE: it looks as
+// if it stood at too many.
 enum edit_found edit_find_first(struct edit_search *search, int64_t first, int64_t last, int64_t *place,
                                 struct error *error);
 
