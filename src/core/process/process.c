@@ -395,12 +395,10 @@ size_t process_finish(int64_t grace, int64_t until, struct process_left *left)
 {
     const struct process_tree everything = {.until = until};
     cleanup_process_pids struct process_pids pids = {0};
-    struct error error = {0};
     *left = (struct process_left){0};
     if (!process_children_any())
         return 0;
-    if (process_children_watch(&error) < 0)
-        error_clear(&error); // then ends are noticed at the latest after the grace period
+    process_children_watch(NULL); // where that fails, ends are noticed at the latest after the grace period
     process_children_reap();
     size_t count = process_tree_end(&everything, grace, wait_for_children, NULL);
     if (process_children_any())
@@ -411,10 +409,8 @@ size_t process_finish(int64_t grace, int64_t until, struct process_left *left)
 
 void process_idle(void)
 {
-    struct error error = {0};
     interrupt_ignore_others();
-    if (process_children_watch(&error) < 0)
-        error_clear(&error);
+    process_children_watch(NULL);
     while (interrupt_reason() != INTERRUPT_CANCELLED) {
         struct pollfd events[] = {{process_children_fd(), POLLIN, 0}, {interrupt_fd(), POLLIN, 0}};
         process_children_reap();

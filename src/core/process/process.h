@@ -9,8 +9,8 @@
 // process_tree.h says what is weaker without /proc.
 //
 // This process must be a subreaper or PID 1, ignore SIGPIPE, and have no_new_privs, without which an ordinary user may
-// set no seccomp filter (identity_harden does all that). All its children are reaped here,
-// whoever started them. Errors are those of error.h. Times are milliseconds, sizes bytes.
+// set no seccomp filter (identity_harden does all that). All its children are reaped here, whoever started them. Errors
+// are those of error.h. Times are milliseconds, sizes bytes.
 #ifndef SBA_CORE_PROCESS_H
 #define SBA_CORE_PROCESS_H
 
@@ -64,8 +64,8 @@ struct process_options {
     bool (*began)(void *data, pid_t command, uint64_t started);
     // If not NULL, the command is talked with: its stdout is no output, but comes here, and what is appended to *answer
     // goes to its stdin, in place of input. Also called with no bytes, once the command runs and whenever a tick is
-    // due. The bytes are valid until it
-    // runs another command. A command that leaves 1 MiB of answers unread is not heard until it reads on.
+    // due. The bytes are valid until it runs another command. A command that leaves 1 MiB of answers unread is not
+    // heard until it reads on.
     enum process_talk (*hear)(void *data, const char *bytes, size_t size, struct buffer *answer);
     void *data;
 };

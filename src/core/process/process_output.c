@@ -3,7 +3,7 @@
 #include "core/process/process_output.h"
 
 #include "core/base/cleanup.h"
-#include "core/base/interrupt.h"
+#include "core/base/clock.h"
 #include "core/text/secret.h"
 #include "core/text/text.h"
 
@@ -143,7 +143,7 @@ static void find_half(struct process_output_stream *stream, const char *bytes, s
 }
 
 // Writes what a stream printed to that of both. The other one must not come between the bytes of a character: its half
-// one stays at the end.
+// one stays at the end. It is not held back: behind "corr", which may begin a secret, it tells that none goes on.
 static int write_characters(struct process_output *output, struct process_output_stream *stream, const char *bytes,
                             size_t size)
 {

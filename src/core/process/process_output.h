@@ -62,9 +62,9 @@ void process_output_drain(struct process_output *output, int milliseconds);
 // is still there. Returns how many bytes before that are left out.
 uint64_t process_output_news(struct process_output *output, bool whole, struct buffer *news);
 
-// Appends both streams in the order in which they came, as UTF-8. Past the limit, or PROCESS_OUTPUT_SHOWN: the head,
-// and the tail, which starts after a blank where one is near, with *missing bytes between them. Nothing if only one
-// stream printed, and all of it is kept. Secrets are redacted. -1: memory is out, now or when it was read.
+// Appends both streams in the order in which they came, as UTF-8. Past the limit, or PROCESS_OUTPUT_SHOWN: the head and
+// the tail, with *missing bytes between them. Nothing if only one stream printed, and all of it is kept. Secrets are
+// redacted. -1: memory is out, now or when it was read.
 int process_output_show(const struct process_output *output, struct buffer *head, struct buffer *tail,
                         uint64_t *missing);
 

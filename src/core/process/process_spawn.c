@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,10 +60,8 @@ static char *search(const struct process_spawn *spawn, const char *path, struct 
     for (const char *directory = path; directory; directory = *directory ? directory + 1 : NULL) {
         size_t size = strcspn(directory, ":");
         char *candidate;
-        if (asprintf(&candidate, "%.*s/%s", size ? (int)size : 1, size ? directory : ".", name) < 0) {
-            refuse(spawn, "out_of_memory", "out of memory", error);
-            return NULL;
-        }
+        if (asprintf(&candidate, "%.*s/%s", size ? (int)size : 1, size ? directory : ".", name) < 0)
+            return refuse(spawn, "out_of_memory", "out of memory", error), NULL;
         enum kind kind = kind_of(spawn->directory, candidate);
         if (kind == PROGRAM)
             return candidate;
@@ -93,10 +90,8 @@ char *process_spawn_find(const char *name, const char *path, struct error *error
 static char *locate(const struct process_spawn *spawn, struct error *error)
 {
     const char *name = spawn->argv[0];
-    if (!*name) {
-        error_set(error, "invalid", 0, "cannot run a command without a name");
-        return NULL;
-    }
+    if (!*name)
+        return error_set(error, "invalid", 0, "cannot run a command without a name"), NULL;
     if (!strchr(name, '/'))
         return search(spawn, path_of(spawn->env), error);
     char *path = strdup(name);
