@@ -2,7 +2,6 @@
 // Errors of core, see error.h.
 #include "core/base/error.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +33,8 @@ int error_set(struct error *error, const char *code, int number, const char *for
     va_list arguments;
     char *text = NULL;
 
+    if (!error)
+        return -1;
     va_start(arguments, format);
     if (vasprintf(&text, format, arguments) < 0)
         text = NULL;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // An error: a stable code for programs, one line for people.
 //
-// Error contract of core: a function that can fail returns -1 or NULL on failure, and fills *error, which is never
-// NULL. On success it returns 0 or a valid value, and leaves *error alone. The caller clears a filled error.
+// Error contract of core: a function that can fail returns -1 or NULL on failure, and fills *error, unless the caller
+// gives NULL because it does not matter why. On success it returns 0 or a valid value, and leaves *error alone. The
+// caller clears a filled error.
 #ifndef SBA_CORE_ERROR_H
 #define SBA_CORE_ERROR_H
 
@@ -14,8 +15,8 @@ struct error {
     char *message;    // owned; what was done, to what, why it failed
 };
 
-// Fills *error. Control characters become ?. If number is not 0, it is kept as errno, and its text follows the message.
-// Returns -1.
+// Fills *error; NULL: does nothing. Control characters become ?. If number is not 0, it is kept as errno, and its text
+// follows the message. Returns -1.
 int error_set(struct error *error, const char *code, int number, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

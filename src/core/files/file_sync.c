@@ -7,9 +7,7 @@
 #include "core/base/threads.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/eventfd.h>
 #include <unistd.h>

@@ -7,7 +7,6 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 // A member's value that was left out of the text. Its name there is between quotes, as it is written.

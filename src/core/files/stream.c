@@ -50,8 +50,7 @@ static ssize_t write_some(struct stream *stream, const char *bytes, size_t size)
         return send(stream->fd, bytes, some, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (stream->way == DIRECTLY || is_writable(stream->fd, 0))
         return write(stream->fd, bytes, some);
-    errno = EAGAIN;
-    return -1;
+    return errno = EAGAIN, -1;
 }
 
 struct patience {
@@ -99,18 +98,16 @@ static size_t write_bytes(int fd, const char *bytes, size_t size, struct patienc
 size_t stream_write(int fd, const struct parts *parts, int64_t timeout, int64_t whole)
 {
     struct parts left = *parts;
-    struct error error = {0};
     struct patience patience = {.timeout = timeout, .whole = whole, .end = INT64_MAX};
     static char block[FILE_BLOCK]; // larger than some stacks; only the main thread is here
     size_t written = 0;
     ssize_t size;
-    while ((size = parts_read(&left, block, sizeof block, &error)) > 0) {
+    while ((size = parts_read(&left, block, sizeof block, NULL)) > 0) {
         size_t some = write_bytes(fd, block, (size_t)size, &patience);
         written += some;
         if (some < (size_t)size)
             break;
     }
-    error_clear(&error);
     return written;
 }
 

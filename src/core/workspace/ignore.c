@@ -51,7 +51,6 @@ static char *glob_pattern(const char *pattern, size_t size)
 // 1: *rule is filled; 0: the line holds no rule; -1: memory is out.
 static int read_rule(const char *directory, const char *line, size_t size, struct ignore_rule *rule)
 {
-    struct error error = {0};
     size = without_blanks(line, size);
     *rule = (struct ignore_rule){.base = *directory ? strlen(directory) + 1 : 0};
     if (size == 0 || size > LONGEST_LINE || *line == '#')
@@ -71,8 +70,7 @@ static int read_rule(const char *directory, const char *line, size_t size, struc
     if (!pattern || !rule->directory)
         return -1;
     rule->here = rule->here && !strchr(pattern, '/');
-    rule->glob = glob_compile(pattern, GLOB_BYTES, &error);
-    error_clear(&error);
+    rule->glob = glob_compile(pattern, GLOB_BYTES, NULL);
     return rule->glob ? 1 : 0;
 }
 

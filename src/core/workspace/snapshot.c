@@ -32,13 +32,11 @@ static int read_ignore_file(struct snapshot *snapshot, const char *directory)
     cleanup_free char *path = NULL;
     cleanup_buffer struct buffer text = {0};
     struct workspace_read_result result;
-    struct error error = {0};
     const struct workspace_read_options options = {.max_bytes = LARGEST_IGNORE_FILE,
                                                    .max_content = LARGEST_IGNORE_FILE};
     if (asprintf(&path, "%s%s.gitignore", directory, *directory ? "/" : "") < 0)
         return -1;
-    bool there = workspace_read(snapshot->workspace, path, &options, &text, &result, &error) == 0;
-    error_clear(&error);
+    bool there = workspace_read(snapshot->workspace, path, &options, &text, &result, NULL) == 0;
     return there ? ignore_add(&snapshot->ignore, directory, text.data, text.size) : 0;
 }
 
@@ -182,10 +180,8 @@ struct snapshot *snapshot_take(const struct workspace *workspace, const struct s
                                struct error *error)
 {
     struct snapshot *snapshot = calloc(1, sizeof *snapshot);
-    if (!snapshot) {
-        error_memory(error, "cannot keep the state of the workspace");
-        return NULL;
-    }
+    if (!snapshot)
+        return error_memory(error, "cannot keep the state of the workspace"), NULL;
     if (begin(snapshot, workspace, options, error) == 0)
         return snapshot;
     snapshot_free(snapshot);
