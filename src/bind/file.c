@@ -119,12 +119,6 @@ static int f_keep_directory(lua_State *L)
     return 1;
 }
 
-static int f_sync(lua_State *L)
-{
-    struct error error = {0};
-    return bind_outcome(L, file_replace_sync(check_path(L, 1), &error), &error);
-}
-
 static int f_keep_room(lua_State *L)
 {
     struct error error = {0};
@@ -229,6 +223,11 @@ static int call_with_path(lua_State *L, int (*function)(const char *path, struct
 {
     struct error error = {0};
     return bind_outcome(L, function(check_path(L, 1), &error), &error);
+}
+
+static int f_sync(lua_State *L)
+{
+    return call_with_path(L, file_replace_sync);
 }
 
 static int f_make_directory(lua_State *L)

@@ -87,18 +87,14 @@ static int open_editor(struct error *error)
     HistEvent event;
     if (editor)
         return 0;
-    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || !name || !*name || strcmp(name, "dumb") == 0) {
-        error_set(error, "not_a_terminal", 0, "stdin and stdout are no terminal on which lines can be edited");
-        return -1;
-    }
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || !name || !*name || strcmp(name, "dumb") == 0)
+        return error_set(error, "not_a_terminal", 0, "stdin and stdout are no terminal on which lines can be edited");
     setlocale(LC_CTYPE, "C.UTF-8");
     FILE *silent = fopen("/dev/null", "we"); // for libedit's error messages
     entries = history_init();
     editor = entries && silent ? el_init("cynode-sba", stdin, stdout, silent) : NULL;
-    if (!editor) {
-        error_system(error, errno, "cannot prepare the terminal");
-        return -1;
-    }
+    if (!editor)
+        return error_system(error, errno, "cannot prepare the terminal");
     el_set(editor, EL_TERMINAL, "xterm"); // which nearly every terminal follows
     el_set(editor, EL_EDITOR, "emacs");
     el_set(editor, EL_PROMPT, prompt);

@@ -4,8 +4,6 @@
 #include "bind/bind_handles.h"
 #include "core/workspace/workspace_tree.h"
 
-#include <string.h>
-
 static const char walk_type[] = "native.walk";
 
 static struct workspace_tree *check_walk(lua_State *L)

@@ -2,9 +2,6 @@
 // A growing run of bytes, see buffer.h.
 #include "core/base/buffer.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-
 int buffer_reserve(struct buffer *buffer, size_t extra)
 {
     if (extra > SIZE_MAX / 2 - buffer->size)

@@ -205,7 +205,7 @@ static int start_watching(enum phase first, struct error *error)
 {
     begin_phase(first); // also without the thread, for crashes and memory
     if (timer_fd < 0) {
-        timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+        timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
         int outcome = timer_fd < 0 ? errno : threads_start(watch, NULL, &timer_thread);
         if (outcome)
             return error_system(error, outcome, "cannot watch over the end of the job");

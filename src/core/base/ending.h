@@ -35,8 +35,7 @@ const struct ending *ending_inherited(void);
 int ending_start(struct error *error);
 void ending_stop(void);
 
-// What the new image gets: a text of any length, and the descriptor of the journal, or -1. Errors: "too_many_files",
-// ...
+// What the new image gets: a text of any length, and the descriptor of the journal, or -1. Errors: "no_space", ...
 int ending_keep(const char *information, int journal, struct error *error);
 
 // And what each command appends to this descriptor before it runs: its PID, for when /proc does not list our children.

@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -35,26 +34,6 @@ static pid_t parent; // whose end cancels; 0: none
 static int parent_fd = -1;
 static void (*on_stop)(void);
 static void (*on_cancel)(void);
-
-// Signals beside those of a crash that are no cancel, though some of them end a process that does not handle them.
-static bool is_exempt(int number)
-{
-    switch (number) {
-    case SIGALRM: // ours: the deadline
-    case SIGPIPE: // ignored: the write fails instead
-    case SIGXFSZ:
-    case SIGCHLD: // the rest end no process
-    case SIGCONT:
-    case SIGTSTP:
-    case SIGTTIN:
-    case SIGTTOU:
-    case SIGURG:
-    case SIGWINCH:
-        return true;
-    default:
-        return false;
-    }
-}
 
 // Whether a handler may act here. A thread of a library passes its signals on to the main thread, which has the PID as
 // its TID. A child that shares our memory until it executes a program is none of ours: the signal is for it.
@@ -103,12 +82,20 @@ static void on_signal(int number)
 // each signal then finds that out, and none of them gets lost.
 static void handle_cancels(const struct sigaction *action)
 {
+    // Beside those of a crash, these are no cancels, though some of them end a process that does not handle them.
+    static const int exempt[] = {
+        SIGALRM,                                                       // ours: the deadline
+        SIGPIPE, SIGXFSZ,                                              // ignored: the write fails instead
+        SIGCHLD, SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH, // end no process
+    };
     struct sigaction before;
-    sigset_t crashes;
-    threads_crashes(&crashes); // ending.h
+    sigset_t others;
+    threads_crashes(&others); // ending.h
+    for (size_t i = 0; i < sizeof exempt / sizeof *exempt; i++)
+        sigaddset(&others, exempt[i]);
     sigemptyset(&cancels);
     for (int number = 1; number <= SIGRTMAX; number++) {
-        if (sigismember(&crashes, number) == 1 || is_exempt(number) || sigaction(number, action, &before) < 0)
+        if (sigismember(&others, number) == 1 || sigaction(number, action, &before) < 0)
             continue; // SIGKILL, SIGSTOP and those of the C library cannot be handled
         if (before.sa_handler == SIG_IGN)
             sigaction(number, &before, NULL);

@@ -20,7 +20,7 @@ int io_write(int fd, const void *bytes, size_t size, off_t offset);
 // A second descriptor, closed on exec. The C library's fcntl would set that flag a second time.
 int io_duplicate(int fd);
 
-// Forgets what an eventfd that does not block, or a timerfd that is readable, has counted.
+// Forgets what an eventfd or a timerfd, which does not block, has counted.
 void io_forget(int event_fd);
 
 #endif

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
 // Clients and exchanges over libcurl, see http.h.
 #include "core/http/http_internal.h"
 
-#include "core/base/interrupt.h"
+#include "core/base/clock.h"
 
 #include <linux/close_range.h>
 #include <stdlib.h>
@@ -49,10 +49,8 @@ void http_client_tick(struct http_client *client, bool (*tick)(void *data), void
 struct http_exchange *http_open(struct http_client *client, const struct http_request *request, struct error *error)
 {
     struct http_exchange *exchange = calloc(1, sizeof *exchange);
-    if (!exchange) {
-        error_memory(error, "cannot start a request");
-        return NULL;
-    }
+    if (!exchange)
+        return error_memory(error, "cannot start a request"), NULL;
     exchange->client = client;
     client->users++;
     exchange->request = *request;

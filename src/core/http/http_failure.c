@@ -49,38 +49,39 @@ static const char *connect_code(const struct http_exchange *exchange)
                                                              : "connection_failed";
 }
 
+static const struct {
+    CURLcode outcome;
+    const char *code;
+} codes[] = {
+    {CURLE_COULDNT_RESOLVE_HOST, "name_not_resolved"},
+    {CURLE_COULDNT_RESOLVE_PROXY, "proxy_failed"},
+    {CURLE_PROXY, "proxy_failed"},
+    {CURLE_SSL_CONNECT_ERROR, "tls_failed"},
+    {CURLE_PEER_FAILED_VERIFICATION, "tls_failed"},
+    {CURLE_SSL_CACERT_BADFILE, "tls_failed"},
+    {CURLE_SSL_CERTPROBLEM, "tls_failed"},
+    {CURLE_SSL_CIPHER, "tls_failed"},
+    {CURLE_GOT_NOTHING, "cut_off"},
+    {CURLE_PARTIAL_FILE, "cut_off"},
+    {CURLE_RECV_ERROR, "cut_off"},
+    {CURLE_SEND_ERROR, "cut_off"},
+    {CURLE_WEIRD_SERVER_REPLY, "bad_answer"},
+    {CURLE_UNSUPPORTED_PROTOCOL, "bad_answer"},
+    {CURLE_BAD_CONTENT_ENCODING, "bad_answer"},
+    {CURLE_OUT_OF_MEMORY, "out_of_memory"},
+};
+
 static const char *code_of(const struct http_exchange *exchange)
 {
-    switch (exchange->outcome) {
-    case CURLE_COULDNT_RESOLVE_HOST:
-        return "name_not_resolved";
-    case CURLE_COULDNT_RESOLVE_PROXY:
-    case CURLE_PROXY:
-        return "proxy_failed";
-    case CURLE_COULDNT_CONNECT:
+    if (exchange->outcome == CURLE_COULDNT_CONNECT) {
         if (exchange->sent) // an earlier connection ended before the answer
             return "cut_off";
         return exchange->proxy ? "proxy_failed" : connect_code(exchange);
-    case CURLE_SSL_CONNECT_ERROR:
-    case CURLE_PEER_FAILED_VERIFICATION:
-    case CURLE_SSL_CACERT_BADFILE:
-    case CURLE_SSL_CERTPROBLEM:
-    case CURLE_SSL_CIPHER:
-        return "tls_failed";
-    case CURLE_GOT_NOTHING:
-    case CURLE_PARTIAL_FILE:
-    case CURLE_RECV_ERROR:
-    case CURLE_SEND_ERROR:
-        return "cut_off";
-    case CURLE_WEIRD_SERVER_REPLY:
-    case CURLE_UNSUPPORTED_PROTOCOL:
-    case CURLE_BAD_CONTENT_ENCODING:
-        return "bad_answer";
-    case CURLE_OUT_OF_MEMORY:
-        return "out_of_memory";
-    default:
-        return "connection_failed";
     }
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (codes[i].outcome == exchange->outcome)
+            return codes[i].code;
+    return "connection_failed";
 }
 
 // Explains the status with which a proxy refused: authentication, a forbidden place, or a temporary failure.

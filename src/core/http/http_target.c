@@ -6,7 +6,6 @@
 #include "core/http/no_proxy.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/un.h>

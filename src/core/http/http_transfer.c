@@ -2,7 +2,7 @@
 // The options and callbacks that curl gets for an exchange, see http.h.
 #include "core/http/http_internal.h"
 
-#include "core/base/interrupt.h"
+#include "core/base/clock.h"
 
 #include <string.h>
 #include <sys/socket.h>

@@ -3,7 +3,6 @@
 #include "core/http/no_proxy.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Regular expressions over files, see search.h.
 //
-// A file is read in pieces cut at line ends. A piece is matched as a whole if that finds all in its lines, else
-// line by line: also if it has carriage returns or long lines, and without JIT.
+// A file is read in pieces cut at line ends. A piece is matched as a whole if that finds all in its lines, else line by
+// line: also if it has carriage returns or long lines, and without JIT.
 #include "core/base/cleanup.h"
 #include "core/base/interrupt.h"
 #include "core/base/io.h"
@@ -16,9 +16,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
     PIECE = 1 << 16,          // bytes that are read, and matched in one call, which nothing interrupts

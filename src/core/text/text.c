@@ -8,7 +8,6 @@
 #include <openssl/evp.h>
 #include <openssl/sha.h>
 #include <stdint.h>
-#include <string.h>
 
 static const uint64_t high_bits = 0x8080808080808080u;
 

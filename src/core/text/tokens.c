@@ -46,8 +46,8 @@ static size_t add_run(const unsigned char *bytes, size_t size, size_t *sum)
     }
     size_t share = end >= LONG_DENSE ? DIGITS_OF_LONG : DIGITS_OF_DENSE;
     bool is_dense = end >= LEAST_DENSE && digits * share >= end;
-    *sum += is_dense ? end - (end - digits) / 5
-                     : digits + others; // of such a run a digit is a token, five letters are four
+    // Of a dense run each digit is a token, and five letters are four.
+    *sum += is_dense ? end - (end - digits) / 5 : digits + others;
     return end;
 }
 

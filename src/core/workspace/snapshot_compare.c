@@ -3,7 +3,6 @@
 #include "core/base/cleanup.h"
 #include "core/workspace/snapshot_internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

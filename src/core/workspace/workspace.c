@@ -92,16 +92,12 @@ char *workspace_relative(const struct workspace *workspace, const char *path, st
         real_path = inside ? NULL : realpath(workspace->path, NULL);
         if (real_path)
             inside = below(path, real_path);
-        if (!inside) {
-            escapes(error, path);
-            return NULL;
-        }
+        if (!inside)
+            return escapes(error, path), NULL;
     }
     cleanup_free char *relative = malloc(size + 2);
-    if (!relative) {
-        error_memory(error, "cannot look at %s", path);
-        return NULL;
-    }
+    if (!relative)
+        return error_memory(error, "cannot look at %s", path), NULL;
     if (join_names(inside, relative, error) < 0)
         return NULL;
     return steal_pointer(&relative);
@@ -151,20 +147,16 @@ int workspace_fail(struct error *error, int number, const char *doing, const cha
 
 const char *workspace_type_name(mode_t mode)
 {
-    switch (mode & S_IFMT) {
-    case S_IFREG:
-        return "file";
-    case S_IFDIR:
-        return "directory";
-    case S_IFLNK:
-        return "symlink";
-    case S_IFIFO:
-        return "fifo";
-    case S_IFSOCK:
-        return "socket";
-    default:
-        return "device";
-    }
+    static const struct {
+        mode_t type;
+        const char *name;
+    } types[] = {
+        {S_IFREG, "file"}, {S_IFDIR, "directory"}, {S_IFLNK, "symlink"}, {S_IFIFO, "fifo"}, {S_IFSOCK, "socket"},
+    };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (types[i].type == (mode & S_IFMT))
+            return types[i].name;
+    return "device";
 }
 
 int workspace_not_a_file(struct error *error, mode_t mode, const char *path)

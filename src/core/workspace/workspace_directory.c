@@ -165,9 +165,7 @@ int workspace_rename_new(int from_directory, const char *from, int to_directory,
     if (errno != EINVAL && errno != ENOSYS)
         return -1;
     // The file system does not know the flag: all that is left is to look before the rename.
-    if (fstatat(to_directory, to, &status, AT_SYMLINK_NOFOLLOW) == 0) {
-        errno = EEXIST;
-        return -1;
-    }
+    if (fstatat(to_directory, to, &status, AT_SYMLINK_NOFOLLOW) == 0)
+        return errno = EEXIST, -1;
     return errno == ENOENT ? renameat(from_directory, from, to_directory, to) : -1;
 }

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { CHUNK = 256 * 1024, LINKS_MAX = 40 };
 

@@ -47,8 +47,7 @@ static int open_beneath(int root, const char *path, int flags)
         if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
             return (int)fd;
     }
-    errno = EAGAIN;
-    return -1;
+    return errno = EAGAIN, -1;
 }
 
 // Tried once: an old kernel returns ENOSYS, a sandbox around us EPERM or anything else.
@@ -90,10 +89,8 @@ static int walk_directory(const struct path_walk *walk)
 
 static int walk_up(struct path_walk *walk)
 {
-    if (walk->depth == 0) {
-        errno = EXDEV;
-        return -1;
-    }
+    if (walk->depth == 0)
+        return errno = EXDEV, -1;
     close(walk->directories[--walk->depth]);
     return 0;
 }
@@ -114,17 +111,13 @@ static int walk_down(struct path_walk *walk, int directory)
 // Puts the target of a link before what is left to walk.
 static int walk_link(struct path_walk *walk, int link)
 {
-    if (++walk->links > LINKS_MAX) {
-        errno = ELOOP;
-        return -1;
-    }
+    if (++walk->links > LINKS_MAX)
+        return errno = ELOOP, -1;
     cleanup_free char *target = workspace_read_link(link, "");
     if (!target)
         return -1;
-    if (*target == '/' || !*target) {
-        errno = *target ? EXDEV : ENOENT;
-        return -1;
-    }
+    if (*target == '/' || !*target)
+        return errno = *target ? EXDEV : ENOENT, -1;
     size_t target_length = strlen(target), rest_length = strlen(walk->rest);
     char *path = malloc(target_length + rest_length + 1);
     if (!path)
@@ -156,10 +149,8 @@ static int walk_open_last(const struct path_walk *walk, int *seen, mode_t mode, 
 {
     if (!(flags & O_PATH))
         return openat(walk_directory(walk), name, flags | O_NOFOLLOW | O_CLOEXEC);
-    if ((flags & O_DIRECTORY) && !S_ISDIR(mode)) {
-        errno = ENOTDIR;
-        return -1;
-    }
+    if ((flags & O_DIRECTORY) && !S_ISDIR(mode))
+        return errno = ENOTDIR, -1;
     return steal_fd(seen);
 }
 
@@ -177,10 +168,8 @@ static int walk_step(struct path_walk *walk, int flags)
         return WALK_GOES_ON;
     if (strcmp(name, "..") == 0)
         return walk_up(walk) < 0 ? -1 : WALK_GOES_ON;
-    if (!*name) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
+    if (!*name)
+        return errno = ENAMETOOLONG, -1;
     cleanup_fd int seen = openat(walk_directory(walk), name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     struct stat status;
     if (seen < 0 || fstat(seen, &status) < 0)
@@ -190,10 +179,8 @@ static int walk_step(struct path_walk *walk, int flags)
         return walk_link(walk, seen) < 0 ? -1 : WALK_GOES_ON;
     if (last)
         return walk_open_last(walk, &seen, status.st_mode, name, flags);
-    if (!S_ISDIR(status.st_mode)) {
-        errno = ENOTDIR;
-        return -1;
-    }
+    if (!S_ISDIR(status.st_mode))
+        return errno = ENOTDIR, -1;
     return walk_down(walk, steal_fd(&seen)) < 0 ? -1 : WALK_GOES_ON;
 }
 

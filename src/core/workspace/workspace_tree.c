@@ -101,16 +101,13 @@ static int read_items(struct workspace_tree *tree, struct level *level)
     long size;
     int more = 1;
     while (more > 0 && (size = syscall(SYS_getdents64, tree->directory, read, sizeof read)) != 0) {
-        if (size < 0 || interrupt_reason() != INTERRUPT_NONE) {
-            errno = size < 0 ? errno : EINTR;
-            return -1;
-        }
+        if (size < 0 || interrupt_reason() != INTERRUPT_NONE)
+            return errno = size < 0 ? errno : EINTR, -1;
         more = add_items(tree, level, read, size);
     }
     if (more >= 0 && sort_items(level) == 0)
         return 0;
-    errno = ENOMEM;
-    return -1;
+    return errno = ENOMEM, -1;
 }
 
 static void leave(struct workspace_tree *tree)
@@ -127,8 +124,7 @@ static int enter(struct workspace_tree *tree, int fd)
     struct level *levels = array_grow(tree->levels, tree->depth, sizeof *levels);
     if (!levels) {
         close(fd);
-        errno = ENOMEM;
-        return -1;
+        return errno = ENOMEM, -1;
     }
     tree->levels = levels;
     levels[tree->depth++] = (struct level){.path_size = tree->path.size};
@@ -236,10 +232,8 @@ static int visit(struct workspace_tree *tree, struct workspace_tree_entry *entry
         status = (struct stat){.st_mode = DTTOIF((unsigned char)*item)};
     }
     *entry = entry_of(name, tree->depth, &status);
-    if (set_path(tree, level->path_size, name) < 0) {
-        errno = ENOMEM;
-        return -1;
-    }
+    if (set_path(tree, level->path_size, name) < 0)
+        return errno = ENOMEM, -1;
     if (!S_ISDIR(status.st_mode) || tree->depth >= tree->options.max_depth)
         return 1;
     int fd = openat(tree->directory, name, DIRECTORY_FLAGS);
@@ -287,10 +281,8 @@ struct workspace_tree *workspace_tree_open(const struct workspace *workspace, co
     if (!relative)
         return NULL;
     cleanup_fd int fd = workspace_resolve(workspace, relative, O_PATH);
-    if (fd < 0) {
-        workspace_fail(error, errno, "look at", path);
-        return NULL;
-    }
+    if (fd < 0)
+        return workspace_fail(error, errno, "look at", path), NULL;
     size_t length = strlen(relative);
     if (relative[length - 1] == '/')
         relative[--length] = '\0';
@@ -335,10 +327,8 @@ int workspace_tree_open_file(const struct workspace_tree *tree, struct stat *sta
     cleanup_fd int fd = openat(tree->directory, current_name(tree), FLAGS);
     if (fd < 0 || fstat(fd, status) < 0)
         return -1;
-    if (!S_ISREG(status->st_mode)) {
-        errno = EINVAL;
-        return -1;
-    }
+    if (!S_ISREG(status->st_mode))
+        return errno = EINVAL, -1;
     return steal_fd(&fd);
 }
 
