@@ -105,6 +105,7 @@ static void test_malformed(void **state)
         assert_non_null(error.message);
         error_clear(&error);
     }
+    assert_null(glob_compile("[a", GLOB_BYTES, NULL));
 }
 
 // Made one after the other, each of 4 KB, the patterns between the first and its 512 alternatives would take minutes.

@@ -110,9 +110,10 @@ static bool leads_to(const char *const *files, const char *directory, const char
 {
     size_t length = strlen(directory), more = strlen(name);
     for (; *files; files++) {
+        if (strncmp(*files, directory, length) != 0 || (*files)[length] != '/')
+            continue;
         const char *rest = *files + length + 1;
-        if (strncmp(*files, directory, length) == 0 && (*files)[length] == '/' && strncmp(rest, name, more) == 0 &&
-            (rest[more] == '/' || rest[more] == '\0'))
+        if (strncmp(rest, name, more) == 0 && (rest[more] == '/' || rest[more] == '\0'))
             return true;
     }
     return false;

@@ -13,7 +13,8 @@
 // Whether the kernel lets this process have such a filter.
 bool confine_calls_known(void);
 
-// Makes the filter, for the threads that there are now (threads.h). Call it once.
+// Makes the filter, for the threads that there are now (threads.h). Call it once. A thread that libcurl starts later,
+// to look up a name, is not among them: only Landlock, from CONFINE_SIGNALS on, keeps signals from it.
 void confine_calls_prepare(void);
 
 // Puts the calling thread and what it starts under the filter for good. Makes one system call. 0, or an errno.

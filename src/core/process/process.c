@@ -333,7 +333,7 @@ static int fill_outcome(struct run *run, struct process_outcome *outcome, struct
         process_output_show(&run->output, &outcome->output, &outcome->tail, &outcome->missing) == 0)
         return 0;
     process_outcome_free(outcome);
-    return error_set(error, "out_of_memory", 0, "out of memory for the output of %s", run->options->argv[0]);
+    return error_memory(error, "cannot keep the output of %s", run->options->argv[0]);
 }
 
 static void release(struct run *run)

@@ -61,7 +61,7 @@ static char *search(const struct process_spawn *spawn, const char *path, struct 
         size_t size = strcspn(directory, ":");
         char *candidate;
         if (asprintf(&candidate, "%.*s/%s", size ? (int)size : 1, size ? directory : ".", name) < 0)
-            return refuse(spawn, "out_of_memory", "out of memory", error), NULL;
+            return error_memory(error, "cannot run %s", name), NULL;
         enum kind kind = kind_of(spawn->directory, candidate);
         if (kind == PROGRAM)
             return candidate;
@@ -96,7 +96,7 @@ static char *locate(const struct process_spawn *spawn, struct error *error)
         return search(spawn, path_of(spawn->env), error);
     char *path = strdup(name);
     if (!path)
-        refuse(spawn, "out_of_memory", "out of memory", error);
+        error_memory(error, "cannot run %s", name);
     return path;
 }
 

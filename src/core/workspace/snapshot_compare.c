@@ -16,7 +16,7 @@ static int compare_paths(const char *a, const char *b)
     return left - right;
 }
 
-static int same_as_stored(const struct snapshot *snapshot, const struct snapshot_item *item, int fd)
+static bool same_as_stored(const struct snapshot *snapshot, const struct snapshot_item *item, int fd)
 {
     char now[4096], then[sizeof now];
     for (uint64_t at = 0; at < item->size;) {
