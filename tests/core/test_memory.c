@@ -5,7 +5,6 @@
 #include "check.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { BLOCKS = 2000, STEPS = 400000, LARGEST_TRIED = 300000 };

@@ -7,8 +7,6 @@
 #include "core/base/interrupt.h"
 #include "core/search/search_internal.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>

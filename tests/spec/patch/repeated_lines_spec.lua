@@ -31,16 +31,12 @@ describe("a hunk whose lines are nearly everywhere in the file", function()
     interrupt.set_deadline(0)
     assert.equal("timeout", select(2, applied(before .. "alpha\n" .. after)).code)
   end)
-end)
 
-describe("a hunk below an anchor that stands on every line, each indented more", function()
-  it("is looked for no longer than the job may run", function()
+  it("is looked for no longer below an anchor that stands on every line, each indented more", function()
     local lines = {}
     for i = 1, 1000 do lines[i] = (" "):rep(i) .. "x" end
-    local diff <const> = "@@ x\n-foo\n+bar\n"
-    local hunks = edit.hunks(diff)
-    assert(hunks:read(1, 1, #"@@ x\n" + 1, #diff + 1, true))
-    finally(function() interrupt.set_deadline(1e9) end)
+    local hunks = edit.hunks "@@ x\n-foo\n+bar\n"
+    assert(hunks:read(1, 1, #"@@ x\n" + 1, #"@@ x\n-foo\n+bar\n" + 1, true))
     interrupt.set_deadline(0)
     assert.equal("timeout", select(2, hunks:apply(1, 1, table.concat(lines, "\n"))).code)
   end)
