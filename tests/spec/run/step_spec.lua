@@ -25,6 +25,14 @@ local function prepare(types, ...)
   return run
 end
 
+--- What a step changed, which notes in a list what becomes of it.
+local function change(told)
+  return {
+    revert = function() table.insert(told, "revert") return true end,
+    close = function() table.insert(told, "close") end,
+  }
+end
+
 local function entries(run)
   local list = {}
   for _, text in ipairs(run.record.steps) do
@@ -45,14 +53,14 @@ describe("a direct job", function()
 
   it("takes back what a step changed before it failed", function()
     local told, run = {}
-    local function change()
-      run.pending_undo = {
-        revert = function() table.insert(told, "revert") return true end,
-        close = function() table.insert(told, "close") end,
-      }
+    local function bad()
+      run.pending_undo = change(told)
+      error "oh no"
     end
-    local function bad() change() error "oh no" end
-    local function good() change() return {} end
+    local function good()
+      run.pending_undo = change(told)
+      return {}
+    end
     run = prepare({ bad = bad, good = good }, "good", "bad")
     direct.run_rest(run)
     assert.same({ "close", "revert", "close" }, told)
@@ -62,10 +70,7 @@ describe("a direct job", function()
   it("keeps what a step changed once the journal has its end, whatever fails then", function()
     local told, run = {}
     run = prepare({ good = function()
-      run.pending_undo = {
-        revert = function() table.insert(told, "revert") return true end,
-        close = function() table.insert(told, "close") end,
-      }
+      run.pending_undo = change(told)
       return {}
     end }, "good")
     function run.progress.finish() error "oh no" end

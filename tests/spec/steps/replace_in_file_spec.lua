@@ -10,10 +10,11 @@ local text = require "native.text"
 
 local here = scratch()
 
+local function resolve_path(given) return here.root, given, "" end
+
 local function run(path, old, new, count)
   local arguments = { path = path, old_text = old, new_text = new, expected_count = count or 1 }
   assert.is_nil(replace_in_file.check(arguments))
-  local function resolve_path(given) return here.root, given, "" end
   local result, more = fail.caught(replace_in_file.run, arguments, { resolve_path = resolve_path })
   if result then
     local encoded = json.decode(json.encode(result, replace_in_file.result))
@@ -62,9 +63,7 @@ describe("the step replace_in_file", function()
     local function without(old, before, count, agent)
       here:put("a", before)
       local arguments = { path = "a", old_text = old, new_text = "", expected_count = count or 1 }
-      local result = assert(replace_in_file.run(arguments, {
-        agent = agent ~= false or nil, resolve_path = function(given) return here.root, given, "" end,
-      }))
+      local result = assert(replace_in_file.run(arguments, { agent = agent ~= false, resolve_path = resolve_path }))
       return here:content("a"), result.tolerated[1]
     end
     assert.same({ "a\nc\n", "final_newline" }, { without("b=1", "a\nb=1\nc\n") })
@@ -89,7 +88,6 @@ describe("the step replace_in_file", function()
       { "one\n", "one\n", long, ("1\tx\n2\tx\n3\tx\n4\tx\n5\tx\n6\tx\n7\tx\n8\tx\n9\tx\n10\tx\n11\tx\n12\tx\n") },
     } do
       here:put("a", case[1])
-      local resolve_path = function(given) return here.root, given, "" end
       local arguments = { path = "a", old_text = case[2], new_text = case[3], expected_count = 1 }
       local _, shown = replace_in_file.run(arguments, { resolve_path = resolve_path, agent = true })
       assert.equal("replaced once in a" .. (case[4] ~= "" and "; now:" or "") .. "\n" .. case[4], shown)
@@ -99,7 +97,6 @@ describe("the step replace_in_file", function()
   it("shows a model no part of a secret where it cuts a line", function()
     secret.add "a-token-of-the-gateway"
     here:put("a", "one\n" .. ("x"):rep(190) .. "a-token-of-the-gateway\n")
-    local resolve_path = function(given) return here.root, given, "" end
     local arguments = { path = "a", old_text = "one", new_text = "1", expected_count = 1 }
     local _, shown = replace_in_file.run(arguments, { resolve_path = resolve_path, agent = true })
     assert.is_nil(shown:find "token")
