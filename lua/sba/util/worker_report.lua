@@ -64,7 +64,7 @@ end
 ---@return table? report without secrets; nil: there is none
 ---@return string? mistake
 function worker_report.read(path)
-  local place, name = path:match "^(.*)/([^/]+/[^/]+)$"
+  local place, name = path:match "^(.*)/([^/]+/[^/]+)$" -- bounded: of a path
   local root <close> = workspace.open(place)
   if not root then return nil end
   local opened <close>, failure = root:open(name)
