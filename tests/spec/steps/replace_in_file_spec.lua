@@ -106,7 +106,7 @@ describe("the step replace_in_file", function()
     assert_edit("b b b", "", "a a a", "a", "b", 3)
     assert_edit("", "", "whole\nfile", "whole\nfile", "")
     assert_edit("\0b\xFF\n", "", "\0a\xFF\n", "a", "b")
-    assert_refused("text_not_found", "once %(line 2%); expected_count is 2", "x\na\n", "a", "b", 2)
+    assert_refused("text_not_found", "once %(line 2%); expected_count is 2: give expected_count 1", "x\na\n", "a", "b", 2)
     assert_refused("text_ambiguous", "3 times %(lines 1, 2, 3%); expected_count is 1", "a\na\na\n", "a\n", "b\n")
     assert_refused("text_ambiguous", "10000 times %(lines 1, 2, .* and 9980 more%)", ("a\n"):rep(10000), "a", "b")
     assert_refused("text_ambiguous", "overlap", "aaa", "aa", "b")
@@ -213,6 +213,8 @@ describe("the step replace_in_file", function()
       local _, other = edit(case[1], "nonesuch", case[2])
       assert.not_matches("already there", other.message)
     end
+    assert_refused("text_not_found", "it has new_text already %(lines 1, 2%)", "load_data\nx(load_data)\n",
+      "get_data", "load_data")
     assert_refused("text_not_found", "new_text is already there %(line 1%); of what resembles it line 1 is",
       "int x = 2;\n", "int x = 1;",
       "int x = 2;")
