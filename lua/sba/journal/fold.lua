@@ -157,13 +157,17 @@ function history:job_list(name)
   return self.job[name]
 end
 
---- The steps of the job's line one by one: there may be very many.
+--- The steps of the job's line one by one: there may be very many, and people edit journals.
 local function each_step(self, job)
-  if job.left.steps then return json_file.elements(self.from, job.left.steps) end
-  local steps, number = job.steps or {}, 0
-  return function()
+  local steps, number = json.table_of(job.steps), 0
+  local function next_step()
     number = number + 1
     return steps[number]
+  end
+  if job.left.steps then next_step = json_file.elements(self.from, job.left.steps) end
+  return function()
+    local step = next_step()
+    if step ~= nil then return json.table_of(step) end
   end
 end
 
@@ -178,7 +182,7 @@ local function same_steps(self, event, job_file)
   local number = 0
   for step in each_step(self, event) do
     local ours = job_file.steps[number + 1]
-    local is_same = ours and step and step.id == ours.id and step.type == ours.type
+    local is_same = ours and step.id == ours.id and step.type == ours.type
     if not is_same or step.digest ~= digest(ours) then return number, true end
     number = number + 1
   end

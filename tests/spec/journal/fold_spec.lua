@@ -177,6 +177,21 @@ describe("the journal", function()
     refusal "another job"
   end)
 
+  it("takes steps of the journal's job that are none for other ones", function()
+    local job_file <const> = { sha256 = "sha", job_id = "j", task_id = "t", steps = STEPS }
+    for _, steps in ipairs { 1, "x", {}, json.array { 1 } } do
+      local line = { job_sha256 = "another", started_wall = 1000, job_id = "j", task_id = "t", steps = steps }
+      begin(0):event("job", line)
+      local rules = { schemas = schemas, job_file = job_file }
+      local history, failure = fold.resume(assert(file.open(path)), path, rules)
+      if json.is_array(steps) then
+        assert.matches("does not say what its steps were", failure.message)
+      else
+        assert.equal(0, history.same)
+      end
+    end
+  end)
+
   it("keeps the last line of an earlier run when the next cannot be written", function()
     write(function(log) started(log, 1) end)
     local log = begin(assert(read()).size, function() end)
