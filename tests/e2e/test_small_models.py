@@ -290,7 +290,7 @@ class RepliesWithoutCalls(AgentCase):
         self.assertTrue(all("tools" in body for body in server.chats()))
 
     def test_the_form_of_a_call_is_told(self):
-        server = self.server(self.LOOK, {"content": ""}, {"content": ""}, {"content": ""})
+        server = self.server(self.LOOK, {"content": ""}, {"content": "(nothing)"}, {"content": ""})
         self.assert_end(self.run_agent(server, form="openai"), 1, "agent_stuck")
         self.assertRegex(self.told(server, 2), self.FORM % "name")
 

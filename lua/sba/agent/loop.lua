@@ -156,6 +156,8 @@ local function turn(state)
   talk.fresh = {}
   local reply, failure = transcript.next(state, fresh)
   if not reply then return failure end
+  -- A model may take up what stands for an empty reply in its history.
+  if reply.content == prompts.said_nothing then reply.content = "" end
   remember(state, reply)
   local has_calls = #(reply.tool_calls or {}) > 0 and reply.done_reason ~= "length"
   if has_calls then return with_calls(state, reply) end
