@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What nginx.py, tinyproxy.py and llama.py share: a real server, mostly as an ordinary user, in a directory of its own, until close()."""
+import contextlib
 import os
 import pathlib
 import random
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 import time
 
 PATIENCE = 20  # seconds until a server must listen
+BEGINNING = 60  # seconds until one of npm or PyPI must listen
 USER = 54321 if os.geteuid() == 0 else None
 
 
@@ -28,6 +31,27 @@ def is_there(program):
 def listens(port):
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@contextlib.contextmanager
+def listening(port, *command, env=None):
+    """Runs a command that serves on that port, until the block ends, and ends what it has started too. The address of
+    its MCP endpoint, where it has one."""
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                   env=env, start_new_session=True)
+        try:
+            end = time.monotonic() + BEGINNING
+            while not listens(port):
+                if process.poll() is not None or time.monotonic() > end:
+                    log.seek(0)
+                    raise RuntimeError(log.read().decode())
+                time.sleep(0.01)
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 class RealServer:
