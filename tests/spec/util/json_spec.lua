@@ -110,18 +110,20 @@ describe("json.decode", function()
   end)
 
   it("bounds the number of values, not of commas in a string", function()
-    local many = 1000000
     for _, parts in ipairs {
       { "[", "1,", "1]" }, { "[", "[ ],", "{\n}]" }, { "[", '"\\",[\\\\",', '""]' }, { '{"a":[', '{"b":{}},', "{}]}" },
     } do
       local first, element, last = table.unpack(parts)
-      local count = element:find("b", 1, true) and many // 2 or many
-      assert.is_truthy(json.decode(first .. element:rep(count - 3) .. last))
-      local _, failure = json.decode(first .. element:rep(count) .. last)
+      local count = element:find("b", 1, true) and 500 or 1000
+      assert.is_truthy(json.decode(first .. element:rep(count - 3) .. last, { values = 1000 }))
+      local _, failure = json.decode(first .. element:rep(count) .. last, { values = 1000 })
       assert.equal("too_large", failure.code)
-      assert.matches("holds more than 1000000 values$", failure.message)
+      assert.matches("holds more than 1000 values$", failure.message)
     end
-    assert.equal(many + 1, #json.decode('"' .. (","):rep(many + 1) .. '"'))
+    assert.equal(1001, #json.decode('"' .. (","):rep(1001) .. '"', { values = 1000 }))
+    local most = "[" .. ("1,"):rep(1000000 - 3)
+    assert.is_truthy(json.decode(most .. "1]"))
+    assert.matches("holds more than 1000000 values$", select(2, json.decode(most .. "1,1,1,1]")).message)
     local _, failure = json.decode_own("[" .. ("1,"):rep(8 * 1024 * 1024) .. "1]")
     assert.matches("holds more than 8388608 values$", failure.message)
   end)
@@ -220,8 +222,10 @@ describe("json.encode", function()
     local schema = { order = { "z" } }
     assert.equal('{"a":1,"z":[2],"b":"\\""}', json.continue('{"a":1', { b = '"', z = { 2 } }, schema))
     assert.equal('{"a":1}', json.continue('{"a":1', {}, schema))
-    assert.has_error(function() json.continue('{"a":1', { [1.5] = 2 }, schema) end)
-    assert.equal("-9223372036854775808", json.encode(math.mininteger))
+    for _, bad in ipairs { { [1.5] = 2 }, json.array { 1 } } do
+      assert.has_error(function() json.continue('{"a":1', bad, schema) end)
+    end
+    assert.equal('{"b":2}', json.encode { b = 2 })
   end)
 
   it("follows a schema that holds itself", function()
@@ -246,11 +250,6 @@ describe("json.encode", function()
     collectgarbage()
   end)
 
-  it("adds no members that are no object", function()
-    assert.has_error(function() json.continue('{"a":1', json.array { 1 }, {}) end)
-    assert.equal('{"b":2}', json.encode { b = 2 })
-  end)
-
   it("raises for what JSON cannot hold", function()
     local deep, cyclic = {}, {}
     for _ = 1, 200 do deep = { deep } end
@@ -269,7 +268,6 @@ describe("numbers of any length", function()
     for _, number in ipairs { "18446744073709551615", "9223372036854775808", "-9223372036854775809", "0.123456789012345678901", digits,
       "1234567890123456789e-5", "100000000000000000001" } do
       assert.equal("long number", json.kind(json.decode(number)), number)
-      assert.equal("long number", json.kind(json.decode(number)))
       assert.equal('{"a":[' .. number .. "]}", json.encode(json.decode('{"a":[ ' .. number .. "]}")))
     end
     assert.is_false(json.is_object(json.decode(digits)))
