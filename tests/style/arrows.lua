@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- lua5.4 arrows.lua [ROOT]: walks the includes of ROOT/src and the requires of ROOT/lua/sba, and prints every arrow that
--- points upward, every circle and every require inside a function. Exits 1 if there is one.
+-- points upward, every circle and every require inside a function, and every field of a run's state that some file uses
+-- and run/state.lua does not list. Exits 1 if there is one.
 package.path = arg[0]:gsub("[^/]*$", "?.lua")
 local files_below = require "files_below"
 
@@ -171,9 +172,27 @@ local function lua_graph()
   return graph
 end
 
+---The fields of the state of a run, which main, run/ and agent/ share.
+local function check_fields()
+  local listed = {}
+  for _, line in ipairs(lines_of(root .. "/lua/sba/run/state.lua")) do
+    listed[line:match "^%-%-%-@field ([%l_%d]+)" or ""] = true
+  end
+  for _, file in ipairs(files_below(root .. "/lua/sba", "*.lua")) do
+    local shares_it = file == "main.lua" or file:find "^run/" or file:find "^agent/"
+    for number, line in ipairs(shares_it and lines_of(root .. "/lua/sba/" .. file) or {}) do
+      local code = line:gsub("%-%-.*", ""):gsub("self%.run%.", " run."):gsub("state%.run%.", " run.")
+      for name in code:gmatch "%f[%w_.]run%.([%l_%d]+)%f[^%w_]" do
+        if not listed[name] then fail("lua/sba/%s:%d: run/state.lua does not list the field %s", file, number, name) end
+      end
+    end
+  end
+end
+
 local c, lua = c_graph(), lua_graph()
 judge(c_layers, c)
 judge(lua_layers, lua)
 find_circles(c)
 find_circles(lua)
+check_fields()
 os.exit(failures == 0)

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- arrows.lua, patterns.lua and size.lua against made-up sources: silent on good ones, and finding the one mistake that is put in.
+-- arrows.lua, patterns.lua and size.lua against made-up sources: silent on good ones, and finding the one mistake that
+-- is put in.
 
 -- arrows.lua
 
@@ -20,6 +21,7 @@ local tree = {
   ["lua/sba/job/init.lua"] = 'local shape = require "sba.job.shape"\nreturn shape\n',
   ["lua/sba/job/shape.lua"] = "-- require is a word here\nreturn 1\n",
   ["lua/sba/run/direct.lua"] = 'local native = require "native.process"\nreturn native\n',
+  ["lua/sba/run/state.lua"] = "---@field job table\nreturn function(run) return run.job end -- run.jobs\n",
   ["lua/sba/result/init.lua"] = "return 1\n",
   ["lua/sba/steps/echo.lua"] = 'local text = require "sba.util.text"\nreturn text\n',
   ["lua/sba/util/text.lua"] = 'local lpeg = require "lpeg"\nreturn lpeg\n',
@@ -38,6 +40,7 @@ local upward = {
   { "lua/sba/cli.lua", 'local socket = require "socket"\nreturn socket\n', "requires socket, which belongs to no layer" },
   { "lua/sba/cli.lua", 'return function()\n  return require "sba.util.text"\nend\n', "cli.lua:2: requires sba.util.text inside" },
   { "lua/sba/odd.lua", "return 1\n", "sba.odd: belongs to no layer" },
+  { "lua/sba/run/direct.lua", "return function(run) return run.jobs end\n", "direct.lua:1: .* the field jobs" },
 }
 
 -- patterns.lua
@@ -89,6 +92,7 @@ for _, source in ipairs(backtracking) do
   assert_found("lua/sba/x.lua:%d: the pattern", "patterns.lua", {}, "lua/sba/x.lua", source .. "\n")
 end
 -- size.lua: what a file has too much of.
+
 tree["tests/a.py"] = "pass\n"
 assert_silent("size.lua", tree)
 local too_large = {

@@ -26,6 +26,19 @@ local function sorted(set)
   return list
 end
 
+local function filter(list, keep)
+  local kept = {}
+  for _, one in ipairs(list) do
+    if keep(one) then kept[#kept + 1] = one end
+  end
+  return kept
+end
+
+--- Those of the names that a set does not have.
+local function without(names, set)
+  return filter(names, function(name) return not set[name] end)
+end
+
 --- Variables are read as environment.NAME, or named in a string to be looked up.
 local function variables()
   local found = {}
@@ -57,8 +70,8 @@ local function events()
       end
     end
   end
-  for _, name in ipairs { "todo.json", "journal.jsonl" } do found[name] = nil end
-  return sorted(found)
+  found["todo.json"], found["journal.jsonl"] = nil, nil
+  return found
 end
 
 --- The events in the table of a page, each between backquotes in a row's first column.
@@ -70,15 +83,6 @@ local function tabled_events(text)
   return found
 end
 
---- Events of the program that the table lacks, or of the table that the program lacks.
-local function without(names, set)
-  local list = {}
-  for _, name in ipairs(names) do
-    if not set[name] then list[#list + 1] = name end
-  end
-  return list
-end
-
 local function options()
   local found = {}
   for name in usage:gmatch("%-%-([%l-]+)") do found["--" .. name] = true end
@@ -86,11 +90,8 @@ local function options()
 end
 
 local function failure_codes()
-  local list = {}
-  for _, code in ipairs(require "sba.result.result_schema".properties.failure_code.enum) do
-    if type(code) == "string" then list[#list + 1] = code end
-  end
-  return list
+  local codes = require "sba.result.result_schema".properties.failure_code.enum
+  return filter(codes, function(code) return type(code) == "string" end)
 end
 
 local function exit_statuses()
@@ -141,11 +142,7 @@ local function has(text, word)
 end
 
 local function missing_in(text, words)
-  local list = {}
-  for _, word in ipairs(words) do
-    if not has(text, word) then list[#list + 1] = word end
-  end
-  return list
+  return filter(words, function(word) return not has(text, word) end)
 end
 
 --- The manual's dashes are macros.
@@ -216,6 +213,7 @@ local all_pages = table.concat(texts, "\n")
 complain("README.md and docs/", "have JSON with mistakes", mistakes_in_json(all_pages))
 complain("README.md and docs/", "do not say", missing_in(all_pages, needed()))
 complain("README.md and docs/", "do not say", missing_in(all_pages, fields()))
+
 --- The packages of scripts/packages/LIST.
 local function packages(list, found)
   for line in read("scripts/packages/" .. list):gmatch("[^\n]+") do
@@ -228,17 +226,15 @@ end
 --- What README.md does not say of how many packages a command installs; of many, in tens.
 local function count_packages()
   local build, all = #sorted(packages("build", {})), #sorted(packages("test", packages("build", {})))
-  local text = read("README.md")
-  return without({ ("# installs %d packages"):format(build), ("`tests/run` installs about %d packages"):format((all + 5) // 10 * 10) },
-    setmetatable({}, { __index = function(_, words) return text:find(words, 1, true) end }))
+  local text, in_tens = read("README.md"), (all + 5) // 10 * 10
+  local said = { ("# installs %d packages"):format(build), ("`tests/run` installs about %d packages"):format(in_tens) }
+  return filter(said, function(words) return not text:find(words, 1, true) end)
 end
 
 complain("README.md", "does not say", count_packages())
 local logged, tabled = events(), tabled_events(read("docs/node.md"))
-local set = {}
-for _, name in ipairs(logged) do set[name] = true end
-complain("docs/node.md", "lacks events that the program logs", without(logged, tabled))
-complain("docs/node.md", "has events that the program does not log", without(sorted(tabled), set))
+complain("docs/node.md", "lacks events that the program logs", without(sorted(logged), tabled))
+complain("docs/node.md", "has events that the program does not log", without(sorted(tabled), logged))
 complain("the manual", "does not say", missing_in(manual_text(), needed()))
 for _, path in ipairs(names) do complain(path, "names what is not there", lost_paths(read(path))) end
 os.exit(not failed)

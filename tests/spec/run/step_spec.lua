@@ -11,7 +11,6 @@ local todo = require "sba.run.todo"
 local function prepare(types, ...)
   local list = {}
   for i, name in ipairs { ... } do list[i] = { id = "step-" .. i, type = name, arguments = {} } end
-  local events = {}
   local run = state.of {
     job = { steps = list }, steps = list,
     journal = journal.begin(nil, 0), record = record.new("j", "t"), todo = todo.new(),
@@ -19,18 +18,10 @@ local function prepare(types, ...)
     history = { unfinished = {}, count = 0 }, context = { tick = function() end, max_output_bytes = 1000 },
     catalogue = { get = function(name) return { run = types[name] } end, what = function() return "" end },
   }
-  run.progress = { step = function() end, finish = function() end }
-  run.log = { event = function(_, _, event, fields) table.insert(events, { event, fields }) end }
+  local function ignore() end
+  run.progress, run.log = { step = ignore, finish = ignore }, { event = ignore }
   run.todo:fill(run.job, function() return "" end)
   return run
-end
-
---- What a step changed, which notes in a list what becomes of it.
-local function change(told)
-  return {
-    revert = function() table.insert(told, "revert") return true end,
-    close = function() table.insert(told, "close") end,
-  }
 end
 
 local function entries(run)
@@ -51,28 +42,30 @@ describe("a direct job", function()
     assert.equal("internal_error", entries(run)[1].error_code)
   end)
 
-  it("takes back what a step changed before it failed", function()
+  --- A run of steps that change something and then succeed or fail, and what is done with the changes.
+  local function prepare_changes(...)
     local told, run = {}
-    local function bad()
-      run.pending_undo = change(told)
-      error "oh no"
+    local function change()
+      run.pending_undo = {
+        revert = function() table.insert(told, "revert") return true end,
+        close = function() table.insert(told, "close") end,
+      }
     end
-    local function good()
-      run.pending_undo = change(told)
-      return {}
-    end
-    run = prepare({ bad = bad, good = good }, "good", "bad")
+    local function bad() change() error "oh no" end
+    local function good() change() return {} end
+    run = prepare({ bad = bad, good = good }, ...)
+    return run, told
+  end
+
+  it("takes back what a step changed before it failed", function()
+    local run, told = prepare_changes("good", "bad")
     direct.run_rest(run)
     assert.same({ "close", "revert", "close" }, told)
     assert.is_nil(run.pending_undo)
   end)
 
   it("keeps what a step changed once the journal has its end, whatever fails then", function()
-    local told, run = {}
-    run = prepare({ good = function()
-      run.pending_undo = change(told)
-      return {}
-    end }, "good")
+    local run, told = prepare_changes "good"
     function run.progress.finish() error "oh no" end
     assert.is_false(pcall(direct.run_rest, run))
     steps.revert(run) -- as the job's end does
