@@ -160,10 +160,13 @@ class SessionTest(PromptCase):
         terminal.enter("help()")
         terminal.wait_for("  write_file  ")
         terminal.wait_for("native.workspace")
+        terminal.wait_for("result(file)")
         terminal.enter('help "list_tree"')
         terminal.wait_for("list_tree: ")
         for name, shown in (("sba.util.retry", "function retry.after(value, milliseconds, now)"),
-                            ("native.file", "is_locked fun("), ("native.root", "chmod fun(")):
+                            ("native.file", "is_locked fun("), ("native.root", "chmod fun("),
+                            ("step", "step(type, arguments, places)"), ("read_file", "start_line"),
+                            ("nonsense", "nothing is called nonsense here;")):
             terminal.enter(f'help "{name}"')
             terminal.wait_for(shown)
 

@@ -82,7 +82,8 @@ function overlay:path(name)
     if part == ".." then
       raise("path_escape", "path escapes workspace: %s has a '..' in it", name)
     elseif part:lower() == ".git" then
-      raise("invalid_patch", "%s: a patch may not change .git, where git keeps programs that it runs", name)
+      local message = "%s: a patch may not change .git, where git keeps programs that it runs"
+      raise("invalid_patch", message, name)
     end
   end
   local path = check(self.directory:relative(name))

@@ -87,7 +87,7 @@ end
 
 -- A command of the agent's, as a model's: with a time limit of its own.
 local function runner(job_context, record, ends_at)
-  local context = with(job_context, { agent = true, tick = record.tick, report_path = false })
+  local context = with(job_context, { agent = true, tick = record.tick, report_place = false })
   return function(arguments)
     local mistake = run_command.check(arguments)
     if mistake then return nil, { code = "invalid", message = mistake } end
@@ -137,10 +137,12 @@ end
 local function new_agent(arguments, job_context, record, cancel_at)
   local model, allowed = arguments.model, job_context.allowed_models
   if model and allowed and not humanize.has(allowed, model) then
-    fail.raise("invalid", "the model %s is not among the job's allowed_models", humanize.quoted(model))
+    local message = "the model %s is not among the job's allowed_models"
+    fail.raise("invalid", message, humanize.quoted(model))
   end
   local prompt = arguments.prompt or job_context.prompt()
-  if prompt == "" then fail.raise("invalid", "there is no prompt, and the job's context has none") end
+  local no_prompt = "there is no prompt, and the job's context has none"
+  if prompt == "" then fail.raise("invalid", no_prompt) end
   local server, failure = job_context.worker_gateway()
   if failure then error(failure, 0) end
   return client.new {
@@ -158,7 +160,7 @@ local function run(arguments, job_context)
   local agent = new_agent(arguments, job_context, record, cancel_at)
   local of_command = {}
   for _, name in ipairs(OF_A_COMMAND) do of_command[name] = arguments[name] end
-  local talking = with(job_context, { hear = talk_with(agent, cancel_at), tick = record.tick, report_path = false })
+  local talking = with(job_context, { hear = talk_with(agent, cancel_at), tick = record.tick, report_place = false })
   local outcome, problem = run_command.run(of_command, talking)
   if outcome then problem = nil else outcome = problem.result end
   if not outcome then return nil, problem end

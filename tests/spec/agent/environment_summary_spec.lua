@@ -50,9 +50,13 @@ describe("what an agent is told of its workspace", function()
     end)
   end)
 
-  local function facts_of(context_length)
-    local job = { constraints = { max_runtime_seconds = 90, max_output_bytes = 2048 } }
-    return summary.of({ workspace = here.root, job = job, environment = {}, artifacts = here.root }, context_length)
+  --- What is told of a run, of which some fields and the job's context may be given.
+  local function facts_of(context_length, given, context)
+    local run = { workspace = here.root, environment = { PATH = "/nowhere" } }
+    for name, value in pairs(given or {}) do run[name] = value end
+    local constraints = { max_runtime_seconds = 90, max_output_bytes = 2048, ext_net_allowed = run.ext_net_allowed }
+    run.job = { constraints = constraints, context = context }
+    return summary.of(run, context_length)
   end
 
   it("names deeper AGENTS.md files that are files", function()
@@ -105,12 +109,8 @@ describe("what an agent is told of its workspace", function()
 
   it("is put together without running anything", function()
     here:shell "mkdir bin && printf '#!/bin/sh\ntouch ../ran' > bin/cargo && chmod +x bin/cargo && touch bin/git"
-    local constraints = { max_runtime_seconds = 90, max_output_bytes = 2048, ext_net_allowed = false }
-    local run = {
-      workspace = here.root, artifacts = here.root, job = { constraints = constraints },
-      environment = { PATH = "/nowhere:" .. here.path .. "/bin" },
-    }
-    local text = summary.of(run, 32768)
+    local environment = { PATH = "/nowhere:" .. here.path .. "/bin" }
+    local text = facts_of(32768, { artifacts = here.root, environment = environment, ext_net_allowed = false })
     for _, words in ipairs {
       "System: ", "Shell: /bin/sh", "Tools in PATH: cargo. Missing: bash git ", "Network: not allowed",
       "Limits: 90 seconds for the job; at most 2048 bytes of a result are shown",
@@ -119,17 +119,14 @@ describe("what an agent is told of its workspace", function()
       assert.matches(words, text, 1, true)
     end
     assert.is_nil(text:find("Git:", 1, true))
-    run.artifacts, constraints.ext_net_allowed, run.workspace = nil, true, assert(workspace.open(here.path .. "/bin"))
-    text = summary.of(run, 32768)
+    text = facts_of(32768, { ext_net_allowed = true, workspace = assert(workspace.open(here.path .. "/bin")) })
     assert.matches("no directory for them", text, 1, true)
     assert.matches("Network: allowed", text, 1, true)
   end)
 
   describe("the files that the job names", function()
     local function told(task, context_length, requirements)
-      local constraints = { max_runtime_seconds = 90, max_output_bytes = 2048 }
-      local job = { constraints = constraints, context = { task_context = task, requirements = requirements } }
-      local text = summary.of({ workspace = here.root, job = job, environment = { PATH = "/nowhere" } }, context_length or 16384)
+      local text = facts_of(context_length or 16384, nil, { task_context = task, requirements = requirements })
       return text:match "\n\n(.*)$" or ""
     end
 

@@ -107,7 +107,7 @@ describe("loop_detector", function()
 
   it("ends at the third reply in a row with one flaw; mistaken calls count from the sixth on", function()
     for flaw, most in pairs { unreadable = 3, silent = 3, mistaken = 8 } do
-        for i = 1, most do assert.equal(i == most, watch:replied(flaw), flaw) end
+      for i = 1, most do assert.equal(i == most, watch:replied(flaw), flaw) end
       watch:replied(nil)
       assert.is_false(watch:replied(flaw))
     end

@@ -35,9 +35,8 @@ describe("a reply", function()
   it("is whole, broken or open, by the reason of its end", function()
     for reason, state in pairs {
       stop = "whole", length = "whole", tool_calls = "whole", function_call = "whole", content_filter = "whole",
-      eos = "whole",
-      error = "broken", network_error = "broken", aborted = "broken", cancelled = "broken", [""] = "open", [7] = "open",
-      insufficient_system_resource = "broken", [json.null] = "open", MAX_TOKENS = "whole",
+      eos = "whole", MAX_TOKENS = "whole", error = "broken", network_error = "broken", aborted = "broken",
+      cancelled = "broken", insufficient_system_resource = "broken", [""] = "open", [7] = "open", [json.null] = "open",
     } do
       assert.equal(state, built({ "hello" }, reason).state, tostring(reason))
     end
@@ -74,8 +73,8 @@ describe("a reply", function()
   it("has content and thinking of parts, too", function()
     local builder = reply.new()
     builder:content(json.array {
-      { type = "thinking", thinking = json.array { { type = "text", text = "hm" } } }, { type = "text",
-        text = "forty" }, "-two", 7, {},
+      { type = "thinking", thinking = json.array { { type = "text", text = "hm" } } },
+      { type = "text", text = "forty" }, "-two", 7, {},
     })
     builder:content { { { { { { { { { { "too deep" } } } } } } } } } }
     builder:thinking("so", "reasoning")
@@ -94,40 +93,34 @@ end)
 
 describe("fragments of calls", function()
   local A <const>, B <const> = "read_file a", "read_file b"
+  local READ <const>, PATH_A <const>, PATH_B <const> = "read_file", '{"path":"a"}', '{"path":"b"}'
   local cases <const> = {
-    { "two by index", { A, B }, { { 0, "x", "read_file", '{"pa' }, { 1, "y", "read_file", '{"path"' }, { 0, nil, nil,
-      'th":"a"}' },
-      { 1, "", "", ':"b"}' } } },
-    { "a new id under the same index", { A, B }, { { 0, "x", "read_file", '{"path":"a"}' }, { 0, "y", "read_file",
-      '{"path"' },
-      { 0, nil, nil, ':"b"}' } } },
-    { "two by id, then the last", { A, B }, { { nil, "x", "read_file", '{"pa' }, { nil, "x", nil, 'th":"a"}' },
-      { nil, "y", "read_file", '{"path"' }, { nil, nil, nil, ':"b"}' } } },
-    { "its name with each fragment", { A, B }, { { 0, "x", "read_file", '{"pa' }, { 0, "x", "read_file", 'th":"a"}' },
-      { 1, "y", "read_file", '{"path":"b"}' } } },
-    { "arguments as a table", { A, B }, { { 0, nil, "read_file", { path = "a" } }, { 1, nil, "read_file",
-      '{"path":"b"}' } } },
-    { "neither index nor id", { A, B }, { { nil, nil, "read_file", '{"path":"a"}' }, { nil, nil, "read_file",
-      '{"path":"b"}' } } },
-    { "all with index 0 and an empty id", { A, B }, { { 0, "", "read_file", '{"path":"a"}' }, { 0, "", "read_file",
-      '{"path":"b"}' } } },
-    { "whole tables with index 0", { A, B }, { { 0, nil, "read_file", { path = "a" } }, { 0, nil, "read_file",
-      { path = "b" } } } },
-    { "another id with each fragment", { A }, { { 0, "x", "read_file", '{"pa' }, { 0, "y", nil, 'th":"a"}' } } },
-    { "a new name", { A, "finish nil" }, { { 0, nil, "read_file", '{"path":"a"}' }, { 0, nil, "finish", "{}" } } },
-    { "a name in pieces", { A }, { { 0, "x", "read_", "" }, { 0, nil, "file", "" }, { 0, nil, nil, '{"path":"a"}' } } },
-    { "a name that grows", { A }, { { 0, "x", "read_", "" }, { 0, nil, "read_file", '{"path":"a"}' } } },
-    { "a late name", { A }, { { 0, "x", nil, '{"path":"a"}' }, { 0, nil, "read_file" } } },
-    { "null at first", { A }, { { 0, "x", "read_file", json.null }, { 0, json.null, json.null, '{"path":"a"}' } } },
-    { "all so far with each fragment", { A }, { { 0, "x", "read_file", '{"pa' }, { 0, nil, nil, '{"path":' },
-      { 0, nil, nil, '{"path":"a"}' }, { 0, nil, nil, '{"path":"a"}' } } },
-    { "an empty table at first", { A }, { { 0, "x", "read_file", {} }, { 0, nil, nil, '{"path":"a"}' } } },
-    { "another index with the tail of a call", { A, B }, { { 0, "x", "read_file", '{"path":"a"}' },
-      { 0, "y", "read_file", "" }, { 1, nil, nil, '{"path"' }, { 1, nil, nil, ':"b"}' } } },
-    { "a call sent twice", { A }, { { 0, "x", "read_file", '{"path":"a"}' }, { 1, "x", "read_file",
-      '{"path":"a"}' } } },
-    { "two equal calls", { A, A }, { { 0, "x", "read_file", '{"path":"a"}' }, { 1, "y", "read_file",
-      '{"path":"a"}' } } },
+    { "two by index", { A, B },
+      { { 0, "x", READ, '{"pa' }, { 1, "y", READ, '{"path"' }, { 0, nil, nil, 'th":"a"}' }, { 1, "", "", ':"b"}' } } },
+    { "a new id under the same index", { A, B },
+      { { 0, "x", READ, PATH_A }, { 0, "y", READ, '{"path"' }, { 0, nil, nil, ':"b"}' } } },
+    { "two by id, then the last", { A, B },
+      { { nil, "x", READ, '{"pa' }, { nil, "x", nil, 'th":"a"}' }, { nil, "y", READ, '{"path"' },
+        { nil, nil, nil, ':"b"}' } } },
+    { "its name with each fragment", { A, B },
+      { { 0, "x", READ, '{"pa' }, { 0, "x", READ, 'th":"a"}' }, { 1, "y", READ, PATH_B } } },
+    { "arguments as a table", { A, B }, { { 0, nil, READ, { path = "a" } }, { 1, nil, READ, PATH_B } } },
+    { "neither index nor id", { A, B }, { { nil, nil, READ, PATH_A }, { nil, nil, READ, PATH_B } } },
+    { "all with index 0 and an empty id", { A, B }, { { 0, "", READ, PATH_A }, { 0, "", READ, PATH_B } } },
+    { "whole tables with index 0", { A, B }, { { 0, nil, READ, { path = "a" } }, { 0, nil, READ, { path = "b" } } } },
+    { "another id with each fragment", { A }, { { 0, "x", READ, '{"pa' }, { 0, "y", nil, 'th":"a"}' } } },
+    { "a new name", { A, "finish nil" }, { { 0, nil, READ, PATH_A }, { 0, nil, "finish", "{}" } } },
+    { "a name in pieces", { A }, { { 0, "x", "read_", "" }, { 0, nil, "file", "" }, { 0, nil, nil, PATH_A } } },
+    { "a name that grows", { A }, { { 0, "x", "read_", "" }, { 0, nil, READ, PATH_A } } },
+    { "a late name", { A }, { { 0, "x", nil, PATH_A }, { 0, nil, READ } } },
+    { "null at first", { A }, { { 0, "x", READ, json.null }, { 0, json.null, json.null, PATH_A } } },
+    { "all so far with each fragment", { A },
+      { { 0, "x", READ, '{"pa' }, { 0, nil, nil, '{"path":' }, { 0, nil, nil, PATH_A }, { 0, nil, nil, PATH_A } } },
+    { "an empty table at first", { A }, { { 0, "x", READ, {} }, { 0, nil, nil, PATH_A } } },
+    { "another index with the tail of a call", { A, B },
+      { { 0, "x", READ, PATH_A }, { 0, "y", READ, "" }, { 1, nil, nil, '{"path"' }, { 1, nil, nil, ':"b"}' } } },
+    { "a call sent twice", { A }, { { 0, "x", READ, PATH_A }, { 1, "x", READ, PATH_A } } },
+    { "two equal calls", { A, A }, { { 0, "x", READ, PATH_A }, { 1, "y", READ, PATH_A } } },
   }
 
   it("count also where the reply was asked for as JSON", function()
@@ -178,11 +171,10 @@ describe("blanks at the end", function()
 
   it("end a reply that holds a whole call or a text", function()
     for _, case in ipairs {
-      { { "All is done." }, "stop" }, { { CALL }, "stop" }, { { { 0, "x", "read_file", '{"path":"a"}' } },
-        "tool_calls" },
-      { { '{"tool":"read_file","arguments":{"path":"a"}}' }, "stop", is_json = true }, { { "```c\nint a;\n```" },
-        "stop" },
-      { { CALL .. "\nIt is read." }, "stop" }, { { '```\n{"answer": "a [", "status": "done"}\n```' }, "stop" },
+      { { "All is done." }, "stop" }, { { CALL }, "stop" }, { { "```c\nint a;\n```" }, "stop" },
+      { { '{"tool":"read_file","arguments":{"path":"a"}}' }, "stop", is_json = true },
+      { { { 0, "x", "read_file", '{"path":"a"}' } }, "tool_calls" }, { { CALL .. "\nIt is read." }, "stop" },
+      { { '```\n{"answer": "a [", "status": "done"}\n```' }, "stop" },
     } do
       local builder = built(case[1], nil, { tools = tools, is_json = case.is_json })
       for _ = 1, 10 do builder:content "\n \t\n" end
@@ -202,8 +194,7 @@ describe("blanks at the end", function()
   it("end nothing else", function()
     for _, part in ipairs {
       "", "<think>hm", "<function=read_file>\n<parameter=path>", '<tools>{"name": "read_file"',
-      '<tool_call>{"name":"read_file","arguments":{"path":"', "```python\nx = 1", { 0, "x",
-        "read_file", '{"path":"' },
+      '<tool_call>{"name":"read_file","arguments":{"path":"', "```python\nx = 1", { 0, "x", "read_file", '{"path":"' },
     } do
       local builder = built { part }
       if type(part) == "table" then
@@ -213,8 +204,8 @@ describe("blanks at the end", function()
       end
       assert.is_false(builder.is_over)
     end
-    assert.is_false(built({ '{"tool":"read_file","arguments":{"path":"', BLANKS }, nil, { tools = tools,
-      is_json = true }).is_over)
+    local open <const> = { '{"tool":"read_file","arguments":{"path":"', BLANKS }
+    assert.is_false(built(open, nil, { tools = tools, is_json = true }).is_over)
   end)
 end)
 

@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
+local json = require "sba.util.json"
 local reply = require "sba.model.reply"
 local wire = require "sba.model.wire"
 
@@ -24,11 +25,9 @@ local function all(lines)
 end
 
 describe("lines of JSON", function()
-  local ndjson <const> = all
-
   it("gives the object of each line", function()
-    assert.same({ { a = 1 }, { b = 2 } }, (ndjson { '{"a":1}', "", "  ", '{"b":2}' }))
-    assert.same({ { a = 1 } }, (ndjson { '{"a":1}|' }))
+    assert.same({ { a = 1 }, { b = 2 } }, (all { '{"a":1}', "", "  ", '{"b":2}' }))
+    assert.same({ { a = 1 } }, (all { '{"a":1}|' }))
   end)
 
   it("tells a cut line from one that is no JSON", function()
@@ -36,36 +35,34 @@ describe("lines of JSON", function()
       ['{"a":|'] = "cut_off", ['{"a":'] = "bad_answer", ["<html>"] = "bad_answer", ["[1]"] = "bad_answer",
       ["1"] = "bad_answer", [("["):rep(100)] = "bad_answer",
     } do
-      local values, failure = ndjson { '{"a":1}', line }
+      local values, failure = all { '{"a":1}', line }
       assert.same({ 1, code, true }, { #values, failure.cause, failure.transient }, line)
     end
   end)
 
   it("passes a failure on", function()
-    local values, failure = ndjson { '{"a":1}', { code = "slow_answer", message = "slow" } }
+    local values, failure = all { '{"a":1}', { code = "slow_answer", message = "slow" } }
     assert.same({ 1, "slow_answer" }, { #values, failure.cause })
   end)
 
   it("repairs what is not UTF-8", function()
-    assert.same({ { a = "x\u{FFFD}y" } }, (ndjson { '{"a":"x\xFFy"}' }))
+    assert.same({ { a = "x\u{FFFD}y" } }, (all { '{"a":"x\xFFy"}' }))
   end)
 end)
 
 describe("events", function()
-  local events <const> = all
-
   it("gives the data of each event", function()
     assert.same({ { a = 1 }, { b = 2 } },
-      (events { ": comment", "event: x", 'data: {"a":1}', "", "", 'data:{"b":2}', "id: 1", "", "id: 2", "" }))
+      (all { ": comment", "event: x", 'data: {"a":1}', "", "", 'data:{"b":2}', "id: 1", "", "id: 2", "" }))
   end)
 
   it("ends at its mark", function()
-    assert.same({ { a = 1 } }, (events { 'data: {"a":1}', "", "data: [DONE]", "", 'data: {"b":2}', "" }))
+    assert.same({ { a = 1 } }, (all { 'data: {"a":1}', "", "data: [DONE]", "", 'data: {"b":2}', "" }))
   end)
 
   it("joins the lines of one event, and needs no blank line at the end", function()
-    assert.same({ { a = { 1, 2 } } }, (events { 'data: {"a":[1,', "data: 2]}" }))
-    assert.same({}, (events { "data: [DONE]|" }))
+    assert.same({ { a = { 1, 2 } } }, (all { 'data: {"a":[1,', "data: 2]}" }))
+    assert.same({}, (all { "data: [DONE]|" }))
   end)
 
   it("ends with what stands in a field of errors", function()
@@ -74,23 +71,23 @@ describe("events", function()
       ["data: ConnectionError: gone"] = "ConnectionError: gone",
       ['data: {"choices":null,"error_type":"Bad","error_message":"too long"}'] = "too long",
     } do
-      assert.matches("broke off its reply: " .. words, select(2, events { line, "" }).message, 1, true)
+      assert.matches("broke off its reply: " .. words, select(2, all { line, "" }).message, 1, true)
     end
   end)
 
   it("takes the status that the words of an error state", function()
-    local failure = select(2, events { 'data: {"error":{"message":"Error code: 400 - filtered"}}', "" })
+    local failure = select(2, all { 'data: {"error":{"message":"Error code: 400 - filtered"}}', "" })
     assert.same({ 400, false }, { failure.status, failure.transient or false })
   end)
 
   it("does not look for its marks inside of text", function()
-    assert.same({ { a = "data: [DONE]" } }, (events { 'data: {"a":"data: [DONE]"}', "" }))
+    assert.same({ { a = "data: [DONE]" } }, (all { 'data: {"a":"data: [DONE]"}', "" }))
   end)
 
   it("tells cut data from data that is none", function()
-    assert.equal("cut_off", (select(2, events { 'data: {"a":1|' })).cause)
-    assert.equal("bad_answer", (select(2, events { 'data: {"a":1', "" })).cause)
-    assert.equal("slow", (select(2, events { 'data: {"a":1}', { code = "slow", message = "slow" } })).cause)
+    assert.equal("cut_off", (select(2, all { 'data: {"a":1|' })).cause)
+    assert.equal("bad_answer", (select(2, all { 'data: {"a":1', "" })).cause)
+    assert.equal("slow", (select(2, all { 'data: {"a":1}', { code = "slow", message = "slow" } })).cause)
   end)
 end)
 
@@ -119,11 +116,11 @@ end)
 describe("an error in a reply", function()
   it("has the status of its code", function()
     for written, wanted in pairs {
-      ['{"error":{"code":402,"message":"no credits"}}'] = { 402,
-        false }, ['{"error":{"code":"503","message":"busy"}}'] = { 503, true },
+      ['{"error":{"code":402,"message":"no credits"}}'] = { 402, false },
+      ['{"error":{"code":"503","message":"busy"}}'] = { 503, true },
       ['{"error":"gone"}'] = { nil, true }, ['{"choices":[{"error":{"code":502,"message":"away"}}]}'] = { 502, true },
-      ['{"object":"error","message":"long","code":400}'] = { 400,
-        false }, ['[{"error":{"code":400,"message":"no"}}]'] = { 400, false },
+      ['{"object":"error","message":"long","code":400}'] = { 400, false },
+      ['[{"error":{"code":400,"message":"no"}}]'] = { 400, false },
       ['{"type":"error","message":"x"}'] = { nil, true }, ['{"code":401,"msg":"no key"}'] = { 401, false },
       ['{"error":{"code":7,"message":"x"}}'] = { nil, true },
     } do
@@ -157,13 +154,13 @@ describe("a list of models", function()
       for i, one in ipairs(served) do list[i] = one.name end
       return table.concat(list, " ")
     end
-    local json = require "sba.util.json"
     assert.equal("a b", names { data = json.array { { id = "a" }, { id = "models/b" } } })
     assert.equal("a b c", names(json.array { { id = "a" }, "b", { name = "c", model = "" }, 7, {} }))
     assert.equal("a", names { models = json.array { { name = "a", model = "a" } } })
     assert.equal("", names(json.array {}))
-    for _, none in ipairs { {}, { data = {} }, { data = 1 }, { data = json.null } } do assert.equal("no_list",
-      names(none)) end
+    for _, none in ipairs { {}, { data = {} }, { data = 1 }, { data = json.null } } do
+      assert.equal("no_list", names(none))
+    end
   end)
 end)
 
@@ -171,14 +168,13 @@ describe("a refusal", function()
   it("has the words of an error in every form", function()
     for _, case in ipairs {
       { 400, { error = "registry.ollama.ai/library/m:1 does not support tools" }, "does not support tools" },
-      { 400, { error = '{"error":{"message":"too long","type":"exceed_context_size_error","n_ctx":4096}}' },
-        "too long" },
+      { 400, { error = '{"error":{"message":"too long","type":"exceed_context_size_error","n_ctx":7}}' }, "too long" },
       { 400, { error = { message = "x", code = "context_length_exceeded" } }, "x" },
       { 400, { object = "error", message = "This model's maximum context length is 2048 tokens", code = 400 }, "2048" },
       { 400, '[{"error":{"message":"Gemini"}}]', "Gemini" }, { 422, { detail = "no such field" }, "no such field" },
-      { 401, { error = "unauthorized", signin_url = "x" }, "unauthorized" }, { 429, { error = { message = "m" } },
-        "m" },
-      { 529, "overloaded", "overloaded" }, { 502, "<html>\n</html>", "an HTML page" }, { 403, "", "an empty answer" },
+      { 401, { error = "unauthorized", signin_url = "x" }, "unauthorized" },
+      { 429, { error = { message = "m" } }, "m" }, { 529, "overloaded", "overloaded" },
+      { 502, "<html>\n</html>", "an HTML page" }, { 403, "", "an empty answer" },
       { 500, { error = { code = 1 } }, '{"error":{"code":1}}' },
     } do
       local failure = target:refusal(case[1], case[2])

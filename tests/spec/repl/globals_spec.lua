@@ -4,18 +4,8 @@ local identity = require "native.identity"
 local scratch = require "scratch"
 
 describe("at hand at the prompt", function()
-  local here, printed, write = scratch(), {}, io.write
-  before_each(function()
-    globals.install(identity.environment {})
-    io.write = function(...) printed[#printed + 1] = table.concat({ ... }) end -- luacheck: ignore
-  end)
-  after_each(function() io.write = write end) -- luacheck: ignore
-
-  local function help(name)
-    printed = {}
-    globals.help(name)
-    return table.concat(printed)
-  end
+  local here = scratch()
+  before_each(function() globals.install(identity.environment {}) end)
 
   it("a step runs where it is told to, with artifacts", function()
     here:shell "mkdir work kept"
@@ -40,13 +30,5 @@ describe("at hand at the prompt", function()
     here:put("r.json", '{"status":"failure","failure_message":"why"}')
     assert.equal("why", globals.result(here.path .. "/r.json").failure_message)
     assert.has_error(function() globals.result(here.path .. "/none.json") end)
-  end)
-
-  it("help tells of functions, step types and modules, and says where there is nothing", function()
-    assert.truthy(help "step":find("step(type, arguments, places)", 1, true))
-    assert.truthy(help "read_file":find("start_line", 1, true))
-    assert.truthy(help "native.file":find("replace", 1, true))
-    assert.equal("nothing is called nonsense here; help() says what there is\n", help "nonsense")
-    assert.truthy(help():find("result(file)", 1, true))
   end)
 end)
