@@ -1,13 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
--- lua5.4 arrows.lua [ROOT]: walks the includes of ROOT/src and the requires of ROOT/lua/sba, and prints every arrow that
--- points upward, every circle and every require inside a function, and every field of a run's state that some file uses
--- and run/state.lua does not list. Exits 1 if there is one.
+-- lua5.4 arrows.lua [ROOT]: walks the includes of ROOT/src and the requires of ROOT/lua/sba, and prints every arrow
+-- that points upward, every circle and every require inside a function, and every field of a run's state that some file
+-- uses and run/state.lua does not list. Exits 1 if there is one.
 package.path = arg[0]:gsub("[^/]*$", "?.lua")
 local files_below = require "files_below"
 
 local root = arg[1] or arg[0]:match("^(.*)/tests/style/") or "."
 
--- What a layer may use besides itself; "!" means: not even itself. A file's layer is the first pattern that fits its name.
+-- What a layer may use besides itself; "!" means: not even itself. A file's layer is the first pattern that fits its
+-- name.
 local c_layers = {
   { "^main%.c$", "main", "host", "base", "process" },
   { "^memory%.", "memory" },

@@ -33,11 +33,11 @@ local upward = {
   { "src/core/base/a.h", '#include "core/base/b.h"\n', "a circle: .*core/base/a.h" },
   { "src/bind/a.c", '#include "bind/b.h"\n', "bind/a.c %(binding%) uses bind/b.h" },
   { "src/other/x.c", "", "other/x.c: belongs to no layer" },
-  { "lua/sba/steps/echo.lua", 'local run = require "sba.run.direct"\nreturn run\n', "sba.steps.echo %(steps%) uses sba.run.direct" },
+  { "lua/sba/steps/echo.lua", 'return require "sba.run.direct"\n', "sba.steps.echo %(steps%) uses sba.run.direct" },
   { "lua/sba/job/shape.lua", 'local job = require "sba.job"\nreturn job\n', "a circle: .*sba.job" },
   { "lua/sba/run/direct.lua", 'local name = ...\nreturn require(name)\n', "cannot be read" },
-  { "lua/sba/result/init.lua", 'local AT = "sba.run."\nreturn function(name) return require(AT .. name) end\n', "uses sba.run. %(run%)" },
-  { "lua/sba/cli.lua", 'local socket = require "socket"\nreturn socket\n', "requires socket, which belongs to no layer" },
+  { "lua/sba/result/init.lua", 'local AT = "sba.run."\nreturn require(AT .. "x")\n', "uses sba.run. %(run%)" },
+  { "lua/sba/cli.lua", 'return require "socket"\n', "requires socket, which belongs to no layer" },
   { "lua/sba/cli.lua", 'return function()\n  return require "sba.util.text"\nend\n', "cli.lua:2: requires sba.util.text inside" },
   { "lua/sba/odd.lua", "return 1\n", "sba.odd: belongs to no layer" },
   { "lua/sba/run/direct.lua", "return function(run) return run.jobs end\n", "direct.lua:1: .* the field jobs" },
@@ -46,12 +46,12 @@ local upward = {
 -- patterns.lua
 
 local linear = {
-  's:find("abc")', 's:gsub("%s+", " ")', 's:match("^(.*)@")', 's:match("^[^:]*:? ?(.*)$")', 's:find(word, 1, true)', 's:gmatch("[^\\n]+")',
-  'local WORD <const> = "%a+"; s:find(WORD)', '-- s:find("%s*$")', 's:find(p) -- bounded: 4 bytes',
+  's:find("abc")', 's:gsub("%s+", " ")', 's:match("^(.*)@")', 's:match("^[^:]*:? ?(.*)$")', 's:find(word, 1, true)',
+  's:gmatch("[^\\n]+")', 'local WORD <const> = "%a+"; s:find(WORD)', '-- s:find("%s*$")', 's:find(p) -- bounded: 4 bytes',
 }
 local backtracking = {
-  's:find("%s*$")', 's:match("^%s*(.-)%s*$")', 's:gmatch("(.-)\\n")', 's:find(pattern)', 's:find("a" .. b)', 's:match("%b{}")',
-  's:match("(.)%1")', 's:find("%s*$") -- bounded:', 'local W = "%s*$"\ns:find(W)',
+  's:find("%s*$")', 's:match("^%s*(.-)%s*$")', 's:gmatch("(.-)\\n")', 's:find(pattern)', 's:find("a" .. b)',
+  's:match("%b{}")', 's:match("(.)%1")', 's:find("%s*$") -- bounded:', 'local W = "%s*$"\ns:find(W)',
 }
 
 local function write(path, content)

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- lua5.4 headers.lua [ROOT [--write]]: the table of src/README.md has the first sentence of each header of core/; what one declares begins
--- with a word of its file's name, and no two define the same structure. Prints what does not hold. --write writes the table.
+-- lua5.4 headers.lua [ROOT [--write]]: the table of src/README.md has the first sentence of each header of core/; what
+-- one declares begins with a word of its file's name, and no two define the same structure. Prints what does not hold.
+-- --write writes the table.
 package.path = arg[0]:gsub("[^/]*$", "?.lua")
 local files_below = require "files_below"
 

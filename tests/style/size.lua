@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- lua5.4 size.lua [ROOT]: holds what a reader feels: how long a file, a function and a line are, how many `and` and `or` choose one
--- value, how many names one statement assigns, and how much code there is in all. Lines of code have no blanks and no comments in
--- them, so words are free. Prints what is over, and exits 1 if something is.
+-- lua5.4 size.lua [ROOT]: holds what a reader feels: how long a file, a function and a line are, how many `and` and
+-- `or` choose one value, how many names one statement assigns, and how much code there is in all. Lines of code have no
+-- blanks and no comments in them, so words are free. Prints what is over, and exits 1 if something is.
 package.path = arg[0]:gsub("[^/]*$", "?.lua")
 local files_below = require "files_below"
 
@@ -12,7 +12,7 @@ local MOST <const> = { file = 400, ["function"] = 60, line = 120, choices = 2, n
 -- servers, models and patches write, the end after a crash, secrets, workers and agents by protocol took more.
 local CEILINGS <const> = { src = 13285, lua = 17820, tests = 29260 }
 -- What older files of this checkout still have too much of: only ever lowered.
-local left = { file = 1, line = 766 }
+local left = { file = 1, line = 744 }
 if arg[1] then left = {} end
 
 local failures, found = 0, { file = {}, ["function"] = {}, line = {}, choices = {}, names = {} }
@@ -50,7 +50,8 @@ local function begins_function(line, language)
   return line:find "%f[%a]function%f[%A]" ~= nil and not line:find "%f[%a]end%f[%A]"
 end
 
--- A function ends where a line has the indent of its first: at the brace, at the `end`, in Python at the next statement.
+-- A function ends where a line has the indent of its first: at the brace, at the `end`, in Python at the next
+-- statement.
 local function ends_function(line, indent, language)
   local own = line:match "^%s*"
   if language == "py" then return line:find "%S" ~= nil and #own <= #indent and not line:find "^%s*%)" end

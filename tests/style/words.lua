@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- cynode-sba --lua words.lua: holds docs/ and the manual page to the program. Every option, environment variable, failure code,
--- exit status and step type that the code knows must be in both. Every field of a job, of a result and of a step's arguments must be
--- in docs/. Every path that a README or a page names must be there, and the jobs and results of the pages must be valid.
--- Prints what is missing; exits 1 if there is something.
+-- cynode-sba --lua words.lua: holds docs/ and the manual page to the program. Every option, environment variable,
+-- failure code, exit status and step type that the code knows must be in both. Every field of a job, of a result and of
+-- a step's arguments must be in docs/. Every path that a README or a page names must be there, and the jobs and results
+-- of the pages must be valid. Prints what is missing; exits 1 if there is something.
 package.cpath = "/usr/lib/x86_64-linux-gnu/lua/5.4/?.so;/usr/lib/aarch64-linux-gnu/lua/5.4/?.so"
 
 package.path = arg[0]:gsub("[^/]*$", "?.lua")
@@ -154,8 +154,10 @@ local function exists(path)
   return lfs.attributes(root .. "/" .. path) ~= nil
 end
 
-local tops <const> = { src = true, lua = true, tests = true, examples = true, scripts = true, vendor = true, container = true,
-  cmake = true, man = true, docs = true }
+local tops <const> = {
+  src = true, lua = true, tests = true, examples = true, scripts = true, vendor = true, container = true, cmake = true,
+  man = true, docs = true,
+}
 
 --- Paths between backquotes that begin in a directory of the checkout, and stand for nothing else.
 local function lost_paths(text)
@@ -167,18 +169,21 @@ local function lost_paths(text)
   return list
 end
 
-local failed = false
-local function complain(path, what, list)
-  if #list == 0 then return end
-  failed = true
-  print(("%s: %s: %s"):format(path, what, table.concat(list, ", ")))
+--- The packages of scripts/packages/LIST.
+local function packages(list, found)
+  for line in read("scripts/packages/" .. list):gmatch("[^\n]+") do
+    local name = line:match("^([^#%s]+)")
+    if name then found[name] = true end
+  end
+  return found
 end
 
---- README.md and docs/ as one text.
-local function pages()
-  local list = { "README.md" }
-  for _, path in ipairs(files_below(root .. "/docs", "*.md")) do list[#list + 1] = "docs/" .. path end
-  return list
+--- What README.md does not say of how many packages a command installs; of many, in tens.
+local function count_packages()
+  local build, all = #sorted(packages("build", {})), #sorted(packages("test", packages("build", {})))
+  local text, in_tens = read("README.md"), (all + 5) // 10 * 10
+  local said = { ("# installs %d packages"):format(build), ("`tests/run` installs about %d packages"):format(in_tens) }
+  return filter(said, function(words) return not text:find(words, 1, true) end)
 end
 
 --- What is wrong with the jobs and results of the pages. The block wrong.json is a mistake on purpose.
@@ -202,35 +207,25 @@ local function mistakes_in_json(text)
   return list
 end
 
-local texts, names = {}, {
-  "CONTRIBUTING.md", "SECURITY.md", "src/README.md", "lua/README.md", "tests/README.md", "vendor/README.md", "examples/README.md",
-}
-for _, path in ipairs(pages()) do
-  texts[#texts + 1] = read(path)
-  names[#names + 1] = path
+local failed = false
+local function complain(path, what, list)
+  if #list == 0 then return end
+  failed = true
+  print(("%s: %s: %s"):format(path, what, table.concat(list, ", ")))
 end
-local all_pages = table.concat(texts, "\n")
+
+-- README.md and docs/ are one text; of the others only the paths that they name are looked at.
+local all_pages, names = read("README.md"), {
+  "README.md", "CONTRIBUTING.md", "SECURITY.md", "src/README.md", "lua/README.md", "tests/README.md",
+  "vendor/README.md", "examples/README.md",
+}
+for _, path in ipairs(files_below(root .. "/docs", "*.md")) do
+  names[#names + 1] = "docs/" .. path
+  all_pages = all_pages .. "\n" .. read("docs/" .. path)
+end
 complain("README.md and docs/", "have JSON with mistakes", mistakes_in_json(all_pages))
 complain("README.md and docs/", "do not say", missing_in(all_pages, needed()))
 complain("README.md and docs/", "do not say", missing_in(all_pages, fields()))
-
---- The packages of scripts/packages/LIST.
-local function packages(list, found)
-  for line in read("scripts/packages/" .. list):gmatch("[^\n]+") do
-    local name = line:match("^([^#%s]+)")
-    if name then found[name] = true end
-  end
-  return found
-end
-
---- What README.md does not say of how many packages a command installs; of many, in tens.
-local function count_packages()
-  local build, all = #sorted(packages("build", {})), #sorted(packages("test", packages("build", {})))
-  local text, in_tens = read("README.md"), (all + 5) // 10 * 10
-  local said = { ("# installs %d packages"):format(build), ("`tests/run` installs about %d packages"):format(in_tens) }
-  return filter(said, function(words) return not text:find(words, 1, true) end)
-end
-
 complain("README.md", "does not say", count_packages())
 local logged, tabled = events(), tabled_events(read("docs/node.md"))
 complain("docs/node.md", "lacks events that the program logs", without(sorted(logged), tabled))
