@@ -155,6 +155,11 @@ class Gateway(RunAgent):
             self.assertIn(seen, outcome.steps[0]["output"])
             self.assertNotIn("a-token-of-the-job", str(outcome.result))
 
+    def test_a_secret_that_comes_in_pieces_where_the_output_is_cut(self):
+        outcome = self.run_job(self.job(self.agent("pieces")), env={"SBA_MCP_TOKEN": "a-token-of-the-job"})
+        self.assert_end(outcome, 0)
+        self.assertNotIn("a-token", str(outcome.result))
+
 
 class Hostile(RunAgent):
     def test_what_is_no_message_is_said_and_passed_over(self):

@@ -131,6 +131,12 @@ def garbage(agent, _):
     return "end_turn"
 
 
+def pieces(agent, _):  # a secret in pieces, where the step's output ends
+    for words in ("x" * ((1 << 20) - 10), "a-token-of", "-the-job", "y" * 1000):
+        agent.say(words)
+    return "end_turn"
+
+
 def floods(agent, _):
     while True:
         sys.stdout.write(json.dumps({"id": 1, "method": "no/such", "params": {}}) * 1 + "\n")

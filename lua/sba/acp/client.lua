@@ -8,6 +8,7 @@
 local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
 local json_rpc = require "sba.acp.json_rpc"
+local redact = require "native.secret".redact
 local table_of = json.table_of
 local text = require "native.text"
 local version = require "native.bundle".version
@@ -403,8 +404,10 @@ function client.new(fields)
   return self
 end
 
----@return string the agent's last message
-function client:last_message() return table.concat(self.answer) end
+---@return string the agent's last message, without secrets
+function client:last_message()
+  return redact(table.concat(self.answer), self.answer_size > LONGEST_ANSWER and "end" or "none")
+end
 
 ---Tells the agent to stop its turn.
 function client:cancel()

@@ -51,7 +51,10 @@ local function recorder(job_context)
     news, missing = {}, (missing or 0) + #told - #shown
     job_context.tick(shown ~= "" and shown or nil, missing)
   end
-  function record.text() return secret.redact(table.concat(said)), size > MOST_SAID end
+  function record.text()
+    local is_cut = size > MOST_SAID
+    return secret.redact(table.concat(said), is_cut and "end" or "none"), is_cut
+  end
   return record
 end
 
@@ -116,7 +119,7 @@ end
 
 local function result_of(agent, of_command)
   local result = {
-    stop_reason = agent.stop_reason, answer = secret.redact(agent:last_message()),
+    stop_reason = agent.stop_reason, answer = agent:last_message(),
     tool_calls = agent.call_count, report = report_of(agent),
   }
   for _, name in ipairs(OF_ITS_END) do result[name] = of_command[name] end

@@ -7,14 +7,10 @@ local workspace = require "native.workspace"
 --- Below which paths commands may write, by the rules of a job.
 local function writable(types, acceptance)
   local abi, set_rules, given = confine.abi, confine.set_rules, nil
-  local steps
-  if types then steps = {} end
+  local steps = types and {}
   for i, type in ipairs(types or {}) do steps[i] = { type = type } end
   confine.abi = function() return 7 end
-  confine.set_rules = function(paths)
-    given = paths
-    return true
-  end
+  confine.set_rules = function(paths) given = paths return true end
   local state = confinement.begin {
     steps = steps, record = { acceptance = acceptance }, catalogue = catalogue, environment = {},
     settings = { confine = "auto" }, workspace = assert(workspace.open "/tmp"),

@@ -38,8 +38,7 @@ describe("call_tool", function()
     local _, failure = call_tool.run({ tool = "t" }, {
       max_output_bytes = 1000, agent = true, call_tool = function() return answer end,
     })
-    assert.is_nil(failure.text:find "token")
-    assert.is_nil(failure.result.content:find "token")
+    assert.is_nil((failure.text .. failure.result.content):find "token")
   end)
 
   it("refuses a timeout of no time", function()
