@@ -49,10 +49,12 @@ static struct process_options options_for_script(const char *script)
     return options_for(argv);
 }
 
-static struct process_outcome shell(const char *script)
+static struct process_options options_with_input(const char *script, const char *input, size_t size)
 {
-    const struct process_options options = options_for_script(script);
-    return run(&options);
+    struct process_options options = options_for_script(script);
+    options.input = input;
+    options.input_size = size;
+    return options;
 }
 
 static void check_text(const struct process_text *text, const char *expected)
@@ -112,33 +114,52 @@ static void cuts_at_its_limit_between_characters(void **state)
     }
 }
 
-// Makes the file seen-N in the directory once N lines of three bytes were told of.
-static bool mark_seen(void *data, const char *news, size_t size, uint64_t missing)
+// What was told while a script ran. A script that begins with SEEN waits with "seen N" until N of its lines were told.
+struct heard {
+    struct buffer text;
+    uint64_t missing;
+    int calls; // with news
+    int lines; // so far, but for those past the ninth
+};
+
+#define SEEN "rm -f seen-*; seen() { until [ -e seen-$1 ]; do sleep .01; done; }; "
+
+static bool hear(void *data, const char *news, size_t size, uint64_t missing)
 {
-    size_t *bytes = data;
-    char name[32];
-    (void)news, (void)missing;
-    for (size_t line = *bytes / 3 + 1; line <= (*bytes + size) / 3; line++) {
-        snprintf(name, sizeof name, "seen-%zu", line);
+    struct heard *heard = data;
+    heard->missing += missing;
+    heard->calls += size > 0;
+    assert_int_equal(buffer_append(&heard->text, news, size), 0);
+    for (size_t i = 0; i < size && heard->lines < 9; i++) {
+        char name[32];
+        if (news[i] != '\n')
+            continue;
+        snprintf(name, sizeof name, "seen-%d", ++heard->lines);
         put(in_directory(name), "");
     }
-    *bytes += size;
     return true;
+}
+
+static struct process_options options_to_hear(const char *script, bool whole, struct heard *heard)
+{
+    struct process_options options = options_for_script(script);
+    options.tick = hear;
+    options.whole_news = whole;
+    options.data = heard;
+    return options;
 }
 
 static void keeps_the_order_of_both(void **state)
 {
-    static const char script[] = "print() { echo $1$2; until [ -e seen-$3 ]; do sleep .01; done; }; "
-                                 "for i in 1 2 3; do print o $i $((2 * i - 1)); print e $i $((2 * i)) >&2; done";
-    struct process_options options = options_for_script(script);
-    size_t bytes = 0;
-    options.tick = mark_seen;
-    options.whole_news = true;
-    options.data = &bytes;
+    static const char script[] = SEEN "print() { echo $1$2; seen $3; }; for i in 1 2 3; do "
+                                      "print o $i $((2 * i - 1)); print e $i $((2 * i)) >&2; done";
+    struct heard heard = {0};
+    const struct process_options options = options_to_hear(script, true, &heard);
     struct process_outcome outcome = run(&options);
     check_bytes(&outcome.output, "o1\ne1\no2\ne2\no3\ne3\n", 18);
     assert_int_equal(outcome.missing, 0);
     process_outcome_free(&outcome);
+    buffer_free(&heard.text);
 }
 
 // Every size around the limit of what is kept: nothing is lost where it fits, and the count is right where it does not.
@@ -148,7 +169,8 @@ static void counts_what_is_missing(void **state)
     for (size_t i = 0; i < PROCESS_OUTPUT_SHOWN + 2; i++)
         bytes[i] = i % 23 ? (char)('a' + i % 23) : '\n';
     for (size_t size = PROCESS_OUTPUT_SHOWN - 2; size <= PROCESS_OUTPUT_SHOWN + 2; size++) {
-        struct process_options options = options_for_script("printf e >&2; sleep .1; cat");
+        struct heard heard = {0};
+        struct process_options options = options_to_hear(SEEN "echo >&2; seen 1; cat", true, &heard);
         options.input = bytes;
         options.input_size = size - 1;
         struct process_outcome outcome = run(&options);
@@ -157,11 +179,12 @@ static void counts_what_is_missing(void **state)
         assert_int_equal(head->size + tail->size + outcome.missing, size);
         assert_true(size <= PROCESS_OUTPUT_SHOWN ? outcome.missing == 0
                                                  : outcome.missing <= PROCESS_OUTPUT_NOTE + 23 + 2);
-        assert_memory_equal(head->data, "e", 1);
+        assert_memory_equal(head->data, "\n", 1);
         assert_memory_equal(head->data + 1, bytes, head->size - 1);
         if (tail->size)
             assert_memory_equal(tail->data, bytes + at, tail->size);
         process_outcome_free(&outcome);
+        buffer_free(&heard.text);
     }
     free(bytes);
 }
@@ -183,9 +206,7 @@ static void splits_no_character_where_it_is_cut(void **state)
     memcpy(bytes + size - 1 - strlen(secret), secret, strlen(secret));
     bytes[size - 1] = '\n';
     assert_int_not_equal(secret_add(secret, strlen(secret)), -1);
-    struct process_options options = options_for_script("cat; printf e >&2");
-    options.input = bytes;
-    options.input_size = size;
+    const struct process_options options = options_with_input("cat; printf e >&2", bytes, size);
     struct process_outcome outcome = run(&options);
     size_t shown = outcome.output.size + outcome.tail.size + strlen(secret) - strlen(redacted);
     assert_int_equal(shown + outcome.missing, size + 1);
@@ -193,12 +214,6 @@ static void splits_no_character_where_it_is_cut(void **state)
     assert_false(holds(&outcome.output, "\357\277\275") || holds(&outcome.tail, "\357\277\275"));
     process_outcome_free(&outcome);
     free(bytes);
-}
-
-static void read_text(struct process_text *text)
-{
-    if (text->spool.fd >= 0)
-        assert_int_equal(spool_read(&text->spool, 0, (size_t)text->spool.size, &text->text), 0);
 }
 
 // Runs the script with a spool, and checks that each stream is as without one. Returns how many are in a spool.
@@ -209,10 +224,13 @@ static int check_spooled(struct process_options options, const char *spool)
     struct process_outcome outcome = run(&options);
     int count = 0;
     for (int i = 0; i < PROCESS_STREAMS; i++) {
-        count += outcome.texts[i].spool.fd >= 0;
-        read_text(&outcome.texts[i]);
-        check_bytes(&outcome.texts[i].text, whole.texts[i].text.data, whole.texts[i].text.size);
-        assert_int_equal(outcome.texts[i].truncated, whole.texts[i].truncated);
+        struct process_text *text = &outcome.texts[i];
+        if (text->spool.fd >= 0) {
+            assert_int_equal(spool_read(&text->spool, 0, (size_t)text->spool.size, &text->text), 0);
+            count++;
+        }
+        check_bytes(&text->text, whole.texts[i].text.data, whole.texts[i].text.size);
+        assert_int_equal(text->truncated, whole.texts[i].truncated);
     }
     process_outcome_free(&outcome);
     process_outcome_free(&whole);
@@ -222,14 +240,9 @@ static int check_spooled(struct process_options options, const char *spool)
 // Secrets, as they are and as wrapped base64, characters that are cut and what is no UTF-8, wherever pieces may end.
 static struct buffer text_with_borders(size_t size)
 {
-    static const char *const parts[] = {"s3cr3t-of-23-characters",
-                                        "czNjcjN0LW9mLTIz\nLWNoYXJhY3RlcnM=",
-                                        "czN\n",
-                                        "\342\202\254",
-                                        "\377",
-                                        "\n\n",
-                                        "s3cr3t-of",
-                                        "\360\237"};
+    static const char wrapped[] = "czNjcjN0LW9mLTIz\nLWNoYXJhY3RlcnM=";
+    static const char *const parts[] = {
+        "s3cr3t-of-23-characters", wrapped, "czN\n", "\342\202\254", "\377", "\n\n", "s3cr3t-of", "\360\237"};
     struct buffer text = {0};
     for (unsigned random = 1; text.size < size;) {
         random = random * 1103515245 + 12345;
@@ -246,16 +259,12 @@ static void keeps_long_texts_in_files(void **state)
     const struct rlimit full = {(1 << 20) + 5000, RLIM_INFINITY}, free = {RLIM_INFINITY, RLIM_INFINITY};
     struct buffer text = text_with_borders((2 << 20) + 2000);
     assert_int_equal(secret_add("s3cr3t-of-23-characters", 23), 1);
-    struct process_options options = options_for_script("cat");
-    options.input = text.data;
-    options.input_size = text.size;
+    struct process_options options = options_with_input("cat", text.data, text.size);
     for (size_t limit = 2 << 20; limit < (2 << 20) + 40; limit += 7) {
         options.output_limit = limit;
         assert_int_equal(check_spooled(options, directory), 1);
     }
-    options = options_for_script("tee /dev/stderr");
-    options.input = text.data;
-    options.input_size = text.size;
+    options = options_with_input("tee /dev/stderr", text.data, text.size);
     options.output_limit = SIZE_MAX;
     assert_int_equal(check_spooled(options, directory), 2);
     assert_int_equal(check_spooled(options, ""), 2);
@@ -267,28 +276,10 @@ static void keeps_long_texts_in_files(void **state)
     buffer_free(&text);
 }
 
-struct heard {
-    struct buffer text;
-    uint64_t missing;
-    int calls;
-};
-
-static bool hear(void *data, const char *news, size_t size, uint64_t missing)
-{
-    struct heard *heard = data;
-    heard->missing += missing;
-    heard->calls += size > 0;
-    assert_int_equal(buffer_append(&heard->text, news, size), 0);
-    return true;
-}
-
 static struct heard heard_from(const char *script, bool whole)
 {
     struct heard heard = {0};
-    struct process_options options = options_for_script(script);
-    options.tick = hear;
-    options.whole_news = whole;
-    options.data = &heard;
+    struct process_options options = options_to_hear(script, whole, &heard);
     options.output_limit = 1000;
     struct process_outcome outcome = run(&options);
     process_outcome_free(&outcome);
@@ -303,17 +294,38 @@ static void check_heard(struct heard heard, const char *expected)
 
 static void tells_what_is_printed_while_it_runs(void **state)
 {
-    check_heard(heard_from("sleep 0.2; echo a; sleep 0.2; echo b >&2; sleep 0.2; echo c", false), "a\nb\nc\n");
-    check_heard(heard_from("echo a; echo b; sleep 0.3; exit 3", false), "a\nb\n");
+    check_heard(heard_from(SEEN "echo a; seen 1; echo b >&2; seen 2; echo c", false), "a\nb\nc\n");
+    check_heard(heard_from(SEEN "echo a; echo b; seen 2; exit 3", false), "a\nb\n");
     check_heard(heard_from("echo short", true), "short\n");
-    struct heard heard = heard_from("echo short", false);
-    assert_int_equal(heard.calls, 0); // it ended before there was anything to tell
-    buffer_free(&heard.text);
+}
+
+// The first tick, before which nothing is printed, lets the script print, and lasts until that has ended.
+static bool tick_until_the_end(void *data, const char *news, size_t size, uint64_t missing)
+{
+    int *calls = data;
+    siginfo_t ended;
+    assert_int_equal(size, 0);
+    put(in_directory("ticks"), "");
+    assert_int_equal(waitid(P_ALL, 0, &ended, WEXITED | WNOWAIT), 0);
+    ++*calls;
+    return true;
+}
+
+static void tells_nothing_of_a_command_that_ended_before_there_was_news(void **state)
+{
+    int calls = 0;
+    struct process_options options = options_for_script("until [ -e ticks ]; do sleep .01; done; echo short");
+    options.tick = tick_until_the_end;
+    options.data = &calls;
+    struct process_outcome outcome = run(&options);
+    check_text(&outcome.texts[PROCESS_STDOUT], "short\n");
+    assert_int_equal(calls, 1);
+    process_outcome_free(&outcome);
 }
 
 static void tells_all_or_the_end(void **state)
 {
-    static const char script[] = "head -c 20000000 /dev/zero; echo the end; sleep 0.5";
+    static const char script[] = SEEN "head -c 20000000 /dev/zero; echo the end; seen 1";
     struct heard heard = heard_from(script, true);
     assert_int_equal(heard.text.size + heard.missing, 20000008);
     assert_int_equal(heard.missing, 0);
@@ -325,28 +337,21 @@ static void tells_all_or_the_end(void **state)
     buffer_free(&heard.text);
 }
 
-// Whether a child has ended, or does within so many milliseconds; a zombie would still take a signal.
-static bool has_ended(pid_t child, int milliseconds)
-{
-    siginfo_t ended = {0};
-    for (; ended.si_pid == 0 && milliseconds > 0; milliseconds -= 10) {
-        assert_int_equal(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOHANG | WNOWAIT), 0);
-        poll(NULL, 0, 10);
-    }
-    return ended.si_pid == child;
-}
-
 static void spares_what_earlier_commands_left(void **state)
 {
-    struct process_outcome outcome = shell("setsid sleep 600 >/dev/null 2>&1 & echo $!");
+    struct process_options options = options_for_script("setsid sleep 600 >/dev/null 2>&1 & echo $!");
+    struct process_outcome outcome = run(&options);
     pid_t left = (pid_t)strtol(outcome.texts[PROCESS_STDOUT].text.data, NULL, 10);
     process_outcome_free(&outcome);
-    struct process_options options = options_for_script("exec sleep 600");
+    options = options_for_script("exec sleep 600");
     options.timeout = 100;
     outcome = run(&options);
     assert_int_equal(outcome.ending, PROCESS_TIMEOUT);
     process_outcome_free(&outcome);
-    assert_false(has_ended(left, 100));
+    siginfo_t ended = {0}; // a zombie would still take a signal
+    poll(NULL, 0, 100);
+    assert_int_equal(waitid(P_PID, (id_t)left, &ended, WEXITED | WNOHANG | WNOWAIT), 0);
+    assert_int_equal(ended.si_pid, 0);
     assert_int_equal(process_finish(1000, INT64_MAX, &rest), 1);
     assert_int_equal(rest.count, 0);
     assert_int_equal(kill(left, 0), -1);
@@ -430,6 +435,7 @@ int main(void)
         cmocka_unit_test(splits_no_character_where_it_is_cut),
         cmocka_unit_test(keeps_long_texts_in_files),
         cmocka_unit_test(tells_what_is_printed_while_it_runs),
+        cmocka_unit_test(tells_nothing_of_a_command_that_ended_before_there_was_news),
         cmocka_unit_test(tells_all_or_the_end),
         cmocka_unit_test(takes_no_stop_for_an_end),
         cmocka_unit_test(spares_what_earlier_commands_left),
