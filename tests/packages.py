@@ -2,7 +2,7 @@
 """What the tests use from PyPI, npm and Go's proxy: pinned, fetched once, and kept in the user's cache directory. A
 test is skipped where its packages cannot be had.
 
-As a program, packages.py NAME PACKAGE... prints the directory of npm's packages; it ends with status 77 where they cannot be had.
+As a program, packages.py NAME PACKAGE... prints the directory of npm's packages, or ends with status 77.
 """
 import fcntl
 import functools
@@ -15,13 +15,16 @@ import tempfile
 import unittest
 import zlib
 
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path(os.environ.get("HOME", "/tmp"), ".cache")) / "cynode-sba"
+import skips
+
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME")
+                     or pathlib.Path(os.environ.get("HOME", "/tmp"), ".cache")) / "cynode-sba"
 REACHABLE = 30  # seconds
 
 
 def works(*command):
     try:
-        return subprocess.run(command, timeout=REACHABLE, capture_output=True, check=False).returncode == 0
+        return subprocess.run(command, timeout=REACHABLE, capture_output=True).returncode == 0
     except (subprocess.TimeoutExpired, OSError):
         return False
 
@@ -83,8 +86,7 @@ def enter(package, oldest):
     try:
         interpreter = environment(name, package, oldest=oldest) / "python"
     except unittest.SkipTest as reason:
-        print(f"skipped, {package} cannot be had: {reason}")
-        sys.exit(77)
+        skips.skip(f"{package} cannot be had: {reason}")
     os.execv(interpreter, [str(interpreter), "-B", *sys.argv])
 
 
@@ -93,8 +95,8 @@ def node_modules(name, *packages):
     """The directory node_modules with packages from npm."""
     def fetch(place):
         begin("npm's registry", works("npm", "view", "--loglevel=silent", packages[0], "version"), packages, place)
-        subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", place, *packages], check=True,
-                       stdin=subprocess.DEVNULL, stdout=sys.stderr)
+        subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", place, *packages],
+                       check=True, stdin=subprocess.DEVNULL, stdout=sys.stderr)
     return fetched(name, fetch) / "node_modules"
 
 
@@ -105,19 +107,20 @@ def version_of(source):
 
 @functools.cache
 def go_program(name, target, *modules):
-    """A program that Go builds: target is a file, or the path of a package, of modules (each PATH@VERSION) from Go's proxy."""
+    """A program that Go builds: target is a file, or a package's path, of modules (PATH@VERSION) from Go's proxy."""
     options = {"env": {**os.environ, "GOTOOLCHAIN": "local"}, "capture_output": True, "text": True}
     is_file = isinstance(target, pathlib.Path)
 
     def fetch(place):
         begin("Go's proxy", works("go", "mod", "download", modules[0]), modules, place)
         subprocess.run(["go", "mod", "init", "program"], cwd=place, check=True, **options)
-        got = subprocess.run(["go", "get", *modules], cwd=place, check=False, **options)
+        got = subprocess.run(["go", "get", *modules], cwd=place, **options)
         if got.returncode:
-            raise unittest.SkipTest("Go's proxy does not give the modules, or Go is too old for them: " + got.stderr[-300:])
+            raise unittest.SkipTest("Go's proxy lacks the modules, or Go is too old for them: " + got.stderr[-300:])
         if is_file:
             shutil.copy(target, place)
-        subprocess.run(["go", "build", "-mod=mod", "-o", "program", "." if is_file else target], cwd=place, check=True, **options)
+        subprocess.run(["go", "build", "-mod=mod", "-o", "program", "." if is_file else target], cwd=place, check=True,
+                       **options)
     return fetched(name + (version_of(target) if is_file else ""), fetch) / "program"
 
 
@@ -125,5 +128,4 @@ if __name__ == "__main__":
     try:
         print(node_modules(*sys.argv[1:]))
     except unittest.SkipTest as reason:
-        print(f"skipped: {reason}", file=sys.stderr)
-        sys.exit(77)
+        skips.skip(reason)

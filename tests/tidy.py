@@ -50,8 +50,8 @@ def remove(directory):
     """Whatever its modes, and however deep it is."""
     shutil.rmtree(directory, ignore_errors=True)
     if os.path.lexists(directory):
-        subprocess.run(["chmod", "-R", "u+rwX", directory], stderr=subprocess.DEVNULL, check=False)
-        subprocess.run(["rm", "-rf", directory], stderr=subprocess.DEVNULL, check=False)
+        subprocess.run(["chmod", "-R", "u+rwX", directory], stderr=subprocess.DEVNULL)
+        subprocess.run(["rm", "-rf", directory], stderr=subprocess.DEVNULL)
 
 
 def place(case, prefix):

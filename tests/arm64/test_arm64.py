@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The aarch64 binary: what it is, and end-to-end tests that it passes under qemu-user (see `cynode-sba` here).
 
-Left out is what qemu-user 7.2 cannot show: what strace does to system calls, a signal to the runner by the number that this
-side knows, little memory, and speed. It knows no openat2 either, so files are opened by the strict walk of Linux before 5.6.
+Left out is what qemu-user 7.2 cannot show: what strace does to system calls, a signal to the runner by the number that
+this side knows, little memory, and speed. It knows no openat2 either, so files are opened by the strict walk of Linux
+before 5.6.
 """
 import os
 import pathlib
@@ -30,7 +31,7 @@ SHARED = """
     test_http.Http.test_a_unix_socket_and_its_path
     test_outside.Nginx.test_a_private_authority
     test_agent.TheLoop.test_tools_work_in_the_workspace_in_both_formats
-    test_agent.ResumeAndReplay.test_a_replay_needs_no_model_and_gives_the_same
+    test_agent.ResumeAndReplay.test_a_replay_needs_no_model_and_gives_the_same_or_says_what_differs
 """
 
 
@@ -43,7 +44,7 @@ class Program(unittest.TestCase):
         self.assertLessEqual(os.path.getsize(BINARY), 5_000_000)
 
     def test_pages_of_64_kib(self):
-        """Some aarch64 kernels have them; a segment that does not begin on one is not loaded there."""
+        # Some aarch64 kernels have them; a segment that does not begin on one is not loaded there.
         done = subprocess.run(["readelf", "-W", "-l", BINARY], capture_output=True, text=True, check=True)
         alignments = [int(line.split()[-1], 16) for line in done.stdout.splitlines() if line.strip().startswith("LOAD")]
         self.assertTrue(alignments and min(alignments) >= 0x10000, done.stdout)
@@ -54,17 +55,17 @@ class Program(unittest.TestCase):
         self.assertEqual(said[0][0], said[1][0])
 
     def test_integers_and_floats_of_bundled_bytecode(self):
-        done = subprocess.run([os.environ["SBA_BINARY"], "--lua", "-e",
-                               "print(require('sba.util.json').encode({math.maxinteger, 0.1}), string.pack('j', 1):byte(1))"],
-                              capture_output=True, text=True)
+        numbers = "print(require('sba.util.json').encode({math.maxinteger, 0.1}), string.pack('j', 1):byte(1))"
+        done = subprocess.run([os.environ["SBA_BINARY"], "--lua", "-e", numbers], capture_output=True, text=True)
         self.assertEqual(done.stdout, "[9223372036854775807,0.1]\t1\n", done.stderr)
 
 
 class Examples(unittest.TestCase):
     def test_examples(self):
-        """All but `resume`, whose job kills the runner: PID 1 is out of reach for those below it."""
+        # All but `resume`, whose job kills the runner: PID 1 is out of reach for those below it.
         names = sorted(path.parent.name for path in EXAMPLES.glob("*/job.json") if path.parent.name != "resume")
-        done = subprocess.run([EXAMPLES / "run", "--binary", os.environ["SBA_BINARY"], *names], capture_output=True, text=True)
+        done = subprocess.run([EXAMPLES / "run", "--binary", os.environ["SBA_BINARY"], *names], capture_output=True,
+                              text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn(f"All {len(names)} examples ended as expected.", done.stdout)
 
@@ -83,9 +84,8 @@ def load_tests(loader, own, _):
     return unittest.TestSuite([own, loader.loadTestsFromNames(SHARED.split())])
 
 
-if __name__ == "__main__":
-    reason = wanting()
-    if reason:
-        print(f"skipped: {reason}")
-        sys.exit(77)
-    unittest.main(verbosity=2)
+reason = wanting()
+if reason:
+    print(f"skipped: {reason}")
+    sys.exit(77)
+unittest.main(verbosity=2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The row of an agent's job. The model is the scripted server of the tests, in this process; what it takes is not counted."""
+"""The row of an agent's job. The model is the tests' scripted server, in this process; what it takes is not counted."""
 import statistics
 import time
 
@@ -44,8 +44,10 @@ def turns(bench):
     recording = (bench.job_directory / "journal.jsonl").rename(bench.rival / "recording.jsonl")
     replays = [run(bench, [*bench.command(), "--replay", recording], count + 1) for _ in range(bench.size(5, 1))]
     replay, _, replaying = (statistics.median(values) for values in zip(*replays))
-    return [row_alone(f"a turn of {count}, 64 KiB of output each: mean from a reply's end to the next request's", duration(mean), mean * 1000, 5, "ms"),
-            row_alone("the same, processor time of runner and commands", duration(processor / count), processor / count * 1000, 5, "ms"),
+    return [row_alone(f"a turn of {count}, 64 KiB of output each: mean from a reply's end to the next request's",
+                      duration(mean), mean * 1000, 5, "ms"),
+            row_alone("the same, processor time of runner and commands", duration(processor / count),
+                      processor / count * 1000, 5, "ms"),
             row_alone("the same, peak memory", mib(kib), kib / 1024, 24, "MiB"),
             row_alone(f"replay of these {count} turns, start to result", duration(replay), replay, 2, "s"),
             row_alone("the same, processor time", duration(replaying), replaying, 2, "s")]

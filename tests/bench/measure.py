@@ -28,7 +28,9 @@ class Sample:
 
 
 def duration(seconds):
-    return f"{seconds * 1000:.2f} ms" if seconds < 0.1 else f"{seconds * 1000:.0f} ms" if seconds < 10 else f"{seconds:.1f} s"
+    if seconds >= 10:
+        return f"{seconds:.1f} s"
+    return f"{seconds * 1000:.{2 if seconds < 0.1 else 0}f} ms"
 
 
 def verdict(value, bound):
@@ -42,7 +44,8 @@ def mib(kib):
 def row(what, ours, against, theirs, bound):
     """A line of the table for a ratio of two durations, in seconds."""
     ratio = ours / theirs
-    return f"| {what} | {duration(ours)} | {against} | {duration(theirs)} | {ratio:.2f} | ≤ {bound:g} × | {verdict(ratio, bound)} |"
+    judged = f"{ratio:.2f} | ≤ {bound:g} × | {verdict(ratio, bound)}"
+    return f"| {what} | {duration(ours)} | {against} | {duration(theirs)} | {judged} |"
 
 
 def row_alone(what, shown, value, bound, unit):
@@ -58,12 +61,14 @@ class Bench:
         self.tools.mkdir()
         self.launcher = self.compiled("launch.c")
         self.binary = shutil.copy(binary, self.tools / "cynode-sba")
-        self.file_system = subprocess.run(["stat", "-f", "-c", "%T", directory], capture_output=True, text=True, check=True).stdout.strip()
+        self.file_system = subprocess.run(["stat", "-f", "-c", "%T", directory], capture_output=True, text=True,
+                                          check=True).stdout.strip()
         self.clean()
 
     def compiled(self, name, *libraries):
         program = self.tools / pathlib.Path(name).stem
-        subprocess.run(["cc", "-O2", "-static", "-Wl,--no-warnings", "-o", program, pathlib.Path(__file__).parent / name, *libraries], check=True)
+        subprocess.run(["cc", "-O2", "-static", "-Wl,--no-warnings", "-o", program,
+                        pathlib.Path(__file__).parent / name, *libraries], check=True)
         return program
 
     def floor(self, mode, count=0):
@@ -77,7 +82,8 @@ class Bench:
 
     def costs(self):
         report, found = self.rival / "report", []
-        for tool, pattern in ((["strace", "-f"], r"^\d+ +\w+\("), (["perf", "stat", "-x,", "-e", "page-faults"], r"^(?=(\d+),)")):
+        for tool, pattern in ((["strace", "-f"], r"^\d+ +\w+\("),
+                              (["perf", "stat", "-x,", "-e", "page-faults"], r"^(?=(\d+),)")):
             self.run([*tool, "-o", report, *self.command()])
             found.append(re.findall(pattern, report.read_text(encoding="utf-8", errors="replace"), re.MULTILINE))
         return len(found[0]), int(found[1][0])
@@ -88,10 +94,11 @@ class Bench:
             shutil.rmtree(self.directory / name, ignore_errors=True)
             (self.directory / name).mkdir()
             self.give(self.directory / name)
-        self.workspace, self.job_directory, self.rival = (self.directory / name for name in ("workspace", "job", "rival"))
+        self.workspace, self.job_directory, self.rival = (self.directory / name
+                                                          for name in ("workspace", "job", "rival"))
 
     def set_aside(self, top):
-        """Instead of removing a directory: ext4 passes over the numbers of files deleted minutes ago, one by one, at each new file."""
+        """Instead of removing it: at each new file ext4 passes over the numbers of files deleted minutes ago."""
         subprocess.run(["find", top, "-type", "f", "-exec", "truncate", "--size=0", "{}", "+"], check=True)
         top.rename(tempfile.mkdtemp(prefix="aside-", dir=self.directory))
 
@@ -112,8 +119,9 @@ class Bench:
         """Runs a command once: (seconds, KiB, seconds of processor time). Anything but success ends the benchmark."""
         with tempfile.TemporaryFile() as report:
             user = {"user": UID, "group": UID, "extra_groups": []} if UID else {}
-            status = subprocess.run([self.launcher, str(report.fileno()), *command], stdin=subprocess.DEVNULL, stdout=stdout,
-                                    stderr=subprocess.DEVNULL, cwd=cwd or self.rival, env=ENVIRONMENT, pass_fds=[report.fileno()], check=False, **user)
+            status = subprocess.run([self.launcher, str(report.fileno()), *command], stdin=subprocess.DEVNULL,
+                                    stdout=stdout, stderr=subprocess.DEVNULL, cwd=cwd or self.rival, env=ENVIRONMENT,
+                                    pass_fds=[report.fileno()], **user)
             if status.returncode != 0:
                 raise SystemExit(f"{command[0]} failed with {status.returncode}: {self.failure()}")
             report.seek(0)
@@ -152,7 +160,7 @@ class Bench:
             raise SystemExit(f"wrong outcome: {message}")
 
     def compare(self, theirs, count, before=lambda: None, stdout=os.devnull, cwd=None):
-        """Times the job and their command in turn, count times each. before() sets the scene before every run, untimed."""
+        """Times the job and their command in turn, count times each. before() comes before every run, untimed."""
         ours_runs, their_runs = [], []
         for _ in range(self.size(count, 1)):
             before()

@@ -8,8 +8,8 @@ import subprocess
 
 from measure import ENVIRONMENT, MIB, mib, row, row_alone
 
-PATTERNS = ["EINVAL", "malloc|realloc|calloc", "^[A-Z_]+\\(", "unsigned +long +[a-z_]+;", "[A-Z][a-z]+Error", "\\bint\\b.*\\bchar\\b",
-            "[0-9]{4}-[0-9]{2}-[0-9]{2}", "\\w+\\s*=\\s*NULL"]
+PATTERNS = ["EINVAL", "malloc|realloc|calloc", "^[A-Z_]+\\(", "unsigned +long +[a-z_]+;", "[A-Z][a-z]+Error",
+            "\\bint\\b.*\\bchar\\b", "[0-9]{4}-[0-9]{2}-[0-9]{2}", "\\w+\\s*=\\s*NULL"]
 
 
 def row_of_memory(what, kib, bound):
@@ -57,16 +57,19 @@ def confined(bench):
 def file_steps(count):
     """So many writes of 4 KB, then as many reads."""
     names = [f"file{number}" for number in range(count)]
-    return [*[("write_file", {"path": name, "content": "x" * 4096}) for name in names], *[("read_file", {"path": name}) for name in names]]
+    return [*[("write_file", {"path": name, "content": "x" * 4096}) for name in names],
+            *[("read_file", {"path": name}) for name in names]]
 
 
 def steps(bench):
     count = bench.size(200, 5)
     bench.write_job(*file_steps(count))
     _, result = bench.run_job()
-    bench.check([step["result"]["size_bytes"] for step in result["steps"]] == [4096] * 2 * count, "a file has another size")
+    bench.check([step["result"]["size_bytes"] for step in result["steps"]] == [4096] * 2 * count,
+                "a file has another size")
     ours, theirs = bench.compare(bench.floor("steps", count), 15)
-    return [row(f"{count} `write_file` and {count} `read_file` of 4 KB", ours.seconds, "the floor", theirs.seconds, 1.8)]
+    return [row(f"{count} `write_file` and {count} `read_file` of 4 KB", ours.seconds, "the floor", theirs.seconds,
+                1.8)]
 
 
 def memory(bench):
@@ -83,7 +86,8 @@ def drain(bench):
     bench.write_job(("run_command", {"shell": source, "max_output_bytes": 1000}))
     _, result = bench.run_job()
     step = result["steps"][0]["result"]
-    bench.check(len(step["stdout"]) == 1000 and step["stdout_truncated"] and step["exit_code"] == 0, "the output was not cut at 1000")
+    bench.check(len(step["stdout"]) == 1000 and step["stdout_truncated"] and step["exit_code"] == 0,
+                "the output was not cut at 1000")
     ours, theirs = bench.compare(["dash", "-c", f"{source} | cat >/dev/null"], 7)
     return [row("drain 1 GiB of output past a step's limit", ours.seconds, "`cat >/dev/null`", theirs.seconds, 1.3),
             row_of_memory("the same, peak memory", ours.kib, 8)]
@@ -92,8 +96,8 @@ def drain(bench):
 def source_text(bytes_):
     """So many bytes of lines such as a compiler prints."""
     chance = random.Random(1)
-    block = "".join(f"src/file{chance.randrange(99)}.c:{chance.randrange(999)}: warning: unused \"name\"\t[-W{chance.randrange(9)}]\n"
-                    for _ in range(20000))
+    line = 'src/file%d.c:%d: warning: unused "name"\t[-W%d]\n'
+    block = "".join(line % tuple(chance.randrange(most) for most in (99, 999, 9)) for _ in range(20000))
     return (block * (bytes_ // len(block) + 1))[:bytes_]
 
 
@@ -150,22 +154,24 @@ def changes(bench):
     """report_changes where 100 of many files change: what both walks take, the job's own time aside."""
     directories = plant(bench)
     bench.give_tree(bench.workspace)
-    change = ("run_command", {"shell": "for i in $(seq 100); do echo x >> group0/directory$((i % 20))/file$i.txt; done"})
+    change = ("run_command",
+              {"shell": "for i in $(seq 100); do echo x >> group0/directory$((i % 20))/file$i.txt; done"})
     bench.write_job(change)
     plain, _ = bench.run_job()
     bench.write_job(change, report_changes=True)
     _, result = bench.run_job()
-    bench.check(result["workspace_changes"]["counts"]["created"] + result["workspace_changes"]["counts"]["modified"] == 100,
-                "not 100 files changed")
+    counts = result["workspace_changes"]["counts"]
+    bench.check(counts["created"] + counts["modified"] == 100, "not 100 files changed")
     ours, theirs = bench.compare(find(bench), 5, stdout=bench.rival / "out")
     walks = ours.seconds - plain[0]
-    return [row(f"`report_changes` over {directories * 100:,} files, both walks", walks, "`find -printf`", theirs.seconds, 2),
+    return [row(f"`report_changes` over {directories * 100:,} files, both walks", walks, "`find -printf`",
+                theirs.seconds, 2),
             row_of_memory("the same, peak memory", ours.kib, 64)]
 
 
 def difference(old, new):
-    diff = subprocess.run(["git", "diff", "--no-index", "--no-prefix", old.name, new.name], cwd=old.parent, capture_output=True,
-                          env=ENVIRONMENT, check=False).stdout.decode()
+    diff = subprocess.run(["git", "diff", "--no-index", "--no-prefix", old.name, new.name], cwd=old.parent,
+                          capture_output=True, env=ENVIRONMENT).stdout.decode()
     return diff.replace(f" {old.name}/", " a/").replace(f" {new.name}/", " b/")
 
 
@@ -197,7 +203,7 @@ def patch(bench):
             bench.give_tree(directory)
 
     def same(directory):
-        return subprocess.run(["diff", "-r", directory, new], stdout=subprocess.DEVNULL, check=False).returncode == 0
+        return subprocess.run(["diff", "-r", directory, new], stdout=subprocess.DEVNULL).returncode == 0
 
     bench.write_job(("apply_unified_diff", {"diff": diff}))
     restore()
@@ -217,7 +223,8 @@ def patch_of_repeated_lines(bench):
     place = count * 4 // 10 * 2
     lines.insert(place, "alpha\n")
     hunk = lines[place - half:place + half + 1]
-    body = [*(" " + line for line in hunk[:half]), "-" + hunk[half], "+new\n", *(" " + line for line in hunk[half + 1:])]
+    body = [*(" " + line for line in hunk[:half]), "-" + hunk[half], "+new\n",
+            *(" " + line for line in hunk[half + 1:])]
     diff = f"--- a/text\n+++ b/text\n@@ -1,{len(hunk)} +1,{len(hunk)} @@\n" + "".join(body)
     wanted = [*lines[:place], "new\n", *lines[place + 1:]]
     (bench.rival / "repeated").write_text(diff, encoding="utf-8")
@@ -235,7 +242,8 @@ def patch_of_repeated_lines(bench):
     for directory in (bench.workspace, bench.rival):
         bench.check((directory / "text").read_text(encoding="utf-8") == "".join(wanted), "the hunk is not at its place")
     ours, theirs = bench.compare(gnu, 9, before=restore, cwd=bench.rival)
-    return [row(f"a hunk of {len(hunk):,} lines in {len(lines):,} of two kinds", ours.seconds, "`patch`", theirs.seconds, 1)]
+    return [row(f"a hunk of {len(hunk):,} lines in {len(lines):,} of two kinds", ours.seconds, "`patch`",
+                theirs.seconds, 1)]
 
 
 def copy_source(top, wanted):
@@ -260,7 +268,7 @@ def search_row(bench, pattern):
     bench.write_job(("search_files", {"pattern": pattern, "max_matches": 1 << 30}), max_output_bytes=1 << 30)
     _, result = bench.run_job()
     found = {f"{match['path']}:{match['line']}" for match in result["steps"][0]["result"]["matches"]}
-    out = subprocess.run(grep, cwd=bench.workspace, env=ENVIRONMENT, capture_output=True, check=False).stdout
+    out = subprocess.run(grep, cwd=bench.workspace, env=ENVIRONMENT, capture_output=True).stdout
     wanted = {":".join(line.decode(errors="replace")[2:].split(":", 2)[:2]) for line in out.split(b"\n") if line}
     bench.check(found == wanted, f"{pattern}: grep and search_files differ at {sorted(found ^ wanted)[:3]}")
     ours, theirs = bench.compare(grep, 5, stdout=bench.rival / "out", cwd=bench.workspace)
@@ -281,7 +289,8 @@ def files(bench):
     content = text[:len(text) - 4096]
     bench.write_job(("write_file", {"path": "written", "content": content}))
     bench.run_job()
-    bench.check((bench.workspace / "written").read_text(encoding="utf-8") == content, "the written file is not its content")
+    bench.check((bench.workspace / "written").read_text(encoding="utf-8") == content,
+                "the written file is not its content")
     ours, theirs = bench.compare(bench.floor("write"), 9)
     lines = [row("`write_file` of 64 MiB", ours.seconds, "the floor", theirs.seconds, 1),
              row_of_memory("the same, peak memory", ours.kib, 2.2 * 64)]
@@ -297,7 +306,8 @@ def files(bench):
 
 
 ALL = {"empty": empty, "commands": commands, "confined": confined, "steps": steps, "memory": memory, "drain": drain,
-       "capture": capture, "tree": tree, "changes": changes, "patch": patch, "repeated": patch_of_repeated_lines, "search": search, "files": files}
+       "capture": capture, "tree": tree, "changes": changes, "patch": patch, "repeated": patch_of_repeated_lines,
+       "search": search, "files": files}
 
 # Measured in the build directory too, which is on a disk.
 ON_DISK = ("commands", "steps")

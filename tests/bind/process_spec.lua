@@ -11,7 +11,8 @@ describe("native.process", function()
   local directory = assert(temporary:directory("."))
 
   local function run(argv, more)
-    local options = { argv = argv, env = { "PATH=/usr/bin:/bin" }, directory = directory, output_limit = 1000, end_at_limit = true }
+    local options = { argv = argv, env = { "PATH=/usr/bin:/bin" }, directory = directory,
+      output_limit = 1000, end_at_limit = true }
     for name, value in pairs(more or {}) do options[name] = value end
     return process.run(options)
   end
@@ -23,12 +24,15 @@ describe("native.process", function()
     assert.is_nil(outcome.signal)
     assert.same({ "out\n", "err\n" }, { outcome.stdout, outcome.stderr })
     assert.same({ false, false }, { outcome.stdout_truncated, outcome.stderr_truncated })
-    for _, name in ipairs { "duration_ms", "cpu_time_ms", "max_rss_bytes" } do assert.equal("integer", math.type(outcome[name])) end
+    for _, name in ipairs { "duration_ms", "cpu_time_ms", "max_rss_bytes" } do
+      assert.equal("integer", math.type(outcome[name]))
+    end
   end)
 
   it("gives what is long as a file", function()
     for _, spool in ipairs { "/tmp", "" } do
-      local outcome = assert(run({ "sh", "-c", "yes | head -c 3000000; echo err >&2" }, { output_limit = 2999999, spool = spool }))
+      local command = { "sh", "-c", "yes | head -c 3000000; echo err >&2" }
+      local outcome = assert(run(command, { output_limit = 2999999, spool = spool }))
       local file <close> = outcome.stdout.file
       assert.same({ 2999999, "y\ny", "" }, { outcome.stdout.size, file:read(2999996, 3), outcome.stderr })
       assert.equal(2999999, (native_file.measure_text(outcome.stdout)))

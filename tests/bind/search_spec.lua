@@ -66,10 +66,10 @@ describe("native.search", function()
 
   it("fails for a path that is not there, is no file, or leaves", function()
     here:shell "mkfifo fifo && ln -s /etc etc"
-    for path, code in pairs { nothing = "not_found", fifo = "not_a_file", [".."] = "path_escape", ["etc"] = "path_escape",
-                              ["etc/passwd"] = "path_escape", ["/etc"] = "path_escape", ["a\0b"] = "invalid" } do
+    for path, code in pairs { nothing = "not_found", fifo = "not_a_file", ["a\0b"] = "invalid" } do
       refused(code, find("x", path))
     end
+    for _, path in ipairs { "..", "etc", "etc/passwd", "/etc" } do refused("path_escape", find("x", path)) end
   end)
 
   it("repairs names and lines that are not UTF-8", function()

@@ -4,14 +4,17 @@ local scratch = require "scratch"
 describe("native.snapshot", function()
   local here = scratch()
 
-  local function take(most_bytes) return assert(here.root:snapshot { directory = here.above, most_bytes = most_bytes }) end
+  local function take(most_bytes)
+    return assert(here.root:snapshot { directory = here.above, most_bytes = most_bytes })
+  end
 
   --- Action and kept content of each change, by path.
   local function changes_of(snapshot)
     local found = {}
     for _, change in ipairs(assert(snapshot:changes())) do
       assert.is_nil(found[change.path])
-      found[change.path] = change.action .. ":" .. (change.original and assert(snapshot:content(change.original)) or "not kept")
+      local kept = change.original and assert(snapshot:content(change.original))
+      found[change.path] = change.action .. ":" .. (kept or "not kept")
     end
     return found
   end
@@ -24,7 +27,8 @@ describe("native.snapshot", function()
     local snapshot <close> = take(10)
     here:shell "for name in *; do rm $name; echo new >$name; done"
     assert.are.same({
-      a = "modified:xxxxxxxx", b = "type_changed:not kept", c = "type_changed:01", d = "modified:not kept", e = "modified:not kept",
+      a = "modified:xxxxxxxx", b = "type_changed:not kept", c = "type_changed:01",
+      d = "modified:not kept", e = "modified:not kept",
     }, changes_of(snapshot))
   end)
 

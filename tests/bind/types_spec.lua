@@ -2,7 +2,8 @@
 -- lua/types/native.lua says what C offers, no more and no less.
 local definitions = arg[0]:gsub("tests/[^/]*$", "lua/types/native.lua")
 
----What modules and handles are declared with: the classes that have functions, and their fields. Options may have a function too.
+---What modules and handles are declared with: the classes that have functions, and their fields.
+---Options may have a function too.
 ---@return table<string, table<string, true>> members "native.text", or "native.root" for a handle -> names
 local function declared()
   local fields, members, class = {}, {}, nil
@@ -36,7 +37,8 @@ describe("lua/types/native.lua", function()
     local directory = require("native.workspace").open(".")
     directory:walk "." -- types that C makes when the first is begun
     directory:snapshot { directory = "/nowhere" }
-    add_offered(offered, debug.getregistry(), function(_, metatable) return metatable.__index end) -- else it only owns something in C
+    -- A metatable without __index only owns something in C.
+    add_offered(offered, debug.getregistry(), function(_, metatable) return metatable.__index end)
     assert.same(declared(), offered)
   end)
 end)

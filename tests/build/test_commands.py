@@ -37,7 +37,7 @@ class Place(unittest.TestCase):
 
     def run_here(self, *command, timeout=60, **options):
         return subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=timeout, check=False, **options)
+                              stderr=subprocess.STDOUT, text=True, timeout=timeout, **options)
 
 
 class TestsRun(Place):
@@ -53,7 +53,8 @@ class TestsRun(Place):
     def start(self, *before, preexec_fn=None, **variables):
         plain = {name: value for name, value in os.environ.items() if name != "TMPDIR"}
         environment = {**plain, "PATH": f"{self.place}/bin:{os.environ['PATH']}", **variables}
-        return self.run_here(*before, self.place / "checkout/tests/run", "-R", "some thing", env=environment, preexec_fn=preexec_fn)
+        return self.run_here(*before, self.place / "checkout/tests/run", "-R", "some thing", env=environment,
+                             preexec_fn=preexec_fn)
 
     @unittest.skipUnless(IS_ROOT, "only root tests as another user")
     def test_a_directory_that_only_root_may_enter(self):
@@ -93,7 +94,8 @@ test_e (__main__.A.test_e) ... ok
 skipped: nothing is built
 """)
         logs = "build/dev/Testing/Temporary"
-        self.put("bin/ctest", f"#!/bin/sh\nmkdir -p {logs}; cp log {logs}/LastTest.log; echo 100% tests passed, 0 tests failed out of 2; echo Total\n")
+        self.put("bin/ctest", f"#!/bin/sh\nmkdir -p {logs}; cp log {logs}/LastTest.log; "
+                              "echo 100% tests passed, 0 tests failed out of 2; echo Total\n")
         done = self.start()
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertEqual(done.stdout.splitlines()[-7:], [
@@ -119,7 +121,8 @@ class ExamplesRun(Place):
         super().setUp()
         self.place.chmod(0o755)
         (self.place / "bin").mkdir()
-        for tool in ("sh", "bash", "env", "basename", "cat", "chmod", "chown", "cp", "dirname", "head", "id", "mkdir", "mktemp", "realpath", "rm", "setpriv"):
+        for tool in ("sh", "bash", "env", "basename", "cat", "chmod", "chown", "cp", "dirname", "head", "id", "mkdir",
+                     "mktemp", "realpath", "rm", "setpriv"):
             (self.place / "bin" / tool).symlink_to(shutil.which(tool))
         shutil.copytree(TOP / "examples/read-and-search", self.place / "examples/fix-failing-test")
         for name in ("run", "compare.lua"):
@@ -127,7 +130,8 @@ class ExamplesRun(Place):
 
     def examples(self, *names):
         """With no program to build with, and without jq."""
-        return self.run_here(self.place / "examples/run", "--binary", BINARY, *names, env={"PATH": str(self.place / "bin")})
+        return self.run_here(self.place / "examples/run", "--binary", BINARY, *names,
+                             env={"PATH": str(self.place / "bin")})
 
     def test_one_result_is_shown_indented(self):
         done = self.examples()
@@ -136,7 +140,7 @@ class ExamplesRun(Place):
         self.assertIn("\nAll 1 examples ended as expected.\n", done.stdout)
 
     def test_nothing_is_left(self):
-        """No process, also of a runner that was killed, and no file."""
+        # No process, also of a runner that was killed, and no file.
         examples = {path.parent.name for name in ("run", "job.json") for path in (TOP / "examples").glob(f"*/{name}")}
         names = sorted(examples - {"extend"})  # which builds
         self.place.chmod(0o777)
@@ -154,5 +158,4 @@ class ExamplesRun(Place):
         self.assertIn("1 of 1 examples differ", done.stdout)
 
 
-if __name__ == "__main__":
-    unittest.main(verbosity=2)
+unittest.main(verbosity=2)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cynode_sba.atif of clients/python: journals of real runs, whole, cut and damaged, as ATIF documents, which PyPI's own model makes.
-Skipped without Python 3.12 and PyPI."""
+"""cynode_sba.atif of clients/python: journals, whole, cut and damaged, as ATIF documents, made by PyPI's own model."""
 import json
 import os
 import pathlib
@@ -22,7 +21,8 @@ class Atif(AgentCase):
         self.programs = packages.environment("atif-1", "atif==1.8.0")
 
     def convert(self, *arguments):
-        return subprocess.run([self.programs / "python", "-B", "-m", "cynode_sba.atif", *arguments], capture_output=True, text=True, check=False,
+        return subprocess.run([self.programs / "python", "-B", "-m", "cynode_sba.atif", *arguments],
+                              capture_output=True, text=True,
                               env={**os.environ, "PYTHONPATH": str(TOP / "clients/python")})
 
     def document(self):
@@ -35,30 +35,33 @@ class Atif(AgentCase):
                    calls(("write_file", {"path": "a", "content": "1\n"}), ("read_file", {"path": "missing"})),
                    {"content": ""}, finish("All is done.", ("a exists", True, "step-2 wrote it"))]
         job = self.agent_job(context={"acceptance_criteria": ["a exists"], "task_context": "TASK"})
-        outcome = self.run_agent(self.server(*replies), job=job)
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.run_agent(self.server(*replies), job=job), 0)
         return outcome
 
     def test_an_agents_job(self):
         outcome = self.agent_run()
         document = self.document()
         steps = document["steps"]
-        self.assertEqual([step["source"] for step in steps], ["system", "user", "agent", "agent", "agent", "user", "agent"])
+        self.assertEqual([step["source"] for step in steps],
+                         ["system", "user", "agent", "agent", "agent", "user", "agent"])
         self.assertIn("TASK", steps[1]["message"])
         first, second, silent, nudge, last = steps[2:]
-        self.assertEqual((first["message"], first["reasoning_content"], first["llm_call_count"]), ("Looking.", "I look.", 1))
+        self.assertEqual((first["message"], first["reasoning_content"], first["llm_call_count"]),
+                         ("Looking.", "I look.", 1))
         self.assertEqual(first["tool_calls"][0]["arguments"], {"argv": ["echo", "grüße"]})
         (result,) = first["observation"]["results"]
         self.assertEqual(result["source_call_id"], first["tool_calls"][0]["tool_call_id"])
         self.assertIn("grüße", result["content"])
-        self.assertEqual((result["extra"]["step"], result["extra"]["status"], result["extra"]["exit_code"]), ("step-1", "success", 0))
+        self.assertEqual((result["extra"]["step"], result["extra"]["status"], result["extra"]["exit_code"]),
+                         ("step-1", "success", 0))
         self.assertEqual([one["extra"]["status"] for one in second["observation"]["results"]], ["success", "failure"])
         self.assertEqual((silent["message"], "empty" in nudge["message"]), ("", True))
         self.assertEqual(last["tool_calls"][0]["function_name"], "finish")
         self.assertEqual(document["extra"]["acceptance"], outcome.result["acceptance"])
         for name in ("prompt_tokens", "completion_tokens"):
             self.assertEqual(document["final_metrics"][f"total_{name}"], outcome.result["inference"][name])
-        self.assertEqual((document["agent"]["model_name"], document["session_id"], "notes" in document), ("m", "job-1", False))
+        self.assertEqual((document["agent"]["model_name"], document["session_id"], "notes" in document),
+                         ("m", "job-1", False))
 
     def test_a_direct_job(self):
         job = self.job(self.sh("echo out"), self.step("write_file", path="a", content="x"),
@@ -73,18 +76,18 @@ class Atif(AgentCase):
         self.assertIn("step_failed", steps[3]["message"])
         self.assertEqual(steps[1]["tool_calls"][0]["arguments"], {"path": "a", "content": "x"})
         (self.job_directory / "job.json").write_text(json.dumps({**job, "task_id": "another"}))
-        self.assertEqual(self.document()["steps"][1]["tool_calls"][0]["arguments"], {}, "they would be those of another job")
+        self.assertEqual(self.document()["steps"][1]["tool_calls"][0]["arguments"], {}, "those of another job")
 
     def test_a_killed_run_and_its_continuation(self):
         server = self.server(call("run_command", argv=["echo", "first"]), call("run_command", argv=["sleep", "60"]))
         self.run_and_signal(self.agent_job(), signal.SIGKILL,
-                            lambda: self.journal_file.is_file() and b'"index":1' in self.journal_file.read_bytes(), "the second step",
-                            env={"OLLAMA_BASE_URL": server.url})
+                            lambda: self.journal_file.is_file() and b'"index":1' in self.journal_file.read_bytes(),
+                            "the second step", env={"OLLAMA_BASE_URL": server.url})
         document = self.document()
-        self.assertEqual((document["extra"]["status"], document["steps"][-1]["message"]), ("interrupted", "The job ended: interrupted."))
+        self.assertEqual((document["extra"]["status"], document["steps"][-1]["message"]),
+                         ("interrupted", "The job ended: interrupted."))
         self.assertEqual(document["steps"][3]["observation"]["results"][0]["extra"]["status"], "interrupted")
-        outcome = self.run_agent(self.server(finish("It is done.")), "--resume")
-        self.assert_end(outcome, 0)
+        self.assert_end(self.run_agent(self.server(finish("It is done.")), "--resume"), 0)
         steps = self.document()["steps"]
         self.assertIn("The run was interrupted. It continues here.", [step["message"] for step in steps])
         self.assertEqual(steps[-1]["tool_calls"][0]["function_name"], "finish")
@@ -101,7 +104,8 @@ class Atif(AgentCase):
                 self.assertEqual((done.returncode, done.stdout), (1, ""))
                 continue
             document = json.loads(done.stdout)
-            self.assertEqual(("notes" in document, document["extra"]["status"]), (place not in ends, "interrupted"), place)
+            self.assertEqual(("notes" in document, document["extra"]["status"]), (place not in ends, "interrupted"),
+                             place)
 
     def test_what_is_no_journal(self):
         (self.root / "empty").touch()
@@ -118,5 +122,4 @@ class Atif(AgentCase):
         self.assertIn(b"python3 -m cynode_sba.atif JOURNAL", done.stderr)
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

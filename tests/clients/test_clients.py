@@ -26,7 +26,8 @@ class Clients(unittest.TestCase):
         self.place = pathlib.Path(place.name)
 
     def check(self, *command, **options):
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False, **options)
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
+                              **options)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 
@@ -40,7 +41,8 @@ class Clients(unittest.TestCase):
             (self.place / directory).mkdir(parents=True)
         self.check(sys.executable, CLIENTS / "generate.py", BINARY, self.place)
         for name in ("python/cynode_sba/types.py", "go/types.go"):
-            self.assertEqual((CLIENTS / name).read_text(), (self.place / name).read_text(), f"run clients/generate.py, for clients/{name} is old")
+            self.assertEqual((CLIENTS / name).read_text(), (self.place / name).read_text(),
+                             f"run clients/generate.py, for clients/{name} is old")
 
     def test_the_python_client(self):
         self.check(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", CLIENTS / "python/tests",
@@ -85,5 +87,4 @@ class Clients(unittest.TestCase):
         self.check("go", "test", "./...", cwd=CLIENTS / "go", env={**env, "SBA_EXAMPLES": str(kept)})
 
 
-if __name__ == "__main__":
-    unittest.main()
+unittest.main()

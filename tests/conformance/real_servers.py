@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""real_servers.py BINARY NODE_MODULES: the MCP client against servers of the official SDKs, and whole jobs whose gateway
-is a server as people run it: one that speaks Streamable HTTP itself, or one of stdio behind a bridge. They are pinned,
-from PyPI, npm and Go's proxy. What cannot be had is skipped, with the reason.
+"""real_servers.py BINARY NODE_MODULES: the MCP client against servers of the official SDKs, and whole jobs whose
+gateway is a server as people run it: one that speaks Streamable HTTP itself, or one of stdio behind a bridge. They are
+pinned, from PyPI, npm and Go's proxy. What cannot be had is skipped, with the reason.
 """
 import contextlib
 import json

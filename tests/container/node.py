@@ -10,7 +10,8 @@ import unittest
 import podman
 
 UID = 1000  # the image's user
-NODE = ["--network=none", "--read-only", "--cap-drop=all", "--security-opt=no-new-privileges", "--pids-limit=256", "--workdir=/workspace",
+NODE = ["--network=none", "--read-only", "--cap-drop=all", "--security-opt=no-new-privileges", "--pids-limit=256",
+        "--workdir=/workspace",
         "--env=CYNODE_TASK_ID=task-1", "--env=CYNODE_JOB_ID=job-1", "--env=CYNODE_WORKSPACE_DIR=/workspace"]
 
 
@@ -42,7 +43,8 @@ class NodeCase(unittest.TestCase):
 
     def node_options(self):
         if not has_cgroups(self.options):
-            return [*(option for option in NODE if not option.startswith("--pids-limit")), *self.options, *self.volumes()]
+            return [*(option for option in NODE if not option.startswith("--pids-limit")), *self.options,
+                    *self.volumes()]
         return [*NODE, *self.options, *self.volumes()]
 
     def volumes(self):

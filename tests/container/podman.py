@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Podman for the tests: whether containers can run here, with what, and the image that they run.
 
-Images live in a store of the tests' own in the user's cache directory: a base that debootstrap makes once and that stands for
-the registry's, and the image of the Containerfile, of which only the layers that changed are built again.
+Images live in a store of the tests' own in the user's cache directory: a base that debootstrap makes once and that
+stands for the registry's, and the image of the Containerfile, of which only the layers that changed are built again.
 """
 import fcntl
 import functools
@@ -14,15 +14,16 @@ import sys
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tests"))
+import packages  # noqa: E402
+import skips  # noqa: E402
 from waiting import wait_for  # noqa: E402, F401  (for the tests)
 
 BINARY = pathlib.Path(os.environ.get("SBA_BINARY", TOP / "build/release/cynode-sba"))
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path(os.environ.get("HOME", "/tmp"), ".cache"), "cynode-sba/containers")
-SKIPPED = 77
+CACHE = packages.CACHE / "containers"
 IN_NAMESPACE = "SBA_CONTAINER_NAMESPACE"
 UNIFIED = "/sys/fs/cgroup/unified"
 
-# What a runtime may refuse, the mildest first: on some machines the limits of root cannot be raised, or no cgroup be made.
+# What a runtime may refuse, the mildest first: on some machines root's limits cannot be raised, or no cgroup be made.
 LIMITS = ["--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024"]
 OPTIONS = [[], LIMITS, ["--cgroups=disabled", *LIMITS]]
 
@@ -32,25 +33,22 @@ def podman(*arguments, check=True, **options):
     command = ["podman", "--root", str(CACHE / "storage"), "--runroot", str(CACHE / "run"), *arguments]
     if "input" not in options:
         options.setdefault("stdin", subprocess.DEVNULL)
-    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "timeout": 1200,
-               **options}
-    done = subprocess.run(command, **options)
+    done = subprocess.run(command, **{"capture_output": True, "text": True, "timeout": 1200, **options})
     if check and done.returncode:
         raise AssertionError(f"{' '.join(command)}: exit status {done.returncode}\n{done.stdout}\n{done.stderr}")
     return done
 
 
 def skip(reason):
-    print(f"skipped, no container can run here: {reason}")
-    sys.exit(SKIPPED)
+    skips.skip(f"no container can run here: {reason}")
 
 
 def enter_namespace():
-    """Begins the program again in a mount namespace of its own: crun refuses a machine that has both kinds of cgroups at
-    once, until that of version 2 is gone."""
+    """Begins the program again in a mount namespace without cgroup 2: crun refuses a machine that has both kinds."""
     if os.path.ismount(UNIFIED) and IN_NAMESPACE not in os.environ:
         os.environ[IN_NAMESPACE] = "1"
-        command = ["unshare", "--mount", "sh", "-c", f'umount {UNIFIED}; exec "$@"', "sh", sys.executable, "-B", *sys.argv]
+        command = ["unshare", "--mount", "sh", "-c", f'umount {UNIFIED}; exec "$@"', "sh", sys.executable, "-B",
+                   *sys.argv]
         os.execvp(command[0], command)
 
 
@@ -72,15 +70,16 @@ def require(with_image=True):
 @functools.cache
 def base():
     """The name of the base image, which is made the first time."""
-    codename = subprocess.run(["sh", "-c", '. /etc/os-release; echo "$VERSION_CODENAME"'], stdout=subprocess.PIPE, text=True).stdout.strip()
+    codename = subprocess.run(["sh", "-c", '. /etc/os-release; echo "$VERSION_CODENAME"'], stdout=subprocess.PIPE,
+                              text=True).stdout.strip()
     name = f"localhost/sba-base:{codename}"
     if podman("image", "exists", name, check=False).returncode == 0:
         return name
     root = CACHE / "base.new"
     shutil.rmtree(root, ignore_errors=True)
     print("making the base image with debootstrap, the first time only", flush=True)
-    done = subprocess.run(["debootstrap", "--variant=minbase", codename, str(root), *mirror(codename)], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run(["debootstrap", "--variant=minbase", codename, str(root), *mirror(codename)],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         skip("debootstrap could not make a base image: " + done.stdout[-500:])
     shutil.rmtree(root / "var/cache/apt/archives", ignore_errors=True)
@@ -92,7 +91,8 @@ def base():
 
 def mirror(codename):
     """The mirror of this release that the machine itself uses; debootstrap's own where apt does not say."""
-    targets = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", f"Codename: {codename}"],
+    targets = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages",
+                              f"Codename: {codename}"],
                              stdout=subprocess.PIPE, text=True).stdout.split()
     return targets[:1]
 
@@ -110,7 +110,8 @@ def run_options():
 def vendor_volume():
     """Lends the libraries of the release build to the build stage, so that it need not make them: minutes."""
     def prefix(environment):
-        return subprocess.run([TOP / "vendor/build", "--prefix"], env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+        return subprocess.run([TOP / "vendor/build", "--prefix"], env=environment, stdout=subprocess.PIPE, text=True,
+                              check=True).stdout.strip()
     ours = prefix(os.environ)
     plain = {name: value for name, value in os.environ.items() if name not in ("SBA_VENDOR_DIR", "XDG_CACHE_HOME")}
     theirs = prefix({**plain, "HOME": "/root"})
@@ -122,7 +123,7 @@ def image():
     """The name of the runner's image, as the Containerfile makes it from the base."""
     name = "localhost/cynode-sba:test"
     print("building the image", flush=True)
-    podman("build", "--isolation=chroot", "--layers", "--build-arg", f"BUILD_IMAGE={base()}", "--build-arg", f"BASE_IMAGE={base()}",
-           "--build-arg", "VENDOR_ALLOW_OLDER=1", vendor_volume(), "--tag", name, str(TOP))
+    podman("build", "--isolation=chroot", "--layers", "--build-arg", f"BUILD_IMAGE={base()}", "--build-arg",
+           f"BASE_IMAGE={base()}", "--build-arg", "VENDOR_ALLOW_OLDER=1", vendor_volume(), "--tag", name, str(TOP))
     podman("image", "prune", "--force", "--filter", "until=240h", check=False)  # layers that no build has used for days
     return name

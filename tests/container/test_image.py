@@ -23,12 +23,14 @@ class ImageTest(node.NodeCase):
         self.assertEqual(config["Labels"]["org.opencontainers.image.version"], version)
 
     def test_the_licences_of_what_is_inside_go_along(self):
-        found = podman.podman("run", "--rm", *self.options, "--entrypoint=ls", self.image, "/usr/local/share/licenses/cynode-sba").stdout
+        found = podman.podman("run", "--rm", *self.options, "--entrypoint=ls", self.image,
+                              "/usr/local/share/licenses/cynode-sba").stdout
         self.assertLessEqual({"LICENSE", "lua5.4", "openssl", "curl", "pcre2", "musl"}, set(found.split()))
 
     def test_git_knows_no_remotes(self):
         for url in ("https://host.invalid/x.git", "ssh://host.invalid/x", "git://host.invalid/x", "host.invalid:x"):
-            done = podman.podman("run", "--rm", "--network=none", *self.options, "--entrypoint=git", self.image, "ls-remote", url, check=False)
+            done = podman.podman("run", "--rm", "--network=none", *self.options, "--entrypoint=git", self.image,
+                                 "ls-remote", url, check=False)
             self.assertIn("not allowed", done.stderr)
 
 
@@ -40,7 +42,8 @@ class RequirementsTest(node.NodeCase):
         wrapper.chmod(0o755)
         environment = {**os.environ, "CONTAINER_RUNTIME": str(wrapper), "CONTAINER_OPTIONS": " ".join(self.options),
                        "SBA_BINARY": str(podman.BINARY)}
-        done = subprocess.run([podman.TOP / "container/check", image], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run([podman.TOP / "container/check", image], env=environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True)
         points = [line.split(maxsplit=3) for line in done.stdout.splitlines() if line.startswith("  ")]
         self.assertGreater(len(points), 30, done.stderr)
         return done.returncode, {point[3].split(":")[0] for point in points if point[0] != "ok"}
@@ -51,8 +54,10 @@ class RequirementsTest(node.NodeCase):
     def test_the_bare_base_lacks_what_debian_leaves_out(self):
         status, missing = self.check(self.base)
         self.assertEqual(status, 1)
-        self.assertLessEqual({"unzip", "zip", "jq", "git, used locally", "python3", "a writable /workspace", "a user that is not root",
-                              "certificates of authorities (ca-certificates)", "the label that agents may use it"}, missing)
+        self.assertLessEqual({"unzip", "zip", "jq", "git, used locally", "python3", "a writable /workspace",
+                              "a user that is not root",
+                              "certificates of authorities (ca-certificates)", "the label that agents may use it"},
+                             missing)
         self.assertFalse({"cat", "tar", "bash", "diff"} & missing)
 
 class JobTest(node.NodeCase):
@@ -62,9 +67,10 @@ class JobTest(node.NodeCase):
         subprocess.run(["chown", "-R", "1000:1000", str(self.workspace)], check=True)
         job = json.loads((example / "job.json").read_text())
         job["steps"] += self.job(
-            "git init -q . && git add -A && git -c user.name=x -c user.email=x@localhost commit -q -m all && git log --oneline",
+            "git init -q . && git config user.name x && git config user.email x@localhost && "
+            "git add -A && git commit -q -m all && git log --oneline",
             "jq -n -c '{a: 1}' && python3 -c 'print(6 * 7)' && bash -c 'echo $BASH_VERSION'",
-            'ps && zip -q -r "$CYNODE_ARTIFACTS_DIR/all.zip" notes && unzip -l "$CYNODE_ARTIFACTS_DIR/all.zip"')["steps"]
+            'all="$CYNODE_ARTIFACTS_DIR/all.zip"; ps && zip -q -r "$all" notes && unzip -l "$all"')["steps"]
         done, result = self.run_as_node(job)
         self.assertEqual((done.returncode, result["status"]), (0, "success"), result)
         self.assertEqual([artifact["path"] for artifact in result["artifacts"]], ["all.zip"])
@@ -72,8 +78,8 @@ class JobTest(node.NodeCase):
 
     def test_the_container_is_closed(self):
         done, result = self.run_as_node(self.job(
-            "id -u", "grep -E '^(CapEff|CapBnd|NoNewPrivs)' /proc/self/status", "ls /sys/class/net", "touch /etc/x 2>&1 || true",
-            'echo "$CYNODE_TASK_ID $CYNODE_JOB_ID $HOME" && touch /tmp/x'))
+            "id -u", "grep -E '^(CapEff|CapBnd|NoNewPrivs)' /proc/self/status", "ls /sys/class/net",
+            "touch /etc/x 2>&1 || true", 'echo "$CYNODE_TASK_ID $CYNODE_JOB_ID $HOME" && touch /tmp/x'))
         self.assertEqual(done.returncode, 0, result)
         user, status, network, root, environment = [step["output"] for step in result["steps"]]
         self.assertEqual((user, network, environment), ("1000\n", "lo\n", "task-1 job-1 /tmp\n"))
@@ -107,7 +113,7 @@ class JobTest(node.NodeCase):
 
 
 class DeployedNode(node.NodeCase):
-    """The way a deployed node runs a job: the job directory open to everybody, an empty result file in it, and the node's variables."""
+    """As a deployed node runs a job: its directory open to everybody, an empty result file in it, and its variables."""
 
     def lay_out(self, owner):
         example = podman.TOP / "examples/deployed-node"
@@ -133,10 +139,10 @@ class DeployedNode(node.NodeCase):
     def test_as_the_images_user(self):
         variables = self.lay_out(node.UID)
         for arguments in ([], ["cynode-sba"]):  # a node may repeat our name
-            done = podman.podman("run", "--rm", *self.options, "--network=none", *variables, *self.volumes(), self.image, *arguments, check=False)
+            done = podman.podman("run", "--rm", *self.options, "--network=none", *variables, *self.volumes(),
+                                 self.image, *arguments, check=False)
             self.check(done)
             (self.workspace / "greeting.txt").unlink()
 
 
-if __name__ == "__main__":
-    node.main()
+node.main()

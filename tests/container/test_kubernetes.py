@@ -22,7 +22,8 @@ class ManifestTest(unittest.TestCase):
         import kubernetes_validate
         self.assertEqual(set(self.documents), {"ConfigMap", "Job", "NetworkPolicy"})
         sandbox = manifests.load("sandbox.yaml")["Sandbox"]["spec"]
-        parts = [("Pod", sandbox["podTemplate"]), *(("PersistentVolumeClaim", claim) for claim in sandbox["volumeClaimTemplates"])]
+        parts = [("Pod", sandbox["podTemplate"]),
+                 *(("PersistentVolumeClaim", claim) for claim in sandbox["volumeClaimTemplates"])]
         for version in VERSIONS:
             for document in [*self.documents.values(), *manifests.load("pod.yaml").values(),
                              *({"apiVersion": "v1", "kind": kind, **part} for kind, part in parts)]:
@@ -30,7 +31,8 @@ class ManifestTest(unittest.TestCase):
 
     def test_the_job_is_valid(self):
         for job in (self.job, json.loads(manifests.load("pod.yaml")["ConfigMap"]["data"]["job.json"])):
-            done = subprocess.run([podman.BINARY, "--validate", "-"], input=json.dumps(job), stdout=subprocess.PIPE, text=True, check=False)
+            done = subprocess.run([podman.BINARY, "--validate", "-"], input=json.dumps(job), stdout=subprocess.PIPE,
+                                  text=True)
             self.assertEqual((done.returncode, done.stdout), (0, "<stdin>: valid\n"))
 
     def test_everything_is_closed(self):
@@ -41,7 +43,8 @@ class ManifestTest(unittest.TestCase):
                               pod["automountServiceAccountToken"]), (True, "RuntimeDefault", False))
             for container in pod["containers"] + pod.get("initContainers", []):
                 context = container["securityContext"]
-                self.assertEqual((context["readOnlyRootFilesystem"], context["allowPrivilegeEscalation"], context["capabilities"]),
+                self.assertEqual((context["readOnlyRootFilesystem"], context["allowPrivilegeEscalation"],
+                                  context["capabilities"]),
                                  (True, False, {"drop": ["ALL"]}))
                 self.assertIn("memory", container["resources"]["limits"])
 
@@ -70,6 +73,5 @@ class ManifestTest(unittest.TestCase):
         self.assertEqual(own, {"/result", "/workspace"})
 
 
-if __name__ == "__main__":
-    manifests.enter()
-    unittest.main(verbosity=2)
+manifests.enter()
+unittest.main(verbosity=2)

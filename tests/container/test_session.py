@@ -35,5 +35,4 @@ class SessionTest(node.NodeCase):
         self.assertEqual(podman.podman("wait", container).stdout.strip(), "143")
 
 
-if __name__ == "__main__":
-    node.main()
+node.main()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """report.py BUILD: which lines of src/ and of lua/sba/ the tests reached in a coverage build, by file, the worst first.
 
-C by gcov; Lua by what lines.c noted, of the lines that luac says can run. What a process did that was killed, or that left by
-_exit, gcov does not know.
+C by gcov; Lua by what lines.c noted, of the lines that luac says can run. What a process did that was killed, or that
+left by _exit, gcov does not know.
 """
 import json
 import pathlib
@@ -18,7 +18,8 @@ def c_lines(build):
     """{path: {line: was it reached}} of src/."""
     files = {}
     data = [str(path) for path in build.rglob("*.gcda") if "/src/" in str(path)]
-    done = subprocess.run(["gcov", "--json-format", "--stdout", *data], cwd=build, capture_output=True, text=True, check=True)
+    done = subprocess.run(["gcov", "--json-format", "--stdout", *data], cwd=build, capture_output=True, text=True,
+                          check=True)
     for unit in filter(None, done.stdout.splitlines()):
         for file in json.loads(unit)["files"]:
             path = pathlib.Path(file["file"])

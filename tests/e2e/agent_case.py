@@ -4,7 +4,16 @@ import sba
 from servers import model
 from servers.model import call, calls  # noqa: F401  (for the tests)
 
+LIST = call("list_tree")
 FORMATS = {"ollama": ("OLLAMA_BASE_URL", ""), "openai": ("OPENAI_BASE_URL", "/v1")}
+
+
+def runs(command, **more):
+    return call("run_command", command=command, **more)
+
+
+def writes(path, content):
+    return call("write_file", path=path, content=content)
 
 
 def finish(answer="done", *entries, **more):
@@ -26,8 +35,8 @@ class AgentCase(sba.SandboxCase):
         job = job or self.agent_job(**({} if context is None else {"context": context}))
         return self.run_job(job, *more, env=environment, **options)
 
-    def run_replies(self, *replies, models=None, **options):
-        server = self.server(*replies, models=models)
+    def run_replies(self, *replies, models=None, formats=("ollama", "openai"), **options):
+        server = self.server(*replies, models=models, formats=formats)
         return self.run_agent(server, **options), server
 
     def told(self, server, number):

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- cynode-sba --lua change.lua WORKSPACE: one change of many kinds, as one transaction. Prints "done" or the failure's code.
+-- cynode-sba --lua change.lua WORKSPACE: one change of many kinds, as one transaction.
+-- Prints "done" or the failure's code.
 local transaction = require "sba.patch.transaction"
 local workspace = require "native.workspace"
 

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of confinement share: a job directory outside of what commands may write, and a token that they must not see."""
+"""What tests of confinement share: a job directory that commands may not write, and a token that they must not see."""
 import os
-import pathlib
 import unittest
 
 import sba
 
-TOOLS = os.environ["SBA_TOOLS"]
 TOKEN = "a-token-that-must-not-be-seen"
 # Directories outside of what commands may write, where a test can have its job directory.
-PLACES = ["/srv", "/opt", str(pathlib.Path(TOOLS).resolve())]
+PLACES = ["/srv", "/opt", str(sba.TOOLS.resolve())]
 WRITABLE = ("/tmp/", "/var/tmp/", "/dev/", "/proc/")
 PLACE = next((name for name in PLACES if os.access(name, os.W_OK) and not f"{name}/".startswith(WRITABLE)), None)
 ABI = int(sba.run("--lua", "-e", "print(require 'native.confine'.abi())").stdout)

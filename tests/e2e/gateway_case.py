@@ -38,7 +38,7 @@ class GatewayCase(AgentCase):
         return self.run_agent(server, *more, job=job, env=self.names(gateway)), server
 
     def direct(self, gateway, *steps, **fields):
-        return self.run_job(self.job(*steps, **fields), env=self.names(gateway) if gateway else {})
+        return self.run_steps(*steps, **fields, env=self.names(gateway) if gateway else {})
 
     @staticmethod
     def called(gateway):

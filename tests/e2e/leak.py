@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The encodings in which tools print a secret by themselves. As a program: prints the secret in the file `loot` in the encoding
-that its argument names."""
+"""The encodings in which tools print a secret. As a program: prints that in the file `loot` as its argument says."""
 import base64
 import json
 import os

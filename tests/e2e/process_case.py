@@ -81,7 +81,8 @@ class ProcessCase(sba.SandboxCase):
 
     def start_others(self):
         """Two children of the test: one in the runner's process group, one in another session."""
-        others = [subprocess.Popen(["sleep", "600"], start_new_session=session, **sba.ordinary_user()) for session in (False, True)]
+        others = [subprocess.Popen(["sleep", "600"], start_new_session=session, **sba.ordinary_user())
+                  for session in (False, True)]
         for other in others:
             self.addCleanup(other.wait)
             self.addCleanup(other.kill)
@@ -118,14 +119,15 @@ class HostileCase(sba.SandboxCase):
                     pass
 
     def zombies(self, parent):
-        return sum(stat.rsplit(b")", 1)[1].split()[:2] == [b"Z", b"%d" % parent] for _, stat in self.all_processes("stat"))
+        return sum(stat.rsplit(b")", 1)[1].split()[:2] == [b"Z", b"%d" % parent]
+                   for _, stat in self.all_processes("stat"))
 
     def hostile(self, name, *arguments, **more):
         return self.step("run_command", argv=[PYTHON, "hostile.py", name, *map(str, arguments)], **more)
 
     def run_hostile(self, *steps, limits=(), **fields):
         begun = time.monotonic()
-        done = self.run_job(self.job(*steps, **fields), wrapper=["prlimit", *limits] if limits else [])
+        done = self.run_steps(*steps, **fields, wrapper=["prlimit", *limits] if limits else [])
         done.seconds = time.monotonic() - begun
         self.assertEqual(self.marked(), [], "processes of the job are alive")
         return done

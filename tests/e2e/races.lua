@@ -1,12 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
--- cynode-sba --lua races.lua WORKSPACE ROUNDS [KIND...]: works on files of a workspace while "dir" is exchanged with something that
--- leads outside. Prints how often each kind of work succeeded and was refused; whatever it saw of the outside, it says so
--- and ends with status 9. Only work of these kinds is done, or all.
+-- cynode-sba --lua races.lua WORKSPACE ROUNDS [KIND...]: works on files of a workspace while "dir" is exchanged with
+-- something that leads outside. Prints how often each kind of work succeeded and was refused; whatever it saw of the
+-- outside, it says so and ends with status 9. Only work of these kinds is done, or all.
 local search = require "native.search"
 local transaction = require "sba.patch.transaction"
 local workspace = require "native.workspace"
 
-local MOST_TIMES <const> = 20 -- the rounds, where chance has it that one kind of work never succeeds or is never refused
+-- The rounds, where chance has it that one kind of work never succeeds or is never refused.
+local MOST_TIMES <const> = 20
 local root, rounds = arg[1], tonumber(arg[2])
 local directory = assert(workspace.open(root))
 local secret = assert(search.compile("SECRET"))
@@ -101,7 +102,9 @@ for i = 1, MOST_TIMES * rounds do
       local result, failure = one(paths[i % #paths + 1], i)
       local counts = result and done or refused
       counts[kind] = (counts[kind] or 0) + 1
-      if not result and not passing[failure.code] then leak(kind, "unexpected: " .. failure.code .. ": " .. failure.message) end
+      if not result and not passing[failure.code] then
+        leak(kind, "unexpected: " .. failure.code .. ": " .. failure.message)
+      end
     end
   end
 end

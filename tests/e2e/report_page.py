@@ -3,8 +3,8 @@
 import html.parser
 
 VOID = {"meta", "br"}
-KNOWN = VOID | set("""html head title style body header main section h1 h2 p strong b span code pre a ul li dl dt dd div details summary
-    svg rect table tr th td time i""".split())
+KNOWN = VOID | set("""html head title style body header main section h1 h2 p strong b span code pre a ul li dl dt dd div
+    details summary svg rect table tr th td time i""".split())
 
 
 class Page(html.parser.HTMLParser):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The binary from outside: job in, result out. What every end-to-end test shares.
 
-SBA_BINARY names the binary, SBA_BUILD its build (dev or release). Run as root, the tests start the runner as an ordinary
-user, because it refuses root; run as an ordinary user, they start it as that user.
+SBA_BINARY names the binary, SBA_BUILD its build (dev or release). Run as root, the tests start the runner as an
+ordinary user, because it refuses root; run as an ordinary user, they start it as that user.
 """
 import contextlib
 import datetime
@@ -20,9 +20,11 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # where the tests find servers and waiting
 import tidy  # noqa: E402
+from skips import skip  # noqa: E402, F401  (for the tests)
 from waiting import wait_for  # noqa: E402, F401  (for the tests)
 
 BINARY = os.environ["SBA_BINARY"]
+TOOLS = pathlib.Path(os.environ.get("SBA_TOOLS", "."))  # where the small programs of these tests are
 IN_TIME = 3  # seconds after its deadline within which a job has ended
 LONG = bool(os.environ.get("SBA_LONG"))  # tests/run --long: more rounds of what is tried many times
 IS_DEV = os.environ.get("SBA_BUILD", "dev") == "dev"
@@ -37,8 +39,8 @@ def ordinary_user():
 
 
 def run(*arguments, stdin=b"", env=None, **options):
-    """Runs the binary without a job, with no other variables than these. Returns the process, with its output as bytes."""
-    return subprocess.run([BINARY, *arguments], input=stdin, timeout=120, check=False,
+    """Runs the binary without a job, with no other variables than these. Its output comes as bytes."""
+    return subprocess.run([BINARY, *arguments], input=stdin, timeout=120,
                           env={"PATH": "/usr/bin:/bin", **(env or {})},
                           **{"capture_output": True, **ordinary_user(), **options})
 
@@ -61,9 +63,10 @@ def wants(program):
 def may(*namespace_and_mount):
     """Whether unshare, mount or strace works here; a chroot, a container and a hardened kernel may refuse."""
     try:
-        return subprocess.run(namespace_and_mount, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
+        tried = subprocess.run(namespace_and_mount, stdin=subprocess.DEVNULL, capture_output=True)
     except OSError:
         return False
+    return tried.returncode == 0
 
 
 MAY_MOUNT = bool(UID) and may("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/tmp")
@@ -83,10 +86,15 @@ class Outcome:
 
     code, message, answer = of_result("failure_code"), of_result("failure_message"), of_result("final_answer")
     status, steps = of_result("status"), of_result("steps")
+    acceptance, confinement = of_result("acceptance"), of_result("confinement")
 
     @property
     def statuses(self):
         return [step["status"] for step in self.steps]
+
+    @property
+    def verdicts(self):
+        return [(one["met"], one["verified_by"]) for one in self.acceptance]
 
     @property
     def log(self):
@@ -125,8 +133,7 @@ class SandboxCase(unittest.TestCase):
         os.chmod(self.root, 0o755)
         self.job_directory, self.workspace = self.root / "job", self.root / "workspace"
         for directory in (self.job_directory, self.workspace):
-            directory.mkdir()
-            self.give(directory)
+            self.folder(directory)
         self.result_path, self.journal_file = self.job_directory / "result.json", self.job_directory / "journal.jsonl"
 
     def closing(self, server):
@@ -138,8 +145,14 @@ class SandboxCase(unittest.TestCase):
             for path in paths:
                 os.chown(path, UID, GID, follow_symlinks=False)
 
+    def folder(self, path):
+        """Makes a directory."""
+        path.mkdir(exist_ok=True)
+        self.give(path)
+        return path
+
     def put(self, path, content=b"", mode=0o644):
-        """Writes a file of the workspace, with its directories."""
+        """Writes a file, with its directories. A path that is not absolute is one of the workspace."""
         target = self.workspace / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -160,7 +173,7 @@ class SandboxCase(unittest.TestCase):
             shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
 
     def fifo(self, name="turn"):
-        """A FIFO of the workspace: a command that reads it waits until the test writes, and the test until the command reads."""
+        """A FIFO of the workspace: the command that reads it and the test that writes it wait for each other."""
         path = Fifo(self.workspace / name)
         os.mkfifo(path)
         self.give(path)
@@ -224,14 +237,14 @@ class SandboxCase(unittest.TestCase):
 
     @staticmethod
     def in_namespace(commands, *wrapper):
-        """Options of start() with which root runs shell commands in a mount namespace of its own, and there the runner as the user.
-        wrapper: a command before the binary."""
-        script = commands + '\nexec "$@"'
-        return {"wrapper": ["unshare", "--mount", "--propagation=private", "sh", "-ec", script, "sh", *AS_USER, *wrapper], **AS_ROOT}
+        """Options of start() with which root runs shell commands in a mount namespace of its own, and there the runner
+        as the user. wrapper: a command before the binary."""
+        enter = ["unshare", "--mount", "--propagation=private", "sh", "-ec", commands + '\nexec "$@"', "sh"]
+        return {"wrapper": [*enter, *AS_USER, *wrapper], **AS_ROOT}
 
     def start(self, job, *more, wrapper=(), env=None, arguments=None, **options):
-        """Starts the runner on a job (dict, str or bytes) and returns the Popen. wrapper: a command before the binary; arguments: in
-        place of those that name job, result and workspace."""
+        """Starts the runner on a job (dict, str or bytes) and returns the Popen. wrapper: a command before the binary;
+        arguments: in place of those that name job, result and workspace."""
         if isinstance(job, dict):
             job = json.dumps(job)
         path = self.job_directory / "job.json"
@@ -240,26 +253,25 @@ class SandboxCase(unittest.TestCase):
         environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", **self.environment, **(env or {})}
         options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
                    "preexec_fn": reset_signals, **ordinary_user(), **options}
-        return subprocess.Popen([*wrapper, BINARY, *(self.arguments() if arguments is None else arguments), *more], env=environment, **options)
+        arguments = self.arguments() if arguments is None else arguments
+        return subprocess.Popen([*wrapper, BINARY, *arguments, *more], env=environment, **options)
 
     def journal(self):
         """The whole lines of the journal; none where there is no journal."""
-        return [json.loads(line) for line in self.journal_file.read_text().split("\n")[:-1]] if self.journal_file.exists() else []
+        text = self.journal_file.read_text() if self.journal_file.exists() else ""
+        return [json.loads(line) for line in text.split("\n")[:-1]]
 
     def todo_items(self):
         return json.loads((self.job_directory / "todo.json").read_text())["items"]
 
     def recording(self):
-        copy = self.root / "recording.jsonl"
-        copy.write_bytes(self.journal_file.read_bytes())
-        self.give(copy)
-        return copy
+        return self.put(self.root / "recording.jsonl", self.journal_file.read_bytes())
 
     def run_job(self, job, *more, timeout=120, **options):
         return self.outcome_of(self.start(job, *more, **options), timeout)
 
-    def run_steps(self, *steps, **fields):
-        return self.run_job(self.job(*steps, **fields))
+    def run_steps(self, *steps, env=None, wrapper=(), timeout=120, **fields):
+        return self.run_job(self.job(*steps, **fields), env=env, wrapper=wrapper, timeout=timeout)
 
     def run_and_signal(self, job, number, condition, what, *more, **options):
         """Sends the runner a signal once condition() holds. what: that which is waited for."""
@@ -270,7 +282,8 @@ class SandboxCase(unittest.TestCase):
 
     def run_and_kill(self, job, *more, **options):
         """Kills the runner once a command has made the file `killed`."""
-        return self.run_and_signal(job, signal.SIGKILL, (self.workspace / "killed").exists, "the file `killed`", *more, **options)
+        killed = (self.workspace / "killed").exists
+        return self.run_and_signal(job, signal.SIGKILL, killed, "the file `killed`", *more, **options)
 
     def outcome_of(self, process, timeout=120):
         """The outcome of a started run. One that hangs past timeout (seconds) is killed and fails the test."""
@@ -282,15 +295,27 @@ class SandboxCase(unittest.TestCase):
             self.fail(f"the runner did not end within {timeout} s")
         return Outcome(process, stdout, stderr, self.result_path)
 
-    def assert_end(self, outcome, exit, code=None):
+    # Each gives the outcome that it judged; says: parts of its message.
+    def assert_end(self, outcome, exit, code=None, *says):
         self.assertEqual((outcome.exit, outcome.code), (exit, code), outcome.result)
+        self.assert_says(outcome.message, *says)
+        return outcome
+
+    def assert_says(self, text, *parts):
+        for part in parts:
+            self.assertIn(part, text)
+
+    def assert_lacks(self, text, *parts):
+        for part in parts:
+            self.assertNotIn(part, text)
 
     def assert_answer(self, outcome, answer):
         self.assertEqual((outcome.exit, outcome.answer), (0, answer), outcome.result)
+        return outcome
 
     def assert_in_time(self, done, max_runtime_seconds, slow):
-        """From the acceptance on, by the log's own times. Where others use the machine too, it may take as many times longer as
-        everything does, and in a plain run three times as long. slow: slowness() before."""
+        """From the acceptance on, by the log's own times. Where others use the machine too, it may take as many times
+        longer as everything does, and in a plain run three times as long. slow: slowness() before."""
         times = {line["event"]: datetime.datetime.fromisoformat(line["ts"].replace("Z", "+00:00")) for line in done.log}
         lasted = (times["job.finished"] - times["job.accepted"]).total_seconds()
         self.assertLess(lasted, max_runtime_seconds + IN_TIME * max(slow, slowness(), 1 if LONG else 3))
@@ -299,7 +324,10 @@ class SandboxCase(unittest.TestCase):
 def timeless(result, *more):
     """A result, or a part of one, as text, without what differs from run to run, and without more."""
     differ = {"started_at", "finished_at", "duration_ms", "cpu_time_ms", "max_rss_bytes", *more}
-    return json.dumps(json.loads(json.dumps(result), object_hook=lambda part: {name: part[name] for name in part if name not in differ}))
+
+    def same(part):
+        return {name: part[name] for name in part if name not in differ}
+    return json.dumps(json.loads(json.dumps(result), object_hook=same))
 
 
 def without_times(result):
@@ -315,8 +343,13 @@ def strace(calls, *more, log="/dev/null"):
     return ["strace", "-qq", "-E", "ASAN_OPTIONS=detect_leaks=0", "-o", str(log), "-e", f"trace={calls}", *more]
 
 
+def without(call, error="ENOSYS"):
+    """A wrapper for start() under which a system call always fails."""
+    return [TOOLS / "without", call, error]
+
+
 def injecting(call, fault):
-    """A wrapper for start() in which a system call meets a fault, such as "error=EIO:when=2" or "signal=SIGKILL:when=1"."""
+    """A wrapper for start() in which a system call meets a fault, such as "error=EIO:when=2"."""
     return strace(call, "-e", f"inject={call}:{fault}")
 
 
@@ -335,8 +368,10 @@ def slowness():
     return (time.monotonic() - begun) / (time.process_time() - used)
 
 
-def main():
-    """Runs the tests of a file. Afterwards nothing of them is alive."""
+def main(name):
+    """The last line of each file: runs its tests where it is the program. Afterwards nothing of them is alive."""
+    if name != "__main__":
+        return
     program = unittest.main(verbosity=2, exit=False)
     left = tidy.end(tidy.ROOT, tidy.GRACE)
     for words in left:

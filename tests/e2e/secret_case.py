@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of secrets share: every byte of every sink of a run is searched for one, by means of their own."""
 import base64
-import json
 import pathlib
 import re
 import urllib.parse

@@ -18,10 +18,12 @@ class Terminal:
         variables = {"PATH": os.environ["PATH"], **(env or {})}
         words = ["env", "-i", *(f"{name}={value}" for name, value in variables.items()), *argv]
         script = f"trap : INT; {shlex.join(words)}; echo status $?; exec sleep {PATIENCE * 5}"
-        self.tmux("-f", "/dev/null", "new-session", "-d", "-c", directory, "-x", str(columns), "-y", str(rows), "sh", "-c", script)
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-c", directory, "-x", str(columns), "-y", str(rows), "sh",
+                  "-c", script)
 
     def tmux(self, *arguments):
-        return subprocess.run(["tmux", "-u", "-S", f"{self.directory}/socket", *arguments], check=True, timeout=PATIENCE, text=True,
+        return subprocess.run(["tmux", "-u", "-S", f"{self.directory}/socket", *arguments], check=True,
+                              timeout=PATIENCE, text=True,
                               env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}, stdout=subprocess.PIPE).stdout
 
     def close(self):
@@ -63,4 +65,5 @@ class Terminal:
     def children(self):
         """The ids of the processes that the shell runs."""
         shell = self.tmux("display-message", "-p", "#{pane_pid}").strip()
-        return [int(word) for word in subprocess.run(["pgrep", "-P", shell], text=True, stdout=subprocess.PIPE).stdout.split()]
+        return [int(word)
+                for word in subprocess.run(["pgrep", "-P", shell], text=True, stdout=subprocess.PIPE).stdout.split()]

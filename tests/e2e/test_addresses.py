@@ -34,8 +34,7 @@ class Addresses(SecretCase):
     def test_what_commands_print_of_them(self):
         script = "env; env | base64 -w0; env >environment; cat /proc/$PPID/environ >>environment 2>&1; true"
         for address, password in self.some:
-            outcome = self.run_with(self.job(self.sh(script)), address, *PROXIES, *ENDPOINTS)
-            self.assert_end(outcome, 0)
+            outcome = self.assert_end(self.run_with(self.job(self.sh(script)), address, *PROXIES, *ENDPOINTS), 0)
             self.assert_clean(outcome, password)
             self.assert_clean(outcome, urllib.parse.unquote(password))
             given = self.text("environment").splitlines()
@@ -82,5 +81,4 @@ class Addresses(SecretCase):
         self.assertFalse(leaks(outcome.stderr, "correct/horse@staple"))
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

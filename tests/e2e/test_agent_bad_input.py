@@ -5,7 +5,7 @@ import json
 import resource
 
 import sba
-from agent_case import FORMATS, AgentCase, call, calls, finish
+from agent_case import FORMATS, LIST, AgentCase, calls, finish, writes
 from servers import model
 
 MEMORY = 512 << 20  # bytes of address space that the runner must do with; sanitizers need more
@@ -33,14 +33,14 @@ class BadInputCase(AgentCase):
 class Servers(BadInputCase):
     def test_whose_names_of_models_move_the_cursor(self):
         server = self.server(models={"\x1b[2Ja\nb": {}})
-        message = self.run_agent(server).result["failure_message"]
+        message = self.run_agent(server).message
         self.assertIn(r"\x1b[2Ja b", message)
         self.assertFalse(set("\x1b\n") & set(message))
 
     def test_whose_numbers_are_none(self):
-        """Negative and endless counts, and windows of nothing, are unknown: tokens are estimated then."""
+        # Negative and endless counts, and windows of nothing, are unknown: tokens are estimated then.
         for count in (-7, 0, 1 << 62, 1.5, "many"):
-            reply = {**call("list_tree"), "prompt_tokens": count, "completion_tokens": count}
+            reply = {**LIST, "prompt_tokens": count, "completion_tokens": count}
             models = {"m": {"context_length": count}}
             for form in FORMATS:
                 with self.subTest(f"{form} {count}"):
@@ -106,5 +106,4 @@ class Files(BadInputCase):
         self.assertEqual(self.replayed(self.root / "none")["failure_code"], "schema_validation")
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

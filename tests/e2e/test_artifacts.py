@@ -42,7 +42,7 @@ class ArtifactCase(sba.SandboxCase):
         return self.closing(kind(tools={"artifact.put": (PUT, store)}, **options))
 
     def uploaded(self, server, *steps, env=None, **options):
-        return self.run_job(self.job(*steps, **options), env={"SBA_MCP_GATEWAY_URL": server.url, **(env or {})})
+        return self.run_steps(*steps, **options, env={"SBA_MCP_GATEWAY_URL": server.url, **(env or {})})
 
     @staticmethod
     def refs(outcome):
@@ -70,16 +70,14 @@ class Listed(ArtifactCase):
                 self.job_directory.chmod(mode)
                 directory = self.job_directory / "artifacts"
                 for environment in ({}, {"CYNODE_ARTIFACTS_DIR": f"{directory}/"}):
-                    self.assertEqual(self.run_job(self.job(self.sh(script)), env=environment).exit, 0)
+                    self.assertEqual(self.run_steps(self.sh(script), env=environment).exit, 0)
                     for path, own in ((directory, 0o755), (directory / "d", 0o755), (directory / "d/e", 0o700)):
                         self.assertEqual(path.stat().st_mode & 0o777, own | bits, path)
                     shutil.rmtree(directory)
 
     def with_stdin(self, script, **env):
         """With the job on stdin and TMPDIR of its own. Returns the process, the result and what is left in TMPDIR."""
-        temporary = self.root / "tmp"
-        temporary.mkdir(exist_ok=True)
-        self.give(temporary)
+        temporary = self.folder(self.root / "tmp")
         job = json.dumps(self.job(self.sh(script))).encode()
         done = sba.run("--stdin", "--workspace", str(self.workspace), stdin=job, env={"TMPDIR": str(temporary), **env})
         return done, json.loads(done.stdout), list(temporary.iterdir())
@@ -112,8 +110,7 @@ class Claimed(ArtifactCase):
         return {**self.job(*steps, **fields), "job_id": job_id}
 
     def listed(self, job, *more):
-        outcome = self.run_job(job, *more)
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.run_job(job, *more), 0)
         return sorted(self.refs(outcome))
 
     def test_an_earlier_jobs_files_are_not_this_ones(self):
@@ -123,8 +120,7 @@ class Claimed(ArtifactCase):
         self.assertEqual(self.listed(self.of("two", self.artifact("two"))), ["two"])
         self.assertFalse(patch.exists())
         self.assertEqual(self.listed(self.of("three", self.artifact("both", text="y"))), ["both"])
-        patch.write_text("a user's own")
-        self.give(patch)
+        self.put(patch, "a user's own")
         self.assertEqual(self.listed(self.of("four")), [])
         self.assertEqual(patch.read_text(), "a user's own")
 
@@ -150,8 +146,7 @@ class Uploaded(ArtifactCase):
         for kind, era in ((mcp.Server, "legacy"), (mcp.Server, "modern"), (mcp.PlainForm, None)):
             with self.subTest(kind.__name__, era=era):
                 store = Store(plain=kind == mcp.PlainForm)
-                outcome = self.uploaded(self.gateway(store, kind, era=era), self.FILES)
-                self.assert_end(outcome, 0)
+                outcome = self.assert_end(self.uploaded(self.gateway(store, kind, era=era), self.FILES), 0)
                 listed = [(one["path"], one["size_bytes"], one["sha256"]) for one in outcome.result["artifacts"]]
                 self.assertEqual([(call["path"], call["size"], call["sha256"]) for call in store.calls], listed)
                 self.assertEqual([path for path, _, _ in listed], ["a", 'd "q"/\u00e4', "empty"])
@@ -267,8 +262,7 @@ class NotUploaded(ArtifactCase):
 
     def test_what_is_too_large_to_be_hashed_holds_no_job(self):
         huge = self.sh("cd $CYNODE_ARTIFACTS_DIR; truncate -s 1T a; truncate -s 268435457 c; echo > b")
-        outcome = self.uploaded(self.gateway(Store()), huge)
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.uploaded(self.gateway(Store()), huge), 0)
         self.assertEqual([("sha256" in artifact, artifact.get("ref")) for artifact in outcome.result["artifacts"]],
                          [(False, None), (True, "art:b"), (False, None)])
         self.assertEqual(outcome.events("artifacts.failed"), [])
@@ -316,5 +310,4 @@ class Again(ArtifactCase):
         self.assertEqual((len(store.calls), again.result), (1, first.result))
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

@@ -49,7 +49,7 @@ class ChangesCase(sba.SandboxCase):
         self.assertEqual(done.exit, exit_status, done.message)
         if self.patch.exists():
             applied = subprocess.run(["git", "apply", "--whitespace=nowarn", str(self.patch)],
-                                     cwd=original, env=GIT, capture_output=True, check=False)
+                                     cwd=original, env=GIT, capture_output=True)
             self.assertEqual(applied.returncode, 0, applied.stderr + self.patch.read_bytes()[:2000])
             self.assertIn("changes.patch", [artifact["path"] for artifact in done.result["artifacts"]])
         self.before, self.after = tree(original), tree(self.workspace)
@@ -75,8 +75,7 @@ class Changes(ChangesCase):
         self.assertEqual(self.actions(changes), {
             "edited": "modified", "removed": "deleted", "script": "mode_changed", "dir/becomes a link": "type_changed",
             **dict.fromkeys(("dangling", 'a "quoted"\tname', "x/y/é", "run", "mode-only", "empty"), "created")})
-        self.assertEqual(changes["counts"],
-                         {"created": 6, "modified": 1, "deleted": 1, "mode_changed": 1, "type_changed": 1})
+        self.assertEqual(changes["counts"], dict(created=6, modified=1, deleted=1, mode_changed=1, type_changed=1))
         edited = next(file for file in changes["files"] if file["path"] == "edited")
         self.assertEqual((edited["size_bytes_before"], edited["size_bytes"]), (290, 290 - 3 - 2 + 6 + 4))
 
@@ -257,5 +256,4 @@ class RandomTrees(ChangesCase):
         self.assertEqual(applied, expected | {path: first[path] for path in left_out & first.keys()})
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

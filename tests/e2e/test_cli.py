@@ -20,8 +20,7 @@ class CommandLineTest(SandboxCase):
     def test_version_names_what_is_inside(self):
         done = self.run_sba("--version")
         self.assertEqual((done.returncode, done.stderr), (0, b""))
-        for name in (b"cynode-sba ", b"Lua 5.4", b"lua-cjson", b"LPeg", b"OpenSSL", b"PCRE2"):
-            self.assertIn(name, done.stdout)
+        self.assert_says(done.stdout, b"cynode-sba ", b"Lua 5.4", b"lua-cjson", b"LPeg", b"OpenSSL", b"PCRE2")
 
     def test_a_usage_error_is_one_line_and_leaves_no_result(self):
         for arguments in ("--jop x", "--job", "--version --help", "stray stray", "--check x", "--schema x",
@@ -33,20 +32,18 @@ class CommandLineTest(SandboxCase):
 
     def test_a_workspace_that_is_not_there(self):
         outcome = self.run_job(self.job(self.sh("true")), "--workspace", str(self.root / "none"))
-        self.assert_end(outcome, 2, "environment_invalid")
-        self.assertIn("name a job that has a directory `workspace` beside it", outcome.message)
+        self.assert_end(outcome, 2, "environment_invalid", "name a job that has a directory `workspace` beside it")
 
     def test_a_typing_error_costs_no_result(self):
-        """Where the command line names a job that cannot be opened, what stands at the result's path stays."""
-        self.assert_end(self.run_job(self.job(self.sh("true"))), 0)
+        # Where the command line names a job that cannot be opened, what stands at the result's path stays.
+        self.assert_end(self.run_steps(self.sh("true")), 0)
         good = self.result_path.read_bytes()
         for arguments, meant in (("version", "did you mean --version?"), ("help", "did you mean --help?"),
                                  ("jbo.json", "job.json?"), ("--job jbo.json", "did you mean job.json?"),
                                  ("--job .", "Is a directory"), ("--job jbo.json --resume", "job.json?")):
             done = sba.run(*arguments.split(), cwd=self.job_directory)
             self.assertEqual((done.returncode, done.stdout), (2, b""), arguments)
-            for words in (meant, "The result that stands is left as it is"):
-                self.assertIn(words, done.stderr.decode())
+            self.assert_says(done.stderr.decode(), meant, "The result that stands is left as it is")
             self.assertEqual(self.result_path.read_bytes(), good, arguments)
         self.assertIn(b"did you mean --job?", self.run_sba("--jbo", "x").stderr)
         # A node that names its job by the environment would deliver the last job's.
@@ -142,9 +139,8 @@ class CommandLineTest(SandboxCase):
         self.assertEqual(os.listdir(self.job_directory), [])
 
     def test_mode_from_the_environment(self):
-        outcome = self.run_job(self.job(), env={"SBA_EXECUTION_MODE": "sideways"})
-        self.assert_end(outcome, 2, "schema_validation")
-        self.assertIn("SBA_EXECUTION_MODE", outcome.message)
+        outcome = self.assert_end(self.run_steps(env={"SBA_EXECUTION_MODE": "sideways"}), 2, "schema_validation",
+                                  "SBA_EXECUTION_MODE")
 
 
 class LuaTest(SandboxCase):
@@ -230,5 +226,4 @@ class LuaTest(SandboxCase):
         self.assertRaises(ProcessLookupError, os.kill, int(self.lua("-e", code).stdout), 0)
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

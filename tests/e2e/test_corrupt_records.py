@@ -57,8 +57,7 @@ class CorruptRecords(AgentCase):
         first = calls(("run_command", {"argv": ["echo", "hi"]}), ("todo_add", {"title": "more"}),
                       ("read_file", {"path": "none"}))
         job = self.agent_job(context={"acceptance_criteria": ["good"]})
-        outcome = self.run_agent(self.server(first, *[FINISH] * 4), job=job)
-        self.assert_end(outcome, 0)
+        self.assert_end(self.run_agent(self.server(first, *[FINISH] * 4), job=job), 0)
 
     def check_report(self, what):
         done = sba.run("--report", str(self.result_path))
@@ -144,5 +143,4 @@ class CorruptRecords(AgentCase):
             self.check_resume(job, what, env={"OLLAMA_BASE_URL": server.url})
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

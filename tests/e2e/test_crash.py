@@ -62,5 +62,4 @@ class Crash(AgentCase):
         self.assertEqual(self.run_job(job, "--resume").statuses, ["success"] * 3)
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

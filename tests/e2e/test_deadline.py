@@ -71,7 +71,7 @@ class Held(DeadlineCase):
         self.assertEqual((done.exit, done.code), (143, "cancelled"))
 
     def test_far_from_the_deadline(self):
-        """A step's own timeout does not hold the job for long."""
+        # A step's own timeout does not hold the job for long.
         began, process, _ = self.start_held(self.job(*self.steps(timeout_seconds=1)))
         done = self.outcome_of(process)
         self.assertEqual((done.exit, done.statuses), (124, ["success", "timeout", "skipped"]))
@@ -103,5 +103,4 @@ class SlowDisk(DeadlineCase):
         before.check(processes[1], 0, None)
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

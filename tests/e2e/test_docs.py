@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of README.md, CONTRIBUTING.md and docs/: a block "json NAME" is a file, "console" is typed, "sh" needs more than a test has.
-
-In what a command prints, "..." stands for anything. A page's blocks share one directory. A scripted model answers the tutorial.
-"""
+"""The examples of README.md, CONTRIBUTING.md and docs/: a block "json NAME" is a file, "console" is typed, "sh" needs
+more than a test has. In what a command prints, "..." stands for anything. A page's blocks share one directory. A
+scripted model answers the tutorial."""
 import doctest
 import os
 import pathlib
@@ -14,7 +13,8 @@ import sba
 from servers import model
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-PAGES = [*(TOP / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")), *sorted((TOP / "docs").glob("*.md"))]
+PAGES = [*(TOP / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+         *sorted((TOP / "docs").glob("*.md"))]
 
 
 BLOCK = re.compile(r"^```(\w+) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -35,11 +35,13 @@ class Documentation(sba.SandboxCase):
 
     def shell(self, directory, script):
         fixed = model.call("replace_in_file", path="total.sh", old_text="sum - number", new_text="sum + number")
-        with model.Server({"models": {"qwen3:8b": {}}, "replies": [fixed, model.call("finish", answer="It adds now.", acceptance=[])]}) as server:
+        with model.Server({"models": {"qwen3:8b": {}},
+                           "replies": [fixed, model.call("finish", answer="It adds now.", acceptance=[])]}) as server:
             return subprocess.run(
-                ["sh", "-c", script], cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                text=True, check=False, timeout=60, **sba.ordinary_user(),
-                env={"PATH": f"{self.root}/bin:{os.environ['PATH']}", "HOME": str(directory), "LC_ALL": "C", "OLLAMA_BASE_URL": server.url})
+                ["sh", "-c", script], cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, text=True, timeout=60, **sba.ordinary_user(),
+                env={"PATH": f"{self.root}/bin:{os.environ['PATH']}", "HOME": str(directory), "LC_ALL": "C",
+                     "OLLAMA_BASE_URL": server.url})
 
     def type_in(self, directory, commands):
         for command, expected in COMMAND.findall(commands):
@@ -50,9 +52,7 @@ class Documentation(sba.SandboxCase):
     def test_every_example_does_what_its_page_says(self):
         typed = 0
         for page in PAGES:
-            directory = self.root / page.relative_to(TOP).as_posix().replace("/", "-")
-            directory.mkdir()
-            self.give(directory)
+            directory = self.folder(self.root / page.relative_to(TOP).as_posix().replace("/", "-"))
             with self.subTest(page=page.name):
                 for kind, name, text in BLOCK.findall(page.read_text()):
                     if name:
@@ -79,5 +79,4 @@ class Documentation(sba.SandboxCase):
         self.assertEqual([], [line for line in lines if len(line) > 120])
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

@@ -83,7 +83,7 @@ class EditedJob(SandboxCase):
         outcome = self.run_job(job, "--resume")
         self.assertEqual((outcome.exit, self.counts()), (0, ["one", "two"]), outcome.result)
         self.assertEqual(self.said(outcome), "the job was edited; the steps that are done stay as they are")
-        self.assertTrue(outcome.result["acceptance"][0]["met"])
+        self.assertTrue(outcome.acceptance[0]["met"])
 
     def test_a_job_that_succeeded_goes_on_where_steps_were_added(self):
         job = self.job(counted("one"))
@@ -92,7 +92,7 @@ class EditedJob(SandboxCase):
         self.assertEqual(self.said(self.resumed(job, ["one", "two"])), "step 2 is new; it and all after it run")
 
     def test_killed_after_the_edit(self):
-        """The journal says what stays before anything runs."""
+        # The journal says what stays before anything runs.
         job = self.failed(counted("one"), counted("two"))
         second = self.sh("echo second >> count; test -e killed || { touch killed; sleep 60; }")
         job["steps"] = [job["steps"][0], second, counted("three")]
@@ -239,11 +239,9 @@ class RewrittenJournal(SandboxCase):
         self.assertGreater(refusals, 3)
 
     def test_only_its_end_was_written(self):
-        """The first result could not be: the job begins anew."""
-        self.journal_file.write_text('{"event":"job.finished","result":{}}\n')
-        self.give(self.journal_file)
-        outcome = self.run_job(self.job(self.sh("true")), "--resume")
-        self.assert_end(outcome, 0)
+        # The first result could not be: the job begins anew.
+        self.put(self.journal_file, '{"event":"job.finished","result":{}}\n')
+        outcome = self.assert_end(self.run_job(self.job(self.sh("true")), "--resume"), 0)
         self.assertIn("starting anew", outcome.events("journal.missing")[0]["error"])
 
 
@@ -273,11 +271,9 @@ class LargestResults(SandboxCase):
 
 class OwnFiles(AgentCase):
     def test_outputs_are_the_runners(self):
-        """The job directory lies in the workspace: what tools answered is not part of it."""
+        # The job directory lies in the workspace: what tools answered is not part of it.
         server = self.server(call("run_command", shell="seq 9000"), call("list_tree", path=""), finish())
-        inside = self.workspace / "job"
-        inside.mkdir()
-        self.give(inside)
+        inside = self.folder(self.workspace / "job")
         self.result_path = inside / "result.json"
         outcome = self.run_agent(server)
         self.assertEqual((outcome.exit, (inside / "outputs").is_dir()), (0, True), outcome.message)
@@ -330,5 +326,4 @@ class Memory(SandboxCase):
         self.assertEqual((len(result["steps"]), result["status"]), (self.COUNT + 1, "success"))
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

@@ -72,7 +72,7 @@ class Crash(CrashCase):
             raise OSError(ctypes.get_errno(), "tgkill")
 
     def test_in_each_thread(self):
-        """The main thread, the timer's, and the two launchers."""
+        # The main thread, the timer's, and the two launchers.
         for number in range(4):
             with self.subTest(thread=number):
                 for name in ("pid", "child"):
@@ -100,7 +100,7 @@ class Crash(CrashCase):
 
     @unittest.skipIf(sba.IS_DEV, "the sanitizers have handlers of their own")
     def test_many_crash_signals_at_once(self):
-        """Those that come after the first do not end the new image."""
+        # Those that come after the first do not end the new image.
         def send(process):
             for number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGSEGV, signal.SIGILL):
                 process.send_signal(number)
@@ -110,7 +110,7 @@ class Crash(CrashCase):
         return [name for name in os.listdir(self.workspace) if name.startswith(".sba-")]
 
     def test_while_a_patch_is_staged(self):
-        """All or nothing of it is there, and no temporary file; a command's own of such a name stays."""
+        # All or nothing of it is there, and no temporary file; a command's own of such a name stays.
         count, own = 2000, ".sba-12345678"
         self.put(own)
         patch = "".join(f"--- /dev/null\n+++ b/new{i}\n@@ -0,0 +1 @@\n+x\n" for i in range(count))
@@ -180,7 +180,7 @@ class Standing(AgentCase):
 
     @sba.wants("strace")
     def test_a_disk_that_does_not_read(self):
-        """An error is never taken for the end of the journal."""
+        # An error is never taken for the end of the journal.
         for number in range(1, 6):
             with self.subTest(number=number):
                 before = self.failed(), self.journal_file.read_bytes()
@@ -216,7 +216,7 @@ class Standing(AgentCase):
         self.assertEqual((done.code, done.statuses), ("interrupted", ["success"]))
 
     def test_a_job_whose_first_result_could_not_be_written(self):
-        """It can be resumed, which means to begin it."""
+        # It can be resumed, which means to begin it.
         self.result_path.mkdir()
         self.assertEqual(self.run_job(self.two_steps()).exit, 3)
         self.assertEqual(self.journal(), [])
@@ -224,5 +224,4 @@ class Standing(AgentCase):
         self.assert_goes_on()
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

@@ -9,8 +9,7 @@ import subprocess
 
 import sba
 
-TOOLS = os.environ["SBA_TOOLS"]
-WRAPPERS = ((), (f"{TOOLS}/without", "openat2", "ENOSYS"), (f"{TOOLS}/without", "openat2", "EPERM"))
+WRAPPERS = ((), sba.without("openat2"), sba.without("openat2", "EPERM"))
 
 
 class Escapes(sba.SandboxCase):
@@ -50,7 +49,7 @@ class Escapes(sba.SandboxCase):
         for step in steps or self.steps(path):
             for wrapper in self.wrappers():
                 with self.subTest(path=path, step=step["type"], wrapper=wrapper):
-                    outcome = self.run_job(self.job(step), wrapper=wrapper)
+                    outcome = self.run_steps(step, wrapper=wrapper)
                     entry = outcome.steps[0]
                     self.assert_end(outcome, 1, "step_failed")
                     self.assertIn(entry["error_code"], codes)
@@ -81,6 +80,9 @@ class Escapes(sba.SandboxCase):
                      "absolute_directory/file", "dangling", "chain", "parent", "parent/outside/file",
                      "parent/workspace/in/side/file", "back", "in/up/directory/file", "in/side/../up/file"):
             self.refused(path)
+        for wrapper in WRAPPERS:
+            searched = self.run_steps(self.step("search_files", pattern="S.CRET|inside"), wrapper=wrapper).steps[0]
+            self.assertEqual([match["path"] for match in searched["result"]["matches"]], ["in/side/file"])
 
     def test_magic_links(self):
         for name, target in (("root", "/proc/self/root"), ("cwd", "/proc/self/cwd"), ("fd", "/proc/self/fd/0"),
@@ -90,7 +92,7 @@ class Escapes(sba.SandboxCase):
             self.refused(path)
 
     def test_magic_links_inside(self):
-        """Even where the workspace holds proc itself, its links lead nowhere."""
+        # Even where the workspace holds proc itself, its links lead nowhere.
         self.workspace = sba.pathlib.Path("/proc/self")
         for path in ("root/etc/passwd", "cwd/job", "exe", "fd/0"):
             self.refused(path, ("path_escape", "too_many_links"),
@@ -125,12 +127,11 @@ class Escapes(sba.SandboxCase):
         paths = ("link", "directory/file", "in/up/side/file", "directory/../side/file",
                  f"{self.workspace}//in/side/file", "in/side/../side/file")
         for wrapper in WRAPPERS:
-            outcome = self.run_job(self.job(*(self.read_file(path) for path in paths)), wrapper=wrapper)
+            outcome = self.run_steps(*(self.read_file(path) for path in paths), wrapper=wrapper)
             self.assertEqual([step["result"]["content"] for step in outcome.steps], ["inside\n"] * len(paths))
-            outcome = self.run_job(self.job(self.write_file("link", "through\n"),
-                                            self.step("list_tree", path="directory"),
-                                            self.step("search_files", path="link", pattern="^through$"),
-                                            self.write_file("in/side/file", "inside\n")), wrapper=wrapper)
+            outcome = self.run_steps(self.write_file("link", "through\n"), self.step("list_tree", path="directory"),
+                                     self.step("search_files", path="link", pattern="^through$"),
+                                     self.write_file("in/side/file", "inside\n"), wrapper=wrapper)
             self.assert_end(outcome, 0)
             self.assertEqual(outcome.steps[1]["result"]["children"][0]["name"], "file")
             self.assertEqual(outcome.steps[2]["result"]["matches"][0]["line"], 1)
@@ -138,16 +139,16 @@ class Escapes(sba.SandboxCase):
 
     @sba.wants("strace")
     def test_openat2_that_gives_eagain(self):
-        """As while something is renamed elsewhere: then our own walk finds the way, as strictly."""
+        # As while something is renamed elsewhere: then our own walk finds the way, as strictly.
         self.link("out", "../outside")
         job = self.job(self.read_file("in/side/file"), self.read_file("out/file"))
-        steps = self.run_job(job, wrapper=sba.injecting("openat2", "error=EAGAIN:when=2+")).result["steps"]
+        steps = self.run_job(job, wrapper=sba.injecting("openat2", "error=EAGAIN:when=2+")).steps
         self.assertEqual((steps[0].get("error"), steps[1]["error_code"]), (None, "path_escape"))
 
     def test_a_name_that_is_too_long_is_no_shorter_one(self):
         self.put("n" * 255, "another's")
         for wrapper in WRAPPERS:
-            step = self.run_job(self.job(self.read_file("n" * 256)), wrapper=wrapper).result["steps"][0]
+            step = self.run_steps(self.read_file("n" * 256), wrapper=wrapper).steps[0]
             self.assertEqual(step.get("error_code"), "name_too_long", step)
 
 
@@ -181,7 +182,7 @@ class Races(sba.SandboxCase):
 
     def race(self, first, second, wrapper, kinds):
         """While two names are exchanged; gives {kind: (succeeded, refused)}."""
-        attacker = subprocess.Popen([f"{TOOLS}/exchange", str(first), str(second)], **sba.ordinary_user())
+        attacker = subprocess.Popen([sba.TOOLS / "exchange", str(first), str(second)], **sba.ordinary_user())
         try:
             command = [*wrapper, sba.BINARY, "--lua", str(SCRIPT), str(self.workspace), str(ROUNDS), *kinds]
             victim = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=300, text=True,
@@ -220,9 +221,8 @@ class Races(sba.SandboxCase):
         self.check("../../outside/file", WRAPPERS[1], name="dir/file", kinds=READING)
 
     def test_a_fifo(self):
-        """Opened as a file, it would wait for a writer."""
-        os.mkfifo(self.workspace / "fifo")
-        self.give(self.workspace / "fifo")
+        # Opened as a file, it would wait for a writer.
+        self.fifo("fifo")
         counts = self.race(self.workspace / "dir/file", self.workspace / "fifo", (), READING)
         self.assertGreater(min(counts["read"]), 0)
 
@@ -233,5 +233,4 @@ class Races(sba.SandboxCase):
         self.check(str(self.outside), WRAPPERS[2])
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file steps from outside, and what stands after a disk that is full or fails: everything as it was, or all of the
-change."""
+"""The file steps from outside; and what stands after a disk that is full or fails: all of the change or nothing."""
 import base64
 import hashlib
 import os
@@ -33,14 +32,13 @@ class Files(sba.SandboxCase):
 
     def test_write_then_read(self):
         content = bytes(range(256))
-        outcome = self.run_steps(
+        outcome = self.assert_end(self.run_steps(
             self.write_file("d/bytes", base64.b64encode(content).decode(), encoding="base64", mode="0750"),
             self.read_file("d/bytes"),
             self.write_file("d/text", "äöü\n"),
             self.write_file("d/text", "€", append=True),
             self.read_file(f"{self.workspace}/d/text", max_bytes=9),
-            self.step("list_tree", path="d"))
-        self.assert_end(outcome, 0)
+            self.step("list_tree", path="d")), 0)
         steps = outcome.steps
         self.assertEqual((self.workspace / "d/bytes").read_bytes(), content)
         self.assertEqual((self.workspace / "d/bytes").stat().st_mode & 0o7777, 0o750)
@@ -60,40 +58,36 @@ class Files(sba.SandboxCase):
             file.truncate(size)
 
     def test_a_file_without_end_obeys_the_deadline(self):
-        """To its second line it would have to be read whole."""
+        # To its second line it would have to be read whole.
         self.sparse(10 << 40)
         begun = time.monotonic()
-        outcome = self.run_steps(self.read_file("sparse", start_line=2), max_runtime_seconds=1)
-        self.assert_end(outcome, 124, "timeout")
+        self.assert_end(self.run_steps(self.read_file("sparse", start_line=2), max_runtime_seconds=1), 124, "timeout")
         self.assertLess(time.monotonic() - begun, 30)
 
     def test_what_is_read_follows_what_was_asked(self):
         self.sparse(10 << 40)
         self.put("small", "one\ntwo\n")
-        done = self.run_steps(
+        done = self.assert_end(self.run_steps(
             self.read_file("sparse", max_bytes=10), self.read_file("sparse", max_bytes=10, offset_bytes=5 << 40),
             self.read_file("sparse", offset_bytes=(10 << 40) - 5), self.read_file("small", max_bytes=4),
             self.read_file("small", max_bytes=8), self.read_file("small", offset_bytes=4),
-            self.read_file("small", end_line=1))
-        self.assert_end(done, 0)
+            self.read_file("small", end_line=1)), 0)
         results = [step["result"] for step in done.steps]
         self.assertEqual([(len(result["content"]), result["truncated"], "sha256" in result, "total_lines" in result)
                           for result in results],
                          [(10, True, False, False), (10, True, False, False), (5, False, False, False),
                           (4, True, False, False),
                           (8, False, True, True), (4, False, False, False), (4, False, True, True)])
-        too_large = self.run_steps(self.read_file("sparse"), max_output_bytes=1000)
-        self.assert_end(too_large, 1, "constraint_violation")
+        self.assert_end(self.run_steps(self.read_file("sparse"), max_output_bytes=1000), 1, "constraint_violation")
 
     def test_appends_in_place(self):
-        """Nothing but what comes is read or written: a file with a hole of 10 TiB takes a line."""
+        # Nothing but what comes is read or written: a file with a hole of 10 TiB takes a line.
         self.sparse(10 << 40)
         before = self.put("small", "one\n", mode=0o600).stat()
-        done = self.run_steps(self.write_file("sparse", "end\n", append=True),
-                              self.read_file("sparse", offset_bytes=(10 << 40) - 1),
-                              self.write_file("small", "two\n", append=True),
-                              self.write_file("small", "", append=True, mode="0640"))
-        self.assert_end(done, 0)
+        done = self.assert_end(self.run_steps(self.write_file("sparse", "end\n", append=True),
+                                              self.read_file("sparse", offset_bytes=(10 << 40) - 1),
+                                              self.write_file("small", "two\n", append=True),
+                                              self.write_file("small", "", append=True, mode="0640")), 0)
         large, read, small, empty = (step["result"] for step in done.steps)
         self.assertEqual((large["size_bytes"], "sha256" in large), ((10 << 40) + 4, False))
         self.assertEqual(read["content"], "\0end\n")
@@ -113,8 +107,7 @@ class Files(sba.SandboxCase):
         finally:
             os.chdir(here)
             self.addCleanup(subprocess.run, ["rm", "-rf", str(self.workspace / "d")], check=False)
-        outcome = self.run_steps(self.step("list_tree"), self.step("search_files", pattern="x"))
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.run_steps(self.step("list_tree"), self.step("search_files", pattern="x")), 0)
         self.assertTrue(outcome.steps[0]["result"]["truncated"])
 
     def test_a_directory_that_cannot_be_read_is_listed_without_children(self):
@@ -122,8 +115,7 @@ class Files(sba.SandboxCase):
         self.put("open/file", "x")
         os.chmod(self.workspace / "closed", 0)
         self.addCleanup(os.chmod, self.workspace / "closed", 0o755)
-        outcome = self.run_steps(self.step("list_tree"))
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.run_steps(self.step("list_tree")), 0)
         closed, opened = outcome.steps[0]["result"]["children"]
         self.assertNotIn("children", closed)
         self.assertEqual(opened["children"][0]["name"], "file")
@@ -136,9 +128,7 @@ class Faults(sba.SandboxCase):
     """A system call that fails, each in turn: all or nothing, and no temporary file stays behind a failure."""
 
     def originals(self):
-        shutil.rmtree(self.workspace)
-        self.workspace.mkdir()
-        self.give(self.workspace)
+        self.clean()
         for path in ("a", "b", "sub/c", "directory/gone", "file", "tree/x/y", "tree/z", "mode"):
             self.put(path, f"old {path}")
         os.symlink("a", self.workspace / "link")
@@ -186,7 +176,7 @@ class Faults(sba.SandboxCase):
         self.fail(f"{call} was called {limit} times")
 
     def test_without_descriptors_what_cannot_be_put_back_is_kept_beside_its_place(self):
-        """From some moment on there is none left; what was staged goes again."""
+        # From some moment on there is none left; what was staged goes again.
         words = set()
         for number in range(1, 80, 1 if sba.LONG else 3):
             self.originals()
@@ -198,8 +188,7 @@ class Faults(sba.SandboxCase):
                 self.assertIn(entry, old.values(), (number, word))
             if word == "done":
                 self.assertEqual(beside, {}, number)
-        self.assertIn("too_many_files", words)
-        self.assertIn("done", words)
+        self.assert_says(words, "too_many_files", "done")
 
     def test_one_call_fails_and_nothing_is_done(self):
         for call, error, least in (("renameat2", "EIO", 3), ("renameat", "EIO", 7), ("mkdirat", "ENOSPC", 3),
@@ -211,7 +200,7 @@ class Faults(sba.SandboxCase):
         self.assertGreater(self.sweep("unlinkat", "EIO", stays=["directory"]), 5)
 
     def test_a_rename_fails_where_there_are_no_links(self):
-        """As on FAT."""
+        # As on FAT.
         self.assertGreater(self.sweep("renameat", "EIO", ["renameat2:error=EINVAL", "linkat:error=EPERM"]), 10)
 
     def test_a_disk_that_is_full_or_fails_while_files_are_staged(self):
@@ -226,9 +215,7 @@ class OwnFiles(sba.SandboxCase):
     def own(self, *names):
         for path in self.workspace.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-        self.job_directory = self.workspace.joinpath(*names)
-        self.job_directory.mkdir(exist_ok=True)
-        self.give(self.job_directory)
+        self.job_directory = self.folder(self.workspace.joinpath(*names))
         self.result_path = self.job_directory / "result.json"
         self.journal_file = self.job_directory / "journal.jsonl"
 
@@ -240,8 +227,7 @@ class OwnFiles(sba.SandboxCase):
             say = self.sh("echo job-1; echo more >> result.json.old; echo x > $CYNODE_ARTIFACTS_DIR/x; "
                           "mkdir -p artifacts; : > artifacts/y")
             looking = self.step("search_files", pattern="job-1|step-1|succe")
-            done = self.run_steps(say, self.step("list_tree"), looking, report_changes=True)
-            self.assert_end(done, 0)
+            done = self.assert_end(self.run_steps(say, self.step("list_tree"), looking, report_changes=True), 0)
             tree, search = (step["result"] for step in done.steps[1:])
             listed = {directory["name"]: {entry["name"] for entry in directory.get("children", [])}
                       for directory in (tree, *tree["children"])}
@@ -271,9 +257,8 @@ class OwnFiles(sba.SandboxCase):
                 self.assertIn("written by the runner alone", entry["error"])
 
     def test_a_result_json_elsewhere_is_an_ordinary_file(self):
-        outcome = self.run_steps(self.write_file("result.json", "x"), self.read_file("result.json"),
-                                 self.step("list_tree"))
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.run_steps(self.write_file("result.json", "x"), self.read_file("result.json"),
+                                                 self.step("list_tree")), 0)
         self.assertEqual([child["name"] for child in outcome.steps[2]["result"]["children"]], ["result.json"])
 
 
@@ -296,32 +281,9 @@ class Search(sba.SandboxCase):
         return self.run_steps(self.step("search_files", **arguments), **fields)
 
     def found(self, **arguments):
-        outcome = self.search(**arguments)
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.search(**arguments), 0)
         matches = outcome.steps[0]["result"]["matches"]
         return [(match["path"], match["line"], match["text"]) for match in matches]
-
-    def refused(self, outcome, code):
-        step = outcome.steps[0]
-        self.assertEqual((outcome.exit, step["status"], step["error_code"]), (1, "failure", code), outcome.result)
-        return step
-
-    def test_nothing_outside_is_read(self):
-        outside = self.root / "outside"
-        outside.mkdir()
-        (outside / "secret").write_text("secret\n")
-        outside.chmod(0o755)
-        self.put("a", "secret of mine\n")
-        (self.workspace / "directory").symlink_to(outside)
-        (self.workspace / "file").symlink_to(outside / "secret")
-        (self.workspace / "up").symlink_to("../outside")
-        (self.workspace / "root").symlink_to("/proc/self/root")
-        self.assertEqual(self.found(pattern="secret"), [("a", 1, "secret of mine")])
-        for path in ("directory", "file", "up", "up/secret", "..", "../outside", "a/../../outside", str(outside),
-                     str(self.workspace) + "-evil", "root/etc", "/etc/passwd"):
-            step = self.refused(self.search(pattern="secret", path=path), "path_escape")
-            self.assertIn("path escapes workspace", step["error"])
-            self.assertNotIn("secret of", str(step))
 
     def test_unreadable_files_are_passed_over(self):
         self.put("a", "x\n")
@@ -334,8 +296,7 @@ class Search(sba.SandboxCase):
     def test_deadline_and_cancel_end_a_slow_search(self):
         self.put("a", ("a" * 299 + "\n") * 200000)
         slow = {"pattern": "a(?:[a-z]|x)*a(?:[a-z]|x)*[bc]"}
-        outcome = self.search(**slow, max_runtime_seconds=1)
-        self.assert_end(outcome, 124, "timeout")
+        self.assert_end(self.search(**slow, max_runtime_seconds=1), 124, "timeout")
         process = self.start(self.job(self.step("search_files", **slow)))
         sba.wait_for(self.result_path.is_file, "the job to be accepted")
         time.sleep(0.3)
@@ -364,12 +325,11 @@ class Search(sba.SandboxCase):
                         "(int|char)+;", "[^a-z]x", "ret.{3}$", "\u00e4{2}", "^\\s*return"):
             locale = "C" if "\\b" in pattern else "C.UTF-8"  # to PCRE2 as used, only ASCII makes words
             grep = subprocess.run(["grep", "-rnE", "--include=*.c", "-e", pattern, "."], cwd=self.workspace,
-                                  capture_output=True, env={"LC_ALL": locale, "PATH": "/usr/bin:/bin"}, check=False)
+                                  capture_output=True, env={"LC_ALL": locale, "PATH": "/usr/bin:/bin"})
             wanted = sorted(line[2:] for line in grep.stdout.decode().splitlines())
             got = sorted(f"{path}:{line}:{text}" for path, line, text in
                          self.found(pattern=pattern, include="*.c", max_matches=100000, max_output_bytes=1 << 24))
             self.assertEqual(got, wanted, pattern)
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands that multiply as fast as they can. Each job ends in time all the same, and nothing of it is left.
 
-A limit that counts all processes of the user bounds them, and they take all processors: nothing else runs beside these tests.
+A limit that counts the user's processes bounds them, and they take all processors: nothing else runs beside them.
 """
 import os
-import pathlib
 import unittest
 
 import sba
-from process_case import HOSTILE, PYTHON, WITH_PROC, WITH_THE_PROC_OF_OTHERS, WITHOUT_PROC, HostileCase, ProcessCase, has_namespaces
+from process_case import (HOSTILE, PYTHON, WITH_PROC, WITH_THE_PROC_OF_OTHERS, WITHOUT_PROC, HostileCase, ProcessCase,
+                          has_namespaces)
 
 # The thousand of the documentation is the release's: the sanitizers slow the runner, not the bomb.
-NPROC = min(1000, 500 * os.cpu_count()) // (2 if sba.IS_DEV else 1)
+LIMITS = [f"--nproc={min(1000, 500 * os.cpu_count()) // (2 if sba.IS_DEV else 1)}"]
 
 
 class ForkBombs(HostileCase, ProcessCase):
@@ -19,15 +19,16 @@ class ForkBombs(HostileCase, ProcessCase):
         for ending in ({"timeout_seconds": 1}, {}):
             with self.subTest(ending):
                 slow = sba.slowness()
-                done = self.run_hostile(self.hostile("bomb", **ending), limits=[f"--nproc={NPROC}"], max_runtime_seconds=2)
+                done = self.run_hostile(self.hostile("bomb", **ending), limits=LIMITS, max_runtime_seconds=2)
                 self.assertEqual((done.exit, self.first(done)["result"]["stdout"]), (124, "begun\n"), done.result)
                 self.assert_in_time(done, 2, slow)
 
     def test_chains_that_never_stay(self):
-        """There is always somebody to reap; the deadline is seen all the same."""
-        self.put("chains", (pathlib.Path(os.environ["SBA_TOOLS"]) / "chains").read_bytes(), mode=0o755)
+        # There is always somebody to reap; the deadline is seen all the same.
+        self.put("chains", (sba.TOOLS / "chains").read_bytes(), mode=0o755)
         slow = sba.slowness()
-        done = self.run_hostile(self.step("run_command", argv=["./chains", "100"]), limits=["--nproc=2000"], max_runtime_seconds=2)
+        done = self.run_hostile(self.step("run_command", argv=["./chains", "100"]), limits=["--nproc=2000"],
+                                max_runtime_seconds=2)
         self.assertEqual(done.exit, 124, done.result)
         self.assert_in_time(done, 2, slow)
 
@@ -39,9 +40,9 @@ class ForkBombs(HostileCase, ProcessCase):
         self.assert_in_time(done, 3, slow)
 
     def test_others_live_on(self):
-        """Of the same user, in the runner's group and in another session."""
+        # Of the same user, in the runner's group and in another session.
         others = self.start_others()
-        self.run_hostile(self.hostile("bomb"), limits=[f"--nproc={NPROC}"], max_runtime_seconds=1)
+        self.run_hostile(self.hostile("bomb"), limits=LIMITS, max_runtime_seconds=1)
         self.assertEqual([other.poll() for other in others], [None, None])
 
 
@@ -52,14 +53,16 @@ class OfPid1(ProcessCase):
     def test_with_its_own_proc_that_of_others_and_none(self):
         self.put("hostile.py", HOSTILE.read_bytes())
         bomb = self.step("run_command", argv=[PYTHON, "hostile.py", "bomb"])
-        for wrapper in WITH_PROC, WITH_THE_PROC_OF_OTHERS, *([] if sba.IS_DEV else [WITHOUT_PROC]):  # AddressSanitizer wants /proc
+        for wrapper in WITH_PROC, WITH_THE_PROC_OF_OTHERS, WITHOUT_PROC:
+            if wrapper == WITHOUT_PROC and sba.IS_DEV:
+                continue  # AddressSanitizer wants /proc
             with self.subTest(wrapper):
                 slow = sba.slowness()
-                done = self.run_job(self.job(bomb, max_runtime_seconds=2), wrapper=[*wrapper, "prlimit", "--nproc=800"], **sba.AS_ROOT)
+                done = self.run_job(self.job(bomb, max_runtime_seconds=2), **sba.AS_ROOT,
+                                    wrapper=[*wrapper, "prlimit", "--nproc=800"])
                 self.assertEqual((done.exit, done.steps[0]["result"]["stdout"]), (124, "begun\n"), done.result)
                 self.assert_in_time(done, 2, slow)
                 sba.wait_for(lambda: not self.left(), "the job's processes to end")
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

@@ -6,7 +6,7 @@ import signal
 import socket
 
 import sba
-from agent_case import call, calls, finish
+from agent_case import call, calls, finish, writes
 from gateway_case import GatewayCase, echo, says, step, tool
 from servers import mcp
 
@@ -212,8 +212,7 @@ class Direct(GatewayCase):
     def test_a_gateway_that_forbids_everything_is_no_missing_network(self):
         gateway = self.gateway(hook=lambda e: e.whole({"error": "forbidden"}, 403))
         for outcome in (self.direct(gateway, step("x")), self.direct(gateway, step("web.fetch"), ext_net_allowed=True)):
-            self.assert_end(outcome, 1, "step_failed")
-            self.assertIn("answered with status 403: forbidden", outcome.message)
+            self.assert_end(outcome, 1, "step_failed", "answered with status 403: forbidden")
 
     def test_an_answer_that_is_too_long(self):
         wide = tool(lambda _: {"structuredContent": ["y" * 4980]})
@@ -288,7 +287,7 @@ class OtherServers(GatewayCase):
         self.assert_output("as a text", tool(late))
 
     def test_events(self):
-        """Named after their content, under the type of JSON, JSON under the type of events, without the blank line."""
+        # Named after their content, under the type of JSON, JSON under the type of events, without the blank line.
         def answering(form, kind="text/event-stream", indent=None):
             return tool(lambda e: e.whole(
                 (form % json.dumps(e.result(mcp.text("as an event")), indent=indent)).encode(), 200, kind))
@@ -338,9 +337,7 @@ class OtherServers(GatewayCase):
         self.assertIn(b"odd: it is nested more deeply than 60 levels", outcome.stderr)
 
     def test_a_token_that_is_replaced(self):
-        token = self.root / "token"
-        token.write_text("the-old-token")
-        self.give(token)
+        token = self.put(self.root / "token", "the-old-token")
         valid = ["the-old-token"]
 
         def replace(_):
@@ -351,14 +348,13 @@ class OtherServers(GatewayCase):
         def hook(exchange):
             return exchange.headers["Authorization"] != f"Bearer {valid[0]}" and (exchange.whole(None, 401) or True)
         gateway = self.gateway(tools={"echo": tool(replace), "again": says("the-new-token")}, hook=hook)
-        outcome = self.run_job(self.job(step("echo"), step("again")),
-                               env={**self.names(gateway), "SBA_MCP_TOKEN_FILE": str(token)})
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.run_steps(step("echo"), step("again"),
+                                                 env={**self.names(gateway), "SBA_MCP_TOKEN_FILE": str(token)}), 0)
         self.assertEqual([one["output"] for one in outcome.steps], ["here", "[redacted]"])
 
 
 class ResumeAndReplay(GatewayCase):
-    REPLIES = (call("count"), call("write_file", path="a", content="x"), call("broken"), call("count"))
+    REPLIES = (call("count"), writes("a", "x"), call("broken"), call("count"))
 
     def recorded(self):
         numbers = iter(range(1, 100))
@@ -373,8 +369,7 @@ class ResumeAndReplay(GatewayCase):
         outcome, recording, gateway = self.recorded()
         before = len(gateway.requests)
         for environment in (self.names(gateway), {}):
-            again = self.run_job(self.agent_job(), "--replay", str(recording), env=environment)
-            self.assert_end(again, 0)
+            again = self.assert_end(self.run_job(self.agent_job(), "--replay", str(recording), env=environment), 0)
             self.assertEqual(sba.timeless(again.result), sba.timeless(outcome.result))
             (self.workspace / "a").unlink()
             recording = self.recording()  # its own journal is a recording as good as the first
@@ -387,8 +382,7 @@ class ResumeAndReplay(GatewayCase):
                             "the second call", env={"OLLAMA_BASE_URL": model.url, **self.names(gateway)})
         gateway.tools = {"another": says("another"), "count": says("two")}
         model = self.server(call("count"), finish("went on"))
-        outcome = self.run_agent(model, "--resume", env=self.names(gateway))
-        self.assert_answer(outcome, "went on")
+        outcome = self.assert_answer(self.run_agent(model, "--resume", env=self.names(gateway)), "went on")
         self.assertEqual([(one["type"], one["status"]) for one in outcome.steps],
                          [("call_tool", "success"), ("call_tool", "failure"), ("call_tool", "success")])
         self.assertEqual(outcome.steps[1]["error_code"], "interrupted")
@@ -396,5 +390,4 @@ class ResumeAndReplay(GatewayCase):
         self.assertEqual(list(self.offered(model)), [*OWN, "count", "wait", "finish"])
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

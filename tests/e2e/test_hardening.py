@@ -15,10 +15,10 @@ from servers import status
 
 PYTHON = "/usr/bin/python3"  # Debian's: any user may run it
 HERE = pathlib.Path(__file__).parent
-TOOLS = os.environ["SBA_TOOLS"]
 TOKEN = "a-token-that-must-not-be-seen"
-# What an unhardened process of the same user would be: it lets anyone trace it, as the kernel may be set to ask for that.
-SLEEPER = "import ctypes, time; ctypes.CDLL(None).prctl(0x59616d61, ctypes.c_ulong(-1), 0, 0, 0); print(flush=True); time.sleep(600)"
+# What an unhardened process of the same user would be: it lets anyone trace it, for which the kernel may ask.
+SLEEPER = """import ctypes, time
+ctypes.CDLL(None).prctl(0x59616d61, ctypes.c_ulong(-1), 0, 0, 0); print(flush=True); time.sleep(600)"""
 
 
 class Children(sba.SandboxCase):
@@ -64,21 +64,21 @@ class Children(sba.SandboxCase):
 
     @unittest.skipUnless(sba.UID and shutil.which("strace"), "wants root and strace")
     def test_every_descriptor_is_opened_so_that_it_ends_with_exec(self):
-        """Root's strace, for nobody else could see the flags."""
+        # Root's strace, for nobody else could see the flags.
         self.put("a", "1\n")
         os.symlink("a", self.workspace / "link")
         diff = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n"
         job = self.job(self.apply_diff(diff), self.write_file("d/b", "x", mode="0600"),
                        self.read_file("link"), self.step("list_tree"), self.step("search_files", pattern="x"),
                        self.sh("cat; touch $CYNODE_ARTIFACTS_DIR/x", stdin="x"))
-        for wrapper in ([], [f"{TOOLS}/without", "openat2", "ENOSYS"]):
+        for wrapper in ([], sba.without("openat2")):
             opens = "open,openat,openat2,pipe,pipe2,eventfd2,socket,memfd_create,dup,epoll_create1"
             trace = [*sba.strace(f"prctl,{opens}", log=self.root / "trace"), *wrapper]
-            done = self.run_job(job, "--user", str(sba.UID), wrapper=trace, **sba.AS_ROOT)
-            self.assert_end(done, 0)
+            self.assert_end(self.run_job(job, "--user", str(sba.UID), wrapper=trace, **sba.AS_ROOT), 0)
             ours = (self.root / "trace").read_text().split("PR_SET_DUMPABLE", 1)[1].splitlines()[1:]
             # The dev build reads its own Lua from disk, with fopen.
-            opened = [line for line in ours if " = -1 " not in line and "(" in line and "prctl(" not in line and '.lua"' not in line]
+            opened = [line for line in ours
+                      if " = -1 " not in line and "(" in line and "prctl(" not in line and '.lua"' not in line]
             self.assertGreater(len(opened), 20)
             self.assertEqual([line for line in opened if "CLOEXEC" not in line], [])
             new = [line for line in opened if ".sba-" in line]  # nobody may read them before they have their mode
@@ -86,18 +86,18 @@ class Children(sba.SandboxCase):
             self.put("a", "1\n")
 
     def test_get_the_environment_without_secrets(self):
-        found, done = self.probe(env={"SBA_MCP_TOKEN": TOKEN, "SBA_MCP_TOKEN_FILE": "/" + TOKEN, "KEPT": "kept", "HTTP_PROXY": "http://proxy"})
+        found, done = self.probe(env={"SBA_MCP_TOKEN": TOKEN, "SBA_MCP_TOKEN_FILE": "/" + TOKEN, "KEPT": "kept",
+                                      "HTTP_PROXY": "http://proxy"})
         self.assertEqual(found["environment"]["KEPT"], "kept")
         self.assertEqual(found["environment"]["HTTP_PROXY"], "http://proxy")
-        self.assertNotIn("SBA_MCP_TOKEN", found["environment"])
-        self.assertNotIn("SBA_MCP_TOKEN_FILE", found["environment"])
+        self.assert_lacks(found["environment"], "SBA_MCP_TOKEN", "SBA_MCP_TOKEN_FILE")
         left = b"".join(path.read_bytes() for path in self.job_directory.iterdir() if path.is_file())
         self.assertNotIn(TOKEN.encode(), left + done.stdout + done.stderr)
 
 
 class TheTerminal(sba.SandboxCase):
     def test_its_mode_is_restored_at_the_end(self):
-        """A command can write to it, for /dev is writable, and change its mode."""
+        # A command can write to it, for /dev is writable, and change its mode.
         master, slave = os.openpty()
         self.addCleanup(os.close, master)
         self.addCleanup(os.close, slave)
@@ -115,8 +115,8 @@ class Workspace(sba.SandboxCase):
     def plant(self):
         marker = self.workspace / "loaded"
         lua = f'io.open("{marker}", "a"):write("x")\nreturn {{}}\n'
-        for name in ("sba/main", "sba/cli", "sba/init", "sba/util/humanize", "sba/util/json", "sba/steps/read_file", "sba/steps/evil",
-                     "native/bundle", "native/file", "lpeg", "cjson", "re", "init"):
+        for name in ("sba/main", "sba/cli", "sba/init", "sba/util/humanize", "sba/util/json", "sba/steps/read_file",
+                     "sba/steps/evil", "native/bundle", "native/file", "lpeg", "cjson", "re", "init"):
             self.put(f"{name}.lua", lua)
         source = self.put("evil.c", f'''
             #include <fcntl.h>
@@ -133,13 +133,13 @@ class Workspace(sba.SandboxCase):
         self.put("a.txt", "text\n")
         job = self.job(self.read_file("a.txt"), self.step("list_tree", path="."))
         for env in ({}, hostile):
-            done = self.run_job(job, env=env, cwd=self.workspace)
-            self.assert_end(done, 0)
+            self.assert_end(self.run_job(job, env=env, cwd=self.workspace), 0)
             self.assertFalse(marker.exists(), "a file of the workspace was loaded")
         wanted = self.run_job(self.job(self.step("evil")), env=hostile, cwd=self.workspace)
         self.assert_end(wanted, 2, "schema_validation")
         for option in ("--version", "--help", "--schema"):
-            subprocess.run([sba.BINARY, option], cwd=self.workspace, env={**os.environ, **hostile}, check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([sba.BINARY, option], cwd=self.workspace, env={**os.environ, **hostile}, check=True,
+                           stdout=subprocess.DEVNULL)
         self.assertFalse(marker.exists(), "a file of the workspace was loaded")
 
 
@@ -148,12 +148,14 @@ WHO = "id -u; id -g; id -G; grep -E '^(Cap(Prm|Eff|Bnd|Amb|Inh)|NoNewPrivs)' /pr
 
 @unittest.skipIf(os.geteuid() != 0, "wants root")
 class Root(sba.SandboxCase):
+    environment = {"CYNODE_JOB_ID": "job-1"}  # a refused runner has not read the job
+
     def run_as_root(self, *more, groups=(4, 27), job=None, **options):
         job = job or self.job(self.sh(WHO), self.write_file("new", "x"))
         return self.run_job(job, *more, **{**sba.AS_ROOT, "extra_groups": list(groups), **options})
 
-    def assert_refused(self, done, code):
-        self.assertEqual((done.exit, done.status, done.code), (2, "failure", code), done.result)
+    def assert_refused(self, done):
+        self.assertEqual((done.exit, done.status, done.code), (2, "failure", "runs_as_root"), done.result)
         self.assertEqual((done.result["job_id"], done.steps), ("job-1", []), done.result)
         self.assertTrue(done.message)
         self.assertEqual(os.listdir(self.workspace), [])
@@ -170,28 +172,26 @@ class Root(sba.SandboxCase):
         self.assertEqual((owner.st_uid, owner.st_gid), (uid, gid))
 
     def test_is_refused(self):
-        self.assert_refused(self.run_as_root(env={"CYNODE_JOB_ID": "job-1"}), "runs_as_root")
+        self.assert_refused(self.run_as_root())
 
     @unittest.skipUnless(sba.may("unshare", "--user", "--map-root-user", "true"), "no user namespace can be made here")
     def test_is_refused_in_a_user_namespace(self):
-        done = self.run_job(self.job(self.write_file("new", "x")), wrapper=["unshare", "--user", "--map-root-user"],
-                            env={"CYNODE_JOB_ID": "job-1"})
-        self.assert_refused(done, "runs_as_root")
+        wrapper = ["unshare", "--user", "--map-root-user"]
+        self.assert_refused(self.run_steps(self.write_file("new", "x"), wrapper=wrapper))
 
     def test_is_refused_where_only_the_real_user_is_root(self):
-        """As a program with the set-user-id bit is."""
-        wrapper = ["/usr/bin/python3", "-c", f"import os, sys; os.setresgid({sba.UID}, {sba.UID}, {sba.UID}); os.setresuid(0, {sba.UID}, {sba.UID}); "
-                   "os.execv(sys.argv[1], sys.argv[1:])"]
-        done = self.run_as_root(wrapper=wrapper, groups=(), env={"CYNODE_JOB_ID": "job-1"})
+        # As a program with the set-user-id bit is.
+        script = ("import os, sys; user = int(sys.argv[1]); os.setresgid(user, user, user); "
+                  "os.setresuid(0, user, user); os.execv(sys.argv[2], sys.argv[2:])")
+        done = self.run_as_root(wrapper=["/usr/bin/python3", "-c", script, str(sba.UID)], groups=())
         self.assertEqual(done.code, "runs_as_root")
         if not sba.IS_DEV:  # where LeakSanitizer may not look at such a process and says so by the exit status
-            self.assert_refused(done, "runs_as_root")
+            self.assert_refused(done)
 
     def test_is_refused_where_it_could_be_had_back(self):
-        """With these securebits a process keeps root's rights as it becomes somebody else."""
-        done = self.run_as_root("--user", str(sba.UID), wrapper=["setpriv", "--securebits=+no_setuid_fixup", "--"],
-                                env={"CYNODE_JOB_ID": "job-1"})
-        self.assert_refused(done, "runs_as_root")
+        # With these securebits a process keeps root's rights as it becomes somebody else.
+        done = self.run_as_root("--user", str(sba.UID), wrapper=["setpriv", "--securebits=+no_setuid_fixup", "--"])
+        self.assert_refused(done)
         self.assertIn("could be undone", done.message)
 
     def test_becomes_whom_it_is_told_to(self):
@@ -221,21 +221,20 @@ class Root(sba.SandboxCase):
         before = self.result_path.read_bytes()
         path.chmod(0o600)
         os.chown(path, 0, 0)
-        done = subprocess.run([sba.BINARY, *self.arguments(), "--user", str(sba.UID)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        done = subprocess.run([sba.BINARY, *self.arguments(), "--user", str(sba.UID)], capture_output=True)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn(b"Permission denied", done.stderr)
         self.assertEqual(self.result_path.read_bytes(), before, "a job that cannot be opened leaves what stands")
 
     def test_a_user_that_is_none_is_refused(self):
-        for user in ("0", "0:5", "root", "no-such-user", f"{sba.UID}:no-such-group", ":", f"{sba.UID}:", ":5", "-1", "4294967295", "1x",
-                     "18446744073709551616", "1 ", "1:2:3"):
+        for user in ("0", "0:5", "root", "no-such-user", f"{sba.UID}:no-such-group", ":", f"{sba.UID}:", ":5", "-1",
+                     "4294967295", "1x", "18446744073709551616", "1 ", "1:2:3"):
             with self.subTest(user=user):
                 self.result_path.unlink(missing_ok=True)
-                done = self.run_as_root("--user", user, env={"CYNODE_JOB_ID": "job-1"})
+                done = self.run_as_root("--user", user)
                 self.assertEqual((done.exit, done.status, done.steps), (2, "failure", []), done.result)
                 self.assertIn("--user", done.message)
                 self.assertEqual(os.listdir(self.workspace), [])
-
 
     def test_may_ask_and_check(self):
         job = self.put("job.json", json.dumps(self.job()))
@@ -255,7 +254,8 @@ class Ordinary(sba.SandboxCase):
 
 
 STEPS = [("write_file", {"path": "notes/a.txt", "content": "one\ntwo\n"}), ("read_file", {"path": "notes/a.txt"}),
-         ("apply_unified_diff", {"diff": "--- a/notes/a.txt\n+++ b/notes/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n"}),
+         ("apply_unified_diff",
+          {"diff": "--- a/notes/a.txt\n+++ b/notes/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n"}),
          ("search_files", {"pattern": "th[r]ee"}), ("list_tree", {"path": "."})]
 
 
@@ -263,12 +263,12 @@ STEPS = [("write_file", {"path": "notes/a.txt", "content": "one\ntwo\n"}), ("rea
 class Release(sba.SandboxCase):
     @staticmethod
     def readelf(*options):
-        return subprocess.run(["readelf", "-W", *options, sba.BINARY], capture_output=True, text=True, check=True).stdout
+        return subprocess.run(["readelf", "-W", *options, sba.BINARY], capture_output=True, text=True,
+                              check=True).stdout
 
     def test_is_static_and_small(self):
         headers = self.readelf("-l", "-d")
-        self.assertNotIn("INTERP", headers)
-        self.assertNotIn("NEEDED", headers)
+        self.assert_lacks(headers, "INTERP", "NEEDED")
         self.assertLessEqual(os.path.getsize(sba.BINARY), 5_000_000)
 
     def test_is_a_hardened_pie(self):
@@ -280,8 +280,7 @@ class Release(sba.SandboxCase):
         self.assertNotIn("TEXTREL", headers)
         segments = re.findall(r"^ +LOAD +\S+ +0x(\w+) +\S+ +\S+ +0x(\w+) +([RWE ]{3}) ", headers, re.MULTILINE)
         flags = [permissions.replace(" ", "") for _, _, permissions in segments]
-        self.assertNotIn("RWE", flags)
-        self.assertNotIn("WE", flags)
+        self.assert_lacks(flags, "RWE", "WE")
         for name, wanted in ((".text", "RE"), (".rodata", "R"), (".data", "RW")):
             address = int(re.search(rf" \{name} +\w+ +(\w+)", sections)[1], 16)
             at, = [i for i, (start, size, _) in enumerate(segments) if 0 <= address - int(start, 16) < int(size, 16)]
@@ -291,12 +290,12 @@ class Release(sba.SandboxCase):
     def test_runs_in_an_empty_root(self):
         root = self.root / "root"
         for directory in (root, root / "job", root / "workspace"):
-            directory.mkdir()
-            self.give(directory)
+            self.folder(directory)
         shutil.copy(sba.BINARY, root / "cynode-sba")
-        (root / "job/job.json").write_text(json.dumps(self.job(*(self.step(type, **arguments) for type, arguments in STEPS))))
-        done = subprocess.run(["/usr/sbin/chroot", f"--userspec={sba.UID}:{sba.GID}", "--groups=", root, "/cynode-sba"], env={},
-                              stdin=subprocess.DEVNULL, capture_output=True)
+        job = self.job(*(self.step(type, **arguments) for type, arguments in STEPS))
+        (root / "job/job.json").write_text(json.dumps(job))
+        done = subprocess.run(["/usr/sbin/chroot", f"--userspec={sba.UID}:{sba.GID}", "--groups=", root, "/cynode-sba"],
+                              env={}, stdin=subprocess.DEVNULL, capture_output=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         result = json.loads((root / "job/result.json").read_bytes())
         self.assertEqual([step["status"] for step in result["steps"]], ["success"] * len(STEPS))
@@ -309,9 +308,7 @@ class NoSocket(sba.SandboxCase):
     """Without an address, the runner (not its commands) makes no socket, and reads nothing that leads to one."""
 
     def trace(self, job, *more, env=None):
-        log = self.root / "trace"
-        log.touch()
-        self.give(log)
+        log = self.put(self.root / "trace")
         log.chmod(0o666)
         wrapper = ["strace", "-qq", "-o", str(log), "-e", "trace=network,openat,open,execve"]
         # The runner is closed to other processes of its user: only root's strace can read the names that it opens.
@@ -326,7 +323,8 @@ class NoSocket(sba.SandboxCase):
         if sba.UID:
             self.assertIn("job.json", text)
             # Where commands may write: confinement opens these directories, and reads nothing in them.
-            opened = set(re.findall(r'(?m)^open[^"]*"(/[^"]*)"', text)) - {"/dev", "/dev/null", "/proc", "/tmp", "/var/tmp"}
+            opened = set(re.findall(r'(?m)^open[^"]*"(/[^"]*)"', text)) - {"/dev", "/dev/null", "/proc", "/tmp",
+                                                                           "/var/tmp"}
             others = {path for path in opened if not path.startswith((str(self.root), "/proc/", "/sys/fs/cgroup/"))}
             of_a_run = re.compile(r"/tmp/cynode-sba-[0-9a-f]+(-\d+){3}(/\d+\.json)?")
             reports = set(filter(of_a_run.fullmatch, others))
@@ -347,7 +345,8 @@ class NoSocket(sba.SandboxCase):
             self.check(text)
 
     def test_proxies_alone_are_no_reason(self):
-        code, text = self.trace(self.job(), env={"HTTPS_PROXY": "http://127.0.0.1:1", "HTTP_PROXY": "http://127.0.0.1:1"})
+        code, text = self.trace(self.job(),
+                                env={"HTTPS_PROXY": "http://127.0.0.1:1", "HTTP_PROXY": "http://127.0.0.1:1"})
         self.assertEqual(code, 0)
         self.check(text)
 
@@ -358,5 +357,4 @@ class NoSocket(sba.SandboxCase):
         self.assertIn("socket(", text)
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that ignore signals, hide, hold pipes or print without end. Afterwards nothing of the job is alive.
-
-What cannot be withstood: a command of the same user may send SIGKILL to a runner that is not PID 1. The result then says
-`interrupted`; test_kill.py kills the runner at every moment.
-"""
+"""Commands that ignore signals, hide, hold pipes or print without end. Afterwards nothing of the job is alive."""
 import os
 import pathlib
 import unittest
@@ -23,7 +19,7 @@ class Ends(HostileCase):
         self.assertEqual(self.first(done)["result"]["signal"], "SIGKILL")
 
     def test_stopped_where_we_trace_it(self):
-        """PTRACE_TRACEME makes the runner its tracer, which sees its stops; whether it may or not, it stops."""
+        # PTRACE_TRACEME makes the runner its tracer, which sees its stops; whether it may or not, it stops.
         script = "import ctypes, os, signal; ctypes.CDLL(None).ptrace(0, 0, 0, 0); os.kill(os.getpid(), signal.SIGSTOP)"
         done = self.run_hostile(self.step("run_command", argv=[PYTHON, "-c", script]), max_runtime_seconds=2)
         self.assertEqual((done.exit, done.code, self.first(done)["status"]), (124, "timeout", "timeout"), done.result)
@@ -35,7 +31,8 @@ class Ends(HostileCase):
         self.assertEqual(self.first(done)["exit_code"], 5)
 
     def test_sigterm_reaches_a_child_of_a_command_that_ignores_it(self):
-        script = "(trap 'echo tidied; exit' TERM; sleep 600 & touch reached; wait) & trap '' TERM; while :; do wait; sleep 1; done"
+        child = "trap 'echo tidied; exit' TERM; sleep 600 & touch reached; wait"
+        script = f"({child}) & trap '' TERM; while :; do wait; sleep 1; done"
         self.assertEqual(self.run_to_sigterm(self.sh(script)), "tidied\n")
 
     def test_much_that_is_said_at_the_very_end_is_kept(self):
@@ -45,8 +42,7 @@ class Ends(HostileCase):
 
     def test_a_daemon_lives_until_the_job_ends_and_no_longer(self):
         count = f"grep -lz {self.mark} /proc/[0-9]*/environ 2>/dev/null | wc -l"
-        done = self.run_hostile(self.hostile("daemon"), self.sh(count))
-        self.assert_end(done, 0)
+        self.assert_end(self.run_hostile(self.hostile("daemon"), self.sh(count)), 0)
 
     def test_a_daemon_ends_with_a_command_that_times_out(self):
         step = self.sh(f"{PYTHON} hostile.py daemon; sleep 600", timeout_seconds=1)
@@ -73,7 +69,8 @@ class Ends(HostileCase):
     def test_a_zombie_factory_leaves_none_while_commands_run(self):
         step = self.sh(f"{PYTHON} hostile.py zombies 500; touch made; while [ ! -e go ]; do sleep 0.05; done")
         process = self.start(self.job(step))
-        sba.wait_for(lambda: (self.workspace / "made").exists() and self.zombies(process.pid) == 0, "zombies to be reaped while a command runs")
+        sba.wait_for(lambda: (self.workspace / "made").exists() and self.zombies(process.pid) == 0,
+                     "zombies to be reaped while a command runs")
         (self.workspace / "go").touch()
         self.assertEqual(self.outcome_of(process).exit, 0)
 
@@ -103,20 +100,18 @@ class LeftByRoot(HostileCase):
         self.assert_in_time(done, 1, slow)
 
     def test_is_not_waited_for_at_the_end(self):
-        """Nor does it keep what a command left from being ended."""
-        done = self.left_by_root(self.hostile("daemon"), max_runtime_seconds=60)
-        self.assert_end(done, 0)
+        # Nor does it keep what a command left from being ended.
+        self.assert_end(self.left_by_root(self.hostile("daemon"), max_runtime_seconds=60), 0)
 
 
 class Output(HostileCase):
     def test_a_daemon_that_holds_stdout_is_not_waited_for(self):
-        done = self.run_hostile(self.hostile("daemon_with_stdout"))
-        self.assert_end(done, 0)
+        done = self.assert_end(self.run_hostile(self.hostile("daemon_with_stdout")), 0)
         self.assertIn("said\n", self.first(done)["result"]["stdout"])
         self.assertLess(done.seconds, 30)  # the daemon would go on for ten minutes
 
     def test_two_gigabytes(self):
-        """Past a step's own limit the command goes on, and neither memory nor the result grows."""
+        # Past a step's own limit the command goes on, and neither memory nor the result grows.
         step = self.hostile("print_much", 2048 * MIB, max_output_bytes=1000)
         done = self.run_hostile(step, max_output_bytes=64 * MIB)
         entry = self.first(done)
@@ -139,8 +134,7 @@ class Output(HostileCase):
         self.assertEqual(entry["result"]["stdout"], "\ufffd" * 13333)
 
     def test_stdin_that_is_never_read(self):
-        done = self.run_hostile(self.run_command("true", stdin="x" * 4 * MIB))
-        self.assert_end(done, 0)
+        self.assert_end(self.run_hostile(self.run_command("true", stdin="x" * 4 * MIB)), 0)
 
     def test_stdin_and_stdout_larger_than_the_pipes(self):
         text = "0123456789abcdef" * (MIB // 4)
@@ -153,9 +147,7 @@ class Output(HostileCase):
         self.assertGreaterEqual(self.first(done)["result"]["duration_ms"], 1000)
 
     def test_a_command_that_reads_its_own_stdout(self):
-        done = self.run_hostile(self.hostile("thief"))
-        self.assert_end(done, 0)
+        self.assert_end(self.run_hostile(self.hostile("thief")), 0)
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

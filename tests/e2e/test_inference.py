@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runner's model client against a scripted server that says exactly what a test wants, each fault of the wire among it. Every
-request goes through the binary; chat.lua beside this file connects, asks and prints."""
+"""The runner's model client against a scripted server that says exactly what a test wants, each fault of the wire among
+it. Every request goes through the binary; chat.lua beside this file connects, asks and prints."""
 import json
 import pathlib
 import signal
@@ -76,13 +76,14 @@ class InferenceCase(sba.SandboxCase):
                 raise
 
     def assert_call(self, reply, arguments=CALL["arguments"]):
-        self.assertEqual([(call["name"], call["arguments"]) for call in reply["tool_calls"]], [("read_file", arguments)])
-        self.assertTrue(reply["tool_calls"][0]["id"])
+        (call,) = reply["tool_calls"]
+        self.assertEqual((call["name"], call["arguments"], bool(call["id"])), ("read_file", arguments, True))
 
 
 class Replies(InferenceCase):
     def test_content_thinking_and_calls_of_a_stream(self):
-        reply = {"content": "I look.", "thinking": "hm, hm, hm", "tool_calls": [CALL], "prompt_tokens": 50, "completion_tokens": 9}
+        reply = {"content": "I look.", "thinking": "hm, hm, hm", "tool_calls": [CALL], "prompt_tokens": 50,
+                 "completion_tokens": 9}
         for _, _, run in self.each(reply):
             self.assert_call(run.reply)
             self.assertEqual((run.reply["content"], run.reply["thinking"]), ("I look.", "hm, hm, hm"))
@@ -93,7 +94,8 @@ class Replies(InferenceCase):
         "on the last line": ({"tool_calls": [CALL], "fault": "calls_on_done"}, {}),
         "arguments as the other format has them": ({"tool_calls": [CALL], "fault": "arguments_swapped"}, {}),
         "not streamed": ({"content": "hello", "tool_calls": [CALL], "fault": "not_streamed"}, {"content": "hello"}),
-        "byte by byte": ({"content": "grüße \U0001F600", "tool_calls": [CALL], "fault": "byte_by_byte"}, {"content": "grüße \U0001F600"}),
+        "byte by byte": ({"content": "grüße \U0001F600", "tool_calls": [CALL], "fault": "byte_by_byte"},
+                         {"content": "grüße \U0001F600"}),
         "lines that end CR LF": ({"content": "hello", "tool_calls": [CALL], "fault": "crlf"}, {"content": "hello"}),
         "text of a model that knows better": (
             {"content": '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.c"}}\n</tool_call>'}, {}),
@@ -147,15 +149,16 @@ class Broken(InferenceCase):
 
     def test_a_stream_that_breaks_off(self):
         for fault in ("no_done", "cut_midline", "unended", "error_midstream", "noise"):
-            for form, server, run in self.each({"content": "half of it", "tool_calls": [CALL], "fault": fault}, {"content": "whole"}):
+            for form, server, run in self.each({"content": "half of it", "tool_calls": [CALL], "fault": fault},
+                                               {"content": "whole"}):
                 with self.subTest(fault, form=form):
                     self.assertEqual((run.reply["content"], run.reply["tool_calls"]), ("whole", []))
                     self.assertEqual((len(server.chats()), len(run.waits)), (2, 1))
                     self.assertEqual(*server.chats())
 
     def test_silence_in_the_middle(self):
-        for _, server, run in self.each({"content": "half of it", "fault": {"name": "pause", "seconds": 30}}, {"content": "whole"},
-                                        timeout={"idle": 1}):
+        for _, server, run in self.each({"content": "half of it", "fault": {"name": "pause", "seconds": 30}},
+                                        {"content": "whole"}, timeout={"idle": 1}):
             self.assertEqual((run.reply["content"], len(server.chats())), ("whole", 2))
 
     def test_a_first_byte_after_long_silence_is_waited_for(self):
@@ -170,7 +173,7 @@ class Refusals(InferenceCase):
         return {"name": "status", "status": status, "body": body, **more}
 
     def test_each_has_its_cause_and_as_many_tries_as_may_help(self):
-        """What is not explained is sent once more as it was, then with its tools as text."""
+        # What is not explained is sent once more as it was, then with its tools as text.
         without_tools = {"requests": [{}]}
         for fault, tries, cause, words, options in (
                 ("busy", 4, "refused", ["status 503", "server busy"], {"policy": {"tries": 4}}),
@@ -180,7 +183,8 @@ class Refusals(InferenceCase):
                 (self.status(400, '{"error":"a\\u001b[2Jb\\nc"}'), 2, "refused", [r"a\x1b[2Jb c"], without_tools),
                 (self.status(403, ""), 1, "refused", ["status 403", "an empty answer"], {}),
                 ("model_missing", 1, "model_missing", ["status 404", "model 'm' not found"], {}),
-                (self.status(502, "<html>\n<h1>Bad gateway</h1>", kind="text/html"), 2, "refused", ["an HTML page"], {"policy": {"tries": 2}}),
+                (self.status(502, "<html>\n<h1>Bad gateway</h1>", kind="text/html"), 2, "refused", ["an HTML page"],
+                 {"policy": {"tries": 2}}),
                 ("html", 1, "bad_answer", ["an HTML page"], {}),
                 ("invalid_json", 1, "bad_answer", ["not JSON"], {}),
                 ("huge", 1, "too_large", ["more than"], {}),
@@ -189,13 +193,12 @@ class Refusals(InferenceCase):
             for form, server, run in self.each(*[{"fault": fault}] * 5, **options):
                 with self.subTest(form, fault=fault):
                     self.assertEqual((run.failure["code"], run.failure["cause"]), ("inference_unavailable", cause))
-                    for word in words:
-                        self.assertIn(word, run.failure["message"])
+                    self.assert_says(run.failure["message"], *words)
                     self.assertNotIn("\n", run.failure["message"])
                     self.assertEqual(len(server.chats()), tries)
 
     def test_a_schema_that_is_refused_without_a_name(self):
-        """Those of the gateway are then told in words: of our own every server takes the schemas."""
+        # Those of the gateway are then told in words: of our own every server takes the schemas.
         either = {"type": "object", "properties": {"tag": {"type": ["string", "integer"]}}}
         tools = [*TOOLS, {"name": "mark", "exact": True, "description": "Marks.", "parameters": either}]
         refused = self.status(400, '{"error":"parameters are not a valid JSON schema: at properties.tag"}')
@@ -230,19 +233,24 @@ class Refusals(InferenceCase):
 class Windows(InferenceCase):
 
     def test_the_window_is_found_out_and_asked_for(self):
-        """Of Ollama's Modelfile, of its model, and where neither says it; and of an OpenAI server's list of models."""
+        # Of Ollama's Modelfile, of its model, and where neither says it; and of an OpenAI server's list of models.
         for form, model, window, says_tools in (
-                ("ollama", {"num_ctx": 8192, "context_length": 131072}, 8192, True), ("ollama", {"context_length": 4096}, 4096, True),
-                ("ollama", {"context_length": None, "capabilities": None}, 8192, False), ("openai", {"max_model_len": 20000}, 20000, False)):
+                ("ollama", {"num_ctx": 8192, "context_length": 131072}, 8192, True),
+                ("ollama", {"context_length": 4096}, 4096, True),
+                ("ollama", {"context_length": None, "capabilities": None}, 8192, False),
+                ("openai", {"max_model_len": 20000}, 20000, False)):
             server = self.server({"content": "a"}, {"content": "b"}, models={"m": model})
             run = self.chat(server, form, {}, {})
-            self.assertEqual((run.sessions[0]["context_length"], "supports_tools" in run.sessions[0]), (window, says_tools))
+            self.assertEqual((run.sessions[0]["context_length"], "supports_tools" in run.sessions[0]),
+                             (window, says_tools))
             if form == "ollama":
-                self.assertEqual([(body["options"]["num_ctx"], body["truncate"]) for body in server.chats()], [(window, False)] * 2)
+                self.assertEqual([(body["options"]["num_ctx"], body["truncate"]) for body in server.chats()],
+                                 [(window, False)] * 2)
 
     def test_a_refusal_for_the_prompts_length(self):
         for _, server, run in self.each({"fault": {"name": "context_exceeded", "window": 6000}}):
-            self.assertEqual((run.failure["code"], run.failure["context_length"], len(server.chats())), ("context_cut", 6000, 1))
+            self.assertEqual((run.failure["code"], run.failure["context_length"], len(server.chats())),
+                             ("context_cut", 6000, 1))
             self.assertEqual(run.sessions[1]["context_length"], 6000)
 
 
@@ -269,20 +277,21 @@ class WithoutTools(InferenceCase):
             self.assertEqual((len(others), run.waits, run.sessions[1]["supports_tools"]), (2, [], False))
             for body in others:
                 self.assertNotIn("tools", body)
-                self.assertEqual([branch["properties"]["tool"]["enum"] for branch in self.bound(form, body)["anyOf"]], [["read_file"], ["finish"]])
+                self.assertEqual([branch["properties"]["tool"]["enum"] for branch in self.bound(form, body)["anyOf"]],
+                                 [["read_file"], ["finish"]])
                 self.assertIn("### read_file", body["messages"][0]["content"])
 
     def test_the_refusals_of_other_servers(self):
-        for status, text in ((400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'),
-                             (500, "tools param requires --jinja flag")):
+        vllm = '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
+        for status, text in ((400, vllm), (500, "tools param requires --jinja flag")):
             fault = {"name": "tools_unsupported", "status": status, "text": text}
             server = self.server({"fault": fault}, {"content": self.TEXT})
             self.assert_call(self.chat(server, "openai").reply)
 
     def test_a_server_that_cannot_bind_a_reply(self):
-        for _, server, run in self.each(
-                {"fault": {"name": "bad_request", "text": "response_format: json_schema is not supported (no grammar)"}},
-                {"content": "```json\n" + self.TEXT + "\n```"}, models={"m": {"capabilities": None, "tools": False}}):
+        text = "response_format: json_schema is not supported (no grammar)"
+        replies = {"fault": {"name": "bad_request", "text": text}}, {"content": f"```json\n{self.TEXT}\n```"}
+        for _, server, run in self.each(*replies, models={"m": {"capabilities": None, "tools": False}}):
             self.assert_call(run.reply)
             self.assertTrue({"format", "response_format"}.isdisjoint(server.chats()[-1]))
 
@@ -306,7 +315,8 @@ class Endpoints(InferenceCase):
 
     def test_dead_endpoints_are_all_named(self):
         one, other = self.dead(), self.dead()
-        message = self.failed({"INFERENCE_PROXY_URL": one, "SBA_API_EGRESS_URL": other + "/secret/path?key=1"})["message"]
+        addresses = {"INFERENCE_PROXY_URL": one, "SBA_API_EGRESS_URL": other + "/secret/path?key=1"}
+        message = self.failed(addresses)["message"]
         self.assertRegex(message, f"INFERENCE_PROXY_URL: .*{one}.*; SBA_API_EGRESS_URL: .*{other}")
         self.assertNotIn("secret", message)
 
@@ -315,35 +325,39 @@ class Endpoints(InferenceCase):
             server = self.server({"content": "hello", "tool_calls": [CALL]}, listen=f"unix:{self.root}/{form} %.sock")
             self.assert_call(self.chat(server, form).reply)
 
+    def missing_socket(self):
+        return f"http+unix://{urllib.parse.quote(f'{self.root}/none.sock', safe='')}"
+
     def test_a_worker_address_that_is_dead_or_serves_nothing_allowed(self):
-        """The public node names a socket that it never shares."""
-        socket, other = f"http+unix://{urllib.parse.quote(f'{self.root}/none.sock', safe='')}", self.server(models={"other": {}})
+        # The public node names a socket that it never shares.
+        socket, other = self.missing_socket(), self.server(models={"other": {}})
         server = self.server({"content": "hello"}, {"content": "hello"})
         for first in (socket, other.url):
             run = self.run_plan({"INFERENCE_PROXY_URL": first, "OLLAMA_BASE_URL": server.url}, {}, source="worker")
             self.assertEqual((run.reply["content"], run.waits), ("hello", []))
         message = self.failed({"INFERENCE_PROXY_URL": socket, "OLLAMA_BASE_URL": other.url}, source="worker")["message"]
-        self.assertRegex(message, "INFERENCE_PROXY_URL: .*none.sock.*; OLLAMA_BASE_URL: .* serves none of the allowed models .*; "
-                                  "the sidecar: .*http://localhost:11434 ")
+        self.assertRegex(message, "INFERENCE_PROXY_URL: .*none.sock.*; OLLAMA_BASE_URL: .* serves none of the allowed "
+                                  "models .*; the sidecar: .*http://localhost:11434 ")
 
     @unittest.skipUnless(sba.MAY_MOUNT and sba.may("unshare", "-n", "true"), "wants a network of its own")
     def test_the_sidecar_in_the_pod(self):
-        """It listens where the node's own runner looks; nothing names it."""
+        # It listens where the node's own runner looks; nothing names it.
         script = f"""ip link set lo up && PYTHONPATH={HERE.parent} python3 -c '
 import subprocess, sys
 from servers import model
 with model.Server({{"models": {{"m": {{}}}}, "replies": [{{"content": "hello"}}]}}, "127.0.0.1:11434"):
     sys.exit(subprocess.run(sys.argv[1:]).returncode)' "$@" """
-        for environment in ({}, {"INFERENCE_PROXY_URL": f"http+unix://{urllib.parse.quote(f'{self.root}/none.sock', safe='')}"}):
-            done = subprocess.run(["unshare", "-n", "sh", "-ec", script, "sh", *sba.AS_USER, sba.BINARY, *self.plan(environment, {})],
-                                  stdout=subprocess.PIPE, check=True, timeout=60)
+        alone = ["unshare", "-n", "sh", "-ec", script, "sh", *sba.AS_USER, sba.BINARY]
+        for environment in ({}, {"INFERENCE_PROXY_URL": self.missing_socket()}):
+            done = subprocess.run([*alone, *self.plan(environment, {})], stdout=subprocess.PIPE, check=True, timeout=60)
             self.assertEqual(Run(done.stdout).reply["content"], "hello")
 
     def test_the_first_allowed_model_that_is_served(self):
         models = {"small:latest": {}, "big:70b": {}, "other": {}}
-        for preferred, allowed, wanted in ((None, ["none", "small", "big:70b"], "small"), ("big:70b", ["small", "big:70b"], "big:70b"),
-                                           ("other", ["small"], "small"), ("small:latest", ["big:70b", "small"], "small"),
-                                           ("none", ["none", "big:70b"], "big:70b")):
+        for preferred, allowed, wanted in (
+                (None, ["none", "small", "big:70b"], "small"), ("big:70b", ["small", "big:70b"], "big:70b"),
+                ("other", ["small"], "small"), ("small:latest", ["big:70b", "small"], "small"),
+                ("none", ["none", "big:70b"], "big:70b")):
             server = self.server({"content": "hello"}, models=models)
             environment = {"OLLAMA_BASE_URL": server.url + "/", **({"INFERENCE_MODEL": preferred} if preferred else {})}
             self.run_plan(environment, {}, allowed=allowed)
@@ -368,7 +382,8 @@ with model.Server({{"models": {{"m": {{}}}}, "replies": [{{"content": "hello"}}]
             self.assertEqual(run.reply["content"], "hello")
         # Nothing is added to it, though only the address with /v1 lists models here.
         self.failed({"SBA_API_EGRESS_URL": server.url + "/chat/completions"})
-        self.assertEqual({request["path"] for request in server.requests if request["path"].endswith("/chat/completions")},
+        paths = {request["path"] for request in server.requests}
+        self.assertEqual({path for path in paths if path.endswith("/chat/completions")},
                          {"/v1/chat/completions", "/chat/completions"})
 
     def test_an_egress_that_lists_no_models(self):
@@ -381,7 +396,8 @@ with model.Server({{"models": {{"m": {{}}}}, "replies": [{{"content": "hello"}}]
     def test_a_server_that_starts_late(self):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
-        process = self.start_plan({"OLLAMA_BASE_URL": f"http://127.0.0.1:{port}"}, {}, policy={"first": 2, "longest": 2})
+        process = self.start_plan({"OLLAMA_BASE_URL": f"http://127.0.0.1:{port}"}, {},
+                                  policy={"first": 2, "longest": 2})
         first = process.stdout.readline()
         server = self.server({"content": "hello"}, listen=f"127.0.0.1:{port}")
         stdout, _ = process.communicate(timeout=300)  # it hangs: nothing here is measured
@@ -402,8 +418,8 @@ class Interrupts(InferenceCase):
 
     def test_sigterm_ends_every_wait(self):
         for form, (variable, suffix) in FORMATS.items():
-            for fault in ({"name": "silence", "seconds": 60}, {"name": "pause", "seconds": 60}, {"name": "endless", "pause": 0.02},
-                          {"name": "rate_limited", "retry_after": 60}):
+            for fault in ({"name": "silence", "seconds": 60}, {"name": "pause", "seconds": 60},
+                          {"name": "endless", "pause": 0.02}, {"name": "rate_limited", "retry_after": 60}):
                 server = self.server({"content": "half of it", "fault": fault})
                 process = self.start_plan({variable: server.url + suffix}, {})
                 sba.wait_for(server.chats, "a request to the model")
@@ -416,5 +432,4 @@ class Interrupts(InferenceCase):
                     self.assertEqual(Run(stdout).failure["code"], "cancelled")
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

@@ -74,7 +74,7 @@ class KillTest(SandboxCase):
 
     @sba.wants("strace")
     def test_an_earlier_runs_journal_is_gone_before_the_first_result_stands(self):
-        """Else a resumed run would take for its own what an earlier one did."""
+        # Else a resumed run would take for its own what an earlier one did.
         self.clean()
         job = self.job(self.sh("echo x >> count"))
         self.assertEqual(self.run_job(job).exit, 0)
@@ -134,20 +134,18 @@ class Crash(SandboxCase):
         self.assertEqual([body["result"] for body in server.bodies if body["status"] == "completed"], [result])
 
     def test_the_variable_of_another_process_means_nothing(self):
-        outcome = self.run_job(self.job(self.run_command("env")), env={"SBA_END": "1 crash -1 {}"})
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.run_steps(self.run_command("env"), env={"SBA_END": "1 crash -1 {}"}), 0)
         self.assertNotIn("SBA_END", outcome.steps[0]["output"])
 
     @unittest.skipIf(sba.IS_DEV, "the sanitizers take memory as they like")
     def test_refused_memory(self):
         self.put("large", b"\xff" * (32 << 20))
         steps = [self.sh("true")] * 2 + [self.step("replace_in_file", path="large", old_text="a", new_text="b")]
-        outcome = self.run_job(self.job(*steps, max_output_bytes=1 << 30), wrapper=["prlimit", f"--as={24 << 20}"])
+        outcome = self.run_steps(*steps, max_output_bytes=1 << 30, wrapper=["prlimit", f"--as={24 << 20}"])
         self.assertEqual(outcome.exit, 1, outcome.stderr)
         self.assertIn(outcome.code, ("internal_error", "step_failed"), outcome.stderr)
         self.assertRegex(outcome.message, "(?i)memory")
         self.assertEqual(outcome.statuses, ["success"] * 2 + ["failure"])
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

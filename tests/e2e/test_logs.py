@@ -27,10 +27,11 @@ class JsonLogTest(SandboxCase):
             self.assertRegex(line["ts"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
             self.assertIn(line["level"], ("info", "warning", "error"))
         events = [line["event"] for line in log]
-        self.assertEqual(events, ["job.accepted", "step.started", "step.finished", "step.started", "step.finished", "job.finished"])
+        self.assertEqual(events, ["job.accepted", "step.started", "step.finished", "step.started", "step.finished",
+                                  "job.finished"])
 
     def test_stdout_stays_empty_where_the_result_is_a_file(self):
-        """A node takes the container's stdout for the job's answer."""
+        # A node takes the container's stdout for the job's answer.
         jobs = {"done": self.job(self.sh("echo said; echo said >&2")), "refused": b"{",
                 "failed": self.job(self.sh("exit 1"))}
         for name, job in jobs.items():
@@ -40,7 +41,7 @@ class JsonLogTest(SandboxCase):
                 self.assertNotEqual(outcome.stderr, b"", (name, form))
 
     def test_events_are_written_before_a_command_runs(self):
-        """What is kept back for one write does not wait for an end."""
+        # What is kept back for one write does not wait for an end.
         turn = self.fifo()
         process = self.start(self.job(self.write_file("a", "x"), self.step("run_command", argv=["true"]),
                                       self.step("run_command", argv=["cat", "turn"])))
@@ -60,8 +61,7 @@ class JsonLogTest(SandboxCase):
         fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, 4096)
         process = self.start(self.job(*[self.step("list_tree", path=".") for _ in range(200)]), stderr=ends[1])
         os.close(ends[1])
-        outcome = self.outcome_of(process)
-        self.assert_end(outcome, 0)
+        self.assert_end(self.outcome_of(process), 0)
         left = os.read(ends[0], 1 << 20)
         os.close(ends[0])
         for line in left.splitlines():
@@ -71,7 +71,7 @@ class JsonLogTest(SandboxCase):
 
     def test_a_failed_step_has_the_end_of_its_output(self):
         def tail_of(script):
-            (finished,) = self.run_job(self.job(self.sh(script)), env=self.PROXY).events("step.finished")
+            (finished,) = self.run_steps(self.sh(script), env=self.PROXY).events("step.finished")
             return finished.get("output_tail")
         tail = tail_of("seq 100000; printf 'the cause ä' >&2; exit 3")
         self.assertTrue(tail.endswith("\n99999\n100000\nthe cause ä"), tail[-100:])
@@ -81,8 +81,10 @@ class JsonLogTest(SandboxCase):
 
     def test_output_comes_while_the_command_runs(self):
         turn = self.fifo()
-        script = "seq 3000; printf 'corr\\303'; read x < turn; printf '\\244, correct-'; sleep 0.3; echo horse-battery; read x < turn"
+        script = ("seq 3000; printf 'corr\\303'; read x < turn; printf '\\244, correct-'; sleep 0.3; "
+                  "echo horse-battery; read x < turn")
         process = self.start(self.job(self.sh(script)), env=self.PROXY)
+
         def output(end):
             """The events of the output up to one that ends so, and their text."""
             told, text = [], ""
@@ -115,15 +117,14 @@ class JsonLogTest(SandboxCase):
         self.assertEqual(told + line.get("output_left_out_bytes", 0), whole)
 
     def test_whoever_started_the_container_gets_a_line(self):
-        """A mount point, as the kubelet makes it, is written in place; so is whatever stands there."""
-        line = self.root / "termination-log"
-        line.write_text("x" * 5000)
-        self.give(line)
+        # A mount point, as the kubelet makes it, is written in place; so is whatever stands there.
+        line = self.put(self.root / "termination-log", "x" * 5000)
         def ended(job, **options):
             self.outcome = self.run_job(job, env={"SBA_TERMINATION_LOG": str(line)}, **options)
             return line.read_text()
         self.assertEqual(ended(self.job(self.sh("true"))), "success\n")
-        self.assertRegex(ended(self.job(self.sh("exit 3"))), "^failure: step_failed: step 1 .* ended with exit code 3\n$")
+        self.assertRegex(ended(self.job(self.sh("exit 3"))),
+                         "^failure: step_failed: step 1 .* ended with exit code 3\n$")
         self.assertRegex(ended({"job_id": "x\ny"}), "^failure: schema_validation: the job is not valid: [^\n]*\n$")
         long = ended({name * 200: 1 for name in "abcdefghijklmnopqrstuvwxyz"})
         self.assertEqual((len(long.encode()), long[-1]), (4096, "\n"))
@@ -134,13 +135,13 @@ class JsonLogTest(SandboxCase):
         self.assertRegex(line.read_text(), "^failure: internal_error: ")
         line.unlink()
         line.mkdir()
-        self.outcome = self.run_job(self.job(self.sh("true")), env={"SBA_TERMINATION_LOG": str(line)})
+        self.outcome = self.run_steps(self.sh("true"), env={"SBA_TERMINATION_LOG": str(line)})
         self.assertEqual((self.outcome.exit, len(self.outcome.events("termination_log.failed"))), (0, 1))
 
     def test_a_job_directory_that_commands_may_write_is_a_note_at_the_end(self):
         job = self.job(self.sh("true"), max_runtime_seconds=2**63)
         outcome = self.run_job(job, "--log-format", "text", env={"SBA_CONFINE": "auto"})
-        gaps = [gap for gap in outcome.result["confinement"].get("partial", []) if "change this job's result" in gap]
+        gaps = [gap for gap in outcome.confinement.get("partial", []) if "change this job's result" in gap]
         if not gaps:
             self.skipTest("commands cannot be confined here")
         first, *_, note, last = outcome.stderr.decode().splitlines()
@@ -149,15 +150,13 @@ class JsonLogTest(SandboxCase):
 
     def test_a_job_that_can_go_on_says_how(self):
         job = self.job(self.sh("[ -e 'it is there' ]"))
-        first = self.run_job(job, "--log-format", "text")
-        self.assert_end(first, 1, code="step_failed")
+        first = self.assert_end(self.run_job(job, "--log-format", "text"), 1, code="step_failed")
         command = first.stderr.decode().split("\nto go on: ")[1].splitlines()[0]
         self.assertTrue(first.stderr.decode().splitlines()[-1].startswith("result: "), "the last line")
         self.assertTrue(command.startswith("cynode-sba --resume --job "), command)
         (self.workspace / "it is there").touch()
         again = self.start(job, wrapper=["sh", "-c", command.replace("cynode-sba", str(sba.BINARY), 1)])
-        done = self.outcome_of(again)
-        self.assert_end(done, 0)
+        done = self.assert_end(self.outcome_of(again), 0)
         self.assertNotIn("to go on", done.stderr.decode())
         job = self.job(self.sh(f"echo x >>{self.job_directory}/journal.jsonl"))
         changed = self.run_job(job, "--log-format", "text")
@@ -188,7 +187,7 @@ class JsonLogTest(SandboxCase):
 
     @unittest.skipUnless(sba.UID, "only root can look")
     def test_streams_that_were_closed_are_no_files_of_ours(self):
-        """Else what is meant for a stream would go to whichever file was opened first."""
+        # Else what is meant for a stream would go to whichever file was opened first.
         closed = ["sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-']
         process = self.start(self.job(self.sh("touch begun; until [ -e go ]; do sleep 0.05; done")), wrapper=closed)
         sba.wait_for((self.workspace / "begun").exists, "the command to begin")
@@ -256,8 +255,7 @@ class TerminalTest(SandboxCase):
         shown = self.on_terminal(self.three())
         self.assertTrue(any(line.startswith("✓") and "step 1 of 3  run_command" in line for line in self.lines(shown)))
         self.assertTrue(any(line.startswith("✗") and "step 2 of 3" in line for line in self.lines(shown)))
-        self.assertIn("3 steps: 1 succeeded, 1 failed, 1 skipped", shown)
-        self.assertIn(f"result: {self.result_path}", shown)
+        self.assert_says(shown, "3 steps: 1 succeeded, 1 failed, 1 skipped", f"result: {self.result_path}")
         self.assertLess(shown.index("▸ step 2 of 3"), shown.index("✗"))
         self.assertNotRegex(shown, r"\x1b\[[0-9]*[A-K]|\r[^\n]")  # nothing is drawn over
 
@@ -270,8 +268,7 @@ class TerminalTest(SandboxCase):
 
     def test_what_a_job_says_is_never_obeyed(self):
         shown = self.on_terminal(self.three())
-        for bad in ("\x1b[2J", "\u009b", "\u202e"):
-            self.assertNotIn(bad, shown)
+        self.assert_lacks(shown, "\x1b[2J", "\u009b", "\u202e")
         self.assertIn("\\x1b[2J", shown)
         plain = self.run_job(self.three(), "--log-format", "text").stderr.decode()
         self.assertNotRegex(plain.replace("\n", ""), r"[\x00-\x1f\x7f]")
@@ -283,5 +280,4 @@ class TerminalTest(SandboxCase):
         self.assertNotIn("\x1b", self.on_terminal(self.three(), env={"TERM": "dumb"}))
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

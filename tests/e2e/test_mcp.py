@@ -44,7 +44,7 @@ class Eras(TalkingCase):
             self.assertEqual(first.get("era"), "legacy")
 
     def test_the_session_of_the_probe_is_ended(self):
-        """FastMCP 2 and the Go SDK open a session before they refuse."""
+        # FastMCP 2 and the Go SDK open a session before they refuse.
         def refuse(exchange):
             answer = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no"}}
             exchange.whole(answer, 200, Mcp_Session_Id="probe-1")
@@ -78,7 +78,7 @@ class Eras(TalkingCase):
             self.assertEqual(len(server.messages("tools/list")), times)
 
     def test_a_server_that_never_answers_what_it_does_not_know(self):
-        """Python SDK 1.6 behind a bridge."""
+        # Python SDK 1.6 behind a bridge.
         mute = mcp.only("server/discover", lambda e: e.rfile.read(1))
         server = self.echoing(version="2024-11-05", hook=mute)
         first, (said,) = self.talk(server.url, ("echo", {"a": 1}), answer_timeout=1)
@@ -122,7 +122,7 @@ class Streams(TalkingCase):
         self.assertEqual(len(server.messages("tools/call")), 1)
 
     def test_requests_on_the_standalone_stream(self):
-        """The official SDKs ask there, and the call waits. What else comes there is passed over."""
+        # The official SDKs ask there, and the call waits. What else comes there is passed over.
         def get(exchange):
             exchange.begin_events()
             exchange.event({"jsonrpc": "2.0", "method": "notifications/message", "params": {}})
@@ -148,7 +148,7 @@ class Streams(TalkingCase):
             sba.wait_for(lambda: gone, "the end of the standalone stream")
 
     def test_no_standalone_stream(self):
-        """It is asked for once, before the first call; a server that is mute delays that a little."""
+        # It is asked for once, before the first call; a server that is mute delays that a little.
         for get in (None, lambda e: e.whole({}), lambda e: e.whole(None, 404), lambda e: e.rfile.read(1)):
             server = self.echoing(get=get)
             _, said = self.talk(server.url, ("echo", {}), ("echo", {}))
@@ -156,7 +156,7 @@ class Streams(TalkingCase):
             self.assertEqual([command for command, *_ in server.requests].count("GET"), 1)
 
     def test_resumption(self):
-        """The stream breaks behind an event, seven times, and goes on there after the server's retry."""
+        # The stream breaks behind an event, seven times, and goes on there after the server's retry.
         seen, replies = [], []
 
         def write(exchange):
@@ -264,18 +264,18 @@ class Ends(TalkingCase):
         self.assertEqual(closed, [b""])
 
     def test_progress(self):
-        """Each progress of the call itself gives it as much time again."""
+        # Each progress of the call itself gives it as much time again.
         def tool(exchange):
             exchange.begin_events()
             params = {"progressToken": exchange.message["params"]["_meta"]["progressToken"], "progress": 1}
             for _ in range(10):
                 exchange.event({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
-                time.sleep(0.3)
+                time.sleep(0.4)
             exchange.event(exchange.result(mcp.text("done")))
         for era in ("legacy", "modern"):
             server = self.echoing(tool, era=era)
-            self.assertEqual(self.call(server, limits={"idle": 2})["answer"]["content"], "done")
-            self.assertEqual(self.call(server, limits={"idle": 2, "whole": 1})["failure"]["code"], "slow_answer")
+            self.assertEqual(self.call(server, limits={"idle": 3})["answer"]["content"], "done")
+            self.assertEqual(self.call(server, limits={"idle": 3, "whole": 1})["failure"]["code"], "slow_answer")
 
 
 class Tokens(TalkingCase):
@@ -299,7 +299,7 @@ class Tokens(TalkingCase):
             self.assertEqual(len([r for r in server.requests if r[1] == "/mcp"]), 1)
 
     def test_redirects_that_are_not_followed(self):
-        """To origins that look alike, to nowhere, and in a circle."""
+        # To origins that look alike, to nowhere, and in a circle.
         for location in ("//other.example/mcp", "/\\other.example/mcp", "http://127.0.0.1:1/mcp",
                          "https://127.0.0.1/mcp", "http://127.0.0.1.other.example/mcp", "ftp://x/", "", "/mcp"):
             server = self.server(hook=lambda e, location=location: e.whole(None, 307, Location=location))
@@ -462,5 +462,4 @@ class Plain(TalkingCase):
         self.assertEqual(self.talk(server.origin, ("help.get", {}))[1][0]["failure"]["code"], "bad_answer")
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

@@ -81,11 +81,10 @@ class OutOfMemory(sba.SandboxCase):
         self.assert_out_of_memory(done, "was ended by SIGKILL")
 
     def test_the_runner_itself(self):
-        """It is killed like anybody else; what was done until then stands."""
+        # It is killed like anybody else; what was done until then stands.
         self.put("large", b"a line\n" * (LIMIT // 7))
         patch = self.apply_diff("--- a/large\n+++ b/large\n@@ -1 +1 @@\n-a line\n+another\n")
-        done = self.run_limited("echo before", self.until_said("before"), patch)
-        self.assert_end(done, -9, "interrupted")
+        done = self.assert_end(self.run_limited("echo before", self.until_said("before"), patch), -9, "interrupted")
         self.assertEqual(done.steps[0]["output"], "before\n")
 
     def test_a_process_of_the_command(self):
@@ -95,22 +94,25 @@ class OutOfMemory(sba.SandboxCase):
         self.assertEqual(self.run_limited(HOG + "; exit 0").exit, 0)
 
     def test_an_earlier_kill_is_not_blamed_on_a_later_command(self):
-        counted = f"until grep -qs 'oom_kill [1-9]' {self.cgroup.directory}/memory.oom_control {self.cgroup.directory}/memory.events"
+        counted = f"cd {self.cgroup.directory}; until grep -qs 'oom_kill [1-9]' memory.oom_control memory.events"
         done = self.run_limited(f"{HOG}; {counted}; do sleep 0.05; done", "kill -KILL $$")
         step = done.steps[1]
         self.assertEqual((step["error_code"], step["result"]["signal"]), ("step_failed", "SIGKILL"), done.result)
         self.assertNotIn("memory", step["error"])
 
 
-@unittest.skipUnless(sba.MAY_MOUNT and os.path.isdir("/sys/fs/cgroup"), "nothing can be mounted here, or there is no /sys")
+@unittest.skipUnless(sba.MAY_MOUNT and os.path.isdir("/sys/fs/cgroup"), "nothing can be mounted, or there is no /sys")
 class SecondVersion(sba.SandboxCase):
     """cgroup 2 keeps the count elsewhere: a file stands in for the kernel's, and the command counts."""
     COUNTER = "/sys/fs/cgroup/memory.events"
     environment = {"SBA_WRITABLE": "/sys/fs/cgroup"}  # the command writes the count
 
     def test_oom_kill_in_memory_events(self):
-        fake = rf"mount -t tmpfs none /sys/fs/cgroup; printf 'low 0\nmax 0\noom 0\noom_kill 0\noom_group_kill 0\n' >{self.COUNTER}"
-        count = rf"printf 'low 0\nmax 9\noom 1\noom_kill 1\noom_group_kill 7\n' >{self.COUNTER}"
+        def counts(numbers):
+            return rf"printf 'low %d\nmax %d\noom %d\noom_kill %d\noom_group_kill %d\n' {numbers} >{self.COUNTER}"
+
+        fake = f"mount -t tmpfs none /sys/fs/cgroup; {counts('0 0 0 0 0')}"
+        count = counts("0 9 1 1 7")
         for script, code in (("exit 137", "step_failed"), (f"{count}; exit 137", "out_of_memory")):
             done = self.run_job(self.job(self.sh(script)), **self.in_namespace(f"{fake}; chmod 666 {self.COUNTER}"))
             self.assertEqual(done.steps[0]["error_code"], code, done.result)
@@ -127,7 +129,7 @@ class ManySteps(sba.SandboxCase):
         self.assertLess(done.result["resource_usage"]["max_rss_bytes"], 12 << 20)
 
     def test_nor_with_the_size_of_a_text(self):
-        """What a command printed is in a file without a name until the journal has it."""
+        # What a command printed is in a file without a name until the journal has it.
         text = "\u20ac \"quoted\"\tx\n" * (4 << 20)
         self.put("large", text.encode())
         half = text[:len(text) // 2]
@@ -141,11 +143,12 @@ class ManySteps(sba.SandboxCase):
                 entry = outcome["steps"][0]
                 for name, value in wanted.items():
                     self.assertTrue(entry["result"][name] == value, (name, outcome["failure_message"]))
-                self.assertTrue(entry["output_truncated"] and entry["output"].startswith(text[:400000]) and entry["output"].endswith(text[-400000:]))
+                self.assertTrue(entry["output_truncated"] and entry["output"].startswith(text[:400000])
+                                and entry["output"].endswith(text[-400000:]))
                 self.assertLess(outcome["resource_usage"]["max_rss_bytes"], 12 << 20)
 
     def test_nor_with_the_size_of_what_is_no_text(self):
-        """Bytes, a range of one long line, and bytes that are cut: content is read, encoded and redacted a piece at a time."""
+        # Bytes, a range of one long line, bytes that are cut: all is read, encoded and redacted a piece at a time.
         size, password = 60 << 20, b"sEcReT-pAsSwOrD"
         data = os.urandom(size // 2) + password + os.urandom(size // 2)
         self.put("bytes", data)
@@ -153,21 +156,22 @@ class ManySteps(sba.SandboxCase):
         clean = base64.b64encode(data.replace(password, b"[redacted]")).decode()
         most = len(clean) - 7
         for arguments, most, wanted in (
-                ({"path": "bytes"}, 1 << 30, {"content": clean, "encoding": "base64", "sha256": hashlib.sha256(data).hexdigest()}),
+                ({"path": "bytes"}, 1 << 30,
+                 {"content": clean, "encoding": "base64", "sha256": hashlib.sha256(data).hexdigest()}),
                 ({"path": "bytes"}, most, {"content": clean[:most // 4 * 4], "truncated": True}),
                 ({"path": "line", "start_line": 2, "end_line": 2}, 1 << 30,
                  {"content": "\u20ac" * (size // 3) + "\n", "encoding": "utf-8", "total_lines": 3}),
                 ({"path": "line", "offset_bytes": 6, "max_bytes": size - 4}, 1 << 30,
                  {"content": "\u20ac" * (size // 3 - 2), "encoding": "utf-8", "truncated": True})):
-            done = self.run_job(self.job(self.step("read_file", **arguments), max_output_bytes=most),
-                                env={"HTTP_PROXY": f"http://user:{password.decode()}@127.0.0.1:1/"})
+            done = self.run_steps(self.step("read_file", **arguments), max_output_bytes=most,
+                                  env={"HTTP_PROXY": f"http://user:{password.decode()}@127.0.0.1:1/"})
             result = done.steps[0]["result"]
             for name, value in wanted.items():
                 self.assertTrue(result[name] == value, (arguments, name, done.message))
             self.assertLess(done.result["resource_usage"]["max_rss_bytes"], 32 << 20)
 
     def test_a_search_for_which_memory_is_short(self):
-        """At no limit is half a match in the result."""
+        # At no limit is half a match in the result.
         self.put("many", 'a needle in "quotes"\n' * 4000)
         job = self.job(self.step("search_files", pattern="needle", max_matches=10 ** 6))
         for limit in range(12 << 20, 40 << 20, 1 << 16) if sba.LONG else range(15 << 20, 18 << 20, 1 << 16):
@@ -183,20 +187,18 @@ class ManySteps(sba.SandboxCase):
         line, count = "abcdefghijklmnopqrstuvwxyz 0123456789\n", 1 << 20
         for number in (count + 1, 1):  # where the line is, and where it must be looked for
             self.put("large", line * count + "needle\n" + line * count)
-            done = self.run_steps(self.apply_diff(
-                f"--- a/large\n+++ b/large\n@@ -{number} +{number} @@\n-needle\n+pin\n"), max_runtime_seconds=600)
-            self.assert_end(done, 0)
+            done = self.assert_end(self.run_steps(self.apply_diff(
+                f"--- a/large\n+++ b/large\n@@ -{number} +{number} @@\n-needle\n+pin\n"), max_runtime_seconds=600), 0)
             self.assertTrue(self.text("large") == line * count + "pin\n" + line * count)
             most = 2.3 * 2 * len(line) * count  # of which 4 MiB are an empty job's
             self.assertLess(done.result["resource_usage"]["max_rss_bytes"], most)
 
     def test_a_journal_that_a_command_changed(self):
-        """It is said, and nothing of it is believed. Below /tmp the commands may write to it."""
+        # It is said, and nothing of it is believed. Below /tmp the commands may write to it.
         for script in ("printf x >>", "printf x | dd conv=notrunc of=", ": >"):
             done = self.run_steps(self.sh("echo one"), self.sh(f"{script}{self.job_directory}/journal.jsonl"))
             self.assertEqual((done.exit, done.code, done.steps), (1, "internal_error", []))
             self.assertIn("journal.jsonl was changed by a command", done.message)
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A crash, a signal, a kill and each error that fits at moments of a run, of an end by exec and of a resumed run: it ends
-by itself, the result is whole and knows all that was finished, a patch is there as a whole or not at all, nothing lives,
-and --resume goes on.
+"""A crash, a signal, a kill and each error that fits at moments of a run, of an end by exec and of a resumed run: it
+ends by itself, the result is whole and knows all that was finished, a patch is there as a whole or not at all, nothing
+lives, and --resume goes on.
 
-Moments are system calls of the main thread. A run without a fault is traced first; then one of its calls at a time meets
-the signal or fails. A plain run tries a few of them; SBA_MOMENTS says how many of each kind of run and each fault.
+Moments are system calls of the main thread. A run without a fault is traced first; then one of its calls at a time
+meets the signal or fails. A plain run tries a few; SBA_MOMENTS says how many of each kind of run and each fault.
 """
 import collections
 import json
@@ -76,9 +76,7 @@ class MomentsCase(ProcessCase):
                 self.give(path)
 
     def traced(self, *more, inject=()):
-        trace = self.root / "trace"
-        trace.write_text("")
-        self.give(trace)
+        trace = self.put(self.root / "trace", "")
         wrapper = ["strace", "-qq", "-o", str(trace), *inject]
         return self.run_it(*more, wrapper=wrapper), trace.read_text()
 
@@ -220,11 +218,9 @@ class Agent(MomentsCase):
         self.assertEqual((self.workspace / "a").exists(), 0 in there, moment)
 
 
-if __name__ == "__main__":
-    if sba.IS_DEV:
-        print("skipped: the sanitizers' own calls are too many", file=sys.stderr)
-        sys.exit(77)
-    seed = random.randrange(1 << 30) if sba.LONG else 1
-    random.seed(seed)
-    print(f"seed {seed}", file=sys.stderr)
-    sba.main()
+if sba.IS_DEV:
+    sba.skip("the sanitizers' own calls are too many")
+seed = random.randrange(1 << 30) if sba.LONG else 1
+random.seed(seed)
+print(f"seed {seed}", file=sys.stderr)
+sba.main(__name__)

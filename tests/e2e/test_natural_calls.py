@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calls that models naturally write: other names, lists for lines, texts for numbers. What has one meaning is done."""
+"""The calls that models naturally write: other names, lists for lines, texts for numbers. One meaning is done."""
+import itertools
 import json
 
 import sba
-from agent_case import FORMATS, AgentCase, call, calls, finish
+from agent_case import FORMATS, AgentCase, call, calls, finish, runs
 
 TEXT = "".join(f"line {number}\n" for number in range(1, 6))
 
@@ -30,23 +31,27 @@ class Commands(NaturalCallsCase):
         super().setUp()
         self.put("x/a b.txt", "hello\n")
 
-    LISTED = [{"command": "ls x"}, {"command": "cd x && ls | tail -1"}, {"cmd": "ls x"}, ("bash", {"command": "ls x"}), ("shell", {"command": "ls x"}),
-              ("sh", {"cmd": "ls x"}), ("execute_command", {"command": "ls x"}), ("terminal", {"cmd": "ls x"}), ("Bash", {"command": "ls x"}),
-              ("container.exec", {"cmd": ["bash", "-lc", "ls x"]}), {"command": ["ls", "x"]}, {"command": ["ls x"]}, {"command": '["ls", "x"]'},
-              {"argv": ["ls", "x"]}, {"argv": "ls x"}, {"command": "ls", "args": ["x"]}, {"command": "ls", "args": "x"},
-              {"command": "ls", "args": '["x"]'}, {"command": "ls -1", "args": ["x"]}, {"command": "cat x/* | true; ls x", "args": []},
-              {"shell": "ls", "args": ["x"]}, {"shell": "bash", "args": ["-c", "ls x"]}, {"shell": 'ls "$1"', "args": ["x"]},
-              {"shell": "bash", "command": "ls x"}, {"shell": True, "command": "ls x"}, {"command": "ls x", "shell": "ls x"},
-              {"command": "ls", "working_dir": "x"}, {"command": "ls", "cwd": "x"}, {"command": "ls", "workdir": "x"},
-              {"command": "ls x", "timeout": 5}, {"command": "ls x", "timeout_seconds": "5"}, {"command": "ls x", "timeout": "5.5"},
+    LISTED = [{"command": "ls x"}, {"command": "cd x && ls | tail -1"}, {"cmd": "ls x"}, ("bash", {"command": "ls x"}),
+              ("shell", {"command": "ls x"}), ("sh", {"cmd": "ls x"}), ("execute_command", {"command": "ls x"}),
+              ("terminal", {"cmd": "ls x"}), ("Bash", {"command": "ls x"}),
+              ("container.exec", {"cmd": ["bash", "-lc", "ls x"]}), {"command": ["ls", "x"]}, {"command": ["ls x"]},
+              {"command": '["ls", "x"]'}, {"argv": ["ls", "x"]}, {"argv": "ls x"}, {"command": "ls", "args": ["x"]},
+              {"command": "ls", "args": "x"}, {"command": "ls", "args": '["x"]'}, {"command": "ls -1", "args": ["x"]},
+              {"command": "cat x/* | true; ls x", "args": []}, {"shell": "ls", "args": ["x"]},
+              {"shell": "bash", "args": ["-c", "ls x"]}, {"shell": 'ls "$1"', "args": ["x"]},
+              {"shell": "bash", "command": "ls x"}, {"shell": True, "command": "ls x"},
+              {"command": "ls x", "shell": "ls x"}, {"command": "ls", "working_dir": "x"},
+              {"command": "ls", "cwd": "x"}, {"command": "ls", "workdir": "x"}, {"command": "ls x", "timeout": 5},
+              {"command": "ls x", "timeout_seconds": "5"}, {"command": "ls x", "timeout": "5.5"},
               {"command": "ls x", "timeout_ms": 5000}, {"command": "ls $WHERE", "env": {"WHERE": "x"}},
-              {"command": "test $PORT = 80 && ls x", "env": {"PORT": 80}}, {"command": "ls x", "working_dir": None, "stdin": None},
-              {"Command": "ls x", "workingDir": "."}]
+              {"command": "test $PORT = 80 && ls x", "env": {"PORT": 80}},
+              {"command": "ls x", "working_dir": None, "stdin": None}, {"Command": "ls x", "workingDir": "."}]
 
     def test_commands_with_one_meaning_run(self):
         for form in FORMATS:
-            between = [{"command": f"echo {number}"} for number in range(len(self.LISTED))]  # else it is the same call again and again
-            told, outcome = self.answers(*[one for pair in zip(self.LISTED, between) for one in pair], form=form, replies=2)
+            # With others between them, or it is the same call again and again.
+            pairs = [(given, {"command": f"echo {number}"}) for number, given in enumerate(self.LISTED)]
+            told, outcome = self.answers(*itertools.chain(*pairs), form=form, replies=2)
             for given, answer in zip(self.LISTED, told[::2]):
                 with self.subTest(form, given=given):
                     self.assertRegex(answer, r"^\[step-\d+\]\na b\.txt\n$")
@@ -64,9 +69,9 @@ class Commands(NaturalCallsCase):
             self.assertTrue(answer.endswith("]\nhello\n"), answer)
 
     def test_two_meanings_are_answered_with_the_right_form(self):
-        unclear = [{"command": ["ls", "x", "|", "wc"]}, {"command": "cd x && ls", "args": ["-l"]}, {"command": "ls", "shell": "rm -r x"},
-                   {"command": "ls", "argv": ["pwd"]}, {}, {"command": ""}, {"command": []}, {"command": {"a": 1}}, {"command": 7.5},
-                   {"command": "ls", "cmd": "pwd"}]
+        unclear = [{"command": ["ls", "x", "|", "wc"]}, {"command": "cd x && ls", "args": ["-l"]},
+                   {"command": "ls", "shell": "rm -r x"}, {"command": "ls", "argv": ["pwd"]}, {}, {"command": ""},
+                   {"command": []}, {"command": {"a": 1}}, {"command": 7.5}, {"command": "ls", "cmd": "pwd"}]
         told, outcome = self.answers(*unclear, {"command": "ls"})
         for given, answer in zip(unclear, told):
             with self.subTest(given=given):
@@ -77,8 +82,7 @@ class Commands(NaturalCallsCase):
 
     def test_in_a_job_a_command_is_a_program(self):
         for arguments in ({"command": "ls x"}, {"cmd": "ls x"}):
-            outcome = self.run_steps(self.step("run_command", **arguments))
-            self.assert_end(outcome, 2, "schema_validation")
+            self.assert_end(self.run_steps(self.step("run_command", **arguments)), 2, "schema_validation")
 
 
 class Files(NaturalCallsCase):
@@ -86,10 +90,13 @@ class Files(NaturalCallsCase):
         self.put("a.txt", TEXT)
         real = str(self.workspace.resolve())
         told, outcome = self.answers(
-            ("read_file", {"file_path": "a.txt", "start_line": "2", "end_line": "2"}), ("cat", {"filename": "a.txt", "start_line": 2, "end_line": 2}),
-            ("ReadFile", {"file_path": f"{real}/a.txt", "startLine": 2, "endLine": 2}), ("view", {"path": "a.txt", "view_range": [2, 2]}),
+            ("read_file", {"file_path": "a.txt", "start_line": "2", "end_line": "2"}),
+            ("cat", {"filename": "a.txt", "start_line": 2, "end_line": 2}),
+            ("ReadFile", {"file_path": f"{real}/a.txt", "startLine": 2, "endLine": 2}),
+            ("view", {"path": "a.txt", "view_range": [2, 2]}),
             ("ls", {"path": "."}), ("grep", {"query": "LINE 2", "glob": "*.txt", "ignore_case": "true"}),
-            ("write", {"file_path": "b.txt", "content": "one\n"}), ("create_file", {"filename": "b.txt", "content": "two\n", "append": "true"}),
+            ("write", {"file_path": "b.txt", "content": "one\n"}),
+            ("create_file", {"filename": "b.txt", "content": "two\n", "append": "true"}),
             ("edit_file", {"file_path": "b.txt", "old_string": "two", "new_string": "three"}),
             ("str_replace", {"path": "b.txt", "old_str": "one", "new_str": "1", "expected_count": "1"}),
             ("apply_patch", {"patch": "--- a/b.txt\n+++ b/b.txt\n@@ -1,2 +1,2 @@\n 1\n-three\n+3\n"}))
@@ -102,17 +109,19 @@ class Files(NaturalCallsCase):
         self.assertEqual(self.run_arguments()[1]["start_line"], 2)
 
     def test_a_zero_where_numbers_begin_at_one_says_nothing(self):
-        """Small models fill in all arguments."""
+        # Small models fill in all arguments.
         self.put("a.txt", TEXT)
         told, _ = self.answers(("read_file", {"path": "a.txt", "start_line": 0, "end_line": 0}),
-                               ("replace_in_file", {"path": "a.txt", "old_text": TEXT[:-1], "new_text": "new", "expected_count": 0}))
+                               ("replace_in_file",
+                                {"path": "a.txt", "old_text": TEXT[:-1], "new_text": "new", "expected_count": 0}))
         self.assertRegex(told[0], r"^\[step-1\]\na.txt, lines 1 to ")
         self.assertEqual((told[1], self.text("a.txt")), ("[step-2]\nreplaced once in a.txt; now:\n1\tnew\n", "new\n"))
 
     def test_comments_are_left_out_and_other_unknown_fields_refused(self):
-        """A call never runs without an argument that was written."""
+        # A call never runs without an argument that was written.
         self.put("a.txt", TEXT)
-        told, outcome = self.answers(({"command": "echo hi", "explanation": "x", "description": "y"}), ("read_file", {"path": "a.txt", "offset": 3}),
+        told, outcome = self.answers(({"command": "echo hi", "explanation": "x", "description": "y"}),
+                                     ("read_file", {"path": "a.txt", "offset": 3}),
                                      ("todo_add", {"title": "t", "priority": "high"}), ("read_file", {"pth": "a.txt"}),
                                      ("write_file", {"file": "b", "text": "x"}))
         self.assertEqual(told[0], '[step-1]\n(left out, for it changes nothing: "description" and "explanation")\nhi\n')
@@ -124,23 +133,24 @@ class Files(NaturalCallsCase):
         self.assertEqual(len(outcome.steps), 1)
 
     def test_other_values(self):
-        """Texts, single entries and near words for what the agent's own tools take."""
+        # Texts, single entries and near words for what the agent's own tools take.
         server = self.server(calls(("todo_add", {"title": "t"}), ("todo_update", {"id": 2, "status": "completed"}),
-                                   ("run_command", {"command": "seq 100000"}), ("read_output", {"step": 1, "start_line": "50000", "end_line": 50001})),
-                             call("finish", summary="all done", acceptance='[{"criterion": 1, "met": "true", "evidence": "step-1"}]'))
+                                   ("run_command", {"command": "seq 100000"}),
+                                   ("read_output", {"step": 1, "start_line": "50000", "end_line": 50001})),
+                             call("finish", summary="all done",
+                                  acceptance='[{"criterion": 1, "met": "true", "evidence": "step-1"}]'))
         outcome = self.run_agent(server, job=self.agent_job(context={"acceptance_criteria": ["c"]}))
         self.assert_answer(outcome, "all done")
-        self.assertEqual(outcome.result["acceptance"][0]["met"], True)
+        self.assertEqual(outcome.acceptance[0]["met"], True)
         self.assertEqual([item["status"] for item in outcome.result["todo"]["items"] if item["title"] == "t"], ["done"])
 
 
 class Mistakes(NaturalCallsCase):
-    WRONG = [call("write_file", wrong=1), call("nonesuch", a=2), call("read_file", path=[7]), call("run_command", command=""),
+    WRONG = [call("write_file", wrong=1), call("nonesuch", a=2), call("read_file", path=[7]), runs(""),
              call("search_files"), call("list_tree", max_depth="deep"), call("todo_add"), call("read_output")]
 
     def test_five_in_a_row_are_answers(self):
-        server = self.server(*self.WRONG[:5], call("run_command", command="true"), *self.WRONG[:5], finish("done"))
-        outcome = self.run_agent(server)
+        outcome, server = self.run_replies(*self.WRONG[:5], runs("true"), *self.WRONG[:5], finish("done"))
         self.assertEqual((outcome.exit, len(outcome.steps)), (0, 1), outcome.result)
 
     def test_from_the_sixth_on_they_cannot_be_read(self):
@@ -153,23 +163,27 @@ class Mistakes(NaturalCallsCase):
             return {"content": json.dumps({"thought": "", "tool": tool, "arguments": arguments})}
         broken = calls(("write_file", '{"path": "a.txt", "content": "x'))
         for form in FORMATS:
-            outcome, server = self.run_replies(broken, broken, as_json("write_file", path="a.txt", content="x"), as_json("finish", answer="ok"), form=form)
+            outcome, server = self.run_replies(broken, broken, as_json("write_file", path="a.txt", content="x"),
+                                               as_json("finish", answer="ok"), form=form)
             self.assert_end(outcome, 0)
-            self.assertRegex(self.told(server, 1), r'^failed: the arguments cannot be read: .*; the form is \{"path":"\.\.\.","content":"\.\.\."\}$')
+            self.assertRegex(self.told(server, 1), "^failed: the arguments cannot be read: .*; the form is "
+                                                   r'\{"path":"\.\.\.","content":"\.\.\."\}$')
             self.assertEqual(["tools" in body for body in server.chats()], [True, True, False, False])
 
     def test_the_conversation_has_the_call_and_the_journal_what_was_run(self):
         server = self.server(call("bash", cmd="echo hi", timeout="5", why="test"), finish("done"))
         self.run_agent(server, form="openai")
         said = server.chats()[1]["messages"][-2]["tool_calls"][0]["function"]
-        self.assertEqual(said, {"name": "bash", "arguments": json.dumps({"cmd": "echo hi", "timeout": "5", "why": "test"})})
+        self.assertEqual(said,
+                         {"name": "bash", "arguments": json.dumps({"cmd": "echo hi", "timeout": "5", "why": "test"})})
         self.assertEqual(self.run_arguments(), [{"shell": "echo hi", "timeout_seconds": 5, "working_dir": "."}])
 
 
 class History(NaturalCallsCase):
     def test_servers_take_all_of_it(self):
-        """They refuse an empty reply, and calls of tools that were not offered."""
-        replies = [{"content": ""}, calls(("open_browser", {"url": "x"})), calls(("", {})), calls(("open browser", {}), ("list_tree", {})), {"content": " \n"}]
+        # They refuse an empty reply, and calls of tools that were not offered.
+        replies = [{"content": ""}, calls(("open_browser", {"url": "x"})), calls(("", {})),
+                   calls(("open browser", {}), ("list_tree", {})), {"content": " \n"}]
         for form in FORMATS:
             server = self.server(*replies, finish())
             self.assert_end(self.run_agent(server, form=form), 0)
@@ -189,24 +203,26 @@ class WhatIsSeen(NaturalCallsCase):
     def silence(self, reply, form="openai"):
         outcome, server = self.run_replies(reply, reply, reply, form=form)
         self.assert_end(outcome, 1, "agent_stuck")
-        return self.told(server, 1), outcome.result["failure_message"]
+        return self.told(server, 1), outcome.message
 
     def test_of_a_reply_that_says_nothing(self):
         for reply, words in (({"content": "", "done_reason": "content_filter"}, 'ended .*"content_filter"'),
-                             ({"content": "", "thinking": "Now."}, "thinking"), ({"content": "\u200b\ufeff"}, "invisible characters")):
+                             ({"content": "", "thinking": "Now."}, "thinking"),
+                             ({"content": "\u200b\ufeff"}, "invisible characters")):
             with self.subTest(words):
                 told, message = self.silence(reply)
                 self.assertRegex(told, words)
                 self.assertRegex(message, "three replies in a row said nothing; .*" + words)
 
     def test_of_a_command_and_a_text(self):
-        told, _ = self.answers({"command": "mkdir -p x && cd x"}, {"command": "apply_patch <<'EOF'\n*** Begin Patch\nEOF"},
+        told, _ = self.answers({"command": "mkdir -p x && cd x"},
+                               {"command": "apply_patch <<'EOF'\n*** Begin Patch\nEOF"},
                                {"command": "no-such-program"}, ("write_file", {"path": "a", "content": r"one\ntwo\n"}))
         self.assertIn("\n(each command starts in the workspace, in a new shell: what cd did", told[0])
-        self.assertIn('apply_patch is no program here, but a tool: call apply_unified_diff with {"diff":"..."}', told[1])
+        self.assertIn('apply_patch is no program here, but a tool: call apply_unified_diff with {"diff":"..."}',
+                      told[1])
         self.assertIn("command -v NAME", told[2])
         self.assertIn(r"(content holds \n as two characters", told[3])
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

@@ -31,7 +31,7 @@ class OnFailureCase(SandboxCase):
     def ran(self, *steps, check=None, **fields):
         if check:
             fields["context"] = {"acceptance_criteria": [{"criterion": "c", "check": check}]}
-        outcome = self.run_job(self.job(*steps, **fields))
+        outcome = self.run_steps(*steps, **fields)
         sba.result_validator().validate(outcome.result)
         return outcome
 
@@ -57,11 +57,10 @@ class Continue(OnFailureCase):
         self.assertEqual(outcome.result["todo"]["items"][1]["status"], "dropped")
 
     def test_signals_time_limits_files_and_what_cannot_start(self):
-        outcome = self.ran(
+        outcome = self.assert_end(self.ran(
             tolerated(self.sh("kill -SEGV $$")), tolerated(self.sh("echo a; sleep 60", timeout_seconds=0.2)),
             tolerated(self.sh("echo b; sleep 60", idle_timeout_seconds=0.2)), tolerated(self.read_file("nothing")),
-            tolerated(self.run_command("no-such-program")), tolerated(self.write_file("../out", "x")))
-        self.assert_end(outcome, 0)
+            tolerated(self.run_command("no-such-program")), tolerated(self.write_file("../out", "x"))), 0)
         self.assert_kept(outcome, "failure", "timeout", "timeout", "failure", "failure", "failure")
         self.assertEqual([step["error_code"] for step in outcome.steps],
                          ["step_failed", "timeout", "idle_timeout", "not_found", "not_found", "path_escape"])
@@ -91,24 +90,21 @@ class Continue(OnFailureCase):
 
 class Always(OnFailureCase):
     def test_it_runs_in_its_place_once_and_after_a_failure_too(self):
-        outcome = self.ran(
+        outcome = self.assert_end(self.ran(
             always(self.said("first")), self.said("fails", 3), self.said("never"), always(self.said("logs")),
             self.said("never"), always(self.said("more", 4)), always(tolerated(self.said("last", 5))),
-            check={"command": "true"})
-        self.assert_end(outcome, 1, "step_failed")
-        self.assertIn("step 2 (step-2, run_command)", outcome.result["failure_message"])
+            check={"command": "true"}), 1, "step_failed", "step 2 (step-2, run_command)")
         self.assert_kept(outcome, "success", "failure", "skipped", "success", "skipped", "failure", "failure",
                          "success")
         self.assertEqual(self.words(), ["first", "fails", "logs", "more", "last"])
         self.assertEqual(self.tolerated_steps(outcome), ["step-7"])
-        self.assertEqual(outcome.result["acceptance"][0]["met"], True)
+        self.assertEqual(outcome.acceptance[0]["met"], True)
         self.assertEqual([step["index"] for step in outcome.steps], list(range(8)))
         self.assertEqual([line["entry"] for line in self.journal() if line["event"] == "step.finished"], outcome.steps)
 
     def test_its_own_failure_is_the_jobs_where_the_job_had_none(self):
         outcome = self.ran(self.said("a"), always(self.said("b", 1)), self.said("never"), always(self.said("c", 2)))
-        self.assert_end(outcome, 1, "step_failed")
-        self.assertIn("step 2 (step-2", outcome.result["failure_message"])
+        self.assert_end(outcome, 1, "step_failed", "step 2 (step-2")
         self.assertEqual(self.words(), ["a", "b", "c"])
 
     def test_after_the_jobs_time_it_has_what_is_kept_and_leaves_half_to_the_checks(self):
@@ -119,11 +115,10 @@ class Always(OnFailureCase):
             self.sh("sleep 900 & echo $! >pid"), self.sh("sleep 900"), self.said("never"), always(alive), always(hangs),
             always(self.said("late")), check={"shell": "kill -0 $(cat pid) && echo check >>said"},
             max_runtime_seconds=seconds)
-        self.assert_end(outcome, 124, "timeout")
-        self.assertIn("step 2 (step-2, run_command): the job's time was up", outcome.result["failure_message"])
+        self.assert_end(outcome, 124, "timeout", "step 2 (step-2, run_command): the job's time was up")
         self.assert_kept(outcome, "success", "timeout", "skipped", "success", "timeout", "skipped", "success")
         self.assertEqual(self.words(), ["always", "check"])
-        self.assertEqual(outcome.result["acceptance"][0]["met"], True)
+        self.assertEqual(outcome.acceptance[0]["met"], True)
         self.assertLess(outcome.result["duration_ms"], (seconds + 10) * 1000)
 
     def test_without_checks_it_has_the_rest_of_the_time_and_is_ended_with_the_job(self):
@@ -165,7 +160,7 @@ class Hostile(OnFailureCase):
         self.assert_end(outcome, 1, "step_failed")
         self.assertEqual([step.get("error_code") for step in outcome.steps],
                          ["step_failed", "constraint_violation", "step_failed", None, None])
-        self.assertIn("step 1 (", outcome.result["failure_message"])
+        self.assertIn("step 1 (", outcome.message)
         for name in ("pid", "daemon"):
             pid = int((self.workspace / name).read_text())
             self.assertFalse(pathlib.Path(f"/proc/{pid}").exists(), name)
@@ -178,15 +173,15 @@ class Hostile(OnFailureCase):
             sba.result_validator().validate(outcome.result)
             self.assertEqual(outcome.code, "step_failed", outcome.result)
             self.assert_kept(outcome, "failure", "failure", "skipped")
-            self.assertIn("step 1 (step-1", outcome.result["failure_message"])
-            self.assertEqual(outcome.result["acceptance"][0]["met"], None)
+            self.assertIn("step 1 (step-1", outcome.message)
+            self.assertEqual(outcome.acceptance[0]["met"], None)
             (self.workspace / "in-it").unlink()
         self.assertEqual(self.words(), ["a", "a"])
 
 
 class Resume(OnFailureCase):
     def test_after_a_kill_in_each_step_the_job_ends_as_without_one(self):
-        """The steps with the word of each; a kill in one of them, and then the whole again."""
+        # The steps with the word of each; a kill in one of them, and then the whole again.
         def steps(killed=None):
             def one(word, status=0):
                 kill = KILL_ONCE + "; " if word == killed else ""
@@ -198,7 +193,7 @@ class Resume(OnFailureCase):
         def what(outcome):
             names = "id", "status", "tolerated", "output", "exit_code"
             return [[step.get(name) for name in names] for step in outcome.steps]
-        wanted = self.run_job(self.job(*steps(), **check))
+        wanted = self.run_steps(*steps(), **check)
         self.assert_kept(wanted, "failure", "success", "success", "failure", "failure", "skipped", "failure", "success",
                          "success")
         for killed in "abcdegh":
@@ -208,7 +203,7 @@ class Resume(OnFailureCase):
                 outcome = self.run_job(job, "--resume")
                 sba.result_validator().validate(outcome.result)
                 self.assertEqual((outcome.code, what(outcome)), (wanted.code, what(wanted)))
-                self.assertIn("step 5 (step-5, run_command)", outcome.result["failure_message"])
+                self.assertIn("step 5 (step-5, run_command)", outcome.message)
                 page = sba.run("--report", self.result_path)
                 self.assertEqual((page.returncode, page.stderr), (0, b""))
             (self.workspace / "killed").unlink()
@@ -216,11 +211,9 @@ class Resume(OnFailureCase):
     def test_a_tolerated_failure_is_kept_and_an_always_step_runs_again(self):
         job = self.job(tolerated(self.said("worker", 1)), always(self.said("in-place")),
                        self.sh("echo b >>said; test -e fixed"), self.said("c"), always(self.said("logs")))
-        outcome = self.run_job(job)
-        self.assert_end(outcome, 1, "step_failed")
+        outcome = self.assert_end(self.run_job(job), 1, "step_failed")
         (self.workspace / "fixed").touch()
-        outcome = self.run_job(job, "--resume")
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.run_job(job, "--resume"), 0)
         self.assert_kept(outcome, "failure", "success", "success", "success", "success")
         self.assertEqual(self.tolerated_steps(outcome), ["step-1"])
         self.assertEqual(self.words(), ["worker", "in-place", "b", "logs", "b", "c", "logs"])
@@ -243,8 +236,7 @@ class Resume(OnFailureCase):
         job["steps"][0].pop("on_failure")
         job["steps"][1]["always"] = True
         job["steps"][2]["on_failure"] = "continue"
-        outcome = self.run_job(job, "--resume")
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.run_job(job, "--resume"), 0)
         self.assertEqual(self.tolerated_steps(outcome), ["step-1", "step-3"])
         self.assertEqual(self.words(), ["a", "b", "logs"])
 
@@ -290,17 +282,12 @@ class Reports(OnFailureCase):
             (line,) = self.run_job(job, *more).events("job.finished")
             self.assertEqual((line["outcomes"], line["tolerated"]), ({"failure": 3}, 1))
         outcome = self.run_job(job, "--log-format", "text")
-        self.assertIn(b"tolerated: the command", outcome.stderr)
-        self.assertIn(told.encode(), outcome.stderr)
+        self.assert_says(outcome.stderr, b"tolerated: the command", told.encode())
         page, markdown, junit = (sba.run("--report", self.result_path, "--format", form).stdout.decode()
                                  for form in ("html", "markdown", "junit"))
-        self.assertIn("failed, which is tolerated", page)
-        self.assertIn(told, page)
-        self.assertIn('href="#s2">Step 2 (step-2, run_command) failed', page)
+        self.assert_says(page, "failed, which is tolerated", told, 'href="#s2">Step 2 (step-2, run_command) failed')
         self.assertIn("| ! | `run_command step-1` |", markdown)
-        self.assertIn('failures="2" errors="0" skipped="1"', junit)
-        self.assertIn('<skipped message="tolerated: ', junit)
+        self.assert_says(junit, 'failures="2" errors="0" skipped="1"', '<skipped message="tolerated: ')
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

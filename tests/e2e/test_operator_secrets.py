@@ -9,7 +9,7 @@ import signal
 import unittest
 
 import sba
-from agent_case import call, finish
+from agent_case import finish, runs
 from confined_case import ABI, PLACE
 from secret_case import PYTHON, TOKEN, WAYS, SecretCase, leaks
 
@@ -65,19 +65,17 @@ class WhoGetsThem(OperatorCase):
         check = {"criterion": "the worker can sign", "check": self.sees("check", "OTHER_KEY")["arguments"]}
         other = {"criterion": "another", "check": self.sees("other")["arguments"]}
         steps = self.sees("both", *NAMES), self.sees("none"), self.sees("one", "WORKER_KEY", env={"A": "b"})
-        outcome = self.run_job(self.job(*steps, context={"acceptance_criteria": [check, other]}))
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.run_steps(*steps, context={"acceptance_criteria": [check, other]}), 0)
         self.assertEqual({name: self.text(name) for name in ("both", "none", "one", "check", "other")}, {
             "both": f"OTHER_KEY WORKER_KEY {TOKEN}|{OTHER}", "none": "|", "one": f"WORKER_KEY {TOKEN}|",
             "check": f"OTHER_KEY |{OTHER}", "other": "|"})
         self.assert_kept(outcome)
 
     def test_no_command_of_a_model(self):
-        """But a check of its job."""
+        # But a check of its job.
         criterion = {"criterion": "signed", "check": self.sees("check", "WORKER_KEY")["arguments"]}
-        server = self.server(call("run_command", command=self.SEES % ("first", "first")),
-                             call("run_command", command="touch asked", secrets=["WORKER_KEY"]),
-                             call("run_command", command="touch asked", secrets="WORKER_KEY"), finish())
+        server = self.server(runs(self.SEES % ("first", "first")), runs("touch asked", secrets=["WORKER_KEY"]),
+                             runs("touch asked", secrets="WORKER_KEY"), finish())
         outcome = self.run_agent(server, job=self.agent_job(context={"acceptance_criteria": [criterion]}))
         self.assert_end(outcome, 0)
         self.assertEqual((self.text("first"), self.text("check")), ("|", f"WORKER_KEY {TOKEN}|"))
@@ -90,13 +88,12 @@ class WhoGetsThem(OperatorCase):
     def test_a_step_of_an_agents_job_that_lists_them_is_refused(self):
         job = self.agent_job()
         job["steps"] = [self.sh("true"), self.with_key("true")]
-        outcome = self.run_job(job)
-        self.assert_end(outcome, 2, "schema_validation")
-        self.assertIn("/steps/1/arguments/secrets/0: a model's commands get no secrets", outcome.message)
+        outcome = self.assert_end(self.run_job(job), 2, "schema_validation",
+                                  "/steps/1/arguments/secrets/0: a model's commands get no secrets")
 
     def test_neither_the_runners_environment_nor_its_command_line_has_them(self):
         script = 'cat /proc/$PPID/environ /proc/$PPID/cmdline > environment; true'
-        outcome = self.run_job(self.job(self.sh(script), self.with_key(script + "; echo on > turn; cat turn > end")))
+        outcome = self.run_steps(self.sh(script), self.with_key(script + "; echo on > turn; cat turn > end"))
         self.assert_end(outcome, 0)
         turn = self.fifo("held")
         process = self.start(self.job(self.with_key("cat held")))
@@ -117,24 +114,23 @@ class WhoGetsThem(OperatorCase):
         spy = ("(until test -e done; do cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' "
                "| grep -a ^WORKER_KEY= >> seen && touch caught; touch ready; sleep 0.02; done) >/dev/null 2>&1 &")
         wait = "until test -e ready; do sleep 0.02; done; rm ready; until test -e ready; do sleep 0.02; done"
-        outcome = self.run_job(self.job(self.sh(spy), self.with_key(wait), self.sh("touch done; test ! -e caught")))
-        self.assert_end(outcome, 0)
+        self.assert_end(self.run_steps(self.sh(spy), self.with_key(wait), self.sh("touch done; test ! -e caught")), 0)
 
 
 class Sinks(OperatorCase):
     def test_no_way_to_print_one_gets_through(self):
-        """In each encoding in which tools print it, to either stream, torn over two writes, in a check's output."""
+        # In each encoding in which tools print it, to either stream, torn over two writes, in a check's output.
         script = f'printf %s "$WORKER_KEY" > loot; {PYTHON} leak.py '
         steps = [self.with_key(script + way) for way in (*WAYS, "environment")]
         check = self.with_key('echo "$WORKER_KEY"; echo "$OTHER_KEY" | base64; exit 1', *NAMES)["arguments"]
-        outcome = self.run_job(self.job(*steps, context={"acceptance_criteria": [{"criterion": "c", "check": check}]}))
+        outcome = self.run_steps(*steps, context={"acceptance_criteria": [{"criterion": "c", "check": check}]})
         self.assertEqual((outcome.code, len(outcome.steps)), ("acceptance_unmet", len(steps) + 1), outcome.message)
         for way, step in zip((*WAYS, "environment", "check"), outcome.steps):
             self.assertIn("[redacted]", step["output"], way)
         self.assert_kept(outcome)
 
     def test_in_the_workspace_and_the_artifacts(self):
-        """Files and the diff that makes them keep what was written; results, pages and names of artifacts do not."""
+        # Files and the diff that makes them keep what was written; results, pages and names of artifacts do not.
         secret = "sk-Zq83.Lm-0pWx_7rTgB"  # may be the name of a file
         script = ('echo "key=$WORKER_KEY" > config; echo "$WORKER_KEY" > "$CYNODE_ARTIFACTS_DIR/$WORKER_KEY.txt"; '
                   'mkdir "$WORKER_KEY"; touch "$WORKER_KEY/a"; cat "$WORKER_KEY" "no/$WORKER_KEY"; true')
@@ -173,7 +169,7 @@ class Sinks(OperatorCase):
         self.assert_kept(outcome, servers=reports.received)
 
     def test_an_end_by_exec(self):
-        """The runner crashes: the new image is given none, and what a command printed until then is in the result."""
+        # The runner crashes: the new image is given none, and what a command printed until then is in the result.
         script = 'echo "$WORKER_KEY" | tee -a seen; echo "$WORKER_KEY" | base64; touch printed; cat turn'
         self.fifo()
         job = self.job(self.with_key('echo "$WORKER_KEY"'), self.with_key(script))
@@ -196,7 +192,7 @@ class Sinks(OperatorCase):
         self.assert_kept(outcome)
 
     def test_several_lines(self):
-        """Each line is one: searches and diffs show single lines."""
+        # Each line is one: searches and diffs show single lines.
         lines = ["-----BEGIN PRIVATE KEY-----", "MIIEvQIBADANBgkqhkiG9w0B", "AQEFAASCBKcwggSjAgEAAoIB",
                  "-----END PRIVATE KEY-----"]
         self.secret("PRIVATE_KEY", "\n".join(lines) + "\n")
@@ -204,8 +200,7 @@ class Sinks(OperatorCase):
                   'printf %s "$PRIVATE_KEY" | wc -l; base64 key.pem; tr "\\n" "\\r" < key.pem')
         search = self.step("search_files", pattern="AQEF", path="key.pem")
         one_line = self.read_file("key.pem", start_line=2, end_line=2)
-        outcome = self.run_job(self.job(self.with_key(script, "PRIVATE_KEY"), search, one_line))
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.run_steps(self.with_key(script, "PRIVATE_KEY"), search, one_line), 0)
         self.assertIn("\n3\n", outcome.steps[0]["output"])
         for line in lines[1:3]:
             self.assert_clean(outcome, line)
@@ -237,9 +232,8 @@ class Mistakes(OperatorCase):
                 ({"secrets": "WORKER_KEY"}, "secrets"), ({"secrets": [1]}, "secrets/0"),
                 ({"secrets": ["A B"]}, "secrets/0"), ({"secret": []}, "secret"),
                 ({"secrets": ["WORKER_KEY"], "env": {"WORKER_KEY": "x"}}, "secrets")):
-            outcome = self.run_steps(self.run_command("true", **arguments))
-            self.assert_end(outcome, 2, "schema_validation")
-            self.assertIn(f"/steps/0/arguments/{pointer}: ", outcome.message)
+            outcome = self.assert_end(self.run_steps(self.run_command("true", **arguments)), 2, "schema_validation",
+                                      f"/steps/0/arguments/{pointer}: ")
 
     def test_values_that_cannot_be_kept(self):
         for value, why in (("1234567", "fewer than 8 bytes"), ("  1234567 \n", "fewer than 8 bytes"),
@@ -251,8 +245,7 @@ class Mistakes(OperatorCase):
         self.assertIn("the variable WORKER_KEY (SBA_SECRETS) cannot be a secret", self.refused({"WORKER_KEY": "short"}))
         for value in ("12345678", "päss wörd " * 2600):  # the least, and nearly the most
             self.secret("OTHER_KEY", value)
-            outcome = self.run_job(self.job(self.with_key('printf %s "$OTHER_KEY" > value', "OTHER_KEY")))
-            self.assert_end(outcome, 0)
+            self.assert_end(self.run_steps(self.with_key('printf %s "$OTHER_KEY" > value', "OTHER_KEY")), 0)
             self.assertEqual(self.text("value"), value)
 
     def test_one_newline_at_the_end_of_a_file_is_not_of_the_value(self):
@@ -260,13 +253,12 @@ class Mistakes(OperatorCase):
         for content, value in ((OTHER, OTHER), (OTHER + "\n", OTHER), (OTHER + "\r\n", OTHER),
                                (OTHER + "\n\n", OTHER + "\n"), (f" {OTHER}\n", " " + OTHER)):
             self.secret("OTHER_KEY", content)
-            outcome = self.run_job(self.job(self.with_key(script, "OTHER_KEY")))
-            self.assert_end(outcome, 0)
+            outcome = self.assert_end(self.run_steps(self.with_key(script, "OTHER_KEY")), 0)
             self.assertEqual((self.workspace / "value").read_bytes().decode(), value + ".")
             self.assert_kept(outcome)
 
     def test_files_that_cannot_be_secrets(self):
-        """None of them makes the runner wait."""
+        # None of them makes the runner wait.
         def write(path):
             path.write_text(OTHER)
 
@@ -302,14 +294,14 @@ class Mistakes(OperatorCase):
             self.assertIn(named, self.refused({"SBA_SECRETS": names}))
 
     def test_as_kubernetes_mounts_them(self):
-        """Links to links into a directory whose name begins with a dot."""
+        # Links to links into a directory whose name begins with a dot.
         hidden = self.directory / "..2026_11_28"
         hidden.mkdir()
         (hidden / "TOKEN_OF_POD").write_text("pod-token-1234")
         (self.directory / "..data").symlink_to(hidden.name)
         (self.directory / "TOKEN_OF_POD").symlink_to("..data/TOKEN_OF_POD")
         script = f'printf %s "$TOKEN_OF_POD" > value; cat {self.directory}/..data/*'
-        outcome = self.run_job(self.job(self.with_key(script, "TOKEN_OF_POD")))
+        outcome = self.run_steps(self.with_key(script, "TOKEN_OF_POD"))
         self.assertEqual(self.text("value"), "pod-token-1234")
         if ABI:
             self.assertIn("Permission denied", outcome.steps[0]["output"])
@@ -317,7 +309,7 @@ class Mistakes(OperatorCase):
 
     def test_a_file_comes_before_a_variable(self):
         self.secret("WORKER_KEY", "from-a-file-1234")
-        outcome = self.run_job(self.job(self.with_key('printf %s "$WORKER_KEY" > value')))
+        outcome = self.run_steps(self.with_key('printf %s "$WORKER_KEY" > value'))
         self.assertEqual((outcome.exit, self.text("value")), (0, "from-a-file-1234"))
 
     def test_what_shows_texts_says_that_it_knows_too_little(self):
@@ -333,12 +325,11 @@ class Mistakes(OperatorCase):
 class TheKeyOfTheRunner(OperatorCase):
     def test_is_passed_on_only_where_the_operator_names_it(self):
         script = 'printf %s "$OPENAI_API_KEY" > key'
-        server = self.server(call("run_command", command=script), finish())
+        server = self.server(runs(script), finish())
         for names, value in (("", ""), ("OPENAI_API_KEY", TOKEN)):
             env = {"OPENAI_API_KEY": TOKEN, "SBA_SECRETS": names, "OPENAI_BASE_URL": server.url + "/v1"}
             step = self.with_key(script, names) if names else self.sh(script)
-            outcome = self.run_job(self.job(step), env=env)
-            self.assert_end(outcome, 0)
+            outcome = self.assert_end(self.run_steps(step, env=env), 0)
             self.assertEqual(self.text("key"), value)
             self.assert_kept(outcome)
         outcome = self.run_agent(server, form="openai", env={"OPENAI_API_KEY": TOKEN, "SBA_SECRETS": "OPENAI_API_KEY"})
@@ -349,11 +340,11 @@ class TheKeyOfTheRunner(OperatorCase):
     def test_one_that_looks_like_a_key_and_is_not_named_is_said(self):
         env = {"ANTHROPIC_API_KEY": "sk-ant-12345678", "GH_TOKEN": "ghp_12345678", "MY_PASSWORD": "12345678",
                "TOKENIZERS_PARALLELISM": "false", "A_TOKEN": ""}
-        outcome = self.run_job(self.job(self.sh("true")), env=env)
+        outcome = self.run_steps(self.sh("true"), env=env)
         (warning,) = outcome.events("secret.warning")
         self.assertIn("ANTHROPIC_API_KEY, GH_TOKEN and MY_PASSWORD", warning["error"])
         env["SBA_SECRETS"] = "ANTHROPIC_API_KEY,GH_TOKEN,MY_PASSWORD"
-        outcome = self.run_job(self.job(self.sh("true")), env=env)
+        outcome = self.run_steps(self.sh("true"), env=env)
         self.assertEqual(outcome.events("secret.warning"), [])
 
 
@@ -366,19 +357,18 @@ class Hidden(OperatorCase):
         (self.workspace / "link").symlink_to(self.directory / "OTHER_KEY")
         script = (f"cat {self.directory}/* {target} link; cp {self.directory}/OTHER_KEY copy; "
                   f"ln {self.directory}/OTHER_KEY copy; mv {self.directory} moved; true")
-        outcome = self.run_job(self.job(self.with_key(script)))
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.run_steps(self.with_key(script)), 0)
         self.assertGreaterEqual(outcome.steps[0]["output"].count("Permission denied"), 4)
         self.assertNotIn("redacted", outcome.steps[0]["output"])
         self.assertFalse((self.workspace / "copy").is_file() and (self.workspace / "copy").stat().st_size)
         self.assertEqual(self.said_of(outcome), [])
 
     def said_of(self, outcome):
-        return [one for one in outcome.result["confinement"].get("partial", []) if str(self.directory) in one]
+        return [one for one in outcome.confinement.get("partial", []) if str(self.directory) in one]
 
     def test_where_they_cannot_be_hidden_that_is_said_and_refused_if_confinement_is_required(self):
         env = {"SBA_WRITABLE": str(self.directory)}
-        outcome = self.run_job(self.job(self.sh("true")), env=env)
+        outcome = self.run_steps(self.sh("true"), env=env)
         (said,) = self.said_of(outcome)
         self.assertIn(f"the directory of secrets {self.directory} can be read by commands", said)
         self.assertIn(said, self.refused({**env, "SBA_CONFINE": "require"}))
@@ -387,16 +377,15 @@ class Hidden(OperatorCase):
         for number in range(4100):
             (many / f"entry-{number}").touch()
         self.directory = self.directory.rename(many / "secrets")
-        outcome = self.run_job(self.job(self.sh("true")), env={"SBA_SECRETS_DIR": str(self.directory)})
+        outcome = self.run_steps(self.sh("true"), env={"SBA_SECRETS_DIR": str(self.directory)})
         why = f"{self.directory} can be read by commands: {many}/ has more than 4096 entries"
         self.assertEqual(self.said_of(outcome), [why])
         self.assertIn("entries", self.refused({"SBA_SECRETS_DIR": str(self.directory), "SBA_CONFINE": "require"}))
         self.directory = self.directory.rename(self.root / "secrets")
-        outcome = self.run_job(self.job(self.sh("true")), env={"SBA_CONFINE": "off"})
-        self.assertEqual(outcome.result["confinement"]["writes"], "none")
+        outcome = self.run_steps(self.sh("true"), env={"SBA_CONFINE": "off"})
+        self.assertEqual(outcome.confinement["writes"], "none")
         said = f"the directory of secrets {self.directory} can be read by commands: nothing confines them"
         self.assertEqual(self.said_of(outcome), [said])
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

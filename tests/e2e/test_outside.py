@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model requests, calls of the gateway's tools and reports through a real nginx and a real tinyproxy. What servers may do to an answer is
-in test_http.py, test_inference.py and test_mcp.py."""
+"""Model requests, calls of the gateway's tools and reports through a real nginx and a real tinyproxy."""
 import sba
 from agent_case import AgentCase
 from servers import mcp, nginx, real, status, tinyproxy
@@ -38,16 +37,19 @@ class OutsideCase(AgentCase):
         return {"listen": "tls", "certificate": certificate, "locations": locations}
 
     def ask(self, url, env=None, seconds=60, variable="OLLAMA_BASE_URL", **options):
-        job = self.job(self.step("ask_model", prompt="hello?"), max_runtime_seconds=seconds, inference={"allowed_models": ["m"]})
+        job = self.job(self.step("ask_model", prompt="hello?"), max_runtime_seconds=seconds,
+                       inference={"allowed_models": ["m"]})
         return self.run_job(job, env={variable: url, **(env or {})}, **options)
 
     def use(self, url, env=None, seconds=60, **options):
         """The gateway is sought for some seconds."""
         job = self.job(self.step("call_tool", tool="help"), max_runtime_seconds=seconds)
-        return self.run_job(job, env={"SBA_MCP_GATEWAY_URL": url + "/mcp", "SBA_MCP_TOKEN": TOKEN, **(env or {})}, **options)
+        return self.run_job(job, env={"SBA_MCP_GATEWAY_URL": url + "/mcp", "SBA_MCP_TOKEN": TOKEN, **(env or {})},
+                            **options)
 
     def report(self, url, env=None, **options):
-        return self.run_job(self.job(self.run_command("true")), env={"SBA_JOB_STATUS_URL": url + "/status", **(env or {})}, **options)
+        return self.run_job(self.job(self.run_command("true")),
+                            env={"SBA_JOB_STATUS_URL": url + "/status", **(env or {})}, **options)
 
     def assert_works(self, outcome):
         self.assert_end(outcome, 0)
@@ -55,8 +57,7 @@ class OutsideCase(AgentCase):
 
     def assert_fails(self, outcome, *words, codes=("inference_unavailable", "step_failed")):
         self.assertIn(outcome.code, codes, outcome.result)
-        for word in words:
-            self.assertIn(word, outcome.message)
+        self.assert_says(outcome.message, *words)
         self.assertNotIn("\n", outcome.message)
         for secret in (TOKEN, PASSWORD):
             self.assertNotIn(secret.encode(), outcome.stdout + outcome.stderr + outcome.result_bytes)
@@ -77,7 +78,8 @@ class Nginx(OutsideCase):
     def test_certificates_that_are_not_taken(self):
         locations = self.locations(self.model(), self.upstream())
         before = self.nginx(self.tls(locations), self.tls(locations, "DNS:other.example"), self.tls(locations, days=-1))
-        unknown, advice = "unable to get local issuer certificate", "SSL_CERT_FILE or SSL_CERT_DIR names the authorities"
+        unknown = "unable to get local issuer certificate"
+        advice = "SSL_CERT_FILE or SSL_CERT_DIR names the authorities"
         for url, env, *words in (
                 (before.urls[0], {"SSL_CERT_FILE": str(self.stranger.file)}, unknown, advice),
                 (before.urls[0], {}, unknown, advice),
@@ -103,8 +105,7 @@ class Nginx(OutsideCase):
         before = self.nginx(self.tls(locations), {"listen": "unix", "locations": locations})
         for url in before.urls:
             receiver.bodies.clear()
-            outcome = self.report(url, self.trust)
-            self.assert_end(outcome, 0)
+            outcome = self.assert_end(self.report(url, self.trust), 0)
             self.assertEqual([body["status"] for body in receiver.bodies], ["in_progress", "completed"])
             self.assertEqual(receiver.bodies[1]["result"], outcome.result)
             self.assertEqual(len(outcome.events("report.sent")), 2)
@@ -136,19 +137,19 @@ class Proxies(OutsideCase):
             for job in (self.ask, self.use):
                 self.assert_works(job(url, self.through(proxy.url())))
         log = proxy.log()
-        self.assertIn("CONNECT 0.0.0.0:", log)
-        self.assertIn("GET http://0.0.0.0:", log)
+        self.assert_says(log, "CONNECT 0.0.0.0:", "GET http://0.0.0.0:")
 
     def test_refused(self):
         proxy = self.proxy(allow="^nobody\\.invalid$")
         tls, plain = self.servers()
-        # Over plain HTTP nothing tells the proxy's 403 from the server's: a tool that a gateway denies is the step's failure.
+        # Over plain HTTP nothing tells the proxy's 403 from the gateway's: a tool that is denied is the step's failure.
         for job, code in (self.ask, "inference_unavailable"), (self.use, "step_failed"):
             outcome = job(tls, self.through(proxy.url()))
             self.assert_fails(outcome, f"the proxy http://{proxy.address} refused to connect to {tls} (status 403)")
             self.assertEqual(outcome.events("model.retry"), [])
             outcome = job(plain, self.through(proxy.url()))
-            self.assert_fails(outcome, "status 403", f"the proxy http://{proxy.address} may have answered in its place", codes=(code,))
+            self.assert_fails(outcome, "status 403", f"the proxy http://{proxy.address} may have answered in its place",
+                              codes=(code,))
 
     def test_password(self):
         proxy = self.proxy(user="user", password=PASSWORD)
@@ -157,10 +158,11 @@ class Proxies(OutsideCase):
                 outcome = job(url, self.through(proxy.url("user:" + PASSWORD)))
                 self.assert_works(outcome)
                 self.assertNotIn(PASSWORD.encode(), outcome.stdout + outcome.stderr + outcome.result_bytes)
-                self.assert_fails(job(url, self.through(proxy.url())), f"http://{proxy.address} refused to connect to {url}",
+                self.assert_fails(job(url, self.through(proxy.url())),
+                                  f"http://{proxy.address} refused to connect to {url}",
                                   "407: it wants a user name and a password")
-                self.assert_fails(job(url, self.through(proxy.url("user:wrong-" + PASSWORD))), proxy.address, "status 401")
+                self.assert_fails(job(url, self.through(proxy.url("user:wrong-" + PASSWORD))), proxy.address,
+                                  "status 401")
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

@@ -18,7 +18,6 @@ import sba
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 CORPUS = pathlib.Path(os.environ.get("SBA_CORPUS", CHECKOUT.parent / "shared" / "corpus"))
-SKIPPED = 77
 
 SHIFTED = b"""#include <stdio.h>
 
@@ -136,8 +135,6 @@ class PatchCorpus(sba.SandboxCase):
         self.run_all("gnu-patch-p1")
 
 
-if __name__ == "__main__":
-    if not (CORPUS / "apply.tar.gz").is_file():
-        print(f"skipped: no cases in {CORPUS}; set SBA_CORPUS to run them", file=sys.stderr)
-        sys.exit(SKIPPED)
-    unittest.main(verbosity=2)
+if not (CORPUS / "apply.tar.gz").is_file():
+    sba.skip(f"no cases in {CORPUS}; set SBA_CORPUS to run them")
+unittest.main(verbosity=2)

@@ -71,8 +71,7 @@ class ResumedCase(PatchKillCase):
 
     def learn(self):
         self.originals()
-        outcome = self.run_job(self.the_job)
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.run_job(self.the_job), 0)
         self.result, self.new = sba.without_times(outcome.result), state(self.workspace)
 
 
@@ -91,12 +90,12 @@ class EveryMoment(ResumedCase):
         self.assertGreaterEqual(self.kill_everywhere(CALLS), 30 // STRIDE)  # so that enough was tried
 
     def test_without_links(self):
-        """The rename of the result is left alone; that of the patch is the only way."""
+        # The rename of the result is left alone; that of the patch is the only way.
         faults = ["renameat2:error=EINVAL", "linkat:error=EPERM"]
         self.assertGreater(self.kill_everywhere(["renameat"], *faults), 8 // STRIDE)
 
     def test_again_while_it_is_undone(self):
-        """The first kill comes when the patch is all but done, the second at each call of the resumed run."""
+        # The first kill comes when the patch is all but done, the second at each call of the resumed run.
         self.learn()
         last = 1
         while self.killed_at("linkat", last + 1):
@@ -142,8 +141,8 @@ class Once(PatchKillCase):
         self.assertGreater(appended, 0)
 
     def test_an_append_that_was_cut_off_goes_on(self):
-        """It takes three writes; what stands there of it is not written again. Others' bytes behind the old ones are
-        none of it."""
+        # It takes three writes; what stands there of it is not written again. Others' bytes behind the old ones are
+        # none of it.
         content = "".join(f"{i:07d}\n" for i in range(80000))
         self.the_job = self.job(self.write_file("log", content, append=True))
         cut_off = 0
@@ -168,13 +167,10 @@ class Between(ResumedCase):
 
     def setUp(self):
         super().setUp()
-        self.outside = self.root / "outside"
-        self.outside.mkdir()
-        self.give(self.outside)
+        self.outside = self.folder(self.root / "outside")
         self.learn()
         for name in ("x", "y", "secret"):
-            (self.outside / name).write_text("outside\n")
-            self.give(self.outside / name)
+            self.put(self.outside / name, "outside\n")
         self.assertTrue(self.killed_at("linkat", 3))
         self.plan = next(line for line in self.journal() if line["event"] == "step.changes")
 
@@ -197,15 +193,14 @@ class Between(ResumedCase):
     def test_what_cannot_be_put_back_is_told(self):
         os.rename(self.workspace / "d", self.workspace / "real")
         os.symlink(self.outside, self.workspace / "d")
-        outcome = self.resumed()
-        self.assert_end(outcome, 1, "step_failed")
+        outcome = self.assert_end(self.resumed(), 1, "step_failed")
         for place in (outcome.message, outcome.steps[0]["error"]):
             self.assertIn("could not be put back: d/y is kept as d/.sba-", place)
         self.assertTrue(outcome.events("step.not_undone"))
         self.assertEqual(self.text("o"), "old o\n")
 
     def test_a_forged_plan(self):
-        """The worst that a journal can do is what a command can do: within the workspace."""
+        # The worst that a journal can do is what a command can do: within the workspace.
         secret = os.lstat(self.outside / "secret")
         os.link(self.outside / "secret", self.workspace / ".sba-00000000")
         os.symlink(self.outside, self.workspace / "way")
@@ -228,7 +223,7 @@ class Between(ResumedCase):
         self.assertIn(self.resumed().exit, (0, 1))
 
     def test_a_crash_undoes_at_once(self):
-        """The end by exec puts back what was there, and leaves no temporary file."""
+        # The end by exec puts back what was there, and leaves no temporary file.
         crashed = []
         for call, count in (("renameat", 3), ("renameat2", 4), ("linkat", 2), ("unlinkat", 2), ("fchmod", 3)):
             self.originals()
@@ -244,7 +239,7 @@ class Between(ResumedCase):
         self.assertTrue(crashed)
 
     def test_a_commands_own_files_of_such_names_stay(self):
-        """Those of the patch that was cut off go, also where it had no plan yet."""
+        # Those of the patch that was cut off go, also where it had no plan yet.
         own = [".sba-12345678", ".sba-00000000", ".sba-ffffffff", "d/.sba-87654321"]
         self.the_job = self.job(self.sh(f"touch {' '.join(own)}"), self.apply_diff(DIFF), self.sh("cat x"))
         killed = []
@@ -269,5 +264,4 @@ class Between(ResumedCase):
             self.assertIn("line 3", outcome.events("job.refused")[0]["failure_message"])
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

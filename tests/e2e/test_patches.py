@@ -6,7 +6,6 @@ import subprocess
 import sba
 from diffs import CHANGE, LINK, MOVE, NEW
 
-TOOLS = os.environ["SBA_TOOLS"]
 PLAIN = "--- /dev/null\n+++ {}\n@@ -0,0 +1 @@\n+1\n"
 
 
@@ -54,7 +53,7 @@ class Patches(sba.SandboxCase):
         self.escapes(LINK.format("l", "d") + NEW.format("l/x", "1"))
         self.put("x", "1\n")
         (self.workspace / "in").symlink_to(".")
-        for wrapper in ([], [f"{TOOLS}/without", "openat2", "ENOSYS"]):
+        for wrapper in ([], sba.without("openat2")):
             self.escapes(CHANGE.format("in/x", "1", "2"), wrapper=wrapper)
         self.escapes(MOVE.format("out", "moved"))
         self.escapes(MOVE.format("out", "moved") + NEW.format("moved/x", "1"))
@@ -80,7 +79,7 @@ class Patches(sba.SandboxCase):
         self.refused("--- x\n+++ x\n1d\n!touch pwned\nw\n", "invalid_patch")
 
     def test_a_header_of_git_alone_is_no_change(self):
-        """git apply refuses these; a model that leaves out '@@' must not be told that its lines are there."""
+        # git apply refuses these; a model that leaves out '@@' must not be told that its lines are there.
         self.put("x", "a\n"), self.put("y", "a\n")
         header, change = "diff --git a/x b/x\n", "diff --git a/y b/y\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n"
         for more in ("", "-a\n+b\n", "similarity index 100%\n", "index 1..2 100644\n+b\n", header,
@@ -112,7 +111,7 @@ class Patches(sba.SandboxCase):
         self.refused(form.format("*** Add File: .git/hooks/x\n+1"), "invalid_patch", ".git")
 
     def test_reads_the_names_of_git_as_git_does(self):
-        """Directories called a and b at the top, and what `git diff` and `git apply` make of them."""
+        # Directories called a and b at the top, and what `git diff` and `git apply` make of them.
         def change(top):
             (top / "a/x").write_text("1\n2\n"), (top / "x").write_text("1\n3\n")
             (top / "b/new").write_text("n\n"), (top / "new").write_text("n2\n")
@@ -156,5 +155,4 @@ class Patches(sba.SandboxCase):
         self.assertIn("No space left", error)
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

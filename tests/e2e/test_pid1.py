@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runner as PID 1 of a container, as a session into which rounds come by exec, and as an ordinary process among others; with
-and without a /proc of its own. Where /proc does not tell, what left its command's process group lives on."""
+"""The runner as PID 1 of a container, as a session into which rounds come by exec, and as an ordinary process among
+others, with and without a /proc of its own. Where /proc does not tell, what left its command's group lives on."""
 import json
 import os
 import pathlib
@@ -10,10 +10,11 @@ import time
 import unittest
 
 import sba
-from process_case import NO_ZOMBIES, ORPHANS, WITH_PROC, WITH_THE_PROC_OF_OTHERS, WITHOUT_PROC, ProcessCase, has_namespaces
+from process_case import (NO_ZOMBIES, ORPHANS, WITH_PROC, WITH_THE_PROC_OF_OTHERS, WITHOUT_PROC, ProcessCase,
+                          has_namespaces)
 
 ORPHAN = "sh -c 'trap \"\" TERM; sleep 600' </dev/null >/dev/null 2>&1 &"
-ENTER = ["nsenter", "--mount", "--root", "--pid"] if sba.UID else ["nsenter", "--user", "--preserve-credentials", "--mount", "--pid"]
+ENTER = ["nsenter", *(["--root"] if sba.UID else ["--user", "--preserve-credentials"]), "--mount", "--pid"]
 
 
 @unittest.skipUnless(has_namespaces(), "no PID namespace is to be had here")
@@ -32,9 +33,11 @@ class AsPid1(ProcessCase):
         sba.wait_for(lambda: not self.left(), "the job's processes to end")
 
     def test_how_a_command_ended(self):
-        for script, exit_status, field, value in (("exit 0", 0, "exit_code", 0), ("exit 7", 1, "exit_code", 7), ("kill -SEGV $$", 1, "signal", "SIGSEGV")):
+        for script, exit_status, field, value in (("exit 0", 0, "exit_code", 0), ("exit 7", 1, "exit_code", 7),
+                                                  ("kill -SEGV $$", 1, "signal", "SIGSEGV")):
             done = self.run_as_pid1(self.sh(script))
-            self.assertEqual((done.exit, self.output(done, 0), done.steps[1]["result"][field]), (exit_status, "1\n", value), done.result)
+            self.assertEqual((done.exit, self.output(done, 0), done.steps[1]["result"][field]),
+                             (exit_status, "1\n", value), done.result)
 
     def test_timeout_ends_all(self):
         done = self.run_as_pid1(self.sh(ORPHANS + "; trap '' TERM; sleep 600"), max_runtime_seconds=1)
@@ -47,7 +50,7 @@ class AsPid1(ProcessCase):
         self.assert_gone()
 
     def test_a_child_from_before_the_runner_is_reaped(self):
-        """The image's own entrypoint may have started something and then become the runner."""
+        # The image's own entrypoint may have started something and then become the runner.
         self.wrapper = [*self.wrapper, "sh", "-c", 'sleep 600 & true & exec "$@"', "sh"]
         done = self.run_as_pid1(self.sh(NO_ZOMBIES))
         self.assertEqual((done.exit, self.output(done, 1)), (0, "none\n"), done.result)
@@ -61,8 +64,7 @@ class AsPid1(ProcessCase):
                 process = self.start(job, wrapper=self.wrapper, **sba.AS_ROOT)
                 sba.wait_for(begun.exists, "the command to begin")
                 os.kill(self.child_of(process.pid), number)
-                done = self.outcome_of(process)
-                self.assert_end(done, 128 + number, "cancelled")
+                done = self.assert_end(self.outcome_of(process), 128 + number, "cancelled")
                 self.assertEqual(self.output(done, 0), "said\n")
                 self.assert_gone()
 
@@ -123,12 +125,12 @@ class WithoutProc(ProcessCase):
 
     def test_the_deadline_ends_all(self):
         done = self.run_there(self.sh(ORPHAN + " echo said; trap '' TERM; sleep 600"), max_runtime_seconds=1)
-        self.assertEqual((done.exit, done.status, done.steps[0]["result"]["stdout"]), (124, "timeout", "said\n"), done.result)
+        self.assert_end(done, 124, "timeout")
+        self.assertEqual((done.status, done.steps[0]["result"]["stdout"]), ("timeout", "said\n"), done.result)
         self.assert_gone()
 
     def test_a_step_that_is_too_slow_ends_its_group_and_the_job_the_rest(self):
-        done = self.run_there(self.sh(ORPHAN + " sleep 600", timeout_seconds=1))
-        self.assert_end(done, 124, "timeout")
+        self.assert_end(self.run_there(self.sh(ORPHAN + " sleep 600", timeout_seconds=1)), 124, "timeout")
         self.assert_gone()
 
     def test_a_cancel_ends_all(self):
@@ -136,15 +138,14 @@ class WithoutProc(ProcessCase):
         process = self.start(self.job(self.sh(ORPHAN + " touch begun; sleep 600")), wrapper=self.wrapper, **sba.AS_ROOT)
         sba.wait_for(begun.exists, "the command to begin")
         process.terminate()
-        done = self.outcome_of(process)
-        self.assert_end(done, 143, "cancelled")
+        self.assert_end(self.outcome_of(process), 143, "cancelled")
         self.assert_gone()
 
 
 class WithTheProcOfOthers(WithoutProc):
-    """The runner and its parent are in a PID namespace, where /proc is still that of the one outside. The namespace ends with its first
-    process, which looks whether it is alone by then."""
-    wrapper = ["unshare", "--mount", "--pid", "--fork", "sh", "-c", '"$@"; code=$?; kill -0 -1 2>/dev/null && code=99; exit $code', "sh", *sba.AS_USER]
+    """Where /proc is that of another PID namespace, whose first process looks at its end whether it is alone."""
+    wrapper = ["unshare", "--mount", "--pid", "--fork", "sh", "-c",
+               '"$@"; code=$?; kill -0 -1 2>/dev/null && code=99; exit $code', "sh", *sba.AS_USER]
 
     test_a_cancel_ends_all = None  # the signal would go to unshare
 
@@ -182,8 +183,8 @@ class Session(sba.SandboxCase):
         return [*ENTER, "--target", str(self.first), *sba.AS_USER, *command]
 
     def start_round(self, job):
-        process = subprocess.Popen(self.enter(sba.BINARY, "--stdin", "--workspace", str(self.workspace)), stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        process = subprocess.Popen(self.enter(sba.BINARY, "--stdin", "--workspace", str(self.workspace)),
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    env={**os.environ, "TMPDIR": str(self.job_directory)})  # for its artifacts
         process.stdin.write(json.dumps(job).encode())
         process.stdin.close()
@@ -252,7 +253,9 @@ class Session(sba.SandboxCase):
     def test_sigterm_ends_it_and_all_that_runs_in_it(self):
         for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
             with self.subTest(signal=number.name):
-                stubborn = subprocess.Popen(self.enter("sh", "-c", "trap '' TERM INT; echo ready; sleep 600 & wait; wait"), stdout=subprocess.PIPE)
+                stubborn = subprocess.Popen(self.enter("sh", "-c",
+                                                       "trap '' TERM INT; echo ready; sleep 600 & wait; wait"),
+                                            stdout=subprocess.PIPE)
                 self.addCleanup(stubborn.communicate)
                 self.assertEqual(stubborn.stdout.readline(), b"ready\n")
                 os.kill(self.first, number)
@@ -262,5 +265,4 @@ class Session(sba.SandboxCase):
                 self.setUp()
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

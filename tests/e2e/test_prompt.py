@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a model is told before its task: the facts of the sandbox and the workspace's AGENTS.md. And the artifacts directory as a place."""
+"""What a model is told before its task: the sandbox's facts, the workspace's AGENTS.md. And artifacts as a place."""
 import os
 import shutil
 import signal
 
 import sba
-from agent_case import AgentCase, call, calls
+from agent_case import LIST, AgentCase, call, calls, writes
 
 OK = call("finish", answer="ok")
 LOOK = call("run_command", shell="true")
@@ -22,15 +22,17 @@ class PromptCase(AgentCase):
 class Facts(PromptCase):
     def test_facts_stand_once_before_the_task(self):
         self.put("src/main.c"), self.put("README.md"), self.put("sub/AGENTS.md", "x")
-        server = self.server(call("list_tree"), OK)
+        server = self.server(LIST, OK)
         job = self.agent_job(context={"project_context": "PROJECT", "task_context": "TASK"})
         self.assertEqual(self.run_agent(server, job=job).exit, 0)
         for chat in server.chats():
             text = "".join(message["content"] for message in chat["messages"])
-            places = [text.index(words) for words in ("## Baseline", "## How to work", "PROJECT", "## Facts", "System: ", "Linux", "Shell: ", "/bash" if shutil.which("bash") else "/bin/sh", "Tools in PATH: ",
-                                                      "Network: not allowed", "Limits: 60 seconds", "$CYNODE_ARTIFACTS_DIR",
-                                                      "sub/AGENTS.md", "The workspace holds:\nREADME.md\nsrc/\n  main.c\n",
-                                                      "TASK")]
+            places = [text.index(words) for words in ("## Baseline", "## How to work", "PROJECT", "## Facts",
+                                                      "System: ", "Linux", "Shell: ",
+                                                      "/bash" if shutil.which("bash") else "/bin/sh", "Tools in PATH: ",
+                                                      "Network: not allowed", "Limits: 60 seconds",
+                                                      "$CYNODE_ARTIFACTS_DIR", "sub/AGENTS.md",
+                                                      "The workspace holds:\nREADME.md\nsrc/\n  main.c\n", "TASK")]
             self.assertEqual(places, sorted(places))
             self.assertEqual(text.count("The workspace holds:"), 1)
 
@@ -42,8 +44,10 @@ class Facts(PromptCase):
 
     def test_a_replay_elsewhere_and_a_resumed_run_are_told_the_same(self):
         self.put("before", "x"), self.put("AGENTS.md", "RULE 1\n")
-        server = self.server(call("write_file", path="after", content="x"), call("run_command", shell=f"echo begun > b; [ -e {self.root}/stop ] || sleep 60"))
-        self.run_and_signal(self.agent_job(), signal.SIGKILL, (self.workspace / "b").exists, "the command to begin", env={"OLLAMA_BASE_URL": server.url})
+        server = self.server(writes("after", "x"),
+                             call("run_command", shell=f"echo begun > b; [ -e {self.root}/stop ] || sleep 60"))
+        self.run_and_signal(self.agent_job(), signal.SIGKILL, (self.workspace / "b").exists, "the command to begin",
+                            env={"OLLAMA_BASE_URL": server.url})
         (self.workspace / "AGENTS.md").write_text("RULE 2\n")
         second = self.server(OK)
         self.assertEqual(self.run_agent(second, "--resume").exit, 0)
@@ -73,8 +77,7 @@ class AgentsMd(PromptCase):
     def test_a_job_may_leave_it_out(self):
         self.put("AGENTS.md", "Use tabs.\n"), self.put("sub/AGENTS.md", "x")
         text = self.prompt(job=self.agent_job(context={"agents_md": False}))
-        self.assertNotIn("AGENTS.md of the workspace", text)
-        self.assertNotIn("sub/AGENTS.md", text)
+        self.assert_lacks(text, "AGENTS.md of the workspace", "sub/AGENTS.md")
         self.assertIn("Use tabs.", self.prompt(job=self.agent_job(context={"agents_md": None})))
         refused = self.run_job(self.agent_job(context={"agents_md": "no"}))
         self.assertEqual(refused.exit, 2)
@@ -94,29 +97,30 @@ class ArtifactsAsAPlace(PromptCase):
 
     def test_file_steps_work_there(self):
         directory = self.job_directory / "artifacts"
-        outcome = self.run_job(self.job(
+        outcome = self.assert_end(self.run_job(self.job(
             self.write_file("$CYNODE_ARTIFACTS_DIR/deep/report.md", "one\n"),
             self.write_file(f"{directory}/deep/report.md", "two\n", append=True),
-            self.step("replace_in_file", path="${CYNODE_ARTIFACTS_DIR}//deep/report.md", old_text="one", new_text="three"),
+            self.step("replace_in_file", path="${CYNODE_ARTIFACTS_DIR}//deep/report.md", old_text="one",
+                      new_text="three"),
             self.read_file("$CYNODE_ARTIFACTS_DIR/deep/../deep/report.md"),
             self.write_file("./$CYNODE_ARTIFACTS_DIR/x", "in the workspace"),
-            self.write_file("$CYNODE_ARTIFACTS_DIRECTORY/x", "in the workspace")))
-        self.assert_end(outcome, 0)
-        self.assertEqual({step["result"]["path"] for step in outcome.steps[:3]}, {"$CYNODE_ARTIFACTS_DIR/deep/report.md"})
+            self.write_file("$CYNODE_ARTIFACTS_DIRECTORY/x", "in the workspace"))), 0)
+        self.assertEqual({one["result"]["path"] for one in outcome.steps[:3]}, {"$CYNODE_ARTIFACTS_DIR/deep/report.md"})
         self.assertEqual(outcome.steps[3]["result"]["content"], "three\ntwo\n")
         self.assertEqual(self.artifacts(outcome), {"deep/report.md": 10})
-        self.assertEqual(sorted(path.name for path in self.workspace.iterdir()), ["$CYNODE_ARTIFACTS_DIR", "$CYNODE_ARTIFACTS_DIRECTORY"])
+        self.assertEqual(sorted(path.name for path in self.workspace.iterdir()),
+                         ["$CYNODE_ARTIFACTS_DIR", "$CYNODE_ARTIFACTS_DIRECTORY"])
 
     def test_nothing_leads_out_of_it(self):
-        (self.root / "outside").mkdir()
-        self.give(self.root / "outside")
+        self.folder(self.root / "outside")
         (self.root / "outside" / "secret").write_text("secret")
-        paths = ("$CYNODE_ARTIFACTS_DIR/../result.json", "$CYNODE_ARTIFACTS_DIR/link/secret", "$CYNODE_ARTIFACTS_DIR/file",
-                 f"{self.job_directory}/artifacts/../x", f"{self.job_directory}/x", "$CYNODE_ARTIFACTS_DIR//../../outside/secret")
+        paths = ("$CYNODE_ARTIFACTS_DIR/../result.json", "$CYNODE_ARTIFACTS_DIR/link/secret",
+                 "$CYNODE_ARTIFACTS_DIR/file", f"{self.job_directory}/artifacts/../x", f"{self.job_directory}/x",
+                 "$CYNODE_ARTIFACTS_DIR//../../outside/secret")
         steps = [step for path in paths for step in (
             ("write_file", {"path": path, "content": "x"}), ("read_file", {"path": path}),
             ("replace_in_file", {"path": path, "old_text": "secret", "new_text": "x"}))]
-        script = f"ln -s {self.root}/outside $CYNODE_ARTIFACTS_DIR/link; ln -s {self.root}/outside/secret $CYNODE_ARTIFACTS_DIR/file"
+        script = f"cd $CYNODE_ARTIFACTS_DIR; ln -s {self.root}/outside link; ln -s {self.root}/outside/secret file"
         outcome = self.run_agent(self.server(call("run_command", shell=script), calls(*steps), OK))
         self.assert_end(outcome, 0)
         for (kind, arguments), step in zip(steps, outcome.steps[1:], strict=True):
@@ -135,5 +139,4 @@ class ArtifactsAsAPlace(PromptCase):
         self.assertIn("no directory for them", self.prompt())
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

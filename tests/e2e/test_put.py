@@ -41,8 +41,7 @@ class Put(sba.SandboxCase):
         script = ('cd "$CYNODE_ARTIFACTS_DIR"; mkdir "a b"; printf hi >"a b/ü+%.txt"; : >empty; '
                   f'head -c 3000000 /dev/zero >large; env | grep ARTIFACT_URL; echo {SIGNATURE}')
         environment = {**self.template(server), "SBA_JOB_STATUS_URL": reports.url}
-        outcome = self.run_job(self.job_of(script), env=environment)
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.run_job(self.job_of(script), env=environment), 0)
         came = self.came(server)
         self.assertEqual([path for path, _ in came], ["/bucket/job-1/a%20b/%C3%BC%2B%25.txt", "/bucket/job-1/empty",
                                                       "/bucket/job-1/large", "/bucket/job-1/result.json"])
@@ -53,7 +52,7 @@ class Put(sba.SandboxCase):
             self.assertRegex(head, f"(?i)\r\ncontent-length: {len(body)}(\r|$)")
             self.assertNotRegex(head, "(?i)\r\n(content-type|transfer-encoding|expect):")
         self.assertEqual([one["path"] for one in outcome.result["artifacts"]], names)
-        self.assertEqual([one["ref"] for one in outcome.result["artifacts"]], [server.url + path for path, _ in came[:3]])
+        self.assertEqual([one["ref"] for one in outcome.result["artifacts"]], [server.url + one[0] for one in came[:3]])
         self.assertEqual([line["path"] for line in outcome.events("artifact.uploaded")], [*names, "result.json"])
         self.assertEqual(reports.said("completed")[0]["result"], outcome.result)
         self.assertNotIn("SBA_ARTIFACT", outcome.steps[0]["output"])  # env printed nothing
@@ -62,12 +61,9 @@ class Put(sba.SandboxCase):
     def test_addresses_of_a_file(self):
         server = self.server()
         urls = {"a": f"{server.url}/x/a?sig={SIGNATURE}", "result.json": f"{server.url}/y?sig={SIGNATURE}&d=1"}
-        listed = self.root / "urls.json"
-        listed.write_text(json.dumps(urls))
-        self.give(listed)
+        listed = self.put(self.root / "urls.json", json.dumps(urls))
         script = f'cd "$CYNODE_ARTIFACTS_DIR"; echo 1 >a; echo 2 >b; cat {listed} 2>/dev/null; true'
-        outcome = self.run_job(self.job_of(script), env={"SBA_ARTIFACT_URLS_FILE": str(listed)})
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.run_job(self.job_of(script), env={"SBA_ARTIFACT_URLS_FILE": str(listed)}), 0)
         self.assertEqual([path for path, _ in self.came(server)], ["/x/a", "/y"])
         self.assertEqual([one.get("ref") for one in outcome.result["artifacts"]], [server.url + "/x/a", None])
         (failed,) = outcome.events("artifact.failed")
@@ -76,8 +72,8 @@ class Put(sba.SandboxCase):
 
     def test_what_fails_is_said_and_changes_nothing(self):
         elsewhere = (307, {"Location": "http://other.example/"})
-        for answers, tries, words in (((403,), 1, "status 403"), ((503, 503, 200), 0, ""), ((elsewhere,), 1, "not followed"),
-                                      ((status.drop, 200), 0, "")):
+        for answers, tries, words in (((403,), 1, "status 403"), ((503, 503, 200), 0, ""),
+                                      ((elsewhere,), 1, "not followed"), ((status.drop, 200), 0, "")):
             with self.subTest(answers):
                 case = self.fresh()
                 server = case.server(*answers)
@@ -141,12 +137,11 @@ class Put(sba.SandboxCase):
 
     def test_mistakes_of_the_operator_are_warnings(self):
         for environment, words in (({"SBA_ARTIFACT_URL_TEMPLATE": "http://127.0.0.1:1/x"}, "no {path}"),
-                                   ({"SBA_ARTIFACT_URLS_FILE": "/no/such"}, "cannot read the file of SBA_ARTIFACT_URLS_FILE")):
+                                   ({"SBA_ARTIFACT_URLS_FILE": "/no/such"},
+                                    "cannot read the file of SBA_ARTIFACT_URLS_FILE")):
             with self.subTest(environment):
-                outcome = self.fresh().run_job(self.job_of("true"), env=environment)
-                self.assert_end(outcome, 0)
+                outcome = self.assert_end(self.fresh().run_job(self.job_of("true"), env=environment), 0)
                 self.assertIn(words, outcome.events("secret.warning")[0]["error"])
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

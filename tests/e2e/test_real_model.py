@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ten small jobs, done by a real model of 1.5 billion parameters behind llama.cpp's server. The tasks are toy-* of examples/eval, each with
-a check that the model does not see. A row says of each how it went; the journals of those that failed stay in build/real-model."""
+"""Ten small jobs, done by a real model of 1.5 billion parameters behind llama.cpp's server. The tasks are toy-* of
+examples/eval, each with a check that the model does not see. A row says of each how it went; the journals of those that
+failed stay in build/real-model."""
 import json
 import os
 import pathlib
@@ -42,9 +43,10 @@ class RealModel(unittest.TestCase):
     def test_ten_jobs(self):
         shutil.rmtree(KEPT, ignore_errors=True)
         with llama.Llama(self.weights, "-c", str(WINDOW)) as server:
-            done = subprocess.run([sys.executable, "-B", EVAL, "--binary", os.environ["SBA_BINARY"], "--endpoint", server.url + "/v1", "--model", "m",
-                                   "--seconds", str(SECONDS), "--keep", "--directory", self.directory, "--json", self.directory / "rows.json", "toy-"],
-                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+            done = subprocess.run([sys.executable, "-B", EVAL, "--binary", os.environ["SBA_BINARY"], "--endpoint",
+                                   server.url + "/v1", "--model", "m", "--seconds", str(SECONDS), "--keep",
+                                   "--directory", self.directory, "--json", self.directory / "rows.json", "toy-"],
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True)
         print(done.stdout)
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = json.loads((self.directory / "rows.json").read_text())["rows"]
@@ -54,5 +56,4 @@ class RealModel(unittest.TestCase):
         self.assertGreaterEqual(len(rows) - len(journals), FLOOR, f"{done.stdout}\n{journals}")
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

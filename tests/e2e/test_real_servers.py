@@ -5,14 +5,14 @@ import json
 import shutil
 
 import sba
-from agent_case import AgentCase, call, calls
+from agent_case import LIST, AgentCase, call, calls, runs
 from servers import llama
 
 LIMIT = 60  # seconds of a job that ends by itself
 # How a job ends whose model writes what comes into its head: the runner understood the server, and says what was wrong.
 HONEST = {None, "agent_gave_up", "agent_stuck", "timeout"}
-TOOLS = {"apply_unified_diff", "list_tree", "read_file", "replace_in_file", "run_command", "search_files", "write_file", "todo_add", "todo_update",
-         "read_output", "finish"}
+TOOLS = {"apply_unified_diff", "list_tree", "read_file", "replace_in_file", "run_command", "search_files", "write_file",
+         "todo_add", "todo_update", "read_output", "finish"}
 VARIABLES = {"OPENAI_BASE_URL": "/v1", "OLLAMA_BASE_URL": "", "SBA_API_EGRESS_URL": "/v1/chat/completions"}
 
 
@@ -43,20 +43,22 @@ class RealCase(AgentCase):
 
 
 class Templates(RealCase):
-    """Each chat template that llama.cpp ships (in a plain run, each sixth) renders a whole job: results, failures, prose, todo list, and
-    what the runner says."""
+    """Each chat template that llama.cpp ships (in a plain run, each sixth) renders all of a job."""
 
     def carry(self, path):
         case = self.fresh()
         case.put("notes.txt", "NOTE-MARK\n")
-        script = [call("list_tree"), {"content": "I think about it."}, call("run_command", shell="echo $((40 + 2))-MARK; exit 3"),
-                  call("read_file", path="notes.txt"), call("todo_add", title="look again"), call("no_such_tool"), call("finish", answer="All seen.")]
-        with llama.Llama(self.here.tiny, "-c", "32768", "--chat-template-file", path) as server, llama.Judge(server, *script) as judge:
+        script = [LIST, {"content": "I think about it."}, call("run_command", shell="echo $((40 + 2))-MARK; exit 3"),
+                  call("read_file", path="notes.txt"), call("todo_add", title="look again"), call("no_such_tool"),
+                  call("finish", answer="All seen.")]
+        with (llama.Llama(self.here.tiny, "-c", "32768", "--chat-template-file", path) as server,
+              llama.Judge(server, *script) as judge):
             outcome = case.run_job(self.a_job(), env={"OPENAI_BASE_URL": judge.url + "/v1"})
             taken = [exchange["body"] for exchange in judge.exchanges if exchange["taken"]]
             last = judge.prompt(taken[-1]) if taken else ""
             refused = [exchange["answer"] for exchange in judge.exchanges if not exchange["taken"]]
-            return outcome.result, [mark for mark in ("TASK-MARK", "42-MARK", "NOTE-MARK", "todo_update", "expected_count") if mark not in last], refused
+            marks = ("TASK-MARK", "42-MARK", "NOTE-MARK", "todo_update", "expected_count")
+            return outcome.result, [mark for mark in marks if mark not in last], refused
 
     def test_every_template_carries_a_job(self):
         paths = sorted(self.here.templates.glob("*.jinja"))
@@ -65,7 +67,8 @@ class Templates(RealCase):
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             for path, (result, missing, refused) in zip(paths, pool.map(self.carry, paths)):
                 with self.subTest(path.stem):
-                    self.assertEqual((result["status"], result.get("final_answer")), ("success", "All seen."), (result["failure_message"], refused))
+                    self.assertEqual((result["status"], result.get("final_answer")), ("success", "All seen."),
+                                     (result["failure_message"], refused))
                     self.assertEqual(missing, [], "the last prompt lacks them")
 
 
@@ -74,7 +77,8 @@ class Replies(RealCase):
 
     def check(self, variable, *template, **changed):
         server = self.server("-c", "16384", *template)
-        recorder = self.closing(llama.Recorder(server, **{"max_tokens": 64, **changed}))  # of a model that may never end a call
+        # The model may never end a call.
+        recorder = self.closing(llama.Recorder(server, **{"max_tokens": 64, **changed}))
         outcome = self.run_job(self.a_job(), env={variable: recorder.url + VARIABLES[variable]})
         self.assertIn(outcome.code, HONEST, outcome.result)
         self.assertEqual({exchange["status"] for exchange in recorder.exchanges} - {500}, {200})
@@ -87,8 +91,7 @@ class Replies(RealCase):
     def replay(self, first):
         """In a workspace as empty as the first was: the model may have written to that."""
         shutil.rmtree(self.workspace)
-        self.workspace.mkdir()
-        self.give(self.workspace)
+        self.folder(self.workspace)
         again = self.run_job(self.a_job(), "--replay", self.recording()).result
         for name in ("status", "failure_code", "failure_message", "final_answer"):
             self.assertEqual(again.get(name), first.get(name))
@@ -100,7 +103,7 @@ class Replies(RealCase):
                 self.check(variable, *self.template("Qwen-Qwen3-0.6B"))
 
     def test_calls_as_text_are_bound(self):
-        """What a random model writes are calls of tools that there are, with arguments they take."""
+        # What a random model writes are calls of tools that there are, with arguments they take.
         recorder = self.check("OPENAI_BASE_URL", max_tokens=1024)
         self.assertNotIn("tools", recorder.exchanges[0]["body"])
         whole = [content for content, reason in map(said, recorder.exchanges) if reason == "stop"]
@@ -113,9 +116,11 @@ class Replies(RealCase):
 class Constrained(RealCase):
     def ask(self, weights):
         schema = {"type": "object", "required": ["colour", "count"], "additionalProperties": False, "properties": {
-            "colour": {"type": "string", "enum": ["red", "green"]}, "count": {"type": "integer"}, "why": {"type": "string", "maxLength": 40}}}
+            "colour": {"type": "string", "enum": ["red", "green"]}, "count": {"type": "integer"},
+            "why": {"type": "string", "maxLength": 40}}}
         server = self.server("-c", "4096", weights=weights)
-        job = self.job(self.step("ask_model", prompt="Red or green? How many?", json_schema=schema), inference={"allowed_models": ["m"]})
+        job = self.job(self.step("ask_model", prompt="Red or green? How many?", json_schema=schema),
+                       inference={"allowed_models": ["m"]})
         outcome = self.run_job(job, env={"OPENAI_BASE_URL": server.url + "/v1"})
         self.assertEqual(outcome.status, "success", outcome.result)
         answer = outcome.steps[0]["result"]["json"]
@@ -140,23 +145,25 @@ class Ends(RealCase):
     def test_cancel(self):
         server, process = self.start_endless(120)
         process.terminate()
-        outcome = self.outcome_of(process)
-        self.assert_end(outcome, 143, "cancelled")
+        self.assert_end(self.outcome_of(process), 143, "cancelled")
         sba.wait_for(lambda: not server.is_busy(), "the server to stop")
 
 
 class Window(RealCase):
     def test_more_than_the_window_is_shortened(self):
-        """Ten files, each as large as the window, in windows of 4,096 and 8,192 tokens."""
+        # Ten files, each as large as the window, in windows of 4,096 and 8,192 tokens.
         for index in range(10):
-            self.put(f"{index}.txt", "".join(f"line {line} of file {index}: नमस्ते ┌─┐ {line * 7919:x}\n" for line in range(400)))
+            self.put(f"{index}.txt",
+                     "".join(f"line {line} of file {index}: नमस्ते ┌─┐ {line * 7919:x}\n" for line in range(400)))
         for window in ("4096", "8192"):
             with self.subTest(window):
                 script = [calls(*(("read_file", {"path": f"{index}.txt"}) for index in range(10))),
-                          *(call("read_file", path=f"{index}.txt") for index in range(3)), call("finish", answer="All read.")]
+                          *(call("read_file", path=f"{index}.txt") for index in range(3)),
+                          call("finish", answer="All read.")]
                 judge = self.closing(llama.Judge(self.server("-c", window, *self.template("Qwen-Qwen3-0.6B")), *script))
                 result = self.run_job(self.a_job(), env={"OPENAI_BASE_URL": judge.url + "/v1"}).result
-                self.assertEqual((result["status"], result.get("final_answer")), ("success", "All read."), result["failure_message"])
+                self.assertEqual((result["status"], result.get("final_answer")), ("success", "All read."),
+                                 result["failure_message"])
                 for exchange in judge.exchanges:
                     if exchange["taken"]:
                         self.assertLessEqual(judge.count(exchange["body"]), int(window))
@@ -169,10 +176,11 @@ class Cache(RealCase):
     ENDS = {"32768": 100, "16384": 2}
 
     def turns(self, window, *template):
-        """Of each turn but the first: tokens of its prompt, of the one before, and those that the server did not read again."""
-        script = [call("run_command", command=f"echo {'word ' * (10 * number)}") for number in range(10)]
+        """Of each turn but the first: tokens of its prompt, of the one before, and those that were not read again."""
+        script = [runs(f"echo {'word ' * (10 * number)}") for number in range(10)]
         script.insert(5, call("todo_add", title="look again"))
-        judge = self.closing(llama.Judge(self.server("-c", window, *template), *script, call("finish", answer="All seen.")))
+        judge = self.closing(llama.Judge(self.server("-c", window, *template), *script,
+                                         call("finish", answer="All seen.")))
         result = self.run_job(self.a_job(), env={"OPENAI_BASE_URL": judge.url + "/v1"}).result
         self.assertEqual((result["status"], len(judge.exchanges)), ("success", 12), result["failure_message"])
         counts = [judge.count(exchange["body"]) for exchange in judge.exchanges]
@@ -190,5 +198,4 @@ class Cache(RealCase):
                         self.assertLess(now - cached, now - before + ends)
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

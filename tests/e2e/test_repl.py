@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 import unittest
 
@@ -142,8 +141,7 @@ class SessionTest(PromptCase):
         program = int(subprocess.run(["pgrep", "-P", str(shell)], text=True, stdout=subprocess.PIPE).stdout.split()[0])
         os.kill(program, signal.SIGTERM)
         screen = terminal.wait(lambda screen: "status 143" in screen and "icrnl" in screen, "the state of the terminal")
-        for flag in (" icanon", " echo ", " icrnl", " opost", " isig"):
-            self.assertIn(flag, screen.replace("\n", " "))
+        self.assert_says(screen.replace("\n", " "), " icanon", " echo ", " icrnl", " opost", " isig")
 
     def test_errors_are_told_and_do_not_end_it(self):
         terminal = self.start()
@@ -199,8 +197,6 @@ class TerminalTest(PromptCase):
         self.assertEqual(opened, [])
 
 
-if __name__ == "__main__":
-    if not shutil.which("tmux"):
-        print("skipped: no tmux here")
-        sys.exit(77)
-    sba.main()
+if not shutil.which("tmux"):
+    sba.skip("no tmux here")
+sba.main(__name__)

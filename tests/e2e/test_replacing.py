@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stays of a file that a step replaces: its group, access list and attributes; and files that nothing can take the place of."""
+"""What stays of a file that a step replaces: group, access list, attributes; and files that cannot be replaced."""
 import os
 import struct
 import unittest
@@ -17,16 +17,13 @@ class Replacing(sba.SandboxCase):
 
     @unittest.skipUnless(sba.MAY_MOUNT, "nothing can be mounted here")
     def test_a_file_that_is_mounted_by_itself(self):
-        outside = self.root / "outside.yml"
-        outside.write_text("a: 1\n")
-        self.give(outside)
+        outside = self.put(self.root / "outside.yml", "a: 1\n")
         target = self.put("conf.yml", "a: 1\n")
         mounted = self.in_namespace(f"mount --bind {outside} {target}")
         for step in self.each_edit():
             outcome = self.run_job(self.job(step), **mounted)
             self.assertEqual((outcome.exit, outcome.steps[0]["error_code"]), (1, "mount_point"), step["type"])
-            self.assertIn("conf.yml: it is a mount point", outcome.message)
-            self.assertIn("run_command can write into it", outcome.message)
+            self.assert_says(outcome.message, "conf.yml: it is a mount point", "run_command can write into it")
         deletion = self.apply_diff("--- a/conf.yml\n+++ /dev/null\n@@ -1 +0,0 @@\n-a: 1\n")
         self.assertEqual(self.run_job(self.job(deletion), **mounted).steps[0]["error_code"], "mount_point")
         self.assertEqual(outside.read_text(), "a: 1\n")
@@ -44,10 +41,9 @@ class Replacing(sba.SandboxCase):
                 os.setxattr(target, "user.note", b"keep")
             except OSError:
                 has_attributes = False
-            outcome = self.run_job(self.job(step), extra_groups=[group])
-            self.assert_end(outcome, 0)
+            self.assert_end(self.run_job(self.job(step), extra_groups=[group]), 0)
             status = target.stat()
-            self.assertEqual((status.st_uid, status.st_gid, status.st_mode & 0o777), (sba.UID, group, 0o664), step["type"])
+            self.assertEqual((status.st_uid, status.st_gid, status.st_mode), (sba.UID, group, 0o100664), step["type"])
             if has_attributes:
                 self.assertEqual(os.getxattr(target, "user.note"), b"keep", step["type"])
             target.unlink()
@@ -62,7 +58,7 @@ class Replacing(sba.SandboxCase):
                 os.setxattr(target, "system.posix_acl_access", wanted)
             except OSError:
                 self.skipTest("this file system has no access lists")
-            self.assert_end(self.run_job(self.job(step)), 0)
+            self.assert_end(self.run_steps(step), 0)
             self.assertEqual(os.getxattr(target, "system.posix_acl_access"), wanted, step["type"])
             target.unlink()
 
@@ -80,5 +76,4 @@ class Replacing(sba.SandboxCase):
         self.assertNotIn("outputs", outcome.steps[0]["output"])
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

@@ -12,20 +12,24 @@ import sba
 from report_page import Page
 from sba import SandboxCase
 
-EVIL = ("<script>document.title='run'</script></pre></details></style>--><img src=x onerror=alert(1)>\" onmouseover=\"alert(1)' "
-        "&lt;b&gt; \x00\x07\x1b[31m\x7f \u202eevil\u2066 \u200b\U000e0041 end")
+EVIL = ("<script>document.title='run'</script></pre></details></style>--><img src=x onerror=alert(1)>\" "
+        "onmouseover=\"alert(1)' &lt;b&gt; \x00\x07\x1b[31m\x7f \u202eevil\u2066 \u200b\U000e0041 end")
 
 
 def evil_result(**changes):
     """Every string that a job decides on is hostile."""
-    step = {"index": 0, "id": EVIL, "type": EVIL, "status": "failure", "started_at": EVIL, "duration_ms": 3, "exit_code": 1,
-            "output": EVIL, "error": EVIL, "error_code": EVIL, "result": {"path": EVIL, "model": EVIL, "files": [{"path": EVIL}]}}
-    diff = {**step, "index": 1, "id": "two", "type": "apply_unified_diff", "output": "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-" + EVIL + "\n+" + EVIL}
-    return {"protocol_version": EVIL, "job_id": EVIL, "task_id": EVIL, "status": "failure", "started_at": "2026-01-31T12:00:00.000Z",
+    step = {"index": 0, "id": EVIL, "type": EVIL, "status": "failure", "started_at": EVIL, "duration_ms": 3,
+            "exit_code": 1, "output": EVIL, "error": EVIL, "error_code": EVIL,
+            "result": {"path": EVIL, "model": EVIL, "files": [{"path": EVIL}]}}
+    diff = {**step, "index": 1, "id": "two", "type": "apply_unified_diff",
+            "output": "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-" + EVIL + "\n+" + EVIL}
+    return {"protocol_version": EVIL, "job_id": EVIL, "task_id": EVIL, "status": "failure",
+            "started_at": "2026-01-31T12:00:00.000Z",
             "finished_at": "2026-01-31T12:00:01.000Z", "duration_ms": 1000, "steps": [step, diff],
             "artifacts": [{"path": EVIL, "size_bytes": 1, "sha256": "<" * 64, "ref": EVIL}],
-            "todo": {"total": 1, "done": 0, "items": [{"id": EVIL, "title": EVIL, "source": "requirement", "parent": EVIL,
-                                                       "status": "in_progress", "note": EVIL}]},
+            "todo": {"total": 1, "done": 0,
+                     "items": [{"id": EVIL, "title": EVIL, "source": "requirement", "parent": EVIL,
+                                "status": "in_progress", "note": EVIL}]},
             "resource_usage": {"cpu_time_ms": 1, "max_rss_bytes": 1}, "final_answer": EVIL, "inference_used": True,
             "inference": {"model": EVIL, "requests": 1, "prompt_tokens": 5, "completion_tokens": 6, "duration_ms": 7},
             "acceptance": [{"criterion": EVIL, "met": False, "evidence": "two: " + EVIL, "verified_by": "model"}],
@@ -36,11 +40,14 @@ def evil_result(**changes):
 def evil_journal(result):
     ids = {"job_id": result["job_id"], "task_id": result["task_id"]}
     call = {"id": "call-1", "name": EVIL, "arguments": {"argv": [EVIL, {"x": EVIL}], EVIL: EVIL}}
-    lines = [{"event": "job", "job_sha256": "0", **ids}, {"event": "model.session", "model": EVIL, "context_length": 4096},
+    lines = [{"event": "job", "job_sha256": "0", **ids},
+             {"event": "model.session", "model": EVIL, "context_length": 4096},
              {"event": "model.exchange", "at": "2026-01-31T12:00:00.500Z", "messages": [],
-              "reply": {"content": EVIL, "thinking": EVIL, "tool_calls": [call], "prompt_tokens": 5, "duration_ms": 100}},
+              "reply": {"content": EVIL, "thinking": EVIL, "tool_calls": [call], "prompt_tokens": 5,
+                        "duration_ms": 100}},
              {"event": "step.started", "index": 0, "id": EVIL, "type": EVIL},
-             {"event": "model.exchange", "at": EVIL, "messages": [{"role": "tool", "step": EVIL, "tool_call_id": "call-1"}],
+             {"event": "model.exchange", "at": EVIL,
+              "messages": [{"role": "tool", "step": EVIL, "tool_call_id": "call-1"}],
               "reply": {"content": "", "tool_calls": [{"name": "finish", "arguments": {EVIL: EVIL}}]}}]
     return "".join(json.dumps(line) + "\n" for line in lines)
 
@@ -77,16 +84,13 @@ class ReportTest(ReportCase):
     def test_a_direct_job_with_its_commands_and_diffs(self):
         self.put("a.txt", "one\n")
         diff = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"
-        self.run_job(self.job(self.apply_diff(diff),
-                              self.run_command("sh", args=["-c", "echo printed; exit 3"]),
-                              self.run_command("true")))
+        self.run_steps(self.apply_diff(diff), self.run_command("sh", args=["-c", "echo printed; exit 3"]),
+                       self.run_command("true"))
         page, source = self.page(self.result_path)
         self.assertEqual(page.headings, ["Job job-1", "Timeline", "Todo", "Steps", "Resources and origin"])
         self.assertIn('<span class="removed">-one\n</span><span class="added">+two\n</span>', source)
-        self.assertIn("$ sh -c 'echo printed; exit 3'", page.text)
-        self.assertIn("step_failed", page.text)
-        self.assertIn("A step failed. The steps after it did not run, except those that run always.", page.text)
-        self.assertIn("exit code 3", page.text)
+        self.assert_says(page.text, "$ sh -c 'echo printed; exit 3'", "step_failed",
+                         "A step failed. The steps after it did not run, except those that run always.", "exit code 3")
         self.assertEqual(page.elements.count("details"), 4, "three steps and the todo list")
         self.assertEqual(page.open_details, 1, "the failed step is open, and nothing else")
 
@@ -103,8 +107,7 @@ class ReportTest(ReportCase):
         self.run_steps(self.run_command("true"), self.sh("seq 300; echo cause >&2; exit 3"))
         page, source = self.page(self.result_path)
         banner = source[source.index('class="why'):source.index("<main>")]
-        self.assertIn('<a href="#s2">Step 2 (step-2, run_command) failed</a>', banner)
-        self.assertIn("282\n", banner)
+        self.assert_says(banner, '<a href="#s2">Step 2 (step-2, run_command) failed</a>', "282\n")
         self.assertNotIn("281\n", banner)
         self.assertIn("cause", banner)
         self.assertIn('<pre class="ends" tabindex="0">', source)
@@ -121,22 +124,17 @@ class ReportTest(ReportCase):
         sba.wait_for(lambda: self.result_path.exists() and '"so far' in self.result_path.read_text(), "the output")
         time.sleep(1)
         page, source = self.page(self.result_path)
-        self.assertIn("The job is running", page.text)
-        self.assertIn("The job is still running.", page.text)
+        self.assert_says(page.text, "The job is running", "The job is still running.")
         self.assertRegex(page.text, r"UTC · has run for [1-9]")
         self.assertRegex(page.text, r"Step step-2 is running, began at .* UTC, has run for \d")
-        self.assertIn("Step 2 (step-2, run_command) is running", page.text)
-        self.assertIn("2 steps: 1 succeeded, 1 running", page.text)
-        self.assertIn("so far\n", page.text)
-        self.assertIn("$ " + script, page.text)
+        self.assert_says(page.text, "Step 2 (step-2, run_command) is running", "2 steps: 1 succeeded, 1 running",
+                         "so far\n", "$ " + script)
         self.assertIn("▸ run_command: true", source)
         process.kill()
         self.outcome_of(process)
         page, source = self.page(self.result_path)
-        self.assertIn("The job was interrupted", page.text)
-        self.assertIn("The runner was killed before the job was over.", page.text)
-        self.assertIn("2 steps: 1 succeeded, 1 interrupted", page.text)
-        self.assertIn("Step 2 (step-2, run_command) was interrupted", page.text)
+        self.assert_says(page.text, "The job was interrupted", "The runner was killed before the job was over.",
+                         "2 steps: 1 succeeded, 1 interrupted", "Step 2 (step-2, run_command) was interrupted")
         self.assertRegex(page.text, r"Step step-2 was interrupted, began at .* UTC, ran for at least \d")
         self.assertIn("so far\n", page.text)
 
@@ -196,7 +194,8 @@ class HostileTest(ReportCase):
         self.assertIn("\\x07\\x1b[31m", title)
 
     def test_a_patch_by_another_name_is_left_alone(self):
-        changes = {"counts": {"created": 0, "modified": 0, "deleted": 0, "mode_changed": 0, "type_changed": 0}, "files": [], "truncated": False}
+        changes = {"counts": {"created": 0, "modified": 0, "deleted": 0, "mode_changed": 0, "type_changed": 0},
+                   "files": [], "truncated": False}
         secret = self.root / "secret"
         secret.write_text("not of this job")
         digest = hashlib.sha256(secret.read_bytes()).hexdigest()
@@ -250,7 +249,8 @@ class LargeTest(ReportCase):
     @staticmethod
     def entry(index, **changes):
         return {"index": index, "id": f"step-{index + 1}", "type": "run_command", "status": "success",
-                "started_at": "2026-01-31T12:00:00.%03dZ" % (index % 1000), "duration_ms": 1, "output": "o" * 16000, **changes}
+                "started_at": "2026-01-31T12:00:00.%03dZ" % (index % 1000), "duration_ms": 1, "output": "o" * 16000,
+                **changes}
 
     def test_five_thousand_steps(self):
         status = ("success", "failure")
@@ -261,7 +261,8 @@ class LargeTest(ReportCase):
 
     def test_a_result_of_128_mebibytes(self):
         text = "line of output\n" * (64 * 1024 * 1024 // 15)
-        page, memory = self.measured(evil_result(steps=[self.entry(0, output="x", result={"stdout": text}), self.entry(1, output=text)]))
+        page, memory = self.measured(evil_result(steps=[self.entry(0, output="x", result={"stdout": text}),
+                                                        self.entry(1, output=text)]))
         self.assertIn("bytes left out", page.text)
         if not sba.IS_DEV:
             self.assertLess(memory, 700 << 20)
@@ -269,8 +270,7 @@ class LargeTest(ReportCase):
 
 class OtherForms(SandboxCase):
     def report(self, result, form):
-        self.result_path.write_text(json.dumps(result))
-        self.give(self.result_path)
+        self.put(self.result_path, json.dumps(result))
         done = sba.run("--report", str(self.result_path), "--format", form)
         self.assertEqual((done.returncode, done.stderr), (0, b""))
         return done.stdout.decode()
@@ -278,8 +278,8 @@ class OtherForms(SandboxCase):
     def results(self):
         """One of a job with a step that failed, one that was skipped, and checks."""
         entry = {"started_at": "2026-01-31T12:00:00.000Z", "duration_ms": 1500, "type": "run_command"}
-        steps = [{**entry, "index": 0, "id": "build", "status": "failure", "error": "it ended with exit code 2", "error_code": "exit_status",
-                  "output": "a & b\n]]>"},
+        steps = [{**entry, "index": 0, "id": "build", "status": "failure", "error": "it ended with exit code 2",
+                  "error_code": "exit_status", "output": "a & b\n]]>"},
                  {**entry, "index": 1, "id": "test", "status": "skipped"},
                  {**entry, "index": 2, "id": "check-3", "status": "success", "check": 1}]
         acceptance = [{"criterion": "it builds", "met": True, "evidence": "check-3", "verified_by": "check"},
@@ -291,17 +291,21 @@ class OtherForms(SandboxCase):
         (suite,) = xml.etree.ElementTree.fromstring(self.report(self.results(), "junit"))
         self.assertEqual({name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")},
                          {"tests": "5", "failures": "2", "errors": "0", "skipped": "2"})
-        cases = [(case.get("classname"), case.get("name"), [(part.tag, part.get("type")) for part in case]) for case in suite]
+        cases = [(case.get("classname"), case.get("name"), [(part.tag, part.get("type")) for part in case])
+                 for case in suite]
         self.assertEqual(cases, [
-            ("steps", "build run_command", [("failure", "exit_status")]), ("steps", "test run_command", [("skipped", None)]),
+            ("steps", "build run_command", [("failure", "exit_status")]),
+            ("steps", "test run_command", [("skipped", None)]),
             ("acceptance", "it builds", []), ("acceptance", "it runs", [("skipped", None)]),
             ("acceptance", "it is fast", [("failure", "acceptance_unmet")])])
         self.assertEqual(suite[0][0].text, "a & b\n]]>")
 
     def test_junit_says_why_a_job_failed_that_no_step_failed(self):
-        refused = evil_result(steps=[], acceptance=[], failure_code="schema_validation", failure_message="/steps: is missing")
+        refused = evil_result(steps=[], acceptance=[], failure_code="schema_validation",
+                              failure_message="/steps: is missing")
         (suite,) = xml.etree.ElementTree.fromstring(self.report(refused, "junit"))
-        self.assertEqual((suite.get("errors"), suite[0][0].tag, suite[0][0].get("message")), ("1", "error", "/steps: is missing"))
+        self.assertEqual((suite.get("errors"), suite[0][0].tag, suite[0][0].get("message")),
+                         ("1", "error", "/steps: is missing"))
 
     def test_junit_skips_a_tolerated_failure_and_says_why_as_far_as_it_is_known(self):
         step = {"index": 0, "id": "a", "type": "run_command", "status": "failure", "tolerated": True,
@@ -317,8 +321,7 @@ class OtherForms(SandboxCase):
             shown = self.report(result, "markdown")
             outside = re.sub(r"(`{3,})[^\n]*\n.*?\n\1(?=\n)", "", shown, flags=re.S)
             outside = re.sub(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", outside)
-            for mark in ("<script", "onerror", "alert", "\x1b", "\u202e"):
-                self.assertNotIn(mark, outside)
+            self.assert_lacks(outside, "<script", "onerror", "alert", "\x1b", "\u202e")
             self.assertNotIn("\x1b", shown)
 
     def test_markdown_sums_a_job_up(self):
@@ -327,9 +330,9 @@ class OtherForms(SandboxCase):
         self.assertIn("\n```\n\n### Steps\n", shown)
         bare = self.report({**self.results(), "failure_message": None}, "markdown")
         self.assertIn(" s, 3 steps\n\n### Steps\n", bare)
-        self.assertIn("| ✗ | `run_command build` |  | 1.5 s |", shown)
-        self.assertIn("### Output of `build`\n\n```\na & b\n]]>\n```\n", shown)
-        self.assertIn("| – | `it runs` | not checked | `no time was left` |", shown)
+        self.assert_says(shown, "| ✗ | `run_command build` |  | 1.5 s |",
+                         "### Output of `build`\n\n```\na & b\n]]>\n```\n",
+                         "| – | `it runs` | not checked | `no time was left` |")
         self.assertNotIn("more\n", shown)
         steps = self.run_steps(*[self.read_file("missing") for _ in range(201)])
         self.assertIn("\n... and 1 more\n", self.report(steps.result, "markdown"))
@@ -350,11 +353,11 @@ class OtherForms(SandboxCase):
                 self.assertIn(done.returncode, (0, 2), done.stderr.decode())
 
     def test_a_form_that_does_not_exist_is_refused(self):
-        for arguments, words in ((["--report", "x", "--format", "xml"], b"html, junit, markdown"), (["--format", "junit"], b"requires --report")):
+        for arguments, words in ((["--report", "x", "--format", "xml"], b"html, junit, markdown"),
+                                 (["--format", "junit"], b"requires --report")):
             done = sba.run(*arguments)
             self.assertEqual(done.returncode, 2)
             self.assertIn(words, done.stderr)
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

@@ -14,9 +14,7 @@ from sba import SandboxCase
 # Kills the runner, which is the shell's parent, the first time.
 KILL_ONCE = "test -e killed || { touch killed; sleep 30; }"
 
-
-def shell(script):
-    return SandboxCase.sh(script)
+shell = SandboxCase.sh
 
 
 class ResumeTest(SandboxCase):
@@ -50,8 +48,7 @@ class ResumeTest(SandboxCase):
     def test_finished_steps_are_kept_and_the_rest_is_run(self):
         job = self.kill_in_the_middle()
         first = self.result_path.read_bytes()
-        outcome = self.run_job(job, "--resume")
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.run_job(job, "--resume"), 0)
         self.assertEqual(self.counts(), ["one", "two", "three"])
         self.assertEqual([step["output"] for step in outcome.steps], ["one\n", "two\n", "three\n"])
         self.assertEqual(outcome.steps[0], json.loads(first)["steps"][0])
@@ -87,7 +84,7 @@ class ResumeTest(SandboxCase):
             self.assertIn("the job had succeeded before: its result is written again\n", shown)
 
     def test_a_step_that_had_failed_runs_again(self):
-        """Whether the job was over or the runner was killed right after the step."""
+        # Whether the job was over or the runner was killed right after the step.
         job = self.job(*self.counted("one"), shell("echo x >> count; test -e good"), *self.counted("three"))
         first = self.run_job(job)
         self.assertEqual((first.exit, first.statuses), (1, ["success", "failure", "skipped"]))
@@ -130,7 +127,7 @@ class ResumeTest(SandboxCase):
     @sba.wants("strace")
     @unittest.skipIf(sba.IS_DEV, "its loader reads before the program begins")
     def test_a_signal_while_the_journal_is_read_loses_no_step(self):
-        """At any moment: of a job that goes on all its steps stay; a result that is final stays as it is."""
+        # At any moment: of a job that goes on all its steps stay; a result that is final stays as it is.
         moments = [("flock", 1), ("read", 1), ("read", 2), ("read", 3), ("read", 4), ("pread64", 1), ("writev", 1)]
         many = [shell("true") for _ in range(300)]
         for last, is_over in ((shell("exit 1"), False), (shell("true"), True)):
@@ -162,8 +159,7 @@ class ResumeTest(SandboxCase):
         self.assertEqual((outcome.exit, [path.read_bytes() for path in files]), (2, before))
         refused = outcome.events("job.refused")[0]
         self.assertEqual(refused["failure_code"], "schema_validation")
-        self.assertIn(words, refused["failure_message"])
-        self.assertIn("without --resume", refused["failure_message"])
+        self.assert_says(refused["failure_message"], words, "without --resume")
         self.assertEqual(self.counts(), ["one"])
 
     def test_a_journal_of_another_job(self):
@@ -197,7 +193,7 @@ class ResumeTest(SandboxCase):
 
 class TwiceTest(SandboxCase):
     def test_an_append_is_undone_after_a_refused_resume(self):
-        """The second run ends before it comes to the append that the first one had done."""
+        # The second run ends before it comes to the append that the first one had done.
         job = self.job(self.step("write_file", path="log", content="line\n", append=True), shell("cat log"))
         self.run_job(job)
         lines = self.journal_file.read_bytes().splitlines(keepends=True)
@@ -234,8 +230,7 @@ class LockTest(SandboxCase):
         self.assertEqual((self.workspace / "count").read_text(), "done\n")
 
     def test_nothing_is_written_before_the_lock(self):
-        self.journal_file.write_text("of another runner, torn")
-        self.give(self.journal_file)
+        self.put(self.journal_file, "of another runner, torn")
         with open(self.journal_file, "rb") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
             outcome = self.run_steps(shell("touch never"))
@@ -247,7 +242,7 @@ class LockTest(SandboxCase):
     @sba.wants("strace")
     def test_a_file_system_without_locks(self):
         for error in ("ENOLCK", "EOPNOTSUPP"):
-            outcome = self.run_job(self.job(shell("true")), wrapper=sba.injecting("flock", f"error={error}"))
+            outcome = self.run_steps(shell("true"), wrapper=sba.injecting("flock", f"error={error}"))
             self.assert_end(outcome, 0)
             self.assertEqual(len(outcome.events("journal.not_locked")), 1)
 
@@ -287,8 +282,7 @@ class InterruptedTest(SandboxCase):
         self.assertIn(f"step 2 (step-2, run_command) ran since {step['started_at']}", killed.message)
         self.assertEqual(killed.statuses, ["success"])
         self.assertGreaterEqual(result["duration_ms"], 200)
-        outcome = self.run_job(job, "--resume")
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.run_job(job, "--resume"), 0)
         self.assertNotIn("running_step", outcome.result)
         (told,), said = outcome.events("step.interrupted"), "to stdout\nto stderr\n"
         self.assertEqual((told["step"], told["id"], told["output_tail"]), (2, "step-2", said))
@@ -311,5 +305,4 @@ class InterruptedTest(SandboxCase):
         self.assertNotIn("running_step", outcome.result)
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

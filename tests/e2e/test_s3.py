@@ -8,11 +8,10 @@ from servers import s3
 
 class Presigned(sba.SandboxCase):
     def run_with(self, urls):
-        listed = self.root / "urls.json"
-        listed.write_text(json.dumps(urls))
-        self.give(listed)
-        script = 'cd "$CYNODE_ARTIFACTS_DIR"; : >empty; head -c 30000000 /dev/zero >large; mkdir d; echo hi >"d/a b+ü.txt"'
-        return self.run_job(self.job(self.sh(script)), env={"SBA_ARTIFACT_URLS_FILE": str(listed)})
+        listed = self.put(self.root / "urls.json", json.dumps(urls))
+        script = ': >empty; head -c 30000000 /dev/zero >large; mkdir d; echo hi >"d/a b+ü.txt"'
+        return self.run_steps(self.sh(f'cd "$CYNODE_ARTIFACTS_DIR"; {script}'),
+                              env={"SBA_ARTIFACT_URLS_FILE": str(listed)})
 
     def test_all_arrives(self):
         server = self.closing(s3.S3())
@@ -40,5 +39,4 @@ class Presigned(sba.SandboxCase):
         self.assertIsNone(server.has("large"))
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The token and the passwords in URLs: whatever a command, a server or a file says of them, no sink of the runner holds them, and
-the runner's own keys, enumerations and ids stay as they are.
+"""The token and the passwords in URLs: whatever a command, a server or a file says of them, no sink of the runner holds
+them, and the runner's own keys, enumerations and ids stay as they are.
 
-The secret lies in the workspace, as if it had leaked. Then every byte of every sink is searched for it, by means that share
-nothing with the runner's own.
+The secret lies in the workspace, as if it had leaked. Then every byte of every sink is searched for it, by means that
+share nothing with the runner's own.
 """
 import base64
 import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import urllib.parse
 
 import leak
 import sba
-from agent_case import call, calls, finish
-from secret_case import HERE, LEAKED, PYTHON, TOKEN, WAYS, SecretCase, leaks
+from agent_case import call, calls, finish, runs
+from secret_case import HERE, PYTHON, TOKEN, WAYS, SecretCase, leaks
 from servers import mcp, status
 
 
@@ -70,16 +71,16 @@ class Commands(SecretCase):
     def test_artifacts_and_file_names(self):
         secret = "sba-Zq83.Lm.0pWx_7rTgB"
         self.put("loot", secret)
-        script = 'mkdir "$CYNODE_ARTIFACTS_DIR/$(cat loot)"; touch "$CYNODE_ARTIFACTS_DIR/$(cat loot)/a" "$(cat loot).txt"; cat "$(cat loot)"'
-        outcome = self.run_job(self.job(self.sh(script + " || true"), self.step("list_tree", path=".")),
-                               env={"SBA_MCP_TOKEN": secret})
-        self.assert_end(outcome, 0)
+        script = ('d="$CYNODE_ARTIFACTS_DIR/$(cat loot)"; mkdir "$d"; touch "$d/a" "$(cat loot).txt"; '
+                  'cat "$(cat loot)" || true')
+        outcome = self.assert_end(self.run_steps(self.sh(script), self.step("list_tree", path="."),
+                                                 env={"SBA_MCP_TOKEN": secret}), 0)
         self.assert_clean(outcome, secret)
         self.assertEqual([artifact["path"] for artifact in outcome.result["artifacts"]], ["[redacted]/a"])
 
     def test_ordinary_text_is_untouched(self):
-        text = (HERE / "test_secrets.py").read_text().replace(TOKEN, "").encode() + bytes(range(256)) + b"sba-Zq8 %73%62 \\u0073 c2Jh"
-        self.put("text", text)
+        text = (HERE / "test_secrets.py").read_text().replace(TOKEN, "").encode()
+        self.put("text", text + bytes(range(256)) + b"sba-Zq8 %73%62 \\u0073 c2Jh")
         steps = [self.run_command("cat", args=["text"]), self.read_file("text"),
                  self.step("search_files", pattern="e")]
         with_secret, without = self.run_secret(self.job(*steps)), self.run_steps(*steps)
@@ -124,15 +125,15 @@ class Sinks(SecretCase):
         self.assert_clean(outcome)
         self.assertIn("[redacted]", outcome.message)
         path = str(self.job_directory / "job.json")
-        for arguments in (["--validate", path], ["--validate", "/" + TOKEN], ["--" + TOKEN], ["a", TOKEN], ["--log-format", TOKEN]):
+        for arguments in (["--validate", path], ["--validate", "/" + TOKEN], ["--" + TOKEN], ["a", TOKEN],
+                          ["--log-format", TOKEN]):
             done = sba.run(*arguments, env={"SBA_MCP_TOKEN": TOKEN})
             self.assertEqual(done.returncode, 2)
             self.assertIn(b"[redacted]", done.stdout + done.stderr, arguments)
             self.assertFalse(leaks(done.stdout + done.stderr), arguments)
 
     def test_a_job_that_is_killed_and_resumed(self):
-        os.mkfifo(self.workspace / "turn")
-        self.give(self.workspace / "turn")
+        self.fifo()
         job = self.job(self.leak("raw"), self.sh("echo $$ > turn; exec cat turn"), self.leak("two_writes"))
         process = self.start(job, env={"SBA_MCP_TOKEN": TOKEN})
         with open(self.workspace / "turn") as turn:
@@ -155,11 +156,13 @@ class TheAgent(SecretCase):
         return [
             {"content": "", "thinking": f"I know {TOKEN}", "tool_calls": [
                 {"name": "run_command", "arguments": {"argv": [PYTHON, "leak.py", way]}} for way in WAYS]},
-            calls(("read_output", {"step": "step-1", "offset_bytes": 0}), ("run_command", {"shell": f"echo {TOKEN} | wc -c"}),
+            calls(("read_output", {"step": "step-1", "offset_bytes": 0}),
+                  ("run_command", {"shell": f"echo {TOKEN} | wc -c"}),
                   ("todo_add", {"title": f"hide {TOKEN}"}), ("leak", {"where": TOKEN}), ("nothing " + TOKEN, {}),
                   ("read_file", {"path": TOKEN}), ("write_file", {"path": "a", "content": TOKEN})),
             call("run_command", argv=[PYTHON, "leak.py", "at_cut"]),
-            *[call("read_output", step=f"step-{4 + len(WAYS)}", offset_bytes=offset) for offset in (10000, 10010, 10020)],
+            *[call("read_output", step=f"step-{4 + len(WAYS)}", offset_bytes=offset)
+              for offset in (10000, 10010, 10020)],
             finish(f"It is {TOKEN}, or {base64.b64encode(TOKEN.encode()).decode()}."),
         ]
 
@@ -167,7 +170,8 @@ class TheAgent(SecretCase):
         job = self.agent_job(context={"task_context": f"The token is {TOKEN}"}, max_output_bytes=1 << 20)
         model = self.server(*(self.replies() if replies is None else replies),
                             models={"m": {"capabilities": ["completion", "tools"], "context_length": 262144}})
-        gateway = self.gateway(leak=lambda exchange: mcp.text(f"{TOKEN} {json.dumps(TOKEN)}", structuredContent={TOKEN: [TOKEN]}))
+        gateway = self.gateway(leak=lambda exchange: mcp.text(f"{TOKEN} {json.dumps(TOKEN)}",
+                                                              structuredContent={TOKEN: [TOKEN]}))
         reports = self.status_server()
         outcome = self.run_agent(model, *more, job=job, env={
             "SBA_MCP_TOKEN": TOKEN, "SBA_MCP_GATEWAY_URL": gateway.url, "SBA_JOB_STATUS_URL": reports.url}, **options)
@@ -178,19 +182,19 @@ class TheAgent(SecretCase):
     def test_neither_model_nor_journal_nor_outputs_get_it(self):
         outcome, model, gateway, sent = self.run_secret_agent()
         self.assert_end(outcome, 0)
-        self.assertEqual(len([data for data in sent if b'"status":"completed"' in data or b'"status": "completed"' in data]), 1)
+        self.assertEqual(len([data for data in sent if re.search(b'"status": ?"completed"', data)]), 1)
         self.assert_clean(outcome, servers=sent)
         self.assertRegex(outcome.answer, r"^It is \[redacted\], or \[redacted\].==\.$")
         self.assertEqual(self.text("a"), "[redacted]")  # what was done is what was recorded
         self.assertTrue((self.job_directory / "outputs").is_dir())
-        self.assertEqual({headers.get("Authorization") for headers in gateway.headers("tools/call")}, {f"Bearer {TOKEN}"})
+        self.assertEqual({sent.get("Authorization") for sent in gateway.headers("tools/call")}, {f"Bearer {TOKEN}"})
         self.assertEqual([m["params"]["arguments"]["where"] for m in gateway.messages("tools/call")], ["[redacted]"])
 
     def test_answers_of_a_gateways_tool_that_fails(self):
         said = mcp.text(f"no {TOKEN}", structuredContent={"why": TOKEN}, isError=True)
         gateway = self.gateway(leak=lambda exchange: said)
-        outcome = self.run_job(self.job(self.step("call_tool", tool="leak", arguments={})),
-                               env={"SBA_MCP_TOKEN": TOKEN, "SBA_MCP_GATEWAY_URL": gateway.url})
+        outcome = self.run_steps(self.step("call_tool", tool="leak", arguments={}),
+                                 env={"SBA_MCP_TOKEN": TOKEN, "SBA_MCP_GATEWAY_URL": gateway.url})
         self.assert_end(outcome, 1, "step_failed")
         self.assertEqual(outcome.steps[0]["result"]["content"], "no [redacted]")
         self.assertEqual(outcome.steps[0]["result"]["structured"], {"why": "[redacted]"})
@@ -217,6 +221,8 @@ class TheAgent(SecretCase):
 
 class Passwords(SecretCase):
     SECRET = "päss/w:rd+(x)"
+    URLS = ["SBA_JOB_STATUS_URL", "SBA_CALLBACK_URL", "INFERENCE_PROXY_URL", "OLLAMA_BASE_URL", "SBA_API_EGRESS_URL",
+            "OPENAI_BASE_URL", "SBA_MCP_GATEWAY_URL", "MCP_GATEWAY_PROXY_URL", "MCP_GATEWAY_URL"]
 
     def proxy(self, user="alice", password=None):
         password = urllib.parse.quote(self.SECRET if password is None else password, safe="")
@@ -226,9 +232,8 @@ class Passwords(SecretCase):
         self.put("loot", self.SECRET)
         for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
             job = self.job(self.sh(f'test "${name}" = "{self.proxy()}"'), self.leak("environment"),
-                           *[self.leak(way) for way in ("raw", "basic", "url", "base64_2", "json", "unicode", "two_writes")])
-            outcome = self.run_job(job, env={name: self.proxy()})
-            self.assert_end(outcome, 0)
+                           *map(self.leak, ("raw", "basic", "url", "base64_2", "json", "unicode", "two_writes")))
+            outcome = self.assert_end(self.run_job(job, env={name: self.proxy()}), 0)
             self.assert_clean(outcome, self.SECRET)
             self.assertIn(f"{name}=http://alice:[redacted]@127.0.0.1:9", outcome.steps[1]["output"].replace(
                 "http://[redacted]@", "http://alice:[redacted]@"))
@@ -242,41 +247,39 @@ class Passwords(SecretCase):
 
     def test_of_proxies_that_make_no_sense(self):
         password = urllib.parse.quote(self.SECRET, safe="")
-        for proxy in (f"alice:{password}@127.0.0.1:9", f"nonsense://alice:{password}@127.0.0.1:9", f"http://alice:{password}@",
-                      f"http://alice:{password}@[::1", f"socks5h://alice:{password}@127.0.0.1:9", f"http://alice:{password}@127.0.0.1:port",
-                      f"http://{password}@127.0.0.1:9", f"http://alice:{password}@127.0.0.1:9/path?a=b@c", f"http://al@ice:{password}@127.0.0.1:9",
-                      f" http://alice:{password}@127.0.0.1:9", f"\n http://alice:{password}@127.0.0.1:9"):
+        for proxy in (f"alice:{password}@127.0.0.1:9", f"nonsense://alice:{password}@127.0.0.1:9",
+                      f"http://alice:{password}@", f"http://alice:{password}@[::1",
+                      f"socks5h://alice:{password}@127.0.0.1:9", f"http://alice:{password}@127.0.0.1:port",
+                      f"http://{password}@127.0.0.1:9", f"http://alice:{password}@127.0.0.1:9/path?a=b@c",
+                      f"http://al@ice:{password}@127.0.0.1:9", f" http://alice:{password}@127.0.0.1:9",
+                      f"\n http://alice:{password}@127.0.0.1:9"):
             job = self.agent_job(max_runtime_seconds=1)  # it would try for longer
             outcome = self.run_job(job, env={"HTTP_PROXY": proxy, "OLLAMA_BASE_URL": "http://192.0.2.1:11434"})
             self.assertNotEqual(outcome.exit, 0, proxy)
             self.assert_clean(outcome, self.SECRET)
 
     def test_in_the_runners_own_urls(self):
-        for name in ("SBA_JOB_STATUS_URL", "SBA_CALLBACK_URL", "INFERENCE_PROXY_URL", "OLLAMA_BASE_URL", "SBA_API_EGRESS_URL",
-                     "OPENAI_BASE_URL", "SBA_MCP_GATEWAY_URL", "MCP_GATEWAY_PROXY_URL", "MCP_GATEWAY_URL"):
+        for name in self.URLS:
             outcome = self.run_job(self.agent_job(max_runtime_seconds=4), env={name: self.proxy() + "/v1"})
             self.assertEqual(outcome.exit, 75, name)
             self.assert_clean(outcome, self.SECRET)
 
     def test_in_the_runners_own_urls_reach_no_command(self):
         self.put("loot", self.SECRET)
-        names = ["SBA_JOB_STATUS_URL", "SBA_CALLBACK_URL", "INFERENCE_PROXY_URL", "OLLAMA_BASE_URL", "SBA_API_EGRESS_URL",
-                 "OPENAI_BASE_URL", "SBA_MCP_GATEWAY_URL", "MCP_GATEWAY_PROXY_URL", "MCP_GATEWAY_URL", "ORCHESTRATOR_URL"]
+        names = [*self.URLS, "ORCHESTRATOR_URL"]
         reports = self.status_server().url
         secret = self.proxy().replace("127.0.0.1:9", reports[7:])
         for url, passed in ((secret, 0), (" " + secret, 0), (reports, len(names))):
             # A file of the workspace is no sink: it shows what the command really had.
             script = "env > environment; cat /proc/$PPID/environ >> environment 2>&1; true"
-            outcome = self.run_job(self.job(self.sh(script)), env={name: url for name in names})
-            self.assert_end(outcome, 0)
+            self.assert_end(self.run_steps(self.sh(script), env={name: url for name in names}), 0)
             lines = self.text("environment").splitlines()
             self.assertEqual(len([line for line in lines if line.split("=")[0] in names]), passed)
             self.assertFalse(leaks((self.workspace / "environment").read_bytes(), self.SECRET))
 
     def test_short_ones_are_masked_with_their_user_and_said(self):
         job = self.job(self.leak("environment"), self.sh("printf alice:p/1 | base64; printf %s $HTTP_PROXY | base64"))
-        outcome = self.run_job(job, env={"HTTP_PROXY": self.proxy(password="p/1")})
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.run_job(job, env={"HTTP_PROXY": self.proxy(password="p/1")}), 0)
         self.assert_clean(outcome, "alice:p/1")
         self.assert_clean(outcome, "alice:p%2F1")
         warnings = [line["error"] for line in outcome.events("secret.warning")]
@@ -299,7 +302,8 @@ class OwnWords(SecretCase):
         return outcome, [outcome.result, outcome.log, self.journal(), todo, reports.bodies]
 
     def test_with_secrets_that_are_words_of_ours(self):
-        words = ("status", "success", "failure", "job_id", "directory", "run_command", "protocol_version", "modified", "step-1")
+        words = ("status", "success", "failure", "job_id", "directory", "run_command", "protocol_version", "modified",
+                 "step-1")
         job = self.job(self.sh("echo one; echo two >&2"), self.step("list_tree"), self.write_file("a", "x\n"),
                        self.apply_diff("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n"))
         expected, shapes = None, None
@@ -332,7 +336,7 @@ class OwnWords(SecretCase):
 class TheToken(SecretCase):
     def with_file(self, path, *steps, gateway=None, env=None):
         names = {"SBA_MCP_GATEWAY_URL": gateway.url} if gateway else {}
-        return self.run_job(self.job(*steps), env={"SBA_MCP_TOKEN_FILE": str(path), **names, **(env or {})})
+        return self.run_steps(*steps, env={"SBA_MCP_TOKEN_FILE": str(path), **names, **(env or {})})
 
     def test_from_a_file_without_its_line_end(self):
         gateway = self.gateway(hello=lambda _: mcp.text("hi"))
@@ -346,11 +350,12 @@ class TheToken(SecretCase):
             outcome = self.with_file(link, self.leak("raw"), self.step("call_tool", tool="hello"), gateway=gateway,
                                      env={"SBA_MCP_TOKEN": "another-token"})
             self.assert_end(outcome, 0)
-            self.assertEqual({headers["Authorization"] for headers in gateway.headers("tools/call")}, {f"Bearer {wanted}"})
+            self.assertEqual({sent["Authorization"] for sent in gateway.headers("tools/call")}, {f"Bearer {wanted}"})
             self.assert_clean(outcome)
 
     def test_that_cannot_be_read_ends_only_what_needs_it(self):
-        fifo, directory, empty, large, secret = (self.root / name for name in ("fifo", "directory", "empty", "large", "secret"))
+        fifo, directory, empty, large, secret, none = (self.root / name for name in (
+            "fifo", "directory", "empty", "large", "secret", "none"))
         os.mkfifo(fifo)
         directory.mkdir()
         empty.write_text("\n")
@@ -358,20 +363,18 @@ class TheToken(SecretCase):
         secret.write_text(TOKEN)
         secret.chmod(0)
         gateway = self.gateway(hello=lambda _: mcp.text("hi"))
-        for path in (fifo, directory, empty, large, secret, self.root / "none"):
+        for path in (fifo, directory, empty, large, secret, none):
             outcome = self.with_file(path, self.step("list_tree", path="."), gateway=gateway)
             self.assertEqual(outcome.exit, 0, path)
             self.assertEqual(len(outcome.events("secret.warning")), 1, path)
             outcome = self.with_file(path, self.step("call_tool", tool="hello"), gateway=gateway)
             self.assertEqual(outcome.exit, 1, path)
-            self.assertIn("token", outcome.message)
-            self.assertIn(str(path), outcome.message)
+            self.assert_says(outcome.message, "token", str(path))
         self.assertEqual(gateway.requests, [])
 
     def test_is_in_no_environment_and_on_no_command_line(self):
-        os.mkfifo(self.workspace / "turn")
-        self.give(self.workspace / "turn")
-        script = 'cat /proc/self/environ; tr "\\0" "\\n" < /proc/$PPID/environ; tr "\\0" "\\n" < /proc/$PPID/cmdline; echo on > turn; cat turn'
+        self.fifo()
+        script = "cat /proc/self/environ /proc/$PPID/environ /proc/$PPID/cmdline; echo on > turn; cat turn"
         process = self.start(self.job(self.sh(script)), env={"SBA_MCP_TOKEN": TOKEN, "KEPT": "kept"})
         try:
             with open(self.workspace / "turn") as turn:
@@ -398,18 +401,19 @@ class TheKey(SecretCase):
 
     def test_of_a_file_or_a_variable(self):
         (self.root / "key").write_text(TOKEN + "\n")
-        for given in ({"SBA_API_KEY_FILE": str(self.root / "key"), "OPENAI_API_KEY": "another-key"}, {"OPENAI_API_KEY": TOKEN}):
-            server = self.server(call("run_command", command="env; cat loot"), call("run_command", command=f"{PYTHON} leak.py base64_1"), finish())
-            outcome = self.run_agent(server, form="openai", env=given)
-            self.assert_end(outcome, 0)
+        for given in ({"SBA_API_KEY_FILE": str(self.root / "key"), "OPENAI_API_KEY": "another-key"},
+                      {"OPENAI_API_KEY": TOKEN}):
+            server = self.server(runs("env; cat loot"), runs(f"{PYTHON} leak.py base64_1"), finish())
+            outcome = self.assert_end(self.run_agent(server, form="openai", env=given), 0)
             self.assertEqual(self.sent(server), {"Bearer " + TOKEN})
-            for name in ("OPENAI_API_KEY", "SBA_API_KEY_FILE", "another-key"):
-                self.assertNotIn(name, outcome.steps[0]["output"])
+            self.assert_lacks(outcome.steps[0]["output"], "OPENAI_API_KEY", "SBA_API_KEY_FILE", "another-key")
             self.assert_clean(outcome, servers=[json.dumps(server.chats()).encode()])
 
     def test_goes_to_no_other_address(self):
-        key, job = {"OPENAI_API_KEY": TOKEN}, self.job(self.step("ask_model", prompt="p"), inference={"allowed_models": ["m"]})
-        for variable, suffix in (("INFERENCE_PROXY_URL", ""), ("OLLAMA_BASE_URL", "/v1"), ("SBA_API_EGRESS_URL", "/v1")):
+        key = {"OPENAI_API_KEY": TOKEN}
+        job = self.job(self.step("ask_model", prompt="p"), inference={"allowed_models": ["m"]})
+        for variable, suffix in (("INFERENCE_PROXY_URL", ""), ("OLLAMA_BASE_URL", "/v1"),
+                                 ("SBA_API_EGRESS_URL", "/v1")):
             server = self.server({"content": "hello"}, formats=["openai"])
             outcome = self.run_job(job, env={variable: server.url + suffix, **key})
             self.assertEqual((outcome.exit, self.sent(server)), (0, {None}), variable)
@@ -432,5 +436,4 @@ class TheKey(SecretCase):
         self.assertIn("OPENAI_BASE_URL: the API key has characters that a header cannot carry", outcome.message)
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

@@ -270,7 +270,7 @@ class Habits(ServersCase):
 
 class Refusals(ServersCase):
     def test_tools_are_text_for_good_only_where_that_helps_twice(self):
-        """Of a refusal that says nothing nobody knows what it was for: the next request has its tools again."""
+        # Of a refusal that says nothing nobody knows what it was for: the next request has its tools again.
         def as_text(name, text):
             return said(json.dumps({"thought": "", "tool": name, "arguments": json.loads(text)}))
         for most, with_tools in ((2, [True, True, False, True, True]), (99, [True, True, False, True, False, False])):
@@ -285,7 +285,7 @@ class Refusals(ServersCase):
                 self.assertEqual(["tools" in body for body in server.bodies], with_tools)
 
     def test_tools_come_back_where_text_is_refused_in_the_same_words(self):
-        """The server was away for a moment, whatever it said of tools."""
+        # The server was away for a moment, whatever it said of tools.
         away = refusal(500, error("this server does not support tools"))
         server = self.serve(lambda body, number: away if number < 2 else events(good(*wanted_call(body))))
         self.assertEqual(self.ask(server).exit, 0)
@@ -334,10 +334,9 @@ class Patience(ServersCase):
                 server = self.serve(lambda _, number, answer=answer: answer if number
                     else events(good("list_tree", "{}")))
                 outcome = self.ask(server, max_runtime_seconds=4)
-                self.assertEqual((outcome.exit, outcome.code, outcome.result["status"]),
+                self.assertEqual((outcome.exit, outcome.code, outcome.status),
                     (75, "inference_unavailable", "failure"))
                 self.assertLess(time.monotonic() - begun, 20)
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

@@ -39,7 +39,7 @@ class Cancels(ProcessCase):
                 self.assertEqual(self.left(), [])
 
     def test_sigterm_says_the_exit_status(self):
-        """After another signal, too: it is what a container's runtime sends."""
+        # After another signal, too: it is what a container's runtime sends.
         process = self.start(self.job(self.sh("touch begun; sleep 600")))
         sba.wait_for((self.workspace / "begun").exists, "the command to begin")
         for number in (signal.SIGSTOP, signal.SIGHUP, signal.SIGTERM, signal.SIGCONT):
@@ -58,8 +58,7 @@ class Cancels(ProcessCase):
             for number in (signal.SIGHUP, signal.SIGUSR1, FIRST_REAL_TIME):
                 process.send_signal(number)
             writer.write("go on\n")
-        done = self.outcome_of(process)
-        self.assert_end(done, 0)
+        done = self.assert_end(self.outcome_of(process), 0)
         self.assertEqual(int(done.steps[0]["output"].split()[1], 16), 0, "a command ignores no signal")
 
     def test_one_that_was_blocked_at_the_start(self):
@@ -132,21 +131,18 @@ sys.stdin.readline()
         gone = subprocess.Popen(["true"])
         gone.wait()
         job = self.job(self.sh("env >variables"))
-        done = self.run_job(job, env={"SBA_DIE_WITH_PARENT": str(gone.pid)})
-        self.assert_end(done, 143, "cancelled")
+        done = self.assert_end(self.run_job(job, env={"SBA_DIE_WITH_PARENT": str(gone.pid)}), 143, "cancelled")
         self.assertEqual(len(done.events("parent.gone")), 1)
         self.assertFalse((self.workspace / "variables").exists())
-        done = self.run_job(job, "--resume", env={"SBA_DIE_WITH_PARENT": str(os.getpid())})
-        self.assert_end(done, 0)
-        self.assertNotIn("SBA_DIE_WITH_PARENT", self.text("variables"))  # it is about the runner's parent, not a command's
+        done = self.assert_end(self.run_job(job, "--resume", env={"SBA_DIE_WITH_PARENT": str(os.getpid())}), 0)
+        self.assertNotIn("SBA_DIE_WITH_PARENT", self.text("variables"))  # it is the runner's parent
         done = self.run_job(job, env={"SBA_DIE_WITH_PARENT": "yes"})
         self.assertEqual((done.exit, b"process id" in done.stderr), (2, True), done.stderr)
 
     @unittest.skipUnless(has_namespaces(), "no PID namespace is to be had here")
     def test_a_parent_outside_the_namespace(self):
         done = self.run_job(self.job(self.sh("touch never")), "--die-with-parent", wrapper=WITH_PROC, **sba.AS_ROOT)
-        self.assert_end(done, 2, "environment_invalid")
-        self.assertIn("outside its PID namespace", done.message)
+        self.assert_end(done, 2, "environment_invalid", "outside its PID namespace")
         self.assertFalse((self.workspace / "never").exists())
 
 
@@ -203,8 +199,7 @@ class Killed(ProcessCase):
                 job = self.kill_with(*self.LEFTOVERS)
                 left = {"sleep 601", "sleep 602", "sleep 603"}
                 sba.wait_for(lambda: left <= set(self.commands_left()), "the leftovers")
-                done = self.run_job(job, *arguments)
-                self.assert_end(done, 0)
+                done = self.assert_end(self.run_job(job, *arguments), 0)
                 self.assertEqual(self.commands_left(), ["sleep 603"])
                 self.assertGreaterEqual(done.events("leftovers.ended")[0]["count"], 2)
                 self.end_left()
@@ -235,8 +230,7 @@ class Killed(ProcessCase):
         return job
 
     def test_one_that_holds_the_lock(self):
-        done = self.run_job(self.kill_with_a_lock(), "--resume")
-        self.assert_end(done, 0)
+        self.assert_end(self.run_job(self.kill_with_a_lock(), "--resume"), 0)
         self.assertEqual(self.left(), [])
 
     def test_one_that_holds_the_lock_and_is_not_found(self):
@@ -247,7 +241,7 @@ class Killed(ProcessCase):
         self.assertIn("though its runner is gone", done.events("job.locked")[0]["error"])
 
     def test_beside_a_living_runner_nothing_is_touched(self):
-        """Its journal is locked. Of a copy the lock is free, but it names a runner that lives."""
+        # Its journal is locked. Of a copy the lock is free, but it names a runner that lives.
         turn = self.fifo()
         job = self.job(self.sh("setsid sleep 600 & read line <turn; kill -0 $! && echo alive"))
         first = self.start(job)
@@ -267,7 +261,7 @@ class Killed(ProcessCase):
         self.assertEqual((done.exit, done.steps[0]["output"]), (0, "alive\n"))
 
     def test_processes_of_others_live_on(self):
-        """Those of another run of the user, and one from which the next run descends."""
+        # Those of another run of the user, and one from which the next run descends.
         other = self.fresh()
         turn = other.fifo()
         beside = other.start(other.job(other.sh("setsid sleep 600 & read line <turn; kill -0 $! && echo alive")))
@@ -291,5 +285,4 @@ class Killed(ProcessCase):
         self.assertEqual(json.loads(self.result_path.read_text())["steps"][0]["output"], runs[0]["word"] + "\n")
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

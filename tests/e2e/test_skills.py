@@ -30,8 +30,10 @@ class Skills(AgentCase):
 
     def test_in_every_form_that_an_answer_may_have(self):
         forms = {
-            "text": lambda _: mcp.text("Mind the gap."), "json": lambda _: mcp.text('{"name": "Gaps", "content": "Mind the gap."}'),
-            "structured": lambda _: {"content": [], "structuredContent": {"skill": {"title": "Gaps", "text": "Mind the gap."}}},
+            "text": lambda _: mcp.text("Mind the gap."),
+            "json": lambda _: mcp.text('{"name": "Gaps", "content": "Mind the gap."}'),
+            "structured": lambda _: {"content": [],
+                                     "structuredContent": {"skill": {"title": "Gaps", "text": "Mind the gap."}}},
         }
         for name, give in forms.items():
             gateway = self.gateway(give)
@@ -43,17 +45,18 @@ class Skills(AgentCase):
             self.assertEqual(call["params"]["arguments"], {"task_id": "task-1", "skill_id": "gap-1"})
 
     def test_what_cannot_be_had_is_named_as_missing(self):
-        answers = {"bad": mcp.text("no such skill", isError=True), "empty": mcp.text(" "), "huge": mcp.text("x" * (256 * 1024 + 1)),
+        answers = {"bad": mcp.text("no such skill", isError=True), "empty": mcp.text(" "),
+                   "huge": mcp.text("x" * (256 * 1024 + 1)),
                    "odd": {"content": [], "structuredContent": {"x": 1}}, "good": mcp.text("Mind the gap.")}
         outcome, prompt = self.prompted(self.gateway(answers.get).url, self.with_skills(*answers))
         self.assert_end(outcome, 0)
         for name in ("bad", "empty", "huge", "odd"):
             self.assertIn(f"The skill {name} could not be fetched", prompt)
-        self.assertNotIn("The skill good", prompt)
-        self.assertNotIn("xxx", prompt)
+        self.assert_lacks(prompt, "The skill good", "xxx")
         missing = outcome.events("skill.missing")
         self.assertEqual([(line["skill_id"], line["code"]) for line in missing],
-                         [("bad", "skill_refused"), ("empty", "bad_answer"), ("huge", "too_large"), ("odd", "bad_answer")])
+                         [("bad", "skill_refused"), ("empty", "bad_answer"), ("huge", "too_large"),
+                          ("odd", "bad_answer")])
 
     def test_is_asked_for_again_where_the_answer_is_lost(self):
         asked = []
@@ -74,8 +77,7 @@ class Skills(AgentCase):
         for url in ("", dead.url):
             outcome, prompt = self.prompted(url, self.with_skills("one", "two"))
             self.assert_end(outcome, 0)
-            self.assertIn("The skill one could not be fetched", prompt)
-            self.assertIn("The skill two could not be fetched", prompt)
+            self.assert_says(prompt, "The skill one could not be fetched", "The skill two could not be fetched")
 
     def test_a_replay_tells_the_same_and_asks_nobody(self):
         gateway = self.gateway(lambda name: mcp.text("Mind the " + name))
@@ -93,8 +95,7 @@ class Skills(AgentCase):
         server = self.server({"content": "mind"}, {"content": "what?"})
         job = self.job(self.step("ask_model", prompt="mind what?"), self.step("ask_model", prompt="again?"),
                        inference={"allowed_models": ["m"]}, context={"skill_ids": ["gap", "lost"]})
-        outcome = self.run_agent(server, job=job, env={"SBA_MCP_GATEWAY_URL": gateway.url})
-        self.assert_end(outcome, 0)
+        self.assert_end(self.run_agent(server, job=job, env={"SBA_MCP_GATEWAY_URL": gateway.url}), 0)
         prompts = [body["messages"][0]["content"] for body in server.chats()]
         for prompt in prompts:
             self.assertIn("## Skills\n\n### gap\n\nMind the gap.\n\nThe skill lost could not be fetched", prompt)
@@ -102,8 +103,8 @@ class Skills(AgentCase):
 
     def test_a_direct_job_has_no_use_for_them(self):
         gateway = self.gateway(lambda name: mcp.text(name))
-        outcome = self.run_job(self.job(self.sh("true"), context={"skill_ids": ["gap"]}),
-                               env={"SBA_MCP_GATEWAY_URL": gateway.url})
+        outcome = self.run_steps(self.sh("true"), context={"skill_ids": ["gap"]},
+                                 env={"SBA_MCP_GATEWAY_URL": gateway.url})
         self.assertEqual((outcome.exit, gateway.connections), (0, 0))
 
 
@@ -115,22 +116,23 @@ class OneOrigin(AgentCase):
         def hook(exchange):
             if exchange.path == "/api/chat":
                 reply = {**next(replies), "prompt_tokens": 3000, "completion_tokens": 10}
-                return exchange.whole(model.Ollama({"model": "m"}, reply, faults.Fault(None)).whole() + b"\n", kind="application/x-ndjson")
+                return exchange.whole(model.Ollama({"model": "m"}, reply, faults.Fault(None)).whole() + b"\n",
+                                      kind="application/x-ndjson")
             if exchange.path in probes:
                 return exchange.whole(probes[exchange.path](exchange.message)[1])
             return exchange.path == "/status" and exchange.whole(None)
-        tools = {"skills.get": (GET, lambda _: mcp.text("Mind the gap.")), "artifact.put": ({}, lambda _: mcp.text("art-1"))}
+        tools = {"skills.get": (GET, lambda _: mcp.text("Mind the gap.")),
+                 "artifact.put": ({}, lambda _: mcp.text("art-1"))}
         return self.closing(mcp.Server(era="modern", tools=tools, hook=hook, get=hook))
 
     def test_one_connection_for_all(self):
         server = self.origin()
-        outcome = self.run_job(self.agent_job(context={"skill_ids": ["gap"]}), env={
-            "SBA_JOB_STATUS_URL": server.origin + "/status", "SBA_MCP_GATEWAY_URL": server.url, "OLLAMA_BASE_URL": server.origin})
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.run_job(self.agent_job(context={"skill_ids": ["gap"]}), env={
+            "SBA_JOB_STATUS_URL": server.origin + "/status", "SBA_MCP_GATEWAY_URL": server.url,
+            "OLLAMA_BASE_URL": server.origin}), 0)
         self.assertEqual(outcome.result["artifacts"][0]["ref"], "art-1")
         self.assertGreater(len(server.requests), 9)
         self.assertEqual(server.connections, 1)
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

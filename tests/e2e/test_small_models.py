@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Agent jobs with what small local models and their servers do: they go round in circles, repeat one word for ever, and have small
-windows."""
+"""Agent jobs with small local models: they go round in circles, repeat one word for ever, and have small windows."""
 import json
 
 import sba
-from agent_case import AgentCase, FORMATS, call, finish
-from servers import tokens
+from agent_case import FORMATS, LIST, AgentCase, call, finish, runs, writes
+from servers import model, tokens
 
 
 class Circles(AgentCase):
@@ -27,7 +26,8 @@ class Circles(AgentCase):
             server = self.assert_stuck([call("run_command", shell="exit 1")] * 9, 4, form)
             bodies = [body["options"] if form == "ollama" else body for body in server.chats()]
             self.assertEqual([body.get("temperature") for body in bodies], [None, None, 1.0, 1.2])
-            told = ["The same call gave the same result again and again" in body["messages"][-1]["content"] for body in server.chats()]
+            told = ["The same call gave the same result again and again" in body["messages"][-1]["content"]
+                    for body in server.chats()]
             self.assertEqual(told, [False, False, False, True])
 
 
@@ -42,7 +42,8 @@ class Degenerate(AgentCase):
         first, second, third = server.chats()
         self.assertIn("Your reply was stopped: it repeated", second["messages"][-1]["content"])
         self.assertLess(len(json.dumps(second)), len(json.dumps(first)) + 6000)  # it is not led on by its own words
-        self.assertEqual([(body["options"] if form == "ollama" else body).get("temperature") for body in (second, third)], [1.0, usual])
+        self.assertEqual([(body["options"] if form == "ollama" else body).get("temperature")
+                          for body in (second, third)], [1.0, usual])
         self.assertEqual([line["level"] for line in outcome.events("model.repetition")], ["warning"])
 
     def test_a_reply_that_repeats_itself_is_stopped(self):
@@ -51,11 +52,11 @@ class Degenerate(AgentCase):
                 for field in ("content", "thinking"):
                     with self.subTest(form, name=name, field=field):
                         reply = {field: "Well. " + text * (self.SIZE // len(text)), "piece": len(text) - 1 or 1}
-                        server = self.server(reply, call("list_tree"), finish("ok"))
+                        server = self.server(reply, LIST, finish("ok"))
                         self.assert_stopped(server, self.run_agent(server, form=form), form)
 
     def test_the_arguments_of_a_call(self):
-        server = self.server(call("write_file", path="a", content="0" * (1 << 18)), call("list_tree"), finish("ok"))
+        server = self.server(writes("a", "0" * (1 << 18)), LIST, finish("ok"))
         self.assert_stopped(server, self.run_agent(server, form="openai"), "openai")
         self.assertEqual(list(self.workspace.iterdir()), [])
 
@@ -70,7 +71,8 @@ class Degenerate(AgentCase):
 class SmallWindows(AgentCase):
     """A server that counts as a real one does, and refuses what is longer than its window."""
     WINDOW = 4096
-    NOISE = "LC_ALL=C awk 'BEGIN { srand(1); while (n++ < 20000) printf \"%c\", 1 + int(rand() * 255) }'"  # the same in each run
+    # The same in each run.
+    NOISE = "LC_ALL=C awk 'BEGIN { srand(1); while (n++ < 20000) printf \"%c\", 1 + int(rand() * 255) }'"
     OUTPUTS = {
         "numbers": "seq 20000", "hexadecimal": f"{NOISE} | od -An -tx1", "base64": f"{NOISE} | base64",
         "hindi": "yes 'काम करो और फ़ाइल पढ़ो।' | head -n 900", "chinese": "yes '请读取文件并修复错误。' | head -n 900",
@@ -79,7 +81,8 @@ class SmallWindows(AgentCase):
     }
 
     def models(self, window=WINDOW, capabilities=("completion", "tools")):
-        return {"m": {"capabilities": list(capabilities), "context_length": window, "max_model_len": window, "counts": True}}
+        return {"m": {"capabilities": list(capabilities), "context_length": window, "max_model_len": window,
+                      "counts": True}}
 
     def assert_within(self, server, form, window):
         for body in server.chats():
@@ -92,7 +95,7 @@ class SmallWindows(AgentCase):
         for form in FORMATS:
             with self.subTest(form):
                 replies = [call("run_command", shell=shell) for shell in self.OUTPUTS.values()]
-                replies += [call("write_file", path=f"{form}.txt", content=long), call("run_command", shell=f"grep -c line {form}.txt"),
+                replies += [writes(f"{form}.txt", long), call("run_command", shell=f"grep -c line {form}.txt"),
                             call("read_output", step="step-1", offset_bytes=50000), finish("all seen")]
                 outcome, server = self.run_replies(*replies, models=self.models(), form=form)
                 self.assert_answer(outcome, "all seen")
@@ -102,22 +105,27 @@ class SmallWindows(AgentCase):
     def test_a_reply_that_fills_the_window_and_is_cut(self):
         long = "".join(f"Step {number}: I think of the next thing. " for number in range(250))
         for form in FORMATS:
-            server = self.server({"content": long, "done_reason": "length"}, call("list_tree"), finish("ok"), models=self.models())
+            server = self.server({"content": long, "done_reason": "length"}, LIST, finish("ok"), models=self.models())
             outcome = self.run_agent(server, form=form)
             self.assertEqual((outcome.exit, server.refused), (0, 0), outcome.result)
             self.assert_within(server, form, self.WINDOW)
 
     def test_a_refusal_says_how_much_there_was(self):
         job = self.agent_job(context={"task_context": "word " * 1000})
-        server = self.server(*[call("run_command", shell=f"yes 'abc {number}' | head -c 9000") for number in range(4)], finish("seen"),
-                             models={"m": {"max_model_len": 8192, "counts": True, "template": 1500}})
-        outcome = self.run_agent(server, form="openai", job=job)
-        self.assert_end(outcome, 0)
+        server = self.server(*[call("run_command", shell=f"yes 'abc {number}' | head -c 9000") for number in range(4)],
+                             finish("seen"), models={"m": {"max_model_len": 8192, "counts": True, "template": 1500}})
+        self.assert_end(self.run_agent(server, form="openai", job=job), 0)
         self.assertLessEqual(server.refused, 1)
+
+    def test_text_that_can_never_fit_is_said(self):
+        models, context = {"m": {"context_length": 4096}}, {"task_context": "x" * 100000}
+        outcome, _ = self.run_replies(model.ending(), models=models, context=context)
+        self.assertEqual(outcome.code, "agent_stuck", outcome.message)
+        self.assertIn("4096", outcome.message)
 
     def test_half_of_the_window_is_the_replys(self):
         for window, most in ((32768, 16384), (16384, 8192), (131072, 32768)):
-            server = self.server(call("list_tree"), finish("ok"), models={"m": {"num_ctx": window, "context_length": window}})
+            server = self.server(LIST, finish("ok"), models={"m": {"num_ctx": window, "context_length": window}})
             self.assertEqual(self.run_agent(server).exit, 0)
             self.assertEqual([body["options"]["num_predict"] for body in server.chats()], [most] * 2)
 
@@ -127,8 +135,8 @@ class ToolsThatAreShown(AgentCase):
         return [[tool["function"]["name"] for tool in body["tools"]] for body in server.chats()]
 
     def test_read_output_is_shown_when_something_was_left_out(self):
-        """With a small context a model calls what it is shown, whether it helps or not."""
-        replies = call("run_command", command="seq 3"), call("run_command", command="seq 90000"), call("read_output", step="step-2"), finish("ok")
+        # With a small context a model calls what it is shown, whether it helps or not.
+        replies = runs("seq 3"), runs("seq 90000"), call("read_output", step="step-2"), finish("ok")
         for length, first in ((8192, False), (32768, True)):
             server = self.server(*replies, models={"m": {"context_length": length, "num_ctx": length}})
             self.assert_answer(self.run_agent(server), "ok")
@@ -137,10 +145,10 @@ class ToolsThatAreShown(AgentCase):
             self.assertRegex(self.told(server, 3), r"^\[lines \d+ to \d+ of 90000")
 
     def test_a_small_window_has_the_arguments_that_are_needed_and_no_time(self):
-        """The next prompt then begins with all of this one. Near its end the job's time is told."""
+        # The next prompt then begins with all of this one. Near its end the job's time is told.
         for length, is_small in ((8192, True), (32768, False)):
             models = {"m": {"context_length": length, "num_ctx": length}}
-            outcome, server = self.run_replies(call("run_command", command="true"), finish("ok"), models=models)
+            outcome, server = self.run_replies(runs("true"), finish("ok"), models=models)
             self.assert_answer(outcome, "ok")
             for body in server.chats():
                 shown = {tool["function"]["name"]: tool["function"]["parameters"] for tool in body["tools"]}
@@ -148,7 +156,7 @@ class ToolsThatAreShown(AgentCase):
                 self.assertEqual("Time left:" in body["messages"][-1]["content"], not is_small)
         # After the command 2 of 11 seconds are left, less what the start took.
         outcome, server = self.run_replies(
-            call("run_command", command="sleep 9"), finish("ok"), job=self.agent_job(max_runtime_seconds=11),
+            runs("sleep 9"), finish("ok"), job=self.agent_job(max_runtime_seconds=11),
             models={"m": {"context_length": 8192, "num_ctx": 8192}})
         self.assert_answer(outcome, "ok")
         self.assertIn("Less than a fifth of the job's time", server.chats()[1]["messages"][-1]["content"])
@@ -165,29 +173,32 @@ class ToolsThatAreLost(AgentCase):
         self.assertEqual(["tools" in body for body in server.chats()], [number < first for number in range(first + 2)])
 
     def test_a_template_that_has_no_place_for_tools_is_known_before(self):
-        props = {"chat_template_caps": {"supports_tools": False, "supports_tool_calls": False}, "default_generation_settings": {"n_ctx": 9000}}
-        server = self.server(self.LIST, self.FINISH, models={"m": {"props": props, "drops_tools": True}}, formats=["openai"])
-        outcome = self.run_agent(server, form="openai")
+        props = {"chat_template_caps": {"supports_tools": False, "supports_tool_calls": False},
+                 "default_generation_settings": {"n_ctx": 9000}}
+        outcome, server = self.run_replies(self.LIST, self.FINISH, models={"m": {"props": props, "drops_tools": True}},
+                                           formats=["openai"], form="openai")
         self.assert_told_as_text(outcome, server, 0)
         self.assertLess(server.chats()[0]["max_tokens"], 9000)
 
     def test_a_temperature_that_nobody_chose_is_lowered(self):
-        """llama.cpp takes 0.8 where its weights name none. What they name stays, and a model that thinks is left alone."""
+        # llama.cpp takes 0.8 where weights name none. What they name stays, and a model that thinks is left alone.
         for chosen, template, sent in ((0.8, "{{ x }}", 0.2), (0.6, "{{ x }}", None), (0.8, "<think>", None)):
-            props = {"chat_template": template, "default_generation_settings": {"n_ctx": 9000, "params": {"temperature": chosen}}}
-            server = self.server(call("list_tree"), finish("ok"), models={"m": {"props": props}}, formats=["openai"])
+            props = {"chat_template": template,
+                     "default_generation_settings": {"n_ctx": 9000, "params": {"temperature": chosen}}}
+            server = self.server(LIST, finish("ok"), models={"m": {"props": props}}, formats=["openai"])
             self.assertEqual(self.run_agent(server, form="openai").exit, 0)
             self.assertEqual([body.get("temperature") for body in server.chats()], [sent] * 2)
 
     def test_a_count_far_below_the_tools_size_shows_it(self):
-        """A count that has the tools in it does not."""
-        models = {"m": {"drops_tools": True, "counts": True, "capabilities": None, "context_length": 32768, "max_model_len": 32768}}
+        # A count that has the tools in it does not.
+        models = {"m": {"drops_tools": True, "counts": True, "capabilities": None, "context_length": 32768,
+                        "max_model_len": 32768}}
         prose = {"content": "Of course! To begin, one would look into the workspace."}
         for form in FORMATS:
             with self.subTest(form):
                 server = self.server(prose, self.LIST, self.FINISH, models=models)
                 self.assert_told_as_text(self.run_agent(server, form=form), server, 1)
-                server = self.server(prose, call("list_tree"), finish("ok"), models={"m": {**models["m"], "drops_tools": False}})
+                server = self.server(prose, LIST, finish("ok"), models={"m": {**models["m"], "drops_tools": False}})
                 self.assertEqual(self.run_agent(server, form=form).exit, 0)
                 self.assertTrue(all("tools" in body for body in server.chats()))
 
@@ -195,7 +206,8 @@ class ToolsThatAreLost(AgentCase):
         for form in FORMATS:
             for status, natively in ((400, [2, 1]), (422, [2, 1]), (500, [2, 2])):
                 with self.subTest(form, status=status):
-                    models = {"m": {"capabilities": None, "refuses_tools": [status, "Value is not callable: null at row 23"]}}
+                    models = {"m": {"capabilities": None,
+                                    "refuses_tools": [status, "Value is not callable: null at row 23"]}}
                     server = self.server(self.LIST, self.LIST, self.FINISH, models=models)
                     self.assertEqual(self.run_agent(server, form=form).exit, 0)
                     told = ["tools" in body for body in server.chats()]
@@ -207,14 +219,15 @@ class BoundReplies(AgentCase):
     MODELS = {"m": {"capabilities": ["completion"], "context_length": 32768}}
 
     def test_a_server_that_makes_no_grammar_of_it(self):
-        server = self.server(ToolsThatAreLost.LIST, ToolsThatAreLost.FINISH,
-                             models={"m": {"capabilities": ["completion"], "refuses_grammar": True}})
-        outcome = self.run_agent(server)
-        self.assertEqual((outcome.exit, ["format" in body for body in server.chats()]), (0, [True, False, False]), outcome.result)
+        outcome, server = self.run_replies(ToolsThatAreLost.LIST, ToolsThatAreLost.FINISH,
+                                           models={"m": {"capabilities": ["completion"], "refuses_grammar": True}})
+        self.assertEqual((outcome.exit, ["format" in body for body in server.chats()]), (0, [True, False, False]),
+                         outcome.result)
 
     def test_a_long_text_is_written_at_once(self):
         whole = "".join(f"{number:5}" for number in range(3000))
-        written = {"content": json.dumps({"thought": "", "tool": "write_file", "arguments": {"path": "a", "content": whole}})}
+        written = {"content": json.dumps({"thought": "", "tool": "write_file",
+                                          "arguments": {"path": "a", "content": whole}})}
         outcome, server = self.run_replies(written, ToolsThatAreLost.FINISH, models=self.MODELS)
         self.assertEqual((outcome.exit, self.text("a")), (0, whole), outcome.result)
 
@@ -225,7 +238,8 @@ class CallsAsText(AgentCase):
     READ = {
         "Hermes": f"<tool_call>\n{JSON}\n</tool_call>",
         "a fence after a sentence": f"First, I will create it:\n\n```json\n{JSON}\n```",
-        "Qwen 3 Coder": "<tool_call>\n<function=run_command>\n<parameter=command>\nC\n</parameter>\n</function>\n</tool_call>",
+        "Qwen 3 Coder": "<tool_call>\n<function=run_command>\n<parameter=command>\nC\n</parameter>\n</function>\n"
+                        "</tool_call>",
         "Mistral, newer": '[TOOL_CALLS]run_command[ARGS]{"command": "C"}',
     }
     TOLD = {
@@ -251,20 +265,20 @@ class CallsAsText(AgentCase):
                 self.assertEqual((outcome.exit, len(server.chats()), self.made()), (0, 2, "made\n"), outcome.result)
 
     def test_other_forms_are_told_the_right_one_and_then_asked_for_as_json(self):
-        as_json = {"content": json.dumps({"thought": "", "tool": "run_command", "arguments": {"command": self.COMMAND}})}
+        as_json = {"content": json.dumps({"thought": "", "tool": "run_command",
+                                          "arguments": {"command": self.COMMAND}})}
         for number, (name, written) in enumerate(self.TOLD.items()):
             with self.subTest(name):
                 server = self.server({"content": written}, {"content": written}, as_json, ToolsThatAreLost.FINISH)
                 outcome = self.run_agent(server, form=list(FORMATS)[number % 2])
                 self.assertEqual((outcome.exit, self.made()), (0, "made\n"), outcome.result)
-                self.assertIn("it looks like a call, but", self.told(server, 1))
-                self.assertIn('<tool_call>{"name": ', self.told(server, 1))
+                self.assert_says(self.told(server, 1), "it looks like a call, but", '<tool_call>{"name": ')
                 self.assertEqual(["tools" in body for body in server.chats()], [True, True, False, False])
                 self.assertIn("one JSON object", server.chats()[2]["messages"][0]["content"])
 
     def test_what_the_model_learns_from_the_answer_is_read(self):
-        server = self.server({"content": self.TOLD["a shell fence"]}, {"content": self.READ["Hermes"].replace("C", "true")}, finish("ok"))
-        outcome = self.run_agent(server)
+        outcome, server = self.run_replies({"content": self.TOLD["a shell fence"]},
+                                           {"content": self.READ["Hermes"].replace("C", "true")}, finish("ok"))
         self.assertEqual((outcome.exit, len(outcome.steps)), (0, 1), outcome.result)
         self.assertTrue(all("tools" in body for body in server.chats()))
         self.assertEqual(self.run_job(self.agent_job(), "--replay", self.recording()).exit, 0)
@@ -285,7 +299,7 @@ class RepliesWithoutCalls(AgentCase):
                 self.assertFalse(any("tool_choice" in body for body in server.chats()))
 
     def test_a_model_whose_calls_the_server_reads_keeps_its_tools(self):
-        server = self.server(call("list_tree"), {"content": ""}, {"content": ""}, finish("ok"))
+        server = self.server(LIST, {"content": ""}, {"content": ""}, finish("ok"))
         self.assert_end(self.run_agent(server, form="openai"), 0)
         self.assertTrue(all("tools" in body for body in server.chats()))
 
@@ -295,5 +309,4 @@ class RepliesWithoutCalls(AgentCase):
         self.assertRegex(self.told(server, 2), self.FORM % "name")
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

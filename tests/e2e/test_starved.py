@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that runs out in the runner itself, at several limits from where it just starts to where the job fits: there is always a
-result, whole and honest."""
+"""Memory that runs out in the runner, from where it just starts to where the job fits: there is an honest result."""
 import json
 import os
 import unittest
@@ -47,7 +46,8 @@ class StarvedTest(SandboxCase):
                 high = middle
             else:
                 low = middle
-                self.assertTrue(outcome.exit < 0 or (outcome.exit == 3 and b"memory" in outcome.stderr), (outcome.exit, outcome.stderr))
+                self.assertTrue(outcome.exit < 0 or (outcome.exit == 3 and b"memory" in outcome.stderr),
+                                (outcome.exit, outcome.stderr))
         return high
 
     def check(self, outcome, job):
@@ -88,9 +88,10 @@ class StarvedTest(SandboxCase):
         self.starve(self.read_file("large"), self.read_file("small"))
 
     def test_patch(self):
-        """Of many files too: all of them or none."""
+        # Of many files too: all of them or none.
         old = {"lines": "".join(f"line {i}\n" for i in range(1, LINES)), **{f"file{i}": "old\n" for i in range(FILES)}}
-        new = {"lines": "".join(f"{'LINE' if i % 10 == 1 else 'line'} {i}\n" for i in range(1, LINES)), **{f"file{i}": "new\n" for i in range(FILES)}}
+        new = {"lines": "".join(f"{'LINE' if i % 10 == 1 else 'line'} {i}\n" for i in range(1, LINES)),
+               **{f"file{i}": "new\n" for i in range(FILES)}}
         others = "".join(f"--- a/file{i}\n+++ b/file{i}\n@@ -1 +1 @@\n-old\n+new\n" for i in range(FILES))
 
         def before():
@@ -108,7 +109,7 @@ class StarvedTest(SandboxCase):
         self.starve(*[self.read_file("small") for _ in range(2500)])
 
     def test_each_limit_of_a_job_with_each_step_type(self):
-        """Whatever the limit: a valid result, with all steps that finished."""
+        # Whatever the limit: a valid result, with all steps that finished.
         self.put("large", b"z" * (4 * MIB))
         for i in range(2000):
             (self.workspace / f"file{i}").write_text(f"line {i}\n")
@@ -128,7 +129,7 @@ class StarvedTest(SandboxCase):
             with self.subTest(limit=limit):
                 outcome = self.run_limited(job, "as", limit)
                 fitted += self.check(outcome, job)
-                self.assertEqual(self.finished(), [step["index"] for step in outcome.steps if step["status"] == "success"])
+                self.assertEqual(self.finished(), [one["index"] for one in outcome.steps if one["status"] == "success"])
             limit += STEP
         self.assertEqual(fitted, 5)
 
@@ -142,5 +143,4 @@ class StarvedTest(SandboxCase):
         self.starve(self.step("list_tree", path="."), self.step("search_files", pattern="[0-9]"))
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

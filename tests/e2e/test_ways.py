@@ -6,7 +6,7 @@ import json
 import pathlib
 
 import sba
-from agent_case import AgentCase, call, finish
+from agent_case import AgentCase, finish, writes
 
 SCRIPT = pathlib.Path(__file__).with_name("ways.lua")
 STEP, REPLY = ("sba.run.step", "run"), ("sba.agent.transcript", "next")
@@ -32,9 +32,8 @@ class Ways(AgentCase):
         self.assert_short(("to a step", "a step"), STEP, self.job(*steps))
 
     def test_of_an_agent(self):
-        server = self.server(*[call("write_file", path="a.txt", content=name) for name in "abc"], finish())
+        server = self.server(*[writes("a.txt", name) for name in "abc"], finish())
         self.assert_short(("to a reply", "a turn"), REPLY, self.agent_job(), env={"MODEL_SERVER": server.url})
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

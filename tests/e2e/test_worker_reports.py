@@ -5,7 +5,7 @@ import pathlib
 import signal
 
 import sba
-from agent_case import AgentCase, call, finish
+from agent_case import AgentCase, finish, runs
 from sba import SandboxCase
 
 FULL = {"answer": "all done", "model": "m-1", "prompt_tokens": 1200, "completion_tokens": 34, "cost_usd": 0.25}
@@ -20,7 +20,7 @@ class ReportCase(SandboxCase):
         return self.sh(f'cat >"$CYNODE_REPORT"; {after}', stdin=text)
 
     def ran(self, *steps, **fields):
-        return self.checked(self.run_job(self.job(*steps, **fields)))
+        return self.checked(self.run_steps(*steps, **fields))
 
     def checked(self, outcome):
         sba.result_validator().validate(outcome.result)
@@ -37,8 +37,7 @@ class ReportCase(SandboxCase):
 
 class Basic(ReportCase):
     def test_it_is_the_results_answer_and_inference(self):
-        outcome = self.ran(self.reports(FULL), self.run_command("true"))
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.ran(self.reports(FULL), self.run_command("true")), 0)
         self.assert_claims(outcome, "all done", CLAIMED)
         self.assertEqual(outcome.steps[0]["result"]["report"], FULL)
         self.assertNotIn("report", outcome.steps[1]["result"])
@@ -98,21 +97,19 @@ class Hostile(ReportCase):
         late = """(until test -e now; do sleep 0.05; done; echo '{"answer": "late"}' >$CYNODE_REPORT; touch written) \\
                   >/dev/null 2>&1 &"""
         waits = self.sh("touch now; until test -e written; do sleep 0.05; done")
-        outcome = self.ran(self.reports(FULL), self.sh(late), waits)
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.ran(self.reports(FULL), self.sh(late), waits), 0)
         self.assert_claims(outcome, "all done", CLAIMED)
 
     def test_a_file_that_grows_meanwhile(self):
         grows = """echo '{"answer": "x"}' >$CYNODE_REPORT
                    (while echo ' ' >>$CYNODE_REPORT; do :; done) >/dev/null 2>&1 &"""
-        outcome = self.ran(self.sh(grows), max_runtime_seconds=30)
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.ran(self.sh(grows), max_runtime_seconds=30), 0)
         self.assertIn(outcome.result.get("final_answer"), ("x", None))
 
     def test_secrets_are_redacted(self):
         job = self.job(self.reports({"answer": "the key is token-12345678", "model": "token-12345678"}))
         outcome = self.checked(self.run_job(job, env={"SBA_MCP_TOKEN": "token-12345678"}))
-        self.assertEqual(outcome.result["final_answer"], "the key is [redacted]")
+        self.assertEqual(outcome.answer, "the key is [redacted]")
         self.assertNotIn("token-12345678", self.result_path.read_text() + self.journal_file.read_text())
 
 
@@ -130,23 +127,21 @@ class Later(ReportCase):
             self.assertFalse(code == "internal_error" and directory.exists())
             (self.workspace / "begun").unlink()
         (self.workspace / "fixed").touch()
-        outcome = self.checked(self.run_job(job, "--resume"))
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.checked(self.run_job(job, "--resume")), 0)
         self.assert_claims(outcome, "all done", CLAIMED)
         self.assertFalse(directory.exists())
 
     def test_a_new_run_removes_what_a_killed_one_left(self):
         job = self.job(self.sh('dirname "$CYNODE_REPORT" >path; touch begun; sleep 60'))
         self.assertEqual(self.run_and_signal(job, signal.SIGKILL, (self.workspace / "begun").exists, "it").exit, -9)
-        self.assert_end(self.run_job(self.job(self.run_command("true"))), 0)
+        self.assert_end(self.run_steps(self.run_command("true")), 0)
         self.assertFalse(pathlib.Path((self.workspace / "path").read_text().strip()).exists())
 
     def test_one_of_a_step_that_runs_again_is_forgotten(self):
         script = """test -e ran || { touch ran; echo '{"answer": "first"}' >$CYNODE_REPORT; exit 1; }"""
         job = self.job(self.sh(script))
         self.assertEqual(self.run_job(job).answer, "first")
-        outcome = self.run_job(job, "--resume")
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.run_job(job, "--resume"), 0)
         self.assertNotIn("final_answer", outcome.result)
 
     def test_a_check_and_readers(self):
@@ -159,8 +154,7 @@ class Later(ReportCase):
         junit = sba.run("--report", self.result_path, "--format", "junit").stdout.decode()
         self.assertIn('<property name="inference.cost_usd" value="0.25"/>', junit)
         for words in (page, markdown):
-            self.assertIn("all done", words)
-            self.assertIn("m-1", words)
+            self.assert_says(words, "all done", "m-1")
 
     def test_the_page_has_it_before_the_output_which_is_folded(self):
         self.ran({**self.reports(FULL, "seq 2000; exit 1"), "on_failure": "continue"})
@@ -175,13 +169,11 @@ class Confined(ReportCase):
     environment = {}
 
     def test_a_confined_command_can_write_it_one_with_secrets_too(self):
-        (self.root / "home").mkdir()
-        self.give(self.root / "home")
+        self.folder(self.root / "home")
         with_secret = self.reports({"answer": "with worker-key-123"})
         with_secret["arguments"]["secrets"] = ["WORKER_KEY"]
         told = {"SBA_SECRETS": "WORKER_KEY", "WORKER_KEY": "worker-key-123", "HOME": str(self.root / "home")}
-        outcome = self.checked(self.run_job(self.job(self.reports(FULL), with_secret), env=told))
-        self.assert_end(outcome, 0)
+        outcome = self.assert_end(self.checked(self.run_steps(self.reports(FULL), with_secret, env=told)), 0)
         reports = [step["result"].get("report") for step in outcome.steps]
         self.assertEqual(reports, [FULL, {"answer": "with [redacted]"}])
         self.assertEqual(outcome.answer, "with [redacted]")
@@ -218,7 +210,7 @@ class Confined(ReportCase):
 
 class OfAnAgent(AgentCase):
     def test_the_models_own_words_stand(self):
-        write = call("run_command", command="""echo '{"answer": "of a command", "model": "other"}' >$CYNODE_REPORT""")
+        write = runs("""echo '{"answer": "of a command", "model": "other"}' >$CYNODE_REPORT""")
         outcome, _ = self.run_replies(write, finish("of the model"))
         self.assert_answer(outcome, "of the model")
         self.assertNotEqual(outcome.result["inference"]["model"], "other")
@@ -226,5 +218,4 @@ class OfAnAgent(AgentCase):
         self.assertEqual(outcome.steps[0]["result"]["report"], {"answer": "of a command", "model": "other"})
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

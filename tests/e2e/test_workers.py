@@ -76,9 +76,7 @@ class WorkerCase(sba.SandboxCase):
         super().setUp()
         for file in (EXAMPLES / "workspace").iterdir():
             self.put(file.name, file.read_bytes())
-        self.home = self.root / "home"
-        self.home.mkdir()
-        self.give(self.home)
+        self.home = self.folder(self.root / "home")
 
     def example(self, name):
         return json.loads((EXAMPLES / f"{name}.json").read_text())
@@ -131,7 +129,7 @@ class Worker:
     def assert_mended(self, outcome):
         self.assertEqual(outcome.code, None, outcome.result)
         self.assertIn("hello", self.text("greeting.c"))
-        self.assertEqual([(one["met"], one["verified_by"]) for one in outcome.result["acceptance"]], [(True, "check")])
+        self.assertEqual([(one["met"], one["verified_by"]) for one in outcome.acceptance], [(True, "check")])
         changed = {file["path"] for file in outcome.result["workspace_changes"]["files"]}
         self.assertLessEqual(changed, {"greeting.c", "greeting"})  # the second is what make test makes
         patch = (self.job_directory / "artifacts" / "changes.patch").read_text()
@@ -274,7 +272,7 @@ class Compare(WorkerCase):
         outcome = self.run_job(job, env=variables, **options)
         self.assertEqual(outcome.code, "acceptance_unmet", outcome.result)
         self.assertEqual(outcome.statuses[:5], ["success", "success", "failure", "success", "success"])
-        self.assertEqual([one["met"] for one in outcome.result["acceptance"]], [True, False, True])
+        self.assertEqual([one["met"] for one in outcome.acceptance], [True, False, True])
         self.assertEqual([step["result"]["report"]["model"] for step in outcome.steps[1:4]],
                          ["gpt-5.2-codex", "claude-sonnet-4-5", "openai/gpt-5.2"])
         patches = {name: (self.job_directory / "artifacts" / f"{name}.patch").read_text()
@@ -286,5 +284,4 @@ class Compare(WorkerCase):
         self.assert_no_key(outcome)
 
 
-if __name__ == "__main__":
-    sba.main()
+sba.main(__name__)

@@ -105,7 +105,7 @@ class Cluster:
         """What one of Slurm's programs prints."""
         assert all(process.poll() is None for process in self.processes), self.words()
         done = subprocess.run([program, *arguments], env={**self.environment, **(env or {})}, cwd=cwd or self.place,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
                               **self.as_user())
         assert not check or done.returncode == 0, done.stderr
         return done.stdout

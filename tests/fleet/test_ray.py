@@ -131,6 +131,5 @@ class RayTest(unittest.TestCase):
         self.assert_gone(place)
 
 
-if __name__ == "__main__":
-    packages.enter(RAY, oldest=(3, 11))
-    sba.main()
+packages.enter(RAY, oldest=(3, 11))
+sba.main(__name__)

@@ -121,7 +121,7 @@ class SlurmTest(unittest.TestCase):
 
     def collected(self):
         done = subprocess.run([sys.executable, "-m", "cynode_sba.collect", "--format", "json", self.jobs],
-                              capture_output=True, text=True, env=CLIENT, check=False)
+                              capture_output=True, text=True, env=CLIENT)
         return done.returncode, json.loads(done.stdout)
 
     def assert_collected(self, succeeded, failed, blame):
@@ -197,8 +197,6 @@ class SlurmTest(unittest.TestCase):
         self.assertEqual((self.lines(1, "effects"), self.result(1)), (["first", "second"], before))
 
 
-if __name__ == "__main__":
-    if not all(shutil.which(program, path=slurm.PATH) for program in slurm.PROGRAMS):
-        print("skipped: there is no Slurm here (Debian's munge, slurmctld, slurmd, slurm-client)")
-        sys.exit(77)
-    sba.main()
+if not all(shutil.which(program, path=slurm.PATH) for program in slurm.PROGRAMS):
+    sba.skip("there is no Slurm here (Debian's munge, slurmctld, slurmd, slurm-client)")
+sba.main(__name__)

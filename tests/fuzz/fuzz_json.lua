@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- For fuzz_json.c: json.decode accepts what the grammar of RFC 8259 accepts, and writes it so that it is read the same again.
+-- For fuzz_json.c: json.decode accepts what the grammar of RFC 8259 accepts, and writes it so that it is read the same
+-- again.
 
 local json = require "sba.util.json"
 local lpeg = require "lpeg"
@@ -23,7 +24,8 @@ local grammar = P {
 
 -- What the grammar does not say: the decoder's own limits.
 local function is_limit(failure)
-  return failure.code ~= "invalid_json" or failure.message:find "is there twice$" or failure.message:find "is too large$"
+  local message = failure.message
+  return failure.code ~= "invalid_json" or message:find "is there twice$" or message:find "is too large$"
 end
 
 return function(bytes)

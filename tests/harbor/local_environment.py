@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An environment of Harbor that needs no container runtime: a root directory of its own below a temporary one, entered with chroot.
+"""An environment of Harbor that needs no container runtime: a root directory of its own below a temporary one, entered
+with chroot.
 
-The system's programs are mounted into it, read-only. What a task's Dockerfile copies is copied into its working directory, and nothing
-else of it is done: the tasks of examples/harbor need no more. Root only.
+The system's programs are mounted into it, read-only. What a task's Dockerfile copies is copied into its working
+directory, and nothing else of it is done: the tasks of examples/harbor need no more. Root only.
 """
 import asyncio
 import os
@@ -40,7 +41,8 @@ class LocalEnvironment(BaseEnvironment):
     async def start(self, force_build: bool) -> None:
         self.root = Path(tempfile.mkdtemp(prefix="sba-harbor-"))
         self.root.chmod(0o755)
-        for name in ("usr", "dev", "proc", "etc", "root", "tmp", "var/tmp", "logs/agent", "logs/verifier", "logs/artifacts"):
+        for name in ("usr", "dev", "proc", "etc", "root", "tmp", "var/tmp", "logs/agent", "logs/verifier",
+                     "logs/artifacts"):
             (self.root / name).mkdir(parents=True)
             if name.startswith(("logs/", "tmp", "var/tmp")):
                 (self.root / name).chmod(0o777)
@@ -83,11 +85,13 @@ class LocalEnvironment(BaseEnvironment):
         process = await asyncio.create_subprocess_exec(
             "unshare", "--mount", "sh", "-c", ENTER, "sh", str(self.root), str(self._resolve_user(user) or "root"),
             "bash", "-c", within, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env={"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", **(self._merge_env(env) or {})})
+            env={"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root",
+                 **(self._merge_env(env) or {})})
         try:
             stdout, stderr = await asyncio.wait_for(process.communicate(), timeout_sec)
         except TimeoutError:
             process.kill()
             await process.wait()
             return ExecResult(stderr=f"timed out after {timeout_sec} s", return_code=124)
-        return ExecResult(stdout=stdout.decode(errors="replace"), stderr=stderr.decode(errors="replace"), return_code=process.returncode)
+        return ExecResult(stdout=stdout.decode(errors="replace"), stderr=stderr.decode(errors="replace"),
+                          return_code=process.returncode)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one file in other people's images: all examples in roots like busybox', Alpine's and Debian's; and what tools print
-where they have no network.
+"""The one file in other people's images: all examples in roots like busybox', Alpine's and Debian's; and what tools
+print where they have no network.
 
 The roots are made by `make`; Debian's is kept in the user's cache directory, since debootstrap takes a minute or two.
 """
@@ -125,8 +125,8 @@ class Tools(unittest.TestCase):
                 os.chown(path, 54321, 54321)
             proxy = {name: "http://127.0.0.1:3128" for name in ("http_proxy", "https_proxy") if proxied}
             words = [word for name in ("job", "result") for word in (f"--{name}", place / f"{name}.json")]
-            run("unshare", "--net", sys.executable, "-c", ALONE, *USER, "/", place / "runner", *words, "--workspace", place,
-                env={"PATH": "/usr/bin:/bin", "HOME": directory, **proxy})
+            run("unshare", "--net", sys.executable, "-c", ALONE, *USER, "/", place / "runner", *words, "--workspace",
+                place, env={"PATH": "/usr/bin:/bin", "HOME": directory, **proxy})
             return json.loads((place / "result.json").read_text())
 
     def test_what_they_want_of_the_outside_is_told(self):
@@ -160,7 +160,8 @@ class Small(Root):
         script = 'mount --bind /dev "$0/dev" && mount -t proc proc "$0/proc" && exec "$@"'
         options = [word for name in ("job", "result") for word in (f"--{name}", f"/tmp/job/{name}.json")]
         command = [*USER, self.path, "/tmp/job/runner", *options, "--workspace", "/tmp/job"]
-        done = run("unshare", "--mount", "--net", "sh", "-c", script, self.path, *command, env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin"})
+        done = run("unshare", "--mount", "--net", "sh", "-c", script, self.path, *command,
+                   env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin"})
         return json.loads((directory / "result.json").read_text()).get("failure_code"), done.stdout + done.stderr
 
     def test_what_its_tools_want_of_the_outside_is_told(self):
@@ -171,7 +172,8 @@ class Small(Root):
         os.chown(directory, 54321, 54321)
         shutil.copy(BINARY, directory / "runner")
         (self.path / "tmp/resolve.c").write_text(RESOLVE)
-        made = run(USER[0], self.path, "/bin/sh", "-c", "cc -o /tmp/resolve /tmp/resolve.c", env={"PATH": "/usr/bin:/bin"})
+        made = run(USER[0], self.path, "/bin/sh", "-c", "cc -o /tmp/resolve /tmp/resolve.c",
+                   env={"PATH": "/usr/bin:/bin"})
         self.assertEqual(made.returncode, 0, made.stderr)
         for command in self.WANT_THE_OUTSIDE:
             code, log = self.failure_code(directory, command)
@@ -196,7 +198,8 @@ class Musl(Small, unittest.TestCase):
 
     def test_has_its_own_loader(self):
         (self.path / "tmp/a.c").write_text('#include <stdio.h>\nint main(void) { return puts("loaded") < 0; }\n')
-        done = run("/usr/sbin/chroot", self.path, "/bin/sh", "-c", "cc -o /tmp/a /tmp/a.c && /tmp/a", env={"PATH": "/usr/bin:/bin"})
+        done = run("/usr/sbin/chroot", self.path, "/bin/sh", "-c", "cc -o /tmp/a /tmp/a.c && /tmp/a",
+                   env={"PATH": "/usr/bin:/bin"})
         self.assertEqual(done.stdout, "loaded\n", done.stderr)
         self.assertIn("/lib/ld-musl-", run("readelf", "-lW", self.path / "tmp/a").stdout)
 
@@ -215,8 +218,7 @@ class Debian(Root, unittest.TestCase):
             make("debian", cls.path)
 
 
-if __name__ == "__main__":
-    if os.geteuid() != 0 or run("unshare", "--mount", "true").returncode:
-        print("skipped: chroot and mounts want root, and a place where unshare works")
-        sys.exit(77)
-    unittest.main(verbosity=2)
+if os.geteuid() != 0 or run("unshare", "--mount", "true").returncode:
+    print("skipped: chroot and mounts want root, and a place where unshare works")
+    sys.exit(77)
+unittest.main(verbosity=2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An agent of the Agent Client Protocol that does what its argument says, for tests: newline-delimited JSON-RPC on stdin and stdout."""
+"""An agent of the Agent Client Protocol for tests: lines of JSON-RPC on stdin and stdout; its argument says how."""
 import json
 import os
 import sys
@@ -21,7 +21,8 @@ class Agent:
         return json.loads(line)
 
     def update(self, what, **fields):
-        self.send({"method": "session/update", "params": {"sessionId": "s-1", "update": {"sessionUpdate": what, **fields}}})
+        self.send({"method": "session/update",
+                   "params": {"sessionId": "s-1", "update": {"sessionUpdate": what, **fields}}})
 
     def say(self, words, kind="agent_message_chunk"):
         self.update(kind, content={"type": "text", "text": words})
@@ -47,7 +48,8 @@ class Agent:
                 self.loaded = f"session/load {message['params']['sessionId']}"
                 self.say("What was said before.")
             elif method == "session/prompt":
-                result = {"stopReason": work(self, message["params"]["prompt"][0]["text"]), "usage": {"inputTokens": 120, "outputTokens": 30}}
+                result = {"stopReason": work(self, message["params"]["prompt"][0]["text"]),
+                          "usage": {"inputTokens": 120, "outputTokens": 30}}
             if "id" in message:
                 self.send({"id": message["id"], "result": result})
 
@@ -58,8 +60,10 @@ def edits(agent, prompt):
     agent.update("plan", entries=[{"content": "change a.txt", "priority": "high", "status": "in_progress"}])
     path = os.path.join(agent.session["cwd"], "a.txt")
     agent.update("tool_call", toolCallId="1", title="Edit a.txt", kind="edit", status="pending")
-    asked, _ = agent.ask("session/request_permission", toolCall={"toolCallId": "1", "kind": "edit", "title": "Edit a.txt"}, options=[
-        {"optionId": "yes", "name": "Yes", "kind": "allow_once"}, {"optionId": "no", "name": "No", "kind": "reject_once"}])
+    asked, _ = agent.ask("session/request_permission",
+                         toolCall={"toolCallId": "1", "kind": "edit", "title": "Edit a.txt"}, options=[
+        {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
+        {"optionId": "no", "name": "No", "kind": "reject_once"}])
     if asked["outcome"].get("optionId") == "yes":
         before, _ = agent.ask("fs/read_text_file", path=path)
         agent.ask("fs/write_text_file", path=path, content=before["content"].upper())
@@ -71,7 +75,8 @@ def edits(agent, prompt):
 
 
 def outside(agent, _):
-    for method, params in (("fs/read_text_file", {"path": "/etc/passwd"}), ("fs/write_text_file", {"path": "../out", "content": "x"}),
+    for method, params in (("fs/read_text_file", {"path": "/etc/passwd"}),
+                           ("fs/write_text_file", {"path": "../out", "content": "x"}),
                            ("fs/read_text_file", {"path": 3}), ("no/such", {})):
         result, error = agent.ask(method, **params)
         agent.say(f"{method}: {error['code'] if error else result}\n")
@@ -165,4 +170,5 @@ if __name__ == "__main__":
     if way == "refuses":
         Agent().serve(lambda *_: "refusal", {})
     models = {"models": {"availableModels": [{"modelId": "big", "name": "Big"}], "currentModelId": "big"}}
-    Agent().serve(globals()[way], {"loadSession": way == "loads", "mcpCapabilities": {"http": way == "servers"}}, **models)
+    Agent().serve(globals()[way], {"loadSession": way == "loads", "mcpCapabilities": {"http": way == "servers"}},
+                  **models)

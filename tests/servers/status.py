@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A status server that answers as a test tells it, and keeps what it was sent.
 
-Server(answers) takes one answer a request, the last for all that follow: a status, (status, headers), or a function of the connection,
-which is handed over as it is. The body that came is in .received, and decoded where it is JSON in .bodies. With begin=False nothing
-listens before start().
+Server(answers) takes one answer a request, the last for all that follow: a status, (status, headers), or a function of
+the connection, which is handed over as it is. The body that came is in .received, and decoded where it is JSON in
+.bodies. With begin=False nothing listens before start().
 """
 import json
 import threading

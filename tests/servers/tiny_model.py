@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tiny_model.py REAL OUT: a model in GGUF with the tokenizer and the chat template of a real one. Its answers are random, short and quick.
+"""tiny_model.py REAL OUT: a GGUF with tokenizer and chat template of a real model, and random, short, quick answers.
 
-It is a llama of one layer that adds nothing: the next token depends on the last one only. Number 0 of each embedding is 1, so
-that number 0 of a token's row in the output says how likely that token is after any other.
+It is a llama of one layer that adds nothing: the next token depends on the last one only. Number 0 of each embedding is
+1, so that number 0 of a token's row in the output says how likely that token is after any other.
 """
 import sys
 

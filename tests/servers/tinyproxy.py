@@ -12,7 +12,8 @@ class Tinyproxy(real.RealServer):
         super().__init__()
         self.port = real.free_port()
         self.address = f"127.0.0.1:{self.port}"
-        lines = [f"Port {self.port}", "Listen 127.0.0.1", "Timeout 60", "MaxClients 50", "LogLevel Info", f'LogFile "{self.directory}/log"']
+        lines = [f"Port {self.port}", "Listen 127.0.0.1", "Timeout 60", "MaxClients 50", "LogLevel Info",
+                 f'LogFile "{self.directory}/log"']
         if allow is not None:
             lines += [f'Filter "{self.write("filter", allow + chr(10))}"', "FilterDefaultDeny Yes", "FilterExtended On"]
         if user is not None:

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- In place of the real one in the test build `hanging`: a step that never ends and looks at nothing, in one of several ways.
+-- In place of the real one in the test build `hanging`: a step that never ends and looks at nothing, in one of several
+-- ways.
 
 local ways = {}
 
