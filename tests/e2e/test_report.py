@@ -130,6 +130,8 @@ class ReportTest(ReportCase):
         self.assert_says(page.text, "Step 2 (step-2, run_command) is running", "2 steps: 1 succeeded, 1 running",
                          "so far\n", "$ " + script)
         self.assertIn("▸ run_command: true", source)
+        done = sba.run("--report", str(self.result_path), "--format", "markdown")
+        self.assertRegex(done.stdout.decode(), r"^## ▸ job .* is running\n\n[0-9.]+ m?s, 2 steps\n\n###")
         process.kill()
         self.outcome_of(process)
         page, source = self.page(self.result_path)

@@ -5,6 +5,7 @@
 
 local excerpt = require "sba.util.excerpt"
 local humanize = require "sba.util.humanize"
+local outcome = require "sba.report.outcome"
 local parts = require "sba.report.parts"
 local printable = require "sba.util.printable"
 
@@ -44,10 +45,14 @@ local function table_of(names, items, cells)
 end
 
 -- Those of a later version are words of another program.
-local function head(result)
-  local status, failure_code, message = parts.status[result.status], result.failure_code, result.failure_message
+local function head(source)
+  local result, is = source.result, outcome.status(source)
+  local status, failure_code, message = parts.status[is], result.failure_code, result.failure_message
   local why = ""
-  if type(failure_code) == "string" then why = ": " .. (failure_code:match "^[%a_]+$" or code(failure_code)) end
+  if is == "running" then message = nil end
+  if failure_code ~= "interrupted" and type(failure_code) == "string" then
+    why = ": " .. (failure_code:match "^[%a_]+$" or code(failure_code))
+  end
   local lines = {
     ("## %s job %s %s%s\n"):format(status.sign, code(result.job_id), status.name, why),
     humanize.duration(result.duration_ms) .. ", " .. humanize.counted(#result.steps, "step") .. "\n",
@@ -115,7 +120,7 @@ end
 function markdown.of(source)
   local result, sections = source.result, {}
   local all = {
-    head(result), steps(source), failed_output(result), acceptance(result), changes(source),
+    head(source), steps(source), failed_output(result), acceptance(result), changes(source),
     answer(result),
   }
   for _, part in ipairs(all) do

@@ -103,7 +103,9 @@ local function explanation(source, status)
   }
 end
 
-local function status_of(source)
+---@param source report.source
+---@return string status of parts.status; a job may not be over
+function outcome.status(source)
   if source.result.failure_code ~= "interrupted" then return source.result.status end
   return source.running and "running" or "interrupted"
 end
@@ -117,7 +119,7 @@ end
 ---@param source report.source
 ---@return string
 function outcome.title(source)
-  local status, what = parts.status[status_of(source)], about(source)
+  local status, what = parts.status[outcome.status(source)], about(source)
   return ("%s %s (job %s)"):format(status.sign, what or status.name, source.result.job_id)
 end
 
@@ -129,7 +131,7 @@ end
 ---@param source report.source
 ---@return html.element
 function outcome.view(source)
-  local result, is = source.result, status_of(source)
+  local result, is = source.result, outcome.status(source)
   local status, counts, code = parts.status[is], {}, result.failure_code
   local tolerated
   for _, entry in ipairs(result.steps) do

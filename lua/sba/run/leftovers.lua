@@ -33,7 +33,7 @@ local function end_all(run, words, sessions_by_pid)
   end
   local ended, left, first = process.end_leftovers(words, sessions, SECONDS)
   if ended > 0 then
-    local message = "a run that was killed had left processes running: %d were ended"
+    local message = "a run that was killed had left processes running; ended: %d"
     run:warn("leftovers.ended", message:format(ended), { count = ended })
   end
   if left > 0 then

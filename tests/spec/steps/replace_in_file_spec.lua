@@ -202,7 +202,8 @@ describe("the step replace_in_file", function()
       "INT Main;", "x")
     assert_refused("text_not_found", "; new_text is already there %(line 2%)", "a\nhello\n", "helo", "hello")
     for _, case in ipairs {
-      { "six = 6\n", "x" }, { "load_data2()\n", "load_data" }, { "say hello\n", "hello" }, { "hello\nhello\n", "hello" }, { "fi\n", "fi" },
+      { "six = 6\n", "x" }, { "load_data2()\n", "load_data" }, { "say hello\n", "hello" },
+      { "hello\nhello\n", "hello" }, { "fi\n", "fi" },
     } do
       local _, other = edit(case[1], "nonesuch", case[2])
       assert.not_matches("already there", other.message)
