@@ -226,10 +226,16 @@ static void keep_open_end(struct application *application)
         out->size -= end;
 }
 
+static void release(struct application *application)
+{
+    edit_body_free(&application->body);
+    edit_file_free(&application->file);
+}
+
 int edit_apply(const struct edit_hunks *hunks, uint32_t first, uint32_t count, const char *bytes, size_t size,
                struct buffer *out, struct edit_report *report, struct error *error)
 {
-    struct application application = {.out = out, .report = report};
+    __attribute__((cleanup(release))) struct application application = {.out = out, .report = report};
     bool crlf = false, lf = false, has_mark = false;
     *report = (struct edit_report){0};
     for (uint32_t i = first; i < first + count; i++) {
@@ -237,26 +243,22 @@ int edit_apply(const struct edit_hunks *hunks, uint32_t first, uint32_t count, c
         lf |= hunks->items[i].lf;
         has_mark |= hunks->items[i].has_mark;
     }
-    int status = 0;
     if (edit_split(&application.file, bytes, size, !has_mark) < 0 || buffer_reserve(out, size + size / 16 + 64) < 0)
-        status = error_memory(error, "cannot place the edit");
-    else
-        append(&application, bytes, application.file.starts[0]); // the byte order mark stays
+        return error_memory(error, "cannot place the edit");
+    append(&application, bytes, application.file.starts[0]); // the byte order mark stays
     report->line_ends = application.file.ends = choose_ends(&application.file, crlf, lf);
-    for (uint32_t i = 0; !status && i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         report->hunk = i + 1;
         application.left = count - i;
-        status = apply_hunk(&application, hunks->diff, &hunks->items[first + i], error);
+        if (apply_hunk(&application, hunks->diff, &hunks->items[first + i], error) < 0)
+            return -1;
     }
-    if (!status)
-        status = copy_until(&application, application.file.count, error);
-    if (!status && application.is_starved)
-        status = error_memory(error, "cannot place the edit");
-    if (!status)
-        keep_open_end(&application);
-    if (!status && out->size == application.file.starts[0] && report->removed)
+    if (copy_until(&application, application.file.count, error) < 0)
+        return -1;
+    if (application.is_starved)
+        return error_memory(error, "cannot place the edit");
+    keep_open_end(&application);
+    if (out->size == application.file.starts[0] && report->removed)
         out->size = 0; // a file of no lines has no mark
-    edit_body_free(&application.body);
-    edit_file_free(&application.file);
-    return status;
+    return 0;
 }

@@ -14,29 +14,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int file_log_open(struct file_log *log, const char *path, bool create, struct error *error)
+static int open_regular(struct file_log *log, const char *path, int flags, struct error *error)
 {
-    const int flags = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-    cleanup_fd int fd = open(path, flags | (create ? O_CREAT : 0), 0644);
+    cleanup_fd int fd = open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
     struct stat status;
     if (fd < 0 && errno != ELOOP && errno != EISDIR && errno != ENXIO)
         return error_system(error, errno, "cannot open %s", path);
     if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
-        return error_set(error, "not_a_file", 0, "cannot append to %s: it is not a regular file", path);
+        return error_set(error, "not_a_file", 0, "%s is not a regular file", path);
     *log = (struct file_log){.fd = steal_fd(&fd)};
     return 0;
 }
 
+int file_log_open(struct file_log *log, const char *path, bool create, struct error *error)
+{
+    return open_regular(log, path, O_RDWR | O_APPEND | O_NOFOLLOW | (create ? O_CREAT : 0), error);
+}
+
 int file_log_open_to_read(struct file_log *log, const char *path, struct error *error)
 {
-    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    struct stat status;
-    if (fd < 0 || fstat(fd, &status) < 0)
-        return error_system(error, errno, "cannot open %s", path);
-    if (!S_ISREG(status.st_mode))
-        return error_set(error, "not_a_file", 0, "%s is not a regular file", path);
-    *log = (struct file_log){.fd = steal_fd(&fd)};
-    return 0;
+    return open_regular(log, path, O_RDONLY, error);
 }
 
 int file_log_open_memory(struct file_log *log, struct error *error)
