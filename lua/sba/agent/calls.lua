@@ -34,6 +34,7 @@ local function advice(state, step, entry)
   if code == "step_failed" then code = (entry.result or {}).exit_code end
   local tool = code == NO_PROGRAM and command and tool_in(state, command)
   if tool then return tool end
+  if code == "text_not_found" and not entry.output then return nil end -- it shows no lines to copy
   local help = (step.type == COMMAND and prompts.advice_on_commands or prompts.advice)[code]
   local name = type(path) == "string" and ("/" .. path):match("/([%w._-]+)$")
   return help and (help:gsub("NAME", name or "%0"))

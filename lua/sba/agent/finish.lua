@@ -9,6 +9,7 @@ local printable = require "sba.util.printable"
 local prompts = require "sba.agent.prompts"
 local schema_document = require "sba.util.schema_document"
 local text = require "native.text"
+local tools_of = require "sba.model.tools"
 
 local finish = {}
 
@@ -235,10 +236,16 @@ function finish.called(state, _, arguments)
   return { text = "finished" }
 end
 
----What a model is told whose reply held no call: small ones need the form of a call before their eyes.
+---What a model is told whose reply held no call: small ones need the form of a call before their
+---eyes, and take what they see: behind a call that failed it is not the form of finish.
+---@param state agent.state
 ---@param as_text boolean the reply had to be a call as text
 ---@return string
-function finish.go_on(as_text) return prompts.go_on:format(as_text and prompts.form_as_text or prompts.form) end
+function finish.go_on(state, as_text)
+  local form, failed = as_text and prompts.form_as_text or prompts.form, state.tools[state.failed_now]
+  if not failed then return prompts.go_on:format(form:format("finish", prompts.finish_arguments)) end
+  return prompts.go_on_after:format(failed.name, form:format(failed.name, tools_of.example(failed)))
+end
 
 ---@param state agent.state
 ---@param content string prose
@@ -247,7 +254,7 @@ function finish.go_on(as_text) return prompts.go_on:format(as_text and prompts.f
 ---@return failure?
 function finish.answered(state, content, as_text)
   state.ending.prose, state.ending.answer = state.ending.prose + 1, content
-  if state.ending.prose < MOST_PROSE then return finish.go_on(as_text) end
+  if state.ending.prose < MOST_PROSE then return finish.go_on(state, as_text) end
   local why = "the model called no tool in three replies in a row; the last of them is the final answer"
   return gave_up("agent_gave_up", why)
 end

@@ -90,7 +90,7 @@ local function without_calls(state, reply)
     return agent_stuck(("three replies in a row %s%s"):format(ENDS[flaw], more))
   end
   local as_text = reply.unreadable ~= nil
-  if flaw == "silent" then told = told .. " " .. finish.go_on(as_text) end
+  if flaw == "silent" then told = told .. " " .. finish.go_on(state, as_text) end
   if not flaw then told, failure = finish.answered(state, reply.content, as_text) end
   if told then tell(state, told) end
   return failure

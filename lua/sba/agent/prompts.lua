@@ -82,8 +82,10 @@ prompts.resumed = "[The job ended here (%s). It goes on now, with a new time lim
 
 prompts.go_on = "Every reply must call a tool until you call finish. Call the next tool now; "
   .. "or, if the job is done, call finish: %s. If it cannot be done, give the status failed and say why."
-local FINISH <const> = '"finish", "arguments": {"answer": "what you did and what you ran", "status": "done"}}'
-prompts.form, prompts.form_as_text = '{"name": ' .. FINISH, '{"tool": ' .. FINISH
+prompts.go_on_after = "Every reply must call a tool until you call finish. Your last call, of %s, failed: "
+  .. "do what its answer says, or call it again, corrected: %s. If the job is done in spite of that, call finish."
+prompts.finish_arguments = '{"answer": "what you did and what you ran", "status": "done"}'
+prompts.form, prompts.form_as_text = '{"name": "%s", "arguments": %s}', '{"tool": "%s", "arguments": %s}'
 prompts.empty = "Your reply was empty."
 prompts.only_thought = "Your reply held only thinking."
 prompts.invisible = "Your reply held only invisible characters."
