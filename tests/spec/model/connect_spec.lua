@@ -48,3 +48,44 @@ describe("model.choose", function()
     assert.is_nil(model.choose(served, many))
   end)
 end)
+
+describe("model.connect", function()
+  local json = require "sba.util.json"
+  local quiet = { __close = function() end, __index = { header = function() end, close = function() end } }
+
+  --- Connects to a gateway whose /api/tags is other JSON, and which lists the model "m" as OpenAI does. Returns the
+  --- paths that were asked for, too.
+  local function connect(allowed)
+    local paths, other = {}, '{"tags":{"team":"a"}}'
+    local bodies = { ["/api/tags"] = other, ["/models"] = '{"data":[{"id":"m"}]}' }
+    local client = {}
+    function client.open(_, request)
+      local path = request.url:match "^http://gateway(/.*)"
+      if not path then return nil, { code = "connection_refused", message = "nobody is there" } end
+      paths[#paths + 1] = path
+      local body = assert(bodies[path], path)
+      local exchange = setmetatable({ status = function() return 200 end }, quiet)
+      function exchange.read()
+        local chunk = body
+        body = nil
+        return chunk
+      end
+      return exchange
+    end
+    local environment = { OLLAMA_BASE_URL = "http://gateway" }
+    local session, failure = model.connect { environment = environment, http = client, allowed_models = allowed }
+    return session, failure, json.encode(json.array(paths))
+  end
+
+  it("takes a list in OpenAI's form where /api/tags is other JSON", function()
+    local session = connect { "other", "m" }
+    assert.same({ "openai", "m" }, { session.dialect.provider, session.model })
+  end)
+
+  it("does not ask Ollama's chat for a model that such a list does not have", function()
+    local session, failure, paths = connect { "other" }
+    assert.is_nil(session)
+    assert.is_truthy(failure.message:find("serves none of the allowed models (other); it has m", 1, true))
+    assert.equal('["/api/tags","/models"]', paths)
+  end)
+end)
