@@ -112,7 +112,8 @@ describe("a long text", function()
     local function message(content) return { { role = "tool", content = content } } end
     local recorded = { messages = message(many "1" .. " s\nx"), reply = {} }
     local recording = { exchanges = { recorded }, resumes = {}, exchange = function() return recorded end }
-    local _, failure = transcript.next({ run = { recording = recording }, number = 0 }, message(many "1" .. " x\nx"))
+    local state = { run = { recording = recording }, number = 0 }
+    local _, failure = fail.caught(transcript.next, state, message(many "1" .. " x\nx"))
     assert.is_truthy(failure.message:find('line 1: the recording has "<duration> s", this run has "111', 1, true))
   end)
 end)

@@ -81,7 +81,7 @@ local function run_step(state, name, given)
   local index = state.run.record.count + 1
   local step = { id = "step-" .. index, type = name, arguments = given }
   local entry, failure, ends_job = state.run:perform(step)
-  if not entry or ends_job then return nil, failure end
+  if not entry or ends_job then error(failure, 0) end
   state.has_acted = true
   finish.note(state, entry)
   local recorded = state.run.recording and state.run.recording:head(index)
@@ -140,19 +140,18 @@ end
 ---@field failed? boolean
 ---@field duration_ms? integer
 
+---Raises what ends the job.
 ---@param state agent.state
 ---@param call model.call
----@return agent.answer?
----@return failure? failure the job's
+---@return agent.answer
 function calls.perform(state, call)
   local tool = state.tools[call.name]
   if not tool then return unknown_tool(state, call.name) end
   if call.mistake then return mistaken(prompts.unread_arguments:format(call.mistake, tools_of.example(tool))) end
   local read, note = arguments.read(tool, call, state.run.catalogue.get(call.name))
   if not read then return mistaken(note) end
-  local answer, failure = kinds[tool.kind](state, call, read)
+  local answer = kinds[tool.kind](state, call, read)
   state.run.context.tick()
-  if not answer then return nil, failure end
   local head = answer.step and ("[%s]\n"):format(answer.step) or ""
   answer.text = head .. (note and ("(%s)\n"):format(note) or "") .. answer.text
   answer.arguments = read

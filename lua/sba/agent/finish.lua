@@ -3,6 +3,7 @@
 -- check, where no check fails; or by three answers in prose in a row.
 
 local excerpt = require "sba.util.excerpt"
+local fail = require "sba.util.fail"
 local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
 local printable = require "sba.util.printable"
@@ -121,11 +122,13 @@ end
 
 -- The end
 
-local function gave_up(code, message) return nil, { code = code, gave_up = true, message = message } end
+--- Ends the job, not well.
+local function give_up(code, message) error({ code = code, gave_up = true, message = message }, 0) end
 
-local function is_once_too_often(ending, what)
+--- Counts what the model is told to do otherwise. Once too often it ends the job.
+local function count_refusal(ending, what, code, message)
   ending[what] = ending[what] + 1
-  return ending[what] > MOST_REFUSED
+  if ending[what] > MOST_REFUSED then give_up(code, message) end
 end
 
 --- count: failing checks; they share what is shown of a step.
@@ -137,16 +140,15 @@ local function report_of(state, checked, count)
   return head .. "\n" .. state.outputs:show(checked.id, body, math.max(LEAST_SHARES, count))
 end
 
---- The checks that fail are an answer to the model, or the job's failure; nil: none fails.
+--- The checks that fail are an answer to the model; nil: none fails.
 local function check_all(state)
   local count = 0
   local failing, failure = state.run:perform_checks(function(checked)
     count = count + 1
     finish.note(state, checked.entry)
   end)
-  if not failing then return nil, failure end
-  if #failing == 0 then return nil end
-  if is_once_too_often(state.ending, "failed_checks") then return gave_up(failure.code, failure.message) end
+  if #fail.check(failing, failure) == 0 then return nil end
+  count_refusal(state.ending, "failed_checks", failure.code, failure.message)
   local parts = { prompts.checks_failed:format(#failing, count) }
   for i, checked in ipairs(failing) do parts[i + 1] = report_of(state, checked, #failing) end
   return { text = table.concat(parts, "\n\n"), changed = true }
@@ -164,7 +166,7 @@ end
 local function begin_first(state)
   local ending = state.ending
   if state.has_failed_calls then
-    if ending.was_refused then return gave_up("agent_gave_up", NOTHING_CARRIED_OUT) end
+    if ending.was_refused then give_up("agent_gave_up", NOTHING_CARRIED_OUT) end
     ending.was_refused = true
     return { text = prompts.nothing_carried_out }
   end
@@ -187,12 +189,12 @@ local function read_answer(state, arguments)
   return json.encode(value)
 end
 
----A call that failed in the same reply was not seen when `done` was written.
+---Raises the failure of a job that does not end well. A call that failed in the same reply was not
+---seen when `done` was written.
 ---@param state agent.state
 ---@param _ model.call
 ---@param arguments { answer: any, status?: "done"|"failed", acceptance?: table[] }
----@return agent.answer? answer
----@return failure? failure
+---@return agent.answer
 function finish.called(state, _, arguments)
   local ending = state.ending
   if state.failed_now and arguments.status ~= "failed" then
@@ -209,28 +211,29 @@ function finish.called(state, _, arguments)
   if has_failed or unmet then keep_verdicts(state, list) end
   if has_failed then
     local reason = printable.line((excerpt.of(ending.answer, LONGEST_REASON)))
-    return gave_up("agent_gave_up", "the model gave up: " .. reason)
+    give_up("agent_gave_up", "the model gave up: " .. reason)
   end
-  if unmet then return gave_up("acceptance_unmet", "the model says that a criterion is not met: " .. unmet) end
-  local told, failure
+  if unmet then give_up("acceptance_unmet", "the model says that a criterion is not met: " .. unmet) end
+  local told
   local is_first = not state.has_acted and next(context.checks) ~= nil
   if is_first then
-    told, failure = check_all(state)
+    told = check_all(state)
   elseif not state.has_acted then
-    told, failure = begin_first(state)
+    told = begin_first(state)
   end
-  if told or failure then return told, failure end
+  if told then return told end
   if misfit then
-    if not is_once_too_often(ending, "misfits") then return { text = misfit } end
-    return gave_up("agent_gave_up", "the model gave no answer that fits inference.answer_schema: " .. misfit)
+    count_refusal(ending, "misfits", "agent_gave_up",
+      "the model gave no answer that fits inference.answer_schema: " .. misfit)
+    return { text = misfit }
   end
   if #missing > 0 then
     local what = table.concat(missing, "; ")
-    if not is_once_too_often(ending, "refused") then return { text = prompts.not_finished:format(what) } end
-    return gave_up("acceptance_unmet", "the model ended the job without evidence: " .. what)
+    count_refusal(ending, "refused", "acceptance_unmet", "the model ended the job without evidence: " .. what)
+    return { text = prompts.not_finished:format(what) }
   end
-  if not is_first then told, failure = check_all(state) end
-  if told or failure then return told, failure end
+  told = not is_first and check_all(state)
+  if told then return told end
   keep_verdicts(state, list)
   ending.is_over = true
   return { text = "finished" }
@@ -250,13 +253,11 @@ end
 ---@param state agent.state
 ---@param content string prose
 ---@param as_text boolean the reply had to be a call as text
----@return string? words for the model
----@return failure?
+---@return string words for the model; raises after three
 function finish.answered(state, content, as_text)
   state.ending.prose, state.ending.answer = state.ending.prose + 1, content
   if state.ending.prose < MOST_PROSE then return finish.go_on(state, as_text) end
-  local why = "the model called no tool in three replies in a row; the last of them is the final answer"
-  return gave_up("agent_gave_up", why)
+  give_up("agent_gave_up", "the model called no tool in three replies in a row; the last of them is the final answer")
 end
 
 local reach_out <const> = { run_command = true, call_tool = true }

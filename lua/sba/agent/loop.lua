@@ -3,6 +3,7 @@
 -- does what it says; loop_detector notices circles, finish judges the end.
 
 local calls = require "sba.agent.calls"
+local failures = require "sba.result.failure"
 local finish = require "sba.agent.finish"
 local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
@@ -35,9 +36,9 @@ local loop = {}
 ---@field status_tokens integer of the last request's end; set by window
 ---@field as_text? boolean the last request told the tools as text; set by window
 
-local function agent_stuck(why, gave_up)
+local function end_stuck(why, gave_up)
   local message = "the model repeats itself without progress: " .. why
-  return { code = "agent_stuck", message = message, gave_up = gave_up }
+  error({ code = "agent_stuck", message = message, gave_up = gave_up }, 0)
 end
 
 local function tell(state, content) state.conversation:add { role = "user", content = content } end
@@ -84,16 +85,12 @@ local ENDS <const> = { unreadable = "could not be read", silent = "said nothing"
 
 local function without_calls(state, reply)
   local flaw, told, more = flaw_of(state, reply)
-  local failure
   state.has_failed_calls = state.has_failed_calls or reply.is_like_a_call
-  if state.detector:replied(flaw) then
-    return agent_stuck(("three replies in a row %s%s"):format(ENDS[flaw], more))
-  end
+  if state.detector:replied(flaw) then end_stuck(("three replies in a row %s%s"):format(ENDS[flaw], more)) end
   local as_text = reply.unreadable ~= nil
   if flaw == "silent" then told = told .. " " .. finish.go_on(state, as_text) end
-  if not flaw then told, failure = finish.answered(state, reply.content, as_text) end
-  if told then tell(state, told) end
-  return failure
+  if not flaw then told = finish.answered(state, reply.content, as_text) end
+  tell(state, told)
 end
 
 local function answer(state, call, text, step)
@@ -118,35 +115,32 @@ local function remember(state, reply)
   })
 end
 
---- Returns the job's failure, whether the call had a mistake, and whether it failed.
 local function answer_call(state, call, apart)
-  local result, failure = calls.perform(state, call)
-  if not result then return failure end
+  local result = calls.perform(state, call)
   local given, answered = result.arguments or call.arguments, result.answer or result.text
   local verdict = state.detector:answered(call.name, given, answered, result)
   local told = result.text
   if verdict == "warn" then told = told .. prompts.in_circles end
   if state.tools[call.name] then answer(state, call, told, result.step) else apart[#apart + 1] = told end
   if verdict == "end" then
-    return agent_stuck("the same call of " .. call.name .. " gave the same result again and again", true)
+    end_stuck("the same call of " .. call.name .. " gave the same result again and again", true)
   end
-  return nil, result.mistaken, result.failed
+  return result
 end
 
 local function with_calls(state, reply)
   local all_mistaken, apart = true, {} -- apart: answers to calls that are not in the history
   state.ending.prose, state.failed_now = 0, nil
   for _, call in ipairs(reply.tool_calls) do
-    local failure, is_mistaken, has_failed = answer_call(state, call, apart)
-    if failure then return failure end
-    if has_failed then state.failed_now = call.name end
-    all_mistaken = all_mistaken and is_mistaken
-    state.has_failed_calls = state.has_failed_calls or is_mistaken
-    if state.ending.is_over then return nil end
+    local result = answer_call(state, call, apart)
+    if result.failed then state.failed_now = call.name end
+    all_mistaken = all_mistaken and result.mistaken
+    state.has_failed_calls = state.has_failed_calls or result.mistaken
+    if state.ending.is_over then return end
   end
   if #apart > 0 then tell(state, table.concat(apart, "\n")) end
   if state.detector:replied(all_mistaken and "mistaken" or nil) then
-    return agent_stuck "too many replies in a row had nothing but mistaken calls"
+    end_stuck "too many replies in a row had nothing but mistaken calls"
   end
 end
 
@@ -154,14 +148,12 @@ local function turn(state)
   local talk = state.conversation
   local fresh = talk.fresh
   talk.fresh = {}
-  local reply, failure = transcript.next(state, fresh)
-  if not reply then return failure end
+  local reply = transcript.next(state, fresh)
   -- A model may take up what stands for an empty reply in its history.
   if reply.content == prompts.said_nothing then reply.content = "" end
   remember(state, reply)
   local has_calls = #(reply.tool_calls or {}) > 0 and reply.done_reason ~= "length"
-  if has_calls then return with_calls(state, reply) end
-  return without_calls(state, reply)
+  if has_calls then with_calls(state, reply) else without_calls(state, reply) end
 end
 
 --- Counters begin anew. Each call must have an answer, also those after the one with which the
@@ -185,8 +177,9 @@ end
 local function next_turn(state)
   local why, number = transcript.resumed(state), state.number
   if why then resume(state, why) end
-  local failure = interrupt.reason() or turn(state)
-  if not failure or interrupt.reason() or state.number == number then return failure end
+  local failure, is_done = interrupt.reason(), nil
+  if not failure then is_done, failure = xpcall(turn, failures.traced, state) end
+  if is_done or interrupt.reason() or state.number == number then return failure end
   return not transcript.resumed(state) and failure or nil
 end
 

@@ -65,25 +65,25 @@ local function forget_checks(run)
   end
 end
 
+---Raises what ends the job.
 ---@param state agent.state
 ---@param fresh table[] the messages since the last exchange
----@return model.reply?, failure?
+---@return model.reply
 function transcript.next(state, fresh)
   local run, number = state.run, state.number + 1
   local from, recorded, failure = run.recording or run.history, nil, nil
   if number <= #from.exchanges then recorded, failure = from:exchange(number) end
-  if failure then return nil, failure end
+  if failure then error(failure, 0) end
   local problem = run.recording and mismatch(run.recording, number, recorded, fresh)
-  if problem then return nil, { code = "internal_error", message = problem } end
+  if problem then error({ code = "internal_error", message = problem }, 0) end
   local reply = recorded and recorded.reply
   for _, call in ipairs(reply and reply.tool_calls or {}) do
     if state.session.ids and call.id then state.session.ids[call.id] = true end -- new calls have other ids
   end
   if not recorded then
     forget_checks(run)
-    reply, failure = window.ask(state)
+    reply = window.ask(state)
   end
-  if not reply then return nil, failure end
   if run.recording then
     client.replied(run, state.session.model, reply)
   elseif recorded then

@@ -4,6 +4,7 @@
 -- reply, or the conversation becomes shorter; or there is none.
 
 local client = require "sba.agent.client"
+local fail = require "sba.util.fail"
 local prompt = require "sba.agent.prompt"
 local tools = require "sba.agent.tools"
 
@@ -125,21 +126,20 @@ function fitted(state, plan, sizes, failure)
   return request(state, plan, not is_new_window)
 end
 
----Asks the model for its next reply.
+---Asks the model for its next reply. Raises the failure that there is none.
 ---@param state agent.state
----@return model.reply?, failure?
+---@return model.reply
 function window.ask(state)
   local run, session = state.run, state.session
   local exceeded = client.exceeded(run)
-  if exceeded then return nil, exceeded end
-  local wanted, too_long = request(state, { room = math.huge, cuts = 0 })
-  if not wanted then return nil, too_long end
+  if exceeded then error(exceeded, 0) end
+  local wanted = fail.check(request(state, { room = math.huge, cuts = 0 }))
   run.todo.checkpoint:flush()
   run.checkpoint:hurry()
   run.progress:model(session.model)
   local reply, failure = client.ask(run, session, wanted)
   run.progress:finish()
-  if not reply then return nil, failure end
+  fail.check(reply, failure)
   learn(state, not reply.is_estimated and reply.prompt_tokens or nil)
   return reply
 end

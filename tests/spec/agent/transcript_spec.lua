@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
+local fail = require "sba.util.fail"
 local transcript = require "sba.agent.transcript"
 
 local function said(content) return { { role = "tool", content = content } } end
@@ -15,7 +16,7 @@ describe("transcript", function()
       history = { exchanges = {}, resumes = {} }, recording = recording, emit = ignore,
       record = { count_request = ignore }, log = { event = ignore },
     }
-    return transcript.next({ run = run, session = { model = "m" }, number = 0 }, fresh)
+    return fail.caught(transcript.next, { run = run, session = { model = "m" }, number = 0 }, fresh)
   end
 
   it("takes times and durations as the same in a replay", function()
