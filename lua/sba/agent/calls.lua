@@ -59,14 +59,22 @@ local function answer_of(state, entry, module, step)
   return body ~= "" and head .. "\n" .. body or head
 end
 
+--- As a whole: "calc.py" is not in "test_calc.py".
+local function holds_name(words, name)
+  local at = words:find(name, 1, true)
+  while at and words:sub(at - 1, at - 1):find "[%w_.\x80-\xff-]" do at = words:find(name, at + 1, true) end
+  return at ~= nil
+end
+
 --- Whether the first message shows a file, or an earlier step names it: what it holds was seen, or
 --- made, or may have been.
 local function is_known(state, path)
   local name = path:match "^.*/(.*)$" or path
-  if state.conversation.messages[2].content:find(prompts.file_holds:format(name), 1, true) then return true end
+  local first, shown = state.conversation.messages[2].content, prompts.file_holds:format(name)
+  if first:find("\n" .. shown, 1, true) or first:find("/" .. shown, 1, true) then return true end
   local escaped = json.encode(name):sub(2, -2)
   for _, earlier in ipairs(state.step_arguments) do
-    if earlier:find(escaped, 1, true) then return true end
+    if holds_name(earlier, escaped) then return true end
   end
   return false
 end
