@@ -130,16 +130,12 @@ end
 -- Returns the schema without the properties that the runner fills in, and their names.
 local function without_ids(schema, ids)
   local result, filled = json.copy(schema), {}
-  local properties = json.table_of(result.properties)
+  local properties, required = json.table_of(result.properties), json.table_of(result.required)
   for name in pairs(ids) do
     if properties[name] ~= nil then filled[name], properties[name] = true, nil end
   end
-  if next(filled) and json.is_array(result.required) then
-    local required = json.array {}
-    for _, name in ipairs(result.required) do
-      if not filled[name] then required[#required + 1] = name end
-    end
-    result.required = required
+  for i = #required, 1, -1 do
+    if filled[required[i]] then table.remove(required, i) end
   end
   return result, filled
 end

@@ -32,20 +32,6 @@ local function wrap(call)
   return { version = VERSION, method = "POST", path = PATH, headers = headers, body_b64 = text.base64_encode(body) }
 end
 
--- Returns the gateway's status and body; or nil and what is wrong.
-local function unwrap(bytes)
-  local value, problem = json_tolerant.decode(bytes)
-  if problem then return nil, "that is not JSON: " .. problem.message end
-  if not json.is_object(value) then return nil, "that is not an object" end
-  local status, encoded = value.status, value.body_b64
-  local is_status = math.type(status) == "integer" and status >= 200 and status <= 599
-  if not is_status then return nil, "without the gateway's status" end
-  if encoded == nil or encoded == json.null then return status, "" end
-  local body = type(encoded) == "string" and text.base64_decode(encoded)
-  if not body then return nil, "with a body_b64 that cannot be decoded" end
-  return status, body
-end
-
 local function string(description) return { type = "string", description = description } end
 
 -- Every argument of the tools below that the runner does not fill in.
@@ -122,8 +108,15 @@ local codes_of_proxy <const> = { [403] = "unauthorized" } -- it does not know th
 
 -- Reads the gateway's answer out of the proxy's.
 local function opened(connection, bytes)
-  local status, body = unwrap(bytes)
-  if not status then return nil, connection:failure("bad_answer", "sent an answer %s", http.shown(body)) end
+  local function bad(what) return nil, connection:failure("bad_answer", "sent an answer %s", http.shown(what)) end
+  local value, problem = json_tolerant.decode(bytes)
+  if problem then return bad("that is not JSON: " .. problem.message) end
+  if not json.is_object(value) then return bad "that is not an object" end
+  local status, encoded = value.status, json.given(value.body_b64) or ""
+  local is_status = math.type(status) == "integer" and status >= 200 and status <= 599
+  if not is_status then return bad "without the gateway's status" end
+  local body = type(encoded) == "string" and text.base64_decode(encoded)
+  if not body then return bad "with a body_b64 that cannot be decoded" end
   if status < 300 then return body end
   local failure = connection:refused(http.refused(connection:display_name(), status, body))
   failure.code = codes[status] or failure.code

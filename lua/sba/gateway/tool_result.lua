@@ -99,10 +99,9 @@ end
 -- The blocks of a result. Servers also write one block, a text, or a value; some have no content,
 -- but members of their own: what is not known is shown as it is.
 local function parts_of(result)
-  local content, structured = result.content, result.structuredContent
+  local content = json.given(result.content)
   if json.is_array(content) and holds_a_block(content) then return content end
-  if content == json.null then content = nil end
-  if content == nil and (structured == nil or structured == json.null) then content = rest_of(result) end
+  if content == nil and json.given(result.structuredContent) == nil then content = rest_of(result) end
   if content == nil then return json.array {} end
   if json.is_object(content) and show[content.type] then return json.array { content } end
   if type(content) ~= "string" then content = excerpt.without_base64(json.encode(content)) end
@@ -112,14 +111,13 @@ end
 ---@param result table of tools/call
 ---@return gateway.answer
 function tool_result.of_mcp(result)
-  local parts = parts_of(result)
-  local lines, texts = {}, {}
+  local parts, lines, texts = parts_of(result), {}, {}
   for i, block in ipairs(parts) do
     lines[i] = block_shown(block)
     if type(block) == "table" and block.type == "text" and lines[i] ~= "" then texts[#texts + 1] = lines[i] end
   end
-  local structured, is_error = result.structuredContent, result.isError
-  if structured == json.null or structured ~= nil and repeats(structured, texts, parts) then structured = nil end
+  local structured, is_error = json.given(result.structuredContent), result.isError
+  if structured ~= nil and repeats(structured, texts, parts) then structured = nil end
   if structured ~= nil and #texts == 0 then
     local whole = json.encode(structured)
     lines[#lines + 1] = excerpt.without_base64(whole)

@@ -4,7 +4,7 @@
 -- is known.
 
 local lpeg = require "lpeg"
-local said_of = require "sba.model.said"
+local said_of = require "sba.util.said"
 local sizes_in = require "sba.model.sizes"
 
 local refusal = {}

@@ -5,7 +5,7 @@
 
 local calls = require "sba.model.calls"
 local find = require "sba.model.text_calls.find"
-local has = require "sba.model.said".has
+local has = require "sba.util.said".has
 local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"

@@ -2,7 +2,7 @@
 -- Sizes in the words of a server that refused a request as too long: the window, and what it
 -- counted.
 
-local has = require "sba.model.said".has
+local has = require "sba.util.said".has
 local humanize = require "sba.util.humanize"
 local lpeg = require "lpeg"
 local text = require "native.text"

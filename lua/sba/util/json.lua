@@ -55,6 +55,12 @@ function json.kind(value)
   return "object"
 end
 
+---@param value any decoded
+---@return any value, nil in place of null
+function json.given(value)
+  if value ~= json.null then return value end
+end
+
 ---@param value any
 ---@return table value, or an empty one
 function json.table_of(value) return type(value) == "table" and value or {} end

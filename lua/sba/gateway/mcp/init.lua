@@ -82,16 +82,6 @@ end
 local foreign_statuses <const> = { [400] = true, [404] = true, [405] = true, [415] = true, [501] = true }
 local foreign_codes <const> = { bad_answer = true, request_lost = true }
 
-local function open_legacy(connection, limits)
-  local result, failure = legacy.open(connection, limits)
-  if result then return result end
-  local is_foreign = foreign_codes[failure.code] or not failure.rpc and foreign_statuses[failure.status]
-  if not is_foreign then return nil, failure end
-  local problem = connection:failure("not_mcp", "does not speak MCP over Streamable HTTP: %s", failure.message)
-  problem.status = failure.status
-  return nil, problem
-end
-
 -- Returns the era, and the result of server/discover or initialize.
 local function open(connection, limits)
   local era, answer = discover(connection, limits)
@@ -100,10 +90,14 @@ local function open(connection, limits)
   connection.session = connection.offered
   legacy.close(connection)
   if not era then return nil, answer end
-  local result, failure = open_legacy(connection, limits)
+  local result, failure = legacy.open(connection, limits)
   if result then return era, result end
-  local may_pass = answer and answer.transient and not failure.transient
-  return nil, may_pass and answer or failure
+  if answer and answer.transient and not failure.transient then return nil, answer end
+  local is_foreign = foreign_codes[failure.code] or not failure.rpc and foreign_statuses[failure.status]
+  if not is_foreign then return nil, failure end
+  local problem = connection:failure("not_mcp", "does not speak MCP over Streamable HTTP: %s", failure.message)
+  problem.status = failure.status
+  return nil, problem
 end
 
 ---@param options mcp.options
@@ -117,7 +111,7 @@ function mcp.connect(options, limits)
   self.protocol = era == "modern" and modern or legacy
   local capabilities, instructions = described.capabilities, described.instructions
   local named = json.table_of(capabilities) -- a server that names none may have tools all the same
-  self.has_tools = next(named) == nil or named.tools ~= nil and named.tools ~= json.null
+  self.has_tools = next(named) == nil or json.given(named.tools) ~= nil
   if type(instructions) == "string" and instructions:find "%S" then
     local cut = text.cut(instructions, LONGEST_INSTRUCTIONS)
     self.instructions = #cut < #instructions and cut .. "..." or cut
@@ -135,8 +129,8 @@ local function read_pages(self, limits)
       return nil, self.connection:failure("bad_answer", "sent no list of tools")
     end
     table.move(result.tools, 1, #result.tools, #found + 1, found)
-    cursor = result.nextCursor
-    if cursor == nil or cursor == json.null or seen[cursor] or #found >= MOST_TOOLS then break end
+    cursor = json.given(result.nextCursor)
+    if cursor == nil or seen[cursor] or #found >= MOST_TOOLS then break end
     seen[cursor] = true
   end
   return found
@@ -150,17 +144,12 @@ local function is_deep(value, depth)
   return false
 end
 
--- Some name it as other APIs do.
-local function schema_of(tool)
-  if tool.inputSchema ~= nil then return tool.inputSchema end
-  return tool.input_schema or tool.parameters
-end
-
 -- Makes a tool of the list as an mcp.tool should be. Returns why it cannot be used.
 local function prepare(self, tool, seen)
   if type(tool) ~= "table" or type(tool.name) ~= "string" or tool.name == "" then return "it has no name" end
   if seen[tool.name] then return "its name is there twice" end
-  tool.inputSchema = schema_of(tool)
+  -- Some name it as other APIs do.
+  if tool.inputSchema == nil then tool.inputSchema = tool.input_schema or tool.parameters end
   if not json.is_object(tool.inputSchema) then return "it has no inputSchema" end
   if is_deep(tool, 0) then return ("it is nested more deeply than %d levels"):format(DEEPEST) end
   if self.era == "legacy" then

@@ -7,6 +7,7 @@ local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local retry = require "sba.util.retry"
+local said_of = require "sba.util.said"
 local standalone = require "sba.gateway.mcp.standalone"
 local transport = require "sba.gateway.mcp.transport"
 
@@ -70,20 +71,13 @@ local OF_SESSIONS <const> = {
   "id", "valid", "expired", "not found", "missing", "no ", "unknown", "terminated", "closed", "required",
 }
 
-local function holds_any(said, words)
-  for _, word in ipairs(words) do
-    if said:find(word, 1, true) then return true end
-  end
-  return false
-end
-
 -- Mostly 404. Servers and what stands before them also say it with another status, or as an error:
 -- then by their words.
 local function is_session_lost(connection, request, failure)
   if not connection.session or request.method == "initialize" then return false end
   local said = (failure.words or ""):lower()
-  return failure.status == 404 or holds_any(said, UNOPENED)
-    or holds_any(said, { "session" }) and holds_any(said, OF_SESSIONS)
+  if failure.status == 404 or said_of.has(said, UNOPENED) then return true end
+  return said_of.has(said, { "session" }) and said_of.has(said, OF_SESSIONS)
 end
 
 -- Returns result, failure, and the session that the answer names.
@@ -125,8 +119,7 @@ function legacy.open(connection, limits, offered)
     if other then return legacy.open(connection, limits, other) end
     return nil, failure
   end
-  local version = result.protocolVersion
-  if version == nil or version == json.null then version = params.protocolVersion end
+  local version = json.given(result.protocolVersion) or params.protocolVersion
   if not legacy.speaks(version) then
     local shown = http.shown(type(version) == "string" and version or "(none)")
     return nil, connection:failure("unsupported_version", "speaks revision %s of MCP, which is not spoken here", shown)

@@ -124,9 +124,7 @@ local function declined(connection, result)
     end
     responses[key] = { action = "decline" }
   end
-  local state = result.requestState
-  if state == json.null then state = nil end
-  return { inputResponses = next(responses) and responses, requestState = state }
+  return { inputResponses = next(responses) and responses, requestState = json.given(result.requestState) }
 end
 
 ---Sends a request, as legacy.request; headers: more of them.
@@ -135,8 +133,8 @@ function modern.request(connection, method, params, limits, headers)
   for _ = 1, MOST_ROUNDS do
     local result, failure = request_again(connection, method, sent, limits, headers)
     if not result then return nil, failure end
-    local kind = result.resultType
-    if kind == nil or kind == json.null or kind == "complete" then return result end
+    local kind = json.given(result.resultType) or "complete"
+    if kind == "complete" then return result end
     if kind ~= "input_required" then
       local shown = http.shown(json.encode(kind))
       return nil, connection:failure("bad_answer", "sent a result of the unknown type %s", shown)

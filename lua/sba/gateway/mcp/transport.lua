@@ -9,6 +9,7 @@
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
+local given = json.given
 local json_tolerant = require "sba.util.json_tolerant"
 local version = require "native.bundle".version
 
@@ -147,11 +148,11 @@ end
 local function of_rpc(self, error, status)
   if not json.is_object(error) then error = { message = type(error) == "string" and error or json.encode(error) } end
   local words = type(error.message) == "string" and error.message or json.encode(error)
-  local code, data = math.tointeger(error.code), error.data
-  if data == json.null then data = nil end
+  local code = math.tointeger(error.code)
   local number = code and (" %d"):format(code) or ""
   local failure = self:failure("tool_refused", "answered with the error%s: %s", number, http.shown(words))
-  failure.status, failure.words, failure.rpc = status, words, { code = code, message = words, data = data }
+  failure.status, failure.words = status, words
+  failure.rpc = { code = code, message = words, data = json.given(error.data) }
   return failure
 end
 
@@ -210,22 +211,14 @@ local function lines_of_stream(self, exchange, request)
   end
 end
 
-local function lines_of_text(bytes)
-  local next_line = bytes:gmatch "([^\r\n]*)\r?\n?"
-  return function()
-    local line = next_line()
-    return line, line and true
-  end
-end
-
 -- Returns an iterator over an answer's events: nil at the end; or nil and a failure. JSON counts as
 -- the data of one.
 local function events_of(self, exchange, request)
   if http.is_stream(exchange) then return http.events(lines_of_stream(self, exchange, request)) end
   local bytes, failure = http.read(exchange)
-  -- Some servers send events under the type of JSON.
+  -- Some servers send events under the type of JSON. The place behind a line says that it has its end.
   local is_events = bytes and (bytes:find "^%s*data:" or bytes:find "^%s*event:")
-  if is_events then return http.events(lines_of_text(bytes)) end
+  if is_events then return http.events(bytes:gmatch "([^\r\n]*)\r?\n?()") end
   local event = bytes and { data = bytes, is_json = true }
   return function()
     local only = event
@@ -246,18 +239,16 @@ local function messages_in(self, event, request)
   return { json.is_object(value) and value or nil }
 end
 
-local function is_given(id) return id ~= nil and id ~= json.null end
-
 -- An error may come without an id, or with any.
 local function is_answer(message, request)
-  if is_given(message.error) then return true end
-  if is_given(message.id) and tonumber(message.id) ~= request.id then return false end
-  return message.result ~= nil or not is_given(message.jsonrpc) and request.method == transport.CALL
+  if given(message.error) then return true end
+  if given(message.id) and tonumber(message.id) ~= request.id then return false end
+  return message.result ~= nil or not given(message.jsonrpc) and request.method == transport.CALL
 end
 
 -- Of a call any value may be the result, and the answer may be the result itself.
 local function result_of(self, message, request)
-  if is_given(message.error) then return nil, of_rpc(self, message.error, 200) end
+  if given(message.error) then return nil, of_rpc(self, message.error, 200) end
   local result = message.result
   if result == nil then return message end
   if json.is_object(result) then return result end
@@ -269,7 +260,7 @@ end
 -- A request or a notification of the server.
 local function handle(request, message)
   local is_progress = message.method == "notifications/progress"
-  if is_given(message.id) then
+  if given(message.id) then
     if request.on_request then request.on_request(message) end
   elseif is_progress and json.table_of(message.params).progressToken == request.id then
     request.progressed = interrupt.now()
@@ -295,7 +286,7 @@ function connection:read(exchange, request)
       if json.is_object(message) and type(message.method) == "string" then
         handle(request, message)
       elseif json.is_object(message) and is_answer(message, request) then
-        if not is_given(message.id) or message.id == request.id then return result_of(self, message, request) end
+        if not given(message.id) or message.id == request.id then return result_of(self, message, request) end
         other = other or message
       end
     end
