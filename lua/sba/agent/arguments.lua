@@ -8,7 +8,6 @@ local json = require "sba.util.json"
 local json_place = require "sba.util.json_place"
 local prompts = require "sba.agent.prompts"
 local schema_check = require "sba.util.schema_check"
-local table_of = json.table_of
 local humanize = require "sba.util.humanize"
 local tools_of = require "sba.model.tools"
 local values = require "sba.model.text_calls.values"
@@ -51,7 +50,7 @@ local function meant_by(name, schema)
     if base == plain then return own, "?" end
     if base and (plain == base .. "ms" or plain == base .. "milliseconds") then return own, "ms" end
   end
-  local other = table_of(schema.aliases)[plain] or others[plain]
+  local other = json.table_of(schema.aliases)[plain] or others[plain]
   if other and schema.properties[other] then return other end
   return name
 end
@@ -137,7 +136,7 @@ local function add_parts(list, schema, root, depth)
   list[#list + 1] = schema
   if schema["$ref"] then add_parts(list, tools_of.resolve(schema["$ref"], root), root, depth + 1) end
   for _, keyword in ipairs { "allOf", "anyOf", "oneOf" } do
-    for _, part in ipairs(table_of(schema[keyword])) do add_parts(list, part, root, depth + 1) end
+    for _, part in ipairs(json.table_of(schema[keyword])) do add_parts(list, part, root, depth + 1) end
   end
   return list
 end
@@ -148,7 +147,7 @@ local function types_of(parts)
   for _, part in ipairs(parts) do
     local kinds = type(part.type) == "table" and part.type or { part.type }
     for _, kind in ipairs(kinds) do types[kind] = true end
-    local members = table_of(part.enum)
+    local members = json.table_of(part.enum)
     if part.const ~= nil then members = { part.const } end
     for _, member in ipairs(members) do types[json.kind(member)] = true end
   end
@@ -185,19 +184,13 @@ local function converted(value, types, schema, root)
   return value
 end
 
---- A name or a command holds no NUL; a line end at its end is none of it.
-local function trimmed(value, schema)
-  if schema.nul ~= false or type(value) ~= "string" then return value end
-  return value:match "^[\r\n]*([^\r\n]*)[\r\n]*$" or value -- bounded: the three parts share no character
-end
-
 local convert
 
-local function is_required(schema, name) return humanize.has(table_of(schema.required), name) end
+local function is_required(schema, name) return humanize.has(json.table_of(schema.required), name) end
 
 local function convert_members(value, part, root, depth)
   for name, member in pairs(value) do
-    local schema = table_of(part.properties)[name]
+    local schema = json.table_of(part.properties)[name]
     if schema == nil and type(part.additionalProperties) == "table" then
       schema = part.additionalProperties -- such as of env
       if math.type(member) == "integer" and schema.type == "string" then member = tostring(member) end
@@ -223,43 +216,38 @@ function convert(value, schema, root, depth)
     local has_items = kind == "array" and type(part.items) == "table"
     for i, item in ipairs(has_items and value or {}) do value[i] = convert(item, part.items, root, depth + 1) end
   end
-  return trimmed(value, schema)
+  if schema.nul ~= false or kind ~= "string" then return value end
+  -- A name or a command holds no NUL; a line end at its end is none of it.
+  return value:match "^[\r\n]*([^\r\n]*)[\r\n]*$" or value -- bounded: the three parts share no character
 end
 
 -- Our own tools
 
---- An object for a text is meant as JSON, as it was written. Returns a note.
-local function write_objects(given, schema, call)
-  local note
-  for name, property in pairs(schema.properties) do
-    local value = given[name]
-    if is_free_text(property) and json.kind(value) == "object" and next(value) then
-      local whole = call.written and json_place.of(call.written):text("/" .. name)
-      given[name], note = whole or json.indented(json.encode(value)), prompts.object_as_text:format(name)
-    end
-  end
-  return note
+--- Whether an argument says nothing: some models fill in all, with an empty text, or with a 0 for a
+--- number from 1.
+local function is_empty(value, property)
+  if value == "" then return not property.takes_empty end
+  return tonumber(value) == 0 and property.minimum == 1
 end
 
---- Some models fill in all arguments: an empty text, or a 0 for a number from 1, says nothing
---- where one may be missing.
-local function leave_out_empty(given, schema)
+--- Leaves out what is empty, where it may be missing, and comments. An object for a text is meant as
+--- JSON, as it was written. Returns notes.
+local function tidy(given, schema, call)
+  local names, notes = {}, {}
   for name, value in pairs(given) do
-    local property = table_of(schema.properties[name])
-    if tonumber(value) == 0 and property.minimum == 1 then value = "" end
-    if value == "" and not (property.takes_empty or is_required(schema, name)) then given[name] = nil end
-  end
-end
-
-local function leave_out_comments(given, schema)
-  local names = {}
-  for name in pairs(given) do
-    if not schema.properties[name] and humanize.has(comments, humanize.plain(name)) then
+    local property = schema.properties[name]
+    if is_empty(value, property or {}) and not is_required(schema, name) then
+      given[name] = nil
+    elseif not property and humanize.has(comments, humanize.plain(name)) then
       given[name], names[#names + 1] = nil, humanize.quoted(name)
+    elseif property and is_free_text(property) and json.kind(value) == "object" and next(value) then
+      local whole = call.written and json_place.of(call.written):text("/" .. name)
+      given[name], notes[1] = whole or json.indented(json.encode(value)), prompts.object_as_text:format(name)
     end
   end
   table.sort(names)
-  return #names > 0 and prompts.left_out:format(humanize.list(names, "and")) or nil
+  if names[1] then table.insert(notes, 1, prompts.left_out:format(humanize.list(names, "and"))) end
+  return notes
 end
 
 --- A text that was escaped twice has no line ends. Returns a note.
@@ -290,9 +278,7 @@ local function read_own(tool, call, step)
   local schema = tool.accepted
   local given, mistake = renamed(unwrapped(json.copy(call.arguments), schema, tool), schema)
   if not given then return nil, mistake end
-  leave_out_empty(given, schema)
-  local notes = { leave_out_comments(given, schema) }
-  notes[#notes + 1] = write_objects(given, schema, call)
+  local notes = tidy(given, schema, call)
   given = convert(given, schema, schema, 0)
   if tool.read then
     local read, note = tool.read(given)
@@ -315,7 +301,7 @@ end
 ---@return string? note on what was taken otherwise, or the mistake
 function arguments.read(tool, call, step)
   if tool.kind ~= "gateway" then return read_own(tool, call, step) end
-  local schema = table_of(json.decode(tool.parameters))
+  local schema = json.table_of(json.decode(tool.parameters))
   schema.order = nil -- a keyword of our own
   return convert(unwrapped(json.copy(call.arguments), schema, tool), schema, schema, 0)
 end

@@ -52,9 +52,6 @@ local usual_ends <const> = { stop = true, length = true, tool_calls = true }
 --- Whether nobody would see anything of a text.
 local function is_empty(content) return lpeg.match(nothing, content or "") ~= nil end
 
---- Whether a reply that had to be a call as text is not even a misspelled one.
-local function is_prose(text) return not (text or ""):find '{%s*["\']' end
-
 --- What is wrong with a reply without a call, if something is; what the model is told then, and
 --- what else the job's failure says, if it is one too many.
 local function flaw_of(state, reply)
@@ -65,7 +62,8 @@ local function flaw_of(state, reply)
     local more = "; the last one was stopped, because " .. unreadable
     return "unreadable", prompts.repeated:format(unreadable), more
   end
-  if unreadable and (reply.is_like_a_call or not is_prose(content)) then
+  -- Prose is an answer, also where the reply had to be a call as text.
+  if unreadable and (reply.is_like_a_call or (content or ""):find '{%s*["\']') then
     return "unreadable", prompts.unreadable:format(unreadable), ""
   end
   if reason == "length" then return "unreadable", prompts.cut_off, "" end

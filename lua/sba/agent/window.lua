@@ -49,10 +49,9 @@ end
 
 ---@class window.plan how a request fits: tokens
 ---@field room integer for the messages
----@field reply? integer at most; nil: what the prompt leaves
+---@field longest? integer of the last request's reply: what the prompt leaves
+---@field reply? integer at most, where a shorter one is asked for
 ---@field cuts integer how often the server refused the size
----@field has_less? boolean a shorter reply was asked for
----@field prompt? integer of the last request
 
 local fitted
 
@@ -74,11 +73,10 @@ local function request(state, plan, is_cut)
   end
   local most_room = math.max(room, room + window.reserve(session) - LEAST_REPLY)
   if after > most_room or is_cut and after == before then return nil, too_large(session) end
-  plan.prompt = after + talk.tools + state.status_tokens
-  local longest = longest_reply(session.context_length, plan.prompt)
+  plan.longest = longest_reply(session.context_length, after + talk.tools + state.status_tokens)
   return {
     messages = talk.messages, status = status, tools = state.offered, accepted = state.accepted,
-    temperature = state.detector:temperature(), max_tokens = math.min(longest, plan.reply or math.huge),
+    temperature = state.detector:temperature(), max_tokens = math.min(plan.longest, plan.reply or math.huge),
     fit = function(sizes, failure) return fitted(state, plan, sizes, failure) end,
   }
 end
@@ -93,13 +91,12 @@ end
 --- Tokens that the reply may have instead, if the server's refusal may be about it: what the
 --- window leaves beside the prompt, or, where there are no numbers, a quarter, once.
 local function shorter_reply(state, plan, sizes)
-  local size = state.session.context_length
   if sizes.window and sizes.prompt then
-    local left = math.min(sizes.window, size) - sizes.prompt
+    local left = math.min(sizes.window, state.session.context_length) - sizes.prompt
     return left >= LEAST_REPLY and math.max(LEAST_REPLY, left - MARGIN) or nil
   end
-  if plan.has_less or not sizes.is_of_reply or sizes.excess then return nil end
-  return math.max(LEAST_ASKED, (plan.reply or longest_reply(size, plan.prompt)) // 4)
+  if plan.reply or not sizes.is_of_reply or sizes.excess then return nil end
+  return math.max(LEAST_ASKED, plan.longest // 4)
 end
 
 --- The next request after one whose size was refused: it asks for less, or the conversation is
@@ -114,7 +111,7 @@ function fitted(state, plan, sizes, failure)
   if is_new_window then session.context_length = sizes.window end
   learn(state, sizes.prompt)
   if reply then
-    plan.reply, plan.has_less = reply, true
+    plan.reply = reply
     return request(state, plan)
   end
   plan.room = talk:total() - 1

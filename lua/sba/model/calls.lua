@@ -49,8 +49,6 @@ end
 
 -- Names and ids
 
-local function plain(given) return (given:lower():gsub("[^%w]", "")) end
-
 ---A tool's own name comes before the models' other names, and these before one that is near.
 ---@param given any
 ---@param tools model.tool[]
@@ -66,7 +64,7 @@ function calls.name(given, tools)
   local guessed = {}
   for _, tool in ipairs(tools) do
     for _, called in ipairs(tool.called or {}) do
-      if plain(called) == plain(bare) then return tool.name end
+      if humanize.plain(called) == humanize.plain(mapped) then return tool.name end
     end
     if not tool.exact then guessed[#guessed + 1] = tool.name end
   end

@@ -101,12 +101,11 @@ local function tagged(name)
 end
 
 local function wanted_of(options)
-  local list, others, preferred = {}, {}, tagged(options.environment.INFERENCE_MODEL or "")
+  local list, preferred = {}, tagged(options.environment.INFERENCE_MODEL or "")
   for _, name in ipairs(options.allowed_models) do
-    local into = tagged(name) == preferred and list or others
-    into[#into + 1] = name
+    table.insert(list, tagged(name) == preferred and 1 or #list + 1, name)
   end
-  return table.move(others, 1, #others, #list + 1, list)
+  return list
 end
 
 ---@param served model.served[]

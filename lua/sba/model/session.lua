@@ -268,15 +268,6 @@ local changes <const> = {
 -- The other moves. Each returns true: ask again; a reply; or nil and the failure.
 local moves <const> = {}
 
-for name, change in pairs(changes) do
-  moves[name] = function(trial, move, failure)
-    change(trial.session, move, trial, failure)
-    trial.session.written = weak()
-    trial.session.on_move(move, failure)
-    return true
-  end
-end
-
 -- A server that could not parse a call did answer: the model is told, unless its words are there to
 -- be read.
 function moves.tell(trial, move, failure)
@@ -324,13 +315,19 @@ local function without_text(trial, move, failure)
   return first
 end
 
+-- Judges a failure, and does what follows from it; returns as a move does.
 local function judged(trial, failure)
   local move = refusal.judge(failure, sent_of(trial))
   local first = without_text(trial, move, failure)
   if first and not first.transient then return nil, first end
   if first then return moves.wait(trial, move, first) end
   trial.tried[move.act] = true
-  return moves[move.act](trial, move, failure)
+  local change = changes[move.act]
+  if not change then return moves[move.act](trial, move, failure) end
+  change(trial.session, move, trial, failure)
+  trial.session.written = weak()
+  trial.session.on_move(move, failure)
+  return true
 end
 
 -- Where the size is only a guess and nothing can be made shorter, something else is tried.
@@ -372,15 +369,6 @@ local function tools_dropped(self, request, result)
   return (result.prompt_tokens or math.huge) < least
 end
 
--- Why a refusal went away as text may stay unknown: the next request has tools again, as this one
--- had. If that is refused too, its successors are text at once.
-local function leave_text(trial)
-  local self = trial.session
-  if not trial.first or trial.is_explained then return end
-  if not self.text_helped then self.supports_tools = trial.before end
-  self.text_helped = true
-end
-
 -- Asks until there is a reply, or no move is left.
 local function answered(self, request)
   local tried = { again = self.text_helped, fit = self.text_helped, same = 0 }
@@ -393,10 +381,13 @@ local function answered(self, request)
       if other then other.thrown_away = result end
       return other or result
     end
-    if result then
-      leave_text(trial)
-      return result
+    -- Why a refusal went away as text may stay unknown: the next request has tools again, as this one
+    -- had. If that is refused too, its successors are text at once.
+    if result and trial.first and not trial.is_explained then
+      if not self.text_helped then self.supports_tools = trial.before end
+      self.text_helped = true
     end
+    if result then return result end
     trial.used = failure.used or trial.used
     local goes_on, ended_by = move_on(trial, failure)
     if ended_by then ended_by.used = ended_by.used or trial.used end

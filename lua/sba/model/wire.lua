@@ -58,7 +58,6 @@ endpoint.__index = endpoint
 
 local MOST_TOKENS <const> = 1000000000
 local SHOWN <const> = 300 -- bytes of an answer that is no reply
-local LONGEST_NAME <const> = 64 -- bytes of a tool's
 -- Bytes of one JSON text; tiny values take some 40 times their size in memory.
 local LARGEST <const> = 8 * 1024 * 1024
 
@@ -76,7 +75,7 @@ end
 
 -- Failures
 
-local own_codes <const> = { timeout = true, cancelled = true, context_cut = true }
+local own_codes <const> = { timeout = true, cancelled = true }
 -- Codes of an answer, whose messages may name no server.
 local of_answers <const> = { bad_answer = true, too_large = true, cut_off = true, broken = true }
 
@@ -189,11 +188,6 @@ function endpoint:list(path)
   return served
 end
 
----A call's name as every server takes it back: the model may have given none, or anything.
----@param call model.call
----@return string
-function wire.name(call) return ((call.called or call.name):gsub("[^%w_-]", "_"):sub(1, LONGEST_NAME)) end
-
 ---A request's body in parts. Fields that were refused are left out.
 ---@param session model.session
 ---@param fields table all but messages and tools
@@ -268,10 +262,10 @@ wire.forms = {
   { name = "one text", example = '{\n"a":[1,2]\n}', read = one_text, fits = function() return true end },
 }
 
----The JSON texts of an answer, whatever its Content-Type says.
+-- The JSON texts of an answer, whatever its Content-Type says.
 ---@param next_line model.lines
 ---@return model.texts
-function wire.texts(next_line)
+local function texts_of(next_line)
   local next_text
   return function()
     if next_text then return next_text() end
@@ -310,12 +304,10 @@ local function patient_lines(self, exchange, builder)
   end
 end
 
-local function unless_null(value) return value ~= json.null and value or nil end
-
 -- An error after the status 200, in a stream or as its only answer.
 local function error_in(value)
   local choice = json.table_of(json.table_of(value.choices)[1])
-  local problem = unless_null(value.error) or unless_null(choice.error)
+  local problem = json.given(value.error) or json.given(choice.error)
   if problem then return problem end
   local is_reply = type(value.choices) == "table" or value.message and value.done ~= nil
   local why = value.msg or value.message or value.error_message or value.detail
@@ -349,12 +341,12 @@ local function next_value(self, text, is_cut)
 end
 
 ---Reads an answer into the builder until the reply is whole. A failure past its end is none.
----@param next_text model.texts
+---@param exchange native.http.exchange
 ---@param builder model.builder
 ---@param add fun(builder: model.builder, value: table, text?: string) as of model.dialect
 ---@return true?, model.failure?
-function endpoint:read(next_text, builder, add)
-  local last
+function endpoint:read_reply(exchange, builder, add)
+  local next_text, last = texts_of(patient_lines(self, exchange, builder)), nil
   while not builder.is_over do
     local text, is_cut = next_text()
     if text == DONE then
@@ -379,14 +371,6 @@ function endpoint:read(next_text, builder, add)
   if not last or builder.size > 0 then return self:failed("cut_off", "the reply was cut off") end
   local said = http.shown(redact(last:sub(1, SHOWN), "end"))
   return self:failed("cut_off", ("%s sent no reply: %s"):format(self:display_url(), said))
-end
-
----@param exchange native.http.exchange
----@param builder model.builder
----@param add fun(builder: model.builder, value: table, text?: string) as of model.dialect
----@return true?, model.failure?
-function endpoint:read_reply(exchange, builder, add)
-  return self:read(wire.texts(patient_lines(self, exchange, builder)), builder, add)
 end
 
 return wire

@@ -3,24 +3,25 @@ local json = require "sba.util.json"
 local reply = require "sba.model.reply"
 local wire = require "sba.model.wire"
 
---- A source of these lines; one that ends with "|" lacks its end. A table at the end is its failure.
-local function source(lines)
-  local i = 0
-  return function()
+--- An answer of these lines; one that ends with "|" lacks its end. A table at the end is its failure.
+local function answer(lines)
+  local i, exchange = 0, { idle = function() end }
+  function exchange.line()
     i = i + 1
     local line = lines[i]
     if type(line) ~= "string" then return nil, line end
     local whole = line:gsub("|$", "")
     return whole, whole == line
   end
+  return exchange
 end
 
-local target <const> = wire.endpoint { base = "http://host" }
+local target <const> = wire.endpoint { base = "http://host", timeout = {} }
 
 --- The values that a reader makes of lines, and its failure but for the missing end of a reply.
 local function all(lines)
   local values, builder = {}, reply.new()
-  local _, failure = target:read(wire.texts(source(lines)), builder, function(_, value) values[#values + 1] = value end)
+  local _, failure = target:read_reply(answer(lines), builder, function(_, value) values[#values + 1] = value end)
   return values, failure.message ~= "http://host: the reply was cut off" and failure or nil
 end
 
@@ -139,8 +140,8 @@ describe("an error in a reply", function()
       into:ended(value.reason)
     end
     local lines = { '{"said":"hello","reason":"stop"}', { code = "cut_off", message = "cut" } }
-    assert.is_true(target:read(wire.texts(source(lines)), builder, add))
-    assert.is_true(target:read(wire.texts(source { '{"said":"x"}', "<html>" }), builder, add))
+    assert.is_true(target:read_reply(answer(lines), builder, add))
+    assert.is_true(target:read_reply(answer { '{"said":"x"}', "<html>" }, builder, add))
   end)
 end)
 

@@ -3,8 +3,6 @@
 
 local json = require "sba.util.json"
 local json_place = require "sba.util.json_place"
-local lines = require "sba.util.excerpt".lines
-local table_of = json.table_of
 local humanize = require "sba.util.humanize"
 local wire = require "sba.model.wire"
 
@@ -17,23 +15,13 @@ local KEEP_ALIVE <const> = "30m" -- a command may take long, and loading a model
 
 function ollama.list(endpoint) return endpoint:list "/api/tags" end
 
-local function trained_window(about)
-  local info = table_of(about.model_info)
-  return wire.tokens(info[tostring(info["general.architecture"]) .. ".context_length"])
-end
-
-local function modelfile_window(about)
-  for _, line in lines(type(about.parameters) == "string" and about.parameters or "") do
-    local tokens = line:match("^num_ctx%s+(%d+)")
-    if tokens then return wire.tokens(tonumber(tokens)) end
-  end
-end
-
 function ollama.describe(endpoint, served)
   local about, failure = endpoint:ask("/api/show", json.encode { model = served.name })
   if not about and not failure.status then return nil, failure end
   about = about or {}
-  local trained, window = trained_window(about), modelfile_window(about)
+  local info, modelfile = json.table_of(about.model_info), "\n" .. tostring(about.parameters)
+  local trained = wire.tokens(info[tostring(info["general.architecture"]) .. ".context_length"])
+  local window = wire.tokens(tonumber(modelfile:match "\nnum_ctx%s+(%d+)")) -- bounded: it has no other way
   if not window then window = trained and WINDOW or UNKNOWN_WINDOW end
   local capabilities, supports_tools = about.capabilities, nil
   if json.is_array(capabilities) then supports_tools = humanize.has(capabilities, "tools") end
@@ -48,7 +36,7 @@ function ollama.message(message)
   if message.thinking and message.thinking ~= "" then sent.thinking = message.thinking end
   for i, call in ipairs(message.tool_calls or {}) do
     local arguments = json.verbatim(call.written or json.encode(call.arguments))
-    local called = { index = i - 1, name = wire.name(call), arguments = arguments }
+    local called = { index = i - 1, name = call.called or call.name, arguments = arguments }
     sent.tool_calls = sent.tool_calls or {}
     sent.tool_calls[i] = { id = call.id, ["function"] = called }
   end
@@ -69,11 +57,11 @@ end
 ---@param value table a line
 ---@param line? string as it was written, where it was JSON
 function ollama.add(builder, value, line)
-  local message = table_of(value.message)
+  local message = json.table_of(value.message)
   builder:served_by(value.model)
   builder:content(message.content)
   builder:thinking(message.thinking)
-  local places = line and next(table_of(message.tool_calls)) and json_place.of(line)
+  local places = line and next(json.table_of(message.tool_calls)) and json_place.of(line)
   builder:calls_of(message.tool_calls, places and function(i)
     return places:text(("/message/tool_calls/%d/function/arguments"):format(i - 1))
   end)

@@ -2,7 +2,6 @@
 -- The OpenAI-compatible API.
 
 local json = require "sba.util.json"
-local table_of = json.table_of
 local wire = require "sba.model.wire"
 
 ---@type model.dialect
@@ -30,7 +29,7 @@ end
 local BUILT_IN <const>, LOW <const> = 0.8, 0.2
 
 local function temperature(answer)
-  local params = table_of(table_of(answer.default_generation_settings).params)
+  local params = json.table_of(json.table_of(answer.default_generation_settings).params)
   local usual, template = tonumber(params.temperature) or 0, answer.chat_template
   if math.abs(usual - BUILT_IN) > 1e-6 or type(template) ~= "string" then return nil end
   -- A model that thinks goes in circles with a low one.
@@ -44,9 +43,9 @@ local function llama_properties(endpoint, entry)
   -- The path is beside /v1.
   local root = setmetatable({ base = endpoint.base:gsub("/v1$", "") }, { __index = endpoint })
   local answer = root:ask("/props") or {}
-  local supports_tools = table_of(answer.chat_template_caps).supports_tools
+  local supports_tools = json.table_of(answer.chat_template_caps).supports_tools
   if type(supports_tools) ~= "boolean" then supports_tools = nil end
-  local window = wire.tokens(table_of(answer.default_generation_settings).n_ctx)
+  local window = wire.tokens(json.table_of(answer.default_generation_settings).n_ctx)
   return window, supports_tools, temperature(answer)
 end
 
@@ -71,7 +70,7 @@ function openai.message(message, session)
     sent.tool_calls = sent.tool_calls or {}
     sent.tool_calls[i] = {
       id = call.id, type = "function", extra_content = call.extra,
-      ["function"] = { name = wire.name(call), arguments = arguments },
+      ["function"] = { name = call.called or call.name, arguments = arguments },
     }
   end
   return json.encode(sent)
@@ -92,7 +91,7 @@ end
 
 local function add_message(builder, message)
   builder:calls_of(message.tool_calls)
-  local old = table_of(message.function_call)
+  local old = json.table_of(message.function_call)
   if next(old) then builder:call { index = 0, name = old.name, arguments = old.arguments } end
   builder:content(message.content)
   builder:content(message.refusal)
@@ -106,13 +105,13 @@ end
 ---@param builder model.builder
 ---@param value table a chunk, or a whole answer
 function openai.add(builder, value)
-  local usage, choice = table_of(value.usage), table_of(table_of(value.choices)[1])
+  local usage, choice = json.table_of(value.usage), json.table_of(json.table_of(value.choices)[1])
   builder:served_by(value.model)
   builder:counted(wire.tokens(usage.prompt_tokens), wire.tokens(usage.completion_tokens),
-    wire.tokens(table_of(usage.prompt_tokens_details).cached_tokens))
-  add_message(builder, table_of(choice.delta))
+    wire.tokens(json.table_of(usage.prompt_tokens_details).cached_tokens))
+  add_message(builder, json.table_of(choice.delta))
   -- A whole answer; some streams say all again at their end.
-  if builder.size == 0 then add_message(builder, table_of(choice.message)) end
+  if builder.size == 0 then add_message(builder, json.table_of(choice.message)) end
   builder:content(choice.text)
   builder:ended(choice.finish_reason)
 end

@@ -41,16 +41,13 @@ local function items_of(content, names) return lpeg.match(forms.found, content, 
 
 -- Thinking
 
-local function is_readable(item)
-  if item.json then return values.read(item.json, item.ending ~= "") ~= nil end
-  return item.members ~= nil
-end
-
--- Whether the place is in an argument of a call.
+-- Whether the place is in an argument of a call that can be read.
 local function is_in_call(whole, at)
   if whole:find "^%s*[{%[]" and values.read(whole) then return true end
   for _, item in ipairs(items_of(whole, {})) do
-    if item.from < at and at < item.to then return is_readable(item) end
+    if item.from < at and at < item.to then
+      return item.members ~= nil or item.json and values.read(item.json, item.ending ~= "") ~= nil
+    end
   end
   return false
 end
@@ -96,11 +93,6 @@ end
 
 local NOT_DONE <const> = "it looks like a call, but %s, so nothing was done. "
   .. "Call the tool, or end the reply with this form: " .. '<tool_call>{"name": "%s", "arguments": %s}</tool_call>'
-
-local function told(why, content, tools)
-  local tool = meant_by(content, tools)
-  return NOT_DONE:format(why, tool.name, tools_of.example(tool))
-end
 
 local function beside(found)
   for _, call in ipairs(found) do
@@ -202,7 +194,10 @@ local function find_in(content, tools)
     found, mistake = bare_calls(content, names)
   end
   if not found then mistake = mistake or suspicion(content, items, names) end
-  if mistake then return nil, told(mistake, content, tools) end
+  if mistake then
+    local tool = meant_by(content, tools)
+    return nil, NOT_DONE:format(mistake, tool.name, tools_of.example(tool))
+  end
   if not found then return nil end
   local before = content:sub(1, found.start - 1)
   return found.calls, text.trim(before:sub(1, (before:find("<|", 1, true) or 0) - 1))

@@ -112,7 +112,7 @@ end
 
 local function first_of(object, names)
   for _, one in ipairs(names) do
-    if object[one] ~= nil and object[one] ~= json.null then return object[one] end
+    if json.given(object[one]) ~= nil then return object[one] end
   end
 end
 
