@@ -134,12 +134,6 @@ function summary.branch(root)
   return is_commit and "detached HEAD at " .. head:sub(1, 12) or "a repository, its HEAD cannot be read"
 end
 
-local function distribution()
-  local bytes = file.read("/etc/os-release", LARGEST_OS_RELEASE, { regular = true })
-  local name = bytes and ("\n" .. bytes):match '\nPRETTY_NAME="?([^"\n]+)'
-  return name and line_of(name) .. ", " or ""
-end
-
 local function shell_of(environment)
   local bash, shell = process.find("bash", environment.PATH), real_path "/bin/sh"
   if bash then return line_of(bash) end
@@ -148,7 +142,9 @@ local function shell_of(environment)
 end
 
 local function system(environment)
-  local kernel, of = identity.system(), distribution()
+  local kernel, bytes = identity.system(), file.read("/etc/os-release", LARGEST_OS_RELEASE, { regular = true })
+  local distribution = bytes and ("\n" .. bytes):match '\nPRETTY_NAME="?([^"\n]+)'
+  local of = distribution and line_of(distribution) .. ", " or ""
   local name = ("%s%s %s, %s"):format(of, kernel.name, line_of(kernel.release), kernel.machine)
   return ("System: %s. Shell: %s"):format(name, shell_of(environment))
 end

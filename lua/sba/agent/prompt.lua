@@ -158,10 +158,9 @@ function prompt.agents_md(run, context_length)
   local most = math.min(MOST, context_length * context_length // MOST)
   local found, failure = run.workspace:read(AGENTS_MD, { max_bytes = most + LONGEST_CHARACTER })
   if not found and failure.code == "not_found" then return nil end
-  local content = found and text.cut(found.content, most)
+  local content = found and text.cut(found.content, most) or ""
   local problem = failure and redact(failure.message)
-  local is_text = not found or text.is_utf8(content) and not content:find "\0"
-  if not is_text then problem = AGENTS_MD .. " is not UTF-8 text" end
+  if not text.is_utf8(content) or content:find "\0" then problem = AGENTS_MD .. " is not UTF-8 text" end
   if problem then
     run.log:event("warning", "agents_md.left_out", { error = problem })
     return prompts.agents_md_left_out:format(problem)

@@ -86,12 +86,8 @@ end
 -- The state
 
 ---Nothing of the reply is done. The first failure stays.
----@param code string
----@param message string
----@param more? table of the failure
-function reply:breaks(code, message, more)
-  local failure = more or {}
-  failure.code, failure.message = code, message
+---@param failure native.failure
+function reply:breaks(failure)
   self.state, self.is_over, self.failure = "broken", true, self.failure or failure
 end
 
@@ -105,7 +101,7 @@ function reply:ended(reason)
   local said = reason:lower()
   if has(said, FAILED) then
     local message = "the reply ended with " .. humanize.quoted(reason)
-    return self:breaks("broken", message, { transient = true })
+    return self:breaks { code = "broken", message = message, transient = true }
   end
   if has(said, TOO_LONG) then reason = "length" end
   if has(said, { "malformed" }) then self.unread = ("the server could not read the call (%s)"):format(reason) end
@@ -187,10 +183,10 @@ local function grow(self, size, watch, piece)
   local repeated = watch and watch:add(piece)
   self.size = self.size + size
   if repeated then
-    local more = { repeated = repeated, in_call = watch ~= self.watch }
-    self:breaks("repeats", "repeats one text over and over", more)
+    local message, in_call = "repeats one text over and over", watch ~= self.watch
+    self:breaks { code = "repeats", message = message, repeated = repeated, in_call = in_call }
   elseif self.size > LIMIT then
-    self:breaks("too_large", ("sent a reply of more than %d bytes"):format(LIMIT))
+    self:breaks { code = "too_large", message = ("sent a reply of more than %d bytes"):format(LIMIT) }
   end
 end
 

@@ -222,9 +222,7 @@ local function exchange_once(trial)
   if failure and not repeated then return nil, with_use(failure, ask, builder, started) end
   if builder:has_no_room(ask.max_tokens) and request.fit and not trial.tried.no_room then
     trial.tried.no_room = true
-    failure = { code = "context_cut", cause = "no_room", prompt_tokens = builder.prompt_tokens }
-    failure.message = "the prompt left no room for a reply"
-    return nil, failure
+    return nil, { message = "the prompt left no room for a reply", sizes = { prompt = builder.prompt_tokens } }
   end
   local result = repeated and builder:stopped(repeated, self) or builder:finish(self)
   if ask.tools and #result.tool_calls > 0 then self.calls_as_text = #builder.calls == 0 end
@@ -342,9 +340,8 @@ end
 -- Returns what a move does.
 local function move_on(trial, failure)
   if failure.code == "timeout" or failure.code == "cancelled" then return nil, failure end
-  if failure.cause == "no_room" then -- the next such reply counts as what it is
-    local sizes = { prompt = failure.prompt_tokens }
-    trial.request = trial.request.fit(sizes, failure) or trial.request
+  if failure.sizes then -- there was no room for a reply; the next such one counts as what it is
+    trial.request = trial.request.fit(failure.sizes, failure) or trial.request
     return true
   end
   if failure.said ~= trial.last_said then trial.tried.same = 0 end

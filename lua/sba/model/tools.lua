@@ -131,7 +131,7 @@ local written
 
 -- The keywords of one type. OpenAI and Gemini refuse an array without items.
 local function of_type(kind, wanted, state, is_closed)
-  local result = { type = kind, description = wanted.shown, enum = members_of(wanted.enum, kind) }
+  local result = { type = kind, enum = members_of(wanted.enum, kind) }
   if kind == "array" then result.items = json.verbatim(written(wanted.items, state, wanted.depth)) end
   if kind ~= "object" then return result end
   local properties, needed, names = {}, json.array {}, names_of(wanted)
@@ -149,18 +149,16 @@ end
 function written(given, state, depth, is_closed)
   local wanted = { properties = {}, required = {}, depth = depth, is_top = depth == 0 }
   add(wanted, given, state, false)
-  local kinds, any = types_of(wanted), json.array {}
-  wanted.shown = description_of(wanted)
-  if #kinds == 1 then return json.encode(of_type(kinds[1], wanted, state, is_closed), KEYWORDS) end
-  local result = { description = wanted.shown }
-  wanted.shown = nil
-  for i, kind in ipairs(kinds) do -- Gemini refuses a list of types
-    any[i] = json.verbatim(json.encode(of_type(kind, wanted, state), KEYWORDS))
+  local kinds, any, result = types_of(wanted), json.array {}, {}
+  for i, kind in ipairs(kinds) do
+    result = of_type(kind, wanted, state, is_closed and #kinds == 1)
+    any[i] = json.verbatim(json.encode(result, KEYWORDS))
   end
   for i, branch in ipairs(#kinds == 0 and wanted.anyOf or {}) do
     any[i] = json.verbatim(written(branch, state, wanted.depth))
   end
-  result.anyOf = #any > 0 and any or nil
+  if #kinds ~= 1 then result = { anyOf = #any > 0 and any or nil } end -- Gemini refuses a list of types
+  result.description = description_of(wanted)
   return json.encode(result, KEYWORDS)
 end
 

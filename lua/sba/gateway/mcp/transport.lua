@@ -162,15 +162,13 @@ local codes_of_hundreds <const> = { [3] = "redirected", [4] = "refused" }
 ---@param failure http.failure with a status; may become this room's
 ---@return mcp.failure of the JSON-RPC error in the answer, if there is one
 function connection:refused(failure)
-  local status, error = failure.status, json.table_of(failure.value).error
-  local code = codes[status]
+  local status, error, refused = failure.status, json.table_of(failure.value).error, failure
+  failure.code = codes_of_hundreds[status // 100] or "gateway_failed"
   if json.is_object(error) then
-    local retry_after, transient = failure.retry_after, failure.transient
     failure = of_rpc(self, error, status)
-    failure.retry_after, failure.transient, failure.code = retry_after, transient, code or failure.code
-  else
-    failure.code = code or codes_of_hundreds[status // 100] or "gateway_failed"
+    failure.retry_after, failure.transient = refused.retry_after, refused.transient
   end
+  failure.code = codes[status] or failure.code
   if status == 401 then
     local without = "; no token was given (SBA_MCP_TOKEN_FILE, SBA_MCP_TOKEN)"
     failure.message = failure.message .. (self.token and "; it does not accept the agent's token" or without)
