@@ -4,7 +4,6 @@
 -- reply, or the conversation becomes shorter; or there is none.
 
 local client = require "sba.agent.client"
-local fail = require "sba.util.fail"
 local prompt = require "sba.agent.prompt"
 local tools = require "sba.agent.tools"
 
@@ -130,13 +129,14 @@ function window.ask(state)
   local run, session = state.run, state.session
   local exceeded = client.exceeded(run)
   if exceeded then error(exceeded, 0) end
-  local wanted = fail.check(request(state, { room = math.huge, cuts = 0 }))
+  local wanted, too_long = request(state, { room = math.huge, cuts = 0 })
+  if not wanted then error(too_long, 0) end
   run.todo.checkpoint:flush()
   run.checkpoint:hurry()
   run.progress:model(session.model)
   local reply, failure = client.ask(run, session, wanted)
   run.progress:finish()
-  fail.check(reply, failure)
+  if not reply then error(failure, 0) end
   learn(state, not reply.is_estimated and reply.prompt_tokens or nil)
   return reply
 end
