@@ -7,8 +7,7 @@ local models = require "sba.model.connect"
 local client = {}
 
 local SCARCE <const> = 5 -- a fifth is left
-local REACHED <const> = "the job's inference.%s is reached: %d of %d %s are used, "
-  .. "and another request is needed"
+local REACHED <const> = "the job's inference.%s is reached: %d of %d %s are used, and another request is needed"
 local NOTHING <const> = { requests = 0, prompt_tokens = 0, completion_tokens = 0 }
 
 --- The job's time was up while an endpoint had not answered since the last reply: it may be back

@@ -114,8 +114,7 @@ local acceptance <const> = {
 }
 
 local FINISH_CALLED <const> = {
-  "done", "complete", "completed", "submit", "end", "final_answer", "task_complete",
-  "attempt_completion", "finished",
+  "done", "complete", "completed", "submit", "end", "final_answer", "task_complete", "attempt_completion", "finished",
 }
 
 --- Criteria are shown only where the model judges one.

@@ -75,7 +75,6 @@ end
 
 -- Failures
 
-local own_codes <const> = { timeout = true, cancelled = true }
 -- Codes of an answer, whose messages may name no server.
 local of_answers <const> = { bad_answer = true, too_large = true, cut_off = true, broken = true }
 
@@ -90,7 +89,7 @@ function endpoint:failure(failure)
   if of_answers[cause] and not message:find(server, 1, true) then message = server .. ": " .. message end
   local more = { cause = cause, repeated = failure.repeated, transient = failure.transient }
   local result = http.failure(cause, message, more)
-  if not own_codes[cause] then result.code = "inference_unavailable" end
+  if cause ~= "timeout" and cause ~= "cancelled" then result.code = "inference_unavailable" end
   return result
 end
 
@@ -128,8 +127,7 @@ function endpoint:send(path, accept, body, first_timeout)
   if self.key then headers[3] = "Authorization: Bearer " .. self.key end
   local exchange, status = http.send(self.http, {
     method = body and "POST" or "GET", url = url, headers = headers, body = body,
-    connect_timeout = timeout.connect, first_timeout = first_timeout or timeout.first,
-    idle_timeout = timeout.idle,
+    connect_timeout = timeout.connect, first_timeout = first_timeout or timeout.first, idle_timeout = timeout.idle,
   })
   if not exchange then return nil, self:failure(status) end
   if status == 200 then return exchange end

@@ -13,10 +13,7 @@ local given = json.given
 local json_tolerant = require "sba.util.json_tolerant"
 local version = require "native.bundle".version
 
-local transport = {
-  CLIENT = { name = "cynode-sba", version = version },
-  CALL = "tools/call", LIST = "tools/list",
-}
+local transport = { CALL = "tools/call", LIST = "tools/list", CLIENT = { name = "cynode-sba", version = version } }
 
 -- Seconds.
 local NO_LIMIT <const> = 1e8

@@ -86,8 +86,7 @@ local parameters <const> = Cg(Ct((between * parameter * value_up_to(value_end)) 
 local glm_key <const> = C "" * blank * "<arg_key>" * C((1 - P "</arg_key>") ^ 0)
   * P "</arg_key>" ^ -1 * blank * P "<arg_value>" ^ -1
 local glm_members <const> = Cg(Ct((glm_key * value_up_to "</arg_value>") ^ 0), "members")
-local function_start <const> = (opening * blank) ^ -1 * starts * call
-  * (Cg(attribute, "called") + "(" * called * ")")
+local function_start <const> = (opening * blank) ^ -1 * starts * call * (Cg(attribute, "called") + "(" * called * ")")
 
 -- <|tool_call_begin|>, <｜tool▁call▁begin｜>
 local special <const> = "<" * bar * in_mark * bar * ">"
@@ -274,13 +273,11 @@ forms.told = {
   { name = "Llama 4, Gemma",
     pattern = word_start * known * blank * "(" * blank * (letters ^ 1 * blank * "=" + "{"),
     example = '```tool_code\nprint(default_api.run_command(command="ls"))\n```' },
-  { name = "a name with an object", pattern = word_start * known * "{",
-    example = "call:run_command" .. ARGUMENTS },
+  { name = "a name with an object", pattern = word_start * known * "{", example = "call:run_command" .. ARGUMENTS },
   { name = "YAML", pattern = line_start * letters ^ 1 * ":" * S " \"'`*" ^ 0 * known,
     example = "tool: run_command\narguments:\n  command: ls" },
   { name = "Qwen-Agent", pattern = P "✿FUNCTION✿", example = "✿FUNCTION✿: run_command\n✿ARGS✿: " .. ARGUMENTS },
-  { name = "LongCat", pattern = P "arg_key>",
-    example = "<x_tool_call>run_command\n<x_arg_key>command</x_arg_key>" },
+  { name = "LongCat", pattern = P "arg_key>", example = "<x_tool_call>run_command\n<x_arg_key>command</x_arg_key>" },
   { name = "Cline", pattern = line_start * "<" * known * ">",
     example = "<run_command>\n<command>ls</command>\n</run_command>" },
   { name = "ReAct", pattern = line_start * "Action Input:",
