@@ -365,10 +365,13 @@ with model.Server({{"models": {{"m": {{}}}}, "replies": [{{"content": "hello"}}]
             self.assertEqual(named, {wanted})
 
     def test_no_allowed_model_is_served(self):
-        server = self.server(models={"a": {}, "b": {}})
-        failure = self.failed({"OLLAMA_BASE_URL": server.url}, allowed=["x", "y"])
-        self.assertIn("serves none of the allowed models (x and y); it has a and b", failure["message"])
-        self.assertEqual([request["body"] for request in server.requests], [None])
+        # Nor by a gateway whose /api/tags is other JSON, and that lists models as OpenAI does: it gets no Ollama chat.
+        for tags, requests in ((None, 1), ({"team": "a"}, 3)):
+            server = self.server(models={"a": {}, "b": {}})
+            server.tags = lambda _, usual=server.tags, tags=tags: (200, tags) if tags else usual(_)
+            failure = self.failed({"OLLAMA_BASE_URL": server.url}, allowed=["x", "y"])
+            self.assertIn("serves none of the allowed models (x and y); it has a and b", failure["message"])
+            self.assertEqual([request["body"] for request in server.requests], [None] * requests)
 
     def test_a_worker_that_is_no_ollama_and_addresses_without_v1(self):
         for variable, suffix in (("OLLAMA_BASE_URL", ""), ("OLLAMA_BASE_URL", "/v1"), ("SBA_API_EGRESS_URL", "")):

@@ -123,25 +123,16 @@ class Failures(ReadingCase):
             with self.subTest(name, arguments=arguments):
                 self.assertRegex(answer.split("\n")[0], rf"^failed.*{words}")
 
-    def test_a_file_whose_name_ends_anothers_was_not_seen(self):
-        for name in ("calc.txt", "test_calc.txt", "part.txt", "test_part.txt", "workspace"):
-            self.put(name, f"{name}\n")
-        names = ("calc.txt", "part.txt", "workspace", "test_calc.txt", "test_part.txt")
-        writes = [call("write_file", path=name, content="new\n") for name in names]
-        job = self.agent_job(context={"task_context": "Change test_calc.txt."})
-        outcome, _ = self.run_replies(call("read_file", path="test_part.txt"), *writes, finish("ok"), job=job)
-        self.assertEqual([step["status"] for step in outcome.steps], ["success"] + ["failure"] * 3 + ["success"] * 2)
-
     def test_a_file_that_was_not_seen_is_not_replaced(self):
         # The answer shows it, and the next call replaces it. Files that a step or the first message showed are replaced
-        # at once.
-        for name in ("old.txt", "read.txt", "named.txt", "printed.txt"):
+        # at once, but not one whose name ends theirs.
+        for name in ("old.txt", "read.txt", "named.txt", "printed.txt", "d.txt", "workspace"):
             self.put(name, f"{name} holds this\n")
-        written = "old.txt", "old.txt", "read.txt", "named.txt", "printed.txt"
+        written = "old.txt", "old.txt", "read.txt", "named.txt", "printed.txt", "d.txt", "workspace"
         turns = [call("read_file", path="read.txt"), runs("cat printed.txt"),
                  *[writes(name, "new\n") for name in written], *[writes("made.txt", content) for content in "ab"]]
         outcome, server = self.run_replies(*turns, finish("ok"), context={"task_context": "Change named.txt."})
-        self.assertEqual([step["status"] for step in outcome.steps], ["success"] * 2 + ["failure"] + ["success"] * 6)
+        self.assertEqual([step["status"][0].upper() for step in outcome.steps], list("SSFSSSSFFSS"))
         self.assertRegex(server.chats()[3]["messages"][-1]["content"],
                          r"^\[step-3\]\nfailed \(already_exists\).*overwrite true all of it\nold.txt holds this\n")
         self.assertEqual((self.text("old.txt"), self.text("made.txt")), ("new\n", "b"))

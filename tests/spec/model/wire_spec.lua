@@ -5,10 +5,9 @@ local wire = require "sba.model.wire"
 
 --- An answer of these lines; one that ends with "|" lacks its end. A table at the end is its failure.
 local function answer(lines)
-  local i, exchange = 0, { idle = function() end }
+  local exchange = { idle = function() end }
   function exchange.line()
-    i = i + 1
-    local line = lines[i]
+    local line = table.remove(lines, 1)
     if type(line) ~= "string" then return nil, line end
     local whole = line:gsub("|$", "")
     return whole, whole == line
@@ -118,12 +117,11 @@ describe("an error in a reply", function()
   it("has the status of its code", function()
     for written, wanted in pairs {
       ['{"error":{"code":402,"message":"no credits"}}'] = { 402, false },
-      ['{"error":{"code":"503","message":"busy"}}'] = { 503, true },
-      ['{"error":"gone"}'] = { nil, true }, ['{"choices":[{"error":{"code":502,"message":"away"}}]}'] = { 502, true },
+      ['{"error":{"code":"503","message":"busy"}}'] = { 503, true }, ['{"error":"gone"}'] = { nil, true },
+      ['{"choices":[{"error":{"code":502,"message":"away"}}]}'] = { 502, true },
       ['{"object":"error","message":"long","code":400}'] = { 400, false },
-      ['[{"error":{"code":400,"message":"no"}}]'] = { 400, false },
-      ['{"type":"error","message":"x"}'] = { nil, true }, ['{"code":401,"msg":"no key"}'] = { 401, false },
-      ['{"error":{"code":7,"message":"x"}}'] = { nil, true },
+      ['[{"error":{"code":400,"message":"no"}}]'] = { 400, false }, ['{"type":"error","message":"x"}'] = { nil, true },
+      ['{"code":401,"msg":"no key"}'] = { 401, false }, ['{"error":{"code":7,"message":"x"}}'] = { nil, true },
     } do
       local _, failure = all { written }
       assert.same(wanted, { failure.status, failure.transient }, written)
