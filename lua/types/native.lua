@@ -78,6 +78,7 @@
 ---@field deadline fun(at: number) as interrupt.now
 ---@field begun fun() the end has begun: it has 2 s more past the deadline, 2.5 s past a signal
 ---@field written fun(status: integer) a hang or crash now ends with this status
+---@field memory fun() memory was refused: ends the job; returns if no job runs
 
 ---@class native.process.options
 ---argv[1] is looked up in PATH of env, or with a slash is relative to directory.

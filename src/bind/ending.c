@@ -60,6 +60,13 @@ static int f_written(lua_State *L)
     return 0;
 }
 
+static int f_memory(lua_State *L)
+{
+    (void)L;
+    ending_memory();
+    return 0;
+}
+
 static int f_stop(lua_State *L)
 {
     (void)L;
@@ -68,6 +75,7 @@ static int f_stop(lua_State *L)
 }
 
 const luaL_Reg bind_ending[] = {
-    {"inherited", f_inherited}, {"start", f_start},     {"last", f_last}, {"keep", f_keep}, {"deadline", f_deadline},
-    {"begun", f_begun},         {"written", f_written}, {"stop", f_stop}, {NULL, NULL},
+    {"inherited", f_inherited}, {"start", f_start}, {"last", f_last},       {"keep", f_keep},
+    {"deadline", f_deadline},   {"begun", f_begun}, {"written", f_written}, {"memory", f_memory},
+    {"stop", f_stop},           {NULL, NULL},
 };

@@ -149,14 +149,17 @@ local function log_outcome(run)
   })
 end
 
+--- Returns whether the part was refused memory.
 local function attempt(run, part, ...)
   local ok, problem = xpcall(part, failures.traced, run, ...)
   interrupt.disarm() -- the part may have set a time for itself
-  if ok then return end
+  if ok then return false end
+  local is_refused = type(problem) == "table" and problem.code == "out_of_memory"
   problem = failures.caught(problem)
   run.failure = run.failure or problem
   local fields = { error = problem.traceback or problem.message }
   pcall(function() run.log:event("error", "internal.error", fields) end)
+  return is_refused
 end
 
 local function adopt_steps(run)
@@ -232,8 +235,9 @@ end
 local function note_end(run)
   local has_begun = run.journal and run.journal.size > 0
   if not has_begun or run.history.result then return end
-  local result = json.verbatim(json.encode(run.fields, result_schema))
-  attempt(run, run.emit, "job.finished", { result = result })
+  attempt(run, function()
+    run:emit("job.finished", { result = json.verbatim(json.encode(run.fields, result_schema)) })
+  end)
 end
 
 --- A stream counts as written before it is: nothing may add a second result. If the program ends
@@ -303,7 +307,8 @@ end
 return function(run)
   ending.begun()
   for _, part in ipairs(run.history.result and parts_again or parts) do attempt(run, part) end
-  if not run.parts and not run.written then attempt(run, write_result) end -- as an internal error
+  local is_refused = not run.parts and not run.written and attempt(run, write_result) -- as an internal error
+  if is_refused and not run.parts then ending.memory() end -- the program that begins anew has more room
   local at = interrupt.now()
   local is_put = run.written and not run.settings.replay and upload_urls.any()
   if is_put then attempt(run, run.lazy.uploads().result) end
