@@ -131,7 +131,7 @@ return function()
   run.record.job_id, run.record.task_id = inherited.job_id, inherited.task_id
   run.log:identify(inherited.job_id, inherited.task_id)
   run.history, run.status_url = fold.new(), inherited.status_url
-  run.temporary_artifacts, run.artifacts_shared = inherited.temporary, 0
+  run.temporary_artifacts = inherited.temporary
   if inherited.directory then file.keep_directory(run.result_directory, inherited.directory) end
   run.crashed, run.has_result = true, inherited.has_result
   local code, words, of_step = table.unpack(ends[reason])

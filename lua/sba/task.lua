@@ -90,20 +90,16 @@ local function say_answer(run)
   file.write(STDOUT, { answer, "\n" }, TIMEOUT)
 end
 
-local function copy(from, to)
-  local bytes, failure = file.read(from, LARGEST_KEPT)
-  if not bytes then return nil, failure end
-  return file.replace(to, { bytes }, { mode = tonumber("600", 8) })
-end
+local function keep_file(path, parts) check(file.replace(path, parts, { mode = tonumber("600", 8) })) end
 
+-- Raises failures.
 local function keep_files(directory, kept)
   for _, name in ipairs(NAMES) do
-    local ok, failure = copy(directory .. name, kept .. name)
-    if not ok then return nil, failure end
+    keep_file(kept .. name, { check(file.read(directory .. name, LARGEST_KEPT)) })
   end
   local page, message = report.page(kept .. NAMES[2], kept .. NAMES[1])
-  if not page then return nil, { code = "io_error", message = message } end
-  return file.replace(kept .. "report.html", page, { mode = tonumber("600", 8) })
+  if not page then error { message = message } end
+  keep_file(kept .. "report.html", page)
 end
 
 -- "changed: 2 modified, 1 created: a.c, b.c, c.c"
@@ -139,8 +135,8 @@ function task.keep(run)
   say_answer(run)
   if not kept then return end
   os.remove(kept .. "artifacts") -- unless there are any
-  local ok, failure = keep_files(directory, kept)
-  if not ok then return run.log:event("warning", "task.not_kept", { error = redact(failure.message) }) end
+  local _, failure = fail.caught(keep_files, directory, kept)
+  if failure then return run:warn("task.not_kept", redact(failure.message)) end
   run.settings.job, run.settings.result = kept .. NAMES[1], kept .. NAMES[2]
   file.remove_directory(directory)
   say_outcome(run, kept)

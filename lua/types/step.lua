@@ -70,10 +70,10 @@
 ---for steps that run always and for checks; nil: none is kept.
 ---@field seconds_left fun(): number?, number?
 ---@field time_is_up fun() no step runs from now on
----A directory, and the name in it for the report of a command; nil: there is no place.
----@field report_place (fun(): string?, string)?
+---Where a command may write a report; nil: there is no place.
+---@field report_path (fun(): string?)?
 ---The report that the command wrote there; nil: none, or not a valid one.
----@field report (fun(place: string, name: string): table?)?
+---@field report (fun(path: string): table?)?
 ---Journals the session of a command, see process.run; nil: there is no journal.
 ---@field began (fun(pid: integer, started: integer))?
 ---To be called now and then: logs and reports go out. news: bytes that the step says meanwhile;

@@ -52,8 +52,7 @@ local old_side = lpeg.Cs((-lpeg.P(-1) * (old_line + new_line / "")) ^ 0)
 local function difference(patch, bytes, problem)
   local body = patch.diff:sub(problem.body, math.min(problem.last, problem.body + MOST_EXPLAINED))
   local old = lpeg.match(old_side, body)
-  local only_adds = "it only adds lines, and nothing that the file has says where they belong"
-  if old == "" then return only_adds end
+  if old == "" then return "it only adds lines, and nothing that the file has says where they belong" end
   return explain.difference(bytes, old, "the diff", problem.line)
     or "its first lines are there, but not all of it, or not where it belongs: below the hunk before it, or at the end"
 end
@@ -81,8 +80,7 @@ local function check_absence(patch, file, bytes)
   if patch.hunks:apply(file.first, 1, "") == bytes then
     raise("already_applied", "the change is already there: the file is as the diff would make it")
   elseif not file.not_empty then
-    local message = "the diff says that the file is new or empty, but it has %d lines"
-    raise("already_exists", message, text.count_lines(bytes))
+    raise("already_exists", "the diff says that the file is new or empty, but it has %d lines", text.count_lines(bytes))
   end
 end
 
@@ -110,8 +108,7 @@ local function check_type(file, entry)
   if not file.old_mode and not file.new_mode and file.hunks == 0 then return entry end
   local old = type_of(file.old_mode or file.action ~= "created" and file.new_mode)
   if file.new_mode and file.old_mode and type_of(file.new_mode) ~= old then
-    local message = "a file becomes a link, or a link a file, only by a deletion and a creation"
-    raise("invalid_patch", message)
+    raise("invalid_patch", "a file becomes a link, or a link a file, only by a deletion and a creation")
   elseif entry.type == old then
     return entry
   elseif old == "file" then

@@ -321,8 +321,7 @@ function header.resolve(file, count, prefixes, exists)
   local new = stripped(file.to or file.new_path, count)
   if not old or not new or file.from then return old or new, new or old end
   if not file.is_plain and old ~= new then
-    local message = "%s and %s are two files, but the diff has no rename or copy lines"
-    raise("invalid_patch", message, old, new)
+    raise("invalid_patch", "%s and %s are two files, but the diff has no rename or copy lines", old, new)
   end
   local name = old == new and old or chosen(old, new, exists)
   return name, name

@@ -82,8 +82,7 @@ function overlay:path(name)
     if part == ".." then
       raise("path_escape", "path escapes workspace: %s has a '..' in it", name)
     elseif part:lower() == ".git" then
-      local message = "%s: a patch may not change .git, where git keeps programs that it runs"
-      raise("invalid_patch", message, name)
+      raise("invalid_patch", "%s: a patch may not change .git, where git keeps programs that it runs", name)
     end
   end
   local path = check(self.directory:relative(name))

@@ -23,8 +23,9 @@ local function octal(digits) return tonumber(digits, 8) end
 local function warn(run, message, fields) run:warn("artifacts.failed", message, fields) end
 
 --- Who may write the directory above may delete artifacts too, such as a node that gave it to another user.
-local function shared_bits(path)
-  local above <close> = workspace.open(path .. "/..")
+local function shared_bits(run)
+  if run.temporary_artifacts then return 0 end
+  local above <close> = workspace.open(run.artifacts:path() .. "/..")
   local status = above and above:stat "."
   if not status or status.mode & octal "1000" ~= 0 then return 0 end -- sticky: each deletes its own
   local group = status.mode & octal "020" ~= 0 and octal "070" or 0
@@ -49,8 +50,7 @@ end
 function artifacts.open(run)
   local path, failure = make(run)
   if path then run.artifacts, failure = workspace.open(path) end
-  if failure then return warn(run, failure.message .. "; the job has no artifacts", { code = failure.code }) end
-  run.artifacts_shared = not run.temporary_artifacts and shared_bits(path) or 0
+  if failure then warn(run, failure.message .. "; the job has no artifacts", { code = failure.code }) end
 end
 
 --- What stands behind a name and slashes; nil: the path does not begin with the name.
@@ -111,7 +111,8 @@ end
 
 --- Returns the files, and a failure, or true: there are more. Directories get the shared bits.
 local function find(run)
-  local files, closed, is_own = {}, nil, claims.judge(run)
+  local files, is_own = {}, claims.judge(run)
+  local shared, closed
   local walk <close>, failure = run.artifacts:walk "."
   while walk do
     local entry, problem, entered = walk:next()
@@ -120,7 +121,8 @@ local function find(run)
       if #files == MOST then return files, true end
       files[#files + 1] = { path = walk:path(), size_bytes = entry.size_bytes }
     elseif entry.type == "directory" then
-      local path, mode = walk:path(), entry.mode | run.artifacts_shared
+      shared = shared or shared_bits(run)
+      local path, mode = walk:path(), entry.mode | shared
       if mode ~= entry.mode then run.artifacts:chmod(path, mode) end
       if not entered and not closed then
         closed = redact(path)
@@ -140,8 +142,7 @@ function artifacts.list(run, seconds)
   interrupt.rearm(seconds + LISTING)
   local files, problem = find(run)
   if problem == true or problem and problem.code == "timeout" then
-    local message = "only %d artifacts are listed: there are more than %d, or the time was up"
-    warn(run, message:format(#files, MOST))
+    warn(run, ("only %d artifacts are listed: there are more than %d, or the time was up"):format(#files, MOST))
   elseif problem then
     warn(run, problem.message, { code = problem.code })
   end

@@ -2,6 +2,7 @@
 -- Asks a model one question, for a step.
 
 local client = require "sba.agent.client"
+local fail = require "sba.util.fail"
 local humanize = require "sba.util.humanize"
 local skills = require "sba.outside.skills"
 local prompt = require "sba.agent.prompt"
@@ -12,14 +13,11 @@ local values = require "sba.model.text_calls.values"
 local function connect_for(run, model)
   local allowed = run.job.inference and run.job.inference.allowed_models
   if not allowed then
-    local message = "the job asks a model, but has no inference.allowed_models"
-    return nil, { code = "inference_unavailable", message = message }
+    fail.raise("inference_unavailable", "the job asks a model, but has no inference.allowed_models")
+  elseif model and not humanize.has(allowed, model) then
+    fail.raise("invalid", "the model %s is not among the job's allowed_models", model)
   end
-  if model and not humanize.has(allowed, model) then
-    local message = ("the model %s is not among the job's allowed_models"):format(model)
-    return nil, { code = "invalid", message = message }
-  end
-  return client.connect(run, model and { model } or allowed)
+  return fail.check(client.connect(run, model and { model } or allowed))
 end
 
 local function messages_of(run, session, request)
@@ -47,24 +45,23 @@ end
 ---@field json_schema? table of the answer
 ---@field earlier? { answer: string, mistake: string } an answer that cannot be used
 
+--- Raises failures.
+local function ask(run, sessions, request)
+  local exceeded, key = client.exceeded(run), request.model or ""
+  if exceeded then error(exceeded, 0) end
+  sessions[key] = sessions[key] or connect_for(run, request.model)
+  local session = sessions[key]
+  local messages = messages_of(run, session, request)
+  local reply = fail.check(client.ask(run, session, { messages = messages, json_schema = request.json_schema }))
+  reply.model = session.model
+  -- Such as a fence around it.
+  if request.json_schema then reply.content = values.mended(reply.content) or reply.content end
+  return reply
+end
+
 ---@param run run
 ---@return fun(question: run.question): model.reply?, failure? asks; the reply has `model`
 return function(run)
-  local sessions = {}
-  return function(request)
-    local failure = client.exceeded(run)
-    if failure then return nil, failure end
-    local key = request.model or ""
-    if not sessions[key] then sessions[key], failure = connect_for(run, request.model) end
-    local session = sessions[key]
-    if not session then return nil, failure end
-    local messages = messages_of(run, session, request)
-    local reply
-    reply, failure = client.ask(run, session, { messages = messages, json_schema = request.json_schema })
-    if not reply then return nil, failure end
-    reply.model = session.model
-    -- Such as a fence around it.
-    if request.json_schema then reply.content = values.mended(reply.content) or reply.content end
-    return reply
-  end
+  local sessions = {} -- by the model that was asked for
+  return function(request) return fail.caught(ask, run, sessions, request) end
 end

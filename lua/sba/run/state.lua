@@ -43,7 +43,6 @@
 ---@field has_foreign_patch? boolean the patch there is an earlier job's
 ---Set by artifacts:
 ---@field artifacts? native.root
----@field artifacts_shared? integer permission bits
 ---@field temporary_artifacts? string their directory, which is removed at the end
 ---Set by finish:
 ---@field fields? table the final result
@@ -144,22 +143,22 @@ end
 --- check.
 local function add_reports(self, context)
   local count = 0
-  function context.report_place()
-    local place, name = worker_report.directory(self.runner.word, self.environment, self.workspace)
+  function context.report_path()
     count = count + 1
+    local path, problem = worker_report.path(self.runner.word, self.environment, self.workspace, count)
     if count == 1 then table.insert(self.history.runs, self.runner) end -- whose directories go at the end
-    if not place and count == 1 then
-      self.log:event("info", "worker_report.no_place", { error = name .. "; commands have no CYNODE_REPORT" })
+    if not path and count == 1 then
+      self.log:event("info", "worker_report.no_place", { error = problem .. "; commands have no CYNODE_REPORT" })
     end
-    return place, ("%s/%d.json"):format(name, count)
+    return path
   end
   function context.claim(report)
     if not self.steps or context.apart then return end
     self:emit("step.report", { index = self.record.count, report = report })
     self.record.report = report
   end
-  function context.report(place, name)
-    local report, mistake = worker_report.read(place, name)
+  function context.report(path)
+    local report, mistake = worker_report.read(path)
     if mistake then
       local message = "the report of a worker (CYNODE_REPORT) is left out: " .. mistake
       self:warn("worker_report.invalid", message, { step = self.record.count + 1 })

@@ -104,32 +104,33 @@ local function range(first, count)
   return count == 1 and tostring(first) or ("%d,%d"):format(first, count)
 end
 
+-- The lines of a hunk, and how many of them the old and the new text have.
+local function body_of(edits, first, last)
+  local parts, old_count, new_count = {}, 0, 0
+  for i = first, last do
+    local mark, line = edits[i].mark, edits[i].line
+    if mark ~= "+" then old_count = old_count + 1 end
+    if mark ~= "-" then new_count = new_count + 1 end
+    parts[#parts + 1] = mark .. line .. (line:sub(-1) == "\n" and "" or "\n" .. NO_NEWLINE)
+  end
+  return table.concat(parts), old_count, new_count
+end
+
 ---@param old string without NUL
 ---@param new string likewise
 ---@return string hunks "" where they are the same
 function unified_diff.hunks(old, new)
-  local edits = edits_of(lines_of(old), lines_of(new))
-  local parts, position = {}, 1
-  local old_line, new_line = 1, 1
-  local function pass(edit)
-    if edit.mark ~= "+" then old_line = old_line + 1 end
-    if edit.mark ~= "-" then new_line = new_line + 1 end
-  end
+  local edits, parts = edits_of(lines_of(old), lines_of(new)), {}
+  local position, old_line, new_line = 1, 1, 1
   while true do
     local first, last = next_hunk(edits, position)
     if not first then return table.concat(parts) end
-    for i = position, first - 1 do pass(edits[i]) end
-    local old_first, new_first = old_line, new_line
-    local header = #parts + 1
-    parts[header] = ""
-    for i = first, last do
-      pass(edits[i])
-      local line = edits[i].line
-      parts[#parts + 1] = edits[i].mark .. line .. (line:sub(-1) == "\n" and "" or "\n" .. NO_NEWLINE)
-    end
-    local old_range = range(old_first, old_line - old_first)
-    parts[header] = ("@@ -%s +%s @@\n"):format(old_range, range(new_first, new_line - new_first))
-    position = last + 1
+    local between = first - position -- lines that both have
+    old_line, new_line = old_line + between, new_line + between
+    local body, old_count, new_count = body_of(edits, first, last)
+    local old_range, new_range = range(old_line, old_count), range(new_line, new_count)
+    parts[#parts + 1] = ("@@ -%s +%s @@\n%s"):format(old_range, new_range, body)
+    position, old_line, new_line = last + 1, old_line + old_count, new_line + new_count
   end
 end
 

@@ -112,9 +112,9 @@ local function section_or_reason(run, change)
   return section(path, before, nil, old, "") .. section(path, nil, after, "", new)
 end
 
-local function entry_of(change, left_out)
+local function entry_of(change)
   return {
-    path = secret.redact((text.repair(change.path))), action = change.action, left_out = left_out,
+    path = secret.redact((text.repair(change.path))), action = change.action, left_out = change.left_out,
     size_bytes_before = change.before and change.before.size_bytes,
     size_bytes = change.after and change.after.size_bytes,
   }
@@ -133,19 +133,19 @@ local function write_patch(run, sections)
   return nil, secret.redact(failure.message)
 end
 
-local function sections_of(run, changes)
-  local parts, left_out, size = {}, {}, 0
-  for i, change in ipairs(changes) do
+--- Each change gets its section, or why it is left out.
+local function add_sections(run, changes)
+  local size = 0
+  for _, change in ipairs(changes) do
     if interrupt.reason() then
-      left_out[i] = "no_time"
+      change.left_out = "no_time"
     elseif size >= LARGEST_PATCH then
-      left_out[i] = "patch_too_large"
+      change.left_out = "patch_too_large"
     else
-      parts[i], left_out[i] = section_or_reason(run, change)
+      change.section, change.left_out = section_or_reason(run, change)
+      size = size + #(change.section or "")
     end
-    if parts[i] then left_out[i], size = nil, size + #parts[i] end
   end
-  return parts, left_out
 end
 
 local function each_above(path, call)
@@ -153,16 +153,18 @@ local function each_above(path, call)
 end
 
 --- Leaves out what lies below or above a path that is left out.
-local function leave_out_neighbours(changes, left_out)
+local function leave_out_neighbours(changes)
   local out, over, found = {}, {}, false
-  for i in pairs(left_out) do
-    out[changes[i].path] = true
-    each_above(changes[i].path, function(directory) over[directory] = true end)
+  for _, change in ipairs(changes) do
+    if change.left_out then
+      out[change.path] = true
+      each_above(change.path, function(directory) over[directory] = true end)
+    end
   end
-  for i, change in ipairs(changes) do
+  for _, change in ipairs(changes) do
     local blocked = over[change.path]
     each_above(change.path, function(directory) blocked = blocked or out[directory] end)
-    if blocked and not left_out[i] then left_out[i], found = "blocked", true end
+    if blocked and not change.left_out then change.left_out, found = "blocked", true end
   end
   return found
 end
@@ -172,14 +174,14 @@ local function report_of(run, changes)
   local report = { counts = {}, files = array {}, truncated = #changes > MOST_LISTED }
   local deletions, others = {}, {}
   for _, action in ipairs(actions) do report.counts[action] = 0 end
-  local parts, left_out = sections_of(run, changes)
-  while next(left_out) and leave_out_neighbours(changes, left_out) do end
+  add_sections(run, changes)
+  while leave_out_neighbours(changes) do end
   for i, change in ipairs(changes) do
     report.counts[change.action] = (report.counts[change.action] or 0) + 1
     report.truncated = report.truncated or change.action == "unreadable"
     local list = change.after and others or deletions
-    if parts[i] and parts[i] ~= "" and not left_out[i] then list[#list + 1] = parts[i] end
-    if i <= MOST_LISTED then report.files[i] = entry_of(change, left_out[i]) end
+    if not change.left_out and change.section ~= "" then list[#list + 1] = change.section end
+    if i <= MOST_LISTED then report.files[i] = entry_of(change) end
   end
   return report, table.move(others, 1, #others, #deletions + 1, deletions)
 end

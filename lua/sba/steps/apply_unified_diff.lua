@@ -14,8 +14,7 @@ local function line_of(entry, tolerated)
   if entry.old_path then line = line .. entry.old_path .. " to " end
   line = line .. entry.path
   if entry.hunks > 0 then
-    local hunks = counted(entry.hunks, "hunk")
-    line = ("%s: %s, +%d -%d"):format(line, hunks, entry.added, entry.removed)
+    line = ("%s: %s, +%d -%d"):format(line, counted(entry.hunks, "hunk"), entry.added, entry.removed)
   end
   local notes = {}
   if entry.offset > 0 then notes[#notes + 1] = "offset " .. entry.offset end

@@ -54,8 +54,7 @@ local function run(arguments, job_context)
   local answer, failure = job_context.call_tool(tool, arguments.arguments or {},
     { whole = timeout, idle = job_context.agent and AGENT_IDLE or nil })
   if not answer and timeout and slow[failure.code] then
-    local message = "the tool %s did not answer within its timeout of %s s; it may still run"
-    fail.raise("timeout", message, tool, timeout)
+    fail.raise("timeout", "the tool %s did not answer within its timeout of %s s; it may still run", tool, timeout)
   end
   fail.check(answer, failure)
   if job_context.agent then answer = for_model(answer) end

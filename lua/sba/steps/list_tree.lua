@@ -79,8 +79,7 @@ local function run(arguments, job_context)
   local top, cut, words = tree(root, arguments, most_bytes)
   local result = json.verbatim(top)
   result.truncated = cut ~= nil -- for the log
-  local hint = "[there is more; list a directory of it, or less deep with max_depth]\n"
-  if cut then words = words .. hint end
+  if cut then words = words .. "[there is more; list a directory of it, or less deep with max_depth]\n" end
   if cut ~= "max_bytes" or job_context.agent then return result, words end
   local message = "the tree takes more than the job's max_output_bytes (%d); "
     .. "list a directory of it, or set max_depth or max_entries"

@@ -134,8 +134,7 @@ local function numbered(content, first, room)
   for _, line in excerpt.lines(content) do
     local rest = #line - LONGEST_LINE
     if rest > 0 then
-      local form = "%s [... %d bytes of this line left out ...]"
-      line = form:format(text.cut(line, LONGEST_LINE), rest)
+      line = ("%s [... %d bytes of this line left out ...]"):format(text.cut(line, LONGEST_LINE), rest)
     end
     line = ("%d\t%s\n"):format(number + 1, line)
     size = size + #line

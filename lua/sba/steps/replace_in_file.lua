@@ -20,7 +20,6 @@ local MOST_TOLERATED <const> = 4 << 20 -- bytes; a larger file must match exactl
 local MOST_PLACES <const> = 100000 -- counted, if fewer are expected
 local MOST_NUMBERS <const> = 20 -- line numbers in a message
 local LEAST_SPECIFIC <const> = 5 -- bytes of new_text, but for blanks
-local MOST_TRIED <const> = 1000 -- places
 local MOST_LINKS <const> = 40 -- as the kernel
 local LARGEST_SHOWN <const> = 1 << 20 -- bytes of a file whose new lines a model sees
 local MOST_SHOWN <const>, LONGEST_SHOWN <const> = 12, 200 -- lines; bytes of one
@@ -59,26 +58,26 @@ local function refuse_count(bytes, path, found, expected)
     message = message .. ": add lines around it so that only the wanted places fit"
     if not found.overlap then message = message .. (", or give expected_count %d for all"):format(#found) end
     code = "text_ambiguous"
+  else
+    message = message .. (": give expected_count %d, if no other place is meant"):format(#found)
   end
   raise(code, message, path, times(#found), places, expected)
 end
 
---- Where new_text stands as whole lines, in one place, and is long enough to say that the change
---- was made.
-local function find_new(bytes, new)
+--- What a file has of new_text, if that is long enough to tell: the change may have been made
+--- before. As whole lines, in one place, it surely was.
+local function state_of_new(bytes, new)
   new = text.trim_end(new, "\r\n")
   local _, blanks = new:gsub("%s", "")
   if #new - blanks < LEAST_SPECIFIC then return nil end
-  local found, at
-  for _ = 1, MOST_TRIED do
-    at = text.find(bytes, new, at and at + 1 or 1)
-    if not at then return found end
-    local begins_line, after = at == 1 or bytes:byte(at - 1) == 0x0A, bytes:byte(at + #new) or 0x0A
-    if begins_line and (after == 0x0A or after == 0x0D) then
-      if found then return nil end
-      found = at
-    end
-  end
+  local found = find_all(bytes, new, 1)
+  if #found == 0 then return nil end
+  local at = found[1]
+  local begins_line = at == 1 or bytes:byte(at - 1) == 0x0A
+  local ends_line = at + #new > #bytes or bytes:find("^\r?\n", at + #new)
+  local is_whole = #found == 1 and begins_line and ends_line
+  local said = is_whole and "new_text is already there (%s)" or "it has new_text already (%s)"
+  return said:format(lines_of(bytes, found))
 end
 
 --- The whole of a short file, as the lines that resemble a text are shown.
@@ -91,9 +90,8 @@ end
 
 local function refuse_missing(bytes, path, arguments)
   local difference, numbered = explain.difference(bytes, arguments.old_text, "old_text")
-  local there = find_new(bytes, arguments.new_text)
-  local why = {}
-  if there then why[1] = ("new_text is already there (%s)"):format(lines_of(bytes, { there })) end
+  local there = state_of_new(bytes, arguments.new_text)
+  local why = { there }
   if difference then
     why[#why + 1] = "of what resembles it " .. difference
   elseif numbered then
@@ -101,7 +99,7 @@ local function refuse_missing(bytes, path, arguments)
   elseif not there then
     numbered = all_lines(bytes)
     local where = numbered and "these are its lines" or "read the file, and copy the text from it"
-    why[1] = "no line of it resembles old_text: " .. where
+    why[#why + 1] = "no line of it resembles old_text: " .. where
   end
   local message = ("old_text is not in %s; %s"):format(path, table.concat(why, "; "))
   error({ code = "text_not_found", message = message, text = numbered }, 0)

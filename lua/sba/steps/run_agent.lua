@@ -90,7 +90,7 @@ end
 
 -- A command of the agent's, as a model's: with a time limit of its own.
 local function runner(job_context, record, ends_at)
-  local context = with(job_context, { agent = true, tick = record.tick, report_place = false })
+  local context = with(job_context, { agent = true, tick = record.tick, report_path = false })
   return function(arguments)
     local mistake = run_command.check(arguments)
     if mistake then return nil, { code = "invalid", message = mistake } end
@@ -140,12 +140,10 @@ end
 local function new_agent(arguments, job_context, record, cancel_at)
   local model, allowed = arguments.model, job_context.allowed_models
   if model and allowed and not humanize.has(allowed, model) then
-    local message = "the model %s is not among the job's allowed_models"
-    fail.raise("invalid", message, humanize.quoted(model))
+    fail.raise("invalid", "the model %s is not among the job's allowed_models", humanize.quoted(model))
   end
   local prompt = arguments.prompt or job_context.prompt()
-  local no_prompt = "there is no prompt, and the job's context has none"
-  if prompt == "" then fail.raise("invalid", no_prompt) end
+  if prompt == "" then fail.raise("invalid", "there is no prompt, and the job's context has none") end
   local server, failure = job_context.worker_gateway()
   if failure then error(failure, 0) end
   return client.new {
@@ -163,7 +161,7 @@ local function run(arguments, job_context)
   local agent = new_agent(arguments, job_context, record, cancel_at)
   local of_command = {}
   for _, name in ipairs(OF_A_COMMAND) do of_command[name] = arguments[name] end
-  local talking = with(job_context, { hear = talk_with(agent, cancel_at), tick = record.tick, report_place = false })
+  local talking = with(job_context, { hear = talk_with(agent, cancel_at), tick = record.tick, report_path = false })
   local outcome, problem = run_command.run(of_command, talking)
   if outcome then problem = nil else outcome = problem.result end
   if not outcome then return nil, problem end

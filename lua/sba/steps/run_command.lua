@@ -268,9 +268,7 @@ local function at_least_some(seconds) return seconds and math.max(seconds, LEAST
 
 --- Runs the command to its end. Raises failures.
 local function outcome_of(arguments, job_context, directory, limit)
-  local report_directory, report_name, report_path
-  if job_context.report_place then report_directory, report_name = job_context.report_place() end
-  if report_directory then report_path = report_directory .. "/" .. report_name end
+  local report_path = job_context.report_path and job_context.report_path()
   local seconds, is_jobs, grace = time_limit(arguments, job_context)
   -- luacheck: ignore 211/file_of_script
   local argv, script, file_of_script <close> = invocation(arguments, job_context.shell)
@@ -288,7 +286,7 @@ local function outcome_of(arguments, job_context, directory, limit)
     began = job_context.began, tick = job_context.tick, whole_news = job_context.follow,
     hear = job_context.hear,
   })
-  if report_path then outcome.report = job_context.report(report_directory, report_name) end
+  if report_path then outcome.report = job_context.report(report_path) end
   if outcome.ended == "timeout" and is_jobs then
     outcome.ended = "deadline"
     job_context.time_is_up()

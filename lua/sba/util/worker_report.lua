@@ -36,15 +36,16 @@ local function name_of(word) return "cynode-sba-" .. word end
 ---@param word string of the run
 ---@param environment table<string, string>
 ---@param root native.root of the workspace, in which it must not be
----@return string? place where temporary files are
----@return string name of the directory there, or the problem
-function worker_report.directory(word, environment, root)
-  local name, problem = name_of(word), "the directories of temporary files are in the workspace"
+---@param number integer of the report
+---@return string? path for a report
+---@return string? problem why there is none
+function worker_report.path(word, environment, root, number)
+  local problem = "the directories of temporary files are in the workspace"
   for _, place in ipairs(places(environment)) do
-    local path = place .. "/" .. name
-    local ok, failure = not root:relative(path), nil
-    if ok then ok, failure = file.make_private_directory(path) end
-    if ok then return place, name end
+    local directory = place .. "/" .. name_of(word)
+    local ok, failure = not root:relative(directory), nil
+    if ok then ok, failure = file.make_private_directory(directory) end
+    if ok then return ("%s/%d.json"):format(directory, number) end
     problem = failure and failure.message or problem
   end
   return nil, problem
@@ -57,13 +58,13 @@ function worker_report.remove(word, environment)
   for _, place in ipairs(places(environment)) do file.remove_directory(place .. "/" .. name_of(word), REMOVING) end
 end
 
----Reads what there is, also when the job's time is up. No link leads out of the place, and nothing
----is waited for.
----@param place string
----@param name string in it
+---Reads what there is, also when the job's time is up. No link leads out of where temporary files
+---are, and nothing is waited for.
+---@param path string of worker_report.path
 ---@return table? report without secrets; nil: there is none
 ---@return string? mistake
-function worker_report.read(place, name)
+function worker_report.read(path)
+  local place, name = path:match "^(.*)/([^/]+/[^/]+)$" -- bounded: of a path
   local root <close> = workspace.open(place)
   if not root then return nil end
   local opened <close>, failure = root:open(name)

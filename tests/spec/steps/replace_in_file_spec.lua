@@ -10,10 +10,11 @@ local text = require "native.text"
 
 local here = scratch()
 
+local function resolve_path(given) return here.root, given, "" end
+
 local function run(path, old, new, count, agent)
   local arguments = { path = path, old_text = old, new_text = new, expected_count = count or 1 }
   assert.is_nil(replace_in_file.check(arguments))
-  local function resolve_path(given) return here.root, given, "" end
   local result, more = fail.caught(replace_in_file.run, arguments, { resolve_path = resolve_path, agent = agent })
   if result then
     local encoded = json.decode(json.encode(result, replace_in_file.result))
@@ -102,7 +103,7 @@ describe("the step replace_in_file", function()
     assert_edit("b b b", "", "a a a", "a", "b", 3)
     assert_edit("", "", "whole\nfile", "whole\nfile", "")
     assert_edit("\0b\xFF\n", "", "\0a\xFF\n", "a", "b")
-    assert_refused("text_not_found", "once %(line 2%); expected_count is 2", "x\na\n", "a", "b", 2)
+    assert_refused("text_not_found", "once %(line 2%); .*is 2: give expected_count 1", "x\na\n", "a", "b", 2)
     assert_refused("text_ambiguous", "3 times %(lines 1, 2, 3%); expected_count is 1", "a\na\na\n", "a\n", "b\n")
     assert_refused("text_ambiguous", "10000 times %(lines 1, 2, .* and 9980 more%)", ("a\n"):rep(10000), "a", "b")
     assert_refused("text_ambiguous", "overlap", "aaa", "aa", "b")
@@ -209,6 +210,8 @@ describe("the step replace_in_file", function()
       assert.not_matches("already there", other.message)
       if case[2] ~= "hello" then assert.not_matches("already", other.message) end
     end
+    assert_refused("text_not_found", "it has new_text already %(lines 1, 2%)", "load_data\nx(load_data)\n",
+      "get_data", "load_data")
     assert_refused("text_not_found", "new_text is already there %(line 1%); of what resembles it line 1 is",
       "int x = 2;\n", "int x = 1;", "int x = 2;")
     assert_refused("text_not_found", "the file ends before line 2", "a b\n", "a b\nc\n", "x")
