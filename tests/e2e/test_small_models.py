@@ -284,6 +284,16 @@ class CallsAsText(AgentCase):
         self.assertEqual(self.run_job(self.agent_job(), "--replay", self.recording()).exit, 0)
 
 
+class Edits(AgentCase):
+    def test_lines_are_to_be_copied_where_some_are_shown(self):
+        self.put("a", "get(1)\n")
+        edit = {"path": "a", "old_text": "get(2)", "new_text": "x"}
+        twice = edit | {"old_text": "get", "expected_count": 2}
+        _, server = self.run_replies(call("replace_in_file", **edit), call("replace_in_file", **twice), finish())
+        self.assertRegex(self.told(server, 1), r"copy the lines as they are there[^\n]*\n +1  get\(1\)\n")
+        self.assertRegex(self.told(server, 2), r"once \(line 1\); .*expected_count 1, if no other place is meant\n?$")
+
+
 class RepliesWithoutCalls(AgentCase):
     LOOK = {"content": json.dumps({"name": "list_tree", "arguments": {}})}
     FORM = r"""^Your reply was empty\. .*call finish: \{"%s": "finish", "arguments": \{"answer": """

@@ -64,13 +64,21 @@ local function refuse_count(bytes, path, found, expected)
   raise(code, message, path, times(#found), places, expected)
 end
 
+local function cuts_a_word(bytes, at, size)
+  local is_in_one = at > 1 and bytes:find("^[%w_][%w_]", at - 1)
+  return is_in_one or bytes:find("^[%w_][%w_]", at + size - 1)
+end
+
 --- What a file has of new_text, if that is long enough to tell: the change may have been made
 --- before. As whole lines, in one place, it surely was.
 local function state_of_new(bytes, new)
   new = text.trim_end(new, "\r\n")
   local _, blanks = new:gsub("%s", "")
   if #new - blanks < LEAST_SPECIFIC then return nil end
-  local found = find_all(bytes, new, 1)
+  local found = {}
+  for _, at in ipairs(find_all(bytes, new, 1)) do
+    if not cuts_a_word(bytes, at, #new) then found[#found + 1] = at end
+  end
   if #found == 0 then return nil end
   local at = found[1]
   local begins_line = at == 1 or bytes:byte(at - 1) == 0x0A
