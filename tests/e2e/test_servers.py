@@ -175,6 +175,17 @@ def refuses_thinking(body, _):
     return events([chunk({"reasoning_content": "hm"}), *good(*wanted_call(body))])
 
 
+def counts_the_reply(body, _):
+    size = tokens_of(body) + body["max_tokens"]
+    refused = refusal(429, error(f"Too large for the tokens per minute: limit 14000, requested {size}"))
+    return refused if size > 14000 else events(good(*wanted_call(body)))
+
+
+def no_stream(body, _):
+    refused = refusal(400, error("your account may not stream this model", param="stream"))
+    return refused if {"stream", "stream_options"} & set(body) else refusal(200, whole(*wanted_call(body)))
+
+
 def row(answer, requests=2, event=None, **more):
     """A server's habit: how it answers, the requests of the job, the event of what was changed, its list of models."""
     return answer, requests, event, more
@@ -197,6 +208,10 @@ HABITS = {
     "cut behind its end": row(replies(lambda name, text: [*good(name, text)[:-1], CUT])),
     "line ends behind a call as text": row(replies(as_text_and_line_ends)),
     "open behind its end": row(replies(lambda name, text: [*good(name, text)[:-1], ": still here\n\n", OPEN])),
+    "text in one choice, its call in another": row(replies(lambda name, text: [
+        {"choices": [one["choices"][0] for one in (chunk({"content": "So."}), part(name, text, id="c1"))]},
+        chunk({}, "stop"), DONE])),
+    "201": row(lambda body, _: (201, "text/event-stream", good(*wanted_call(body)))),
     # The first line says what an answer is.
     **{f"events as '{kind}'": row(replies(good, kind)) for kind in ("text/plain", "application/json", "")},
     # Replies that did not end well: nothing of them is done, and they are asked for again.
@@ -219,6 +234,13 @@ HABITS = {
         error("Unrecognized request argument supplied: stream_options")), 3, "model.adapted"),
     "a number": row(refuses(lambda body: body["max_tokens"] > 8192, 400,
         error("the valid range of max_tokens is [1, 8192]")), 3, "model.adapted"),
+    "a bound by that name": row(refuses(lambda body: "max_completion_tokens" not in body, 400,
+        error("Unsupported parameter: max_tokens")), 3, "model.adapted"),
+    "a stream": row(no_stream, 3, "model.adapted"),
+    "prompt and reply that are too long for a minute": row(counts_the_reply, 3, "model.context_cut"),
+    "an empty content beside calls": row(refuses(
+        lambda body: any(message.get("content") == "" for message in body["messages"]), 400,
+        error("a content block must be non-empty")), 3, "model.adapted"),
     "a field, in the words of a router's server": row(refuses(lambda body: "stream_options" in body, 400,
         error("Provider returned error", metadata={"raw": json.dumps(error("stream_options: not permitted"))})),
         3, "model.adapted"),
@@ -308,12 +330,14 @@ class Refusals(ServersCase):
 
     def test_what_came_with_a_reply_goes_back(self):
         beside = {"extra_content": {"google": {"thought_signature": "EoQC"}}}
+        details = [{"type": "reasoning.encrypted", "data": "EoQC", "index": 0}]
         server = self.serve(replies(lambda name, text: [
-            chunk({"reasoning_content": "hm"}), part(name, text, id="c1", **beside), chunk({}, "stop")]))
+            chunk({"reasoning_content": "hm", "reasoning_details": details}), part(name, text, id="c1", **beside),
+            chunk({}, "stop")]))
         self.assert_written(server)
         sent = server.bodies[1]["messages"][2]
-        self.assertEqual((sent["reasoning_content"], sent["tool_calls"][0]["extra_content"]),
-            ("hm", beside["extra_content"]))
+        self.assertEqual([sent["reasoning_content"], sent["reasoning_details"], sent["tool_calls"][0]["extra_content"]],
+            ["hm", details, beside["extra_content"]])
 
 
 class Patience(ServersCase):

@@ -109,7 +109,8 @@ local function remember(state, reply)
     content = other[1] and prompts.called_unknown:format(other[1].name) or prompts.said_nothing
   end
   table.insert(state.conversation.messages, {
-    role = "assistant", content = content, tool_calls = known, thinking = reply.thinking, said = reply.said,
+    role = "assistant", content = content, tool_calls = known, thinking = reply.thinking,
+    thinking_parts = reply.thinking_parts, said = reply.said,
   })
 end
 

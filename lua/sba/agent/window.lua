@@ -48,6 +48,7 @@ end
 
 ---@class window.plan how a request fits: tokens
 ---@field room integer for the messages
+---@field prompt? integer of the last request, an estimate
 ---@field longest? integer of the last request's reply: what the prompt leaves
 ---@field reply? integer at most, where a shorter one is asked for
 ---@field cuts integer how often the server refused the size
@@ -72,7 +73,8 @@ local function request(state, plan, is_cut)
   end
   local most_room = math.max(room, room + window.reserve(session) - LEAST_REPLY)
   if after > most_room or is_cut and after == before then return nil, too_large(session) end
-  plan.longest = longest_reply(session.context_length, after + talk.tools + state.status_tokens)
+  plan.prompt = after + talk.tools + state.status_tokens
+  plan.longest = longest_reply(session.context_length, plan.prompt)
   return {
     messages = talk.messages, status = status, tools = state.offered, accepted = state.accepted,
     temperature = state.detector:temperature(), max_tokens = math.min(plan.longest, plan.reply or math.huge),
@@ -98,10 +100,18 @@ local function shorter_reply(state, plan, sizes)
   return math.max(LEAST_ASKED, plan.longest // 4)
 end
 
+--- Some servers count the prompt with the reply that was asked for: what is nearer to the estimate.
+local function without_reply(plan, count)
+  if not count then return nil end
+  local rest = count - math.min(plan.longest, plan.reply or math.huge)
+  return math.abs(rest - plan.prompt) < math.abs(count - plan.prompt) and rest or count
+end
+
 --- The next request after one whose size was refused: it asks for less, or the conversation is
 --- shorter. A window that is smaller than was known is both.
 function fitted(state, plan, sizes, failure)
   local session, talk = state.session, state.conversation
+  sizes.prompt = without_reply(plan, sizes.prompt)
   local before, reply = talk:total(), shorter_reply(state, plan, sizes)
   plan.cuts = plan.cuts + 1
   if plan.cuts > MOST_CUTS then return nil, too_large(session) end

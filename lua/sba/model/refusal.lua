@@ -15,6 +15,7 @@ local has, has_word = said_of.has, said_of.has_word
 ---@field fields table<string, any> of the body: the optional ones among them may be left out
 ---@field tools? model.tool[] as tools, not as text
 ---@field has_system? boolean a message of the system, first
+---@field has_empty? boolean a message has calls and an empty content
 ---@field thinking_field? string a member that the server had sent, and that was not sent back
 ---@field max_tokens? integer
 ---@field may_fit? boolean the conversation may be made to fit: a shorter one, or a shorter reply
@@ -46,13 +47,21 @@ local FIELDS <const> = {
   { "stream_options" }, { "temperature" }, { "keep_alive" }, { "truncate" }, { "num_ctx" },
   { "response_format", "json_schema", "json schema", "structured output", "grammar" },
   { "format", "json schema", "grammar" },
-  { "think", "thinking" }, { "reasoning_content" }, { "reasoning" },
+  { "think", "thinking" }, { "reasoning_content" }, { "reasoning" }, { "reasoning_details" },
 }
+local OF_TOOLS <const> = { "tool", "function", "jinja", "template" }
 
 local function judge_field(failure, sent)
   for _, names in ipairs(FIELDS) do
     if was_sent(sent, names[1]) and has_word(failure.said, names) then return "drop", { field = names[1] } end
   end
+end
+
+-- Where no stream is given. What a connection failed of has the word as well.
+local function judge_stream(failure, sent)
+  if failure.is_in_reply or not has_word(failure.said, { "stream", "streaming" }) then return nil end
+  if failure.status == 500 and not has(failure.said, OF_TOOLS) then return nil end
+  if was_sent(sent, "stream") then return "drop", { field = "stream" } end
 end
 
 -- Size
@@ -62,19 +71,28 @@ local TOO_LARGE <const> = {
   "exceed", "too long", "too large", "too many", "larger", "longer", "greater", "limit", "maximum",
   "reduce the length", "<=", "overflow", "not enough", "range of",
 }
-local OF_RATE <const> = { "rate limit", "rate_limit", "quota", "throttl", "per minute", "per day", "per hour" }
-
-local function speaks_of_size(failure)
-  local said = failure.said
-  if failure.status == 413 then return true end
-  return said_of.has_stem(said, OF_SIZE) and has(said, TOO_LARGE) and not has(said, OF_RATE)
-end
+local OF_RATE <const> = {
+  "rate limit", "rate_limit", "quota", "throttl", "per minute", "per day", "per hour", "credit",
+}
 
 local function sizes_of(failure, sent)
   local sizes, details = sizes_in.of(failure.words:lower(), sent.max_tokens), failure.details
   sizes.window = math.tointeger(details.n_ctx) or sizes.window
   sizes.prompt = math.tointeger(details.n_prompt_tokens) or sizes.prompt
   return sizes
+end
+
+-- A limit of tokens, of a minute or of an account, that no waiting lets this request pass.
+local function is_above_limit(failure, sent)
+  local sizes = sizes_of(failure, sent)
+  local prompt, window = sizes.prompt or 0, sizes.window or math.huge
+  return sent.may_fit and prompt > window
+end
+
+local function speaks_of_size(failure, sent)
+  local said = failure.said
+  if failure.status == 413 or is_above_limit(failure, sent) then return true end
+  return said_of.has_stem(said, OF_SIZE) and has(said, TOO_LARGE) and not has(said, OF_RATE)
 end
 
 -- Bounds of the reply
@@ -101,7 +119,7 @@ local function judge_bound(failure, sent)
     if one.value < sent.max_tokens then most = math.max(most, one.value) end
   end
   if most >= LEAST_BOUND then return "bound", { most = most } end
-  if not speaks_of_size(failure) then return "drop", { field = named } end
+  if failure.status ~= 402 and not speaks_of_size(failure, sent) then return "drop", { field = named } end
 end
 
 -- Tools
@@ -135,7 +153,7 @@ local NAMED <const> = { "'%s'", '"%s"', "`%s`", "function %s", "tool %s", "funct
 -- whose schemas are not ours, and not in words yet.
 local function judge_tool(failure, sent)
   local tools, said, others = sent.tools or {}, failure.said, {}
-  if has(said, { "messages[" }) then return nil end
+  if has(said, { "messages[", "tool use" }) then return nil end
   local from_0 = lpeg.match(behind_function, said) or lpeg.match(behind_tool, said) or -1
   local named = tools[from_0 + 1]
   for _, tool in ipairs(tools) do
@@ -160,8 +178,8 @@ local SYSTEM <const> = {
   "system role", "system message", "system prompt", "system instruction", "role 'system'",
   'role "system"', "role: system", "developer instruction",
 }
-local OF_TOOLS <const> = { "tool", "function", "jinja", "template" }
-local MISSING <const> = { "not found", "not exist", "no access", "unknown", "invalid model" }
+local MISSING <const> = { "not found", "not exist", "no access", "unknown model", "invalid model" }
+local EMPTY <const> = { "empty", "at least 1 char" }
 local SOON <const> = 2 -- equal answers, after which something else is tried
 
 ---@class model.rule
@@ -171,8 +189,6 @@ local SOON <const> = 2 -- equal answers, after which something else is tried
 ---@field judge fun(failure: model.failure, sent: model.sent): act: model.act?, move: table?
 ---@type model.rule[]
 refusal.rules = {
-  { name = "quota", example = { 402, "Insufficient credits. Add more", {}, { act = "give_up" } },
-    judge = function(failure) return (failure.status == 402 or has(failure.said, SPENT)) and "give_up" end },
   { name = "call_unparsed",
     example = { 500, "error parsing tool call: raw='{\"a', err=unexpected end of JSON input",
       { tools = { "f" } }, { act = "tell" } },
@@ -183,6 +199,9 @@ refusal.rules = {
   { name = "optional", of_request = true, judge = judge_field,
     example = { 400, "Unrecognized request argument supplied: stream_options",
       { stream_options = {} }, { act = "drop", field = "stream_options" } } },
+  { name = "stream", of_request = true, judge = judge_stream,
+    example = { 500, "Cannot use tools with stream", { stream = true, tools = { "f" } },
+      { act = "drop", field = "stream" } } },
   { name = "wanted_back", of_request = true,
     example = { 400, "The `reasoning_content` in the thinking mode must be passed back to the API.",
       { thinking_field = "reasoning_content" },
@@ -191,15 +210,24 @@ refusal.rules = {
       local field = sent.thinking_field
       if field and has_word(failure.said, { field }) then return "send_back", { field = field } end
     end },
+  { name = "empty", of_request = true,
+    example = { 400, "messages: text content blocks must be non-empty", { has_empty = true },
+      { act = "drop", field = "content" } },
+    judge = function(failure, sent)
+      local is_said = has_word(failure.said, { "content" }) and has(failure.said, EMPTY)
+      if sent.has_empty and is_said then return "drop", { field = "content" } end
+    end },
   { name = "system", of_request = true,
     example = { 400, "System role not supported", { has_system = true }, { act = "system_first" } },
     judge = function(failure, sent) return sent.has_system and has(failure.said, SYSTEM) and "system_first" end },
   { name = "size", of_request = true, example = { 0, "prompt is too long: 8619 tokens > 7000 maximum",
       { may_fit = true }, { act = "fit", sizes = { window = 7000, prompt = 8619 } } },
     judge = function(failure, sent)
-      if not speaks_of_size(failure) then return nil end
+      if not speaks_of_size(failure, sent) then return nil end
       return sent.may_fit and "fit" or "give_up", { sizes = sizes_of(failure, sent) }
     end },
+  { name = "quota", example = { 402, "Insufficient credits. Add more", {}, { act = "give_up" } },
+    judge = function(failure) return (failure.status == 402 or has(failure.said, SPENT)) and "give_up" end },
   { name = "tool", of_request = true, judge = judge_tool,
     example = { 400, { message = "Invalid schema for function 'tag': missing items.",
         param = "tools[1].function.parameters" },
@@ -239,9 +267,11 @@ refusal.rules = {
     end },
 }
 
-local function may_blame_request(status)
+local function may_blame_request(failure, sent)
+  local status = failure.status
   if not status or status == 500 then return true end
-  return status >= 400 and status < 500 and status ~= 429
+  if status == 429 then return is_above_limit(failure, sent) end
+  return status >= 400 and status < 500
 end
 
 ---@param failure model.failure
@@ -252,7 +282,7 @@ function refusal.judge(failure, sent)
     return { act = failure.transient and "wait" or "give_up", rule = "no_answer" }
   end
   for _, rule in ipairs(refusal.rules) do
-    if not rule.of_request or may_blame_request(failure.status) then
+    if not rule.of_request or may_blame_request(failure, sent) then
       local act, move = rule.judge(failure, sent)
       if act then
         move = move or {}

@@ -35,6 +35,7 @@ local MOST_NESTED <const> = 8 -- levels of a content in parts
 ---@class model.reply plain, for journal and replay
 ---@field content string without thinking
 ---@field thinking string
+---@field thinking_parts? table[] beside it, which go back as they came
 ---@field tool_calls model.call[] a JSON array; empty after "length"
 ---@field said? string a whole reply with calls as text
 ---@field unreadable? string for the model: why no call could be read where one was due or seems
@@ -79,7 +80,7 @@ function reply.new(wanted)
   return setmetatable({
     wanted = wanted or {}, state = "open", is_over = false,
     said = {}, thoughts = {}, size = 0, blanks = 0, watch = repetition.new(LEAST_REPEATED),
-    calls = {}, by_index = {}, by_id = {},
+    calls = {}, by_index = {}, by_id = {}, parts = json.array {},
   }, reply)
 end
 
@@ -256,6 +257,17 @@ function reply:thinking(value, field)
   end, true, 0)
 end
 
+---Parts of the thinking that nobody can read, as a router has them. It wants them back.
+---@param list any
+function reply:thinking_parts(list)
+  for _, part in ipairs(json.table_of(list)) do
+    if json.given(json.table_of(part).data) then
+      self.parts[#self.parts + 1] = part
+      grow(self, #json.encode(part))
+    end
+  end
+end
+
 -- Calls
 
 local function filled(value)
@@ -286,8 +298,7 @@ end
 local function call_for(self, index, id, name)
   local last = self.calls[#self.calls]
   local whole = whole_name(last or {}, name, self.wanted.tools or {})
-  local call = self.by_id[id or ""]
-  if index then call = self.by_index[index] end
+  local call = self.by_index[index or ""] or self.by_id[id or ""]
   local is_tail = not call and not id and not name and last and not (index and is_whole(last))
   if is_tail then call = last end
   if whole then
@@ -437,7 +448,7 @@ function reply:finish(session)
   local content, thought, has_made_up = self:told_apart()
   if has_made_up then self.unread = MADE_UP end
   local result = {
-    content = content, thinking = thought,
+    content = content, thinking = thought, thinking_parts = #self.parts > 0 and self.parts or nil,
     tool_calls = json.array {}, done_reason = self.done_reason,
     prompt_tokens = self.prompt_tokens, completion_tokens = self.completion_tokens,
     cached_tokens = self.cached_tokens,

@@ -57,6 +57,7 @@ session.__index = session
 ---@field role "system"|"user"|"assistant"|"tool"
 ---@field content string
 ---@field thinking? string goes back as it came, and so does what stood beside a call (`extra`)
+---@field thinking_parts? table[] as of model.reply
 ---@field said? string a whole reply with calls as text
 ---@field tool_calls? model.call[]
 ---@field tool_call_id? string of a result
@@ -239,9 +240,15 @@ local function sent_of(trial)
   local field = self.thinking_field or self.may_think and "reasoning_content"
   local is_sent_back = self.thinking_field and not self.refused[field]
   if is_sent_back then ask.fields[field] = true end -- of messages, but as optional as the body's
+  local has_empty = false
+  for _, message in ipairs(trial.request.messages) do
+    if message.thinking_parts then ask.fields.reasoning_details = true end
+    if message.content == "" and message.tool_calls then has_empty = not self.refused.content end
+  end
   return {
     fields = ask.fields, tools = ask.tools and ask.shown, max_tokens = ask.max_tokens,
     has_system = ask.first_role == "system" and not self.system_first,
+    has_empty = has_empty,
     thinking_field = not is_sent_back and field or nil, may_fit = trial.request.fit ~= nil,
     others = self.others, tried = trial.tried,
   }

@@ -115,7 +115,7 @@ function endpoint:refusal(status, body) return as_refusal(http.refused(self:disp
 
 -- Requests
 
----GET, or POST of a body. Returns the exchange if its status is 200.
+---GET, or POST of a body. Returns the exchange if its status is a 2xx.
 ---@param path string
 ---@param accept string
 ---@param body? string|string[]
@@ -130,7 +130,7 @@ function endpoint:send(path, accept, body, first_timeout)
     connect_timeout = timeout.connect, first_timeout = first_timeout or timeout.first, idle_timeout = timeout.idle,
   })
   if not exchange then return nil, self:failure(status) end
-  if status == 200 then return exchange end
+  if status // 100 == 2 then return exchange end
   return nil, as_refusal(http.refusal(exchange, status, self:display_url()))
 end
 
@@ -196,6 +196,7 @@ function wire.body(session, fields, ask)
     fields[name] = nil
     if fields.options then fields.options[name] = nil end
   end
+  if session.refused.stream then fields.stream_options = nil end
   ask.fields = fields
   fields.tools = ask.tools and json.verbatim(ask.tools)
   local head = json.encode(fields):sub(1, -2)
@@ -224,7 +225,8 @@ local function events(next_line)
   local next_event = http.events(next_line)
   return function()
     local event, failure
-    repeat event, failure = next_event() until not event or event.data ~= "" or event.error
+    -- A comment, too, that something in between took for data.
+    repeat event, failure = next_event() until not event or event.data:find "^%s*[^%s:]" or event.error
     if not event then return nil, failure end
     -- What is not JSON are the words of a proxy whose server failed.
     local is_error = event.name == "error" or event.data ~= "" and not event.data:find "^%s*[{%[]"
@@ -313,15 +315,17 @@ local function error_in(value)
   if says_why or value.object == "error" or value.type == "error" then return value end
 end
 
--- Its code counts as a status does, also in a client's words: "Error code: 400 - {...}". Without
--- one it may pass.
-local function broken(self, problem)
-  local details = json.table_of(problem)
+-- Its code counts as a status does, also beside it, and in a client's words: "Error code: 400 -
+-- {...}". Without one it may pass.
+local function broken(self, problem, value)
+  local details, status = json.table_of(problem), nil
   local stated = tostring(details.message or problem):match "code: (%d%d%d)%f[%D]"
-  local code = math.tointeger(tonumber(details.code) or tonumber(details.status) or tonumber(stated))
-  local is_status = code and code >= 400 and code <= 599
-  local failure = self:refusal(is_status and code or 502, { error = problem })
-  failure.status, failure.is_in_reply = is_status and code or nil, true
+  for _, code in pairs { details.code, details.status, value.status_code, stated } do
+    local number = math.tointeger(tonumber(code)) or 0
+    if number >= 400 and number <= 599 then status = number end
+  end
+  local failure = self:refusal(status or 502, { error = problem })
+  failure.status, failure.is_in_reply = status, true
   local words = http.shown(failure.words)
   failure.message = ("%s broke off its reply: %s"):format(self:display_url(), words)
   return failure
@@ -334,7 +338,7 @@ local function next_value(self, text, is_cut)
   if json.is_array(value) and json.table_of(value[1]).error then value = value[1] end -- Gemini's
   if not json.is_object(value) then return nil, self:failure(http.not_json(self:display_url(), text)) end
   local problem = error_in(value)
-  if problem then return nil, broken(self, problem) end
+  if problem then return nil, broken(self, problem, value) end
   return value, nil, is_mended
 end
 

@@ -75,7 +75,8 @@ local fragment = {
 local chunk = {
   choices = json.array { {
     index = 0, finish_reason = "tool_calls",
-    delta = { content = "hello", reasoning = "hm", tool_calls = json.array { fragment } },
+    delta = { content = "hello", reasoning = "hm", tool_calls = json.array { fragment },
+      reasoning_details = json.array { { type = "reasoning.encrypted", data = "E" } } },
   } },
   usage = { prompt_tokens = 3, completion_tokens = 4 },
 }
@@ -91,6 +92,12 @@ describe("a reader", function()
     end)
   end)
 
+  it("of events takes the usage of a choice", function()
+    local builder = reply.new()
+    openai.add(builder, { choices = { { usage = { prompt_tokens = 5 } } } })
+    assert.equal(5, builder.prompt_tokens)
+  end)
+
   it("of refusals stumbles over nothing", function()
     each_odd({ error = { message = "m", type = "t", code = "c", n_ctx = 7 }, detail = "d" }, function(body)
       holds(nil, endpoint:refusal(400, body))
@@ -104,6 +111,11 @@ describe("a list or a description", function()
   local function endpoint_with(value, base)
     return wire.endpoint { base = base, ask = function() return value end }
   end
+
+  it("has the window that is loaded before the largest", function()
+    local served = { name = "m", entry = { max_context_length = 9000, loaded_context_length = 7000 } }
+    assert.equal(7000, openai.describe(endpoint_with({}, "http://host"), served).context_length)
+  end)
 
   it("of anything stumbles over nothing", function()
     local tags = {

@@ -4,8 +4,8 @@ local refusal = require "sba.model.refusal"
 local wire = require "sba.model.wire"
 
 local endpoint = wire.endpoint { base = "http://host" }
-local OWN <const> = { tools = true, has_system = true, thinking_field = true, may_fit = true, others = true,
-  tried = true }
+local OWN <const> = { tools = true, has_system = true, has_empty = true, thinking_field = true, may_fit = true,
+  others = true, tried = true }
 
 --- What was sent, as an example has it: names of tools, fields of the body.
 local function sent_of(given)
@@ -38,6 +38,7 @@ local more <const> = {
   quota = {
     { 429, { message = "You exceeded your current quota", code = "insufficient_quota" }, {}, "give_up" },
     { 429, "Rate limit reached: limit 6000 tokens per minute, requested 8000", {}, "wait" },
+    { 402, "More credits, or fewer max_tokens: at most 0. Ask for a higher monthly limit", TOKENS, "give_up" },
   },
   call_unparsed = {
     { 500, { message = "error parsing tool call: unexpected end of JSON input", type = "invalid_request_error" },
@@ -60,6 +61,7 @@ local more <const> = {
     { 400, "Input validation error: `max_new_tokens` must be <= 4096. Given: 16384",
       TOKENS, { act = "bound", most = 4096 } },
     { 400, "Range of max_tokens should be [1, 8192]", TOKENS, { act = "bound", most = 8192 } },
+    { 402, "More credits, or fewer max_tokens: at most 3919", TOKENS, { act = "bound", most = 3919 } },
     { 400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", TOKENS,
       { act = "drop", field = "max_tokens" } },
   },
@@ -73,6 +75,9 @@ local more <const> = {
       { reasoning_content = true }, { act = "drop", field = "reasoning_content" } },
     { 400, "invalid temperature", {}, "again" },
   },
+  stream = { { 500, "stream error: reset by peer", { stream = true, tools = { "f" } }, "wait" } },
+  empty = { { 422, '{"detail":[{"loc":["messages",2,"content"],"msg":"should have at least 1 character"}]}',
+    { has_empty = true }, { act = "drop", field = "content" } } },
   system = {
     { 400, "Developer instruction is not enabled for models/gemma-3-27b-it", { has_system = true }, "system_first" },
     { 500, "jinja2.exceptions.TemplateError: System role not supported",
@@ -120,6 +125,9 @@ local more <const> = {
     { 413, "an HTML page", ROOM, fits {} },
     { 400, "Your input exceeds the context window of this model.", {}, "give_up" },
     { 429, "Request too large: limit 6000 tokens per minute", ROOM, "wait" },
+    { 429, "Too large for a minute: limit 6000, requested 8000", ROOM, fits { window = 6000, prompt = 8000 } },
+    { 429, "Too many tokens per minute: limit 6000, used 5034, requested 1443", ROOM, "wait" },
+    { 402, "Prompt tokens limit exceeded: 8000 > 6000", ROOM, fits { window = 6000, prompt = 8000 } },
   },
   tool = {
     { 400, "Invalid function name `read_file`",
@@ -138,6 +146,7 @@ local more <const> = {
     { 400, '"auto" tool choice requires --enable-auto-tool-choice', TOOLS, "text" },
     { 500, "tools param requires --jinja flag", TOOLS, "text" },
     { 404, "No endpoints found that support tool use", TOOLS, "text" },
+    { 404, 'Nobody here supports tool use. Try without "read_file"', { tools = { "read_file" } }, "text" },
     { 0, 'Error rendering prompt with jinja template: "Cannot call something that is not a function"', TOOLS, "text" },
     { 400, "function calling is not supported", {}, "again" },
   },
@@ -147,7 +156,7 @@ local more <const> = {
     { 404, "404 page not found", {}, "give_up" },
   },
   passing = {
-    { 0, "llama runner process has terminated", {}, "wait" },
+    { 0, "llama runner process has terminated", {}, "wait" }, { 0, "an unknown error in the model", {}, "wait" },
     { 500, "Value is not callable: null at row 23", TOOLS, "wait" },
     { 500, "Value is not callable: null at row 23", { tools = { "f" }, tried = { same = 2 } }, "text" },
     { 500, "Value is not callable: null at row 23", { tools = { "f" }, tried = { same = 5, text = true } }, "wait" },

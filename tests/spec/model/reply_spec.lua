@@ -120,6 +120,7 @@ describe("fragments of calls", function()
     { "another index with the tail of a call", { A, B },
       { { 0, "x", READ, PATH_A }, { 0, "y", READ, "" }, { 1, nil, nil, '{"path"' }, { 1, nil, nil, ':"b"}' } } },
     { "a call sent twice", { A }, { { 0, "x", READ, PATH_A }, { 1, "x", READ, PATH_A } } },
+    { "one id, other indexes", { A }, { { 0, "x", READ, "" }, { 1, "x", READ, PATH_A }, { 2, "x", READ, PATH_A } } },
     { "two equal calls", { A, A }, { { 0, "x", READ, PATH_A }, { 1, "y", READ, PATH_A } } },
   }
 

@@ -53,7 +53,7 @@ end)
 describe("events", function()
   it("gives the data of each event", function()
     assert.same({ { a = 1 }, { b = 2 } },
-      (all { ": comment", "event: x", 'data: {"a":1}', "", "", 'data:{"b":2}', "id: 1", "", "id: 2", "" }))
+      (all { ": comment", "event: x", 'data: {"a":1}', "", "data: : x", "", 'data:{"b":2}', "id: 1", "", "id: 2", "" }))
   end)
 
   it("ends at its mark", function()
@@ -122,6 +122,8 @@ describe("an error in a reply", function()
       ['{"object":"error","message":"long","code":400}'] = { 400, false },
       ['[{"error":{"code":400,"message":"no"}}]'] = { 400, false }, ['{"type":"error","message":"x"}'] = { nil, true },
       ['{"code":401,"msg":"no key"}'] = { 401, false }, ['{"error":{"code":7,"message":"x"}}'] = { nil, true },
+      ['{"error":{"code":1,"message":"got Error code: 503 - x"}}'] = { 503, true },
+      ['{"status_code":401,"error":{"message":"no key"}}'] = { 401, false },
     } do
       local _, failure = all { written }
       assert.same(wanted, { failure.status, failure.transient }, written)

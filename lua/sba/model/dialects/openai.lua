@@ -49,12 +49,16 @@ local function llama_properties(endpoint, entry)
   return window, supports_tools, temperature(answer)
 end
 
+-- What is loaded comes before what the model could have.
+local WINDOWS <const> = {
+  "loaded_context_length", "max_model_len", "context_length", "context_window", "max_context_length", "max_context",
+}
+
 function openai.describe(endpoint, served)
   local entry = served.entry
   local window, supports_tools, low = llama_properties(endpoint, entry)
-  for _, name in ipairs { "max_model_len", "context_length", "context_window" } do
-    window = window or wire.tokens(entry[name])
-  end
+  window = window or wire.tokens(json.table_of(entry.meta).n_ctx) -- of llama.cpp behind a router
+  for _, name in ipairs(WINDOWS) do window = window or wire.tokens(entry[name]) end
   return { context_length = window or WINDOW, supports_tools = supports_tools, temperature = low }
 end
 
@@ -63,8 +67,10 @@ end
 ---@return string json
 function openai.message(message, session)
   local sent = { role = message.role, content = message.content or "", tool_call_id = message.tool_call_id }
+  if session.refused.content and message.tool_calls and sent.content == "" then sent.content = nil end
   local field, thinking = session.thinking_field, message.thinking or ""
   if field and not session.refused[field] and thinking ~= "" then sent[field] = thinking end
+  if not session.refused.reasoning_details then sent.reasoning_details = message.thinking_parts end
   for i, call in ipairs(message.tool_calls or {}) do
     local arguments = call.written or json.encode(call.arguments)
     sent.tool_calls = sent.tool_calls or {}
@@ -95,6 +101,7 @@ local function add_message(builder, message)
   if next(old) then builder:call { index = 0, name = old.name, arguments = old.arguments } end
   builder:content(message.content)
   builder:content(message.refusal)
+  builder:thinking_parts(message.reasoning_details)
   -- Some say the same thought in both.
   for _, field in ipairs { "reasoning_content", "reasoning", "reasoning_text" } do
     local thought = message[field]
@@ -105,15 +112,20 @@ end
 ---@param builder model.builder
 ---@param value table a chunk, or a whole answer
 function openai.add(builder, value)
-  local usage, choice = json.table_of(value.usage), json.table_of(json.table_of(value.choices)[1])
+  local is_first, usage = builder.size == 0, json.table_of(value.usage)
   builder:served_by(value.model)
+  -- One reply is asked for: some have its text in one choice, and its calls in another.
+  for _, choice in ipairs(json.table_of(value.choices)) do
+    choice = json.table_of(choice)
+    if not next(usage) then usage = json.table_of(choice.usage) end
+    add_message(builder, json.table_of(choice.delta))
+    -- A whole answer; some streams say all again at their end.
+    if is_first then add_message(builder, json.table_of(choice.message)) end
+    builder:content(choice.text)
+    builder:ended(choice.finish_reason)
+  end
   builder:counted(wire.tokens(usage.prompt_tokens), wire.tokens(usage.completion_tokens),
     wire.tokens(json.table_of(usage.prompt_tokens_details).cached_tokens))
-  add_message(builder, json.table_of(choice.delta))
-  -- A whole answer; some streams say all again at their end.
-  if builder.size == 0 then add_message(builder, json.table_of(choice.message)) end
-  builder:content(choice.text)
-  builder:ended(choice.finish_reason)
 end
 
 return openai
