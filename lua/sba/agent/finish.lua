@@ -245,7 +245,7 @@ end
 ---@param as_text boolean the reply had to be a call as text
 ---@return string
 function finish.go_on(state, as_text)
-  local form, failed = as_text and prompts.form_as_text or prompts.form, state.tools[state.failed_now]
+  local form, failed = as_text and prompts.form_as_text or prompts.form, state.tools[state.failed_last]
   if not failed then return prompts.go_on:format(form:format("finish", prompts.finish_arguments)) end
   return prompts.go_on_after:format(failed.name, form:format(failed.name, tools_of.example(failed)))
 end

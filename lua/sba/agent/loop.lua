@@ -33,6 +33,7 @@ local loop = {}
 ---@field step_arguments string[] JSON of each step's, or of its path; set by calls
 ---@field has_failed_calls? boolean a call could not be carried out
 ---@field failed_now? string tool of the last call of this reply that failed
+---@field failed_last? string tool of the last call of all, if it failed; finish is none
 ---@field status_tokens integer of the last request's end; set by window
 ---@field as_text? boolean the last request told the tools as text; set by window
 
@@ -133,6 +134,7 @@ local function with_calls(state, reply)
   for _, call in ipairs(reply.tool_calls) do
     local result = answer_call(state, call, apart)
     if result.failed then state.failed_now = call.name end
+    if call.name ~= "finish" then state.failed_last = result.failed and call.name or nil end
     all_mistaken = all_mistaken and result.mistaken
     state.has_failed_calls = state.has_failed_calls or result.mistaken
     if state.ending.is_over then return end

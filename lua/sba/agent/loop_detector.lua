@@ -21,7 +21,7 @@ local RECENT <const> = 24 -- calls; circles of up to six are found
 local COMPARED <const> = 16 * 1024 -- bytes of an answer
 local TEMPERATURES <const> = { 1.0, 1.2, 1.4 } -- by repetitions; 0.8 and 1 are the usual ones
 
--- What differs from run to run although nothing else does: times, durations and ids.
+-- What differs from run to run although nothing else does: times, durations, ids and line numbers.
 
 local P, R, S = lpeg.P, lpeg.R, lpeg.S
 local digit <const>, letter <const>, hex_letter <const> = R "09", R("az", "AZ"), R("af", "AF")
@@ -61,8 +61,10 @@ local id <const> = "0x" * hex ^ 1 + uuid + hexadecimal + exactly(digit, LEAST_DE
 local word <const> = -lpeg.B(alphanumeric) * ((time + date + clock) / "<time>" + id / "<id>") * -alphanumeric
 local process <const> = (P "pid" + "PID" + "process") * S " =:#" ^ -2 * digit ^ 1
 local temporary <const> = "/tmp/" * (1 - (blank + S "/\"':,;()")) ^ 1
+-- An edit that is made again and again stands in other lines each time.
+local line_number <const> = (-lpeg.B(1) + lpeg.B "\n") * digit ^ 1 * #P "\t"
 local without_ids <const> = replaced(
-  word + process / "<process>" + temporary / "<temporary>" + decimal * in_units / "<duration>")
+  line_number / "<line>" + word + process / "<process>" + temporary / "<temporary>" + decimal * in_units / "<duration>")
 
 ---@param words string
 ---@return string words without times and durations

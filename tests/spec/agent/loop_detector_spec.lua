@@ -62,7 +62,7 @@ describe("loop_detector", function()
     end
   end)
 
-  it("takes no times and no ids in an answer for something new", function()
+  it("takes no times, ids and line numbers in an answer for something new", function()
     for _, answers in ipairs {
       { "took 0.3 s", "took 12 ms", "took 2 seconds", "took 1 s" },
       { "at 2026-01-31T09:05:00Z", "at 2026-01-31 09:05:01.5", "at 2026-02-01T00:00:00Z", "at 2026-02-01 00:00:01" },
@@ -72,6 +72,7 @@ describe("loop_detector", function()
       { "commit 3f2a9c1", "commit 9e01b7d4c5", "commit a1b2c3d", "commit 00ff00a" },
       { "0x7ffd1234", "0xdeadbeef", "0x1", "0xabcd" },
       { "pid 17", "pid 4711", "pid=9", "PID: 12" },
+      { "now:\n9\tx\n10\ty\n", "now:\n10\tx\n11\ty\n", "now:\n11\tx\n12\ty\n", "now:\n12\tx\n13\ty\n" },
       { "in /tmp/tmp.Xy12/a", "in /tmp/tmpab_c/a", "in /tmp/go-build7/a", "in /tmp/x/a" },
       { "123e4567-e89b-12d3-a456-426614174000", "00000000-0000-0000-0000-000000000000",
         "ffffffff-ffff-ffff-ffff-ffffffffffff", "123e4567-e89b-12d3-a456-426614174001" },
