@@ -303,6 +303,7 @@ class OtherServers(GatewayCase):
     def test_a_lost_session_in_other_words(self):
         for refuse in (lambda e: e.refuse(-32002, "Server not initialized", 200),
                        lambda e: e.refuse(-32600, "Session expired", 401),
+                       lambda e: e.whole(b"expect initialize request", 422, "text/plain"),
                        lambda e: e.whole({"error": "HTTP 400: Bad Request: No valid session ID provided"}, 500)):
             def hook(exchange, refuse=refuse):
                 if exchange.method != "tools/call" or exchange.headers["Mcp-Session-Id"] != "s-1":
@@ -316,9 +317,10 @@ class OtherServers(GatewayCase):
         def old(exchange):
             if exchange.method == "server/discover":
                 return exchange.whole(b"<html>", 500, "text/html")
-            if exchange.method == "initialize" and exchange.message["params"]["protocolVersion"] != "2025-03-26":
-                words = b"Unsupported protocol version (supported versions: 2025-03-26, 2024-11-05)"
-                return exchange.whole(words, 400, "text/plain")
+            offered = exchange.method == "initialize" and exchange.message["params"]["protocolVersion"]
+            if offered and offered != "2025-03-26":
+                named = b" (supported versions: 2025-03-26, 2024-11-05)" if offered == "2025-06-18" else b""
+                return exchange.whole(b"Unsupported protocol version" + named, 400, "text/plain")
             return False
         self.assert_output("here", says("here"), version="2025-03-26", hook=old)
 

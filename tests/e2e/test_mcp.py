@@ -183,10 +183,10 @@ class Streams(TalkingCase):
 
     def test_an_error_without_an_id_or_with_another(self):
         for more in ({}, {"id": None}, {"id": "server-error"}):
-            body = {"jsonrpc": "2.0", "error": {"code": -32602, "message": "a is missing"}, **more}
+            body = {"jsonrpc": "2.0", "error": {"code": -32602, "message": "a is missing", "data": ["a"]}, **more}
             failure = self.call(self.echoing(lambda e, body=body: e.whole(body)))["failure"]
             self.assertEqual(failure["code"], "tool_refused")
-            self.assertIn("-32602: a is missing", failure["message"])
+            self.assertIn('-32602: a is missing ["a"]', failure["message"])
 
     def test_events_that_are_no_messages(self):
         for noise in ("{", '"text"', "<html>"):
@@ -369,13 +369,13 @@ class Results(TalkingCase):
             {"type": "resource_link", "uri": "file:///a", "name": "A\x1b[1m"},
             {"type": "resource", "resource": {"uri": "file:///b", "text": "bee"}},
             {"type": "resource", "resource": {"uri": "file:///c", "mimeType": "x/y", "blob": "aA=="}},
-            {"type": "hologram"}, 7, {}]})
+            {"type": "hologram"}, 7, {}, {"type": "text", "text": {"a": 1}}, {"type": "text", "words": "b"}]})
         self.assertEqual(answer["content"].split("\n"), [
             "one", "[image, image/png, 5 bytes]", "[audio, audio/wav, 6 bytes]", "[resource file:///a: A\\x1b[1m]",
             "[resource file:///b]", "bee", "[resource file:///c, x/y, 1 bytes]", "[hologram, not shown]",
-            "[not a block]", "[block without a type, not shown]"])
+            "[not a block]", "[block without a type, not shown]", '{"a":1}', '{"type":"text","words":"b"}'])
         self.assertFalse(answer["is_error"])
-        self.assertEqual(len(answer["parts"]), 9)
+        self.assertEqual(len(answer["parts"]), 11)
 
     def test_a_call_that_was_not_carried_out(self):
         for status, headers, tries in ((429, {"Retry_After": "0"}, 3), (429, {}, 1), (503, {"Retry_After": "0"}, 1)):

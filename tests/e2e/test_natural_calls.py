@@ -71,7 +71,8 @@ class Commands(NaturalCallsCase):
     def test_two_meanings_are_answered_with_the_right_form(self):
         unclear = [{"command": ["ls", "x", "|", "wc"]}, {"command": "cd x && ls", "args": ["-l"]},
                    {"command": "ls", "shell": "rm -r x"}, {"command": "ls", "argv": ["pwd"]}, {}, {"command": ""},
-                   {"command": []}, {"command": {"a": 1}}, {"command": 7.5}, {"command": "ls", "cmd": "pwd"}]
+                   {"command": []}, {"command": {"a": 1}}, {"command": 7.5}, {"command": "ls", "cmd": "pwd"},
+                   {"command": '{"command": "ls"}'}]
         told, outcome = self.answers(*unclear, {"command": "ls"})
         for given, answer in zip(unclear, told):
             with self.subTest(given=given):

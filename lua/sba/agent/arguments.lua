@@ -6,6 +6,7 @@
 
 local json = require "sba.util.json"
 local json_place = require "sba.util.json_place"
+local lpeg = require "lpeg"
 local prompts = require "sba.agent.prompts"
 local schema_check = require "sba.util.schema_check"
 local humanize = require "sba.util.humanize"
@@ -13,6 +14,8 @@ local tools_of = require "sba.model.tools"
 local values = require "sba.model.text_calls.values"
 
 local arguments = {}
+
+local P, S, R = lpeg.P, lpeg.S, lpeg.R
 
 local MOST_MISTAKES <const> = 5 -- that one answer names
 local DEEPEST <const> = 12 -- levels of a value
@@ -170,10 +173,10 @@ local function converted(value, types, schema, root)
   if type(value) == "string" then
     local found, failure = values.decode(value)
     if failure then found, failure = json.decode(value:lower()) end -- True
-    local is_encoded_twice = type(found) == "string" and found ~= value
-    if is_encoded_twice then return converted(found, types, schema, root) end
-    if failure or not fits(found, types) then return value end
-    return found
+    if failure or found == value then return value end
+    if not fits(found, types) then found = converted(found, types, schema, root) end
+    if fits(found, types) then return found end
+    return value
   end
   if math.type(value) == "integer" and types.string and is_free_text(schema) then return tostring(value) end
   local is_object = json.kind(value) == "object"
@@ -186,6 +189,9 @@ end
 
 local convert
 
+-- Some models write it so for an argument that they leave out.
+local NOTHING <const> = { "", "null", "None" }
+
 local function is_required(schema, name) return humanize.has(json.table_of(schema.required), name) end
 
 local function convert_members(value, part, root, depth)
@@ -195,8 +201,9 @@ local function convert_members(value, part, root, depth)
       schema = part.additionalProperties -- such as of env
       if math.type(member) == "integer" and schema.type == "string" then member = tostring(member) end
     end
-    local types = schema ~= nil and member == json.null and types_of(add_parts({}, schema, root, 0))
-    if types and next(types) and not types.null and not is_required(part, name) then
+    local says_nothing = member == json.null or humanize.has(NOTHING, member)
+    local types = schema ~= nil and says_nothing and types_of(add_parts({}, schema, root, 0))
+    if types and next(types) and not fits(member, types) and not is_required(part, name) then
       value[name] = nil
     elseif type(schema) == "table" then
       value[name] = convert(member, schema, root, depth + 1)
@@ -274,6 +281,12 @@ local function mistakes_of(errors, tool)
   return table.concat(lines, "; ")
 end
 
+-- A path is a name as it stands: what only a shell or a browser reads would be made, such as a
+-- directory called "~".
+local dollar <const> = "$" * P "{" ^ -1
+local variable <const> = dollar * (R "AZ" + "_") ^ 1 * P "}" ^ -1 * "/"
+local no_path <const> = (P "~" * (P "/" + -1) + "file:" + S " \t\"'`" + variable) - dollar * "CYNODE_ARTIFACTS_DIR"
+
 local function read_own(tool, call, step)
   local schema = tool.accepted
   local given, mistake = renamed(unwrapped(json.copy(call.arguments), schema, tool), schema)
@@ -290,6 +303,8 @@ local function read_own(tool, call, step)
   local name
   if step and step.check then mistake, name = step.check(checked) end
   if mistake then return nil, name and ("%s: %s"):format(name, mistake) or mistake end
+  local path = checked.path
+  if path and lpeg.match(no_path, path) then return nil, prompts.no_path:format(humanize.quoted(path)) end
   notes[#notes + 1] = note_line_ends(checked, schema)
   return checked, #notes > 0 and table.concat(notes, "; ") or nil
 end

@@ -23,7 +23,14 @@ end
 
 local show = {}
 
-function show.text(block) return type(block.text) == "string" and block.text or "" end
+-- Some servers write a value for the text, or the text as another member.
+function show.text(block)
+  local words = block.text
+  if words == json.null then return "" end
+  if type(words) == "string" then return words end
+  return excerpt.without_base64(json.encode(words == nil and block or words))
+end
+
 function show.image(block) return binary("image", block, block.data) end
 function show.audio(block) return binary("audio", block, block.data) end
 

@@ -56,7 +56,7 @@ end
 function calls.name(given, tools)
   if type(given) ~= "string" or #given > LONGEST_SHOWN then return nil end
   local bare = text.trim(given):gsub("^functions[.:]", ""):gsub("^default_api[.:]", "")
-  bare = bare:gsub("[(<].*$", "")
+  bare = bare:gsub("<.*$", ""):gsub("%(%)$", "") -- not "(...)": it holds arguments
   local mapped = bare:gsub("[^%w_-]", "_") -- from the name that a gateway has for it
   for _, tool in ipairs(tools) do
     if humanize.has({ given, bare, mapped }, tool.name) then return tool.name end

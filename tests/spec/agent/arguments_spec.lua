@@ -32,9 +32,10 @@ describe("arguments of our own tools", function()
     { { path = "a\nb" }, { path = "a\nb" } }, { { arguments = { id = 1 } }, { id = 1 } },
     { { parameters = '{"id": 1}' }, { id = 1 } }, { { input = { id = 1 } }, { id = 1 } },
     { { kwargs = { Id = 1 } }, { id = 1 } }, { { name = "own", arguments = '{"id": 1}' }, { id = 1 } },
+    { { path = "$CYNODE_ARTIFACTS_DIR/a" }, { path = "$CYNODE_ARTIFACTS_DIR/a" } },
     { { parent = 1 }, { parent = true } }, { { wait = "2 min" }, { wait_seconds = 120 } },
     { { wait = "2500ms" }, { wait_seconds = 2.5 } }, { { wait = 30 }, { wait_seconds = 30 } },
-    { { waitMs = 1500 }, { wait_seconds = 1.5 } },
+    { { waitMs = 1500 }, { wait_seconds = 1.5 } }, { { parent = "1", id = "None" }, { parent = true } },
     { { wait_milliseconds = "3000" }, { wait_seconds = 3 } }, { { wait_seconds = 3000 }, { wait_seconds = 3000 } },
     { { text = "", path = "", id = 1 }, { id = 1 } }, { { Id = 1, description = "why", text = json.null }, { id = 1 } },
   } do
@@ -52,6 +53,8 @@ describe("arguments of our own tools", function()
     ['{"text": ["a"]}'] = "expected a string, got an array of 1", ['{"path": {"a": 1}}'] = "got an object",
     ['{"config": {"nothing": 1}}'] = 'unknown field "config"',
     ['{"name": "other", "arguments": {"id": 1}}'] = "unknown field",
+    ['{"path": "~/a"}'] = 'the path "~/a" would be that very name', ['{"path": "${HOME}/a"}'] = "that very name",
+    ['{"path": "file:///a"}'] = "that very name", ['{"path": "\'a\'"}'] = "that very name",
     ['{"arguments": {"id": 1}, "id": 1}'] = 'unknown field "arguments"',
   } do
     it("are refused with the form otherwise: " .. given, function()
@@ -104,6 +107,7 @@ describe("arguments of a gateway's tool", function()
     ['{"more":1}'] = { more = 1 }, ['{"kind":"Done"}'] = { kind = "Done" },
     ['{"q":5,"tags":[1]}'] = { q = "5", tags = { "1" } }, ["{}"] = {},
     [json.encode { tags = json.encode(json.encode(json.array { "a" })) }] = { tags = { "a" } },
+    ['{"deep":{"on":"1"},"tags":"","limit":"None","either":""}'] = { deep = { on = true }, either = "" },
     ['{"q":{"a":1}}'] = { q = '{"a":1}' }, ['{"q":["a"]}'] = { q = json.array { "a" } },
   } do
     it("are what its schema says: " .. given, function() assert.same(wanted, (read(tool, given))) end)

@@ -66,7 +66,7 @@ local function resume(connection, request, failure)
   return result, failure
 end
 
-local UNOPENED <const> = { "not initialized", "not been initialized" }
+local UNOPENED <const> = { "not initialized", "not been initialized", "initialize request" }
 local OF_SESSIONS <const> = {
   "id", "valid", "expired", "not found", "missing", "no ", "unknown", "terminated", "closed", "required",
 }
@@ -96,12 +96,15 @@ local function request_once(connection, method, params, limits)
   return nil, failure
 end
 
--- The newest revision that a refusal names and that is spoken here; nil: none but the one that was
--- offered.
-local function version_in(failure, offered)
-  local said = (failure.words or "") .. json.encode(json.table_of(failure.rpc).data or json.null)
+-- The newest of the older revisions that a refusal names, or the next one where it speaks of the
+-- version and names none.
+local function version_after(offered, failure)
+  local said = (failure.words or ""):lower() .. json.encode(json.table_of(failure.rpc).data or json.null)
+  local is_open = said:find("version", 1, true) and not said:find "%d%d%d%d%-%d%d%-%d%d"
+  local is_older
   for _, version in ipairs(VERSIONS) do
-    if version ~= offered and said:find(version, 1, true) then return version end
+    if is_older and (is_open or said:find(version, 1, true)) then return version end
+    is_older = is_older or version == offered
   end
 end
 
@@ -115,7 +118,7 @@ function legacy.open(connection, limits, offered)
   local params = { protocolVersion = offered or VERSIONS[1], capabilities = {}, clientInfo = transport.CLIENT }
   local result, failure, session = request_once(connection, "initialize", params, limits)
   if not result then
-    local other = not offered and version_in(failure, VERSIONS[1])
+    local other = version_after(params.protocolVersion, failure)
     if other then return legacy.open(connection, limits, other) end
     return nil, failure
   end

@@ -145,11 +145,12 @@ end
 local function of_rpc(self, error, status)
   if not json.is_object(error) then error = { message = type(error) == "string" and error or json.encode(error) } end
   local words = type(error.message) == "string" and error.message or json.encode(error)
-  local code = math.tointeger(error.code)
+  local code, data = math.tointeger(error.code), json.given(error.data)
   local number = code and (" %d"):format(code) or ""
-  local failure = self:failure("tool_refused", "answered with the error%s: %s", number, http.shown(words))
+  local more = data ~= nil and " " .. http.shown(json.encode(data)) or "" -- mostly which argument
+  local failure = self:failure("tool_refused", "answered with the error%s: %s%s", number, http.shown(words), more)
   failure.status, failure.words = status, words
-  failure.rpc = { code = code, message = words, data = json.given(error.data) }
+  failure.rpc = { code = code, message = words, data = data }
   return failure
 end
 

@@ -54,14 +54,13 @@ end
 
 -- <tool_call>, <tools>, <minimax:tool_call>, ... Small models mix them up, and end a call with
 -- </tool_response>.
-local call_tag <const> = (P "tool_call" + "function_call" + "toolcall") * P "s" ^ -1
-local tag <const> = (letters ^ 1 * ":") ^ -1 * (call_tag + "tools")
+local tag <const> = (P "tool_call" + "function_call" + "toolcall" + "tool_use") * P "s" ^ -1 + "tools"
 
--- The marks of XML, or those that take their place: <｜DSML｜invoke name="x"> of DeepSeek, and
--- <|open|>call tool="x"<|sep|> ... <|close|>call<|sep|> of Kimi K3.
+-- The marks of XML, with any namespace, or those that take their place: <｜DSML｜invoke name="x"> of
+-- DeepSeek, and <|open|>call tool="x"<|sep|> ... <|close|>call<|sep|> of Kimi K3.
 local bar <const> = P "|" + "｜"
 local in_mark <const> = (1 - (S "<>\n" + bar)) ^ 1
-local prefix <const> = (bar * in_mark * bar * P " " ^ -1) ^ -1
+local prefix <const> = (bar * in_mark * bar * P " " ^ -1 + letters ^ 1 * ":") ^ -1
 local starts <const>, stops <const> = "<|open|>" + "<" * prefix, "<|close|>" + "</" * prefix
 local shut <const> = P ">" + "<|sep|>"
 local opening <const>, closing <const> = starts * tag * shut, stops * (tag + "tool_response") * shut
@@ -70,7 +69,7 @@ local attribute_name <const> = P "=" + " name=" + " tool=" + " key="
 local more_attributes <const> = (" " * letters ^ 1 * '="' * (1 - S '"<>\n') ^ 0 * '"') ^ 0
 local attribute <const> = attribute_name * P '"' ^ -1 * C((1 - S '">\n<={(') ^ 1) * P '"' ^ -1 * more_attributes
 local argument <const> = P "parameter" + "param" + "argument"
-local call <const> = P "function" + "invoke" + "tool" + "call"
+local call <const> = P "function" + "invoke" + "tool_call" + "tool" + "call"
 local parameter <const> = starts * argument * attribute * shut ^ -1
 local function_end <const> = stops * call * shut
 -- A value may hold the mark: it ends where another mark follows. If it begins on a line of its own,
@@ -104,7 +103,7 @@ local NAME_KEYS <const> = {
 }
 local ARGUMENT_KEYS <const> = { "arguments", "parameters", "args", "input", "params", "actioninput", "toolinput" }
 local THOUGHT_KEYS <const> = { "thought", "thoughts", "reasoning", "reason", "explanation" }
-local about_calls <const> = { id = true, type = true, index = true, callid = true, role = true }
+local about_calls <const> = { id = true, type = true, index = true, callid = true, toolcallid = true, role = true }
 for _, keys in ipairs { NAME_KEYS, ARGUMENT_KEYS, THOUGHT_KEYS } do
   for _, key in ipairs(keys) do about_calls[key] = true end
 end
@@ -253,6 +252,9 @@ forms.list = {
     example = "<tool_call>run_command\n<arg_key>command</arg_key>\n<arg_value>ls</arg_value>\n</tool_call>",
     pattern = opening * blank * called * blank * #(P "<arg_key>" + closing) * glm_members
       * Cg(Cc "", "rest") * blank * ending(closing) },
+  { name = "a name and JSON in tags", read = read_named, is_marked = true,
+    example = "<tool_call>run_command\n" .. ARGUMENTS .. "</tool_call>",
+    pattern = opening * blank * called * json_up_to(closing + #opening, "{") },
   { name = "Kimi, DeepSeek", read = read_named, is_marked = true,
     example = "<|tool_call_begin|>functions.run_command:0<|tool_call_argument_begin|>" .. ARGUMENTS
       .. "<|tool_call_end|>",

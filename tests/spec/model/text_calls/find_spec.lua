@@ -125,7 +125,10 @@ describe("find.calls", function()
       '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>run_command\n```json\n{"command": "ls"}\n```'
         .. "<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
       '<｜tool▁call▁begin｜>run_command<｜tool▁sep｜>{"command": "ls"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
-      '<tool name="run_command">{"command": "ls"}</tool>',
+      '<tool name="run_command">{"command": "ls"}</tool>', '<tool_call name=run_command>{"command": "ls"}</tool_call>',
+      '<x:invoke name="run_command">\n<x:parameter name="command">ls</x:parameter>\n</x:invoke>',
+      "<function=run_command>\n<parameter=command>\nls\n</parameter>\n</tool_call>",
+      '<|START|>[{"tool_call_id": "0", "tool_name": "run_command", "parameters": {"command": "ls"}}]<|END|>',
       "```xml\n<tool_call>" .. call .. "</tool_call>\n```", "```xml\n" .. invoke .. "\n```",
     } do
       local found, mistake = find.calls(written, tools)
@@ -187,6 +190,7 @@ describe("find.calls", function()
       ['<tool_call>{"name": "read_file", "arguments": {"path": "a"}} That is it.'] = "it is not JSON: line 1, column",
       ["<function=read_file><parameter=path>a"] = 'the end of "path" is missing',
       ["<tool_call>{}</tool_call>"] = "it names no tool",
+      ["<tool_use><name>read_file</name></tool_use>"] = "it is not in a form that is known here",
       ["<function=read_file>now" .. PATH .. "</function>"] = 'it holds "now", which is no argument',
       ["<function=read_file>" .. PATH .. "b</function>"] = 'the end of "path" is missing',
       ["<function=read_file>path: a</function>"] = 'it holds "path: a", which is no argument',
