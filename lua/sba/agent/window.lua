@@ -101,8 +101,9 @@ local function shorter_reply(state, plan, sizes)
 end
 
 --- Some servers count the prompt with the reply that was asked for: what is nearer to the estimate.
-local function without_reply(plan, count)
-  if not count then return nil end
+local function without_reply(plan, sizes)
+  local count = sizes.prompt
+  if not sizes.may_be_sum then return count end
   local rest = count - math.min(plan.longest, plan.reply or math.huge)
   return math.abs(rest - plan.prompt) < math.abs(count - plan.prompt) and rest or count
 end
@@ -111,7 +112,7 @@ end
 --- shorter. A window that is smaller than was known is both.
 function fitted(state, plan, sizes, failure)
   local session, talk = state.session, state.conversation
-  sizes.prompt = without_reply(plan, sizes.prompt)
+  sizes.prompt = without_reply(plan, sizes)
   local before, reply = talk:total(), shorter_reply(state, plan, sizes)
   plan.cuts = plan.cuts + 1
   if plan.cuts > MOST_CUTS then return nil, too_large(session) end

@@ -12,6 +12,7 @@ local sizes = {}
 ---@class model.sizes tokens
 ---@field window? integer
 ---@field prompt? integer
+---@field may_be_sum? boolean the prompt's count may have the reply that was asked for in it
 ---@field excess? integer by which the prompt is too long
 ---@field is_of_reply? boolean the words may be about the reply's length
 ---@field is_a_guess? boolean nothing was said of a size
@@ -96,6 +97,7 @@ function sizes.of(words, asked)
     local is_asked = asked and humanize.has(values, one.value - asked)
     if kind and not found[kind] and not (kind == "prompt" and is_asked) then
       found[kind] = one.value
+      if kind == "prompt" then found.may_be_sum = has(before, { "requested" }) and not humanize.has(values, asked) end
       if kind == "window" then in_brackets = before:sub(-1) == "(" and after:sub(1, 1) == ")" end
     end
   end

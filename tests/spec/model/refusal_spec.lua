@@ -95,7 +95,7 @@ local more <const> = {
       .. "3500 input tokens (16384 > 16384 - 3500).",
       { may_fit = true, max_tokens = 16384 }, fits { window = 16384, prompt = 3500 } },
     { 400, "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
-      { may_fit = true, max_tokens = 20000 }, fits { window = 200000, prompt = 190000 } },
+      { may_fit = true, max_tokens = 20000 }, fits { window = 200000, prompt = 190000, may_be_sum = false } },
     { 422, "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 3900 `inputs` tokens "
       .. "and 512 `max_new_tokens`", { may_fit = true, max_tokens = 512 }, fits { window = 4096, prompt = 3900 } },
     { 400, "Prompt contains 8619 tokens and 0 draft tokens, too large for model with 7000 maximum context length",
@@ -125,7 +125,7 @@ local more <const> = {
     { 413, "an HTML page", ROOM, fits {} },
     { 400, "Your input exceeds the context window of this model.", {}, "give_up" },
     { 429, "Request too large: limit 6000 tokens per minute", ROOM, "wait" },
-    { 429, "Too large for a minute: limit 6000, requested 8000", ROOM, fits { window = 6000, prompt = 8000 } },
+    { 429, "Too large for a minute: limit 6000, requested 8000", ROOM, fits { window = 6000, may_be_sum = true } },
     { 429, "Too many tokens per minute: limit 6000, used 5034, requested 1443", ROOM, "wait" },
     { 402, "Prompt tokens limit exceeded: 8000 > 6000", ROOM, fits { window = 6000, prompt = 8000 } },
   },
