@@ -97,6 +97,8 @@ class Replies(InferenceCase):
         "byte by byte": ({"content": "grüße \U0001F600", "tool_calls": [CALL], "fault": "byte_by_byte"},
                          {"content": "grüße \U0001F600"}),
         "lines that end CR LF": ({"content": "hello", "tool_calls": [CALL], "fault": "crlf"}, {"content": "hello"}),
+        "text of a model that knows better": (
+            {"content": '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.c"}}\n</tool_call>'}, {}),
     }
 
     def test_a_call_in_every_shape(self):
@@ -222,6 +224,11 @@ class Refusals(InferenceCase):
             self.assertIn("time is up in", run.failure["message"])
         self.assertLess(time.monotonic() - started, 15)
 
+    def test_a_quota_is_not_waited_for(self):
+        server = self.server({"fault": "quota"})
+        self.assertEqual(self.chat(server, "openai").failure["cause"], "quota")
+        self.assertEqual(len(server.chats()), 1)
+
 
 class Windows(InferenceCase):
 
@@ -274,12 +281,26 @@ class WithoutTools(InferenceCase):
                                  [["read_file"], ["finish"]])
                 self.assertIn("### read_file", body["messages"][0]["content"])
 
+    def test_the_refusals_of_other_servers(self):
+        vllm = '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
+        for status, text in ((400, vllm), (500, "tools param requires --jinja flag")):
+            fault = {"name": "tools_unsupported", "status": status, "text": text}
+            server = self.server({"fault": fault}, {"content": self.TEXT})
+            self.assert_call(self.chat(server, "openai").reply)
+
     def test_a_server_that_cannot_bind_a_reply(self):
         text = "response_format: json_schema is not supported (no grammar)"
         replies = {"fault": {"name": "bad_request", "text": text}}, {"content": f"```json\n{self.TEXT}\n```"}
         for _, server, run in self.each(*replies, models={"m": {"capabilities": None, "tools": False}}):
             self.assert_call(run.reply)
             self.assertTrue({"format", "response_format"}.isdisjoint(server.chats()[-1]))
+
+    def test_other_names_for_the_bound_of_a_reply(self):
+        text = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+        server = self.server({"fault": {"name": "bad_request", "text": text}}, {"content": "hello"})
+        self.assertEqual(self.chat(server, "openai", {"max_tokens": 5}).reply["content"], "hello")
+        self.assertEqual(server.chats()[1]["max_completion_tokens"], 5)
+        self.assertNotIn("max_tokens", server.chats()[1])
 
 
 class Endpoints(InferenceCase):
@@ -374,6 +395,18 @@ with model.Server({{"models": {{"m": {{}}}}, "replies": [{{"content": "hello"}}]
         run = self.run_plan({"SBA_API_EGRESS_URL": server.url + "/v1"}, {}, allowed=["a", "m"])
         self.assertEqual([body["model"] for body in server.chats()], ["a", "m"])
         self.assertEqual((run.reply["content"], run.sessions[1]["model"]), ("hello", "m"))
+
+    def test_a_server_that_starts_late(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+        process = self.start_plan({"OLLAMA_BASE_URL": f"http://127.0.0.1:{port}"}, {},
+                                  policy={"first": 2, "longest": 2})
+        first = process.stdout.readline()
+        server = self.server({"content": "hello"}, listen=f"127.0.0.1:{port}")
+        stdout, _ = process.communicate(timeout=300)  # it hangs: nothing here is measured
+        self.assertIn("wait", json.loads(first))
+        self.assertEqual(Run(stdout).reply["content"], "hello")
+        self.assertEqual(len(server.chats()), 1)
 
 
 class Interrupts(InferenceCase):

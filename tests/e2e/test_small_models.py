@@ -218,6 +218,12 @@ class BoundReplies(AgentCase):
     """Every reply is bound by a branch for each tool."""
     MODELS = {"m": {"capabilities": ["completion"], "context_length": 32768}}
 
+    def test_a_server_that_makes_no_grammar_of_it(self):
+        outcome, server = self.run_replies(ToolsThatAreLost.LIST, ToolsThatAreLost.FINISH,
+                                           models={"m": {"capabilities": ["completion"], "refuses_grammar": True}})
+        self.assertEqual((outcome.exit, ["format" in body for body in server.chats()]), (0, [True, False, False]),
+                         outcome.result)
+
     def test_a_long_text_is_written_at_once(self):
         whole = "".join(f"{number:5}" for number in range(3000))
         written = {"content": json.dumps({"thought": "", "tool": "write_file",

@@ -2,8 +2,9 @@
 """What can go wrong between a client and a model server. A fault is a name, or {"name": ..., its own fields}.
 
 Instead of an answer:
+    tools_unsupported       400 as Ollama and others say it; "text" replaces the words, "status" the status
     call_unparsed           500 as Ollama says that it cannot parse the model's tool call; "text" for other words
-    model_missing, bad_request, context_exceeded, unauthorized, script_ended
+    model_missing, bad_request, context_exceeded, quota, unauthorized, script_ended
     busy                    503                       rate_limited   429, "retry_after": of the header, absent: none
     status                  "status" and "body" as given
     html, empty, invalid_json, huge ("bytes", default 2 GB of content), nothing (closed without a byte)
@@ -40,6 +41,7 @@ def refuse(answer, form, status, text, *headers, **fields):
 
 
 REFUSALS = {
+    "tools_unsupported": (400, "registry.ollama.ai/library/m does not support tools"),
     "model_missing": (404, "model 'm' not found"),
     "call_unparsed": (500, "error parsing tool call: raw='{\"path\": \"a', err=unexpected end of JSON input"),
     "bad_request": (400, "json: cannot unmarshal string into Go struct field"),
@@ -86,6 +88,8 @@ def nothing(_, answer, __):
 
 INSTEAD = {
     "status": say_status, "context_exceeded": context_exceeded, "huge": huge, "nothing": nothing,
+    "quota": lambda _, answer, form: refuse(
+        answer, form, 429, "You exceeded your current quota", code="insufficient_quota"),
     "html": lambda _, answer, __: answer.whole(200, b"<html><body><h1>Welcome</h1></body></html>\n", "text/html"),
     "empty": lambda _, answer, __: answer.whole(200, b""),
     "invalid_json": lambda _, answer, __: answer.whole(200, b'{"message": {"content": oops}}\n'),

@@ -14,6 +14,7 @@ The script (all but models and replies may be left out):
         "template": 0, # tokens that its template adds
         "drops_tools": true, # its template has no place for tools: they are left out, as llama.cpp's server does
         "refuses_tools": [500, "words"], # what a request with tools is answered
+        "refuses_grammar": true, # a schema with bounds is refused, as older servers of llama.cpp do
         "props": {...}, # what llama.cpp's /props says; the model is then its
         "alternates": false}}, # its template takes roles in any order; default: as Mistral's, see out_of_order
      "replies": [REPLY, ...], # one a chat request, in order; after the last: status 403, which ends a job
@@ -340,6 +341,9 @@ class Server(listener.Listener):
             return 400, f"registry.ollama.ai/library/{name} does not support tools"
         if body.get("tools") and "refuses_tools" in model:
             return model["refuses_tools"]
+        if model.get("refuses_grammar") and "maxLength" in json.dumps(body):
+            return 400, ("Failed to parse grammar: number of repetitions exceeds sane defaults, "
+                         "please reduce the number of repetitions")
         why = model.get("alternates", True) and out_of_order(body["messages"])
         return (500, why) if why else None
 
