@@ -67,7 +67,8 @@ describe("a step type", function()
       ["has the unknown field 'for_models'"] = module { for_models = false },
       ["has a mistake in its schema of arguments: schema.additionalProps: is no known keyword"] =
         module { arguments = { type = "object", additionalProps = false } },
-      ["has a mistake in its schema of result: schema.type: has the unknown type 'map'"] = module { result = { type = "map" } },
+      ["has a mistake in its schema of result: schema.type: has the unknown type 'map'"] =
+        module { result = { type = "map" } },
     } do
       assert.equal(said, mistake_of(wrong))
     end

@@ -66,10 +66,14 @@ describe("a long text", function()
   it("may be a reply of a model", function()
     local tools = { { name = "read_file" } }
     for _, reply in ipairs {
-      many "``` ", many "`", "```" .. many "a", many "<tool_call>", many "{", many "{}", many "```\nx", many "x ```", many " ", many "\n",
-      many "[", many '{"a":', many "<tool_call>{", many '<tool_call>{"', many '<tool_call>{"\\', many "<tool_call>" .. many "[",
-      many "<function=a><parameter=b>", many "<tool_call>a<arg_key>", many "to=functions.a", many "<|message|>to=functions.a",
-      many "[TOOL_CALLS]a[ARGS]{", many '<invoke name="', many '"\n', many "[1,]", many "```json\n{}```\n", many "```json\n[",
+      many "``` ", many "`", "```" .. many "a", many "<tool_call>", many "{", many "{}", many "```\nx", many "x ```",
+      many " ", many "\n",
+      many "[", many '{"a":', many "<tool_call>{", many '<tool_call>{"', many '<tool_call>{"\\',
+      many "<tool_call>" .. many "[",
+      many "<function=a><parameter=b>", many "<tool_call>a<arg_key>", many "to=functions.a",
+      many "<|message|>to=functions.a",
+      many "[TOOL_CALLS]a[ARGS]{", many '<invoke name="', many '"\n', many "[1,]", many "```json\n{}```\n",
+      many "```json\n[",
       many "<tool_call>{'a", many "\\", many '{"a": "\\', many "</think>", many "functools[", many "read_file\n{",
       many "<function=read_file>{",
       many "\nread_file(", many "[read_file", many "<tool_call>{}</tool_call>x",
@@ -82,7 +86,8 @@ describe("a long text", function()
     assert.same({ "", nested:sub(#"<think>" + 1) }, { within(#nested, find.thinking, nested) })
     assert.same({ "", torn }, { within(#torn, find.thinking, "<think>" .. torn) })
     assert.same({ many " x", "" }, { within(LONG, find.thinking, many " x") })
-    local _, before = find.calls(many "<tool_call>" .. '<tool_call>{"name":"read_file","arguments":{}}' .. many "</tool_call>", tools)
+    local _, before = find.calls(many "<tool_call>" .. '<tool_call>{"name":"read_file","arguments":{}}'
+      .. many "</tool_call>", tools)
     assert.equal(#many "<tool_call>", #before)
     assert.equal("read_file", find.read("```json\n" .. many " " .. '{"tool":"read_file"}\n```', tools)[1].name)
   end)

@@ -32,8 +32,9 @@ describe("the writer of HTML", function()
   end)
 
   it("names what would act", function()
-    assert.equal("<p>a<b class=\"byte\">\\x00</b><b class=\"byte\">\\x1b</b>\n\t<b class=\"byte\">\\u{202e}</b>é\u{fffd}</p>",
-      written(h.p { "a\0\27\n\t\u{202e}é\xff" }))
+    local function byte(shown) return '<b class="byte">' .. shown .. "</b>" end
+    local shown = byte "\\x00" .. byte "\\x1b" .. "\n\t" .. byte "\\u{202e}"
+    assert.equal("<p>a" .. shown .. "é\u{fffd}</p>", written(h.p { "a\0\27\n\t\u{202e}é\xff" }))
     assert.equal("<p title=\"\\x00\\u{2067}\"></p>", written(h.p { title = "\0\u{2067}" }))
   end)
 
@@ -85,13 +86,15 @@ describe("a report", function()
 
   it("says sizes and times in few words", function()
     assert.same({ "< 1 ms", "12 ms", "3.4 s", "2 min 05 s", "1 h 02 min" },
-      { humanize.duration(0), humanize.duration(12), humanize.duration(3400), humanize.duration(125000), humanize.duration(3725000) })
+      { humanize.duration(0), humanize.duration(12), humanize.duration(3400), humanize.duration(125000),
+        humanize.duration(3725000) })
     assert.same({ "1 byte", "1000 bytes", "1.5 KiB", "2.0 GiB" },
       { humanize.size(1), humanize.size(1000), humanize.size(1536), humanize.size(2 << 30) })
   end)
 
   it("takes a step for the turn before it", function()
-    local exchange = '{"event":"model.exchange","reply":{"tool_calls":[{"name":"run_command","arguments":{"shell":"bad"}}]}}'
+    local called <const> = '{"name":"run_command","arguments":{"shell":"bad"}}'
+    local exchange = '{"event":"model.exchange","reply":{"tool_calls":[' .. called .. "]}}"
     local function kept(...)
       local log = assert(file.memory())
       for _, line in ipairs { ... } do log:append { line } end

@@ -38,7 +38,8 @@ local upward = {
   { "lua/sba/run/direct.lua", 'local name = ...\nreturn require(name)\n', "cannot be read" },
   { "lua/sba/result/init.lua", 'local AT = "sba.run."\nreturn require(AT .. "x")\n', "uses sba.run. %(run%)" },
   { "lua/sba/cli.lua", 'return require "socket"\n', "requires socket, which belongs to no layer" },
-  { "lua/sba/cli.lua", 'return function()\n  return require "sba.util.text"\nend\n', "cli.lua:2: requires sba.util.text inside" },
+  { "lua/sba/cli.lua", 'return function()\n  return require "sba.util.text"\nend\n',
+    "cli.lua:2: requires sba.util.text inside" },
   { "lua/sba/odd.lua", "return 1\n", "sba.odd: belongs to no layer" },
   { "lua/sba/run/direct.lua", "return function(run) return run.jobs end\n", "direct.lua:1: .* the field jobs" },
 }
@@ -47,7 +48,8 @@ local upward = {
 
 local linear = {
   's:find("abc")', 's:gsub("%s+", " ")', 's:match("^(.*)@")', 's:match("^[^:]*:? ?(.*)$")', 's:find(word, 1, true)',
-  's:gmatch("[^\\n]+")', 'local WORD <const> = "%a+"; s:find(WORD)', '-- s:find("%s*$")', 's:find(p) -- bounded: 4 bytes',
+  's:gmatch("[^\\n]+")', 'local WORD <const> = "%a+"; s:find(WORD)', '-- s:find("%s*$")',
+  's:find(p) -- bounded: 4 bytes',
 }
 local backtracking = {
   's:find("%s*$")', 's:match("^%s*(.-)%s*$")', 's:gmatch("(.-)\\n")', 's:find(pattern)', 's:find("a" .. b)',

@@ -24,7 +24,8 @@ local class = C("%" * P(1) + set + 1)
 local item = Ct(Cg(P "%b" * 2 / "%0", "balanced")
   + P "%f" * Cg(set / "%0", "class") * Cg(Cc "", "count")
   + Cg(class, "class") * Cg(C(S "*+-?" ^ -1), "count"))
-local items_of = Ct(Cg(P "^" * Cc(true), "anchored") ^ -1 * (S "()" + P "$" * -1 * Cg(Cc(true), "ends") + item) ^ 0 * -1)
+local begins, ends = Cg(P "^" * Cc(true), "anchored"), P "$" * -1 * Cg(Cc(true), "ends")
+local items_of = Ct(begins ^ -1 * (S "()" + ends + item) ^ 0 * -1)
 
 local function is_unbounded(one) return one.balanced or one.count:find("^[*+-]$") ~= nil end
 
@@ -101,7 +102,8 @@ local method = ":" * C(verb) * -letter * space * P "(" ^ -1 * space
 local library = "string." * C(verb) * space * "(" * space * (name + quoted) * space * "," * space
 local argument = C(quoted) * #(space * (S "),;\n" + -P(1) + ":" + letter)) + C(name) * #(space * S ",)") + Cc "?"
 local call = Ct((library + method) * Cp() * argument)
-local constant = Ct("local" * S " " ^ 1 * Cg(name, "name") * (space * "<const>") ^ -1 * space * "=" * space * Cg(quoted, "value")
+local declared = "local" * S " " ^ 1 * Cg(name, "name") * (space * "<const>") ^ -1
+local constant = Ct(declared * space * "=" * space * Cg(quoted, "value")
   * -(space * ".."))
 local tokens = Ct((comment + call + constant + quoted + long + name + 1) ^ 0)
 

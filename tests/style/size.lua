@@ -10,10 +10,7 @@ local root = arg[1] or arg[0]:match("^(.*)/tests/style/") or "."
 local MOST <const> = { file = 400, ["function"] = 60, line = 120, choices = 2, names = 3 }
 -- Lines of code of a whole. Raising one wants a reason in the commit. The aims are 11,600, 13,600 and 24,000; what
 -- servers, models and patches write, the end after a crash, secrets, workers and agents by protocol took more.
-local CEILINGS <const> = { src = 13286, lua = 17710, tests = 29320 }
--- What older files of this checkout still have too much of: only ever lowered.
-local left = { line = 74 }
-if arg[1] then left = {} end
+local CEILINGS <const> = { src = 13286, lua = 17710, tests = 29382 }
 
 local failures, found = 0, { file = {}, ["function"] = {}, line = {}, choices = {}, names = {} }
 local function fail(...)
@@ -68,7 +65,8 @@ local function judge_functions(path, code, language)
         length = length + (code[i]:find "%S" and 1 or 0)
         if ends_function(code[i], indent, language) then break end
       end
-      if length > MOST["function"] then note("function", "%s:%d: a function of %d lines of code", path, first, length) end
+      local message <const> = "%s:%d: a function of %d lines of code"
+      if length > MOST["function"] then note("function", message, path, first, length) end
     end
   end
 end
@@ -89,13 +87,16 @@ local function names_of(line)
   return names and select(2, names:gsub(",", "")) + 1 or 0
 end
 
+-- An annotation for the Lua language server is one line.
 local function judge_lines(path, lines, code, language)
   for number, line in ipairs(lines) do
     local length = utf8.len(line) or #line
-    if length > MOST.line then note("line", "%s:%d: a line of %d characters", path, number, length) end
+    local is_too_long = length > MOST.line and not line:find "^%s*%-%-%-@"
+    if is_too_long then note("line", "%s:%d: a line of %d characters", path, number, length) end
     if language == "lua" then
       local choices, names = choices_of(code[number]), names_of(code[number])
-      if choices > MOST.choices then note("choices", "%s:%d: %d `and` and `or` choose one value", path, number, choices) end
+      local message <const> = "%s:%d: %d `and` and `or` choose one value"
+      if choices > MOST.choices then note("choices", message, path, number, choices) end
       if names > MOST.names then note("names", "%s:%d: assigns to %d names", path, number, names) end
     end
   end
@@ -123,11 +124,10 @@ for _, top in ipairs { "src", "lua", "tests" } do
   if sum > CEILINGS[top] then fail("%s has %d lines of code, over its ceiling of %d", top, sum, CEILINGS[top]) end
 end
 for kind, list in pairs(found) do
-  local allowed = left[kind] or 0
-  if #list > allowed then
+  if #list > 0 then
     table.sort(list)
     for i = 1, math.min(#list, 30) do print(list[i]) end
-    fail("%d of these, where %d were left: make what is new smaller (the most is %d)", #list, allowed, MOST[kind])
+    fail("%d of these: make what is new smaller (the most is %d)", #list, MOST[kind])
   end
 end
 os.exit(failures == 0)

@@ -131,7 +131,8 @@ describe("what an agent is told of its workspace", function()
     end
 
     it("are shown, by path or name, as words of their own", function()
-      here:shell "mkdir -p src/deep && printf 'a\\n' >src/deep/a.c && echo b >b.txt && echo c >c.txt && echo d >Makefile && echo e >main"
+      here:shell "mkdir -p src/deep && printf 'a\\n' >src/deep/a.c"
+      here:shell "echo b >b.txt && echo c >c.txt && echo d >Makefile && echo e >main"
       assert.equal("b.txt holds:\n```\nb\n```\n\nsrc/deep/a.c holds:\n```\na\n```", told "Mend a.c as ./b.txt says.")
       assert.equal("src/deep/a.c holds:\n```\na\n```", told("x", nil, { "Mend src/deep/a.c." }))
       assert.equal("", told "Mend xb.txt, b.txt.old, other/c.txt and the main program.")
@@ -139,7 +140,8 @@ describe("what an agent is told of its workspace", function()
     end)
 
     it("begin where they do not fit, and are left out where they are no text", function()
-      here:shell "seq 1000 >numbers.txt && head -c 100 /dev/urandom >noise.bin && printf '%5000s' x >wide.txt && : >empty.txt"
+      here:shell "seq 1000 >numbers.txt && head -c 100 /dev/urandom >noise.bin"
+      here:shell "printf '%5000s' x >wide.txt && : >empty.txt"
       local text = told "numbers.txt noise.bin wide.txt empty.txt"
       assert.matches("^numbers.txt has 3.8 KiB, and begins:\n```\n1\n2\n", text)
       assert.is_true(#text < 500)

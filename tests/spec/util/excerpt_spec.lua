@@ -3,7 +3,9 @@ local excerpt = require "sba.util.excerpt"
 
 describe("excerpt", function()
   it("leaves alone what fits", function()
-    for _, bytes in ipairs { "", "abc", ("x"):rep(100) } do assert.same({ bytes, false }, { excerpt.of(bytes, #bytes) }) end
+    for _, bytes in ipairs { "", "abc", ("x"):rep(100) } do
+      assert.same({ bytes, false }, { excerpt.of(bytes, #bytes) })
+    end
   end)
 
   it("never exceeds the limit, splits no character, and counts what it left out", function()
@@ -46,7 +48,8 @@ describe("base64", function()
   it("is named wherever it stands in a text", function()
     for words, wanted in pairs {
       [long] = "[base64, 192 bytes]", [long .. "aA=="] = "[base64, 193 bytes]",
-      ["a picture: data:image/png;base64," .. long .. "=, done"] = "a picture: data:image/png;base64,[base64, 192 bytes], done",
+      ["a picture: data:image/png;base64," .. long .. "=, done"] =
+        "a picture: data:image/png;base64,[base64, 192 bytes], done",
       ['{"a":"' .. long .. '","b":["' .. long .. '"]}'] = '{"a":"[base64, 192 bytes]","b":["[base64, 192 bytes]"]}',
       [("a-_1B"):rep(52)] = "[base64, 195 bytes]", -- of URLs
       ['"' .. ("aB\\/1"):rep(64) .. '"'] = '"[base64, 192 bytes]"', -- of PHP's JSON
@@ -73,7 +76,8 @@ describe("base64", function()
   it("is not what only looks like it", function()
     local line = ("aB1/"):rep(15) -- of 60
     for _, words in ipairs {
-      "", "grüße", long:sub(2), ("x"):rep(300), ("0123456789abcdef"):rep(20), ("src/A1"):rep(50, "\n"), (line .. "\n"):rep(9),
+      "", "grüße", long:sub(2), ("x"):rep(300), ("0123456789abcdef"):rep(20), ("src/A1"):rep(50, "\n"),
+      (line .. "\n"):rep(9),
       (line .. "aB1/\n"):rep(3) .. "end", ("="):rep(300), "\xFF\0" .. long:sub(2),
     } do
       assert.equal(words, excerpt.without_base64(words))

@@ -15,10 +15,13 @@ end)
 
 describe("a web page where an answer was wanted", function()
   it("is called so", function()
-    for _, body in ipairs { "<html></html>", "<title></title>", "<title>never ends", "<title>" .. ("<title>"):rep(9000) } do
+    local many <const> = "<title>" .. ("<title>"):rep(9000)
+    for _, body in ipairs { "<html></html>", "<title></title>", "<title>never ends", many } do
       assert.equal("an HTML page", (http.words(body)))
     end
-    for _, blank in ipairs { " ", "\t", "\n" } do assert.equal("an HTML page", (http.words("<title>" .. blank:rep(4096)))) end
+    for _, blank in ipairs { " ", "\t", "\n" } do
+      assert.equal("an HTML page", (http.words("<title>" .. blank:rep(4096))))
+    end
   end)
 
   it("is not what other answers are", function()
@@ -40,7 +43,8 @@ describe("a URL's origin", function()
 
   it("is shown without user name, password, path and query", function()
     for given, shown in pairs {
-      ["http://user:word@gw:1/path?key=1"] = "http://gw:1", ["http://localhost:11434/v1?key=x"] = "http://localhost:11434",
+      ["http://user:word@gw:1/path?key=1"] = "http://gw:1",
+      ["http://localhost:11434/v1?key=x"] = "http://localhost:11434",
       ["http+unix://%2Frun%2Fa%20b/mcp"] = "the socket /run/a b", ["secret"] = "its URL",
     } do
       assert.equal(shown, http.display_url(given))
@@ -59,7 +63,8 @@ describe("a redirect", function()
 
   it("goes nowhere else", function()
     local elsewhere = {
-      "", "//evil/", "/\\evil/", "https://gw:1/", "http://gw:2/", "http://gw:1@evil/", "http://gw:1.evil/", "mcp", "/a\1b", "/a b",
+      "", "//evil/", "/\\evil/", "https://gw:1/", "http://gw:2/", "http://gw:1@evil/", "http://gw:1.evil/", "mcp",
+      "/a\1b", "/a b",
     }
     for _, location in ipairs(elsewhere) do
       assert.is_nil(to("http://gw:1/mcp", location), location)

@@ -26,10 +26,12 @@ describe("the words of a step with a diff", function()
   end)
 
   it("are three of its files, and how many more there are", function()
-    assert.equal("1, 2, 3 and 2 more", of(file("a/1", "b/1"), file("2", "2"), file("a/3", "b/3"), file("4", "4"), file("5", "5")))
+    assert.equal("1, 2, 3 and 2 more", of(file("a/1", "b/1"), file("2", "2"), file("a/3", "b/3"), file("4", "4"),
+      file("5", "5")))
   end)
 
   it("are those of *** Begin Patch", function()
-    assert.equal("x, y z", of("*** Begin Patch", "*** Update File: x", "@@", "+++ b/other", "*** Add File: y z\r", "+a", "*** End Patch"))
+    assert.equal("x, y z", of("*** Begin Patch", "*** Update File: x", "@@", "+++ b/other", "*** Add File: y z\r",
+      "+a", "*** End Patch"))
   end)
 end)

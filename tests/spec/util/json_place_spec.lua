@@ -20,7 +20,8 @@ describe("a place in a JSON text", function()
   end)
 
   it("is that of what should hold it, if it is not there", function()
-    for pointer, expected in pairs { ["/a/5"] = "1:2", ["/a/x"] = "1:2", ["/b"] = "1:1", ["/a/0/b"] = "1:7", ["/~"] = "1:1" } do
+    local places <const> = { ["/a/5"] = "1:2", ["/a/x"] = "1:2", ["/b"] = "1:1", ["/a/0/b"] = "1:7", ["/~"] = "1:1" }
+    for pointer, expected in pairs(places) do
       assert.equal(expected, place('{"a":[1]}', pointer), pointer)
     end
   end)

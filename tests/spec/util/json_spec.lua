@@ -3,35 +3,47 @@
 local json = require "sba.util.json"
 
 local taken = {
-  { "null", json.null }, { "true", true }, { "false", false }, { " \t\r\n1 \n", 1 }, { '""', "" }, { "[]", {} }, { "{}", {} },
-  { "0", 0 }, { "-0", 0 }, { "-1", -1 }, { "1.5", 1.5 }, { "1E3", 1000.0 }, { "1e+3", 1000.0 }, { "1.25e-2", 0.0125 }, { "0e1", 0.0 },
+  { "null", json.null }, { "true", true }, { "false", false }, { " \t\r\n1 \n", 1 }, { '""', "" }, { "[]", {} },
+  { "{}", {} },
+  { "0", 0 }, { "-0", 0 }, { "-1", -1 }, { "1.5", 1.5 }, { "1E3", 1000.0 }, { "1e+3", 1000.0 }, { "1.25e-2", 0.0125 },
+  { "0e1", 0.0 },
   { "0.0000001", 1e-7 }, { "123456789012345678", 123456789012345678 }, { "9223372036854775807", math.maxinteger },
   { "-9223372036854775808", math.mininteger }, { "1e-999", 0.0 },
   { [["\"\\\/\b\f\n\r\t"]], "\"\\/\b\f\n\r\t" }, { [["\u0000\u00e9\u20AC\uFFFF"]], "\0\u{E9}\u{20AC}\u{FFFF}" },
   { [["\ud83d\ude00\uDBFF\uDFFF"]], "\u{1F600}\u{10FFFF}" }, { [["\uD7FF\uE000"]], "\u{D7FF}\u{E000}" },
   { '"\x7F/é😀"', "\x7F/é😀" },
-  { [["\\u0000"]], "\\u0000" }, { [["a\\"]], "a\\" }, { "[1,[2,[3]],{}]", { 1, { 2, { 3 } }, {} } }, { '{"":0}', { [""] = 0 } },
+  { [["\\u0000"]], "\\u0000" }, { [["a\\"]], "a\\" }, { "[1,[2,[3]],{}]", { 1, { 2, { 3 } }, {} } },
+  { '{"":0}', { [""] = 0 } },
   { '{"a":1,"A":2}', { a = 1, A = 2 } }, { '{"a":{"a":null}}', { a = { a = json.null } } }, { '[ 1 , 2 ]', { 1, 2 } },
-  { '{ "a" : [ ] , "b" : { } }', { a = {}, b = {} } }, { '"\u{FEFF}"', "\u{FEFF}" }, { '"\\u2028\u{2029}"', "\u{2028}\u{2029}" },
+  { '{ "a" : [ ] , "b" : { } }', { a = {}, b = {} } }, { '"\u{FEFF}"', "\u{FEFF}" },
+  { '"\\u2028\u{2029}"', "\u{2028}\u{2029}" },
 }
 
 -- Text, offset of the mistake, part of the message. More texts: JSONTestSuite, in test_validate.py.
 local refused = {
-  { "", 0, "the end of the text" }, { " ", 1, "the end of the text" }, { "\xEF\xBB\xBF{}", 0, "byte order mark" }, { "\0", 0, "U+0000" },
+  { "", 0, "the end of the text" }, { " ", 1, "the end of the text" }, { "\xEF\xBB\xBF{}", 0, "byte order mark" },
+  { "\0", 0, "U+0000" },
   { "1\0", 1, "the end of the text" }, { "\v1", 0 }, { "\u{A0}1", 0 },
   -- numbers
-  { "+1", 0, "'+1'" }, { "01", 1 }, { "-01", 2 }, { "1.", 1 }, { ".5", 0 }, { "-", 0, "a value" }, { "1e+", 1, "'e+'" }, { "0x10", 1 },
-  { "NaN", 0, "'NaN'" }, { "-Infinity", 0 }, { "1e999", 0, "too large" }, { "[-1e400]", 1, "too large" }, { "1 2", 2 }, { "[1a]", 2 },
+  { "+1", 0, "'+1'" }, { "01", 1 }, { "-01", 2 }, { "1.", 1 }, { ".5", 0 }, { "-", 0, "a value" },
+  { "1e+", 1, "'e+'" }, { "0x10", 1 },
+  { "NaN", 0, "'NaN'" }, { "-Infinity", 0 }, { "1e999", 0, "too large" }, { "[-1e400]", 1, "too large" }, { "1 2", 2 },
+  { "[1a]", 2 },
   -- words
   { "nul", 0 }, { "nulll", 4 }, { "True", 0 }, { "truefalse", 4 },
   -- strings
-  { '"', 1, "closing" }, { "'a'", 0 }, { '"a\nb"', 2, "U+000A" }, { '"\0"', 1 }, { '"\x1F"', 1 }, { [["\x41"]], 1, "an escape" },
-  { [["\"]], 3 }, { [["\u12"]], 1, "four hex digits" }, { [["\ud800"]], 1, "pairs" }, { [["\udc00\ud800"]], 1 }, { [["ab\ud800\n"]], 3 },
+  { '"', 1, "closing" }, { "'a'", 0 }, { '"a\nb"', 2, "U+000A" }, { '"\0"', 1 }, { '"\x1F"', 1 },
+  { [["\x41"]], 1, "an escape" },
+  { [["\"]], 3 }, { [["\u12"]], 1, "four hex digits" }, { [["\ud800"]], 1, "pairs" }, { [["\udc00\ud800"]], 1 },
+  { [["ab\ud800\n"]], 3 },
   -- not UTF-8
-  { '"\xFF"', 1, "0xFF is not UTF-8" }, { '"\xC0\x80"', 1 }, { '"\xED\xA0\x80"', 1 }, { '"é\xE9"', 3 }, { "\xFF\xFE1\0", 0 },
+  { '"\xFF"', 1, "0xFF is not UTF-8" }, { '"\xC0\x80"', 1 }, { '"\xED\xA0\x80"', 1 }, { '"é\xE9"', 3 },
+  { "\xFF\xFE1\0", 0 },
   -- arrays and objects
-  { "[", 1 }, { "[1", 2, "',' or ']'" }, { "[1,]", 3 }, { "[1}", 2 }, { "[]]", 2 }, { "{", 1, "double quotes" }, { '{"a"', 4, "':'" },
-  { '{"a":', 5 }, { '{"a":1,}', 7 }, { "{a:1}", 1 }, { '{"a":1 "b":2}', 7 }, { '{"a":1}#', 7 }, { "[1] // x", 4 }, { "/* x */ 1", 0 },
+  { "[", 1 }, { "[1", 2, "',' or ']'" }, { "[1,]", 3 }, { "[1}", 2 }, { "[]]", 2 }, { "{", 1, "double quotes" },
+  { '{"a"', 4, "':'" },
+  { '{"a":', 5 }, { '{"a":1,}', 7 }, { "{a:1}", 1 }, { '{"a":1 "b":2}', 7 }, { '{"a":1}#', 7 }, { "[1] // x", 4 },
+  { "/* x */ 1", 0 },
   -- a NUL, inside and at the end
   { '"a\0"', 2 }, { "tru\0", 0 }, { "1.\0", 1 }, { "[1,\0]", 3 }, { '"\\\0"', 1 }, { '{"a":1}\0', 7 },
   -- member names that are there twice
@@ -82,8 +94,11 @@ describe("json.decode", function()
 
   it("counts lines and characters", function()
     local _, failure = json.decode '{"é":\r\n  1,\n "ü😀" x}'
-    assert.same({ 3, 7, "line 3, column 7: expected ':', found 'x'" }, { failure.line, failure.column, failure.message })
-    local function says(expected, bytes) assert.equal(expected, select(2, json.decode(bytes)).message:match "found (.*)") end
+    assert.same({ 3, 7, "line 3, column 7: expected ':', found 'x'" },
+      { failure.line, failure.column, failure.message })
+    local function says(expected, bytes)
+      assert.equal(expected, select(2, json.decode(bytes)).message:match "found (.*)")
+    end
     says("'}'; JSON has no comma before it", '{"a":1,}')
     says("']'; JSON has no comma before it", "[1,]")
     says("'/'; JSON has no comments", '{"a":1 // why\n}')
@@ -137,7 +152,8 @@ end)
 
 describe("json.encode", function()
   it("writes every kind of value", function()
-    assert.equal('[true,false,null,1,1.5,"x",[],{}]', json.encode { true, false, json.null, 1, 1.5, "x", json.array {}, {} })
+    assert.equal('[true,false,null,1,1.5,"x",[],{}]',
+      json.encode { true, false, json.null, 1, 1.5, "x", json.array {}, {} })
     assert.equal(require "cjson".null, json.null)
     assert.equal("[1,2]", json.encode { 1, 2 })
     assert.equal('{"a":1}', json.encode { a = 1 })
@@ -169,7 +185,8 @@ describe("json.encode", function()
 
   it("keeps numbers", function()
     assert.equal("[9223372036854775807,-9223372036854775808,0]", json.encode { math.maxinteger, math.mininteger, 0 })
-    assert.equal("[0.1,1.0,-0.0,1e+17,5e-324,1234567890123456.0]", json.encode { 0.1, 1.0, -0.0, 1e17, 5e-324, 1234567890123456.0 })
+    assert.equal("[0.1,1.0,-0.0,1e+17,5e-324,1234567890123456.0]",
+      json.encode { 0.1, 1.0, -0.0, 1e17, 5e-324, 1234567890123456.0 })
     math.randomseed(1)
     for _ = 1, 2000 do
       local value = string.unpack("d", string.pack("i8", math.random(math.mininteger, math.maxinteger)))
@@ -254,7 +271,8 @@ describe("json.encode", function()
     local deep, cyclic = {}, {}
     for _ = 1, 200 do deep = { deep } end
     cyclic.self = cyclic
-    for _, bad in ipairs { 0 / 0, math.huge, -math.huge, print, io.stdout, { [1.5] = 1 }, { a = 1, [2] = 2 }, { 1, nil, 3 },
+    for _, bad in ipairs { 0 / 0, math.huge, -math.huge, print, io.stdout, { [1.5] = 1 }, { a = 1, [2] = 2 },
+      { 1, nil, 3 },
       { 1, a = 2 }, json.array { a = 1 }, deep, cyclic, { a = { b = print } } } do
       assert.has_error(function() json.encode(bad) end)
     end
@@ -265,7 +283,8 @@ end)
 describe("numbers of any length", function()
   it("come back as they were written", function()
     local digits = ("1"):rep(200)
-    for _, number in ipairs { "18446744073709551615", "9223372036854775808", "-9223372036854775809", "0.123456789012345678901", digits,
+    for _, number in ipairs { "18446744073709551615", "9223372036854775808", "-9223372036854775809",
+      "0.123456789012345678901", digits,
       "1234567890123456789e-5", "100000000000000000001" } do
       assert.equal("long number", json.kind(json.decode(number)), number)
       assert.equal('{"a":[' .. number .. "]}", json.encode(json.decode('{"a":[ ' .. number .. "]}")))
@@ -283,11 +302,13 @@ describe("numbers of any length", function()
   end)
 
   it("are refused where they are too large for a double", function()
-    assert.equal("line 1, column 1: the number " .. ("1"):rep(40) .. " is too large", select(2, json.decode(("1"):rep(400))).message)
+    assert.equal("line 1, column 1: the number " .. ("1"):rep(40) .. " is too large",
+      select(2, json.decode(("1"):rep(400))).message)
   end)
 
   it("are integers up to 64 bits", function()
-    for _, number in ipairs { "999999999999999999", "-99999999999999999", "1000000000000000000", "-9223372036854775808" } do
+    for _, number in ipairs { "999999999999999999", "-99999999999999999", "1000000000000000000",
+      "-9223372036854775808" } do
       assert.equal("integer", math.type(json.decode(number)))
       assert.equal(number, json.encode(json.decode(number)))
     end

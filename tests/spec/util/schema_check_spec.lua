@@ -51,11 +51,13 @@ describe("schema_check.check", function()
     check({ type = "integer", minimum = 1 }, "0", "(job): expected an integer from 1, got the number 0")
     check({ type = "integer", minimum = 1 }, "-12345678901234567890123",
       "(job): expected an integer from 1, got the number -9223372036854775808")
-    check({ type = "integer", minimum = 1, maximum = 3 }, "4", "(job): expected an integer from 1 to 3, got the number 4")
+    check({ type = "integer", minimum = 1, maximum = 3 }, "4",
+      "(job): expected an integer from 1 to 3, got the number 4")
     check({ type = "number", maximum = 3 }, "3")
     check({ type = "string", minLength = 1 }, '""', "(job): expected a non-empty string, got an empty string")
     check({ type = "string", maxLength = 2 }, '"éé"')
-    check({ type = "string", maxLength = 2 }, '"ééé"', '(job): expected a string of at most 2 characters, got the string "ééé"')
+    check({ type = "string", maxLength = 2 }, '"ééé"',
+      '(job): expected a string of at most 2 characters, got the string "ééé"')
     check({ type = "string", pattern = "^[0-9]+\\.[0-9]+$" }, '"1x0"',
       [[(job): expected a string that matches ^[0-9]+\.[0-9]+$, got the string "1x0"]])
     check({ type = "string", pattern = "^[0-9]+\\.[0-9]+$" }, '"1.0"')
@@ -107,14 +109,17 @@ describe("schema_check.check", function()
     }
     check(wanted, '{"cwd":"a"}')
     check(wanted, '{"cwd":1}', "/cwd: expected a string, got the number 1")
-    check(wanted, '{"cwd":"a","working_dir":"b"}', '/cwd: "cwd" and "working_dir" are two names of one field; give only one')
+    check(wanted, '{"cwd":"a","working_dir":"b"}',
+      '/cwd: "cwd" and "working_dir" are two names of one field; give only one')
   end)
 
   it("has exactly one of", function()
-    local wanted = { type = "object", oneOf = { { required = { "command" } }, { required = { "argv" } }, { required = { "shell" } } } }
+    local one_of <const> = { { required = { "command" } }, { required = { "argv" } }, { required = { "shell" } } }
+    local wanted = { type = "object", oneOf = one_of }
     check(wanted, '{"argv":[]}')
     check(wanted, "{}", '(job): expected exactly one of "command", "argv" or "shell", got none')
-    check(wanted, '{"argv":[],"shell":""}', '(job): expected exactly one of "command", "argv" or "shell", got "argv" and "shell"')
+    check(wanted, '{"argv":[],"shell":""}',
+      '(job): expected exactly one of "command", "argv" or "shell", got "argv" and "shell"')
   end)
 
   it("reports at most 100, counts the rest, and gives up where nearly all is wrong", function()
@@ -165,7 +170,8 @@ end)
 describe("metaschema", function()
   it("finds what nobody would read", function()
     assert.is_nil(metaschema { type = "object", properties = { a = { type = { "string", "null" } } }, order = { "a" } })
-    assert.equal("schema.properties.a.minLenght: is no known keyword", metaschema { properties = { a = { minLenght = 1 } } })
+    assert.equal("schema.properties.a.minLenght: is no known keyword",
+      metaschema { properties = { a = { minLenght = 1 } } })
     assert.equal("schema.type: has the unknown type 'text'", metaschema { type = "text" })
     assert.equal("schema: order names 'b', which is not a property", metaschema { properties = {}, order = { "b" } })
     assert.equal("schema.items: the alias 'x' must stand for an optional property and be none itself",
@@ -195,7 +201,8 @@ end)
 describe("the printed schema", function()
   it("says our keywords in standard ones, in order", function()
     local printed = print_schema({
-      type = "object", order = { "z", "a" }, required = { "z" }, additionalProperties = false, aliases = { other = "a" },
+      type = "object", order = { "z", "a" }, required = { "z" }, additionalProperties = false,
+      aliases = { other = "a" },
       properties = { a = { type = "string", default = "x" }, z = { enum = { 1, "b" } } },
     })
     local lines <const> = {

@@ -38,6 +38,7 @@ describe("text that comes in pieces", function()
 
   it("says what is left out, and redacts what that cut", function()
     assert.equal("a \n[... 7 bytes left out ...]\nb", table.concat(shown("a ", { "b", 7 })))
-    assert.equal("a [redacted]\n[... 7 bytes left out ...]\n[redacted] b", table.concat(shown("a correct-ho", { "-battery b", 7 })))
+    assert.equal("a [redacted]\n[... 7 bytes left out ...]\n[redacted] b",
+      table.concat(shown("a correct-ho", { "-battery b", 7 })))
   end)
 end)

@@ -11,7 +11,8 @@ local function shown(columns, environment, ...)
 end
 
 local function step(fields)
-  local whole = { step = 3, steps = 12, type = "run_command", what = "make test", status = "success", duration_ms = 1234 }
+  local whole = { step = 3, steps = 12, type = "run_command", what = "make test", status = "success",
+    duration_ms = 1234 }
   for name, value in pairs(fields or {}) do whole[name] = value end
   return whole
 end
@@ -54,7 +55,8 @@ describe("the live view", function()
   it("says once why a job was refused", function()
     assert.equal("refused: schema_validation\n  /a: b\nresult: /r\n", shown(nil, {},
       { "error", "job.refused", { failure_code = "schema_validation", failure_message = "bad", errors = { "/a: b" } } },
-      { "error", "job.finished", { status = "failure", failure_code = "schema_validation", failure_message = "bad", outcomes = {},
+      { "error", "job.finished", { status = "failure", failure_code = "schema_validation", failure_message = "bad",
+        outcomes = {},
         duration_ms = 5, result = "/r" } }))
   end)
 
