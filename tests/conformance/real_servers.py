@@ -16,7 +16,7 @@ os.environ["SBA_BINARY"], NODE_MODULES = sys.argv[1:]
 sys.path[:0] = [str(HERE.parent / "e2e"), str(HERE.parent)]
 import packages  # noqa: E402
 from agent_case import call  # noqa: E402
-from gateway_case import GatewayCase, TalkingCase  # noqa: E402
+from gateway_case import OWN, GatewayCase, TalkingCase  # noqa: E402
 from servers import nginx  # noqa: E402
 from servers.real import free_port, listening  # noqa: E402
 
@@ -27,8 +27,6 @@ PACKAGES = {
     2: ["mcp-server-time==2026.10.19", "mcp-server-git==2026.10.19", "mcp-server-fetch==2026.10.24",
         "excel-mcp-server==2.2.2"],
 }
-OWN = {"run_command", "list_tree", "read_file", "replace_in_file", "search_files", "write_file", "todo_add",
-       "todo_update", "read_output", "finish"}
 # What the SDK's own client lists, but for what only runs as a task.
 LIST = """
 import asyncio, json, sys
@@ -112,7 +110,7 @@ def mcp_proxy(*command):
 
 def offered_as(name):
     """What a tool is called for the model: one of the runner's own may have that name."""
-    return name + "_2" if name in OWN else name
+    return name + "_2" if name in {*OWN, "finish"} else name
 
 
 class Jobs(GatewayCase):
@@ -126,7 +124,8 @@ class Jobs(GatewayCase):
             replies = [call(offered_as(name.strip("!")), **arguments) for name, arguments, _ in calls]
             outcome, model = self.agent(url, *replies, models={"m": {"context_length": 131072}})
         self.assert_end(outcome, 0)
-        self.assertEqual(set(self.offered(model)) - OWN, {offered_as(name) for name in json.loads(listed.stdout)})
+        self.assertEqual(set(self.offered(model)) - {*OWN, "finish"},
+                         {offered_as(name) for name in json.loads(listed.stdout)})
         self.check_calls(outcome, model, calls)
         journal = [json.loads(line) for line in self.journal_file.read_text().splitlines()]
         recorded = [event["entry"]["result"] for event in journal if event["event"] == "step.finished"]

@@ -9,6 +9,9 @@ import sba
 from agent_case import AgentCase, finish
 from servers import mcp, model
 
+# What a model of a large context is offered besides the gateway's tools and finish.
+OWN = ["run_command", "list_tree", "read_file", "replace_in_file", "search_files", "write_file", "todo_add",
+       "todo_update", "read_output"]
 DRIVER = str(pathlib.Path(__file__).with_name("gateway.lua"))
 
 

@@ -7,11 +7,9 @@ import socket
 
 import sba
 from agent_case import call, calls, finish, writes
-from gateway_case import GatewayCase, echo, says, step, tool
+from gateway_case import OWN, GatewayCase, echo, says, step, tool
 from servers import mcp
 
-OWN = ["run_command", "list_tree", "read_file", "replace_in_file", "search_files", "write_file", "todo_add",
-       "todo_update", "read_output"]
 OWN_IN_A_SMALL_CONTEXT = ["run_command", "read_file", "replace_in_file", "write_file"]
 NEVER = ["db.task.get", "node.list", "sandbox.exec", "skills.create", "skills.update", "skills.delete"]
 OUTSIDE = ["web.fetch", "web.search", "api.call"]

@@ -152,7 +152,7 @@ class Cancelled(RunAgent):
 class Gateway(RunAgent):
     def test_the_gateway_is_passed_on_only_where_the_operator_says_so(self):
         url = "http://127.0.0.1:9/mcp"
-        for more, seen in (({}, "[]"), ({"SBA_WORKER_GATEWAY": "1"}, "gateway " + url)):
+        for more, seen in (({}, "[]"), ({"SBA_WORKER_GATEWAY": "1"}, "http gateway " + url)):
             outcome = self.run_steps(self.agent("servers"),
                                      env={"SBA_MCP_GATEWAY_URL": url, "SBA_MCP_TOKEN": "a-token-of-the-job", **more})
             self.assert_end(outcome, 0)

@@ -121,7 +121,8 @@ def sleeps(agent, _):
 
 
 def servers(agent, _):
-    agent.say(str([f"{one['name']} {one['url']} {one['headers']}" for one in agent.session["mcpServers"]]))
+    listed = agent.session["mcpServers"]
+    agent.say(str([f"{one['type']} {one['name']} {one['url']} {one['headers']}" for one in listed]))
     return "end_turn"
 
 

@@ -47,12 +47,6 @@ class Authority:
                      "-copy_extensions", "copy", "-out", certificate)
         return certificate, key
 
-    def hashed(self):
-        """The name that the certificate has in a directory of authorities."""
-        done = subprocess.run(["openssl", "x509", "-hash", "-noout", "-in", self.file], check=True, capture_output=True,
-                              text=True)
-        return done.stdout.strip() + ".0"
-
     def close(self):
         shutil.rmtree(self.directory, ignore_errors=True)
 

@@ -34,12 +34,12 @@ def listens(port):
 
 
 @contextlib.contextmanager
-def listening(port, *command, env=None):
+def listening(port, *command):
     """Runs a command that serves on that port, until the block ends, and ends what it has started too. The address of
     its MCP endpoint, where it has one."""
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                   env=env, start_new_session=True)
+                                   start_new_session=True)
         try:
             end = time.monotonic() + BEGINNING
             while not listens(port):

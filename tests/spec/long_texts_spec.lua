@@ -19,7 +19,8 @@ local MOST <const> = 400 -- Lua's instructions for a byte
 
 local function many(characters) return characters:rep(LONG // #characters) end
 
---- What a call gives. Fails if it takes more of Lua's instructions than a text of that size may.
+--- What a call gives. Fails if it takes more of Lua's instructions than a text of that size may. What C and LPeg do
+--- in one of them is bounded by the time that the whole test has.
 local function within(size, call, ...)
   local left = size * MOST
   local thread = coroutine.create(call)

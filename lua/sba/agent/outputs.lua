@@ -14,6 +14,7 @@ outputs.__index = outputs
 local MOST_KEPT <const> = 256 * 1024 * 1024 -- bytes on disk
 local MOST_IN_MEMORY <const> = 16 * 1024 * 1024
 local LEAST_KEPT <const> = 400 -- bytes; a shorter answer is never shortened
+local LONGEST_CHARACTER <const> = 4 -- bytes
 
 ---@param directory? string where outputs/ is made; nil: in memory
 ---@param limit integer bytes of one answer that the model is shown
@@ -76,18 +77,20 @@ local function of_memory(whole, options)
     if number == options.end_line then last = after - 1 break end
   end
   local most = first + options.max_bytes - 1
-  return { content = whole:sub(first, math.min(last, most)), truncated = last > most }
+  return { content = whole:sub(first, math.min(last, most)) }
 end
 
 --- A range as text, no longer than is shown, and whether it was cut; or nil and the mistake.
 local function read(self, id, options)
-  local whole, found, failure = self.kept[id].whole
+  local whole, most = self.kept[id].whole, options.max_bytes
+  local found, failure
+  options.max_bytes = most + LONGEST_CHARACTER -- so that the cut finds where the last one begins
   if whole then found = of_memory(whole, options) end
   if not whole then found, failure = self.directory:read(id, options) end
   if not found then return nil, failure.message end
-  local part = text.repair(found.content)
+  local part = text.repair(text.cut(found.content, most))
   local fitting = self:fitting(part)
-  return text.cut(part, fitting or #part), found.truncated or fitting ~= nil
+  return text.cut(part, fitting or #part), #found.content > most or fitting ~= nil
 end
 
 local function read_bytes(self, id, offset, most)
