@@ -160,11 +160,10 @@ end
 --- The steps of the job's line one by one: there may be very many, and people edit journals.
 local function each_step(self, job)
   local steps, number = json.table_of(job.steps), 0
-  local function next_step()
+  local next_step = job.left.steps and json_file.elements(self.from, job.left.steps) or function()
     number = number + 1
     return steps[number]
   end
-  if job.left.steps then next_step = json_file.elements(self.from, job.left.steps) end
   return function()
     local step = next_step()
     if step ~= nil then return json.table_of(step) end

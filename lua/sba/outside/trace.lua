@@ -194,7 +194,7 @@ function trace.new(run)
   if problem then run:warn("trace.failed", problem) end
   if given.sampled == false then exporter = nil end
   if not exporter and not given.value then return nil end
-  local seed = text.sha256(run.runner.word) -- which is random
+  local seed = text.sha256(run.runner.word) -- 64 random bits, and which process it is
   local self = setmetatable({
     run = run, exporter = exporter, spans = json.array {},
     given = given, trace_id = given.trace_id or seed:sub(1, 32), seed = seed,

@@ -161,6 +161,7 @@ local function leave_out_neighbours(changes)
       each_above(change.path, function(directory) over[directory] = true end)
     end
   end
+  if not next(out) then return false end
   for _, change in ipairs(changes) do
     local blocked = over[change.path]
     each_above(change.path, function(directory) blocked = blocked or out[directory] end)

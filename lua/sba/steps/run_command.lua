@@ -8,9 +8,9 @@ local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
 local is = require "sba.util.schema_check"
 local long_text = require "sba.util.files".long_text
+local printable = require "sba.util.printable"
 local process = require "native.process"
 local redact = require "native.secret".redact
-local text = require "native.text"
 local worker_report = require "sba.util.worker_report"
 local workspace = require "native.workspace"
 
@@ -55,8 +55,7 @@ end
 
 local function named(arguments)
   local line = redact(arguments.shell or table.concat(argv_of(arguments), " ")):gsub("%c+", " ")
-  if #line > LONGEST_NAME then line = text.cut(line, LONGEST_NAME) .. "..." end
-  return ("the command `%s`"):format(line)
+  return ("the command `%s`"):format(printable.cut(line, LONGEST_NAME))
 end
 
 -- Seconds since 1970, when the command is ended.

@@ -114,9 +114,11 @@ static enum edit_found find_below(struct edit_search *search, uint32_t anchor, b
         place = search->floor;
     for (; found != EDIT_TWICE && place <= last; place++) {
         enum edit_found next = edit_find_first(search, place, last, &place, error);
-        if (next != EDIT_ONCE)
-            return next == EDIT_FAILED ? next : found;
-        found = note(search, place, found);
+        if (next == EDIT_FAILED)
+            return next;
+        if (next == EDIT_NOWHERE || (next == EDIT_TWICE && found == EDIT_NOWHERE))
+            return found;
+        found = note(search, place, found); // also where too many may follow: then it is not the only one
         if (!in_block)
             break;
     }

@@ -89,7 +89,7 @@ int64_t file_read(const char *path, size_t limit, bool regular, struct buffer *o
 // Makes the directories above a path. They may exist, and be unwritable or on a read-only system.
 static void make_above(char *path)
 {
-    for (char *slash = path; (slash = strchr(slash, '/')); slash++) {
+    for (char *slash = path + (*path == '/'); (slash = strchr(slash, '/')); slash++) {
         *slash = '\0';
         mkdir(path, 0755);
         *slash = '/';

@@ -40,4 +40,17 @@ describe("a hunk whose lines are nearly everywhere in the file", function()
     interrupt.set_deadline(0)
     assert.equal("timeout", select(2, hunks:apply(1, 1, table.concat(lines, "\n"))).code)
   end)
+
+  it("is in no place of its own where the search below its anchor gives up behind the first", function()
+    local block, lines = {}, {}
+    for i = 1, 60 do block[i], lines[i] = "    a\n", " a\n" end
+    local head, change <const> = "@@ def f:\n", table.concat(lines) .. "-a\n+b\n"
+    for _, count in ipairs { 10, 100, 2000 } do
+      local hunks = edit.hunks(head .. change)
+      assert(hunks:read(1, 1, #head + 1, #head + #change + 1, true))
+      local twice = table.concat(block) .. "    a\n"
+      local bytes = "def f:\n" .. twice .. ("  a\n"):rep(count) .. twice
+      assert.equal("patch_ambiguous", (select(2, hunks:apply(1, 1, bytes)) or {}).code)
+    end
+  end)
 end)
