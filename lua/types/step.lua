@@ -8,8 +8,8 @@
 ---@field summary string one sentence, for people and for the model
 ---@field arguments table JSON Schema of an object; what it refuses never reaches run
 ---@field result? table JSON Schema of what run returns
----A mistake that the schema cannot say, in one line, and its argument.
----@field check? fun(arguments: table): string?, string?
+---A mistake that the schema cannot say, in one line, and its argument. is_of_model: the arguments are a model's.
+---@field check? fun(arguments: table, is_of_model?: boolean): string?, string?
 ---What the step does, or with its result did, in a few words: for the log, the todo list and
 ---traces. Default: its command, pattern or path.
 ---@field what? fun(arguments: table, result?: table): string

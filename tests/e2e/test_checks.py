@@ -265,11 +265,14 @@ class FinishAtOnce(CheckCase):
         self.assert_says(told, "test -e done || exit 7", "exit code 7", "looked")
 
     def test_after_calls_that_could_not_be_carried_out_it_does_not_count(self):
-        wrong = [call("nonesuch", x=1), call("read_file", paht="a")]
+        self.put("a", "x = 1\n")
+        wrong = [call("nonesuch", x=1), call("read_file", paht="a"),
+                 call("replace_in_file", path="a", old_text="x", new_text="x")]
         outcome, server = self.run_replies(*wrong, finish("done"), finish("done"), {"content": "never asked"})
         self.assert_failed(outcome, "agent_gave_up")
-        self.assertEqual((len(server.chats()), outcome.answer), (4, "done"))
-        self.assertIn("None of your calls could be carried out", self.told(server, 3))
+        self.assertEqual((len(server.chats()), outcome.answer), (5, "done"))
+        self.assert_says(self.told(server, 3), "text_unchanged", "nothing would change in a", "1  x = 1")
+        self.assertIn("None of your calls could be carried out", self.told(server, 4))
         outcome, server = self.run_replies(*wrong, finish("done"), LIST, finish("done"))
         self.assert_passed(outcome)
 

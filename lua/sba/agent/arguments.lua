@@ -301,7 +301,7 @@ local function read_own(tool, call, step)
   local checked, errors = schema_check.check(given, schema, { total = 0, limit = MOST_MISTAKES })
   if errors.total > 0 then return nil, mistakes_of(errors, tool) end
   local name
-  if step and step.check then mistake, name = step.check(checked) end
+  if step and step.check then mistake, name = step.check(checked, true) end
   if mistake then return nil, name and ("%s: %s"):format(name, mistake) or mistake end
   local path = checked.path
   if path and lpeg.match(no_path, path) then return nil, prompts.no_path:format(humanize.quoted(path)) end

@@ -12,6 +12,7 @@ local calls = {}
 
 local GATEWAY_STEP <const>, COMMAND <const> = "call_tool", "run_command"
 local WRITE <const> = "write_file"
+local CHANGES_NOTHING <const> = "text_unchanged"
 local NO_PROGRAM <const> = 127 -- the shell's exit code
 
 -- Steps
@@ -90,14 +91,15 @@ local function run_step(state, name, given)
   local step = { id = "step-" .. index, type = name, arguments = given }
   local entry, failure, ends_job = state.run:perform(step)
   if not entry or ends_job then error(failure, 0) end
-  state.has_acted = true
+  local is_nothing = entry.error_code == CHANGES_NOTHING -- as good as a call that could not be carried out
+  state.has_acted = state.has_acted or not is_nothing
   finish.note(state, entry)
   local recorded = state.run.recording and state.run.recording:head(index)
   local answer = answer_of(state, entry, module, step)
   return {
     text = state.outputs:show(step.id, answer), answer = answer, step = step.id,
     duration_ms = recorded and recorded.duration_ms or entry.duration_ms,
-    failed = entry.status ~= "success",
+    failed = entry.status ~= "success", mistaken = is_nothing,
     changed = name == COMMAND or changes[name] and entry.status == "success",
   }
 end
@@ -144,7 +146,7 @@ end
 ---@field step? string its id
 ---@field changed? boolean the workspace, perhaps
 ---@field arguments? table as run
----@field mistaken? boolean nothing was run
+---@field mistaken? boolean nothing was run, or what changes nothing
 ---@field failed? boolean
 ---@field duration_ms? integer
 

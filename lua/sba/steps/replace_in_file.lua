@@ -113,6 +113,16 @@ local function refuse_missing(bytes, path, arguments)
   error({ code = "text_not_found", message = message, text = numbered }, 0)
 end
 
+--- A model that gives one text as both has mostly not seen the file.
+local function refuse_same(bytes, path, arguments)
+  if not text.find(bytes, arguments.old_text, 1) then refuse_missing(bytes, path, arguments) end
+  local whole, _, numbered = all_lines(bytes), explain.difference(bytes, arguments.old_text, "old_text")
+  local message = "new_text is the same as old_text: nothing would change in %s; "
+    .. (whole and "these are its lines: write the whole file, changed, with write_file"
+      or "give the lines that are to change as old_text, and what they are to be as new_text")
+  error({ code = "text_unchanged", message = message:format(path), text = whole or numbered }, 0)
+end
+
 local function has_crlf_throughout(bytes)
   local first = text.find(bytes, "\n", 1)
   return first and first > 1 and bytes:byte(first - 1) == 0x0D and not bytes:find("[^\r]\n")
@@ -199,6 +209,7 @@ local function changed(read, failure, path, arguments, takes_lines)
   if creates and is_empty then return arguments.new_text, {} end
   check(read, failure)
   if read.truncated then raise("too_large", "%s is larger than %d MiB", path, MOST_BYTES >> 20) end
+  if not creates and arguments.old_text == arguments.new_text then refuse_same(read.content, path, arguments) end
   if not creates then return replaced(read.content, path, arguments, takes_lines) end
   local message = "%s is there already, and old_text is empty: name the text to replace, or append with write_file"
   raise("already_exists", message, path)
@@ -283,16 +294,14 @@ local function run(arguments, job_context)
   return result, shown .. "\n" .. now
 end
 
-local NOTHING_NEW <const> = "new_text is the same as old_text: nothing would change. To add a line, "
-  .. "give a line that is there as old_text, and both lines as new_text"
-
-local function check_arguments(arguments)
+--- A model's call that changes nothing is answered by run, which shows what the file holds.
+local function check_arguments(arguments, is_of_model)
   local old, count = arguments.old_text, arguments.expected_count
   if old == "" then
     local is_more = count and count > 1
     if is_more then return "expected_count must be 1 where old_text is empty", "expected_count" end
-  elseif old == arguments.new_text then
-    return NOTHING_NEW, "new_text"
+  elseif old == arguments.new_text and not is_of_model then
+    return "new_text is the same as old_text: nothing would change", "new_text"
   end
 end
 

@@ -218,6 +218,23 @@ describe("the step replace_in_file", function()
     assert_refused("text_not_found", "the file ends before line 2", "a b\n", "a b\nc\n", "x")
   end)
 
+  it("shows a model that gives one text as both what the file holds, and refuses it in a job", function()
+    local same <const> = { path = "a", old_text = "b", new_text = "b", expected_count = 1 }
+    assert.same({ "new_text is the same as old_text: nothing would change", "new_text" },
+      { replace_in_file.check(same) })
+    assert.is_nil(replace_in_file.check(same, true))
+    local function failure_of(bytes)
+      here:put("a", bytes)
+      return select(2, fail.caught(replace_in_file.run, same, { resolve_path = resolve_path, agent = true }))
+    end
+    local failure = failure_of "a\nb\nb\n"
+    assert.equal("text_unchanged", failure.code)
+    assert.equal("     1  a\n     2  b\n     3  b\n", failure.text)
+    assert.equal(" 10000  b\n", failure_of(("a\n"):rep(9999) .. "b\n").text)
+    assert.equal("text_not_found", failure_of("c\n").code)
+    assert.equal("text_not_found", failure_of(" B\n").code)
+  end)
+
   it("takes the whole file, and a text that is there 10,000 times", function()
     local many = ("same\n"):rep(10000)
     here:put("many", many)
