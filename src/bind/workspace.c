@@ -6,6 +6,7 @@
 #include "bind/bind_handles.h"
 #include "core/base/cleanup.h"
 #include "core/workspace/workspace_change.h"
+#include "core/workspace/workspace_directory.h"
 #include "core/workspace/workspace_read.h"
 #include "core/workspace/workspace_replace.h"
 

@@ -92,10 +92,12 @@ static bool next_place(const struct edit_search *search, uint32_t places[], uint
 // Notes a place that fits: EDIT_TWICE where it is another than the one before.
 static enum edit_found note(struct edit_search *search, int64_t place, enum edit_found found)
 {
-    if (found == EDIT_ONCE && place == search->place)
-        return found;
-    *(found == EDIT_ONCE ? &search->other : &search->place) = place;
-    return found + 1;
+    if (found == EDIT_NOWHERE)
+        search->place = place;
+    if (place == search->place)
+        return EDIT_ONCE;
+    search->other = place;
+    return EDIT_TWICE;
 }
 
 // Looks below one anchor: in its block, or below it up to the end, where the nearest counts.
@@ -142,11 +144,12 @@ static enum edit_found find_at_level(struct edit_search *search, bool in_block, 
 enum edit_found edit_find_anchored(struct edit_search *search, enum edit_level loosest, struct error *error)
 {
     uint32_t places[EDIT_MAX_ANCHORS] = {0}, anchor;
-    enum edit_found found = EDIT_NOWHERE;
+    enum edit_found found;
     search->head = search->tail = 0;
     for (search->level = EDIT_EXACT;; search->level++) {
-        for (int in_block = 1; found == EDIT_NOWHERE && in_block >= 0; in_block--)
-            found = find_at_level(search, in_block, error);
+        found = find_at_level(search, true, error);
+        if (found == EDIT_NOWHERE)
+            found = find_at_level(search, false, error);
         if (found != EDIT_NOWHERE || search->level == loosest)
             break;
     }

@@ -199,19 +199,18 @@ enum edit_found edit_find_first(struct edit_search *search, int64_t first, int64
     return EDIT_NOWHERE;
 }
 
-// Finds the only place from first to last, whatever the floor.
+// Finds the only place from first to last, whatever the floor. EDIT_NOWHERE also where there may be too many to tell.
 static enum edit_found find_only(struct edit_search *search, int64_t first, int64_t last, struct error *error)
 {
-    enum edit_found found = EDIT_NOWHERE;
-    for (int64_t place = first; found != EDIT_TWICE; place++) {
-        enum edit_found next = edit_find_first(search, place, last, &place, error);
-        if (next == EDIT_NOWHERE)
-            break;
-        if (next != EDIT_ONCE)
-            return next == EDIT_FAILED ? next : EDIT_NOWHERE;
-        *(found++ == EDIT_ONCE ? &search->other : &search->place) = place;
+    enum edit_found found = edit_find_first(search, first, last, &search->place, error);
+    if (found == EDIT_ONCE) {
+        found = edit_find_first(search, search->place + 1, last, &search->other, error);
+        if (found == EDIT_NOWHERE)
+            return EDIT_ONCE;
+        if (found == EDIT_ONCE)
+            return EDIT_TWICE;
     }
-    return found;
+    return found == EDIT_FAILED ? EDIT_FAILED : EDIT_NOWHERE;
 }
 
 enum edit_found edit_find_new(const struct edit_search *search, int64_t *place, struct error *error)

@@ -207,7 +207,7 @@ static void end_without_newline(struct edit_line *line, const char *marker_end)
 }
 
 // What a line of a hunk is: '\\' for "\\ No newline", 0 for none. A blank line is context that lost its blank.
-static char kind_of(const char *at, const char *stop)
+static char line_kind(const char *at, const char *stop)
 {
     if (at == stop || *at == '\r')
         return ' ';
@@ -224,7 +224,7 @@ int edit_body_read(struct edit_body *body, const char *text, const char *end, en
         stop = text_line_end(at, end);
         bool bare = at == stop || *at == '\r';
         struct edit_line line = make_line(at + !bare, stop, true, ends);
-        line.kind = kind_of(at, stop);
+        line.kind = line_kind(at, stop);
         if (line.kind == '\\' && body->all.count)
             end_without_newline(&body->all.lines[body->all.count - 1], stop);
         else if (line.kind != '\\' && add_line(&body->all, line) < 0)
@@ -251,7 +251,7 @@ struct counts {
 // Counts a line. False: it does not belong to a hunk.
 static bool count_line(const char *at, const char *stop, struct counts *counts, struct edit_hunk *hunk)
 {
-    char kind = kind_of(at, stop);
+    char kind = line_kind(at, stop);
     if (kind == '\\') {
         counts->old_ends |= counts->last != '+';
         counts->new_ends |= counts->last != '-';

@@ -87,7 +87,7 @@ int64_t file_log_append(struct file_log *log, const struct parts *parts, bool go
 static ssize_t read_at(const struct file_log *log, char *to, size_t size, int64_t at, struct error *error)
 {
     ssize_t got = io_read(log->fd, to, size, (off_t)at);
-    return got < 0 ? error_system(error, errno, "cannot read") : got;
+    return got < 0 ? error_system(error, errno, "cannot read the journal") : got;
 }
 
 int64_t file_log_line(const struct file_log *log, int64_t at, size_t most, struct buffer *head, bool *is_whole,

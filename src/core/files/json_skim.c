@@ -61,7 +61,7 @@ static int copy(struct reader *r)
     return 0;
 }
 
-static int fill(struct reader *r)
+static int next_block(struct reader *r)
 {
     enum { FIRST = 4096 }; // most lines are short
     if (copy(r) < 0)
@@ -71,7 +71,7 @@ static int fill(struct reader *r)
     r->next = r->copied = r->filled = 0;
     ssize_t got = io_read(r->fd, r->block, size, (off_t)r->at);
     if (got < 0) {
-        error_system(r->error, errno, "cannot read");
+        error_system(r->error, errno, "cannot read JSON");
         return FAILED;
     }
     r->filled = (size_t)got;
@@ -81,7 +81,7 @@ static int fill(struct reader *r)
 // The next byte, which stays; END or FAILED.
 static int peek(struct reader *r)
 {
-    int ended = r->next == r->filled ? fill(r) : 0;
+    int ended = r->next == r->filled ? next_block(r) : 0;
     return ended ? ended : (unsigned char)r->block[r->next];
 }
 

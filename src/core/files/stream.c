@@ -45,7 +45,7 @@ static struct stream open_stream(int fd)
 
 static ssize_t write_some(struct stream *stream, const char *bytes, size_t size)
 {
-    size_t some = size < PIPE_BUF ? size : PIPE_BUF; // a pipe that can be written has room for so many
+    size_t some = size_least(size, PIPE_BUF); // a pipe that can be written has room for so many
     if (stream->way == SOCKET)
         return send(stream->fd, bytes, some, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (stream->way == DIRECTLY || is_writable(stream->fd, 0))

@@ -29,7 +29,7 @@ static const char *path_of(const char *const *env)
 // What a path names, seen from the working directory.
 enum kind { MISSING, DIRECTORY, NO_PROGRAM, PROGRAM };
 
-static enum kind kind_of(int directory, const char *path)
+static enum kind kind_at(int directory, const char *path)
 {
     struct stat status;
     if (fstatat(directory, path, &status, 0) < 0)
@@ -62,7 +62,7 @@ static char *search(const struct process_spawn *spawn, const char *path, struct 
         char *candidate;
         if (asprintf(&candidate, "%.*s/%s", size ? (int)size : 1, size ? directory : ".", name) < 0)
             return error_memory(error, "cannot run %s", name), NULL;
-        enum kind kind = kind_of(spawn->directory, candidate);
+        enum kind kind = kind_at(spawn->directory, candidate);
         if (kind == PROGRAM)
             return candidate;
         if (kind == NO_PROGRAM && !refused)
@@ -113,7 +113,7 @@ static void read_first_line(const struct process_spawn *spawn, const char *path,
 static int explain_missing(const struct process_spawn *spawn, const char *path, struct error *error)
 {
     char line[FIRST_LINE];
-    if (kind_of(spawn->directory, path) == MISSING)
+    if (kind_at(spawn->directory, path) == MISSING)
         return refuse(spawn, "not_found", "there is no such file (seen from the working directory)", error);
     read_first_line(spawn, path, line);
     if (strncmp(line, "#!", 2) != 0)
@@ -131,7 +131,7 @@ static int explain_missing(const struct process_spawn *spawn, const char *path, 
 
 static int explain_denied(const struct process_spawn *spawn, const char *path, struct error *error)
 {
-    enum kind kind = kind_of(spawn->directory, path);
+    enum kind kind = kind_at(spawn->directory, path);
     if (kind == DIRECTORY)
         return refuse(spawn, "not_executable", "it is a directory", error);
     if (kind == NO_PROGRAM)

@@ -47,7 +47,7 @@ static bool is_left_out(const struct snapshot *snapshot, const struct workspace_
 }
 
 // An entry without an inode could not be looked at, because its directory cannot be searched.
-static enum snapshot_kind kind_of(const struct snapshot *snapshot, const struct workspace_tree_entry *entry,
+static enum snapshot_kind entry_kind(const struct snapshot *snapshot, const struct workspace_tree_entry *entry,
                                   const char *path)
 {
     if (entry->depth && is_left_out(snapshot, entry, path))
@@ -65,7 +65,7 @@ int snapshot_next(struct snapshot *snapshot, struct workspace_tree *tree, bool r
     int more;
     while ((more = workspace_tree_next(tree, entry, error)) > 0) {
         const char *path = entry->depth ? workspace_tree_path(tree) : "";
-        *kind = kind_of(snapshot, entry, path);
+        *kind = entry_kind(snapshot, entry, path);
         if (*kind == SNAPSHOT_LEFT_OUT)
             workspace_tree_skip(tree, entry);
         if (*kind == SNAPSHOT_DIRECTORY && reads && read_ignore_file(snapshot, path) < 0)
@@ -148,7 +148,7 @@ struct workspace_tree *snapshot_open_tree(const struct workspace *workspace, str
     return workspace_tree_open(workspace, ".", &options, error);
 }
 
-static int fill(struct snapshot *snapshot, struct workspace_tree *tree, struct error *error)
+static int keep_all(struct snapshot *snapshot, struct workspace_tree *tree, struct error *error)
 {
     struct workspace_tree_entry entry;
     enum snapshot_kind kind;
@@ -171,7 +171,7 @@ static int begin(struct snapshot *snapshot, const struct workspace *workspace, c
     if (options->left_out && !snapshot->left_out)
         return error_memory(error, "cannot keep the state of the workspace");
     struct workspace_tree *tree = snapshot_open_tree(workspace, error);
-    int outcome = tree ? fill(snapshot, tree, error) : -1;
+    int outcome = tree ? keep_all(snapshot, tree, error) : -1;
     workspace_tree_close(tree);
     return outcome;
 }

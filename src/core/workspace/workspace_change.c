@@ -4,6 +4,7 @@
 
 #include "core/base/cleanup.h"
 #include "core/workspace/own_files.h"
+#include "core/workspace/workspace_directory.h"
 #include "core/workspace/workspace_internal.h"
 #include "core/workspace/workspace_replace.h"
 

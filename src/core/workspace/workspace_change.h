@@ -31,14 +31,6 @@ int workspace_remove(const struct workspace *workspace, const char *path, bool d
 // Makes a directory and those above it, where they are missing.
 int workspace_make_directory(const struct workspace *workspace, const char *path, struct error *error);
 
-// Removes the directories of a relative path after its first kept bytes, if they are empty.
-void workspace_remove_directories(const struct workspace *workspace, const char *relative, size_t kept);
-
-enum { WORKSPACE_TEMPORARY_SIZE = sizeof ".sba-0123456789abcdef" };
-
-// Makes a name for a temporary file or a file set aside. What a crash leaves behind is recognised by the first of them.
-void workspace_temporary_name(char name[WORKSPACE_TEMPORARY_SIZE]);
-
 // Changes the permission bits of a file or directory that is readable or writable.
 int workspace_chmod(const struct workspace *workspace, const char *path, mode_t mode, struct error *error);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Directories of a workspace and names in them: making and removing directories, temporary files, links, moves.
+// Directories of a workspace and names in them, see workspace_directory.h.
+#include "core/workspace/workspace_directory.h"
+
 #include "core/base/cleanup.h"
 #include "core/workspace/own_files.h"
-#include "core/workspace/workspace_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

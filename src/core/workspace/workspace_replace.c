@@ -6,6 +6,7 @@
 #include "core/base/interrupt.h"
 #include "core/base/io.h"
 #include "core/workspace/own_files.h"
+#include "core/workspace/workspace_directory.h"
 #include "core/workspace/workspace_internal.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@ int workspace_write_bytes(int fd, const char *bytes, size_t size, struct text_sh
                           struct error *error)
 {
     while (size > 0) {
-        size_t some = size < CHUNK ? size : CHUNK;
+        size_t some = size_least(size, CHUNK);
         if (interrupt_check(error) < 0)
             return -1;
         if (io_write(fd, bytes, some, IO_HERE) < 0)
@@ -78,7 +79,7 @@ static int find_place(struct writing *writing, const char *path, struct error *e
     return workspace_fail(error, ELOOP, "follow the link", path);
 }
 
-static int fill(int fd, void *data, const char *path, struct error *error)
+static int write_content(int fd, void *data, const char *path, struct error *error)
 {
     const struct writing *writing = data;
     struct text_sha256 sha256;
@@ -136,7 +137,7 @@ static int replace(struct writing *writing, const char *path, struct error *erro
         return append(writing, path, error);
     if (mode == WORKSPACE_MODE_AS_BEFORE && writing->exists)
         mode = (int)(writing->old.st_mode & 0777);
-    if (workspace_make_file(directory, mode, fill, writing, path, temporary, error) < 0)
+    if (workspace_make_file(directory, mode, write_content, writing, path, temporary, error) < 0)
         return -1;
     int renamed = writing->options->overwrite ? renameat(directory, temporary, directory, name)
                                               : workspace_rename_new(directory, temporary, directory, name);

@@ -6,6 +6,7 @@
 #include "core/base/cleanup.h"
 #include "core/base/interrupt.h"
 #include "core/workspace/own_files.h"
+#include "core/workspace/workspace_directory.h"
 #include "core/workspace/workspace_internal.h"
 
 #include <dirent.h>
