@@ -16,7 +16,7 @@ if(SBA_EXTRA_LUA)
   endif()
   list(APPEND lua_roots ${SBA_EXTRA_LUA})
 endif()
-# In a file: a build that fails shows the command before what is wrong, and all these names are 8 KiB.
+# In a file: all these names are 8 KiB, and a build that fails shows the command.
 set(bundle_list ${CMAKE_BINARY_DIR}/bundled_modules.list)
 list(JOIN lua_roots "\n" roots)
 list(JOIN lua_files "\n" files)
@@ -28,4 +28,4 @@ file(CONFIGURE OUTPUT ${bundle_list} @ONLY
 add_custom_command(OUTPUT ${SBA_BUNDLE_SOURCE}
   COMMAND ${LUA_INTERPRETER} ${CMAKE_SOURCE_DIR}/cmake/bundle.lua ${SBA_BUNDLE_SOURCE} ${bundle_list}
   DEPENDS ${bundle_list} ${CMAKE_SOURCE_DIR}/cmake/bundle.lua ${CMAKE_SOURCE_DIR}/lua/types/native.lua ${lua_files} ${extra_lua_files}
-  COMMENT "Bundling the Lua modules" VERBATIM)
+  COMMENT "Bundling the Lua modules" VERBATIM USES_TERMINAL) # what is wrong comes before the command that failed

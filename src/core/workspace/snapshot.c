@@ -48,7 +48,7 @@ static bool is_left_out(const struct snapshot *snapshot, const struct workspace_
 
 // An entry without an inode could not be looked at, because its directory cannot be searched.
 static enum snapshot_kind entry_kind(const struct snapshot *snapshot, const struct workspace_tree_entry *entry,
-                                  const char *path)
+                                     const char *path)
 {
     if (entry->depth && is_left_out(snapshot, entry, path))
         return SNAPSHOT_LEFT_OUT;
