@@ -196,12 +196,8 @@ int interrupt_fd(void)
 
 int interrupt_poll_timeout(int64_t wished)
 {
-    int64_t left = interrupt_remaining();
-    if (wished >= 0 && wished < left)
-        left = wished;
-    if (left == INT64_MAX)
-        return -1;
-    return (int)clock_sooner(left, INT_MAX);
+    int64_t left = clock_sooner(interrupt_remaining(), wished < 0 ? INT64_MAX : wished);
+    return left == INT64_MAX ? -1 : (int)clock_sooner(left, INT_MAX);
 }
 
 int interrupt_sleep(int64_t milliseconds, struct error *error)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds where a hunk stands below its anchors, see edit_anchor.h.
 #include "core/edit/edit_anchor.h"
+
 #include "core/text/text.h"
 
 #include <ctype.h>
@@ -62,7 +63,7 @@ static int64_t block_last(struct edit_search *search, uint32_t line, struct erro
     uint32_t indent = edit_indent(edit_line_at(file, line)), end = line + 1;
     for (; end < file->count; end++) {
         struct edit_line there = edit_line_at(file, end);
-        if (edit_trim_end(there).size && edit_indent(there) <= indent)
+        if (edit_trim(there, EDIT_TRAILING).size && edit_indent(there) <= indent)
             break;
         search->work += 1 + there.size / bytes;
         if (edit_ask_for_interrupt(search, error) < 0)

@@ -5,7 +5,7 @@
 #ifndef SBA_CORE_EDIT_ANCHOR_H
 #define SBA_CORE_EDIT_ANCHOR_H
 
-#include "core/edit/edit_lines.h"
+#include "core/edit/edit_find.h"
 
 enum { EDIT_MAX_ANCHORS = 16 };
 

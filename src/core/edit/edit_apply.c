@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What edits make of a file, see edit.h.
 #include "core/edit/edit_anchor.h"
-#include "core/edit/edit_lines.h"
 
 #include <string.h>
 
@@ -62,7 +61,7 @@ static int indent(struct application *application, const struct edit_shift *shif
                   struct error *error)
 {
     uint32_t own = edit_indent(*line), used = 0;
-    if (own == edit_trim_end(*line).size)
+    if (own == edit_trim(*line, EDIT_TRAILING).size)
         return 0;
     if (shift->kind == SHIFT_MORE)
         append(application, shift->text, shift->size);
@@ -136,16 +135,14 @@ static void note(struct application *application, const struct edit_search *foun
 {
     struct edit_report *report = application->report;
     const struct edit_hunk *hunk = found->hunk;
-    int64_t distance = found->place - expected;
+    const int64_t offset = found->place - expected;
     uint32_t fuzz = found->head > found->tail ? found->head : found->tail;
     report->tolerated |= edit_differences(found) | (application->body.bare ? EDIT_BLANK_LINES : 0u);
     if (hunk->by_content)
         return;
-    application->offset = distance;
-    if (distance < 0)
-        distance = -distance;
-    if (distance > report->offset)
-        report->offset = (uint32_t)distance;
+    application->offset = offset;
+    if (llabs(offset) > report->offset)
+        report->offset = (uint32_t)llabs(offset);
     if (fuzz > report->fuzz)
         report->fuzz = fuzz;
 }

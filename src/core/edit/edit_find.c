@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds where in a file a side of an edit stands, see edit_lines.h.
-#include "core/edit/edit_anchor.h"
-#include "core/edit/edit_lines.h"
+// Finds where in a file a side of an edit stands, see edit_find.h.
+#include "core/edit/edit_find.h"
 
 #include "core/base/interrupt.h"
+#include "core/edit/edit_anchor.h"
 
 #include <string.h>
 
@@ -160,7 +160,7 @@ bool edit_find_shift(const struct edit_search *search, int64_t place, struct edi
         *shift = (struct edit_shift){.kind = kind};
         for (; same < search->side->count; same++) {
             struct edit_line there = edit_line_at(search->file, (uint32_t)(place + same));
-            if (edit_trim_end(there).size && !is_shifted(there, search->side->lines[same], shift))
+            if (edit_trim(there, EDIT_TRAILING).size && !is_shifted(there, search->side->lines[same], shift))
                 break;
         }
         if (same == search->side->count)
@@ -283,7 +283,7 @@ enum edit_found edit_find(struct edit_search *search, struct error *error)
 
 static uint32_t count_blanks(struct edit_line line)
 {
-    return line.size - edit_ends_cr(line) - edit_trim_end(line).size;
+    return line.size - edit_ends_cr(line) - edit_trim(line, EDIT_TRAILING).size;
 }
 
 unsigned edit_differences(const struct edit_search *search)

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file and an edit as lines, see edit_lines.h; and the hunks of a diff as they are read.
+// A file and an edit as lines, see edit_lines.h.
 #include "core/edit/edit_lines.h"
+
 #include "core/base/cleanup.h"
 #include "core/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-const char edit_mark[] = "\xEF\xBB\xBF";
+bool edit_has_mark(const char *bytes, size_t size)
+{
+    return size >= EDIT_MARK && memcmp(bytes, "\xEF\xBB\xBF", EDIT_MARK) == 0;
+}
 
 int edit_split(struct edit_file *file, const char *bytes, size_t size, bool keeps_mark)
 {
-    bool marked = keeps_mark && size >= EDIT_MARK && memcmp(bytes, edit_mark, EDIT_MARK) == 0;
-    const char *at = bytes + (marked ? EDIT_MARK : 0), *end = bytes + size;
+    const char *at = bytes + (keeps_mark && edit_has_mark(bytes, size) ? EDIT_MARK : 0), *end = bytes + size;
     *file = (struct edit_file){.bytes = bytes};
     for (;; file->count++) {
         uint32_t *starts = array_grow(file->starts, file->count, sizeof *starts);
@@ -70,17 +73,10 @@ uint32_t edit_indent(struct edit_line line)
     return size;
 }
 
-struct edit_line edit_trim_end(struct edit_line line)
-{
-    while (line.size && memchr(" \t\r", line.text[line.size - 1], 3))
-        line.size--;
-    return line;
-}
-
 struct edit_line edit_trim(struct edit_line line, enum edit_level level)
 {
-    if (level > EDIT_EXACT)
-        line = edit_trim_end(line);
+    while (level > EDIT_EXACT && line.size && memchr(" \t\r", line.text[line.size - 1], 3))
+        line.size--;
     uint32_t indent = level == EDIT_INDENTED ? edit_indent(line) : 0;
     line.text += indent;
     line.size -= indent;
@@ -206,8 +202,7 @@ static void end_without_newline(struct edit_line *line, const char *marker_end)
         line->size--;
 }
 
-// What a line of a hunk is: '\\' for "\\ No newline", 0 for none. A blank line is context that lost its blank.
-static char line_kind(const char *at, const char *stop)
+char edit_line_kind(const char *at, const char *stop)
 {
     if (at == stop || *at == '\r')
         return ' ';
@@ -224,7 +219,7 @@ int edit_body_read(struct edit_body *body, const char *text, const char *end, en
         stop = text_line_end(at, end);
         bool bare = at == stop || *at == '\r';
         struct edit_line line = make_line(at + !bare, stop, true, ends);
-        line.kind = line_kind(at, stop);
+        line.kind = edit_line_kind(at, stop);
         if (line.kind == '\\' && body->all.count)
             end_without_newline(&body->all.lines[body->all.count - 1], stop);
         else if (line.kind != '\\' && add_line(&body->all, line) < 0)
@@ -239,115 +234,4 @@ void edit_body_free(struct edit_body *body)
     free(body->all.lines);
     free(body->old.lines);
     free(body->new.lines);
-}
-
-// What is known of a hunk while its lines are counted.
-struct counts {
-    uint32_t old, new;
-    bool old_ends, new_ends; // the side's last line was read: it has no newline
-    char last;               // kind of the line before; 0: there is none, or it is empty, or it is the marker itself
-};
-
-// Counts a line. False: it does not belong to a hunk.
-static bool count_line(const char *at, const char *stop, struct counts *counts, struct edit_hunk *hunk)
-{
-    char kind = line_kind(at, stop);
-    if (kind == '\\') {
-        counts->old_ends |= counts->last != '+';
-        counts->new_ends |= counts->last != '-';
-        bool belongs = counts->last != 0; // an empty line cannot lack its newline, and none can lack it twice
-        counts->last = 0;
-        return belongs;
-    }
-    if (!kind || (kind != '+' && counts->old_ends) || (kind != '-' && counts->new_ends))
-        return false;
-    counts->old += kind != '+';
-    counts->new += kind != '-';
-    bool crlf = stop > at && stop[-1] == '\r';
-    hunk->has_mark |= stop - at > EDIT_MARK && memcmp(at + 1, edit_mark, EDIT_MARK) == 0;
-    counts->last = stop - at > 1 + crlf ? kind : 0;
-    hunk->changes |= kind != ' ';
-    hunk->crlf |= crlf;
-    hunk->lf |= !crlf;
-    return true;
-}
-
-static bool count_lines(const char *diff, struct edit_hunk *hunk, uint32_t limit, bool counted)
-{
-    struct counts counts = {0};
-    const char *at = diff + hunk->body, *end = diff + limit, *stop;
-    for (; at < end; at = stop + (stop < end)) {
-        if (counted && *at != '\\' && counts.old == hunk->old_count && counts.new == hunk->new_count)
-            break;
-        stop = text_line_end(at, end);
-        if (!count_line(at, stop, &counts, hunk))
-            return false;
-        if (counted && (counts.old > hunk->old_count || counts.new > hunk->new_count))
-            return false;
-    }
-    if (counted && (counts.old < hunk->old_count || counts.new < hunk->new_count))
-        return false;
-    hunk->end = (uint32_t)(at - diff);
-    hunk->old_count = counts.old;
-    hunk->new_count = counts.new;
-    return true;
-}
-
-static int add_hunk(struct edit_hunks *hunks, const struct edit_hunk *hunk, struct error *error)
-{
-    if (hunks->count == EDIT_MAX_HUNKS)
-        return error_set(error, "too_large", 0, "the diff has more than %d hunks", EDIT_MAX_HUNKS);
-    struct edit_hunk *items = array_grow(hunks->items, hunks->count, sizeof *items);
-    if (!items)
-        return error_memory(error, "cannot place the edit");
-    hunks->items = items;
-    items[hunks->count++] = *hunk;
-    return 1;
-}
-
-// Reads a number of at most nine digits: no file has more lines. NULL: there is none.
-static const char *read_number(const char *at, uint32_t *number)
-{
-    const char *digits = at;
-    for (*number = 0; *at >= '0' && *at <= '9' && at - digits < 9; at++)
-        *number = *number * 10 + (uint32_t)(*at - '0');
-    return at == digits ? NULL : at;
-}
-
-static const char *read_range(const char *at, uint32_t *start, uint32_t *count)
-{
-    *count = 1;
-    at = read_number(at, start);
-    return at && *at == ',' ? read_number(at + 1, count) : at;
-}
-
-// Reads the line at hunk->header. False: it is not of the form "@@ -1,3 +1,4 @@".
-static bool read_numbers(const struct edit_hunks *hunks, struct edit_hunk *hunk)
-{
-    const char *at = hunks->diff + hunk->header, *end = hunks->diff + hunks->size;
-    if (strncmp(at, "@@ -", 4) != 0 || !(at = read_range(at + 4, &hunk->old_start, &hunk->old_count)) ||
-        strncmp(at, " +", 2) != 0 || !(at = read_range(at + 2, &hunk->new_start, &hunk->new_count)) ||
-        strncmp(at, " @@", 3) != 0)
-        return false;
-    at = text_line_end(at, end);
-    hunk->body = (uint32_t)(at + (at < end) - hunks->diff);
-    return true;
-}
-
-int edit_read_hunks(struct edit_hunks *hunks, uint32_t at, struct error *error)
-{
-    for (;;) {
-        struct edit_hunk hunk = {.header = at};
-        if (!read_numbers(hunks, &hunk) || !count_lines(hunks->diff, &hunk, hunks->size, true) || !hunk.changes)
-            return 0;
-        if (add_hunk(hunks, &hunk, error) < 0)
-            return -1;
-        at = hunk.end;
-    }
-}
-
-int edit_add_hunk(struct edit_hunks *hunks, struct edit_hunk *hunk, uint32_t limit, struct error *error)
-{
-    hunk->by_content = hunk->by_content || !read_numbers(hunks, hunk);
-    return count_lines(hunks->diff, hunk, limit, false) && hunk->changes ? add_hunk(hunks, hunk, error) : 0;
 }

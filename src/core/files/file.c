@@ -4,6 +4,7 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/interrupt.h"
+#include "core/base/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,22 +16,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { READ_BLOCK = 64 * 1024 };
-
-static int fail_interrupted(const char *path, struct error *error)
-{
-    enum interrupt_reason reason = interrupt_reason();
-    return error_set(error, interrupt_code(reason), 0, "reading %s was %s", path,
-                     reason == INTERRUPT_CANCELLED ? "cancelled by a signal" : "cut short by the job's deadline");
-}
-
 // Waits until fd can be read or was hung up; a regular file always can. -1 and *error if the job must stop first.
 static int wait_readable(int fd, bool is_regular, const char *path, struct error *error)
 {
     struct pollfd waits[] = {{.fd = fd, .events = POLLIN}, {.fd = interrupt_fd(), .events = POLLIN}};
     for (;;) {
-        if (interrupt_reason() != INTERRUPT_NONE)
-            return fail_interrupted(path, error);
+        enum interrupt_reason reason = interrupt_reason();
+        if (reason != INTERRUPT_NONE)
+            return error_set(error, interrupt_code(reason), 0, "%s while reading %s", interrupt_message(reason), path);
         if (is_regular)
             return 0;
         int ready = poll(waits, 2, interrupt_poll_timeout(-1));
@@ -45,7 +38,7 @@ static int64_t read_all(int fd, bool is_regular, const char *path, size_t limit,
                         struct error *error)
 {
     for (int64_t began = 0;;) {
-        size_t room = limit - out->size < READ_BLOCK ? limit - out->size + 1 : READ_BLOCK;
+        size_t room = limit - out->size < FILE_BLOCK ? limit - out->size + 1 : FILE_BLOCK;
         if (out->size == out->capacity && buffer_reserve(out, room) < 0)
             return error_memory(error, "cannot read %s", path);
         if (wait_readable(fd, is_regular, path, error) < 0)
@@ -84,6 +77,21 @@ int64_t file_read(const char *path, size_t limit, bool regular, struct buffer *o
         buffer_reserve(out, (size_t)status.st_size + 1) < 0)
         return error_memory(error, "cannot read %s", path);
     return read_all(fd, is_regular, path, limit, out, error);
+}
+
+int file_write_parts(int fd, const struct parts *parts, struct text_sha256 *digest, const char *what,
+                     struct error *error)
+{
+    struct parts left = *parts;
+    static char block[FILE_BLOCK]; // larger than some stacks; only the main thread is here
+    ssize_t size;
+    while ((size = parts_read(&left, block, sizeof block, error)) > 0) {
+        if (io_write(fd, block, (size_t)size, IO_OWN) < 0)
+            return error_system(error, errno, "cannot write %s", what);
+        if (digest)
+            text_sha256_update(digest, block, (size_t)size);
+    }
+    return (int)size;
 }
 
 // Makes the directories above a path. They may exist, and be unwritable or on a read-only system.
@@ -127,15 +135,13 @@ int file_make_private_directory(const char *path, struct error *error)
 
 char *file_make_temporary_directory(const char *above, struct error *error)
 {
-    cleanup_free char *path = NULL;
-    if (asprintf(&path, "%s/cynode-sba-XXXXXX", above) < 0) {
-        path = NULL;
-        error_memory(error, "cannot create a directory in %s", above);
-    } else if (mkdtemp(path)) {
-        return steal_pointer(&path);
-    } else {
-        error_system(error, errno, "cannot create a directory in %s", above);
-    }
+    char *path;
+    if (asprintf(&path, "%s/cynode-sba-XXXXXX", above) < 0)
+        return error_memory(error, "cannot create a directory in %s", above), NULL;
+    if (mkdtemp(path))
+        return path;
+    error_system(error, errno, "cannot create a directory in %s", above);
+    free(path);
     return NULL;
 }
 

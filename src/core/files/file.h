@@ -6,7 +6,8 @@
 #define SBA_CORE_FILE_H
 
 #include "core/base/buffer.h"
-#include "core/base/error.h"
+#include "core/base/parts.h"
+#include "core/text/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +18,14 @@
 // never waits for a writer. Returns when the first bytes came, or the end, in milliseconds of clock_now. Errors:
 // "too_large", "timeout", "cancelled", those of open(2) and read(2).
 int64_t file_read(const char *path, size_t limit, bool regular, struct buffer *out, struct error *error);
+
+// Bytes that are read or written at once.
+enum { FILE_BLOCK = 64 << 10 };
+
+// Writes all parts where the descriptor stands, also past the deadline and after a cancel, and adds them to the digest
+// (NULL: none). what: for errors, a path. After an error some of them may have been written.
+int file_write_parts(int fd, const struct parts *parts, struct text_sha256 *digest, const char *what,
+                     struct error *error);
 
 // Creates a directory (0755 less the umask) and those above it. 0 also if it exists.
 int file_make_directory(const char *path, struct error *error);

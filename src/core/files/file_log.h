@@ -3,8 +3,7 @@
 #ifndef SBA_CORE_FILE_LOG_H
 #define SBA_CORE_FILE_LOG_H
 
-#include "core/base/buffer.h"
-#include "core/files/file_replace.h"
+#include "core/files/file.h"
 
 #include <stdbool.h>
 #include <stdint.h>

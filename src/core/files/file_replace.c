@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts in parts, and the atomic replacement of a file, see file_replace.h.
+// The atomic replacement of a file, see file_replace.h.
 #include "core/files/file_replace.h"
 
 #include "core/base/cleanup.h"
 #include "core/base/io.h"
+#include "core/files/file.h"
 #include "core/files/file_sync.h"
 
 #include <errno.h>
@@ -17,21 +18,6 @@ enum { TEMPORARY_NAMES = 8, LARGEST_ROOM = 1 << 20 };
 // What may not be on the disk yet of what was replaced last: the directory; also the file, whose sync goes on; or all
 // of it, because the sync of a file before it goes on, and there is one at a time.
 static enum { NOTHING, DIRECTORY, FILE_GOES_ON, OLDER_GOES_ON } unsynced;
-
-int file_write_parts(int fd, const struct parts *parts, struct text_sha256 *digest, const char *what,
-                     struct error *error)
-{
-    struct parts left = *parts;
-    static char block[FILE_BLOCK]; // larger than some stacks; only the main thread is here
-    ssize_t size;
-    while ((size = parts_read(&left, block, sizeof block, error)) > 0) {
-        if (io_write(fd, block, (size_t)size, IO_OWN) < 0)
-            return error_system(error, errno, "cannot write %s", what);
-        if (digest)
-            text_sha256_update(digest, block, (size_t)size);
-    }
-    return (int)size;
-}
 
 static int sync_file(int fd, int64_t until)
 {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes texts in parts; and the atomic, durable replacement of a file: a reader sees the whole old or the whole new
-// content at any instant.
+// The atomic, durable replacement of a file: a reader sees the whole old or the whole new content at any instant.
 //
 // Errors as in error.h. "changed": a file is shorter than its span. After an error the old content stays (in place:
 // unless the write itself failed).
@@ -8,7 +7,6 @@
 #define SBA_CORE_FILE_REPLACE_H
 
 #include "core/base/parts.h"
-#include "core/text/text.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,12 +14,6 @@
 
 enum file_way { FILE_RENAMED, FILE_IN_PLACE };
 enum { FILE_UNSYNCED = -1 };
-enum { FILE_BLOCK = 64 << 10 };
-
-// Writes all parts where the descriptor stands, also past the deadline and after a cancel, and adds them to the digest
-// (NULL: none). what: for errors, a path. After an error some of them may have been written.
-int file_write_parts(int fd, const struct parts *parts, struct text_sha256 *digest, const char *what,
-                     struct error *error);
 
 // Replaces the file at path by the parts, one after the other, with the permissions mode. A temporary file beside it
 // (".NAME.tmp"; one that a killed run left is removed) is written, synced and renamed, and the directory is synced. A

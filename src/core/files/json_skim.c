@@ -3,7 +3,7 @@
 #include "core/files/json_skim.h"
 
 #include "core/base/io.h"
-#include "core/files/file_replace.h"
+#include "core/files/file.h"
 #include "core/text/text.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ static int fail(struct reader *r, const char *what)
 static int append(struct reader *r, const char *bytes, size_t size)
 {
     int outcome = buffer_append(&r->skim->text, bytes, size);
-    return outcome < 0 ? error_memory(r->error, "cannot read") : 0;
+    return outcome < 0 ? error_memory(r->error, "cannot read JSON") : 0;
 }
 
 // Adds what was read since the last time to the text, unless it is left out.
@@ -232,7 +232,7 @@ static int end_value(struct reader *r)
     if (r->is_left_out || is_always) {
         struct json_span *grown = array_grow(skim->spans, skim->count, sizeof *grown);
         if (!grown)
-            return error_memory(r->error, "cannot read");
+            return error_memory(r->error, "cannot read JSON");
         r->member.size = position(r) - r->member.offset;
         skim->spans = grown;
         skim->spans[skim->count++] = r->member;

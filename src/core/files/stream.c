@@ -3,6 +3,7 @@
 #include "core/files/stream.h"
 
 #include "core/base/clock.h"
+#include "core/files/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #ifndef SBA_CORE_STREAM_H
 #define SBA_CORE_STREAM_H
 
-#include "core/files/file_replace.h"
+#include "core/base/parts.h"
 
 #include <stddef.h>
 #include <stdint.h>

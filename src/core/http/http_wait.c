@@ -92,8 +92,7 @@ int http_drive(struct http_exchange *exchange, struct error *error)
 
     enum interrupt_reason reason = exchange->request.ignore_interrupt ? INTERRUPT_NONE : interrupt_reason();
     if (reason != INTERRUPT_NONE)
-        return error_set(error, interrupt_code(reason), 0, "%s while waiting for %s",
-                         reason == INTERRUPT_CANCELLED ? "the job was cancelled" : "the job's time was up",
+        return error_set(error, interrupt_code(reason), 0, "%s while waiting for %s", interrupt_message(reason),
                          exchange->origin);
     struct timeout timeout = timeout_of(exchange);
     int64_t left = timeout.from + timeout.milliseconds - clock_now();

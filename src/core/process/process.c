@@ -36,7 +36,8 @@ struct run {
     bool is_over;               // nothing follows these
     struct process_pids spared; // children that earlier commands left
     int64_t started;
-    int64_t heard; // when it last printed something
+    int64_t own_deadline; // by its timeout
+    int64_t heard;        // when it last printed something
     int64_t next_tick;
     enum process_ending ending;
 };
@@ -89,11 +90,6 @@ static void close_ends(struct run *run)
         cleanup_close(&run->ends[i]);
 }
 
-static int64_t own_deadline(const struct run *run)
-{
-    return clock_after(run->started, run->options->timeout);
-}
-
 static int64_t idle_deadline(const struct run *run)
 {
     return clock_after(run->heard, run->options->idle_timeout);
@@ -124,7 +120,7 @@ static int start(struct run *run, struct error *error)
         .standard = {in >= 0 ? in : null_device(), run->ends[PROCESS_STDOUT], run->ends[PROCESS_STDERR]},
         .script = script < 0 ? 0 : script,
         .apart = run->options->apart,
-        .until = own_deadline(run),
+        .until = run->own_deadline,
     };
     run->child.pid = process_spawn(&spawn, error);
     if (run->child.pid < 0)
@@ -205,7 +201,7 @@ static bool ticks(const struct run *run)
 // The timeout for poll: milliseconds until a time limit or the next tick.
 static int poll_timeout(const struct run *run)
 {
-    int64_t now = clock_now(), next = clock_sooner(own_deadline(run), idle_deadline(run));
+    int64_t now = clock_now(), next = clock_sooner(run->own_deadline, idle_deadline(run));
     next = clock_sooner(next, ticks(run) ? run->next_tick : INT64_MAX);
     return interrupt_poll_timeout(next == INT64_MAX ? -1 : next > now ? next - now : 0);
 }
@@ -280,7 +276,7 @@ static enum process_ending reason_to_end(struct run *run)
     enum process_ending ending = interruption();
     if (ending != PROCESS_EXIT)
         return ending;
-    if (now >= own_deadline(run))
+    if (now >= run->own_deadline)
         return PROCESS_TIMEOUT;
     if (now >= idle_deadline(run))
         return PROCESS_IDLE;
@@ -357,6 +353,7 @@ int process_run(const struct process_options *options, struct process_outcome *o
     run.output.data = &run;
     for (int i = 0; i < PROCESS_STREAMS; i++)
         run.output.streams[i].fd = run.output.streams[i].text.spool.fd = -1;
+    run.own_deadline = clock_after(run.started, options->timeout);
     run.heard = run.started;
     run.next_tick = run.started; // the first tick comes as soon as the command runs
     if (process_children_watch(error) < 0)

@@ -148,14 +148,16 @@ struct workspace_tree *snapshot_open_tree(const struct workspace *workspace, str
     return workspace_tree_open(workspace, ".", &options, error);
 }
 
-static int keep_all(struct snapshot *snapshot, struct workspace_tree *tree, struct error *error)
+static int keep_all(struct snapshot *snapshot, struct error *error)
 {
     struct workspace_tree_entry entry;
     enum snapshot_kind kind;
-    int more;
-    while ((more = snapshot_next(snapshot, tree, true, &entry, &kind, error)) > 0)
+    struct workspace_tree *tree = snapshot_open_tree(snapshot->workspace, error);
+    int more = tree ? 1 : -1;
+    while (more > 0 && (more = snapshot_next(snapshot, tree, true, &entry, &kind, error)) > 0)
         if (add_item(snapshot, tree, &entry, kind, error) < 0)
-            return -1;
+            more = -1;
+    workspace_tree_close(tree);
     return more;
 }
 
@@ -170,10 +172,7 @@ static int begin(struct snapshot *snapshot, const struct workspace *workspace, c
     snapshot->left_out = options->left_out ? strdup(options->left_out) : NULL;
     if (options->left_out && !snapshot->left_out)
         return error_memory(error, "cannot keep the state of the workspace");
-    struct workspace_tree *tree = snapshot_open_tree(workspace, error);
-    int outcome = tree ? keep_all(snapshot, tree, error) : -1;
-    workspace_tree_close(tree);
-    return outcome;
+    return keep_all(snapshot, error);
 }
 
 struct snapshot *snapshot_take(const struct workspace *workspace, const struct snapshot_options *options,

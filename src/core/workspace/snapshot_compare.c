@@ -50,10 +50,9 @@ static int add_change(struct snapshot *snapshot, const char *path, enum snapshot
                       const struct snapshot_item *before, const struct snapshot_item *after, struct error *error)
 {
     struct snapshot_change *changes = array_grow(snapshot->changes, snapshot->change_count, sizeof *changes);
-    if (!changes)
-        return error_memory(error, "cannot keep the state of the workspace");
-    snapshot->changes = changes;
-    char *copy = strdup(path);
+    if (changes)
+        snapshot->changes = changes;
+    char *copy = changes ? strdup(path) : NULL;
     if (!copy)
         return error_memory(error, "cannot keep the state of the workspace");
     struct snapshot_change *change = &changes[snapshot->change_count++];
