@@ -44,15 +44,10 @@ int edit_anchors_read(struct edit_anchors *anchors, const char *diff, const stru
             continue;
         if (anchors->count == EDIT_MAX_ANCHORS)
             return -1;
+        line.newline = true; // the file's line may have one, or none
         anchors->lines[anchors->count++] = line;
     }
     return 0;
-}
-
-static bool is_anchor(const struct edit_search *search, uint32_t number, struct edit_line anchor)
-{
-    struct edit_line there = edit_trim(edit_line_at(search->file, number), EDIT_INDENTED);
-    return there.size == anchor.size && memcmp(there.text, anchor.text, anchor.size) == 0;
 }
 
 // The last line of the block of a line: before the next one that is not indented more. -1: the interrupt.
@@ -81,7 +76,8 @@ static bool next_place(const struct edit_search *search, uint32_t places[], uint
         uint32_t from = i ? places[i - 1] + 1 : places[0];
         if (places[i] < from)
             places[i] = from;
-        while (places[i] < search->file->count && !is_anchor(search, places[i], anchors->lines[i]))
+        while (places[i] < search->file->count &&
+               !edit_line_equal(edit_line_at(search->file, places[i]), anchors->lines[i], EDIT_INDENTED))
             places[i]++;
         if (places[i] >= search->file->count)
             return false;
@@ -116,7 +112,7 @@ static enum edit_found find_below(struct edit_search *search, uint32_t anchor, b
     if (place < search->floor)
         place = search->floor;
     for (; found != EDIT_TWICE && place <= last; place++) {
-        enum edit_found next = edit_find_first(search, place, last, &place, error);
+        enum edit_found next = edit_place_first(search, place, last, &place, error);
         if (next == EDIT_FAILED)
             return next;
         if (next == EDIT_NOWHERE || (next == EDIT_TWICE && found == EDIT_NOWHERE))
@@ -142,7 +138,7 @@ static enum edit_found find_at_level(struct edit_search *search, bool in_block, 
     return found;
 }
 
-enum edit_found edit_find_anchored(struct edit_search *search, enum edit_level loosest, struct error *error)
+enum edit_found edit_anchors_find(struct edit_search *search, enum edit_level loosest, struct error *error)
 {
     uint32_t places[EDIT_MAX_ANCHORS] = {0}, anchor;
     enum edit_found found;

@@ -5,7 +5,7 @@
 #ifndef SBA_CORE_EDIT_ANCHOR_H
 #define SBA_CORE_EDIT_ANCHOR_H
 
-#include "core/edit/edit_find.h"
+#include "core/edit/edit_place.h"
 
 enum { EDIT_MAX_ANCHORS = 16 };
 
@@ -20,6 +20,6 @@ int edit_anchors_read(struct edit_anchors *anchors, const char *diff, const stru
 // Finds the place of search->side below the anchors: in the block of the last one, else the nearest below.
 // Levels looser than loosest are not tried. EDIT_NOWHERE: search->missing is the number of the anchor that the file
 // lacks, or of all of them.
-enum edit_found edit_find_anchored(struct edit_search *search, enum edit_level loosest, struct error *error);
+enum edit_found edit_anchors_find(struct edit_search *search, enum edit_level loosest, struct error *error);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What edits make of a file, see edit.h.
 #include "core/edit/edit_anchor.h"
+#include "core/edit/edit_find.h"
 
 #include <string.h>
 
@@ -108,7 +109,7 @@ static int write_edit(struct application *application, const struct edit_search 
     struct edit_shift shift, *shifted = found->level == EDIT_INDENTED ? &shift : NULL;
     uint32_t at = (uint32_t)(found->place + found->head), kept = found->side->count - found->tail, seen = 0;
     if (shifted)
-        edit_find_shift(found, found->place, shifted);
+        edit_place_shift(found, found->place, shifted);
     if (copy_until(application, at, error) < 0)
         return -1;
     for (uint32_t i = 0; i < application->body.all.count; i++) {

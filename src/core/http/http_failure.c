@@ -42,11 +42,12 @@ static bool is_queue_full(const struct http_exchange *exchange, int number)
 static const char *connect_code(const struct http_exchange *exchange)
 {
     int number = connect_errno(exchange);
-    return exchange->is_socket && number == EACCES           ? "permission_denied"
-           : number == ENETUNREACH || number == EHOSTUNREACH ? "network_unreachable"
-           : number == ECONNREFUSED || number == ENOENT      ? "connection_refused"
-           : is_queue_full(exchange, number)                 ? "connection_refused"
-                                                             : "connection_failed";
+    if (exchange->is_socket && number == EACCES)
+        return "permission_denied";
+    if (number == ENETUNREACH || number == EHOSTUNREACH)
+        return "network_unreachable";
+    bool is_refused = number == ECONNREFUSED || number == ENOENT || is_queue_full(exchange, number);
+    return is_refused ? "connection_refused" : "connection_failed";
 }
 
 static const struct {

@@ -38,7 +38,7 @@ struct run {
     int64_t started;
     int64_t own_deadline; // by its timeout
     int64_t heard;        // when it last printed something
-    int64_t next_tick;
+    int64_t next_tick;    // INT64_MAX: there are none
     enum process_ending ending;
 };
 
@@ -193,16 +193,11 @@ static void hear(void *data, const char *bytes, size_t size)
         run->answers.size = run->written = 0; // nobody reads them
 }
 
-static bool ticks(const struct run *run)
-{
-    return run->options->tick || run->options->hear;
-}
-
 // The timeout for poll: milliseconds until a time limit or the next tick.
 static int poll_timeout(const struct run *run)
 {
     int64_t now = clock_now(), next = clock_sooner(run->own_deadline, idle_deadline(run));
-    next = clock_sooner(next, ticks(run) ? run->next_tick : INT64_MAX);
+    next = clock_sooner(next, run->next_tick);
     return interrupt_poll_timeout(next == INT64_MAX ? -1 : next > now ? next - now : 0);
 }
 
@@ -250,8 +245,8 @@ static bool call_tick(struct run *run)
 // Ticks if that is due: after an interval, or, where no news may be left out, when there are many.
 static void tick(struct run *run, int64_t now)
 {
-    bool is_full = run->options->whole_news && unseen(run) >= PROCESS_OUTPUT_NEWS;
-    if (!ticks(run) || (now < run->next_tick && !is_full))
+    bool is_full = run->options->tick && run->options->whole_news && unseen(run) >= PROCESS_OUTPUT_NEWS;
+    if (now < run->next_tick && !is_full)
         return;
     if (run->options->hear)
         hear(run, NULL, 0);
@@ -355,7 +350,7 @@ int process_run(const struct process_options *options, struct process_outcome *o
         run.output.streams[i].fd = run.output.streams[i].text.spool.fd = -1;
     run.own_deadline = clock_after(run.started, options->timeout);
     run.heard = run.started;
-    run.next_tick = run.started; // the first tick comes as soon as the command runs
+    run.next_tick = options->tick || options->hear ? run.started : INT64_MAX; // the first as soon as the command runs
     if (process_children_watch(error) < 0)
         return -1;
     if (process_children_any()) {

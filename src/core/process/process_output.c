@@ -239,10 +239,9 @@ static int show_ends(const struct process_transcript *transcript, size_t first, 
     const struct buffer *begin = transcript->head.size ? &transcript->head : &transcript->last;
     const char *end = transcript->last.data + transcript->last.size - last;
     size_t part = text_half(end, last);
-    return buffer_append(head, begin->data, text_whole(begin->data, first)) < 0 ||
-                   buffer_append(tail, end + part, last - part) < 0
-               ? -1
-               : 0;
+    if (buffer_append(head, begin->data, text_whole(begin->data, first)) < 0)
+        return -1;
+    return buffer_append(tail, end + part, last - part);
 }
 
 int process_output_show(const struct process_output *output, struct buffer *head, struct buffer *tail,

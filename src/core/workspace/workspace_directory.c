@@ -85,25 +85,24 @@ int workspace_make_directories(const struct workspace *workspace, const char *re
         return -1;
     if (mkdirat(parent, name, 0777) == 0 || errno == EEXIST)
         directory = workspace_resolve(workspace, relative, O_PATH | O_DIRECTORY);
-    if (directory < 0) {
-        int saved = errno;
+    if (directory < 0)
         workspace_remove_directories(workspace, relative, *kept);
-        errno = saved;
-    }
     return directory;
 }
 
 void workspace_remove_directories(const struct workspace *workspace, const char *relative, size_t kept)
 {
+    int saved = errno;
     cleanup_free char *path = strdup(relative);
     while (path && strlen(path) > kept) {
         const char *name;
         cleanup_free char *above = workspace_split(path, &name);
         cleanup_fd int directory = above ? workspace_resolve(workspace, above, O_PATH | O_DIRECTORY) : -1;
         if (directory < 0 || (unlinkat(directory, name, AT_REMOVEDIR) < 0 && errno != ENOENT))
-            return;
+            break;
         path[name > path ? name - path - 1 : 0] = '\0';
     }
+    errno = saved;
 }
 
 static uint64_t first_made, next; // numbers of this run's temporary names

@@ -41,7 +41,7 @@ void workspace_place_close(struct workspace_place *place);
 // before. A descriptor of the caller, or -1 and errno.
 int workspace_make_directories(const struct workspace *workspace, const char *relative, size_t *kept);
 
-// Removes the directories of a relative path after its first kept bytes, if they are empty.
+// Removes the directories of a relative path after its first kept bytes, if they are empty. Keeps errno.
 void workspace_remove_directories(const struct workspace *workspace, const char *relative, size_t kept);
 
 enum { WORKSPACE_TEMPORARY_SIZE = sizeof ".sba-0123456789abcdef" };
