@@ -52,7 +52,7 @@ static enum edit_found find_candidates(const struct edit_search *search, struct 
 
 // Whether all lines but those left out stand at place. The hashes tell in one step about nearly every place where they
 // do not, however many lines of it are the same.
-static bool try(struct edit_search *search, const struct candidates *candidates, int64_t place, uint32_t floor)
+static bool stands_at(struct edit_search *search, const struct candidates *candidates, int64_t place, uint32_t floor)
 {
     const uint32_t *sums = search->file->sums[search->level];
     int64_t first = place + search->head, end = place + search->side->count - search->tail;
@@ -98,7 +98,7 @@ enum edit_found edit_place_nearest(struct edit_search *search, struct error *err
     while (down || up < candidates.count) {
         bool later = up < candidates.count && (!down || lines[up] - wanted <= wanted - lines[down - 1]);
         search->place = (int64_t)lines[later ? up++ : --down] - candidates.number;
-        if (try(search, &candidates, search->place, search->floor))
+        if (stands_at(search, &candidates, search->place, search->floor))
             return EDIT_ONCE;
         if (edit_ask_for_interrupt(search, error) < 0)
             return EDIT_FAILED;
@@ -160,7 +160,7 @@ enum edit_found edit_place_first(struct edit_search *search, int64_t first, int6
             break;
         if (edit_ask_for_interrupt(search, error) < 0)
             return EDIT_FAILED;
-        if (!try(search, &candidates, *place, 0))
+        if (!stands_at(search, &candidates, *place, 0))
             continue;
         if (search->level == EDIT_INDENTED && (compared += search->side->count) > most)
             return EDIT_TWICE;

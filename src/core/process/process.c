@@ -174,8 +174,8 @@ static enum process_ending interruption(void)
     return reason == INTERRUPT_TIMEOUT ? PROCESS_DEADLINE : PROCESS_CANCELLED;
 }
 
-// What a command says that is talked with. Past its end it is heard no more. A command that was run meanwhile may have
-// ended this one too, with the job.
+// Passes on what a command says that is talked with; once it must end, no more. What hears it may run another command
+// meanwhile, and a deadline or cancel of that ends this one too, unless it had ended before.
 static void hear(void *data, const char *bytes, size_t size)
 {
     struct run *run = data;
@@ -255,7 +255,8 @@ static void tick(struct run *run, int64_t now)
     run->next_tick = clock_now() + TICK_INTERVAL;
 }
 
-// Ticks once more with what came after the last tick, but not if the command ended before any news were passed.
+// Ticks once more with what came after the last tick. But if the command ended before any news were passed, what it
+// printed is in the outcome, and no news.
 static bool tick_at_end(struct run *run)
 {
     bool is_heard = run->output.seen > 0 || run->options->whole_news;

@@ -19,7 +19,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { AGAIN = 10, LARGEST_ENVIRONMENT = 16 << 20, PIECE = 32 << 10 }; // ms; bytes
+enum {
+    AGAIN = 10,                     // ms between two looks
+    LARGEST_ENVIRONMENT = 16 << 20, // bytes of it that are looked at
+    PIECE = 32 << 10,               // bytes that are read at once, a NUL included
+};
 
 struct process_runner process_leftovers_self(void)
 {

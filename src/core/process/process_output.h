@@ -28,7 +28,7 @@ struct process_output_stream {
     uint64_t printed;
     bool widened;             // the pipe was made larger
     struct process_text text; // what is kept
-    struct buffer raw;        // goes on with it, and was not looked into for secrets
+    struct buffer raw;        // what follows it, as it came: neither redacted nor repaired yet
     char half[4];             // the beginning of a character whose rest is still to come; at the end of `both`
     size_t half_size;
 };

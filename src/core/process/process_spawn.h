@@ -21,8 +21,8 @@ struct process_spawn {
 };
 
 // Starts it. Returns its PID, which is also its session and process group. The caller reaps it. Errors, with advice:
-// "not_found" (the command, a script's interpreter, a program's loader),
-// "not_executable", "permission_denied", "too_large" (arguments and environment), "out_of_processes", "invalid", ...
+// "not_found" (the command, a script's interpreter, a program's loader), "not_executable", "permission_denied",
+// "too_large" (arguments and environment), "out_of_processes", "invalid", ...
 pid_t process_spawn(const struct process_spawn *spawn, struct error *error);
 
 // Finds the first program of that name (without a slash) in the directories of a PATH; NULL: the default PATH. The

@@ -144,22 +144,17 @@ int workspace_move(const struct workspace *workspace, const char *from, const ch
     return moved < 0 ? error_system(error, errno, "cannot move %s to %s", from, to) : 0;
 }
 
-// Without a descriptor for the directory: links on the way lead to nothing that has a name of ours but what we made.
-static bool remove_temporary(const struct workspace *workspace, const struct workspace_place *place)
-{
-    return (errno == EMFILE || errno == ENFILE) && place->name && workspace_made_name(place->name) &&
-           unlinkat(workspace->fd, place->path, 0) == 0;
-}
-
 int workspace_remove(const struct workspace *workspace, const char *path, bool directory, struct error *error)
 {
     workspace_cleanup_place struct workspace_place place;
     char *relative = workspace_relative(workspace, path, error);
     if (workspace_place_open(&place, workspace, relative, false, NULL, path, error) < 0) {
-        errno = error->number;
-        if (!remove_temporary(workspace, &place))
+        // Descriptors may have run out. Links on the way lead to nothing that has a name of ours but what we made.
+        bool is_ours = place.name && workspace_made_name(place.name);
+        if (!is_ours || unlinkat(workspace->fd, place.path, 0) < 0)
             return -1;
-        error_clear(error);
+        if (error)
+            error_clear(error);
         return 0;
     }
     int outcome = unlinkat(place.directory, place.name, directory ? AT_REMOVEDIR : 0);
