@@ -19,9 +19,7 @@ describe("native.process", function()
 
   it("gives everything about a command", function()
     local outcome = assert(run { "sh", "-c", "echo out; echo err >&2; exit 3" })
-    assert.equal("exit", outcome.ended)
-    assert.equal(3, outcome.exit_code)
-    assert.is_nil(outcome.signal)
+    assert.same({ "exit", 3 }, { outcome.ended, outcome.exit_code, outcome.signal })
     assert.same({ "out\n", "err\n" }, { outcome.stdout, outcome.stderr })
     assert.same({ false, false }, { outcome.stdout_truncated, outcome.stderr_truncated })
     for _, name in ipairs { "duration_ms", "cpu_time_ms", "max_rss_bytes" } do
@@ -53,15 +51,13 @@ describe("native.process", function()
   end)
 
   it("raises on misuse", function()
-    assert.has_error(function() run {} end)
-    assert.has_error(function() run { "true", {} } end)
-    assert.has_error(function() run { "echo", "a\0b" } end)
-    assert.has_error(function() run({ "true" }, { env = { "A=\0" } }) end)
-    assert.has_error(function() run({ "true" }, { tick = 1 }) end)
-    assert.has_error(function() run({ "true" }, { timeout = 0 }) end)
-    assert.has_error(function() run({ "true" }, { unknown = 1 }) end)
-    assert.has_error(function() run({ "true" }, { spool = true }) end)
-    assert.has_error(function() run({ "true" }, { end_at_limit = "wait" }) end)
+    for _, argv in ipairs { {}, { "true", {} }, { "echo", "a\0b" } } do
+      assert.has_error(function() run(argv) end)
+    end
+    local wrong = { env = { "A=\0" }, tick = 1, timeout = 0, unknown = 1, spool = true, end_at_limit = "wait" }
+    for name, value in pairs(wrong) do
+      assert.has_error(function() run({ "true" }, { [name] = value }) end)
+    end
   end)
 
   it("passes on an error of tick and leaves nothing behind", function()
@@ -88,10 +84,16 @@ describe("native.process", function()
     assert.has_error(function() process.life { pid = "x" } end)
   end)
 
+  local first -- the first process of a command
+  local function began(pid, started) first = { pid = pid, started = started } end
+
+  it("knows a session though its PID was another's before", function()
+    local function tick() process.end_leftovers({}, { { pid = first.pid, started = first.started - 1 }, first }, 1) end
+    assert.equal(9, assert(run({ "sleep", "600" }, { began = began, tick = tick, timeout = 5 })).signal)
+  end)
+
   it("ends what others left, by a word or a session", function()
-    local first
     local word, apart = "spec-" .. process.runner().word, os.tmpname() -- which it removes in a session of its own
-    local function began(pid, started) first = { pid = pid, started = started } end
     run({ "sh", "-c", [[setsid sh -c 'rm "$0"; exec sleep 602' "$0" >/dev/null 2>&1 &
         sleep 601 >/dev/null 2>&1 & while [ -e "$0" ]; do sleep 0.01; done]], apart }, {
       env = { "PATH=/usr/bin:/bin", "CYNODE_RUN=" .. word }, began = began,

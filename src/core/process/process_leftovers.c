@@ -31,9 +31,8 @@ struct process_runner process_leftovers_self(void)
     struct process_stat own;
     struct stat status;
     cleanup_fd int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd < 0 ? 0 : read(fd, self.boot_id, sizeof self.boot_id - 1);
-    self.boot_id[size > 0 ? size : 0] = '\0';
-    self.boot_id[strcspn(self.boot_id, "\n")] = '\0';
+    if (fd >= 0 && read(fd, self.boot_id, sizeof self.boot_id - 1) > 0)
+        self.boot_id[strcspn(self.boot_id, "\n")] = '\0';
     self.namespace = stat("/proc/self/ns/pid", &status) < 0 ? 0 : status.st_ino;
     self.started = process_stat_read(self.pid, &own) ? own.started : 0;
     return self;
@@ -122,15 +121,16 @@ static bool has_word(struct search *search, pid_t pid)
 }
 
 // A session keeps its number, and no process gets it as its PID, until its last process has ended. So it is the one
-// that we know unless its first process is another one.
+// that we know unless its first process is another one. In a long run a PID may have begun several.
 static bool is_in_session(const struct search *search, const struct process_stat *stat)
 {
     const struct process_marks *marks = search->marks;
     for (size_t i = 0; i < marks->session_count; i++) {
         const struct process_session *session = &marks->sessions[i];
         struct process_stat first;
-        if (session->pid == stat->session && stat->started >= session->started)
-            return !process_stat_read(session->pid, &first) || first.started == session->started;
+        if (session->pid == stat->session && stat->started >= session->started &&
+            (!process_stat_read(session->pid, &first) || first.started == session->started))
+            return true;
     }
     return false;
 }
