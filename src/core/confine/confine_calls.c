@@ -170,7 +170,7 @@ static void add_prlimit(int abi)
 static void add_abi(int abi, const uint32_t *targets, size_t count)
 {
     load(offsetof(struct seccomp_data, nr));
-    emit(BPF_JMP | BPF_JGE | BPF_K, foreign, 0, 1);
+    emit(BPF_JMP | BPF_JGE | BPF_K, foreign, 0, 1); // else over the refusal
     refuse();
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         add_rule(&rules[i], abi, targets, count);
@@ -202,7 +202,7 @@ void confine_calls_prepare(void)
     emit(BPF_JMP | BPF_JA, 0, 0, 0);
     land(not_native);
     struct sock_filter *over = &code[size - 1];
-    emit(BPF_JMP | BPF_JEQ | BPF_K, compatible, 1, 0);
+    emit(BPF_JMP | BPF_JEQ | BPF_K, compatible, 1, 0); // over the answer to programs of a third architecture
     answer(SECCOMP_RET_ALLOW);
     add_abi(1, targets, count);
     over->k = (uint32_t)(&code[size] - over - 1);

@@ -83,7 +83,8 @@ int edit_add_hunk(struct edit_hunks *hunks, struct edit_hunk *hunk, uint32_t lim
 // A hunk is looked for at its line number, then at the nearest other place (of two as near, the later), then with one
 // and two lines of context less at its ends. Hunks keep their order and never overlap. One with less context after than
 // before belongs at the end of the file; one with less before, at line 1, at its beginning. A hunk without numbers, or
-// one that fits nowhere so, is looked for by its lines alone, and is patch_ambiguous where two places fit.
+// one that fits nowhere so, is looked for by its lines alone, and is patch_ambiguous where two places fit. After an
+// error out may hold a part of the file.
 int edit_apply(const struct edit_hunks *hunks, uint32_t first, uint32_t count, const char *bytes, size_t size,
                struct buffer *out, struct edit_report *report, struct error *error);
 

@@ -40,6 +40,7 @@ struct process_transcript {
     struct buffer head; // how they begin, once that is no longer in `last`
 };
 
+// All zero at first, but for descriptors, which are -1.
 struct process_output {
     // If not NULL, what stdout says goes here as it comes, and is no output.
     void (*hear)(void *data, const char *bytes, size_t size);

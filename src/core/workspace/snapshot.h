@@ -22,7 +22,7 @@ struct snapshot_options {
     const char *left_out;  // relative path; NULL: none
 };
 
-// The caller frees it.
+// Keeps what the workspace is now. The caller frees it, before the workspace.
 struct snapshot *snapshot_take(const struct workspace *workspace, const struct snapshot_options *options,
                                struct error *error);
 void snapshot_free(struct snapshot *snapshot);
