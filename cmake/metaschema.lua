@@ -57,7 +57,8 @@ local keywords = {
   type = type_names, enum = is "table", const = function() end, default = function() end,
   properties = each_schema, required = strings, order = strings, aliases = strings, additionalProperties = schema_or_boolean,
   items = one_schema, oneOf = one_name_each,
-  minimum = is "number", maximum = is "number", minLength = is "number", maxLength = is "number", minItems = is "number",
+  minimum = is "number", exclusiveMinimum = is "number", maximum = is "number",
+  minLength = is "number", maxLength = is "number", minItems = is "number",
   maxItems = is "number", examples = is "table", pattern = is "string", nul = is "boolean", description = is "string", title = is "string",
   printed = is "table",
 }

@@ -104,7 +104,7 @@ class EndTest(SandboxCase):
         for script in (speaks, f"({speaks}) & wait"):  # the second: a child speaks
             self.assertEqual(self.run_steps(shell(script, idle_timeout_seconds=silence)).statuses, ["success"])
         refused = self.run_steps(shell("true", idle_timeout_seconds=0))
-        self.assertIn("/idle_timeout_seconds: must be more than 0", refused.message)
+        self.assertIn("/idle_timeout_seconds: expected a number above 0, got the number 0", refused.message)
 
     def test_a_working_dir_that_is_closed(self):
         (self.root / "closed").mkdir(0o000)

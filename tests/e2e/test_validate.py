@@ -211,6 +211,7 @@ class PrintedSchema(sba.SandboxCase):
 
     CASES = {
         "a time limit of 0": (False, "run_command", {"command": "true", "timeout_seconds": 0}),
+        "a tool's time limit of 0": (False, "call_tool", {"tool": "x", "timeout_seconds": 0}),
         "a small time limit": (True, "run_command", {"command": "true", "timeout_seconds": 0.5}),
         "a variable with an equals sign": (False, "run_command", {"command": "true", "env": {"A=B": "x"}}),
         "two commands": (False, "run_command", {"command": "true", "shell": "true"}),

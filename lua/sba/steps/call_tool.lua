@@ -30,10 +30,6 @@ local function result_of(answer, limit)
   return result, true, is_cut
 end
 
-local function check(arguments)
-  if (arguments.timeout_seconds or 1) <= 0 then return "must be more than 0", "timeout_seconds" end
-end
-
 local slow = { slow_first_byte = true, slow_answer = true, slow_connect = true }
 
 --- Code and message of a failure; nil: there is none.
@@ -78,7 +74,7 @@ return {
     "tool!", is.text("The tool's name, as the gateway lists it.", { minLength = 1 }),
     "arguments", is.typed("object", "What the tool takes; task_id and job_id are filled in."),
     "timeout_seconds", is.typed("number",
-      "Seconds, more than 0, after which the step fails; default: no limit but the job's.", { minimum = 0 }),
+      "Seconds, more than 0, after which the step fails; default: no limit but the job's.", { exclusiveMinimum = 0 }),
   },
   result = is.object {
     "content!", is.text "The answer as text; other content is described in a line each.",
@@ -88,7 +84,6 @@ return {
     },
     "is_error!", is.flag "The tool ran and failed; then the step has failed.",
   },
-  check = check,
   show = show,
   run = run,
 }

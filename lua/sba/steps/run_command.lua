@@ -114,9 +114,6 @@ local function check_arguments(arguments)
     local message = "%s is not a program; command is one program: use args for its arguments, or shell for a script"
     return message:format(humanize.quoted(command)), "command"
   end
-  for _, name in ipairs { "timeout_seconds", "idle_timeout_seconds" } do
-    if (arguments[name] or 1) <= 0 then return "must be more than 0", name end
-  end
   for name in pairs(arguments.env or {}) do
     if not name:find "^[^=%z]+$" then
       return "the name of a variable must not be empty, and hold neither = nor a NUL character", "env"
@@ -326,9 +323,7 @@ local function list(description, least)
   return { type = "array", items = c_string, minItems = least, description = description }
 end
 
-local function seconds(description)
-  return is.typed("number", description, { minimum = 0, printed = { exclusiveMinimum = 0 } })
-end
+local function seconds(description) return is.typed("number", description, { exclusiveMinimum = 0 }) end
 
 return {
   name = "run_command",

@@ -68,6 +68,7 @@ function humanize.schema(wanted)
     return wanted.minItems == 1 and "a non-empty array" or "an array of at least " .. wanted.minItems
   end
   local phrase, upper = type_names[kind] or "a value", " up to "
+  if wanted.exclusiveMinimum then phrase = phrase .. " above " .. wanted.exclusiveMinimum end
   if wanted.minimum then phrase, upper = phrase .. " from " .. wanted.minimum, " to " end
   return wanted.maximum and phrase .. upper .. wanted.maximum or phrase
 end

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Checks values against JSON Schema (draft 2020-12), and puts them into their final form.
 --
--- Keywords: type, required, properties, additionalProperties, items, enum, const, minimum, maximum,
--- minLength, maxLength, pattern (that is a Lua pattern too, with \ for %), minItems, maxItems,
--- oneOf (of parts that each require one name), default, description, examples, title; and five of
--- our own: order (of keys when written), aliases (other name of an optional property -> its name;
+-- Keywords: type, required, properties, additionalProperties, items, enum, const, minimum,
+-- exclusiveMinimum, maximum, minLength, maxLength, pattern (that is a Lua pattern too, with \ for %),
+-- minItems, maxItems, oneOf (of parts that each require one name), default, description, examples,
+-- title; and five of our own: order (of keys when written), aliases (other name of an optional property -> its name;
 -- not both may be given), nul (false: a string must hold none), printed (keywords for the printed
 -- form only) and keeps_null. A schema may hold itself. An optional property that is null counts as
 -- absent, unless its type says null, or the object's schema has keeps_null.
@@ -248,9 +248,10 @@ local function visit_string(walk, depth, value, wanted)
 end
 
 local function visit_number(walk, depth, value, wanted)
-  if wanted.minimum and value < wanted.minimum or wanted.maximum and value > wanted.maximum then
-    mismatch(walk, depth, humanize.schema(wanted), value)
-  end
+  local is_less = wanted.minimum and value < wanted.minimum
+  local is_least = wanted.exclusiveMinimum and value <= wanted.exclusiveMinimum
+  local is_more = wanted.maximum and value > wanted.maximum
+  if is_less or is_least or is_more then mismatch(walk, depth, humanize.schema(wanted), value) end
 end
 
 -- Exactly one of the names that the parts require must be given.

@@ -54,6 +54,7 @@ describe("schema_check.check", function()
     check({ type = "integer", minimum = 1, maximum = 3 }, "4",
       "(job): expected an integer from 1 to 3, got the number 4")
     check({ type = "number", maximum = 3 }, "3")
+    check({ type = "number", exclusiveMinimum = 0 }, "0", "(job): expected a number above 0, got the number 0")
     check({ type = "string", minLength = 1 }, '""', "(job): expected a non-empty string, got an empty string")
     check({ type = "string", maxLength = 2 }, '"éé"')
     check({ type = "string", maxLength = 2 }, '"ééé"',
