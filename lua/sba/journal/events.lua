@@ -58,7 +58,7 @@ local job = object {
   "run", runner, "kept", count,
 }
 
-local change = object { -- sba.change
+local change = object { -- sba.change, under the names that run/undo.lua gives its fields
   "kind!", { enum = { "remove", "directory", "put", "mode" } }, "path!", words, "other", words,
   "aside", words, "kept", count, "mode", permissions, "old_mode", permissions,
 }

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Changes several files of a directory: all of them or none.
 --
--- New files wait beside their places. A commit sets aside what is there, and moves them into place;
--- if any part fails, everything is put back. The plan says before what is under which name, so that
--- the change can be undone after a crash. Names decide: what others wrote in between is lost. A
+-- New files are staged beside where they go. A commit makes a backup of what is there, by renaming it,
+-- and moves them to their paths; if any part fails, everything is put back. The plan says before what is
+-- under which name, so that the change can be undone after a crash. Names decide: what others wrote in between is lost. A
 -- link at the end of a path is not followed. A path is changed once.
 
 local fail = require "sba.util.fail"
@@ -15,9 +15,9 @@ local check, raise = fail.check, fail.raise
 ---@class sba.change
 ---@field kind "remove"|"directory"|"put"|"mode" directory: it goes, for a file comes in its place
 ---@field path string
----@field other? string put: where the new file waits
----@field kept? integer put: so many bytes of path name directories that were there before
----@field aside? string remove, put: where the old file or link goes; nil: there was none
+---@field staged? string put: the new file's name until the commit
+---@field existing_prefix? integer put: so many bytes of path name directories that were there before
+---@field backup? string remove, put: where the old file or link goes; nil: there was none
 ---@field mode? integer mode: the new permission bits
 ---@field old_mode? integer directory, mode: what they were
 
@@ -56,8 +56,8 @@ end
 
 local function add_staged(self, path, staged, failure)
   if not staged then return nil, failure end
-  local kept = #(staged:match "^.*/" or "")
-  return add(self, { kind = "put", path = path, other = staged, kept = kept })
+  local existing = #(staged:match "^.*/" or "")
+  return add(self, { kind = "put", path = path, staged = staged, existing_prefix = existing })
 end
 
 ---@param path string as root:relative gives it, here and below
@@ -104,8 +104,8 @@ local function plan_directories(self, top)
   end
 end
 
---- Where an old file waits: beside it, or beside the directory above it that a file replaces.
-local function aside_of(puts, path)
+--- The backup's name: beside the old file, or beside the directory above it that a file replaces.
+local function backup_of(puts, path)
   for slash in path:gmatch "()/" do
     if puts[path:sub(1, slash - 1)] then path = path:sub(1, slash - 1) break end
   end
@@ -125,7 +125,7 @@ local function plan_change(self, change, puts)
   if change.kind == "mode" then
     change.old_mode = there.mode
   else
-    change.aside = aside_of(puts, change.path)
+    change.backup = backup_of(puts, change.path)
   end
 end
 
@@ -153,7 +153,7 @@ function transaction:plan() return fail.caught(plan_all, self) end
 
 local make = {}
 
-function make.remove(root, change) check(root:move(change.path, change.aside, "")) end
+function make.remove(root, change) check(root:move(change.path, change.backup, "")) end
 
 function make.directory(root, change)
   local removed, failure = root:remove(change.path, "directory")
@@ -161,17 +161,17 @@ function make.directory(root, change)
   raise("not_a_file", "cannot replace a directory by a file: %s", failure.message)
 end
 
-function make.put(root, change) check(root:move(change.other, change.path, change.aside)) end
+function make.put(root, change) check(root:move(change.staged, change.path, change.backup)) end
 
 function make.mode(root, change) check(root:chmod(change.path, change.mode)) end
 
 local undo = {} -- goes by the names alone, and can be done again after a part of it
 
 function undo.remove(root, change)
-  local there, failure = root:stat(change.aside)
+  local there, failure = root:stat(change.backup)
   if not there then return failure.code == "not_found" end -- the path is as it was
-  if not root:move(change.aside, change.path, "") then return false end
-  root:remove(change.aside, "file") -- if both were links to one file, the move did nothing
+  if not root:move(change.backup, change.path, "") then return false end
+  root:remove(change.backup, "file") -- if both were links to one file, the move did nothing
   return true
 end
 
@@ -181,18 +181,18 @@ function undo.directory(root, change)
 end
 
 local function undo_new(root, change)
-  local waits, failure = root:stat(change.other)
-  if waits or failure.code ~= "not_found" then return waits ~= nil end
+  local is_staged, failure = root:stat(change.staged)
+  if is_staged or failure.code ~= "not_found" then return is_staged ~= nil end
   local removed
-  removed, failure = root:remove(change.path, "file") -- what waited is at the path
+  removed, failure = root:remove(change.path, "file") -- what was staged is at the path
   return removed or absent[failure.code] or failure.code == "is_a_directory"
 end
 
 function undo.put(root, change)
-  local done = (change.aside and undo.remove or undo_new)(root, change)
-  root:remove(change.other, "file")
+  local done = (change.backup and undo.remove or undo_new)(root, change)
+  root:remove(change.staged, "file")
   local directory = change.path:match "^(.*)/"
-  if directory then root:prune(directory, change.kept or #directory) end
+  if directory then root:prune(directory, change.existing_prefix or #directory) end
   return done
 end
 
@@ -204,7 +204,7 @@ local function undo_all(root, changes)
   for i = #changes, 1, -1 do
     local change = changes[i]
     if not undo[change.kind](root, change) then
-      lost[#lost + 1] = change.path .. (change.aside and " is kept as " .. change.aside or "")
+      lost[#lost + 1] = change.path .. (change.backup and " is kept as " .. change.backup or "")
     end
   end
   return #lost > 0 and "could not be put back: " .. table.concat(lost, "; ") or nil
@@ -212,7 +212,7 @@ end
 
 local function clear_up(root, changes)
   for _, change in ipairs(changes) do
-    if change.aside then root:remove(change.aside, "file") end
+    if change.backup then root:remove(change.backup, "file") end
     local directory = change.kind == "remove" and change.path:match "^(.*)/"
     if directory then root:prune(directory, 0) end
   end
@@ -239,7 +239,7 @@ local function make_or_undo(root, changes)
   return nil, failure
 end
 
----All or nothing. What was there before stays set aside until close.
+---All or nothing. Backups stay until close.
 ---@return true|nil, native.failure?
 function transaction:commit()
   local done, failure = nil, interrupt.reason()
@@ -262,13 +262,13 @@ function transaction:revert()
   return undo_whole(self.root, self.changes, "the change of a step that failed")
 end
 
----Removes what was set aside by a commit, or else what waits for one.
+---Removes the backups of a commit, or else what is staged for one.
 function transaction:close()
   if self.state == "done" then
     clear_up(self.root, self.changes)
   elseif self.state ~= "over" then
     for _, change in ipairs(self.changes) do
-      if change.other then self.root:remove(change.other, "file") end
+      if change.staged then self.root:remove(change.staged, "file") end
     end
   end
   self.state = "over"
@@ -276,8 +276,8 @@ end
 
 transaction.__close, transaction.__gc = transaction.close, transaction.close
 
----Undoes the changes of a run that was killed or, where it made all, removes what it set aside. Can
----be done again. Errors: incomplete.
+---Undoes the changes of a run that was killed or, where it made all, removes their backups. Can be
+---done again. Errors: incomplete.
 ---@param root native.root
 ---@param changes sba.change[]
 ---@param made boolean

@@ -11,15 +11,18 @@ local transaction = require "sba.patch.transaction"
 local undo = {}
 
 -- What undoes a change of that kind.
-local NEEDED <const> = { remove = "aside", directory = "old_mode", put = "other", mode = "old_mode" }
+local NEEDED <const> = { remove = "backup", directory = "old_mode", put = "staged", mode = "old_mode" }
+-- What the journal calls the fields of a change.
+local IN_JOURNAL <const> = { staged = "other", backup = "aside", existing_prefix = "kept" }
+local FROM_JOURNAL <const> = { other = "staged", aside = "backup", kept = "existing_prefix" }
 
-local function with_names(list, convert)
+local function converted(list, convert, fields)
   local copies = array {}
   for i, change in ipairs(list) do
     copies[i] = {}
     for field, value in pairs(change) do
       if type(value) == "string" then value = convert(value) end
-      copies[i][field] = value
+      copies[i][fields[field] or field] = value
     end
   end
   return copies
@@ -28,7 +31,7 @@ end
 --- Those that can be undone: what stands in a journal may not be ours.
 local function changes_of(plan)
   local list = {}
-  for _, change in ipairs(with_names(plan.changes, names.decode_name)) do
+  for _, change in ipairs(converted(plan.changes, names.decode_name, FROM_JOURNAL)) do
     if change[NEEDED[change.kind]] then list[#list + 1] = change end
   end
   return list
@@ -48,7 +51,7 @@ end
 function undo.commit(run, change)
   local done, failure = change:plan()
   if done and run.result_directory and not has_a_secret(done) then
-    local changes, is_of_artifacts = with_names(done, names.encode_name), change.root == run.artifacts
+    local changes, is_of_artifacts = converted(done, names.encode_name, IN_JOURNAL), change.root == run.artifacts
     run:emit("step.changes", { index = run.record.count, changes = changes, artifacts = is_of_artifacts or nil })
   end
   if done then done, failure = change:commit() end

@@ -124,15 +124,15 @@ describe("sba.patch.transaction", function()
 
   it("says what it could not take back, and where that is", function()
     local change <close> = many_changes()
-    local aside
-    for _, one in ipairs(assert(change:plan())) do aside = one.path == "a" and one.aside or aside end
+    local backup
+    for _, one in ipairs(assert(change:plan())) do backup = one.path == "a" and one.backup or backup end
     assert(change:commit())
     here:shell "rm a && mkdir a"
     local done, failure = change:revert()
     refused("incomplete", done, failure)
-    assert.matches("could not be put back: a is kept as " .. aside:gsub("%p", "%%%0") .. "$", failure.message)
+    assert.matches("could not be put back: a is kept as " .. backup:gsub("%p", "%%%0") .. "$", failure.message)
     change:close()
-    assert.equal("one\n", here.root:read(aside).content)
+    assert.equal("one\n", here.root:read(backup).content)
   end)
 
   it("clears up after a commit that another run made, and undoes one, as often as it is asked to", function()
