@@ -260,7 +260,7 @@ local stages <const> = {
 ---@field die_with_parent? true|integer true, or the parent's PID
 ---@field termination_log? string a file that gets one line at the end
 ---@field keep? fun(run: run) ends a task; set by task
----@field kept? string where a task's files go at its end, with a slash; set by task
+---@field archive? string where a task's files go at its end, with a slash; set by task
 ---@field is_answered? boolean people have seen the final answer; set by task
 ---@field values? string[] what follows the mode
 ---@field script? string[] what follows --lua

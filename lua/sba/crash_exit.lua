@@ -126,7 +126,7 @@ return function()
   local inherited = before.information and json.decode(before.information) -- by accept.keep
   if not inherited then return standing end
   local settings = inherited.settings
-  if settings.kept then settings.keep = function(run) require "sba.task".keep(run) end end
+  if settings.archive then settings.keep = function(run) require "sba.task".keep(run) end end
   local run = state.new(settings, identity.environment {})
   run.record.job_id, run.record.task_id = inherited.job_id, inherited.task_id
   run.log:identify(inherited.job_id, inherited.task_id)

@@ -49,12 +49,12 @@ local function make_directory(environment, id)
 end
 
 -- Where the job is kept at the end, and its artifacts from the start.
-local function make_kept(environment, id)
+local function make_archive(environment, id)
   local home, state = path_of(environment, "HOME"), path_of(environment, "XDG_STATE_HOME")
   if not state and home then state = home .. "/.local/state" end
   if not state then return nil end
-  local above, kept = state .. "/cynode-sba", ("%s/cynode-sba/%s"):format(state, id)
-  return file.make_directory(above) and file.make_private_directory(kept) and kept .. "/"
+  local above, archive = state .. "/cynode-sba", ("%s/cynode-sba/%s"):format(state, id)
+  return file.make_directory(above) and file.make_private_directory(archive) and archive .. "/"
 end
 
 local function model_of(settings, environment)
@@ -93,13 +93,13 @@ end
 local function keep_file(path, parts) check(file.replace(path, parts, { mode = tonumber("600", 8) })) end
 
 -- Raises failures.
-local function keep_files(directory, kept)
+local function keep_files(directory, archive)
   for _, name in ipairs(NAMES) do
-    keep_file(kept .. name, { check(file.read(directory .. name, LARGEST_KEPT)) })
+    keep_file(archive .. name, { check(file.read(directory .. name, LARGEST_KEPT)) })
   end
-  local page, message = report.page(kept .. NAMES[2], kept .. NAMES[1])
+  local page, message = report.page(archive .. NAMES[2], archive .. NAMES[1])
   if not page then error { message = message } end
-  keep_file(kept .. "report.html", page)
+  keep_file(archive .. "report.html", page)
 end
 
 -- "changed: 2 modified, 1 created: a.c, b.c, c.c"
@@ -117,32 +117,32 @@ end
 
 -- What somebody at the terminal asks next: what changed, how to undo it, was it checked, where is
 -- the page.
-local function say_outcome(run, kept)
+local function say_outcome(run, archive)
   local function note(...) run.log.view:note(string.format(...)) end
   local changes = run.fields.workspace_changes
   if changes then note("%s", changed(changes)) end
-  if changes and changes.patch then note("to undo: git apply -R %sartifacts/%s", kept, changes.patch) end
+  if changes and changes.patch then note("to undo: git apply -R %sartifacts/%s", archive, changes.patch) end
   if run.fields.status == "success" and not run.fields.acceptance then
     note("nothing but the model says that it is done: --check COMMAND would make sure")
   end
-  note("report: %sreport.html", kept)
+  note("report: %sreport.html", archive)
 end
 
 ---What cannot be kept stays where it is.
----@param run run of a task; settings.kept is where its files go
+---@param run run of a task; settings.archive is where its files go
 function task.keep(run)
-  local kept, directory = run.settings.kept, run.result_directory
+  local archive, directory = run.settings.archive, run.result_directory
   say_answer(run)
-  if not kept then return end
-  os.remove(kept .. "artifacts") -- unless there are any
-  local _, failure = fail.caught(keep_files, directory, kept)
+  if not archive then return end
+  os.remove(archive .. "artifacts") -- unless there are any
+  local _, failure = fail.caught(keep_files, directory, archive)
   if failure then return run:warn("task.not_kept", redact(failure.message)) end
-  run.settings.job, run.settings.result = kept .. NAMES[1], kept .. NAMES[2]
+  run.settings.job, run.settings.result = archive .. NAMES[1], archive .. NAMES[2]
   file.remove_directory(directory)
-  say_outcome(run, kept)
+  say_outcome(run, archive)
 end
 
----Makes the job, and sets job, result, keep and kept of the settings. Raises failures.
+---Makes the job, and sets job, result, keep and archive of the settings. Raises failures.
 ---@param settings cli.settings
 ---@param environment table<string, string>
 function task.prepare(settings, environment)
@@ -152,12 +152,12 @@ function task.prepare(settings, environment)
   local id = uuid()
   local model = model_of(settings, environment)
   local directory = make_directory(environment, id)
-  local kept = make_kept(environment, id)
+  local archive = make_archive(environment, id)
   check(file.replace(directory .. NAMES[1], { json.encode(job_of(settings, id, model)), "\n" }))
   settings.job, settings.result = directory .. NAMES[1], directory .. NAMES[2]
   local has_artifacts = (environment.CYNODE_ARTIFACTS_DIR or "") ~= ""
-  if kept and not has_artifacts then environment.CYNODE_ARTIFACTS_DIR = kept .. "artifacts" end
-  settings.keep, settings.kept = task.keep, kept
+  if archive and not has_artifacts then environment.CYNODE_ARTIFACTS_DIR = archive .. "artifacts" end
+  settings.keep, settings.archive = task.keep, archive
 end
 
 return task

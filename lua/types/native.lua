@@ -468,7 +468,7 @@
 ---@field own fun(path: string): true?, native.failure?
 ---@field terminal_columns fun(fd: integer): integer? nil where fd is no terminal
 
----@class native.file.place of a JSON value
+---@class native.file.extent of a JSON value
 ---@field offset integer in the file
 ---@field size integer
 ---@field left table<string, integer[]> offset and size of members that were left out, by name as it is written
@@ -486,7 +486,7 @@
 ---The JSON value that begins at an offset, or after blanks there: its text, with null for the
 ---members that are longer than most or named always; and where it stands. Errors: end, incomplete
 ---(the file ends within it), invalid_json, too_deep, ...
----@field skim fun(self, at: integer, most: integer, always?: string): string?, native.file.place|native.failure
+---@field skim fun(self, at: integer, most: integer, always?: string): string?, native.file.extent|native.failure
 ---@field descriptor fun(self): integer
 ---@field lock fun(self): true?, native.failure? until closed. Errors: locked, or there are no locks
 ---@field cut fun(self, size: integer): true?, native.failure?

@@ -66,8 +66,8 @@
 ---Journals the size of a file (nil: absent) before the step appends to it; gives that size, or the
 ---one from before an earlier run of this step that was killed.
 ---@field size_before_append fun(size?: integer): integer?
----Until a command is ended so that its grace, the second value, lies before the time that is kept
----for steps that run always and for checks; nil: none is kept.
+---Until a command is ended so that its grace, the second value, lies before the time that is
+---reserved for steps that run always and for checks; nil: none is.
 ---@field seconds_left fun(): number?, number?
 ---@field time_is_up fun() no step runs from now on
 ---Where a command may write a report; nil: there is no place.

@@ -404,15 +404,15 @@ local unneeded <const> = { steps = true, todo = true, arguments = true, messages
 --- Reads what is needed of an event's long members. Returns a failure.
 local function complete(self, event)
   for name, span in pairs(event.left) do
-    local value, place
+    local value, extent
     if name == "entry" or name == "reply" then
-      value, place = outline(self.from, span[1])
+      value, extent = outline(self.from, span[1])
     elseif not unneeded[name] then
-      value, place = read(self, span)
+      value, extent = read(self, span)
     end
-    if place and value == nil then return place end
+    if extent and value == nil then return extent end
     event[name] = value
-    if name == "entry" then event.left_of_entry = place.left end
+    if name == "entry" then event.left_of_entry = extent.left end
   end
   local result = event.left_of_entry and event.left_of_entry.result
   if not result or json.table_of(event.entry).type ~= "ask_model" then return nil end
@@ -452,14 +452,14 @@ local function take(self, event, rules)
   apply[name](self, event, rules)
 end
 
---- The next event, with its place; nil and a failure.
+--- The next event, with its extent; nil and a failure.
 local function next_event(self, at, rules)
-  local event, place = outline(self.from, at, "entry")
-  if event == nil then return nil, place end
+  local event, extent = outline(self.from, at, "entry")
+  if event == nil then return nil, extent end
   if not json.is_object(event) or rules.strict and not apply[event.event] then
     return nil, { code = "invalid_json", message = "it is not an event of a journal" }
   end
-  event.left, event.span = place.left, { place.offset, place.size }
+  event.left, event.span = extent.left, { extent.offset, extent.size }
   if type(event.at) ~= "string" then event.at = nil end
   return event
 end

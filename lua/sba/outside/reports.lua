@@ -81,10 +81,10 @@ function reports.start(run)
   local start = run.beginning or { left = START, tries = 0, duration_ms = 0 }
   run.beginning = start
   local began, most = interrupt.now(), math.min(start.left, START_TRY)
-  run:set_deadline(run.deadline + most, run.kept_seconds)
+  run:set_deadline(run.deadline + most, run.reserved_seconds)
   local status, failure = send(run, body_of(run, "in_progress"), began + most)
   local took = interrupt.now() - began
-  run:set_deadline(run.deadline + took - most, run.kept_seconds)
+  run:set_deadline(run.deadline + took - most, run.reserved_seconds)
   start.tries, start.left, start.failure = start.tries + 1, start.left - took, failure
   start.duration_ms = start.duration_ms + interrupt.elapsed_ms(began)
   if status or not failure.transient or start.left <= 0 then return close_beginning(run, status) end

@@ -95,7 +95,7 @@ function globals.step(type, arguments, places)
   local read = job_of_step(type, arguments)
   local step, module = read.steps[1], catalogue.get(type)
   local run = state.of {
-    job = read, steps = read.steps, environment = environment, kept_seconds = 0,
+    job = read, steps = read.steps, environment = environment, reserved_seconds = 0,
     record = record.new("prompt", "prompt"), history = { count = 0 },
     log = silent, journal = silent, todo = todo.new(),
     workspace = must(workspace.open(places.workspace or ".")),

@@ -43,9 +43,9 @@ local function first_mistake(value, schema, pointer)
 end
 
 --- Long members are judged only now.
-local function read_step(log, place)
-  if place.size > LARGE then collectgarbage() end
-  local step = whole(log, { place.offset, place.size })
+local function read_step(log, extent)
+  if extent.size > LARGE then collectgarbage() end
+  local step = whole(log, { extent.offset, extent.size })
   local mistake = first_mistake(step, step_schema)
   if mistake then return { output = "[this step is not as it should be: " .. mistake .. "]" } end
   return secret.clean(step, step_schema)
@@ -53,9 +53,9 @@ end
 
 --- A step as the result has it, but only its short members are in memory. Others are read when they
 --- are asked for.
-local function lazy_step(log, step, place, latest)
+local function lazy_step(log, step, extent, latest)
   local head, long = {}, {}
-  for name in pairs(place.left) do long[name] = true end
+  for name in pairs(extent.left) do long[name] = true end
   for name, value in pairs(step) do
     local is_long = type(value) == "table" or type(value) == "string" and #value > SHORT
     if is_long then long[name] = true else head[name] = value end
@@ -63,7 +63,7 @@ local function lazy_step(log, step, place, latest)
   if not next(long) then return head end
   return setmetatable(head, { __index = function(_, name)
     if not long[name] then return nil end
-    if latest.of ~= head then latest.of, latest.step = head, read_step(log, place) end
+    if latest.of ~= head then latest.of, latest.step = head, read_step(log, extent) end
     return latest.step[name]
   end })
 end
@@ -71,12 +71,12 @@ end
 local function read_steps(log, span)
   local steps, number = {}, 0
   local latest = {} -- the last that was read again
-  for entry, place in json_file.elements(log, span) do
+  for entry, extent in json_file.elements(log, span) do
     number = number + 1
-    if place.message then return nil, place.message end -- it cannot be read
+    if extent.message then return nil, extent.message end -- it cannot be read
     local message = first_mistake(entry, step_schema, "/steps/" .. number - 1)
     if message then return nil, message end
-    steps[number] = lazy_step(log, secret.clean(entry, step_schema), place, latest)
+    steps[number] = lazy_step(log, secret.clean(entry, step_schema), extent, latest)
   end
   return steps
 end
@@ -98,9 +98,9 @@ end
 local function read_result(path)
   local log, failure = json_file.open(path)
   if not log then return nil, "cannot read the result: " .. failure.message end
-  local result, place = json_file.outline(log, 0, "steps")
-  if result == nil then return nil, ("%s is not a result: %s"):format(path, mistake_in_text(log, place)) end
-  local left, steps = place.left, nil
+  local result, extent = json_file.outline(log, 0, "steps")
+  if result == nil then return nil, ("%s is not a result: %s"):format(path, mistake_in_text(log, extent)) end
+  local left, steps = extent.left, nil
   if left.steps then result.steps = json.array {} end
   local message = read_members(log, result, left) or first_mistake(result, readable)
   if not message then steps, message = read_steps(log, left.steps) end

@@ -12,7 +12,7 @@ local exit = { OK = 0, FAILED = 1, REFUSED = 2, UNWRITABLE = 3, TRY_AGAIN = 75, 
 failures.exit = exit
 
 -- Codes of steps that are the job's too; every other one is step_failed.
-local kept <const> = {
+local shared <const> = {
   timeout = true, cancelled = true, constraint_violation = true, internal_error = true, ext_net_required = true,
   inference_unavailable = true,
 }
@@ -35,7 +35,7 @@ local NO_MEMORY <const> = "not enough memory"
 ---@param message string
 ---@return failure
 function failures.of_step(code, message)
-  return { code = kept[code] and code or "step_failed", message = message }
+  return { code = shared[code] and code or "step_failed", message = message }
 end
 
 ---Message handler for xpcall: a failure that was raised passes through, anything else is a bug of

@@ -32,7 +32,7 @@ function accept.keep(run)
   local is_open = run.journal and run.journal_file
   ending.keep(json.encode {
     settings = {
-      result = settings.result, workspace = settings.workspace, kept = settings.kept,
+      result = settings.result, workspace = settings.workspace, archive = settings.archive,
       log_format = settings.log_format, termination_log = settings.termination_log,
     },
     job_id = record.job_id, task_id = record.task_id, status_url = url,

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The runner's own runs of acceptance checks: when an agent calls `finish`, and at every end but a signal's, a
--- refusal's and a crash's, in time that is kept for them.
+-- refusal's and a crash's, in time that is reserved for them.
 
 local direct = require "sba.run.direct"
 local failures = require "sba.result.failure"
@@ -98,10 +98,10 @@ end
 ---@return run.checked[]? failing
 ---@return failure? failure of the job, also where checks fail
 function checks.run_all(run, note)
-  local kept = run.kept_seconds
+  local reserved = run.reserved_seconds
   run:set_deadline(run.deadline, 0)
   local failing, failure = run_all(run, note)
-  run:set_deadline(run.deadline, kept)
+  run:set_deadline(run.deadline, reserved)
   run.checked_at = run.record.count
   return failing, failure
 end
@@ -123,7 +123,7 @@ function checks.at_end(run, failure)
     return failure
   end
   if run.steps then direct.skip_rest(run) else steps.adopt(run) end
-  run.kept_seconds = 0
+  run.reserved_seconds = 0
   local failing, problem = checks.run_all(run)
   if failure then return failure end
   if failing and failing[1] and own_codes[failing[1].code] then problem.code = failing[1].code end

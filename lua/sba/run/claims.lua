@@ -20,9 +20,9 @@ local function key(path) return redact(names.encode_name(path)) end
 
 --- An object of a file, and in it a list, which may be long; or an empty one.
 local function read(log, name)
-  local object, place = json_file.outline(log, 0, "steps")
+  local object, extent = json_file.outline(log, 0, "steps")
   if not json.is_object(object) then return {} end
-  if place.left[name] then object[name] = json_file.whole(log, place.left[name]) end
+  if extent.left[name] then object[name] = json_file.whole(log, extent.left[name]) end
   if not json.is_array(object[name]) then object[name] = nil end
   return object
 end

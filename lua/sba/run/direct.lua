@@ -7,13 +7,13 @@ local steps = require "sba.run.step"
 
 local direct = {}
 
---- One that runs always has the time that is kept for it, too.
+--- One that runs always has the time that is reserved for it, too.
 local function run_in_time(run, step)
   if not step.always then return steps.run(run, step) end
-  local kept = run.kept_seconds
-  run:set_deadline(run.deadline, run.kept_for_checks)
+  local reserved = run.reserved_seconds
+  run:set_deadline(run.deadline, run.reserved_for_checks)
   local entry, failure = steps.run(run, step)
-  run:set_deadline(run.deadline, kept)
+  run:set_deadline(run.deadline, reserved)
   return entry, failure
 end
 

@@ -216,13 +216,13 @@ local function standing_result(run)
   local knows_less = not run.has_result and (settings.resume or run.crashed)
   local log = knows_less and settings.result ~= "-" and file.open(settings.result)
   if not log then return nil end
-  local result, place = json_file.outline(log, 0, "steps")
-  if not json.is_object(result) or not place.left.steps then return nil end
+  local result, extent = json_file.outline(log, 0, "steps")
+  if not json.is_object(result) or not extent.left.steps then return nil end
   local is_other_job = not settings.resume and id ~= "" and id ~= result.job_id
   if is_other_job then return nil end
   local keeps = run.failure and run.failure.keeps_result
-  if keeps or has_more_steps(log, place.left.steps, run.record.count) then
-    return { place.offset, place.size, from = log }
+  if keeps or has_more_steps(log, extent.left.steps, run.record.count) then
+    return { extent.offset, extent.size, from = log }
   end
 end
 

@@ -25,7 +25,7 @@ local IN_RESULT <const> = 4096 -- bytes of output
 ---@field fields fun(): table of the log's events about it
 ---@field began number as interrupt.now
 ---@field wall integer when that was, as interrupt.wall
----@field kept string the end of its output
+---@field output string its end
 ---@field limit integer bytes of that
 ---@field is_cut? boolean there was more before
 ---@field size integer bytes of its output
@@ -40,13 +40,13 @@ function progress.new(fields) return setmetatable(fields, progress) end
 local function begin(self, kind, fields, limit)
   local now = interrupt.now()
   self.current = {
-    kind = kind, fields = fields, began = now, wall = interrupt.wall(), kept = "", size = 0,
+    kind = kind, fields = fields, began = now, wall = interrupt.wall(), output = "", size = 0,
     limit = math.min(limit or 0, IN_RESULT), next_beat = now + BEAT, next_result = now + SOON,
   }
 end
 
 ---@param fields fun(): table of the log's events about it
----@param limit integer bytes of its output that are kept
+---@param limit integer bytes of its output that stay
 function progress:step(fields, limit) begin(self, "step", fields, limit) end
 
 ---Within a step it is part of the step.
@@ -58,9 +58,9 @@ end
 local function hear(self, shown)
   if shown == "" then return end
   local current = self.current
-  current.kept = current.kept .. shown
-  if #current.kept > current.limit then
-    current.kept, current.is_cut = text.tail(current.kept, current.limit), true
+  current.output = current.output .. shown
+  if #current.output > current.limit then
+    current.output, current.is_cut = text.tail(current.output, current.limit), true
   end
   self.log.view:output(shown, current.kind, current.fields)
   current.next_result = math.min(current.next_result, interrupt.now() + SOON)
@@ -101,7 +101,7 @@ function progress:running_step()
   local current = self.current
   if not current or current.kind ~= "step" then return nil end
   local about = current.fields()
-  local output = current.kept
+  local output = current.output
   if output == "" then output = nil end
   return {
     index = about.step - 1, id = about.id, type = about.type, check = about.check,

@@ -18,9 +18,9 @@
 ---@field job? sba.job
 ---@field steps? table[] nil: an agent's job
 ---@field deadline? number as interrupt.now
----@field kept_seconds number the last of the job's time, kept for steps that run always and for
+---@field reserved_seconds number the last of the job's time, for steps that run always and for
 ---checks; 0: they run, or there are none
----@field kept_for_checks number seconds, the last of these
+---@field reserved_for_checks number seconds, the last of these
 ---@field checked_at? integer steps when all checks had run; set by check
 ---@field failure? failure also set by finish, where the end itself fails
 ---Set by accept:
@@ -81,8 +81,8 @@ local workspace = require "native.workspace"
 local state = {}
 
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL, as in process.h
-local KEPT_SHARE <const> = 10 -- a tenth of the job's time is kept
-local MOST_KEPT <const> = 60 -- seconds
+local RESERVED_SHARE <const> = 10 -- a tenth of the job's time is reserved
+local MOST_RESERVED <const> = 60 -- seconds
 
 -- Modules that only some jobs need: to load all takes longer than an empty job.
 local lazy = {
@@ -127,13 +127,13 @@ local function children_environment(self)
   return list
 end
 
---- The time that is kept for what runs at the job's end, whatever else happens.
+--- The time that is reserved for what runs at the job's end, whatever else happens.
 local function add_time(self, context)
   -- Only the tree of a command that runs then is ended: checks may need what earlier steps left.
   function context.seconds_left()
-    if self.kept_seconds == 0 then return nil end
-    local grace = math.min(GRACE, self.kept_seconds)
-    local ends_at = self.deadline - self.kept_seconds - grace
+    if self.reserved_seconds == 0 then return nil end
+    local grace = math.min(GRACE, self.reserved_seconds)
+    local ends_at = self.deadline - self.reserved_seconds - grace
     return math.max(0, ends_at - interrupt.now()), grace
   end
   function context.time_is_up() self:set_deadline(self.deadline, self.deadline - interrupt.now()) end
@@ -260,18 +260,18 @@ function methods:warn(event, message, fields)
   self.log:event("warning", event, fields)
 end
 
----Before the job's first step: its deadline, and what is kept of its time. Steps that run always
+---Before the job's first step: its deadline, and what is reserved of its time. Steps that run always
 ---leave half of that to the checks.
 ---@param at number as interrupt.now
 function methods:limit_time(at)
   local job, has_always = self.job, false
   for _, step in ipairs(self.steps or {}) do has_always = has_always or step.always == true end
   local has_checks = job.context and next(job.context.checks) ~= nil
-  local kept = math.min(job.constraints.max_runtime_seconds / KEPT_SHARE, MOST_KEPT)
-  if not has_always and not has_checks then kept = 0 end
-  self.kept_for_checks = has_checks and kept or 0
-  if has_always then self.kept_for_checks = self.kept_for_checks / 2 end
-  self:set_deadline(at, kept)
+  local reserved = math.min(job.constraints.max_runtime_seconds / RESERVED_SHARE, MOST_RESERVED)
+  if not has_always and not has_checks then reserved = 0 end
+  self.reserved_for_checks = has_checks and reserved or 0
+  if has_always then self.reserved_for_checks = self.reserved_for_checks / 2 end
+  self:set_deadline(at, reserved)
 end
 
 ---What a model is told, and its commands find in CYNODE_DEADLINE.
@@ -279,10 +279,10 @@ end
 function methods:seconds_left() return (self.context.seconds_left()) or interrupt.remaining() end
 
 ---@param at number as interrupt.now
----@param kept number seconds before it in which nothing but steps that run always and checks runs
-function methods:set_deadline(at, kept)
-  self.deadline, self.kept_seconds = at, kept
-  interrupt.set_deadline(math.max(0, at - kept - interrupt.now()))
+---@param reserved number seconds before it in which nothing but steps that run always and checks runs
+function methods:set_deadline(at, reserved)
+  self.deadline, self.reserved_seconds = at, reserved
+  interrupt.set_deadline(math.max(0, at - reserved - interrupt.now()))
   ending.deadline(at)
 end
 

@@ -45,14 +45,14 @@ end
 ---@param log native.file.log
 ---@param at integer
 ---@param always? string name of a member that is left out too
----@return any value, native.file.place|native.failure
+---@return any value, native.file.extent|native.failure
 function json_file.outline(log, at, always)
-  local text, place = log:skim(at, WHOLE, always)
-  if not text then return nil, place end
+  local text, extent = log:skim(at, WHOLE, always)
+  if not text then return nil, extent end
   local value, failure = decode(text)
   if failure then return nil, failure end
-  for name in pairs(place.left) do value[name] = nil end
-  return value, place
+  for name in pairs(extent.left) do value[name] = nil end
+  return value, extent
 end
 
 --- The first byte that is no blank, and where it is.
@@ -69,20 +69,20 @@ end
 ---false, and the last.
 ---@param log native.file.log
 ---@param span integer[] offset and size of the array
----@return fun(): any element, native.file.place|native.failure
+---@return fun(): any element, native.file.extent|native.failure
 function json_file.elements(log, span)
   local byte, at = next_byte(log, span[1] + 1)
   local is_over = byte == "]"
   return function()
     if is_over then return nil end
-    local element, place = json_file.outline(log, at)
+    local element, extent = json_file.outline(log, at)
     if element == nil then
       is_over = true
-      return false, place
+      return false, extent
     end
-    byte, at = next_byte(log, place.offset + place.size)
+    byte, at = next_byte(log, extent.offset + extent.size)
     is_over, at = byte ~= ",", at + 1
-    return element, place
+    return element, extent
   end
 end
 

@@ -13,7 +13,7 @@ local worker_report = {}
 local LARGEST <const> = 64 * 1024 -- bytes
 local REMOVING <const> = 1 -- seconds: what a command piles up there beside its report may stay
 local MOST_TOKENS <const> = 1 << 53 -- as far as every reader of JSON counts
-local PLACES <const> = { "/tmp", "/var/tmp" } -- commands may always write there
+local TEMPORARY <const> = { "/tmp", "/var/tmp" } -- commands may always write there
 local WORD <const> = "^%x+%-%d+%-%d+%-%d+$" -- as process.runner makes it
 
 local function tokens() return is.count(nil, { maximum = MOST_TOKENS }) end
@@ -29,7 +29,7 @@ worker_report.schema = is.object({
   description = "What a command may write into the file that CYNODE_REPORT names; at most 64 KiB.",
 })
 
-local function places(environment) return { PLACES[1], PLACES[2], environment.TMPDIR } end
+local function temporary_directories(environment) return { TEMPORARY[1], TEMPORARY[2], environment.TMPDIR } end
 local function name_of(word) return "cynode-sba-" .. word end
 
 ---Makes the directory of a run's reports, which a command may have removed.
@@ -41,8 +41,8 @@ local function name_of(word) return "cynode-sba-" .. word end
 ---@return string? problem why there is none
 function worker_report.path(word, environment, root, number)
   local problem = "the directories of temporary files are in the workspace"
-  for _, place in ipairs(places(environment)) do
-    local directory = place .. "/" .. name_of(word)
+  for _, above in ipairs(temporary_directories(environment)) do
+    local directory = above .. "/" .. name_of(word)
     local ok, failure = not root:relative(directory), nil
     if ok then ok, failure = file.make_private_directory(directory) end
     if ok then return ("%s/%d.json"):format(directory, number) end
@@ -55,7 +55,9 @@ end
 ---@param environment table<string, string>
 function worker_report.remove(word, environment)
   if type(word) ~= "string" or not word:find(WORD) then return end
-  for _, place in ipairs(places(environment)) do file.remove_directory(place .. "/" .. name_of(word), REMOVING) end
+  for _, above in ipairs(temporary_directories(environment)) do
+    file.remove_directory(above .. "/" .. name_of(word), REMOVING)
+  end
 end
 
 ---Reads what there is, also when the job's time is up. No link leads out of where temporary files
@@ -64,8 +66,8 @@ end
 ---@return table? report without secrets; nil: there is none
 ---@return string? mistake
 function worker_report.read(path)
-  local place, name = path:match "^(.*)/([^/]+/[^/]+)$" -- bounded: of a path
-  local root <close> = workspace.open(place)
+  local above, name = path:match "^(.*)/([^/]+/[^/]+)$" -- bounded: of a path
+  local root <close> = workspace.open(above)
   if not root then return nil end
   local opened <close>, failure = root:open(name)
   if not opened then
