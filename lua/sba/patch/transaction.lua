@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Changes several files of a directory: all of them or none.
 --
--- New files are staged beside where they go. A commit makes a backup of what is there, by renaming it,
--- and moves them to their paths; if any part fails, everything is put back. The plan says before what is
--- under which name, so that the change can be undone after a crash. Names decide: what others wrote in between is lost. A
--- link at the end of a path is not followed. A path is changed once.
+-- New files are staged beside where they go. A commit renames what is there to a backup, and what is
+-- staged to its path; if any part fails, everything is put back. The plan says before what is under
+-- which name, so that the change can be undone after a crash. Names decide: what others wrote in
+-- between is lost. A link at the end of a path is not followed. A path is changed once.
 
 local fail = require "sba.util.fail"
 local interrupt = require "native.interrupt"

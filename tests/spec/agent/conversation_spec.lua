@@ -2,6 +2,10 @@
 local conversation = require "sba.agent.conversation"
 local text = require "native.text"
 
+local PROSE <const> = ("The quick brown fox jumps over the lazy dog. "):rep(100)
+
+local function said(content) return { role = "user", content = content } end
+
 --- Whether messages fit once they were made to.
 local function fits(messages, budget)
   local _, tokens = conversation.new(0, messages):fit(budget)
@@ -78,6 +82,15 @@ describe("a conversation", function()
     assert.is_false(fits(talk_of(2, 100000), 50))
   end)
 
+  it("leaves whole what the user said, in between and last", function()
+    local old, last = talk_of(6, 3000), talk_of(1, 3000)
+    table.insert(old, 5, said(PROSE))
+    table.insert(last, said(PROSE))
+    assert.is_true(fits(old, conversation.new(0, old):total() - 1))
+    assert.is_true(fits(last, conversation.new(0, last):total() * 3 // 4))
+    assert.same({ PROSE, PROSE }, { old[5].content, last[5].content })
+  end)
+
   it("shortens what a reply says where nothing else is left", function()
     local talk = talk_of(1, 10)
     talk[3].content = ("so "):rep(5000)
@@ -86,10 +99,7 @@ describe("a conversation", function()
   end)
 end)
 
-local PROSE <const> = ("The quick brown fox jumps over the lazy dog. "):rep(100)
 local DIGITS <const> = ("3141592653"):rep(400)
-
-local function said(content) return { role = "user", content = content } end
 
 -- Between so many per cent of a number.
 local function assert_near(expected, actual, least, most)
