@@ -70,9 +70,7 @@ describe("a diff from elsewhere", function()
     local CHANGE <const>, DONE <const> = X .. "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n\n", "a\nB\nc\nd\ne\nf\ng\nh\n"
     for _, text in ipairs {
       "--=-Qx31lODH7--\n", "--------------0.1--\n\n", "- one thing\n- another\n", "+1 555 0100\n",
-      "-- \nJohn\n+1 555\n",
-      "---\n words\n",
-      " Thanks,\n John\n", "Thanks.\n\n- John\n+ Jane\n", "\n-b is not in it\n",
+      "-- \nJohn\n+1 555\n", "---\n words\n", " Thanks,\n John\n", "Thanks.\n\n- John\n+ Jane\n", "\n-b is not in it\n",
     } do
       takes(CHANGE .. text, BASE, DONE, "prose")
     end

@@ -77,8 +77,7 @@ describe("base64", function()
     local line = ("aB1/"):rep(15) -- of 60
     for _, words in ipairs {
       "", "grüße", long:sub(2), ("x"):rep(300), ("0123456789abcdef"):rep(20), ("src/A1"):rep(50, "\n"),
-      (line .. "\n"):rep(9),
-      (line .. "aB1/\n"):rep(3) .. "end", ("="):rep(300), "\xFF\0" .. long:sub(2),
+      (line .. "\n"):rep(9), (line .. "aB1/\n"):rep(3) .. "end", ("="):rep(300), "\xFF\0" .. long:sub(2),
     } do
       assert.equal(words, excerpt.without_base64(words))
     end

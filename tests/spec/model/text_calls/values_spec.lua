@@ -19,9 +19,8 @@ describe("values.read", function()
   end
 
   for _, written in ipairs {
-    '{"a":"x\\\n"}', '{"a":1,,}', "{,}", '{"a":[,]}', '{"a":,}', '{"a":1} and more', '{"a":{"b":1}', '{"a":"x}',
-    "x", "", "{]",
-    '{"a" 1}', "```json\n```", '{"a":1}{', "{'a': 'x}",
+    '{"a":"x\\\n"}', '{"a":1,,}', "{,}", '{"a":[,]}', '{"a":,}', '{"a":1} and more', '{"a":{"b":1}', '{"a":"x}', "x",
+    "", "{]", '{"a" 1}', "```json\n```", '{"a":1}{', "{'a': 'x}",
   } do
     it("reads nothing else: " .. written:gsub("\n", " "), function()
       assert.same({ nil, "string" }, { (values.read(written)), type(select(2, values.read(written)).message) })
