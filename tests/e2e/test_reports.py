@@ -2,6 +2,7 @@
 """Reports of a job's beginning and end: to servers that are there, late, dead, silent, and of another mind."""
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -175,9 +176,10 @@ class Troubled(ReportCase):
                 self.assertEqual(self.ends(outcome), {"in_progress": "undeliverable", "completed": "undeliverable"})
                 if name not in ("endless", "signalled"):  # no answer either, but one try uses up the time
                     self.assertTrue(all(line["tries"] > 1 for line in outcome.events("report.failed")))
-                if name == "silent":  # two seconds, then one; later steps do not try again
+                if name == "silent":  # two seconds, then what is left of three; later steps do not try again
                     (start,) = [line for line in outcome.events("report.failed") if line["report"] == "in_progress"]
                     self.assertLessEqual(start["tries"], 3)
+                    self.assertLessEqual(float(re.search(r"within ([\d.]+) s", start["error"])[1]), 1)
                 # Four seconds and half a minute, but for a busy machine.
                 self.assertLess(outcome.result["duration_ms"], 20000)
                 self.assertLess(took, 80)
