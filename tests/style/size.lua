@@ -12,14 +12,10 @@ local MOST <const> = { file = 400, ["function"] = 60, line = 120, choices = 2, n
 -- servers, models and patches write, the end after a crash, secrets, workers and agents by protocol took more.
 local CEILINGS <const> = { src = 13284, lua = 17715, tests = 29432 }
 
-local failures, found = 0, { file = {}, ["function"] = {}, line = {}, choices = {}, names = {} }
+local failures = 0
 local function fail(...)
   failures = failures + 1
   print(string.format(...))
-end
-
-local function note(kind, ...)
-  table.insert(found[kind], string.format(...))
 end
 
 -- Blanks out comments, and what stands in quotes, so that neither counts as code. Lines stay where they are.
@@ -65,8 +61,7 @@ local function judge_functions(path, code, language)
         length = length + (code[i]:find "%S" and 1 or 0)
         if ends_function(code[i], indent, language) then break end
       end
-      local message <const> = "%s:%d: a function of %d lines of code"
-      if length > MOST["function"] then note("function", message, path, first, length) end
+      if length > MOST["function"] then fail("%s:%d: a function of %d lines of code", path, first, length) end
     end
   end
 end
@@ -92,12 +87,11 @@ local function judge_lines(path, lines, code, language)
   for number, line in ipairs(lines) do
     local length = utf8.len(line) or #line
     local is_too_long = length > MOST.line and not line:find "^%s*%-%-%-@"
-    if is_too_long then note("line", "%s:%d: a line of %d characters", path, number, length) end
+    if is_too_long then fail("%s:%d: a line of %d characters", path, number, length) end
     if language == "lua" then
       local choices, names = choices_of(code[number]), names_of(code[number])
-      local message <const> = "%s:%d: %d `and` and `or` choose one value"
-      if choices > MOST.choices then note("choices", message, path, number, choices) end
-      if names > MOST.names then note("names", "%s:%d: assigns to %d names", path, number, names) end
+      if choices > MOST.choices then fail("%s:%d: %d `and` and `or` choose one value", path, number, choices) end
+      if names > MOST.names then fail("%s:%d: assigns to %d names", path, number, names) end
     end
   end
 end
@@ -108,7 +102,7 @@ local function judge_file(path)
   if language == "h" then language = "c" end
   local lines, code, count = lines_of(text), lines_of(only_code(text, language)), 0
   for _, line in ipairs(code) do count = count + (line:find "%S" and 1 or 0) end
-  if count > MOST.file then note("file", "%s: a file of %d lines of code", path, count) end
+  if count > MOST.file then fail("%s: a file of %d lines of code", path, count) end
   -- The body of a spec's `describe` is a page of sentences, not a function that is read at once.
   if not path:find "_spec%.lua$" then judge_functions(path, code, language) end
   judge_lines(path, lines, code, language)
@@ -122,12 +116,5 @@ for _, top in ipairs { "src", "lua", "tests" } do
     if endings[path:match "%.(%a+)$"] then sum = sum + judge_file(top .. "/" .. path) end
   end
   if sum > CEILINGS[top] then fail("%s has %d lines of code, over its ceiling of %d", top, sum, CEILINGS[top]) end
-end
-for kind, list in pairs(found) do
-  if #list > 0 then
-    table.sort(list)
-    for i = 1, math.min(#list, 30) do print(list[i]) end
-    fail("%d of these: make what is new smaller (the most is %d)", #list, MOST[kind])
-  end
 end
 os.exit(failures == 0)

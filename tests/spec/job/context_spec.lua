@@ -88,9 +88,8 @@ describe("context", function()
     assert.matches("escapes", refusal { task_context = "/job/../etc/passwd" })
     for command, words in pairs {
       ["mkfifo task.md"] = "task.md", ["ln -s /etc/passwd task.md"] = "escapes",
-      ["printf '\\377\\376' > task.md"] = "UTF%-8",
-      ["head -c 1048577 /dev/zero | tr '\\0' x > task.md"] = "larger", ["echo '[1]' > preferences.json"] = "object",
-      ["echo '{' > preferences.json"] = "not JSON",
+      ["printf '\\377\\376' > task.md"] = "UTF%-8", ["head -c 1048577 /dev/zero | tr '\\0' x > task.md"] = "larger",
+      ["echo '[1]' > preferences.json"] = "object", ["echo '{' > preferences.json"] = "not JSON",
     } do
       here:shell("rm -rf context && mkdir context && cd context && " .. command)
       assert.matches(words, refusal {})

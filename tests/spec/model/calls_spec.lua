@@ -36,9 +36,8 @@ describe("calls.arguments", function()
   it("says what is wrong with anything else", function()
     for given, words in pairs {
       ["{oops"] = "not JSON: line 1, column 2", ["[1]"] = "must be an object, not an array of 1",
-      ["1"] = "must be an object, not the number 1",
-      ["true"] = "not true", ['"text"'] = "not JSON: line 1", [1] = "the number 1",
-      [true] = "true", ['{"a":1'] = "the end of the text",
+      ["1"] = "must be an object, not the number 1", ["true"] = "not true", ['"text"'] = "not JSON: line 1",
+      [1] = "the number 1", [true] = "true", ['{"a":1'] = "the end of the text",
     } do
       local arguments, mistake = calls.arguments(given)
       assert.is_nil(arguments)

@@ -3,6 +3,7 @@ local journal = require "sba.journal.file"
 local json = require "sba.util.json"
 local state = require "sba.run.state"
 local record = require "sba.result.record"
+local secret = require "native.secret"
 local direct = require "sba.run.direct"
 local steps = require "sba.run.step"
 local todo = require "sba.run.todo"
@@ -87,6 +88,14 @@ describe("a direct job", function()
       assert.equal("internal_error", direct.run_rest(run).code, name)
       assert.equal("failure", entries(run)[1].status)
     end
+  end)
+
+  it("redacts what a step that failed gives all the same", function()
+    secret.add "a-token-of-the-gateway"
+    local failure = { code = "invalid", message = "no", result = { said = "a-token-of-the-gateway" } }
+    local run = prepare({ bad = function() return nil, failure end }, "bad")
+    direct.run_rest(run)
+    assert.equal("[redacted]", entries(run)[1].result.said)
   end)
 
   it("keeps an interrupt what it is", function()

@@ -168,9 +168,8 @@ describe("find.calls", function()
     local arguments <const> = json.encode { path = content }
     for _, form in ipairs {
       '<tool_call>{"name": "read_file", "arguments": %s}</tool_call>',
-      '```json\n{"name": "read_file", "arguments": %s}\n```',
-      '[TOOL_CALLS]read_file[ARGS]%s', 'to=functions.read_file<|message|>%s<|call|>',
-      "<function=read_file>%s</function>",
+      '```json\n{"name": "read_file", "arguments": %s}\n```', '[TOOL_CALLS]read_file[ARGS]%s',
+      'to=functions.read_file<|message|>%s<|call|>', "<function=read_file>%s</function>",
       '{"name": "read_file", "arguments": %s}',
     } do
       local written = form:gsub("%%s", (arguments:gsub("%%", "%%%%")))
@@ -214,9 +213,8 @@ describe("find.calls", function()
     for _, content in ipairs {
       '{"name":[1],"id":{"arguments":{}}}', "Use " .. CALL .. " then", '{"name":"read_file"}', '{"a":1}', "", "[]", "{",
       '{"name":"read_file","version":"1.0"}', '["read_file"]', "All is done: read_file() takes `<tool_call>` now.",
-      "```json\n{\"name\": \"x\", \"version\": 1}\n```",
-      "```c\nread_file\n```", "```xml\n<a>" .. CALL .. "</a>\nis a call\n```",
-      "Run\n```sh\nmake\n```\nto see it.", "done", "Use " .. CALL,
+      "```json\n{\"name\": \"x\", \"version\": 1}\n```", "```c\nread_file\n```",
+      "```xml\n<a>" .. CALL .. "</a>\nis a call\n```", "Run\n```sh\nmake\n```\nto see it.", "done", "Use " .. CALL,
     } do
       assert.same({}, { find.calls(content, tools) }, content)
     end
@@ -242,10 +240,9 @@ describe("find.thinking", function()
   for _, case in ipairs {
     { "", "", "" }, { "hello", "hello", "" }, { "<think>hm</think>hello", "hello", "hm" },
     { "\n <think>\nhm\n\nhm </think>\n\n hello ", "hello ", "hm\n\nhm" },
-    { "<thinking>hm</thinking>hello", "hello", "hm" }, { "<thi", "<thi", "" },
-    { "<think></think>hello", "hello", "" }, { "<think>never ends", "", "never ends" },
-    { "< think>a</p>", "< think>a</p>", "" }, { "  hello", "  hello", "" }, { "hm</think>\nhello", "hello", "hm" },
-    { "write <think>x</think> there", "write <think>x</think> there", "" },
+    { "<thinking>hm</thinking>hello", "hello", "hm" }, { "<thi", "<thi", "" }, { "<think></think>hello", "hello", "" },
+    { "<think>never ends", "", "never ends" }, { "< think>a</p>", "< think>a</p>", "" }, { "  hello", "  hello", "" },
+    { "hm</think>\nhello", "hello", "hm" }, { "write <think>x</think> there", "write <think>x</think> there", "" },
     { "<think>a<think>b</think>c</think>d", "c</think>d", "a<think>b" },
   } do
     it(("splits %q"):format(case[1]), function() assert.same({ case[2], case[3] }, split(case[1])) end)
