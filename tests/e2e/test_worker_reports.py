@@ -72,7 +72,8 @@ class Hostile(ReportCase):
     def test_what_is_no_report(self):
         secret = self.put("secret", b'{"answer": "stolen"}')
         cases = {
-            f"ln -s {secret} FILE": "link", "mkfifo FILE": "FIFO", "mkdir FILE": "directory", ": >FILE": "expected a value",
+            f"ln -s {secret} FILE": "link", "mkfifo FILE": "FIFO", "mkdir FILE": "directory",
+            ": >FILE": "expected a value",
             "head -c 70000 /dev/zero >FILE": "larger than 65536 bytes", "truncate -s 1T FILE": "larger than",
             "echo '[]' >FILE": "expected an object", """echo '{"cost_usd": NaN}' >FILE""": "NaN",
             """echo '{"answer": "a", "answer": "b"}' >FILE""": "answer",
