@@ -73,11 +73,10 @@ class Hostile(ReportCase):
         secret = self.put("secret", b'{"answer": "stolen"}')
         cases = {
             f"ln -s {secret} FILE": "link", "mkfifo FILE": "FIFO", "mkdir FILE": "directory",
-            ": >FILE": "expected a value",
             "head -c 70000 /dev/zero >FILE": "larger than 65536 bytes", "truncate -s 1T FILE": "larger than",
             "echo '[]' >FILE": "expected an object", """echo '{"cost_usd": NaN}' >FILE""": "NaN",
             """echo '{"answer": "a", "answer": "b"}' >FILE""": "answer",
-            """printf '{"answer": "\\377"}' >FILE""": "UTF-8",
+            ": >FILE": "expected a value", """printf '{"answer": "\\377"}' >FILE""": "UTF-8",
             """echo '{"answer": "a"} x' >FILE""": "the end of the text",
             """echo '{"cost_usd": 1e999}' >FILE""": "too large",
             """echo '{"prompt_tokens": -1}' >FILE""": "tokens", """echo '{"prompt_tokens": 1e300}' >FILE""": "tokens",
