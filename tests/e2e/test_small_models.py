@@ -190,7 +190,7 @@ class ToolsThatAreLost(AgentCase):
             self.assertEqual([body.get("temperature") for body in server.chats()], [sent] * 2)
 
     def test_a_count_far_below_the_tools_size_shows_it(self):
-        # A count that has the tools in it does not.
+        # A count that has the tools in it does not, and none after a call.
         models = {"m": {"drops_tools": True, "counts": True, "capabilities": None, "context_length": 32768,
                         "max_model_len": 32768}}
         prose = {"content": "Of course! To begin, one would look into the workspace."}
@@ -198,7 +198,8 @@ class ToolsThatAreLost(AgentCase):
             with self.subTest(form):
                 server = self.server(prose, self.LIST, self.FINISH, models=models)
                 self.assert_told_as_text(self.run_agent(server, form=form), server, 1)
-                server = self.server(prose, LIST, finish("ok"), models={"m": {**models["m"], "drops_tools": False}})
+                server = self.server(prose, LIST, {**prose, "prompt_tokens": 5}, finish("ok"),
+                                     models={"m": {**models["m"], "drops_tools": False}})
                 self.assertEqual(self.run_agent(server, form=form).exit, 0)
                 self.assertTrue(all("tools" in body for body in server.chats()))
 

@@ -99,12 +99,11 @@ class Tools(unittest.TestCase):
     """Programs of this machine that only large images have."""
     FETCH = {  # each in the workspace, with a @URL@ that cannot be had
         "mvn": "mvn -B -s settings.xml -Dmaven.repo.local=repository compile",
-        "java": "java @PROXY@ Fetch.java old @URL@/x",
-        "java (HttpClient)": "java @PROXY@ Fetch.java new @URL@/x", "bundle": "bundle install",
-        "gem": "gem install --user-install --clear-sources --source @URL@ rails",
+        "java": "java @PROXY@ Fetch.java old @URL@/x", "java (HttpClient)": "java @PROXY@ Fetch.java new @URL@/x",
+        "bundle": "bundle install", "gem": "gem install --user-install --clear-sources --source @URL@ rails",
         "npm": "npm install --fetch-retries=0 --registry @URL@/ left-pad",
-        "npx": "npx --yes --fetch-retries=0 --registry @URL@/ cowsay",
-        "node": "node -e 'fetch(\"@URL@/x\")'", "curl": "curl -fsS @URL@/x", "git": "git clone @URL@/a.git",
+        "npx": "npx --yes --fetch-retries=0 --registry @URL@/ cowsay", "node": "node -e 'fetch(\"@URL@/x\")'",
+        "curl": "curl -fsS @URL@/x", "git": "git clone @URL@/a.git",
         "python3": "python3 -c 'import urllib.request; urllib.request.urlopen(\"@URL@/x\")'",
     }
     # A refused tunnel that they do not call one: the server's own 403 looks the same.
