@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Build tool: cynode-sba --lua check_steps.lua ROOT...: looks at every step type that was bundled from the directories, which are
--- laid out like lua/, and says of each mistake the file and what is wrong.
+-- Build tool: cynode-sba --lua check_steps.lua ROOT...: looks at every step type that was bundled from the
+-- directories, which are laid out like lua/, and says of each mistake the file and what is wrong. It is no test: step
+-- types come from elsewhere too, and the builder of the image has no tests/.
 
 package.path = arg[0]:gsub("[^/]*$", "?.lua")
 

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Whether a schema is one that sba.util.schema_check understands whole: a keyword that nobody reads would allow what its author
--- meant to refuse.
+-- Whether a schema is one that sba.util.schema_check understands whole: a keyword that nobody reads would allow what
+-- its author meant to refuse.
 
 local json = require "sba.util.json"
 local schema_check = require "sba.util.schema_check"
 
-local checks
+local walk
 
 local function is(kind)
   return function(value)
@@ -15,7 +15,7 @@ end
 
 local function one_schema(value, path, seen)
   if type(value) ~= "table" then return "must be a schema" end
-  return checks.walk(value, path, seen)
+  return walk(value, path, seen)
 end
 
 local function schema_or_boolean(value, path, seen)
@@ -55,19 +55,21 @@ end
 
 local keywords = {
   type = type_names, enum = is "table", const = function() end, default = function() end,
-  properties = each_schema, required = strings, order = strings, aliases = strings, additionalProperties = schema_or_boolean,
-  items = one_schema, oneOf = one_name_each,
+  properties = each_schema, additionalProperties = schema_or_boolean, items = one_schema, oneOf = one_name_each,
+  required = strings, order = strings, aliases = strings,
   minimum = is "number", exclusiveMinimum = is "number", maximum = is "number",
-  minLength = is "number", maxLength = is "number", minItems = is "number",
-  maxItems = is "number", examples = is "table", pattern = is "string", nul = is "boolean", description = is "string", title = is "string",
-  printed = is "table",
+  minLength = is "number", maxLength = is "number", minItems = is "number", maxItems = is "number",
+  pattern = is "string", nul = is "boolean",
+  description = is "string", title = is "string", examples = is "table", printed = is "table",
 }
 
 -- Names in order, required and aliases must be properties; an alias stands for an optional one only.
 local function names_mistake(schema)
   local properties, required = schema.properties or {}, {}
   for _, name in ipairs(schema.required or {}) do
-    if schema.properties and not properties[name] then return ("required names '%s', which is not a property"):format(name) end
+    if schema.properties and not properties[name] then
+      return ("required names '%s', which is not a property"):format(name)
+    end
     required[name] = true
   end
   for _, name in ipairs(schema.order or {}) do
@@ -86,22 +88,21 @@ local function default_mistake(schema)
   return errors[1] and "default: " .. errors[1].message
 end
 
-checks = {
-  walk = function(schema, path, seen)
-    if seen[schema] then return nil end
-    seen[schema] = true
-    for keyword, value in pairs(schema) do
-      local check = keywords[keyword]
-      local mistake = check and check(value, path .. "." .. keyword, seen) or not check and "is no known keyword"
-      if mistake then return mistake:find("^[^ ]+: ") and mistake or ("%s.%s: %s"):format(path, keyword, mistake) end
-    end
-    local mistake = names_mistake(schema) or default_mistake(schema)
-    return mistake and path .. ": " .. mistake
-  end,
-}
+function walk(schema, path, seen)
+  if seen[schema] then return nil end
+  seen[schema] = true
+  for keyword, value in pairs(schema) do
+    local check = keywords[keyword]
+    if not check then return ("%s.%s: is no known keyword"):format(path, keyword) end
+    local mistake = check(value, path .. "." .. keyword, seen)
+    if mistake then return mistake:find("^[^ ]+: ") and mistake or ("%s.%s: %s"):format(path, keyword, mistake) end
+  end
+  local mistake = names_mistake(schema) or default_mistake(schema)
+  return mistake and path .. ": " .. mistake
+end
 
 ---@param schema table
 ---@return string? mistake one line that names the place; nil: none
 return function(schema)
-  return checks.walk(schema, "schema", {})
+  return walk(schema, "schema", {})
 end

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What is wrong with a step type, for builds and tests: the program itself takes its step types as they are.
+-- What is wrong with a step type, for the build and for specs: the program itself takes its step types as they are.
 
 local metaschema = require "metaschema"
 
@@ -15,7 +15,9 @@ local OF_THE_AGENT <const> = { todo_add = true, todo_update = true, read_output 
 
 local function misnamed(name)
   if name:find(".", 1, true) then return "is in a directory of its own; put step types into sba/steps itself" end
-  if not name:find("^%l[%l%d_]*$") or #name > 64 then return "is not a valid name: use lower-case letters, digits and _, at most 64" end
+  if not name:find("^%l[%l%d_]*$") or #name > 64 then
+    return "is not a valid name: use lower-case letters, digits and _, at most 64"
+  end
   if OF_THE_AGENT[name] then return "has a name that is taken by a tool of the agent" end
 end
 
