@@ -38,17 +38,14 @@ static int64_t read_all(int fd, bool is_regular, const char *path, size_t limit,
                         struct error *error)
 {
     for (int64_t began = 0;;) {
-        size_t room = limit - out->size < FILE_BLOCK ? limit - out->size + 1 : FILE_BLOCK;
-        if (out->size == out->capacity && buffer_reserve(out, room) < 0)
+        const size_t most = limit - out->size + 1; // one byte more tells that the file is too large
+        if (out->size == out->capacity && buffer_reserve(out, size_least(most, FILE_BLOCK)) < 0)
             return error_memory(error, "cannot read %s", path);
         if (wait_readable(fd, is_regular, path, error) < 0)
             return -1;
-        size_t space = out->capacity - out->size;
-        if (space > limit - out->size)
-            space = limit - out->size + 1;
         if (out->size == 0)
             began = clock_now();
-        ssize_t got = read(fd, out->data + out->size, space);
+        ssize_t got = read(fd, out->data + out->size, size_least(out->capacity - out->size, most));
         if (got == 0)
             return began;
         if (got < 0 && (errno == EINTR || errno == EAGAIN))

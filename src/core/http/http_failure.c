@@ -110,11 +110,13 @@ static const char *tls_advice(const struct http_exchange *exchange)
 static const char *socket_problem(const struct http_exchange *exchange)
 {
     int number = connect_errno(exchange);
-    return number == EACCES                  ? "Permission denied; the runner's user must be able to write to it"
-           : number == ENOENT                ? "there is no such socket"
-           : number == ECONNREFUSED          ? "Connection refused; no process listens on it"
-           : is_queue_full(exchange, number) ? "it takes no more connections at the moment"
-                                             : strerror(number);
+    if (number == EACCES)
+        return "Permission denied; the runner's user must be able to write to it";
+    if (number == ENOENT)
+        return "there is no such socket";
+    if (number == ECONNREFUSED)
+        return "Connection refused; no process listens on it";
+    return is_queue_full(exchange, number) ? "it takes no more connections at the moment" : strerror(number);
 }
 
 int http_explain(const struct http_exchange *exchange, struct error *error)

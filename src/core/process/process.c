@@ -198,7 +198,7 @@ static int poll_timeout(const struct run *run)
 {
     int64_t now = clock_now(), next = clock_sooner(run->own_deadline, idle_deadline(run));
     next = clock_sooner(next, run->next_tick);
-    return interrupt_poll_timeout(next == INT64_MAX ? -1 : next > now ? next - now : 0);
+    return interrupt_poll_timeout(next > now ? next - now : 0);
 }
 
 // Waits for an event; reads output and writes input. Returns how many processes were reaped.

@@ -135,9 +135,9 @@ static int add_item(struct snapshot *snapshot, const struct workspace_tree *tree
     if (buffer_append(&snapshot->paths, workspace_tree_path(tree), strlen(workspace_tree_path(tree)) + 1) < 0)
         return error_memory(error, "cannot keep the state of the workspace");
     item.kind = kind;
-    int stored = kind != SNAPSHOT_FILE_OR_LINK ? 0
-                 : S_ISLNK(item.mode)          ? store_link(snapshot, tree, &item, error)
-                                               : store_file(snapshot, tree, &item, error);
+    int stored = 0;
+    if (kind == SNAPSHOT_FILE_OR_LINK)
+        stored = (S_ISLNK(item.mode) ? store_link : store_file)(snapshot, tree, &item, error);
     snapshot->items[snapshot->count++] = item;
     return stored;
 }
