@@ -53,39 +53,32 @@ local usual_ends <const> = { stop = true, length = true, tool_calls = true }
 --- Whether nobody would see anything of a text.
 local function is_empty(content) return lpeg.match(nothing, content or "") ~= nil end
 
---- What is wrong with a reply without a call, if something is; what the model is told then, and
---- what else the job's failure says, if it is one too many.
+--- What is wrong with a reply without a call, and what the model is told of it; nil: nothing is.
 local function flaw_of(state, reply)
   local unreadable, reason, content = reply.unreadable, reply.done_reason or "stop", reply.content
   if reason == "repetition" then
-    local why = "the reply was stopped: " .. unreadable
-    state.run:warn("model.repetition", why, { model = state.session.model })
-    local more = "; the last one was stopped, because " .. unreadable
-    return "unreadable", prompts.repeated:format(unreadable), more
+    state.run:warn("model.repetition", "the reply was stopped: " .. unreadable, { model = state.session.model })
+    return "unreadable", prompts.repeated:format(unreadable)
   end
   -- Prose is an answer, also where the reply had to be a call as text.
   if unreadable and (reply.is_like_a_call or (content or ""):find '{%s*["\']') then
-    return "unreadable", prompts.unreadable:format(unreadable), ""
+    return "unreadable", prompts.unreadable:format(unreadable)
   end
-  if reason == "length" then return "unreadable", prompts.cut_off, "" end
+  if reason == "length" then return "unreadable", prompts.cut_off end
   if not is_empty(content) then return nil end
-  if not usual_ends[reason] then
-    local shown = humanize.quoted(reason)
-    return "silent", prompts.ended_early:format(shown), "; the server ended the last one with " .. shown
-  end
-  if content and content:find "%S" then
-    return "silent", prompts.invisible, "; the last one had invisible characters only"
-  end
-  if is_empty(reply.thinking) then return "silent", prompts.empty, "" end
-  return "silent", prompts.only_thought, "; the last one was thinking only"
+  if not usual_ends[reason] then return "silent", prompts.ended_early:format(humanize.quoted(reason)) end
+  if content and content:find "%S" then return "silent", prompts.invisible end
+  return "silent", is_empty(reply.thinking) and prompts.empty or prompts.only_thought
 end
 
 local ENDS <const> = { unreadable = "could not be read", silent = "said nothing" }
 
 local function without_calls(state, reply)
-  local flaw, told, more = flaw_of(state, reply)
+  local flaw, told = flaw_of(state, reply)
   state.has_failed_calls = state.has_failed_calls or reply.is_like_a_call
-  if state.detector:replied(flaw) then end_stuck(("three replies in a row %s%s"):format(ENDS[flaw], more)) end
+  if state.detector:replied(flaw) then
+    end_stuck(("three replies in a row %s; the last one: %s"):format(ENDS[flaw], told))
+  end
   local as_text = reply.unreadable ~= nil
   if flaw == "silent" then told = told .. " " .. finish.go_on(state, as_text) end
   if not flaw then told = finish.answered(state, reply.content, as_text) end
@@ -153,8 +146,7 @@ local function turn(state)
   -- A model may take up what stands for an empty reply in its history.
   if reply.content == prompts.said_nothing then reply.content = "" end
   remember(state, reply)
-  local has_calls = #(reply.tool_calls or {}) > 0 and reply.done_reason ~= "length"
-  if has_calls then with_calls(state, reply) else without_calls(state, reply) end
+  if #(reply.tool_calls or {}) > 0 then with_calls(state, reply) else without_calls(state, reply) end
 end
 
 --- Counters begin anew. Each call must have an answer, also those after the one with which the
@@ -166,12 +158,7 @@ local function resume(state, why)
     if i > answered then answer(state, call, prompts.not_done) end
   end
   state.detector, state.ending = loop_detector.new(), finish.new()
-  local last, told = messages[#messages], prompts.resumed:format(why)
-  if last.role == "assistant" then
-    tell(state, told)
-  else
-    last.content = last.content .. "\n\n" .. told
-  end
+  tell(state, prompts.resumed:format(why))
 end
 
 --- What had ended an earlier run ends this one no more.
