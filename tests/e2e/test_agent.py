@@ -349,9 +349,12 @@ class Ending(AgentCase):
         self.assert_todo(outcome, ("done", None), ("pending", None))
 
     def test_three_replies_that_are_empty_or_cannot_be_read(self):
-        for replies in ([{"content": ""}] * 9, [{"content": text, "done_reason": "length"} for text in "ababab"]):
+        for replies, why in (([{"content": ""}] * 9, "said nothing; the last one: Your reply was empty"),
+                             ([{"content": text, "done_reason": "length"} for text in "ababab"],
+                              "could not be read; the last one: Your reply was cut off")):
             outcome, server = self.run_replies(*replies)
             self.assertEqual(outcome.code, "agent_stuck", outcome.message)
+            self.assertIn("three replies in a row " + why, outcome.message)
             self.assertEqual(len(server.chats()), 3)
 
 

@@ -42,20 +42,16 @@ local function normalised(criterion)
   return text.trim_end(criterion:lower():gsub("%s+", " "):gsub("^ ", ""):gsub("^%d+[.)] ", ""), " .")
 end
 
---- Which criterion an entry is for: the one of this text, of this number, of this text but for
---- case, blanks and the number before it. Where two are alike but for these, the number before it
---- decides.
+--- Which criterion an entry is for: the one of this text, but for case, blanks and the number before
+--- it; else the one of this number. Where two are alike but for these, the very text decides, or the
+--- number before it.
 local function number_of(named, criteria)
-  for i, criterion in ipairs(criteria) do
-    if criterion == named then return i end
-  end
-  local number = tonumber(named:match "^%s*#?(%d+)[.):]?%s*$")
-  if number then return number end
   local wanted, found, prefix = normalised(named), nil, tonumber(named:match "^%s*(%d+)[.)]")
   for i, criterion in ipairs(criteria) do
-    if normalised(criterion) == wanted and (not found or i == prefix) then found = i end
+    local is_nearest = not found or criterion == named or i == prefix
+    if normalised(criterion) == wanted and is_nearest then found = i end
   end
-  return found
+  return found or tonumber(named:match "^%s*#?(%d+)[.):]?%s*$")
 end
 
 --- Two criteria of one text share their entry.

@@ -73,23 +73,18 @@ function loop_detector.without_times(words) return lpeg.match(without_times, wor
 -- Circles
 
 function loop_detector.new()
-  local self = { recent = {}, since = 1, repeated = 0, unreadable = 0, silent = 0, mistakes = 0 }
+  local self = { recent = {}, changes = 0, repeated = 0, unreadable = 0, silent = 0, mistakes = 0 }
   return setmetatable(self, loop_detector)
 end
 
--- Few calls are made twice; only the answers of those are read.
-local function compared(entry)
-  entry.compared = entry.compared or lpeg.match(without_ids, entry.answer)
-  return entry.compared
-end
-
---- How often a call is among the recent ones, and the weight of those since the last change.
-local function count(self, entry)
+--- How often a call with this answer is among the recent ones, and the weight of those since the
+--- last change.
+local function count(self, what)
   local known, weight = 0, 0
-  for i, one in ipairs(self.recent) do
-    if one.call == entry.call and compared(one) == compared(entry) then
+  for _, one in ipairs(self.recent) do
+    if one.what == what then
       known = known + 1
-      if i >= self.since then weight = weight + one.weight end
+      if one.changes == self.changes then weight = weight + one.weight end
     end
   end
   return known, weight
@@ -102,17 +97,15 @@ end
 ---calls may be made again
 ---@return "warn"|"end"|nil
 function loop_detector:answered(name, arguments, answer, about)
-  local entry = { call = name .. "\n" .. json.encode(arguments), weight = QUICK }
-  entry.answer = excerpt.of(answer, COMPARED)
-  if (about.duration_ms or 0) >= LONG_MS then entry.weight = SLOW end
-  local known, before = count(self, entry)
-  table.insert(self.recent, entry)
+  local seen = lpeg.match(without_ids, (excerpt.of(answer, COMPARED)))
+  local what = ("%s\n%s\n%s"):format(name, json.encode(arguments), seen)
+  local is_slow = (about.duration_ms or 0) >= LONG_MS
+  local known, before = count(self, what)
   -- A change that was made before is none: two that take turns are a circle.
-  if about.changed and known == 0 then self.since = #self.recent end
-  if #self.recent > RECENT then
-    table.remove(self.recent, 1)
-    self.since = math.max(1, self.since - 1)
-  end
+  if about.changed and known == 0 then self.changes = self.changes + 1 end
+  local entry = { what = what, changes = self.changes, weight = is_slow and SLOW or QUICK }
+  table.insert(self.recent, entry)
+  if #self.recent > RECENT then table.remove(self.recent, 1) end
   self.repeated = before // QUICK
   local weight = before + entry.weight
   if weight >= END_AT then return "end" end
