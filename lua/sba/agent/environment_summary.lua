@@ -67,24 +67,23 @@ end
 --- Returns the first one, the AGENTS.md files below it, and the files whose path or name is among
 --- the words.
 local function read(root, words)
-  local top, found, named = { depth = 0, path = ".", prefix = "" }, {}, {}
-  local queue, names, at = { top }, 0, 1
-  while queue[at] and at <= MOST_DIRECTORIES and names < MOST_NAMES do
-    local directory = queue[at]
+  local top, found, named, names = { depth = 0, path = "." }, {}, {}, 0
+  local queue = { top }
+  for at, directory in ipairs(queue) do -- which grows meanwhile
+    if at > MOST_DIRECTORIES or names >= MOST_NAMES then break end
     local list, more = names_in(root, directory.path, directory == top and MOST_NAMES or MOST_OF_ONE)
     directory.list, directory.more = list or {}, more
     for _, entry in ipairs(directory.list) do
-      local path = directory.prefix .. entry.name
+      local path = directory == top and entry.name or directory.path .. "/" .. entry.name
       if entry.type == "directory" and not PASSED_OVER[entry.name] and directory.depth < DEEPEST then
-        queue[#queue + 1], entry.path, entry.prefix = entry, path, path .. "/"
-        entry.depth = directory.depth + 1
+        queue[#queue + 1], entry.path, entry.depth = entry, path, directory.depth + 1
       elseif entry.type == "file" and entry.name == "AGENTS.md" and directory ~= top then
         found[#found + 1] = path
       elseif entry.type == "file" and (words[path] or words[entry.name]) and path:find "[./]" then
         named[#named + 1] = path
       end
     end
-    names, at = names + #directory.list, at + 1
+    names = names + #directory.list
   end
   return top, found, named
 end

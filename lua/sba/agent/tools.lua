@@ -96,12 +96,6 @@ local function step_tool(step, own, is_roomy)
   return tool
 end
 
-local function leaves_a_criterion_to_the_model(context)
-  for i in ipairs(context.acceptance_criteria) do
-    if not context.checks[i] then return true end
-  end
-end
-
 local answer <const> = { type = "string", description = prompts.answer }
 local status <const> = { type = "string", enum = json.array { "done", "failed" }, description = prompts.status }
 local acceptance <const> = {
@@ -119,8 +113,9 @@ local FINISH_CALLED <const> = {
 
 --- Criteria are shown only where the model judges one.
 local function finish_for(job)
-  local schema = (job.inference or {}).answer_schema
-  local judges = not job.context or leaves_a_criterion_to_the_model(job.context)
+  local schema, context = (job.inference or {}).answer_schema, job.context
+  local judges = not context
+  for i in ipairs(context and context.acceptance_criteria or {}) do judges = judges or not context.checks[i] end
   local shown = { "answer!", schema or answer, "status", status }
   if judges then shown[5], shown[6] = "acceptance", acceptance end
   return {

@@ -77,17 +77,16 @@ function transcript.next(state, fresh)
   local problem = run.recording and mismatch(run.recording, number, recorded, fresh)
   if problem then error({ code = "internal_error", message = problem }, 0) end
   local reply = recorded and recorded.reply
-  for _, call in ipairs(reply and reply.tool_calls or {}) do
-    if state.session.ids and call.id then state.session.ids[call.id] = true end -- new calls have other ids
-  end
-  if not recorded then
-    forget_checks(run)
-    reply = window.ask(state)
-  end
   if run.recording then
     client.replied(run, state.session.model, reply)
   elseif recorded then
     run.record:count_request(state.session.model, reply) -- the earlier run logged it
+    for _, call in ipairs(reply.tool_calls or {}) do
+      if call.id then state.session.ids[call.id] = true end -- new calls have other ids
+    end
+  else
+    forget_checks(run)
+    reply = window.ask(state)
   end
   state.number = number
   if run.recording or not recorded then

@@ -4,6 +4,7 @@
 -- reply, or the conversation becomes shorter; or there is none.
 
 local client = require "sba.agent.client"
+local fail = require "sba.util.fail"
 local prompt = require "sba.agent.prompt"
 local tools = require "sba.agent.tools"
 
@@ -113,7 +114,7 @@ end
 function fitted(state, plan, sizes, failure)
   local session, talk = state.session, state.conversation
   sizes.prompt = without_reply(plan, sizes)
-  local before, reply = talk:total(), shorter_reply(state, plan, sizes)
+  local reply = shorter_reply(state, plan, sizes)
   plan.cuts = plan.cuts + 1
   if plan.cuts > MOST_CUTS then return nil, too_large(session) end
   state.run:warn("model.context_cut", failure.message, { model = session.model })
@@ -124,12 +125,10 @@ function fitted(state, plan, sizes, failure)
     plan.reply = reply
     return request(state, plan)
   end
-  plan.room = talk:total() - 1
-  if sizes.excess then
-    plan.room = plan.room - sizes.excess
-  elseif not sizes.prompt and not is_new_window then
-    plan.room = SHORTER * before // 1 - 1
-  end
+  local has_no_count = not (sizes.excess or sizes.prompt or is_new_window)
+  local room = talk:total() - (sizes.excess or 0)
+  if has_no_count then room = room * SHORTER // 1 end
+  plan.room = room - 1
   return request(state, plan, not is_new_window)
 end
 
@@ -140,14 +139,13 @@ function window.ask(state)
   local run, session = state.run, state.session
   local exceeded = client.exceeded(run)
   if exceeded then error(exceeded, 0) end
-  local wanted, too_long = request(state, { room = math.huge, cuts = 0 })
-  if not wanted then error(too_long, 0) end
+  local wanted = fail.check(request(state, { room = math.huge, cuts = 0 }))
   run.todo.checkpoint:flush()
   run.checkpoint:hurry()
   run.progress:model(session.model)
   local reply, failure = client.ask(run, session, wanted)
   run.progress:finish()
-  if not reply then error(failure, 0) end
+  fail.check(reply, failure)
   learn(state, not reply.is_estimated and reply.prompt_tokens or nil)
   return reply
 end
