@@ -30,8 +30,10 @@ local function list_of(value)
   return list
 end
 
---- A list is a program and its arguments; one text in a list is a command line.
-local function read_list(arguments, list)
+--- A list, and the one that follows it, is a program and its arguments; one text in a list is a
+--- command line.
+local function read_list(arguments, list, more)
+  table.move(more, 1, #more, #list + 1, list)
   if #list == 1 then
     arguments.shell = list[1]
     return arguments
@@ -52,7 +54,7 @@ local function read_line(arguments, line, more)
     if not is_script and line:find("[|&;<>()\n#]") then return mistake(prompts.unclear_args) end
     list = { "/bin/sh", "-c", is_script and line or line .. ' "$@"', "sh" }
   end
-  return read_list(arguments, table.move(more, 1, #more, #list + 1, list))
+  return read_list(arguments, list, more)
 end
 
 --- Whether a shell beside a command is the command again, says that there is to be one, or says
@@ -89,14 +91,18 @@ function commands.read(arguments)
   if not given then return mistake(why) end
   local list, args = list_of(given), arguments.args
   local more = list_of(args)
+  if math.type(args) then args = tostring(args) end
+  local is_text = type(args) == "string" and not list
+  local is_nothing = args == nil or json.is_array(args) and #args == 0
+  if not (more or is_text or is_nothing) then return mistake "args is neither a list of words nor the end of a line" end
   for _, name in ipairs { "command", "shell", "argv", "args" } do arguments[name] = nil end
   arguments.timeout_seconds = arguments.timeout_seconds or SECONDS
-  if list then return read_list(arguments, table.move(more or {}, 1, #(more or {}), #list + 1, list)) end
+  if list then return read_list(arguments, list, more or {}) end
   local is_line = type(given) == "string" and not given:find('^%s*{"') -- an object in JSON is none
   if not is_line then return mistake "command is no command line" end
   if given:find(ONLY_CD) then return nil, prompts.only_cd end
   if more then return read_line(arguments, given, more) end
-  arguments.shell = type(args) == "string" and given .. " " .. args or given
+  arguments.shell = is_text and given .. " " .. args or given
   local setting = last_setting(given)
   return arguments, setting and prompts.shell_is_gone:format(setting) or nil
 end

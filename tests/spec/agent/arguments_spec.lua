@@ -69,6 +69,17 @@ describe("arguments of our own tools", function()
     assert.same({ id = "3", note = "" }, read(by_name.todo_update, clears))
   end)
 
+  it("of a command are all run, or none", function()
+    for _, args in ipairs { true, { a = 1 }, json.array { json.array { "x" } }, json.array { "x", true } } do
+      local got, mistake = read(by_name.run_command, { command = "echo", args = args })
+      assert.is_nil(got, json.encode(args))
+      assert.is_truthy(mistake:find("args is neither", 1, true), mistake)
+    end
+    assert.is_nil(read(by_name.run_command, { argv = json.array { "ls", "-l" }, args = "x" }))
+    assert.equal("sleep 5", read(by_name.run_command, { command = "sleep", args = 5 }).shell)
+    assert.equal("true", read(by_name.run_command, { command = "true", args = json.array {} }).shell)
+  end)
+
   it("come with a note on what was taken otherwise", function()
     local _, note = read(own, '{"text": {"a": 1}, "why": "x"}')
     assert.equal('left out, for it changes nothing: "why"; text was an object, not a text: its JSON was taken', note)
