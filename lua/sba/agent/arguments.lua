@@ -88,7 +88,8 @@ local function renamed(given, schema)
       local mistake
       if unit then value, mistake = seconds_of(name, value, unit, meant) end
       if mistake then return nil, mistake end
-      if (result[meant] or value) ~= value then return nil, given_twice(meant, name, names[meant]) end
+      local is_another = names[meant] and result[meant] ~= value
+      if is_another then return nil, given_twice(meant, name, names[meant]) end
       result[meant], names[meant] = value, name
     end
   end

@@ -49,6 +49,8 @@ describe("arguments of our own tools", function()
     ['{"wait": 3000}'] = 'wait: "3000" may be seconds or milliseconds; give wait_seconds',
     ['{"nothing": 1, "id": 1}'] = 'unknown field "nothing"; it has own {id?, parent?,',
     ['{"id": 1, "ID": 2}'] = '"ID" is another name for "id"; give one of them',
+    ['{"parent": false, "Parent": true}'] = '"Parent" is another name for "parent"; give one of them',
+    ['{"parent": true, "Parent": false}'] = '"Parent" is another name for "parent"; give one of them',
     ['{"id": "x"}'] = 'expected an integer from 0, got the string "x"', ['{"id": {"a": 1}}'] = "got an object",
     ['{"text": ["a"]}'] = "expected a string, got an array of 1", ['{"path": {"a": 1}}'] = "got an object",
     ['{"config": {"nothing": 1}}'] = 'unknown field "config"',
