@@ -18,7 +18,7 @@ local arguments = {}
 local P, S, R = lpeg.P, lpeg.S, lpeg.R
 
 local MOST_MISTAKES <const> = 5 -- that one answer names
-local DEEPEST <const> = 12 -- levels of a value
+local MOST_PARTS <const> = 12 -- of a schema: references may go in circles
 -- Line ends written as \n in a text of one line: one may be meant, as in "a\n" of a program.
 local LEAST_ESCAPED <const> = 2
 -- From here on a "timeout" may be in milliseconds, as in other agents' tools.
@@ -79,38 +79,20 @@ local function given_twice(meant, one, another)
   return ("%s is another name for %s; give one of them"):format(other, own)
 end
 
---- By the tool's own names; null is as if left out.
-local function renamed(given, schema)
-  local result, names = {}, {}
-  for name, value in pairs(given) do
-    local meant, unit = meant_by(name, schema)
-    if value ~= json.null then
-      local mistake
-      if unit then value, mistake = seconds_of(name, value, unit, meant) end
-      if mistake then return nil, mistake end
-      local is_another = names[meant] and result[meant] ~= value
-      if is_another then return nil, given_twice(meant, name, names[meant]) end
-      result[meant], names[meant] = value, name
-    end
-  end
-  return result
-end
-
 --- {"arguments": {"path": "a"}} and its like: one other name holds an object of the tool's
 --- arguments. A name may say which tool.
 local function unwrapped(given, schema, tool)
-  local properties, holder = json.is_object(schema.properties) and schema.properties or {}, nil
+  local properties, holder = schema.properties, nil
   for name, value in pairs(given) do
-    local is_of_call = name == "name" and value == tool.name
-    if properties[name] or holder and not is_of_call then return given end
-    if not is_of_call then holder = name end
+    local says_tool = name == "name" and value == tool.name
+    if properties[name] or holder and not says_tool then return given end
+    if not says_tool then holder = name end
   end
   local inner = given[holder]
   if type(inner) == "string" then inner = values.decode(inner) end
-  if holder == nil or json.kind(inner) ~= "object" then return given end
-  local names <const> = { properties = properties, aliases = schema.aliases }
+  if json.kind(inner) ~= "object" then return given end
   for name in pairs(inner) do
-    if not properties[meant_by(name, names)] then return given end
+    if not properties[meant_by(name, schema)] then return given end
   end
   return inner
 end
@@ -135,12 +117,12 @@ local function member_of(enum, value)
 end
 
 --- Adds a schema, and those it refers to or offers.
-local function add_parts(list, schema, root, depth)
-  if type(schema) ~= "table" or depth > DEEPEST or #list > DEEPEST then return list end
+local function add_parts(list, schema, root)
+  if type(schema) ~= "table" or #list > MOST_PARTS then return list end
   list[#list + 1] = schema
-  if schema["$ref"] then add_parts(list, tools_of.resolve(schema["$ref"], root), root, depth + 1) end
+  if schema["$ref"] then add_parts(list, tools_of.resolve(schema["$ref"], root), root) end
   for _, keyword in ipairs { "allOf", "anyOf", "oneOf" } do
-    for _, part in ipairs(json.table_of(schema[keyword])) do add_parts(list, part, root, depth + 1) end
+    for _, part in ipairs(json.table_of(schema[keyword])) do add_parts(list, part, root) end
   end
   return list
 end
@@ -195,35 +177,39 @@ local NOTHING <const> = { "", "null", "None" }
 
 local function is_required(schema, name) return humanize.has(json.table_of(schema.required), name) end
 
-local function convert_members(value, part, root, depth)
+--- One schema of several, so that a member is converted once, whatever there are.
+local function any_of(schemas) return #schemas > 1 and { anyOf = schemas } or schemas[1] end
+
+local function convert_members(value, parts, root)
   for name, member in pairs(value) do
-    local schema = json.table_of(part.properties)[name]
-    if schema == nil and type(part.additionalProperties) == "table" then
-      schema = part.additionalProperties -- such as of env
-      if math.type(member) == "integer" and schema.type == "string" then member = tostring(member) end
+    local schemas, is_needed = {}, false
+    for _, part in ipairs(parts) do
+      local schema = json.table_of(part.properties)[name]
+      if schema == nil and type(part.additionalProperties) == "table" then
+        schema = part.additionalProperties -- such as of env
+        if math.type(member) == "integer" and schema.type == "string" then member = tostring(member) end
+      end
+      schemas[#schemas + 1] = schema
+      is_needed = is_needed or is_required(part, name)
     end
+    local schema = any_of(schemas)
     local says_nothing = member == json.null or humanize.has(NOTHING, member)
-    local types = schema ~= nil and says_nothing and types_of(add_parts({}, schema, root, 0))
-    if types and next(types) and not fits(member, types) and not is_required(part, name) then
-      value[name] = nil
-    elseif type(schema) == "table" then
-      value[name] = convert(member, schema, root, depth + 1)
-    end
+    local types = says_nothing and types_of(add_parts({}, schema, root)) or {}
+    local is_left_out = next(types) and not is_needed and not fits(member, types)
+    if is_left_out then value[name] = nil else value[name] = convert(member, schema, root) end
   end
 end
 
-function convert(value, schema, root, depth)
-  if depth > DEEPEST then return value end
+function convert(value, schema, root)
+  if type(schema) ~= "table" then return value end
   if schema.enum and root.order then return member_of(schema.enum, value) end -- one of ours
-  local parts = add_parts({}, schema, root, 0)
+  local parts, items = add_parts({}, schema, root), {}
   local types = types_of(parts)
   if next(types) and not fits(value, types) then value = converted(value, types, schema, root) end
   local kind = json.kind(value)
-  for _, part in ipairs(parts) do
-    if kind == "object" then convert_members(value, part, root, depth) end
-    local has_items = kind == "array" and type(part.items) == "table"
-    for i, item in ipairs(has_items and value or {}) do value[i] = convert(item, part.items, root, depth + 1) end
-  end
+  if kind == "object" then convert_members(value, parts, root) end
+  for i, part in ipairs(parts) do items[i] = json.table_of(part.items) end
+  for i, item in ipairs(kind == "array" and value or {}) do value[i] = convert(item, any_of(items), root) end
   if schema.nul ~= false or kind ~= "string" then return value end
   -- A name or a command holds no NUL; a line end at its end is none of it.
   return value:match "^[\r\n]*([^\r\n]*)[\r\n]*$" or value -- bounded: the three parts share no character
@@ -234,28 +220,35 @@ end
 --- Whether an argument says nothing: some models fill in all, with an empty text, or with a 0 for a
 --- number from 1.
 local function is_empty(value, property)
-  if value == "" then return not property.takes_empty end
-  return tonumber(value) == 0 and property.minimum == 1
+  if value == "" then return not (property and property.takes_empty) end
+  return tonumber(value) == 0 and property ~= nil and property.minimum == 1
 end
 
---- Leaves out what is empty, where it may be missing, and comments. An object for a text is meant as
---- JSON, as it was written. Returns notes.
-local function tidy(given, schema, call)
-  local names, notes = {}, {}
+--- By the tool's own names, without comments and what says nothing. An object for a text is meant as
+--- JSON, as it was written. Also returns notes; or nil and the mistake.
+local function renamed(given, schema, call)
+  local result, names = {}, {}
+  local left_out, notes = {}, {}
   for name, value in pairs(given) do
-    local property = schema.properties[name]
-    if is_empty(value, property or {}) and not is_required(schema, name) then
-      given[name] = nil
-    elseif not property and humanize.has(comments, humanize.plain(name)) then
-      given[name], names[#names + 1] = nil, humanize.quoted(name)
-    elseif property and is_free_text(property) and json.kind(value) == "object" and next(value) then
-      local whole = call.written and json_place.of(call.written):text("/" .. name)
-      given[name], notes[1] = whole or json.indented(json.encode(value)), prompts.object_as_text:format(name)
+    local meant, unit = meant_by(name, schema)
+    local property, mistake = schema.properties[meant], nil
+    local is_nothing = value == json.null or is_empty(value, property) and not is_required(schema, meant)
+    if not is_nothing and not property and humanize.has(comments, humanize.plain(name)) then
+      left_out[#left_out + 1] = humanize.quoted(name)
+    elseif not is_nothing then
+      if unit then value, mistake = seconds_of(name, value, unit, meant) end
+      if property and is_free_text(property) and json.kind(value) == "object" and next(value) then
+        local whole = call.written and json_place.of(call.written):text("/" .. name)
+        value, notes[1] = whole or json.indented(json.encode(value)), prompts.object_as_text:format(meant)
+      end
+      if names[meant] and result[meant] ~= value then mistake = given_twice(meant, name, names[meant]) end
+      if mistake then return nil, mistake end
+      result[meant], names[meant] = value, name
     end
   end
-  table.sort(names)
-  if names[1] then table.insert(notes, 1, prompts.left_out:format(humanize.list(names, "and"))) end
-  return notes
+  table.sort(left_out)
+  if left_out[1] then table.insert(notes, 1, prompts.left_out:format(humanize.list(left_out, "and"))) end
+  return result, notes
 end
 
 --- A text that was escaped twice has no line ends. Returns a note.
@@ -290,10 +283,9 @@ local no_path <const> = (P "~" * (P "/" + -1) + "file:" + S " \t\"'`" + variable
 
 local function read_own(tool, call, step)
   local schema = tool.accepted
-  local given, mistake = renamed(unwrapped(json.copy(call.arguments), schema, tool), schema)
-  if not given then return nil, mistake end
-  local notes = tidy(given, schema, call)
-  given = convert(given, schema, schema, 0)
+  local given, notes = renamed(unwrapped(json.copy(call.arguments), schema, tool), schema, call)
+  if not given then return nil, notes end
+  given = convert(given, schema, schema)
   if tool.read then
     local read, note = tool.read(given)
     if not read then return nil, note end
@@ -301,7 +293,7 @@ local function read_own(tool, call, step)
   end
   local checked, errors = schema_check.check(given, schema, { total = 0, limit = MOST_MISTAKES })
   if errors.total > 0 then return nil, mistakes_of(errors, tool) end
-  local name
+  local mistake, name
   if step and step.check then mistake, name = step.check(checked, true) end
   if mistake then return nil, name and ("%s: %s"):format(name, mistake) or mistake end
   local path = checked.path
@@ -319,7 +311,8 @@ function arguments.read(tool, call, step)
   if tool.kind ~= "gateway" then return read_own(tool, call, step) end
   local schema = json.table_of(json.decode(tool.parameters))
   schema.order = nil -- a keyword of our own
-  return convert(unwrapped(json.copy(call.arguments), schema, tool), schema, schema, 0)
+  if not json.is_object(schema.properties) then schema.properties = {} end
+  return convert(unwrapped(json.copy(call.arguments), schema, tool), schema, schema)
 end
 
 return arguments
