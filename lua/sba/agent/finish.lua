@@ -2,7 +2,6 @@
 -- How an agent's job ends: by the model's `finish`, with evidence for each criterion without a
 -- check, where no check fails; or by three answers in prose in a row.
 
-local excerpt = require "sba.util.excerpt"
 local fail = require "sba.util.fail"
 local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
@@ -14,25 +13,27 @@ local tools_of = require "sba.model.tools"
 
 local finish = {}
 
-local MOST_REFUSED <const> = 3 -- times each: no evidence, a misfit, a failing check
-local MOST_PROSE <const> = 3
+-- What the model is told to do otherwise, and how often; once more ends the job with this code and
+-- message.
+local GAVE_UP <const>, UNMET <const> = "agent_gave_up", "acceptance_unmet"
+local REFUSALS <const> = {
+  prose = { 2, GAVE_UP, "the model called no tool in three replies in a row; the last of them is the final answer" },
+  undone = { 1, GAVE_UP, "the model says that the job is done, but none of its calls could be carried out" },
+  misfits = { 3, GAVE_UP, "the model gave no answer that fits inference.answer_schema: %s" },
+  no_evidence = { 3, UNMET, "the model ended the job without evidence: %s" },
+  failed_checks = { 3, UNMET, "%s" },
+}
 local LEAST_SHARES <const> = 4 -- of what is shown of a step: a failing check has one
 local LONGEST_REASON <const> = 1000 -- bytes
-local NOTHING_CARRIED_OUT <const> = "the model says that the job is done, "
-  .. "but none of its calls could be carried out"
 
 ---@class agent.ending
----@field prose integer answers in a row
----@field refused integer times that evidence was missing
----@field misfits integer answers that did not fit the job's schema
----@field failed_checks integer times that a check failed
+---@field refused table<string, integer> how often, by names of REFUSALS; prose: in a row
 ---@field asked_to_begin? boolean
----@field was_refused? boolean it was told that none of its calls could be carried out
 ---@field answer? string the last one
 ---@field is_over? boolean the job ended well
 
 ---@return agent.ending
-function finish.new() return { prose = 0, refused = 0, misfits = 0, failed_checks = 0 } end
+function finish.new() return { refused = {} } end
 
 -- Evidence
 
@@ -45,20 +46,19 @@ end
 --- Which criterion an entry is for: the one of this text, but for case, blanks and the number before
 --- it; else the one of this number. Where two are alike but for these, the very text decides, or the
 --- number before it.
-local function number_of(named, criteria)
+local function criterion_of(named, criteria)
   local wanted, found, prefix = normalised(named), nil, tonumber(named:match "^%s*(%d+)[.)]")
   for i, criterion in ipairs(criteria) do
     local is_nearest = not found or criterion == named or i == prefix
-    if normalised(criterion) == wanted and is_nearest then found = i end
+    if normalised(criterion) == wanted and is_nearest then found = criterion end
   end
-  return found or tonumber(named:match "^%s*#?(%d+)[.):]?%s*$")
+  return found or criteria[tonumber(named:match "^%s*#?(%d+)[.):]?%s*$")]
 end
 
 --- Two criteria of one text share their entry.
-local function find(entries, criteria, number)
+local function find(entries, criteria, criterion)
   for _, entry in ipairs(entries) do
-    local named = number_of(entry.criterion, criteria)
-    if named and criteria[named] == criteria[number] then return entry end
+    if criterion_of(entry.criterion, criteria) == criterion then return entry end
   end
 end
 
@@ -102,7 +102,7 @@ function finish.judge(context, entries, status_of)
   for i, criterion in ipairs(context.acceptance_criteria) do
     local verdict = { criterion = criterion, met = json.null, evidence = "", verified_by = json.null }
     local is_models = not context.checks[i]
-    local entry = is_models and find(entries, context.acceptance_criteria, i)
+    local entry = is_models and find(entries, context.acceptance_criteria, criterion)
     local needs_evidence = is_models and not (entry and not entry.met)
     local reason = needs_evidence and what_is_missing(criterion, entry, status_of)
     if reason then
@@ -121,10 +121,13 @@ end
 --- Ends the job, not well.
 local function give_up(code, message) error({ code = code, gave_up = true, message = message }, 0) end
 
---- Counts what the model is told to do otherwise. Once too often it ends the job.
-local function count_refusal(ending, what, code, message)
-  ending[what] = ending[what] + 1
-  if ending[what] > MOST_REFUSED then give_up(code, message) end
+--- Returns what the model is told. Once too often ends the job.
+local function refuse(state, why, told, detail)
+  local most, code, message = table.unpack(REFUSALS[why])
+  local times = (state.ending.refused[why] or 0) + 1
+  state.ending.refused[why] = times
+  if times > most then give_up(code, message:format(detail)) end
+  return told
 end
 
 --- count: failing checks; they share what is shown of a step.
@@ -144,8 +147,7 @@ local function check_all(state)
     finish.note(state, checked.entry)
   end)
   if #fail.check(failing, failure) == 0 then return nil end
-  count_refusal(state.ending, "failed_checks", failure.code, failure.message)
-  local parts = { prompts.checks_failed:format(#failing, count) }
+  local parts = { refuse(state, "failed_checks", prompts.checks_failed:format(#failing, count), failure.message) }
   for i, checked in ipairs(failing) do parts[i + 1] = report_of(state, checked, #failing) end
   return { text = table.concat(parts, "\n\n"), changed = true }
 end
@@ -160,14 +162,9 @@ end
 
 --- What the model is told that says `done` before any step, and nothing is checked; nil: it counts.
 local function begin_first(state)
-  local ending = state.ending
-  if state.has_failed_calls then
-    if ending.was_refused then give_up("agent_gave_up", NOTHING_CARRIED_OUT) end
-    ending.was_refused = true
-    return { text = prompts.nothing_carried_out }
-  end
-  if ending.asked_to_begin then return nil end
-  ending.asked_to_begin = true
+  if state.has_failed_calls then return { text = refuse(state, "undone", prompts.nothing_carried_out) } end
+  if state.ending.asked_to_begin then return nil end
+  state.ending.asked_to_begin = true
   return { text = prompts.nothing_done }
 end
 
@@ -192,10 +189,8 @@ end
 ---@param arguments { answer: any, status?: "done"|"failed", acceptance?: table[] }
 ---@return agent.answer
 function finish.called(state, _, arguments)
-  local ending = state.ending
-  if state.failed_now and arguments.status ~= "failed" then
-    return { text = prompts.too_early:format(state.failed_now) }
-  end
+  local ending, has_failed = state.ending, arguments.status == "failed"
+  if state.failed_now and not has_failed then return { text = prompts.too_early:format(state.failed_now) } end
   local context, todo = state.run.job.context, state.run.todo
   local list, missing, unmet = finish.judge(context, arguments.acceptance or {}, state.status_of)
   local answer, misfit = read_answer(state, arguments)
@@ -203,13 +198,9 @@ function finish.called(state, _, arguments)
   for i, item in ipairs(list) do
     if item.met == true then todo:set(todo.criteria[i], "done", json.null) end
   end
-  local has_failed = arguments.status == "failed"
   if has_failed or unmet then keep_verdicts(state, list) end
-  if has_failed then
-    local reason = printable.line((excerpt.of(ending.answer, LONGEST_REASON)))
-    give_up("agent_gave_up", "the model gave up: " .. reason)
-  end
-  if unmet then give_up("acceptance_unmet", "the model says that a criterion is not met: " .. unmet) end
+  if has_failed then give_up(GAVE_UP, "the model gave up: " .. printable.line(ending.answer, LONGEST_REASON)) end
+  if unmet then give_up(UNMET, "the model says that a criterion is not met: " .. unmet) end
   local told
   local is_first = not state.has_acted and next(context.checks) ~= nil
   if is_first then
@@ -218,15 +209,10 @@ function finish.called(state, _, arguments)
     told = begin_first(state)
   end
   if told then return told end
-  if misfit then
-    count_refusal(ending, "misfits", "agent_gave_up",
-      "the model gave no answer that fits inference.answer_schema: " .. misfit)
-    return { text = misfit }
-  end
+  if misfit then return { text = refuse(state, "misfits", misfit, misfit) } end
   if #missing > 0 then
     local what = table.concat(missing, "; ")
-    count_refusal(ending, "refused", "acceptance_unmet", "the model ended the job without evidence: " .. what)
-    return { text = prompts.not_finished:format(what) }
+    return { text = refuse(state, "no_evidence", prompts.not_finished:format(what), what) }
   end
   told = not is_first and check_all(state)
   if told then return told end
@@ -251,9 +237,8 @@ end
 ---@param as_text boolean the reply had to be a call as text
 ---@return string words for the model; raises after three
 function finish.answered(state, content, as_text)
-  state.ending.prose, state.ending.answer = state.ending.prose + 1, content
-  if state.ending.prose < MOST_PROSE then return finish.go_on(state, as_text) end
-  give_up("agent_gave_up", "the model called no tool in three replies in a row; the last of them is the final answer")
+  state.ending.answer = content
+  return refuse(state, "prose", finish.go_on(state, as_text))
 end
 
 local reach_out <const> = { run_command = true, call_tool = true }
@@ -276,8 +261,7 @@ end
 function finish.failure(state, failure)
   local entry = failure.gave_up and state.unreached
   if not entry then return failure end
-  local message = ("%s: %s; %s"):format(entry.id, entry.error, failure.message)
-  return { code = "ext_net_required", message = message }
+  return { code = "ext_net_required", message = ("%s: %s; %s"):format(entry.id, entry.error, failure.message) }
 end
 
 return finish
