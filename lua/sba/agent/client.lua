@@ -50,9 +50,8 @@ local function bounds(run)
   }
 end
 
----@param run run
----@return failure? failure why no further request may be sent
-function client.exceeded(run)
+--- Why no further request may be sent; nil: it may.
+local function exceeded(run)
   for _, bound in ipairs(bounds(run)) do
     if bound.most and bound.used >= bound.most then
       local message = REACHED:format(bound.field, bound.used, bound.most, bound.name)
@@ -85,12 +84,15 @@ function client.replied(run, model, reply)
   })
 end
 
----Asks, and counts what was used, also where the job's time or a signal ended it.
+---Asks, if the job's bounds allow it, and counts what was used, also where the job's time or a
+---signal ended it.
 ---@param run run
 ---@param session model.session
 ---@param request model.request
 ---@return model.reply?, failure?
 function client.ask(run, session, request)
+  local bound_reached = exceeded(run)
+  if bound_reached then return nil, bound_reached end
   run.log:event("info", "model.request", {
     model = session.model, provider = session.dialect.provider, messages = #request.messages,
   })

@@ -10,11 +10,11 @@ local text = require "native.text"
 
 ---@class agent.conversation
 ---@field messages table[] the system text, the task, ...; `step` names the step of a result
----@field fresh table[] those since the last exchange, in full: a replay compares them
 ---@field tools integer tokens
 ---@field scale number real tokens per estimated one
 ---@field cost table<table, integer> tokens by message
 ---@field is_counted table<table, true> by the server
+---@field as_text? boolean the last request told the tools as text
 local conversation = {}
 conversation.__index = conversation
 
@@ -34,16 +34,13 @@ local MARK_TOKENS <const> = 40 -- of the line that says so
 ---@return agent.conversation
 function conversation.new(tools, messages)
   return setmetatable({
-    messages = messages or {}, fresh = {}, tools = tools, scale = 1,
+    messages = messages or {}, tools = tools, scale = 1,
     cost = setmetatable({}, { __mode = "k" }), is_counted = setmetatable({}, { __mode = "k" }),
   }, conversation)
 end
 
 ---@param message table
-function conversation:add(message)
-  table.insert(self.messages, message)
-  table.insert(self.fresh, message)
-end
+function conversation:add(message) table.insert(self.messages, message) end
 
 local function estimate(message)
   local pieces = { (message.content or "") .. (message.thinking or "") }
@@ -62,8 +59,8 @@ end
 
 ---@return integer tokens
 function conversation:total()
-  local total, cost = 0, self.cost
-  for _, message in ipairs(self.messages) do total = total + (cost[message] or self:of(message)) end
+  local total = 0
+  for _, message in ipairs(self.messages) do total = total + self:of(message) end
   return total
 end
 
@@ -77,12 +74,13 @@ function conversation:text(utf8) return math.ceil(text.tokens(utf8) * self.scale
 ---estimate.
 ---@param status integer tokens of what was sent besides messages and tools
 ---@param count? integer tokens; nil: it does not say
----@param is_other_form? boolean the tools were told in another form than before
-function conversation:learn(status, count, is_other_form)
+---@param as_text? boolean the tools were told as text: in another form they cost something else
+function conversation:learn(status, count, as_text)
   local total, cost, is_counted = self:total(), self.cost, self.is_counted
+  local are_tools_new = as_text ~= self.as_text or not next(is_counted)
+  self.as_text = as_text
   if not count or count < LEAST * total then return end
-  local are_tools_new = is_other_form or not next(is_counted)
-  local fresh, new, learned = {}, 0, 0
+  local fresh, new = {}, 0
   for _, message in ipairs(self.messages) do
     if not is_counted[message] then fresh[#fresh + 1], new = message, new + cost[message] end
   end
@@ -91,12 +89,11 @@ function conversation:learn(status, count, is_other_form)
   local ratio = math.max(LEAST, (count - known) / math.max(1, unknown))
   for _, message in ipairs(fresh) do
     cost[message], is_counted[message] = math.ceil(cost[message] * ratio), true
-    learned = learned + cost[message]
   end
   -- Prose shows little of what numbers cost: what comes is never taken for cheaper than the
   -- estimate.
   if new > LEAST_LEARNED then self.scale = math.min(MOST, math.max(1, self.scale * ratio)) end
-  self.tools = math.max(0, count - status - (total - new + learned))
+  self.tools = math.max(0, count - status - self:total())
 end
 
 --- Replaces a message by a shorter copy, without thoughts. Returns the tokens that this saves.
@@ -104,21 +101,25 @@ local function shorten(self, i, kept)
   local old, new = self.messages[i], {}
   for name, value in pairs(old) do new[name] = value end
   local how = old.step and prompts.read_the_rest:format(old.step) or ""
-  new.thinking, new.said, new.shortened = nil, nil, true
-  new.content = text.cut(old.content, kept) .. prompts.shortened:format(#old.content - kept, how)
+  new.thinking, new.thinking_parts, new.said = nil, nil, nil
+  new.shortened, new.content = true, text.cut(old.content, kept) .. prompts.shortened:format(#old.content - kept, how)
   local before = self:of(old)
   self.cost[new], self.messages[i] = math.ceil(before * estimate(new) / estimate(old)), new
   self.is_counted[new] = self.is_counted[old]
   return before - self.cost[new]
 end
 
----@return integer number of its first message
+---@return integer number of its first message; 0: there is none
 function conversation:last_exchange()
-  local messages = self.messages
-  for i = #messages, 1, -1 do
-    if messages[i].role == "assistant" then return i end
+  for i = #self.messages, 1, -1 do
+    if self.messages[i].role == "assistant" then return i end
   end
-  return #messages
+  return 0
+end
+
+---@return table[] messages since the last reply; before the first one, all
+function conversation:fresh()
+  return table.move(self.messages, self:last_exchange() + 1, #self.messages, 1, {})
 end
 
 --- Returns the tokens that are still too many.
@@ -148,10 +149,10 @@ local function drop_exchanges(self, excess)
   messages[KEPT + 1] = { role = "user", dropped = dropped, content = prompts.dropped:format(dropped) }
 end
 
---- To equal shares of the room, the longest to what the others leave.
+--- To equal shares of the room, the longest to what the others leave; what fits stays.
 local function shorten_last(self, budget)
   local messages, results, room = self.messages, {}, budget - self:total()
-  for i = self:last_exchange(), #messages do
+  for i = math.max(self:last_exchange(), KEPT + 1), #messages do
     local message = messages[i]
     if message.role ~= "user" then results[#results + 1], room = i, room + self:of(message) end
   end
@@ -171,12 +172,10 @@ end
 ---@return integer after tokens
 function conversation:fit(budget)
   local before = self:total()
-  if before <= budget then return before, before end
-  local excess = shorten_old(self, before - math.floor(budget * LOW_WATER))
-  if excess > 0 then drop_exchanges(self, excess) end
-  local after = self:total()
-  if after <= budget then return before, after end
-  shorten_last(self, budget)
+  if before > budget then
+    drop_exchanges(self, shorten_old(self, before - math.floor(budget * LOW_WATER)))
+    shorten_last(self, budget)
+  end
   return before, self:total()
 end
 

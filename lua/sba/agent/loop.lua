@@ -35,7 +35,6 @@ local loop = {}
 ---@field failed_now? string tool of the last call of this reply that failed
 ---@field failed_last? string tool of the last call of all, if it failed; finish is none
 ---@field status_tokens integer of the last request's end; set by window
----@field as_text? boolean the last request told the tools as text; set by window
 
 local function end_stuck(why, gave_up)
   local message = "the model repeats itself without progress: " .. why
@@ -93,19 +92,15 @@ end
 --- Servers refuse an empty reply in the history, and a call of a tool that was not offered to
 --- them: words take the place of these.
 local function remember(state, reply)
-  local known, other, content = json.array {}, {}, reply.content
+  local known, content, words = json.array {}, reply.content, prompts.said_nothing
   for _, call in ipairs(reply.tool_calls or {}) do
-    local list = state.tools[call.name] and known or other
-    list[#list + 1] = call
+    if state.tools[call.name] then known[#known + 1] = call else words = prompts.called_unknown:format(call.name) end
   end
-  if is_empty(content) then content = "" end
-  if #known == 0 and content == "" then
-    content = other[1] and prompts.called_unknown:format(other[1].name) or prompts.said_nothing
-  end
-  table.insert(state.conversation.messages, {
+  if is_empty(content) then content = #known == 0 and words or "" end
+  state.conversation:add {
     role = "assistant", content = content, tool_calls = known, thinking = reply.thinking,
     thinking_parts = reply.thinking_parts, said = reply.said,
-  })
+  }
 end
 
 local function answer_call(state, call, apart)
@@ -123,7 +118,7 @@ end
 
 local function with_calls(state, reply)
   local all_mistaken, apart = true, {} -- apart: answers to calls that are not in the history
-  state.ending.prose, state.failed_now = 0, nil
+  state.ending.refused.prose, state.failed_now = 0, nil
   for _, call in ipairs(reply.tool_calls) do
     local result = answer_call(state, call, apart)
     if result.failed then state.failed_now = call.name end
@@ -139,10 +134,7 @@ local function with_calls(state, reply)
 end
 
 local function turn(state)
-  local talk = state.conversation
-  local fresh = talk.fresh
-  talk.fresh = {}
-  local reply = transcript.next(state, fresh)
+  local reply = transcript.next(state, state.conversation:fresh())
   -- A model may take up what stands for an empty reply in its history.
   if reply.content == prompts.said_nothing then reply.content = "" end
   remember(state, reply)

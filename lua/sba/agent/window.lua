@@ -65,13 +65,11 @@ local function request(state, plan, is_cut)
   -- Without one the server has the whole beginning of the next prompt in its cache, the last reply too.
   if items or scarce then status = prompt.status(run:seconds_left(), items, scarce) end
   state.status_tokens = talk:text(status or "")
-  if state.outputs.has_cut then tools.offer(state, "read_output") end
   local room = window.room(state)
   local before, after = talk:fit(math.min(room, plan.room))
-  if after < before then
-    tools.offer(state, "read_output")
-    run:emit("model.compacted", { tokens_before = before, tokens_after = after })
-  end
+  local is_cut_now = after < before
+  if is_cut_now then run:emit("model.compacted", { tokens_before = before, tokens_after = after }) end
+  if is_cut_now or state.outputs.has_cut then tools.offer(state, "read_output") end
   local most_room = math.max(room, room + window.reserve(session) - LEAST_REPLY)
   if after > most_room or is_cut and after == before then return nil, too_large(session) end
   plan.prompt = after + talk.tools + state.status_tokens
@@ -81,13 +79,6 @@ local function request(state, plan, is_cut)
     temperature = state.detector:temperature(), max_tokens = math.min(plan.longest, plan.reply or math.huge),
     fit = function(sizes, failure) return fitted(state, plan, sizes, failure) end,
   }
-end
-
---- The server has counted the prompt, whether it took it or not.
-local function learn(state, count)
-  local as_text = state.session.supports_tools == false
-  state.conversation:learn(state.status_tokens, count, as_text ~= state.as_text)
-  state.as_text = as_text
 end
 
 --- Tokens that the reply may have instead, if the server's refusal may be about it: what the
@@ -120,11 +111,9 @@ function fitted(state, plan, sizes, failure)
   state.run:warn("model.context_cut", failure.message, { model = session.model })
   local is_new_window = sizes.window and sizes.window < session.context_length
   if is_new_window then session.context_length = sizes.window end
-  learn(state, sizes.prompt)
-  if reply then
-    plan.reply = reply
-    return request(state, plan)
-  end
+  talk:learn(state.status_tokens, sizes.prompt, session.supports_tools == false)
+  plan.reply = reply or plan.reply
+  if reply then return request(state, plan) end
   local has_no_count = not (sizes.excess or sizes.prompt or is_new_window)
   local room = talk:total() - (sizes.excess or 0)
   if has_no_count then room = room * SHORTER // 1 end
@@ -137,8 +126,6 @@ end
 ---@return model.reply
 function window.ask(state)
   local run, session = state.run, state.session
-  local exceeded = client.exceeded(run)
-  if exceeded then error(exceeded, 0) end
   local wanted = fail.check(request(state, { room = math.huge, cuts = 0 }))
   run.todo.checkpoint:flush()
   run.checkpoint:hurry()
@@ -146,7 +133,8 @@ function window.ask(state)
   local reply, failure = client.ask(run, session, wanted)
   run.progress:finish()
   fail.check(reply, failure)
-  learn(state, not reply.is_estimated and reply.prompt_tokens or nil)
+  local count = not reply.is_estimated and reply.prompt_tokens or nil
+  state.conversation:learn(state.status_tokens, count, session.supports_tools == false)
   return reply
 end
 

@@ -47,8 +47,7 @@ end
 
 --- Raises failures.
 local function ask(run, sessions, request)
-  local exceeded, key = client.exceeded(run), request.model or ""
-  if exceeded then error(exceeded, 0) end
+  local key = request.model or ""
   sessions[key] = sessions[key] or connect_for(run, request.model)
   local session = sessions[key]
   local messages = messages_of(run, session, request)

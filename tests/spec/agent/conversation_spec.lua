@@ -93,9 +93,10 @@ describe("a conversation", function()
 
   it("shortens what a reply says where nothing else is left", function()
     local talk = talk_of(1, 10)
-    talk[3].content = ("so "):rep(5000)
+    talk[3].content, talk[3].thinking, talk[3].thinking_parts = ("so "):rep(5000), "so", { { text = "so" } }
     assert.is_true(fits(talk, 500))
     assert.matches("bytes shortened", talk[3].content)
+    assert.same({}, { talk[3].thinking, talk[3].thinking_parts })
   end)
 end)
 
