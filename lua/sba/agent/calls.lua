@@ -41,8 +41,8 @@ local function advice(state, step, entry)
   return help and (help:gsub("NAME", name or "%0"))
 end
 
-local function body_of(entry, module, step, outputs)
-  local result = entry.result
+local function body_of(state, entry, step)
+  local result, module, outputs = entry.result, state.run.catalogue.get(step.type), state.outputs
   if not (module.show and result) then
     if entry.output then return entry.output end
     return result and json.encode(result, module.result) or ""
@@ -52,8 +52,8 @@ local function body_of(entry, module, step, outputs)
   return fitting and module.show(result, step.arguments, fitting) or text
 end
 
-local function answer_of(state, entry, module, step)
-  local body = body_of(entry, module, step, state.outputs)
+local function answer_of(state, entry, step)
+  local body = body_of(state, entry, step)
   if entry.status == "success" then return body ~= "" and body or prompts.no_output end
   local help = advice(state, step, entry)
   local head = ("failed (%s): %s%s"):format(entry.error_code, entry.error, help and "; " .. help or "")
@@ -81,7 +81,6 @@ local function is_known(state, path)
 end
 
 local function run_step(state, name, given)
-  local module = state.run.catalogue.get(name)
   -- A file that the model has not seen is not replaced: what is lost it could not write again. The
   -- answer shows it.
   if name == WRITE and not given.append and not is_known(state, given.path) then given.overwrite = false end
@@ -95,7 +94,7 @@ local function run_step(state, name, given)
   state.has_acted = state.has_acted or not is_nothing
   finish.note(state, entry)
   local recorded = state.run.recording and state.run.recording:head(index)
-  local answer = answer_of(state, entry, module, step)
+  local answer = answer_of(state, entry, step)
   return {
     text = state.outputs:show(step.id, answer), answer = answer, step = step.id,
     duration_ms = recorded and recorded.duration_ms or entry.duration_ms,

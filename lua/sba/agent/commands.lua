@@ -98,8 +98,8 @@ function commands.read(arguments)
   for _, name in ipairs { "command", "shell", "argv", "args" } do arguments[name] = nil end
   arguments.timeout_seconds = arguments.timeout_seconds or SECONDS
   if list then return read_list(arguments, list, more or {}) end
-  local is_line = type(given) == "string" and not given:find('^%s*{"') -- an object in JSON is none
-  if not is_line then return mistake "command is no command line" end
+  -- An object in JSON is none.
+  if type(given) ~= "string" or given:find '^%s*{"' then return mistake "command is no command line" end
   if given:find(ONLY_CD) then return nil, prompts.only_cd end
   if more then return read_line(arguments, given, more) end
   arguments.shell = is_text and given .. " " .. args or given

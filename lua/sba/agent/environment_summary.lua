@@ -35,10 +35,7 @@ local USUAL_TOOLS <const> = {
 }
 
 -- Made by tools.
-local PASSED_OVER <const> = {
-  [".git"] = true, [".hg"] = true, [".svn"] = true, [".venv"] = true, [".tox"] = true, __pycache__ = true,
-  node_modules = true,
-}
+local PASSED_OVER <const> = { ".git", ".hg", ".svn", ".venv", ".tox", "__pycache__", "node_modules" }
 
 local ARTIFACTS <const> = "Artifacts: files to hand over go below $CYNODE_ARTIFACTS_DIR, "
   .. "in commands and in the paths of the file tools."
@@ -67,15 +64,16 @@ end
 --- Returns the first one, the AGENTS.md files below it, and the files whose path or name is among
 --- the words.
 local function read(root, words)
-  local top, found, named, names = { depth = 0, path = "." }, {}, {}, 0
-  local queue = { top }
+  local top, found, named = { depth = 0, path = "." }, {}, {}
+  local queue, names = { top }, 0
   for at, directory in ipairs(queue) do -- which grows meanwhile
     if at > MOST_DIRECTORIES or names >= MOST_NAMES then break end
     local list, more = names_in(root, directory.path, directory == top and MOST_NAMES or MOST_OF_ONE)
     directory.list, directory.more = list or {}, more
     for _, entry in ipairs(directory.list) do
       local path = directory == top and entry.name or directory.path .. "/" .. entry.name
-      if entry.type == "directory" and not PASSED_OVER[entry.name] and directory.depth < DEEPEST then
+      local is_work = not humanize.has(PASSED_OVER, entry.name)
+      if entry.type == "directory" and is_work and directory.depth < DEEPEST then
         queue[#queue + 1], entry.path, entry.depth = entry, path, directory.depth + 1
       elseif entry.type == "file" and entry.name == "AGENTS.md" and directory ~= top then
         found[#found + 1] = path
@@ -144,8 +142,8 @@ local function system(environment)
   local kernel, bytes = identity.system(), file.read("/etc/os-release", LARGEST_OS_RELEASE, { regular = true })
   local distribution = bytes and ("\n" .. bytes):match '\nPRETTY_NAME="?([^"\n]+)'
   local of = distribution and line_of(distribution) .. ", " or ""
-  local name = ("%s%s %s, %s"):format(of, kernel.name, line_of(kernel.release), kernel.machine)
-  return ("System: %s. Shell: %s"):format(name, shell_of(environment))
+  return ("System: %s%s %s, %s. Shell: %s"):format(
+    of, kernel.name, line_of(kernel.release), kernel.machine, shell_of(environment))
 end
 
 local function tools(environment)
@@ -190,17 +188,6 @@ local function shown_of(root, path, room)
   return head .. fenced(native_text.trim_end(redact(content, cut), "\n")), #content
 end
 
---- The files that the job names: most models would read them first, and some guess what they hold.
-local function add_named(lines, root, paths, room)
-  for i = 1, math.min(#paths, MOST_NAMED) do
-    local shown, size = shown_of(root, paths[i], room)
-    if shown then
-      lines[#lines + 1] = "\n" .. shown
-      room = room - size
-    end
-  end
-end
-
 ---@param run { workspace: native.root, job: sba.job, environment: table<string, string>, artifacts?: native.root }
 ---@param context_length integer tokens
 ---@return string lines
@@ -221,7 +208,12 @@ function summary.of(run, context_length)
   lines[#lines + 1] = prompt.wants_agents_md(run.job) and deeper(agents_md) or nil
   lines[#lines + 1] = #listing > 0 and "The workspace holds:" or "The workspace is empty."
   table.move(listing, 1, #listing, #lines + 1, lines)
-  add_named(lines, run.workspace, named, math.min(MOST_OF_NAMED, context_length * BYTES_PER_TOKEN // 1))
+  -- The files that the job names: most models would read them first, and some guess what they hold.
+  local left = math.min(MOST_OF_NAMED, context_length * BYTES_PER_TOKEN // 1)
+  for i = 1, math.min(#named, MOST_NAMED) do
+    local words, size = shown_of(run.workspace, named[i], left)
+    if words then lines[#lines + 1], left = "\n" .. words, left - size end
+  end
   return table.concat(lines, "\n")
 end
 

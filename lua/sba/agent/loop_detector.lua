@@ -29,14 +29,8 @@ local alphanumeric <const>, hex <const> = digit + letter, digit + hex_letter
 local blank <const> = S " \t\n\v\f\r"
 local two <const> = digit * digit
 
-local function exactly(pattern, count)
-  local result = P(true)
-  for _ = 1, count do result = result * pattern end
-  return result
-end
-
 local clock <const> = two * ":" * two * ":" * two * (S ".," * digit ^ 1) ^ -1
-local year <const>, three <const> = two * two, exactly(letter, 3)
+local year <const>, three <const> = two * two, letter * letter * letter
 local date <const> = year * "-" * two * "-" * two
 local offset <const> = S "+-" * two * P ":" ^ -1 * two
 local zone <const> = offset + letter ^ 1
@@ -55,9 +49,10 @@ local without_times <const> = replaced(time / "<time>" + decimal / "<duration>" 
 
 local LEAST_HEX <const> = 7 -- digits of a short commit id
 local LEAST_DECIMAL <const> = 9 -- digits of seconds since 1970, and of what counts faster
-local uuid <const> = exactly(hex, 8) * exactly("-" * exactly(hex, 4), 3) * "-" * exactly(hex, 12)
-local hexadecimal <const> = #(hex_letter ^ 0 * digit) * #(digit ^ 0 * hex_letter) * exactly(hex, LEAST_HEX) * hex ^ 0
-local id <const> = "0x" * hex ^ 1 + uuid + hexadecimal + exactly(digit, LEAST_DECIMAL) * digit ^ 0
+local group <const> = "-" * hex ^ 4
+local uuid <const> = hex ^ 8 * group * group * group * group
+local hexadecimal <const> = #(hex_letter ^ 0 * digit) * #(digit ^ 0 * hex_letter) * hex ^ LEAST_HEX
+local id <const> = "0x" * hex ^ 1 + uuid + hexadecimal + digit ^ LEAST_DECIMAL
 local word <const> = -lpeg.B(alphanumeric) * ((time + date + clock) / "<time>" + id / "<id>") * -alphanumeric
 local process <const> = (P "pid" + "PID" + "process") * S " =:#" ^ -2 * digit ^ 1
 local temporary <const> = "/tmp/" * (1 - (blank + S "/\"':,;()")) ^ 1

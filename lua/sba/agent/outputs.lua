@@ -19,11 +19,9 @@ local LEAST_KEPT <const> = 400 -- bytes; a shorter answer is never shortened
 ---@param limit integer bytes of one answer that the model is shown
 ---@param tokens? integer of it; default: any number
 function outputs.new(directory, limit, tokens)
-  local self = { limit = limit, tokens = tokens or math.huge, kept = {}, size = 0 }
-  if directory then
-    self.path = directory .. "outputs/"
-    self.directory = file.make_directory(self.path) and workspace.open(self.path)
-  end
+  local path = (directory or "") .. "outputs/"
+  local self = { limit = limit, tokens = tokens or math.huge, kept = {}, size = 0, path = path }
+  self.directory = directory and file.make_directory(path) and workspace.open(path)
   self.most = self.directory and MOST_KEPT or MOST_IN_MEMORY
   return setmetatable(self, outputs)
 end
@@ -33,8 +31,7 @@ local function keep(self, id, whole)
   if self.size + #whole > self.most then return nil end
   if self.directory and not file.replace(self.path .. id, { whole }, { durable = false }) then return nil end
   self.size = self.size + #whole
-  self.kept[id] = { bytes = #whole, offset = 0, line = 1 }
-  if not self.directory then self.kept[id].whole = whole end
+  self.kept[id] = { bytes = #whole, offset = 0, line = 1, whole = not self.directory and whole or nil }
   return self.kept[id]
 end
 
@@ -65,14 +62,6 @@ function outputs:show(id, whole, count)
     local from = line and ('"start_line": %d'):format(line) or ('"offset_bytes": %d'):format(offset)
     return prompts.read_them:format(id, from)
   end))
-end
-
---- The answer of a step, or nil and why it cannot be read.
-local function whole_of(self, id)
-  local kept = self.kept[id]
-  if kept.whole then return kept.whole end
-  local found, failure = self.directory:read(id, { max_bytes = kept.bytes })
-  return found and found.content, failure and failure.message
 end
 
 --- What is shown of a range, no longer than `most` and than the tokens allow, and whether it was cut.
@@ -123,8 +112,12 @@ function outputs:read(arguments)
   local id, first, last = arguments.step, arguments.start_line, arguments.end_line
   local kept = self.kept[id]
   if not kept then return nil, prompts.nothing_left_out:format(id) end
-  local whole, mistake = whole_of(self, id)
-  if not whole then return nil, mistake end
+  local whole = kept.whole
+  if not whole then
+    local found, failure = self.directory:read(id, { max_bytes = kept.bytes })
+    if not found then return nil, failure.message end
+    whole = found.content
+  end
   local of_lines = first or last or kept.line
   if arguments.offset_bytes or arguments.max_bytes or not of_lines then
     return read_bytes(self, id, whole, arguments.offset_bytes or kept.offset, arguments.max_bytes)

@@ -17,18 +17,17 @@ local MOST <const> = 32 * 1024
 local LONGEST_CHARACTER <const> = 4 -- bytes
 local NO_CONTEXT <const> = { requirements = {}, acceptance_criteria = {}, checks = {}, skills = {} }
 
---- Those that are not empty.
-local function joined(blocks)
-  local there = {}
-  for _, one in ipairs(blocks) do
-    if one ~= "" then there[#there + 1] = one end
+--- Those that are there and not empty.
+local function joined(...)
+  local there, blocks = {}, table.pack(...)
+  for i = 1, blocks.n do
+    if blocks[i] and blocks[i] ~= "" then there[#there + 1] = blocks[i] end
   end
   return table.concat(there, "\n\n")
 end
 
 local function block(title, body)
-  if not body or body == "" then return "" end
-  return ("## %s\n\n%s"):format(title, body)
+  return body and body ~= "" and ("## %s\n\n%s"):format(title, body)
 end
 
 local function bullets(list)
@@ -41,11 +40,8 @@ local function criteria(context)
   local list = {}
   for i, criterion in ipairs(context.acceptance_criteria) do
     local check = context.checks[i]
-    list[i] = criterion
-    if check then
-      local command = describe { type = "run_command", arguments = check }
-      list[i] = ("%s (checked by the runner with `%s`)"):format(criterion, command)
-    end
+    local command = check and describe { type = "run_command", arguments = check }
+    list[i] = command and ("%s (checked by the runner with `%s`)"):format(criterion, command) or criterion
   end
   return list
 end
@@ -53,8 +49,7 @@ end
 --- A node may give the persona with the context.
 local function persona(job)
   local given, context = job.persona or {}, job.context or NO_CONTEXT
-  local description = given.description or context.persona_description
-  return joined { given.title or context.persona_title or "", description or "" }
+  return joined(given.title or context.persona_title, given.description or context.persona_description)
 end
 
 local function skills(context, missing)
@@ -80,27 +75,24 @@ end
 
 local function standing(job, extras)
   local context = job.context or NO_CONTEXT
-  local todo = extras.has_todo and prompts.todo or ""
-  return joined {
+  return joined(
     block("Persona", persona(job)),
     block("Baseline", context.baseline_context or extras.baseline or prompts.baseline),
-    block("How to work", extras.facts and joined { prompts.work, todo }),
-    block("Project", joined { context.project_context or "", extras.agents_md or "" }),
-  }
+    block("How to work", extras.facts and joined(prompts.work, extras.has_todo and prompts.todo)),
+    block("Project", joined(context.project_context, extras.agents_md)))
 end
 
 local function task(job, extras)
   local context = job.context or NO_CONTEXT
   local preferences = context.preferences or {}
-  return joined {
+  return joined(
     block("Task", context.task_context),
     block("Requirements", bullets(context.requirements)),
     block("Acceptance criteria", bullets(criteria(context))),
     block("Preferences", next(preferences) and json.encode(preferences)),
     block("Additional context", context.additional_context),
     block("Skills", skills(context, extras.missing_skills)),
-    block("Gateway", extras.instructions and prompts.gateway .. extras.instructions),
-  }
+    block("Gateway", extras.instructions and prompts.gateway .. extras.instructions))
 end
 
 ---It is the same for all jobs of a project, and so are the tools, which most templates put behind
@@ -115,7 +107,7 @@ function prompt.system(job, extras) return standing(job, extras) .. "\n" end
 ---@return string empty where the job says nothing of a task
 function prompt.for_another(job)
   local asked = task(job, {})
-  return asked == "" and "" or joined { standing(job, { baseline = "" }), asked }
+  return asked == "" and "" or joined(standing(job, { baseline = "" }), asked)
 end
 
 ---The first message. The task is not in the system text: some templates leave that out after a
@@ -124,11 +116,9 @@ end
 ---@param extras sba.prompt.extras
 ---@return string
 function prompt.opening(job, extras)
-  return joined {
-    block("Facts", extras.facts), task(job, extras),
+  return joined(block("Facts", extras.facts), task(job, extras),
     #job.context.acceptance_criteria > 0 and prompts.begin_with_criteria or prompts.begin,
-    extras.answer_schema and prompts.answer_in_json:format(json.encode(extras.answer_schema)) or "",
-  }
+    extras.answer_schema and prompts.answer_in_json:format(json.encode(extras.answer_schema)))
 end
 
 ---The system text of a single question.
@@ -139,10 +129,8 @@ end
 ---@return string
 function prompt.question(job, extras, instructions, status)
   extras.baseline = prompts.question
-  return joined {
-    standing(job, extras), task(job, extras),
-    block("Instructions", instructions), block("Status", status) .. "\n",
-  }
+  return joined(standing(job, extras), task(job, extras),
+    block("Instructions", instructions), block("Status", status) .. "\n")
 end
 
 ---@param job sba.job

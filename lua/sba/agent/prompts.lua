@@ -146,8 +146,6 @@ prompts.dropped = "[%d earlier exchanges are left out here to make room; the wor
 -- After a step that failed (calls.lua), by the failure's code or a command's exit code. NAME is
 -- the file's name.
 
-local READ_AGAIN <const> = "read_file the place again, and copy the lines from it without their numbers"
-
 prompts.advice = {
   path_escape = "this tool takes paths of the workspace only; run_command can read others",
   permission_denied = 'run_command {"command": "ls -la"} shows who may do what',
@@ -158,7 +156,8 @@ prompts.advice = {
   already_exists = "what it holds stands below; replace_in_file changes a part of a file, "
     .. "write_file with overwrite true all of it",
   text_not_found = "copy the lines as they are there, without their numbers; read_file shows all of them",
-  patch_mismatch = READ_AGAIN .. "; replace_in_file needs no line numbers",
+  patch_mismatch = "read_file the place again, and copy the lines from it without their numbers; "
+    .. "replace_in_file needs no line numbers",
   patch_ambiguous = "give more lines of context, or use replace_in_file",
   invalid_patch = "replace_in_file changes a text without a diff",
 }

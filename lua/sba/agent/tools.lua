@@ -111,11 +111,12 @@ local FINISH_CALLED <const> = {
   "done", "complete", "completed", "submit", "end", "final_answer", "task_complete", "attempt_completion", "finished",
 }
 
+local JUDGED <const> = { context = { acceptance_criteria = { "any" }, checks = {} } }
+
 --- Criteria are shown only where the model judges one.
 local function finish_for(job)
-  local schema, context = (job.inference or {}).answer_schema, job.context
-  local judges = not context
-  for i in ipairs(context and context.acceptance_criteria or {}) do judges = judges or not context.checks[i] end
+  local schema, context, judges = (job.inference or {}).answer_schema, job.context, false
+  for i in ipairs(context.acceptance_criteria) do judges = judges or not context.checks[i] end
   local shown = { "answer!", schema or answer, "status", status }
   if judges then shown[5], shown[6] = "acceptance", acceptance end
   return {
@@ -128,7 +129,7 @@ end
 
 ---@param catalogue { all: fun(): sba.step[] }
 ---@param gateway? agent.tool[]
----@param job? sba.job default: any
+---@param job? sba.job default: one whose model judges
 ---@param shown? { has_todo: boolean, is_roomy: boolean } default: both
 ---@return agent.tool[] shown, table<string, agent.tool> by_name all that are accepted
 ---@return agent.tool[] accepted
@@ -141,18 +142,15 @@ function tools.list(catalogue, gateway, job, shown)
     if not is_hidden then table.insert(list, tool.name == FIRST and 1 or #list + 1, tool) end
   end
   for _, step in ipairs(catalogue.all()) do
-    local own = step.for_model
-    if own == nil then own = {} end
-    if own then
-      local lacks_room = own.wants_room and not shown.is_roomy
-      add(step_tool(step, own, shown.is_roomy), own.hidden or lacks_room)
-    end
+    local own = step.for_model or {}
+    local lacks_room = own.wants_room and not shown.is_roomy
+    if step.for_model ~= false then add(step_tool(step, own, shown.is_roomy), own.hidden or lacks_room) end
   end
   add(todo_add, not shown.has_todo)
   add(todo_update, not shown.has_todo)
   add(read_output, not shown.is_roomy)
   for _, tool in ipairs(gateway or {}) do add(tool) end
-  add(finish_for(job or {}))
+  add(finish_for(job or JUDGED))
   return list, by_name, accepted
 end
 

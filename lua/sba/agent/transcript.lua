@@ -3,6 +3,7 @@
 -- differs from its recording, a resume takes them as far as they go. Then the model is asked.
 
 local client = require "sba.agent.client"
+local fail = require "sba.util.fail"
 local json = require "sba.util.json"
 local loop_detector = require "sba.agent.loop_detector"
 local window = require "sba.agent.window"
@@ -48,11 +49,12 @@ local function difference(number, recorded, fresh)
   end
 end
 
-local function mismatch(recording, number, recorded, fresh)
-  if not recorded then return ENDED:format(number - 1) end
+--- Raises the first difference of a replay.
+local function compare(recording, number, recorded, fresh)
+  if not recorded then fail.raise("internal_error", ENDED, number - 1) end
   local found, version = difference(number, recorded, fresh), (recording.job or {}).version
   local of_version = version and " of version " .. version or ""
-  return found and ("the replay differs from the recording%s: %s"):format(of_version, found)
+  if found then fail.raise("internal_error", "the replay differs from the recording%s: %s", of_version, found) end
 end
 
 --- After its last exchange an earlier run has only the checks of its end, which run again at this
@@ -71,13 +73,11 @@ end
 ---@return model.reply
 function transcript.next(state, fresh)
   local run, number = state.run, state.number + 1
-  local from, recorded, failure = run.recording or run.history, nil, nil
-  if number <= #from.exchanges then recorded, failure = from:exchange(number) end
-  if failure then error(failure, 0) end
-  local problem = run.recording and mismatch(run.recording, number, recorded, fresh)
-  if problem then error({ code = "internal_error", message = problem }, 0) end
+  local from, recorded = run.recording or run.history, nil
+  if number <= #from.exchanges then recorded = fail.check(from:exchange(number)) end
   local reply = recorded and recorded.reply
   if run.recording then
+    compare(run.recording, number, recorded, fresh)
     client.replied(run, state.session.model, reply)
   elseif recorded then
     run.record:count_request(state.session.model, reply) -- the earlier run logged it
