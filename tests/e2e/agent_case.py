@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of agent jobs share: a scripted model server, and the job that it works on."""
+import json
+
 import sba
 from servers import model
 from servers.model import call, calls  # noqa: F401  (for the tests)
@@ -14,6 +16,10 @@ def runs(command, **more):
 
 def writes(path, content):
     return call("write_file", path=path, content=content)
+
+
+def as_json(tool, **arguments):
+    return {"content": json.dumps({"thought": "", "tool": tool, "arguments": arguments})}
 
 
 def finish(answer="done", *entries, **more):

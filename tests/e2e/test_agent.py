@@ -348,15 +348,6 @@ class Ending(AgentCase):
         self.assertEqual([one["met"] for one in outcome.acceptance], [True, False])
         self.assert_todo(outcome, ("done", None), ("pending", None))
 
-    def test_three_replies_that_are_empty_or_cannot_be_read(self):
-        for replies, why in (([{"content": ""}] * 9, "said nothing; the last one: Your reply was empty"),
-                             ([{"content": text, "done_reason": "length"} for text in "ababab"],
-                              "could not be read; the last one: Your reply was cut off")):
-            outcome, server = self.run_replies(*replies)
-            self.assertEqual(outcome.code, "agent_stuck", outcome.message)
-            self.assertIn("three replies in a row " + why, outcome.message)
-            self.assertEqual(len(server.chats()), 3)
-
 
 class InTheLog(AgentCase):
     def test_the_answer_stands_before_the_last_line_and_the_counts_are_those_of_the_report(self):

@@ -4,7 +4,7 @@ import itertools
 import json
 
 import sba
-from agent_case import FORMATS, AgentCase, call, calls, finish, runs
+from agent_case import FORMATS, AgentCase, as_json, call, calls, finish, runs
 
 TEXT = "".join(f"line {number}\n" for number in range(1, 6))
 
@@ -45,7 +45,8 @@ class Commands(NaturalCallsCase):
               {"command": "ls x", "timeout_seconds": "5"}, {"command": "ls x", "timeout": "5.5"},
               {"command": "ls x", "timeout_ms": 5000}, {"command": "ls $WHERE", "env": {"WHERE": "x"}},
               {"command": "test $PORT = 80 && ls x", "env": {"PORT": 80}},
-              {"command": "ls x", "working_dir": None, "stdin": None}, {"Command": "ls x", "workingDir": "."}]
+              {"command": "ls x", "working_dir": None, "stdin": None}, {"Command": "ls x", "workingDir": "."},
+              {"command": "ls x; sleep", "args": 0}]
 
     def test_commands_with_one_meaning_run(self):
         for form in FORMATS:
@@ -72,7 +73,8 @@ class Commands(NaturalCallsCase):
         unclear = [{"command": ["ls", "x", "|", "wc"]}, {"command": "cd x && ls", "args": ["-l"]},
                    {"command": "ls", "shell": "rm -r x"}, {"command": "ls", "argv": ["pwd"]}, {}, {"command": ""},
                    {"command": []}, {"command": {"a": 1}}, {"command": 7.5}, {"command": "ls", "cmd": "pwd"},
-                   {"command": '{"command": "ls"}'}]
+                   {"command": '{"command": "ls"}'}, {"command": "ls", "args": True}, {"argv": ["ls"], "args": "x"},
+                   {"command": "ls", "args": {"a": 1}}, {"command": "ls", "args": [["x"]]}]
         told, outcome = self.answers(*unclear, {"command": "ls"})
         for given, answer in zip(unclear, told):
             with self.subTest(given=given):
@@ -160,8 +162,6 @@ class Mistakes(NaturalCallsCase):
         self.assertEqual(len(server.chats()), 8)
 
     def test_after_the_second_call_that_nobody_can_read_calls_are_asked_for_as_json(self):
-        def as_json(tool, **arguments):
-            return {"content": json.dumps({"thought": "", "tool": tool, "arguments": arguments})}
         broken = calls(("write_file", '{"path": "a.txt", "content": "x'))
         for form in FORMATS:
             outcome, server = self.run_replies(broken, broken, as_json("write_file", path="a.txt", content="x"),
@@ -201,19 +201,17 @@ class History(NaturalCallsCase):
 
 
 class WhatIsSeen(NaturalCallsCase):
-    def silence(self, reply, form="openai"):
-        outcome, server = self.run_replies(reply, reply, reply, form=form)
-        self.assert_end(outcome, 1, "agent_stuck")
-        return self.told(server, 1), outcome.message
-
-    def test_of_a_reply_that_says_nothing(self):
+    def test_of_a_reply_that_says_nothing_or_cannot_be_read(self):
+        cut = {"content": "ab", "done_reason": "length"}
         for reply, words in (({"content": "", "done_reason": "content_filter"}, 'ended .*"content_filter"'),
-                             ({"content": "", "thinking": "Now."}, "thinking"),
-                             ({"content": "\u200b\ufeff"}, "invisible characters")):
+                             ({"content": "", "thinking": "Now."}, "thinking"), ({"content": ""}, "empty"),
+                             ({"content": "\u200b\ufeff"}, "invisible characters"), (cut, "cut off")):
             with self.subTest(words):
-                told, message = self.silence(reply)
-                self.assertRegex(told, words)
-                self.assertRegex(message, "three replies in a row said nothing; .*" + words)
+                outcome, server = self.run_replies(reply, reply, reply, {"content": "never asked"}, form="openai")
+                self.assertEqual((outcome.code, len(server.chats())), ("agent_stuck", 3))
+                self.assertRegex(self.told(server, 1), words)
+                flaw = "could not be read" if reply is cut else "said nothing"
+                self.assertRegex(outcome.message, f"three replies in a row {flaw}; the last one: .*{words}")
 
     def test_of_a_command_and_a_text(self):
         told, _ = self.answers({"command": "mkdir -p x && cd x"},

@@ -3,17 +3,11 @@
 import json
 
 import sba
-from agent_case import FORMATS, LIST, AgentCase, call, finish, runs, writes
+from agent_case import FORMATS, LIST, AgentCase, as_json, call, finish, runs, writes
 from servers import model, tokens
 
 
 class Circles(AgentCase):
-    def assert_stuck(self, replies, requests, form="ollama"):
-        outcome, server = self.run_replies(*replies, form=form)
-        self.assertEqual(outcome.code, "agent_stuck", outcome.result)
-        self.assertEqual(len(server.chats()), requests, outcome.result)
-        return server
-
     def test_a_todo_item_that_is_added_again_and_again(self):
         server = self.server(*[call("todo_add", title="Look around"), call("todo_add", title=" look around")] * 5)
         outcome = self.run_agent(server)
@@ -23,7 +17,8 @@ class Circles(AgentCase):
 
     def test_the_same_call_with_the_same_result_four_times(self):
         for form in FORMATS:
-            server = self.assert_stuck([call("run_command", shell="exit 1")] * 9, 4, form)
+            outcome, server = self.run_replies(*[call("run_command", shell="exit 1")] * 9, form=form)
+            self.assertEqual((outcome.code, len(server.chats())), ("agent_stuck", 4), outcome.result)
             bodies = [body["options"] if form == "ollama" else body for body in server.chats()]
             self.assertEqual([body.get("temperature") for body in bodies], [None, None, 1.0, 1.2])
             told = ["The same call gave the same result again and again" in body["messages"][-1]["content"]
@@ -80,9 +75,8 @@ class SmallWindows(AgentCase):
         "one line": "head -c 60000 /dev/zero | tr '\\0' x",
     }
 
-    def models(self, window=WINDOW, capabilities=("completion", "tools")):
-        return {"m": {"capabilities": list(capabilities), "context_length": window, "max_model_len": window,
-                      "counts": True}}
+    MODELS = {"m": {"capabilities": ["completion", "tools"], "context_length": WINDOW, "max_model_len": WINDOW,
+                    "counts": True}}
 
     def assert_within(self, server, form, window):
         for body in server.chats():
@@ -97,7 +91,7 @@ class SmallWindows(AgentCase):
                 replies = [call("run_command", shell=shell) for shell in self.OUTPUTS.values()]
                 replies += [writes(f"{form}.txt", long), call("run_command", shell=f"grep -c line {form}.txt"),
                             call("read_output", step="step-1", offset_bytes=50000), finish("all seen")]
-                outcome, server = self.run_replies(*replies, models=self.models(), form=form)
+                outcome, server = self.run_replies(*replies, models=self.MODELS, form=form)
                 self.assert_answer(outcome, "all seen")
                 self.assertEqual((server.refused, len(outcome.steps)), (0, len(self.OUTPUTS) + 2))
                 self.assert_within(server, form, self.WINDOW)
@@ -105,7 +99,7 @@ class SmallWindows(AgentCase):
     def test_a_reply_that_fills_the_window_and_is_cut(self):
         long = "".join(f"Step {number}: I think of the next thing. " for number in range(250))
         for form in FORMATS:
-            server = self.server({"content": long, "done_reason": "length"}, LIST, finish("ok"), models=self.models())
+            server = self.server({"content": long, "done_reason": "length"}, LIST, finish("ok"), models=self.MODELS)
             outcome = self.run_agent(server, form=form)
             self.assertEqual((outcome.exit, server.refused), (0, 0), outcome.result)
             self.assert_within(server, form, self.WINDOW)
@@ -164,8 +158,7 @@ class ToolsThatAreShown(AgentCase):
 
 class ToolsThatAreLost(AgentCase):
     """Tools that a server leaves out in silence, or refuses in words that nobody knows."""
-    LIST = {"content": json.dumps({"thought": "I look.", "tool": "list_tree", "arguments": {"path": ""}})}
-    FINISH = {"content": json.dumps({"thought": "", "tool": "finish", "arguments": {"answer": "ok"}})}
+    LIST, FINISH = as_json("list_tree", path=""), as_json("finish", answer="ok")
 
     def assert_told_as_text(self, outcome, server, first):
         """The requests from that number on have no tools, and the job went well."""
@@ -227,8 +220,7 @@ class BoundReplies(AgentCase):
 
     def test_a_long_text_is_written_at_once(self):
         whole = "".join(f"{number:5}" for number in range(3000))
-        written = {"content": json.dumps({"thought": "", "tool": "write_file",
-                                          "arguments": {"path": "a", "content": whole}})}
+        written = as_json("write_file", path="a", content=whole)
         outcome, server = self.run_replies(written, ToolsThatAreLost.FINISH, models=self.MODELS)
         self.assertEqual((outcome.exit, self.text("a")), (0, whole), outcome.result)
 
@@ -266,11 +258,10 @@ class CallsAsText(AgentCase):
                 self.assertEqual((outcome.exit, len(server.chats()), self.made()), (0, 2, "made\n"), outcome.result)
 
     def test_other_forms_are_told_the_right_one_and_then_asked_for_as_json(self):
-        as_json = {"content": json.dumps({"thought": "", "tool": "run_command",
-                                          "arguments": {"command": self.COMMAND}})}
+        in_json = as_json("run_command", command=self.COMMAND)
         for number, (name, written) in enumerate(self.TOLD.items()):
             with self.subTest(name):
-                server = self.server({"content": written}, {"content": written}, as_json, ToolsThatAreLost.FINISH)
+                server = self.server({"content": written}, {"content": written}, in_json, ToolsThatAreLost.FINISH)
                 outcome = self.run_agent(server, form=list(FORMATS)[number % 2])
                 self.assertEqual((outcome.exit, self.made()), (0, "made\n"), outcome.result)
                 self.assert_says(self.told(server, 1), "it looks like a call, but", '<tool_call>{"name": ')

@@ -68,15 +68,11 @@ describe("a long text", function()
     local tools = { { name = "read_file" } }
     for _, reply in ipairs {
       many "``` ", many "`", "```" .. many "a", many "<tool_call>", many "{", many "{}", many "```\nx", many "x ```",
-      many " ", many "\n",
-      many "[", many '{"a":', many "<tool_call>{", many '<tool_call>{"', many '<tool_call>{"\\',
-      many "<tool_call>" .. many "[",
-      many "<function=a><parameter=b>", many "<tool_call>a<arg_key>", many "to=functions.a",
-      many "<|message|>to=functions.a",
-      many "[TOOL_CALLS]a[ARGS]{", many '<invoke name="', many '"\n', many "[1,]", many "```json\n{}```\n",
-      many "```json\n[",
-      many "<tool_call>{'a", many "\\", many '{"a": "\\', many "</think>", many "functools[", many "read_file\n{",
-      many "<function=read_file>{",
+      many " ", many "\n", many "[", many '{"a":', many "<tool_call>{", many '<tool_call>{"', many '<tool_call>{"\\',
+      many "<tool_call>" .. many "[", many "<function=a><parameter=b>", many "<tool_call>a<arg_key>",
+      many "to=functions.a", many "<|message|>to=functions.a", many "[TOOL_CALLS]a[ARGS]{", many '<invoke name="',
+      many '"\n', many "[1,]", many "```json\n{}```\n", many "```json\n[", many "<tool_call>{'a", many "\\",
+      many '{"a": "\\', many "</think>", many "functools[", many "read_file\n{", many "<function=read_file>{",
       many "\nread_file(", many "[read_file", many "<tool_call>{}</tool_call>x",
     } do
       assert.is_nil((within(#reply, find.read, reply, tools)))

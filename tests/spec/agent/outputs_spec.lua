@@ -28,10 +28,8 @@ describe("outputs", function()
       it("gives lines, and says where to read on, if there are more", function()
         local store = new(301)
         store:show("step-1", ("äöü\n"):rep(200) .. "the end")
-        local function read(first, last) return (store:read { step = "step-1", start_line = first, end_line = last }) end
-        assert.equal("[lines 3 to 4 of 201]\näöü\näöü\n", read(3, 4))
-        assert.equal("[lines 200 to 201 of 201]\näöü\nthe end", read(200))
-        assert.equal("[lines 201 to 201 of 201]\nthe end", read(201, 999))
+        local function read(from, to) return (store:read { step = "step-1", start_line = from, end_line = to }) end
+        assert.equal("[lines 200 to 201 of 201]\näöü\nthe end", read(200, 999))
         assert.equal("[lines 2 to 44 of 201; start_line 45 reads on]\n" .. ("äöü\n"):rep(43), read(2, 99))
       end)
 
