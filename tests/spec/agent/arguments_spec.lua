@@ -27,6 +27,7 @@ describe("arguments of our own tools", function()
     { { state = "complete" }, { state = "complete" } }, { { state = "Completed" }, { state = "done" } },
     { { state = "In Progress" }, { state = "in_progress" } }, { { state = "b" }, { state = "b" } },
     { { text = 7 }, { text = "7" } }, { '{"text":{"b": 1, "a":2}}', { text = '{"b": 1, "a":2}' } },
+    { '{"Text":{"b": 1, "a":2}}', { text = '{"b": 1, "a":2}' } },
     { { list = "[1, '2',]" }, { list = { 1, 2 } } }, { { list = { "1" } }, { list = { 1 } } },
     { { path = "a.txt\n" }, { path = "a.txt" } }, { { path = "\r\na b" }, { path = "a b" } },
     { { path = "a\nb" }, { path = "a\nb" } }, { { arguments = { id = 1 } }, { id = 1 } },
