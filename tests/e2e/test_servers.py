@@ -328,6 +328,20 @@ class Refusals(ServersCase):
                 self.assertEqual((outcome.exit, with_tools), (0, True), outcome.result)
                 self.assertTrue(outcome.events("model.context_cut"))
 
+    def test_what_was_tried_for_a_refusal_is_not_tried_for_ever(self):
+        # It says the same of the thinking, whether that is sent or not.
+        details = [{"type": "reasoning.encrypted", "data": "EoQC"}]
+        for field, value, words in (
+                ("reasoning_details", details, "Item 2 of reasoning_details is of another model"),
+                ("reasoning_content", "hm", "The reasoning_content must be passed back to the API")):
+            refused, thinking = refusal(400, error(words)), chunk({field: value})
+            with self.subTest(field):
+                server = self.serve(lambda body, number, refused=refused, thinking=thinking:
+                    refused if number else events([thinking, *good(*wanted_call(body))]))
+                self.assertEqual(self.ask(server, max_runtime_seconds=20).code, "inference_unavailable")
+                with_field = [field in body["messages"][2] for body in server.bodies[1:]]
+                self.assertEqual((with_field[:2], len(with_field) < 10), ([True, False], True), with_field[:10])
+
     def test_what_came_with_a_reply_goes_back(self):
         beside = {"extra_content": {"google": {"thought_signature": "EoQC"}}}
         details = [{"type": "reasoning.encrypted", "data": "EoQC", "index": 0}]

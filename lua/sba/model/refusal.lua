@@ -6,16 +6,16 @@
 local lpeg = require "lpeg"
 local said_of = require "sba.util.said"
 local sizes_in = require "sba.model.sizes"
+local wire = require "sba.model.wire"
 
 local refusal = {}
 
 local has, has_word = said_of.has, said_of.has_word
 
 ---@class model.sent what was asked
----@field fields table<string, any> of the body: the optional ones among them may be left out
+---@field fields table<string, any> of the body and of messages: the optional ones among them may be left out
 ---@field tools? model.tool[] as tools, not as text
 ---@field has_system? boolean a message of the system, first
----@field has_empty? boolean a message has calls and an empty content
 ---@field thinking_field? string a member that the server had sent, and that was not sent back
 ---@field max_tokens? integer
 ---@field may_fit? boolean the conversation may be made to fit: a shorter one, or a shorter reply
@@ -42,18 +42,21 @@ local function was_sent(sent, name)
   return sent.fields[name] ~= nil or type(options) == "table" and options[name] ~= nil
 end
 
--- A field's own name, then others that words have for it.
+-- A field's own name, then others that words have for it. with: what else the words have. (A content
+-- is optional beside calls, where it is empty.)
 local FIELDS <const> = {
   { "stream_options" }, { "temperature" }, { "keep_alive" }, { "truncate" }, { "num_ctx" },
   { "response_format", "json_schema", "json schema", "structured output", "grammar" },
   { "format", "json schema", "grammar" },
   { "think", "thinking" }, { "reasoning_content" }, { "reasoning" }, { "reasoning_details" },
+  { "content", with = { "empty", "at least 1 char" } },
 }
 local OF_TOOLS <const> = { "tool", "function", "jinja", "template" }
 
 local function judge_field(failure, sent)
   for _, names in ipairs(FIELDS) do
-    if was_sent(sent, names[1]) and has_word(failure.said, names) then return "drop", { field = names[1] } end
+    local is_named = was_sent(sent, names[1]) and has_word(failure.said, names)
+    if is_named and (not names.with or has(failure.said, names.with)) then return "drop", { field = names[1] } end
   end
 end
 
@@ -75,24 +78,17 @@ local OF_RATE <const> = {
   "rate limit", "rate_limit", "quota", "throttl", "per minute", "per day", "per hour", "credit",
 }
 
+-- What a refusal says of sizes: model.sizes, and what follows from them.
 local function sizes_of(failure, sent)
-  local sizes, details = sizes_in.of(failure.words:lower(), sent.max_tokens), failure.details
-  sizes.window = math.tointeger(details.n_ctx) or sizes.window
-  sizes.prompt = math.tointeger(details.n_prompt_tokens) or sizes.prompt
-  return sizes
-end
-
--- A limit of tokens, of a minute or of an account, that no waiting lets this request pass.
-local function is_above_limit(failure, sent)
-  local sizes = sizes_of(failure, sent)
+  local sizes, details, said = sizes_in.of(failure.words:lower(), sent.max_tokens), failure.details, failure.said
+  sizes.window = wire.tokens(details.n_ctx) or sizes.window
+  sizes.prompt = wire.tokens(details.n_prompt_tokens) or sizes.prompt
+  -- A limit of tokens, of a minute or of an account, that no waiting lets this request pass.
   local prompt, window = sizes.prompt or 0, sizes.window or math.huge
-  return sent.may_fit and prompt > window
-end
-
-local function speaks_of_size(failure, sent)
-  local said = failure.said
-  if failure.status == 413 or is_above_limit(failure, sent) then return true end
-  return said_of.has_stem(said, OF_SIZE) and has(said, TOO_LARGE) and not has(said, OF_RATE)
+  sizes.is_above = sent.may_fit and prompt > window
+  local is_named = said_of.has_stem(said, OF_SIZE) and has(said, TOO_LARGE) and not has(said, OF_RATE)
+  sizes.are_refused = sizes.is_above or is_named or failure.status == 413
+  return sizes
 end
 
 -- Bounds of the reply
@@ -111,15 +107,15 @@ local function named_bound(said, sent)
 end
 
 -- The longest reply that a server allows: the largest number that is less than what was asked for.
-local function judge_bound(failure, sent)
+local function judge_bound(failure, sent, sizes)
   local named = named_bound(failure.said, sent)
-  if not named or sizes_of(failure, sent).prompt then return nil end
+  if not named or sizes.prompt then return nil end
   local most = 0
   for _, one in ipairs(sizes_in.numbers(failure.words)) do
     if one.value < sent.max_tokens then most = math.max(most, one.value) end
   end
   if most >= LEAST_BOUND then return "bound", { most = most } end
-  if failure.status ~= 402 and not speaks_of_size(failure, sent) then return "drop", { field = named } end
+  if failure.status ~= 402 and not sizes.are_refused then return "drop", { field = named } end
 end
 
 -- Tools
@@ -179,14 +175,13 @@ local SYSTEM <const> = {
   'role "system"', "role: system", "developer instruction",
 }
 local MISSING <const> = { "not found", "not exist", "no access", "unknown model", "invalid model" }
-local EMPTY <const> = { "empty", "at least 1 char" }
 local SOON <const> = 2 -- equal answers, after which something else is tried
 
 ---@class model.rule
 ---@field name string
 ---@field of_request? boolean it applies only where the status may blame the request
 ---@field example table
----@field judge fun(failure: model.failure, sent: model.sent): act: model.act?, move: table?
+---@field judge fun(failure: model.failure, sent: model.sent, sizes: model.sizes): act: model.act?, move: table?
 ---@type model.rule[]
 refusal.rules = {
   { name = "call_unparsed",
@@ -207,24 +202,17 @@ refusal.rules = {
       { thinking_field = "reasoning_content" },
       { act = "send_back", field = "reasoning_content" } },
     judge = function(failure, sent)
-      local field = sent.thinking_field
+      local field = not sent.tried.send_back and sent.thinking_field
       if field and has_word(failure.said, { field }) then return "send_back", { field = field } end
-    end },
-  { name = "empty", of_request = true,
-    example = { 400, "messages: text content blocks must be non-empty", { has_empty = true },
-      { act = "drop", field = "content" } },
-    judge = function(failure, sent)
-      local is_said = has_word(failure.said, { "content" }) and has(failure.said, EMPTY)
-      if sent.has_empty and is_said then return "drop", { field = "content" } end
     end },
   { name = "system", of_request = true,
     example = { 400, "System role not supported", { has_system = true }, { act = "system_first" } },
     judge = function(failure, sent) return sent.has_system and has(failure.said, SYSTEM) and "system_first" end },
   { name = "size", of_request = true, example = { 0, "prompt is too long: 8619 tokens > 7000 maximum",
       { may_fit = true }, { act = "fit", sizes = { window = 7000, prompt = 8619 } } },
-    judge = function(failure, sent)
-      if not speaks_of_size(failure, sent) then return nil end
-      return sent.may_fit and "fit" or "give_up", { sizes = sizes_of(failure, sent) }
+    judge = function(_, sent, sizes)
+      if not sizes.are_refused then return nil end
+      return sent.may_fit and "fit" or "give_up", { sizes = sizes }
     end },
   { name = "quota", example = { 402, "Insufficient credits. Add more", {}, { act = "give_up" } },
     judge = function(failure) return (failure.status == 402 or has(failure.said, SPENT)) and "give_up" end },
@@ -267,10 +255,9 @@ refusal.rules = {
     end },
 }
 
-local function may_blame_request(failure, sent)
-  local status = failure.status
+local function may_blame_request(status, sizes)
   if not status or status == 500 then return true end
-  if status == 429 then return is_above_limit(failure, sent) end
+  if status == 429 then return sizes.is_above end
   return status >= 400 and status < 500
 end
 
@@ -281,9 +268,11 @@ function refusal.judge(failure, sent)
   if not failure.said then -- no answer: a connection that failed, a reply that broke off, ...
     return { act = failure.transient and "wait" or "give_up", rule = "no_answer" }
   end
+  local sizes = sizes_of(failure, sent)
+  local is_of_request = may_blame_request(failure.status, sizes)
   for _, rule in ipairs(refusal.rules) do
-    if not rule.of_request or may_blame_request(failure, sent) then
-      local act, move = rule.judge(failure, sent)
+    if is_of_request or not rule.of_request then
+      local act, move = rule.judge(failure, sent, sizes)
       if act then
         move = move or {}
         move.act, move.rule = act, rule.name

@@ -237,19 +237,20 @@ end
 
 local function sent_of(trial)
   local self, ask = trial.session, trial.ask
-  local field = self.thinking_field or self.may_think and "reasoning_content"
-  local is_sent_back = self.thinking_field and not self.refused[field]
-  if is_sent_back then ask.fields[field] = true end -- of messages, but as optional as the body's
-  local has_empty = false
+  local fields = ask.fields
+  -- Members of messages are as optional as the body's. What was left out is not blamed again.
+  if self.thinking_field then fields[self.thinking_field] = true end
   for _, message in ipairs(trial.request.messages) do
-    if message.thinking_parts then ask.fields.reasoning_details = true end
-    if message.content == "" and message.tool_calls then has_empty = not self.refused.content end
+    if message.thinking_parts then fields.reasoning_details = true end
+    if message.content == "" and message.tool_calls then fields.content = true end
   end
+  for name in pairs(self.refused) do fields[name] = nil end
+  local thinking_field = self.thinking_field or self.may_think and "reasoning_content"
+  if fields[thinking_field] then thinking_field = nil end
   return {
-    fields = ask.fields, tools = ask.tools and ask.shown, max_tokens = ask.max_tokens,
+    fields = fields, tools = ask.tools and ask.shown, max_tokens = ask.max_tokens,
     has_system = ask.first_role == "system" and not self.system_first,
-    has_empty = has_empty,
-    thinking_field = not is_sent_back and field or nil, may_fit = trial.request.fit ~= nil,
+    thinking_field = thinking_field, may_fit = trial.request.fit ~= nil,
     others = self.others, tried = trial.tried,
   }
 end

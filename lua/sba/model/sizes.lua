@@ -16,6 +16,8 @@ local sizes = {}
 ---@field excess? integer by which the prompt is too long
 ---@field is_of_reply? boolean the words may be about the reply's length
 ---@field is_a_guess? boolean nothing was said of a size
+---@field is_above? boolean the prompt is above a limit; set by sba.model.refusal
+---@field are_refused? boolean they are why the request was refused; set by sba.model.refusal
 
 ---Numbers that stand alone: not of a model's name, not a part of another.
 ---@param said string

@@ -4,7 +4,7 @@ local refusal = require "sba.model.refusal"
 local wire = require "sba.model.wire"
 
 local endpoint = wire.endpoint { base = "http://host" }
-local OWN <const> = { tools = true, has_system = true, has_empty = true, thinking_field = true, may_fit = true,
+local OWN <const> = { tools = true, has_system = true, thinking_field = true, may_fit = true,
   others = true, tried = true }
 
 --- What was sent, as an example has it: names of tools, fields of the body.
@@ -73,11 +73,12 @@ local more <const> = {
       { format = {} }, { act = "drop", field = "format" } },
     { 400, "reasoning_content is not permitted in input",
       { reasoning_content = true }, { act = "drop", field = "reasoning_content" } },
+    { 400, "messages: text content blocks must be non-empty", { content = true }, { act = "drop", field = "content" } },
+    { 422, '{"detail":[{"loc":["messages",2,"content"],"msg":"should have at least 1 character"}]}',
+      { content = true }, { act = "drop", field = "content" } },
     { 400, "invalid temperature", {}, "again" },
   },
   stream = { { 500, "stream error: reset by peer", { stream = true, tools = { "f" } }, "wait" } },
-  empty = { { 422, '{"detail":[{"loc":["messages",2,"content"],"msg":"should have at least 1 character"}]}',
-    { has_empty = true }, { act = "drop", field = "content" } } },
   system = {
     { 400, "Developer instruction is not enabled for models/gemma-3-27b-it", { has_system = true }, "system_first" },
     { 500, "jinja2.exceptions.TemplateError: System role not supported",
@@ -202,6 +203,14 @@ describe("a refusal", function()
         assert.is_nil(move.field)
         assert.is_true(move.act == "again" or move.act == "give_up" or move.act == "wait", rule.name)
       end
+    end
+  end)
+
+  it("names no window by what is no count", function()
+    for _, count in ipairs { 0, -1, 1 << 60, 1.5, "x", json.null, {} } do
+      local failure = failure_of(400, { message = "too long", type = "exceed_context_size_error", n_ctx = count })
+      local move = refusal.judge(failure, sent_of(ROOM))
+      assert.same({ "fit" }, { move.act, move.sizes.window })
     end
   end)
 
