@@ -24,13 +24,14 @@ local LEAST_REPEATED <const> = 1024 -- bytes that a repetition fills
 local LEAST_REPEATED_ARGUMENTS <const> = 16384 -- the same: a file may have many equal lines
 local MOST_BLANKS <const> = 128 -- bytes behind what is whole: some models write them for ever
 local LOOK_AGAIN <const> = 4096 -- blanks between two looks whether something is whole
-local MOST_LOOKS <const> = 256 -- whether a call's arguments are whole
+local MOST_LOOKS <const> = 256 -- whether a call's arguments are whole, or a tool's result is made up
 local OPEN_BRACE <const> = 0x7B
 local LONGEST_NAME <const> = 256 -- bytes of a model's
 local LONGEST_MARK <const> = 64 -- bytes; how a tool's result begins, with a blank line before
 local MADE_UP <const> = "it goes on with a tool's result, which only the tool can give. "
   .. "Call the tool, and wait for its result"
 local MOST_NESTED <const> = 8 -- levels of a content in parts
+local TEXTS <const> = { "text", "thinking", "refusal", "content" } -- members of a part
 
 ---@class model.reply plain, for journal and replay
 ---@field content string without thinking
@@ -80,7 +81,7 @@ function reply.new(wanted)
   return setmetatable({
     wanted = wanted or {}, state = "open", is_over = false,
     said = {}, thoughts = {}, size = 0, blanks = 0, watch = repetition.new(LEAST_REPEATED),
-    calls = {}, by_index = {}, by_id = {}, parts = json.array {},
+    last = "", looks = 0, calls = {}, by_index = {}, by_id = {}, parts = json.array {},
   }, reply)
 end
 
@@ -211,10 +212,12 @@ local function add_text(self, list, piece)
   grow(self, #piece, self.watch, piece)
 end
 
--- Behind a result that the model made up it goes on as if it had seen one.
+-- Behind a result that the model made up it goes on as if it had seen one. The whole text is not
+-- read again and again without end.
 local function ends_in_result(self, piece)
-  self.last = ((self.last or "") .. piece):sub(-LONGEST_MARK - #piece)
-  if not find.result(self.last) then return end
+  self.last = (self.last .. piece):sub(-LONGEST_MARK - #piece)
+  if self.looks == MOST_LOOKS or not find.result(self.last) then return end
+  self.looks = self.looks + 1
   local _, _, has_made_up = self:told_apart()
   if not has_made_up then return end
   self.is_over = true
@@ -236,9 +239,8 @@ local function each_text(value, use, in_thought, depth)
   if type(value) == "string" then return use(value, in_thought) end
   if type(value) ~= "table" or depth > MOST_NESTED then return end
   for _, part in ipairs(value) do each_text(part, use, in_thought, depth + 1) end
-  local inner = value.text or value.thinking or value.refusal or value.content
   in_thought = in_thought or value.type == "thinking" or value.type == "reasoning"
-  each_text(inner, use, in_thought, depth + 1)
+  for _, name in ipairs(TEXTS) do each_text(value[name], use, in_thought, depth + 1) end
 end
 
 ---@param value any a text or parts
@@ -352,7 +354,7 @@ function reply:calls_of(value, text_of)
       local called = type(one["function"]) == "table" and one["function"] or one
       self:call {
         index = one.index, id = one.id, name = called.name,
-        arguments = called.arguments or called.parameters,
+        arguments = json.given(called.arguments) or called.parameters,
         text = text_of and text_of(i), extra = one.extra_content,
       }
     end
@@ -382,12 +384,9 @@ local function raw_calls(self)
   local seen, list = {}, {}
   for _, call in ipairs(self.calls) do
     local arguments, key = arguments_of(call), call
+    call.arguments = arguments
     if call.id and type(arguments) == "string" then key = ("%s\n%s\n%s"):format(call.id, call.name, arguments) end
-    if not seen[key] then
-      list[#list + 1], seen[key] = {
-        id = call.id, name = call.name, arguments = arguments, text = call.text, extra = call.extra,
-      }, true
-    end
+    if not seen[key] then list[#list + 1], seen[key] = call, true end
   end
   return list
 end

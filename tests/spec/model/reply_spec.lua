@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
+local find = require "sba.model.text_calls.find"
 local json = require "sba.util.json"
 local reply = require "sba.model.reply"
 
@@ -73,13 +74,21 @@ describe("a reply", function()
   it("has content and thinking of parts, too", function()
     local builder = reply.new()
     builder:content(json.array {
-      { type = "thinking", thinking = json.array { { type = "text", text = "hm" } } },
-      { type = "text", text = "forty" }, "-two", 7, {},
+      { type = "thinking", text = json.null, thinking = json.array { { type = "text", text = "hm" } } },
+      { type = "text", text = "forty" }, "-two", 7, {}, { type = "refusal", text = "", refusal = "!" },
     })
     builder:content { { { { { { { { { { "too deep" } } } } } } } } } }
     builder:thinking("so", "reasoning")
-    assert.same({ "forty-two", "hmso", "reasoning" }, { builder:texts(), select(2, builder:texts()),
+    assert.same({ "forty-two!", "hmso", "reasoning" }, { builder:texts(), select(2, builder:texts()),
       builder.thinking_field })
+  end)
+
+  it("has the arguments of a call under either name", function()
+    local builder, written = reply.new { tools = tools }, { path = "a" }
+    builder:calls_of(json.array { { name = "read_file", arguments = json.null, parameters = written } })
+    builder:calls_of { ["function"] = { name = "read_file", arguments = written } }
+    builder:ended "stop"
+    assert.same({ "read_file a", "read_file a" }, calls_of(builder))
   end)
 
   it("counts what was cached, whether the server's count has it or not", function()
@@ -228,6 +237,18 @@ describe("a tool's result that a model makes up", function()
       assert.same({ "", 0 }, { result.content, #result.tool_calls })
       assert.matches("only the tool can give", result.unreadable)
     end
+  end)
+
+  it("is looked for only so often in a text that is full of its marks", function()
+    local looks, thinking = 0, find.thinking
+    find.thinking = function(whole)
+      looks = looks + 1
+      return thinking(whole)
+    end
+    local builder = built { "```\n" }
+    for i = 1, 1000 do builder:content(("\n<tool_response>%d"):format(i)) end
+    find.thinking = thinking
+    assert.same({ false, true }, { builder.is_over, looks < 300 })
   end)
 
   it("is none in words, in a call's arguments, and where there are no tools", function()
