@@ -262,26 +262,22 @@ wire.forms = {
   { name = "one text", example = '{\n"a":[1,2]\n}', read = one_text, fits = function() return true end },
 }
 
--- The JSON texts of an answer, whatever its Content-Type says.
+-- The JSON texts of an answer, whatever its Content-Type says. Reads its first line.
 ---@param next_line model.lines
 ---@return model.texts
 local function texts_of(next_line)
-  local next_text
-  return function()
-    if next_text then return next_text() end
-    local line, ended
-    repeat line, ended = next_line() until not line or line:find "[^%s\xEF\xBB\xBF]"
-    if not line then return nil, ended end
-    local first, is_held = line:gsub("^\xEF\xBB\xBF", ""), true
-    local form = 1
-    while not wire.forms[form].fits(first, ended) do form = form + 1 end
-    next_text = wire.forms[form].read(function()
-      if not is_held then return next_line() end
-      is_held = false
-      return first, ended
-    end)
-    return next_text()
-  end
+  local first, ended
+  repeat first, ended = next_line() until not first or first:find "[^%s\xEF\xBB\xBF]"
+  if not first then return function() return nil, ended end end
+  first = first:gsub("^\xEF\xBB\xBF", "")
+  local form = 1
+  while not wire.forms[form].fits(first, ended) do form = form + 1 end
+  return wire.forms[form].read(function()
+    if not first then return next_line() end
+    local line = first
+    first = nil
+    return line, ended
+  end)
 end
 
 -- Seconds within a reply, and at most half of the time that is left. Near the job's deadline that
