@@ -337,6 +337,13 @@ class Lists(TalkingCase):
             server, tools = self.pages(lambda cursor: (["a"], {"nextCursor": "again"}), era=era)
             self.assertEqual((tools, len(server.messages("tools/list"))), (["a"], 2))
 
+    def test_an_error_that_is_nested_deeply(self):
+        def give(exchange):
+            deep = b"[" * 300 + b"]" * 300
+            exchange.whole(b'{"jsonrpc":"2.0","id":%d,"error":{"data":%s}}' % (exchange.message["id"], deep))
+        first, _ = self.talk(self.server(hook=mcp.only("tools/list", give)).url)
+        self.assertIn("failure", first)
+
     def test_useless_tools_are_left_out(self):
         tools = {"task": ({"execution": {"taskSupport": "required"}}, None), "none": ({"inputSchema": None}, None),
                  "echo": tool()}

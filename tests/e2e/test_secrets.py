@@ -170,8 +170,9 @@ class TheAgent(SecretCase):
         job = self.agent_job(context={"task_context": f"The token is {TOKEN}"}, max_output_bytes=1 << 20)
         model = self.server(*(self.replies() if replies is None else replies),
                             models={"m": {"capabilities": ["completion", "tools"], "context_length": 262144}})
-        gateway = self.gateway(leak=lambda exchange: mcp.text(f"{TOKEN} {json.dumps(TOKEN)}",
-                                                              structuredContent={TOKEN: [TOKEN]}))
+        schema = {"properties": {"where": {"description": f"not {TOKEN}", "enum": [TOKEN]}, "n": {"default": TOKEN}}}
+        gateway = self.closing(mcp.Server(tools={"leak": ({"inputSchema": schema}, lambda exchange: mcp.text(
+            f"{TOKEN} {json.dumps(TOKEN)}", structuredContent={TOKEN: [TOKEN]}))}))
         reports = self.status_server()
         outcome = self.run_agent(model, *more, job=job, env={
             "SBA_MCP_TOKEN": TOKEN, "SBA_MCP_GATEWAY_URL": gateway.url, "SBA_JOB_STATUS_URL": reports.url}, **options)

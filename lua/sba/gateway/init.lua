@@ -108,10 +108,6 @@ function gateway.connect(options, limits)
   if not address then
     return nil, http.failure("no_gateway", "the environment names no MCP gateway (SBA_MCP_GATEWAY_URL)")
   end
-  if not http.origin(address) then
-    local wanted = " is not a URL that begins with http://, https:// or http+unix://"
-    return nil, http.failure("invalid_url", variable .. wanted)
-  end
   if options.token and not transport.fits_a_header(options.token) then
     return nil, http.failure("invalid_token", "the agent's token has characters that a header cannot carry")
   end
@@ -146,18 +142,6 @@ local function description_of(tool)
   return type(words) == "string" and secret.redact(words) or ""
 end
 
--- Redacts in place. Nothing else of a schema is text.
-local function clean_descriptions(schema)
-  for name, item in pairs(schema) do
-    if type(item) == "table" then
-      clean_descriptions(item)
-    elseif (name == "description" or name == "title") and type(item) == "string" then
-      schema[name] = secret.redact(item)
-    end
-  end
-  return schema
-end
-
 local function read_list(self, limits)
   local client = self.client
   local function attempt() return client:list(limits) end
@@ -166,8 +150,10 @@ local function read_list(self, limits)
   self.listed, self.filled = {}, {}
   for _, tool in ipairs(listed) do
     if not rules.refusal(tool.name, self.ext_net_allowed) then
-      local parameters, filled = without_ids(clean_descriptions(tool.inputSchema), self.ids)
+      local parameters, filled = without_ids(tool.inputSchema, self.ids)
       self.filled[tool.name] = filled
+      -- Defaults and enumerations, too, may hold a secret.
+      secret.clean(parameters)
       table.insert(self.listed, { tool = tool.name, parameters = parameters, description = description_of(tool) })
     end
   end

@@ -84,7 +84,6 @@ end
 local function request_once(connection, method, params, limits)
   local request <const> = connection:new_request(method, limits)
   local _ <close> = method == transport.CALL and standalone.attend(connection) or nil
-  function request.on_request(message) standalone.respond(connection, message) end
   local result, failure = connection:request(request, params, standalone.headers(connection))
   if not result and request.last_id and not request.last_id:find "%c" then
     result, failure = resume(connection, request, failure)
@@ -113,7 +112,7 @@ end
 ---@param offered? string the revision; default: the newest
 ---@return table? result of initialize, mcp.failure?
 function legacy.open(connection, limits, offered)
-  connection.session, connection.version = nil, nil
+  connection.session, connection.version, connection.answer = nil, nil, standalone.answer
   standalone.close(connection)
   local params = { protocolVersion = offered or VERSIONS[1], capabilities = {}, clientInfo = transport.CLIENT }
   local result, failure, session = request_once(connection, "initialize", params, limits)

@@ -8,6 +8,7 @@ local transport = require "sba.gateway.mcp.transport"
 
 local standalone = {}
 
+local NO_METHOD <const> = { code = -32601, message = "Method not found" } -- of JSON-RPC
 local LINES_AT_A_TIME <const> = 256 -- of the standalone stream, then of the call
 
 ---@param connection mcp.connection
@@ -37,9 +38,10 @@ end
 ---Answers a request of the server.
 ---@param connection mcp.connection
 ---@param message table
-function standalone.respond(connection, message)
-  if message.method == "ping" then return standalone.notify(connection, { id = message.id, result = {} }) end
-  return standalone.notify(connection, { id = message.id, error = { code = -32601, message = "Method not found" } })
+function standalone.answer(connection, message)
+  local answer = { id = message.id, result = {} }
+  if message.method ~= "ping" then answer = { id = message.id, error = NO_METHOD } end
+  standalone.notify(connection, answer)
 end
 
 -- Yields where there is no line yet.
@@ -67,7 +69,6 @@ local function open(connection)
   standalone.close(connection)
   local stream, request = {}, { id = 0, method = "GET" }
   connection.standalone = stream
-  function request.on_request(message) standalone.respond(connection, message) end
   local exchange, status = connection:send(request, nil, standalone.headers(connection), transport.POLLED)
   if exchange and status < 300 and http.is_stream(exchange) then
     stream.exchange = exchange

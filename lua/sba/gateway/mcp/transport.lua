@@ -33,7 +33,8 @@ transport.POLLED = { first = 1, idle = 0 }
 ---@type mcp.sending for the last message about a call, and the end of a session
 transport.LAST = { connect = 0.5, first = 0.25, idle = 0.25, ignore_interrupt = true, method = "DELETE" }
 
-local DEEPEST_LIST <const> = 500 -- levels of a list of tools
+-- Levels of a list of tools. More would be read, but not be written again.
+local DEEPEST_LIST <const> = 190
 
 ---@class mcp.failure: http.failure
 ---@field rpc? { code: integer?, message: string, data: any } the JSON-RPC error
@@ -45,9 +46,10 @@ local DEEPEST_LIST <const> = 500 -- levels of a list of tools
 ---@field answer_timeout number seconds
 ---@field ids integer the last one used
 ---@field offered? string session that the last answer named
----@field session? string legacy only, as the next two
+---@field session? string legacy only, as the next three
 ---@field version? string
 ---@field standalone? { exchange: native.http.exchange?, thread: thread? } its own stream; no thread: it has none
+---@field answer? fun(self: mcp.connection, message: table) answers what the server asks; nil: it must not ask
 local connection = {}
 connection.__index = connection
 
@@ -62,7 +64,6 @@ connection.__index = connection
 ---@field session? string that its answer names
 ---@field last_id? string of its stream's events
 ---@field retry? integer milliseconds until a broken stream is resumed
----@field on_request? fun(message: table) answers what the server asks meanwhile; nil: it must not ask
 
 ---@param options mcp.options
 ---@param url? string default: the options'
@@ -254,10 +255,10 @@ local function result_of(self, message, request)
 end
 
 -- A request or a notification of the server.
-local function handle(request, message)
+local function handle(self, request, message)
   local is_progress = message.method == "notifications/progress"
   if given(message.id) then
-    if request.on_request then request.on_request(message) end
+    if self.answer then self:answer(message) end
   elseif is_progress and json.table_of(message.params).progressToken == request.id then
     request.progressed = interrupt.now()
   end
@@ -280,7 +281,7 @@ function connection:read(exchange, request)
     end
     for _, message in ipairs(messages) do
       if json.is_object(message) and type(message.method) == "string" then
-        handle(request, message)
+        handle(self, request, message)
       elseif json.is_object(message) and is_answer(message, request) then
         if not given(message.id) or message.id == request.id then return result_of(self, message, request) end
         other = other or message
