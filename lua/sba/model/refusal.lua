@@ -53,11 +53,17 @@ local FIELDS <const> = {
 }
 local OF_TOOLS <const> = { "tool", "function", "jinja", "template" }
 
-local function judge_field(failure, sent)
-  for _, names in ipairs(FIELDS) do
+-- The first of the fields that was sent and is named.
+local function named_of(fields, failure, sent)
+  for _, names in ipairs(fields) do
     local is_named = was_sent(sent, names[1]) and has_word(failure.said, names)
-    if is_named and (not names.with or has(failure.said, names.with)) then return "drop", { field = names[1] } end
+    if is_named and (not names.with or has(failure.said, names.with)) then return names[1] end
   end
+end
+
+local function judge_field(failure, sent)
+  local field = named_of(FIELDS, failure, sent)
+  if field then return "drop", { field = field } end
 end
 
 -- Where no stream is given. What a connection failed of has the word as well.
@@ -93,22 +99,18 @@ end
 
 -- Bounds of the reply
 
-local BOUNDS <const> = { "max_tokens", "max_completion_tokens", "num_predict" }
-local CALLED <const> = { -- by others
+local OTHERS <const> = { -- by which their servers call them
   "max_new_tokens", "max_output_tokens", "maxoutputtokens", "allowed number of output tokens",
 }
-local LEAST_BOUND <const> = 16 -- tokens; lesser numbers are none of a bound
-
-local function named_bound(said, sent)
-  for _, name in ipairs(BOUNDS) do
-    local is_named = has_word(said, { name }) or has(said, CALLED)
-    if was_sent(sent, name) and is_named then return name end
-  end
+local BOUNDS <const> = {}
+for i, name in ipairs { "max_tokens", "max_completion_tokens", "num_predict" } do
+  BOUNDS[i] = { name, table.unpack(OTHERS) }
 end
+local LEAST_BOUND <const> = 16 -- tokens; lesser numbers are none of a bound
 
 -- The longest reply that a server allows: the largest number that is less than what was asked for.
 local function judge_bound(failure, sent, sizes)
-  local named = named_bound(failure.said, sent)
+  local named = named_of(BOUNDS, failure, sent)
   if not named or sizes.prompt then return nil end
   local most = 0
   for _, one in ipairs(sizes_in.numbers(failure.words)) do

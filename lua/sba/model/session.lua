@@ -121,8 +121,7 @@ end
 -- The request
 
 local function joined(message, more)
-  local copy = {}
-  for name, value in pairs(message) do copy[name] = value end
+  local copy = json.copy(message)
   copy.content = message.content and message.content .. "\n\n" .. more or more
   return copy
 end

@@ -17,10 +17,10 @@ local modern = { UNSUPPORTED_VERSION = -32022, HEADER_MISMATCH = -32020 }
 
 local primitive <const> = { string = true, integer = true, boolean = true }
 
--- Why a mark makes its tool invalid. path: of the argument; nil where none may be marked.
-local function problem_of(schema, path, seen)
-  local name = schema[MARK]
-  if not path or #path == 0 or not primitive[schema.type] then
+-- Why a mark makes its tool invalid.
+local function problem_of(header, seen)
+  local name, path = header.name, header.path
+  if not path or #path == 0 then
     return ("its %s is not on an argument that is a string, integer or boolean"):format(MARK)
   end
   if type(name) ~= "string" or not name:find "^[%w!#$%%&'*+.^_`|~-]+$" or seen[name:lower()] then
@@ -32,19 +32,14 @@ end
 ---@return { name: string, path: string[] }[]? headers, each with its argument's path
 ---@return string? reason why the tool must not be used
 function modern.wanted(schema)
-  local found, seen, problem = {}, {}, nil
+  local found, seen = {}, {}
 
   -- path: of the argument that a part of the schema describes; nil where it describes none, as
   -- below `items`
   local function visit(part, path)
-    if problem or type(part) ~= "table" then return end
+    if type(part) ~= "table" then return end
     local name = part[MARK]
-    if name ~= nil then
-      problem = problem_of(part, path, seen)
-      if problem then return end
-      seen[name:lower()] = true
-      found[#found + 1] = { name = name, path = path }
-    end
+    if name ~= nil then found[#found + 1] = { name = name, path = primitive[part.type] and path } end
     for keyword, value in pairs(part) do
       if keyword ~= "properties" then visit(value, nil) end
     end
@@ -54,7 +49,12 @@ function modern.wanted(schema)
   end
 
   visit(schema, {})
-  return not problem and found or nil, problem
+  for _, header in ipairs(found) do
+    local problem = problem_of(header, seen)
+    if problem then return nil, problem end
+    seen[header.name:lower()] = true
+  end
+  return found
 end
 
 ---@param value string

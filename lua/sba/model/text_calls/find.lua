@@ -160,12 +160,6 @@ local function bare_calls(content, names)
   return { calls = found, start = start }
 end
 
-local function has_call(item, names)
-  local form = forms.list[item.form]
-  local found = form.is_marked and form.read(item, names)
-  return found and not mistake_in(found, names)
-end
-
 local SHELLS <const> = { "bash", "sh", "shell", "zsh", "console" }
 
 -- Why a text that looks like a call is none; nil for prose.
@@ -188,7 +182,8 @@ local function find_in(content, tools)
   local found, mistake = calls_at_end(content, items, names)
   if found and #found.calls > 0 then
     for i = 1, found.first - 1 do
-      if has_call(items[i], names) then mistake = "text stands between it and another call" end
+      local is_marked = forms.list[items[i].form].is_marked
+      if is_marked and calls_of(items[i], names) then mistake = "text stands between it and another call" end
     end
   elseif found then
     found, mistake = bare_calls(content, names)
