@@ -12,16 +12,6 @@ local refusal = {}
 
 local has, has_word = said_of.has, said_of.has_word
 
----@class model.sent what was asked
----@field fields table<string, any> of the body and of messages: the optional ones among them may be left out
----@field tools? model.tool[] as tools, not as text
----@field has_system? boolean a message of the system, first
----@field thinking_field? string a member that the server had sent, and that was not sent back
----@field max_tokens? integer
----@field may_fit? boolean the conversation may be made to fit: a shorter one, or a shorter reply
----@field others string[] further models that may be asked
----@field tried table<string, true|integer> for this reply: acts; how often the server said the "same"
-
 ---@alias model.act
 ---| "drop" | "bound" | "send_back" | "system_first" | "fit" | "mend" | "text" | "tell"
 ---| "next_model" | "wait" | "again" | "give_up"
@@ -38,8 +28,8 @@ local has, has_word = said_of.has, said_of.has_word
 -- Optional fields
 
 local function was_sent(sent, name)
-  local options = sent.fields.options
-  return sent.fields[name] ~= nil or type(options) == "table" and options[name] ~= nil
+  local options = sent.fields.options or {}
+  return sent.fields[name] ~= nil or options[name] ~= nil or sent.members[name] ~= nil
 end
 
 -- A field's own name, then others that words have for it. with: what else the words have. (A content
@@ -183,7 +173,7 @@ local SOON <const> = 2 -- equal answers, after which something else is tried
 ---@field name string
 ---@field of_request? boolean it applies only where the status may blame the request
 ---@field example table
----@field judge fun(failure: model.failure, sent: model.sent, sizes: model.sizes): act: model.act?, move: table?
+---@field judge fun(failure: model.failure, sent: model.ask, sizes: model.sizes): act: model.act?, move: table?
 ---@type model.rule[]
 refusal.rules = {
   { name = "call_unparsed",
@@ -204,7 +194,7 @@ refusal.rules = {
       { thinking_field = "reasoning_content" },
       { act = "send_back", field = "reasoning_content" } },
     judge = function(failure, sent)
-      local field = not sent.tried.send_back and sent.thinking_field
+      local field = not sent.tried.send_back and sent.thinking_field -- it was not sent, or "optional" had applied
       if field and has_word(failure.said, { field }) then return "send_back", { field = field } end
     end },
   { name = "system", of_request = true,
@@ -264,7 +254,7 @@ local function may_blame_request(status, sizes)
 end
 
 ---@param failure model.failure
----@param sent model.sent
+---@param sent model.ask
 ---@return model.move
 function refusal.judge(failure, sent)
   if not failure.said then -- no answer: a connection that failed, a reply that broke off, ...

@@ -83,21 +83,25 @@ session.__index = session
 ---@field fit? fun(sizes: model.sizes, failure: model.failure): model.request?, model.failure? a
 ---request that is shorter, or asks for a shorter reply; nil: there is none
 
----@class model.ask all texts are JSON
----@field messages string[]
----@field tools? string
----@field schema? string
+---@class model.ask what is sent, and what sba.model.refusal wants to know of it
+---@field messages string[] as JSON
+---@field tools? model.tool[] as tools, not as text
+---@field schema? string of the reply, as JSON
 ---@field max_tokens? integer
 ---@field temperature? number
----@field shown? model.tool[] those in tools
----@field first_role? string of the messages
----@field fields? table of the body; set by the dialect
+---@field fields table<string, any> of the body, set by the dialect: the optional ones may be left out
+---@field members table<string, true> of messages, which may be left out too
+---@field has_system? boolean a message of the system, first
+---@field thinking_field? string a member that the server had sent, or may have
+---@field may_fit boolean the conversation may be made to fit: a shorter one, or a shorter reply
+---@field others string[] further models that may be asked
+---@field tried table<string, true|integer> for this reply: acts; how often the server said the "same"
 
 ---@class model.trial to get one reply
 ---@field session model.session
 ---@field request model.request the last one
 ---@field ask? model.ask as which it was sent
----@field tried table<string, true|integer> see model.sent
+---@field tried table<string, true|integer> as of model.ask
 ---@field number integer waits
 ---@field first? model.failure for which it is asked as text, although tools may be taken
 ---@field before? boolean what was known of that
@@ -162,27 +166,35 @@ local function shown_tools(self, tools)
   return shown
 end
 
----@param self model.session
----@param request model.request
+---@param trial model.trial
 ---@return model.ask
-local function ask_of(self, request)
-  local ask, messages, tools = { messages = {} }, request.messages, request.tools
+local function ask_of(trial)
+  local self, request = trial.session, trial.request
+  local messages, tools = request.messages, request.tools
+  local ask = {
+    messages = {}, members = {}, may_fit = request.fit ~= nil, others = self.others, tried = trial.tried,
+    thinking_field = self.thinking_field or self.may_think and "reasoning_content",
+  }
   if request.max_tokens then ask.max_tokens = math.min(request.max_tokens, self.longest_reply or math.huge) end
   if tools and self.supports_tools == false then
     messages, ask.schema = tools_of.messages(messages, tools), tools_of.schema(tools)
   elseif tools then
-    ask.shown = shown_tools(self, tools)
-    ask.tools = tools_of.json(ask.shown)
+    ask.tools = shown_tools(self, tools)
   elseif request.json_schema then
     ask.schema = json.encode(request.json_schema)
   end
   if self.refused.format or self.refused.response_format then ask.schema = nil end
   ask.temperature = request.temperature or self.temperature
   if ask.schema then ask.temperature = request.temperature or 0 end
+  if self.thinking_field then ask.members[self.thinking_field] = true end
   for i, message in ipairs(alternating(self, messages, request.status)) do
     self.written[message] = self.written[message] or self.dialect.message(message, self)
-    ask.messages[i], ask.first_role = self.written[message], ask.first_role or message.role
+    ask.messages[i] = self.written[message]
+    if message.role == "system" then ask.has_system = not self.system_first end
+    if message.thinking_parts then ask.members.reasoning_details = true end
+    if message.content == "" and message.tool_calls then ask.members.content = true end
   end
+  for name in pairs(self.refused) do ask.members[name] = nil end
   return ask
 end
 
@@ -191,7 +203,7 @@ end
 local function estimate(into, ask, builder)
   local content, thought = builder:texts()
   into.completion_tokens = text.tokens(content) + text.tokens(thought)
-  into.prompt_tokens = text.tokens(ask.tools or "")
+  into.prompt_tokens = ask.tools and text.tokens(tools_of.json(ask.tools)) or 0
   for _, message in ipairs(ask.messages) do into.prompt_tokens = into.prompt_tokens + text.tokens(message) end
   return into
 end
@@ -208,7 +220,7 @@ end
 -- Sets what was asked: trial.ask.
 local function exchange_once(trial)
   local self, request, started = trial.session, trial.request, interrupt.now()
-  local ask, dialect = ask_of(self, request), self.dialect
+  local ask, dialect = ask_of(trial), self.dialect
   local tools = request.accepted or request.tools
   local is_json = ask.schema ~= nil or tools ~= nil and not ask.tools
   local builder = reply.new { on_text = self.on_text, tools = tools, is_json = is_json }
@@ -221,8 +233,11 @@ local function exchange_once(trial)
   if failure and failure.cause == "cut_off" then repeated = builder.watch:at_end() end
   if failure and not repeated then return nil, with_use(failure, ask, builder, started) end
   if builder:has_no_room(ask.max_tokens) and request.fit and not trial.tried.no_room then
-    trial.tried.no_room = true
-    return nil, { message = "the prompt left no room for a reply", sizes = { prompt = builder.prompt_tokens } }
+    trial.tried.no_room = true -- the next such reply counts as what it is
+    local why = { message = "the prompt left no room for a reply" }
+    trial.request = request.fit({ prompt = builder.prompt_tokens }, why) or request
+    exchange:close()
+    return exchange_once(trial)
   end
   local result = repeated and builder:stopped(repeated, self) or builder:finish(self)
   if ask.tools and #result.tool_calls > 0 then self.calls_as_text = #builder.calls == 0 end
@@ -233,26 +248,6 @@ local function exchange_once(trial)
 end
 
 -- The moves
-
-local function sent_of(trial)
-  local self, ask = trial.session, trial.ask
-  local fields = ask.fields
-  -- Members of messages are as optional as the body's. What was left out is not blamed again.
-  if self.thinking_field then fields[self.thinking_field] = true end
-  for _, message in ipairs(trial.request.messages) do
-    if message.thinking_parts then fields.reasoning_details = true end
-    if message.content == "" and message.tool_calls then fields.content = true end
-  end
-  for name in pairs(self.refused) do fields[name] = nil end
-  local thinking_field = self.thinking_field or self.may_think and "reasoning_content"
-  if fields[thinking_field] then thinking_field = nil end
-  return {
-    fields = fields, tools = ask.tools and ask.shown, max_tokens = ask.max_tokens,
-    has_system = ask.first_role == "system" and not self.system_first,
-    thinking_field = thinking_field, may_fit = trial.request.fit ~= nil,
-    others = self.others, tried = trial.tried,
-  }
-end
 
 -- What a move changes of the session; then the request is another one.
 local changes <const> = {
@@ -322,7 +317,7 @@ end
 
 -- Judges a failure, and does what follows from it; returns as a move does.
 local function judged(trial, failure)
-  local move = refusal.judge(failure, sent_of(trial))
+  local move = refusal.judge(failure, trial.ask)
   local first = without_text(trial, move, failure)
   if first and not first.transient then return nil, first end
   if first then return moves.wait(trial, move, first) end
@@ -347,10 +342,6 @@ end
 -- Returns what a move does.
 local function move_on(trial, failure)
   if failure.code == "timeout" or failure.code == "cancelled" then return nil, failure end
-  if failure.sizes then -- there was no room for a reply; the next such one counts as what it is
-    trial.request = trial.request.fit(failure.sizes, failure) or trial.request
-    return true
-  end
   if failure.said ~= trial.last_said then trial.tried.same = 0 end
   trial.tried.same, trial.last_said = trial.tried.same + 1, failure.said
   return judged(trial, failure)

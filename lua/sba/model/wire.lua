@@ -8,6 +8,7 @@ local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local json_tolerant = require "sba.util.json_tolerant"
 local redact = require "native.secret".redact
+local tools_of = require "sba.model.tools"
 
 local wire = {}
 
@@ -198,7 +199,7 @@ function wire.body(session, fields, ask)
   end
   if session.refused.stream then fields.stream_options = nil end
   ask.fields = fields
-  fields.tools = ask.tools and json.verbatim(ask.tools)
+  fields.tools = ask.tools and json.verbatim(tools_of.json(ask.tools))
   local head = json.encode(fields):sub(1, -2)
   return { head, ',"messages":[', table.concat(ask.messages, ","), "]}" }
 end

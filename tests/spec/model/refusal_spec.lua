@@ -9,7 +9,7 @@ local OWN <const> = { tools = true, has_system = true, thinking_field = true, ma
 
 --- What was sent, as an example has it: names of tools, fields of the body.
 local function sent_of(given)
-  local sent = { fields = {}, max_tokens = given.max_tokens, others = {} }
+  local sent = { fields = {}, members = {}, max_tokens = given.max_tokens, others = {} }
   for name, value in pairs(given) do
     if OWN[name] then sent[name] = value else sent.fields[name] = value end
   end
