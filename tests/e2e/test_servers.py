@@ -181,6 +181,12 @@ def counts_the_reply(body, _):
     return refused if size > 14000 else events(good(*wanted_call(body)))
 
 
+def refuses_all(delta, words):
+    """Every request but the first, whose reply has this too."""
+    refused = refusal(400, error(words))
+    return lambda body, number: refused if number else events([chunk(delta), *good(*wanted_call(body))])
+
+
 def no_stream(body, _):
     refused = refusal(400, error("your account may not stream this model", param="stream"))
     return refused if {"stream", "stream_options"} & set(body) else refusal(200, whole(*wanted_call(body)))
@@ -280,13 +286,17 @@ class Habits(ServersCase):
         self.assertEqual(self.text("b.txt"), "hello\n")
 
     def test_what_no_other_try_mends_ends_the_job(self):
-        for name, answer, words in (
-                ("402 in the stream", events([error("no credits", code=402)]), "no credits"),
-                ("a page", (200, "text/html", ["<html>Sign in</html>"]), "an HTML page")):
+        # The last two say the same of the thinking, whether it is sent or not.
+        details = [{"type": "reasoning.encrypted", "data": "EoQC"}]
+        for name, answer, words, requests in (
+                ("402 in the stream", lambda *_: events([error("no credits", code=402)]), "no credits", 1),
+                ("a page", lambda *_: (200, "text/html", ["<html>Sign in</html>"]), "an HTML page", 1),
+                ("parts of the thinking", refuses_all({"reasoning_details": details}, "reasoning_details!"), "!", 5),
+                ("thinking", refuses_all({"reasoning_content": "hm"}, "reasoning_content must be back"), "back", 7)):
             with self.subTest(name):
-                server = self.serve(lambda *_, answer=answer: answer)
-                outcome = self.ask(server)
-                self.assertEqual((outcome.code, len(server.bodies)), ("inference_unavailable", 1), outcome.result)
+                server = self.serve(answer)
+                outcome = self.ask(server, max_runtime_seconds=30)
+                self.assertEqual((outcome.code, len(server.bodies)), ("inference_unavailable", requests))
                 self.assertIn(words, outcome.message)
 
 
@@ -327,20 +337,6 @@ class Refusals(ServersCase):
                 with_tools = all("tools" in body for body in server.bodies)
                 self.assertEqual((outcome.exit, with_tools), (0, True), outcome.result)
                 self.assertTrue(outcome.events("model.context_cut"))
-
-    def test_what_was_tried_for_a_refusal_is_not_tried_for_ever(self):
-        # It says the same of the thinking, whether that is sent or not.
-        details = [{"type": "reasoning.encrypted", "data": "EoQC"}]
-        for field, value, words in (
-                ("reasoning_details", details, "Item 2 of reasoning_details is of another model"),
-                ("reasoning_content", "hm", "The reasoning_content must be passed back to the API")):
-            refused, thinking = refusal(400, error(words)), chunk({field: value})
-            with self.subTest(field):
-                server = self.serve(lambda body, number, refused=refused, thinking=thinking:
-                    refused if number else events([thinking, *good(*wanted_call(body))]))
-                self.assertEqual(self.ask(server, max_runtime_seconds=20).code, "inference_unavailable")
-                with_field = [field in body["messages"][2] for body in server.bodies[1:]]
-                self.assertEqual((with_field[:2], len(with_field) < 10), ([True, False], True), with_field[:10])
 
     def test_what_came_with_a_reply_goes_back(self):
         beside = {"extra_content": {"google": {"thought_signature": "EoQC"}}}

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What a server may send in place of what it should: the readers take it or refuse it, and never stumble over it.
+local answer = require "answer"
 local openai = require "sba.model.dialects.openai"
 local json = require "sba.util.json"
 local ollama = require "sba.model.dialects.ollama"
@@ -9,22 +10,9 @@ local wire = require "sba.model.wire"
 local endpoint = wire.endpoint { name = "OLLAMA_BASE_URL", base = "http://host", timeout = {} }
 local tools = { { name = "read_file", parameters = { type = "object" } } }
 
---- An answer of these lines.
-local function exchange_of(lines)
-  local i = 0
-  return {
-    close = function() end,
-    idle = function() end,
-    line = function()
-      i = i + 1
-      return lines[i], lines[i] and true or nil
-    end,
-  }
-end
-
 local function read(dialect, lines)
   local builder = reply.new { tools = tools }
-  local _, failure = endpoint:read_reply(exchange_of(lines), builder, dialect.add)
+  local _, failure = endpoint:read_reply(answer(lines), builder, dialect.add)
   if failure then return nil, failure end
   return builder:finish { calls = 0, ids = {} }
 end

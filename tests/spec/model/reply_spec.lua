@@ -1,5 +1,4 @@
 -- SPDX-License-Identifier: Apache-2.0
-local find = require "sba.model.text_calls.find"
 local json = require "sba.util.json"
 local reply = require "sba.model.reply"
 
@@ -83,14 +82,6 @@ describe("a reply", function()
       builder.thinking_field })
   end)
 
-  it("has the arguments of a call under either name", function()
-    local builder, written = reply.new { tools = tools }, { path = "a" }
-    builder:calls_of(json.array { { name = "read_file", arguments = json.null, parameters = written } })
-    builder:calls_of { ["function"] = { name = "read_file", arguments = written } }
-    builder:ended "stop"
-    assert.same({ "read_file a", "read_file a" }, calls_of(builder))
-  end)
-
   it("counts what was cached, whether the server's count has it or not", function()
     for _, case in ipairs { { 3000, 2000, 3000 }, { 40, 2960, 3000 }, { 40, nil, 40 }, { nil, 5, nil } } do
       local builder = reply.new()
@@ -147,6 +138,7 @@ describe("fragments of calls", function()
       ["a list"] = json.array { { ["function"] = { name = "read_file", arguments = { path = "a" } } } },
       ["one object"] = { ["function"] = { name = "read_file", arguments = '{"path":"a"}' } },
       ["without function"] = json.array { { name = "read_file", parameters = { path = "a" } } },
+      ["null"] = json.array { { name = "read_file", arguments = json.null, parameters = { path = "a" } } },
       ["with more"] = json.array {
         7, { type = "function", ["function"] = { name = "read_file", arguments = { path = "a" } } },
       },
@@ -240,14 +232,12 @@ describe("a tool's result that a model makes up", function()
   end)
 
   it("is looked for only so often in a text that is full of its marks", function()
-    local looks, thinking = 0, find.thinking
-    find.thinking = function(whole)
+    local builder, looks = built { "```\n" }, 0
+    function builder:told_apart()
       looks = looks + 1
-      return thinking(whole)
+      return reply.told_apart(self)
     end
-    local builder = built { "```\n" }
     for i = 1, 1000 do builder:content(("\n<tool_response>%d"):format(i)) end
-    find.thinking = thinking
     assert.same({ false, true }, { builder.is_over, looks < 300 })
   end)
 

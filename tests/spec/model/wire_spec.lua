@@ -1,19 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
+local answer = require "answer"
 local json = require "sba.util.json"
 local reply = require "sba.model.reply"
 local wire = require "sba.model.wire"
-
---- An answer of these lines; one that ends with "|" lacks its end. A table at the end is its failure.
-local function answer(lines)
-  local exchange = { idle = function() end }
-  function exchange.line()
-    local line = table.remove(lines, 1)
-    if type(line) ~= "string" then return nil, line end
-    local whole = line:gsub("|$", "")
-    return whole, whole == line
-  end
-  return exchange
-end
 
 local target <const> = wire.endpoint { base = "http://host", timeout = {} }
 
