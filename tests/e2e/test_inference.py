@@ -281,26 +281,12 @@ class WithoutTools(InferenceCase):
                                  [["read_file"], ["finish"]])
                 self.assertIn("### read_file", body["messages"][0]["content"])
 
-    def test_the_refusals_of_other_servers(self):
-        vllm = '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
-        for status, text in ((400, vllm), (500, "tools param requires --jinja flag")):
-            fault = {"name": "tools_unsupported", "status": status, "text": text}
-            server = self.server({"fault": fault}, {"content": self.TEXT})
-            self.assert_call(self.chat(server, "openai").reply)
-
     def test_a_server_that_cannot_bind_a_reply(self):
         text = "response_format: json_schema is not supported (no grammar)"
         replies = {"fault": {"name": "bad_request", "text": text}}, {"content": f"```json\n{self.TEXT}\n```"}
         for _, server, run in self.each(*replies, models={"m": {"capabilities": None, "tools": False}}):
             self.assert_call(run.reply)
             self.assertTrue({"format", "response_format"}.isdisjoint(server.chats()[-1]))
-
-    def test_other_names_for_the_bound_of_a_reply(self):
-        text = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
-        server = self.server({"fault": {"name": "bad_request", "text": text}}, {"content": "hello"})
-        self.assertEqual(self.chat(server, "openai", {"max_tokens": 5}).reply["content"], "hello")
-        self.assertEqual(server.chats()[1]["max_completion_tokens"], 5)
-        self.assertNotIn("max_tokens", server.chats()[1])
 
 
 class Endpoints(InferenceCase):

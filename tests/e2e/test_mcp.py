@@ -338,11 +338,9 @@ class Lists(TalkingCase):
             self.assertEqual((tools, len(server.messages("tools/list"))), (["a"], 2))
 
     def test_an_error_that_is_nested_deeply(self):
-        def give(exchange):
-            deep = b"[" * 300 + b"]" * 300
-            exchange.whole(b'{"jsonrpc":"2.0","id":%d,"error":{"data":%s}}' % (exchange.message["id"], deep))
-        first, _ = self.talk(self.server(hook=mcp.only("tools/list", give)).url)
-        self.assertIn("failure", first)
+        answer = b'{"jsonrpc":"2.0","error":{"data":%s}}' % (b"[" * 300 + b"]" * 300)
+        server = self.server(hook=mcp.only("tools/list", lambda e: e.whole(answer)))
+        self.assertIn("failure", self.talk(server.url)[0])
 
     def test_useless_tools_are_left_out(self):
         tools = {"task": ({"execution": {"taskSupport": "required"}}, None), "none": ({"inputSchema": None}, None),

@@ -240,7 +240,7 @@ HABITS = {
         error("Unrecognized request argument supplied: stream_options")), 3, "model.adapted"),
     "a number": row(refuses(lambda body: body["max_tokens"] > 8192, 400,
         error("the valid range of max_tokens is [1, 8192]")), 3, "model.adapted"),
-    "a bound by that name": row(refuses(lambda body: "max_completion_tokens" not in body, 400,
+    "a bound by that name": row(refuses(lambda body: "max_tokens" in body or "max_completion_tokens" not in body, 400,
         error("Unsupported parameter: max_tokens")), 3, "model.adapted"),
     "a stream": row(no_stream, 3, "model.adapted"),
     "prompt and reply that are too long for a minute": row(counts_the_reply, 3, "model.context_cut"),

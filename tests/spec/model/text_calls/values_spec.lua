@@ -11,6 +11,9 @@ describe("values.read", function()
       '[{"p":"\\\\d+\\\\.x","q":"C:\\\\é\\\\u12"}]',
     ['\u{FEFF}{"a":1 // one\n,/* two */"b":"//"}'] = '[{"a":1,"b":"//"}]',
     ['{"a":1}\n{"b":2}, [3];'] = '[{"a":1},{"b":2},[3]]', ['{"a":"{\\"}\n"}'] = '[{"a":"{\\"}\\n"}]', ['"x"'] = '["x"]',
+    ['{"a":"x\n\ty\r\n"}'] = '[{"a":"x\\n\\ty\\r\\n"}]', ['{"a":"\\"\n,]"}'] = '[{"a":"\\"\\n,]"}]',
+    ['{"a":"x,}\n","b":{"c":true ,\n}\n,}'] = '[{"a":"x,}\\n","b":{"c":true}}]', ['{"a":[1,2,],}'] = '[{"a":[1,2]}]',
+    ['{"n":9007199254740993}'] = '[{"n":9007199254740993}]',
   } do
     it("reads what has one meaning: " .. written:gsub("\n", " "), function()
       local list, failure = values.read(written)
@@ -19,8 +22,8 @@ describe("values.read", function()
   end
 
   for _, written in ipairs {
-    '{"a":"x\\\n"}', '{"a":1,,}', "{,}", '{"a":[,]}', '{"a":,}', '{"a":1} and more', '{"a":{"b":1}', '{"a":"x}', "x",
-    "", "{]", '{"a" 1}', "```json\n```", '{"a":1}{', "{'a': 'x}",
+    '{"a":"x\\\n"}', '{"a":"x\n}', '{"a":"echo "x\n""}', '{"a":1,,}', "{,}", '{"a":[,]}', '{"a":,}',
+    '{"a":1} and more', '{"a":{"b":1}', '{"a":"x}', "x", "", "{]", '{"a" 1}', "```json\n```", '{"a":1}{', "{'a': 'x}",
   } do
     it("reads nothing else: " .. written:gsub("\n", " "), function()
       assert.same({ nil, "string" }, { (values.read(written)), type(select(2, values.read(written)).message) })
