@@ -10,8 +10,8 @@ local lpeg = require "lpeg"
 local prompts = require "sba.agent.prompts"
 local schema_check = require "sba.util.schema_check"
 local humanize = require "sba.util.humanize"
+local json_mended = require "sba.util.json_mended"
 local tools_of = require "sba.model.tools"
-local values = require "sba.model.text_calls.values"
 
 local arguments = {}
 
@@ -89,7 +89,7 @@ local function unwrapped(given, schema, tool)
     if not says_tool then holder = name end
   end
   local inner = given[holder]
-  if type(inner) == "string" then inner = values.decode(inner) end
+  if type(inner) == "string" then inner = json_mended.decode(inner) end
   if json.kind(inner) ~= "object" then return given end
   for name in pairs(inner) do
     if not properties[meant_by(name, schema)] then return given end
@@ -154,7 +154,7 @@ end
 --- A value that does not fit as one that does, if it has one meaning.
 local function converted(value, types, schema, root)
   if type(value) == "string" then
-    local found, failure = values.decode(value)
+    local found, failure = json_mended.decode(value)
     if failure then found, failure = json.decode(value:lower()) end -- True
     if failure or found == value then return value end
     if not fits(found, types) then found = converted(found, types, schema, root) end

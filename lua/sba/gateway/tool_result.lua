@@ -134,24 +134,6 @@ function tool_result.of_mcp(result)
   return { content = table.concat(lines, "\n"), structured = structured, is_error = is_error, parts = parts }
 end
 
-local WRAPPERS <const> = { "artifact", "skill", "result", "data" }
-
----@param value any
----@param names string[] of the text, the first first
----@param depth integer of wrappers that are looked into
----@return string? text, table? holder
-function tool_result.find(value, names, depth)
-  if not json.is_object(value) then return nil end
-  for _, name in ipairs(names) do
-    local found = value[name]
-    if type(found) == "string" and found ~= "" then return found, value end
-  end
-  for _, name in ipairs(depth > 0 and WRAPPERS or {}) do
-    local found, holder = tool_result.find(value[name], names, depth - 1)
-    if found then return found, holder end
-  end
-end
-
 local of_error <const> = { error = true, jsonrpc = true, id = true }
 
 -- Nil unless the answer is nothing but an error.
@@ -173,13 +155,6 @@ function tool_result.of_plain(value)
   local answer = tool_result.of_mcp(words and { content = words } or { structuredContent = value })
   answer.is_error = problem ~= nil or type(value) == "table" and value.status == "error"
   return answer
-end
-
----@param code string
----@param answer gateway.answer of a tool that failed
----@return http.failure
-function tool_result.failure(code, answer)
-  return http.failure(code, "the gateway says: " .. http.shown(answer.content))
 end
 
 return tool_result

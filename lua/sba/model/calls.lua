@@ -4,9 +4,9 @@
 
 local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
+local json_mended = require "sba.util.json_mended"
 local redact = require "native.secret".redact
 local text = require "native.text"
-local values = require "sba.model.text_calls.values"
 
 local calls = {}
 
@@ -37,7 +37,7 @@ function calls.arguments(given)
   local value, failure = given, nil
   if type(given) == "string" and not given:find "%S" then return {} end
   for _ = 1, MOST_DECODED do
-    if type(value) == "string" and not failure then value, failure = values.decode(value) end
+    if type(value) == "string" and not failure then value, failure = json_mended.decode(value) end
   end
   if failure then return nil, "the arguments are not JSON: " .. failure.message end
   if json.is_array(value) and #value == 1 and json.is_object(value[1]) then value = value[1] end

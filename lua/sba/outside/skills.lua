@@ -2,11 +2,11 @@
 -- The skills that a job names, from the gateway, before the first prompt. One that cannot be had is
 -- named as missing.
 
+local answers = require "sba.outside.answers"
 local fail = require "sba.util.fail"
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
-local tool_result = require "sba.gateway.tool_result"
 
 local skills = {}
 
@@ -22,8 +22,8 @@ local NAMES <const> = { "name", "title" }
 local function read_skill(answer)
   local value = answer.structured
   if value == nil then value = json.decode(answer.content) end
-  local words, holder = tool_result.find(value, TEXTS, 1)
-  if words then return words, (tool_result.find(holder, NAMES, 0)) end
+  local words, holder = answers.find(value, TEXTS, 1)
+  if words then return words, (answers.find(holder, NAMES, 0)) end
   if type(value) == "table" then return nil end
   words = type(value) == "string" and value or answer.content
   return words:find "%S" and words or nil
@@ -33,7 +33,7 @@ end
 local function fetch(gateway, id, most_bytes)
   local limits = { until_when = interrupt.now() + SECONDS, repeatable = true }
   local answer = fail.check(gateway:call("skills.get", { skill_id = id }, limits))
-  if answer.is_error then error(tool_result.failure("skill_refused", answer), 0) end
+  if answer.is_error then error(answers.failure("skill_refused", answer), 0) end
   local words, name = read_skill(answer)
   if not words then fail.raise("bad_answer", "the gateway's answer holds no text of a skill") end
   if #words > most_bytes then fail.raise("too_large", "its text has more than %d bytes", most_bytes) end

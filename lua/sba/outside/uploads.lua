@@ -2,6 +2,7 @@
 -- Artifacts leave after all processes have ended, by the gateway and by PUT; the result follows by
 -- PUT. What cannot be uploaded stays on disk, and the job goes on.
 
+local answers = require "sba.outside.answers"
 local fail = require "sba.util.fail"
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
@@ -9,7 +10,6 @@ local json = require "sba.util.json"
 local reports = require "sba.outside.reports"
 local retry = require "sba.util.retry"
 local text = require "native.text"
-local tool_result = require "sba.gateway.tool_result"
 local upload_urls = require "sba.util.upload_urls"
 
 local uploads = {}
@@ -36,7 +36,7 @@ local SURE <const> = { "ref", "artifact_ref", "reference", "artifact_id" }
 local LIKELY <const> = { "uri", "url", "id" }
 
 local function in_structure(value)
-  return tool_result.find(value, SURE, 2) or tool_result.find(value, LIKELY, 2)
+  return answers.find(value, SURE, 2) or answers.find(value, LIKELY, 2)
 end
 
 local function in_links(parts)
@@ -98,7 +98,7 @@ local function give(run, gateway, artifact)
   local content = file or encoded(run, artifact, limit)
   local arguments = { path = artifact.path, content_bytes_base64 = content }
   local answer = check(gateway:call("artifact.put", arguments, GATEWAY_LIMITS))
-  if answer.is_error then error(tool_result.failure("tool_failed", answer), 0) end
+  if answer.is_error then error(answers.failure("tool_failed", answer), 0) end
   return uploads.reference(answer)
 end
 

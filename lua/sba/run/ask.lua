@@ -4,11 +4,11 @@
 local client = require "sba.agent.client"
 local fail = require "sba.util.fail"
 local humanize = require "sba.util.humanize"
+local json_mended = require "sba.util.json_mended"
 local skills = require "sba.outside.skills"
 local prompt = require "sba.agent.prompt"
 local prompts = require "sba.agent.prompts"
 local redact = require "native.secret".redact
-local values = require "sba.model.text_calls.values"
 
 local function connect_for(run, model)
   local allowed = run.job.inference and run.job.inference.allowed_models
@@ -54,7 +54,7 @@ local function ask(run, sessions, request)
   local reply = fail.check(client.ask(run, session, { messages = messages, json_schema = request.json_schema }))
   reply.model = session.model
   -- Such as a fence around it.
-  if request.json_schema then reply.content = values.mended(reply.content) or reply.content end
+  if request.json_schema then reply.content = json_mended.mended(reply.content) or reply.content end
   return reply
 end
 

@@ -5,10 +5,10 @@
 
 local forms = require "sba.model.text_calls.forms"
 local humanize = require "sba.util.humanize"
+local json_mended = require "sba.util.json_mended"
 local lpeg = require "lpeg"
 local text = require "native.text"
 local tools_of = require "sba.model.tools"
-local values = require "sba.model.text_calls.values"
 
 local find = {}
 
@@ -43,10 +43,10 @@ local function items_of(content, names) return lpeg.match(forms.found, content, 
 
 -- Whether the place is in an argument of a call that can be read.
 local function is_in_call(whole, at)
-  if whole:find "^%s*[{%[]" and values.read(whole) then return true end
+  if whole:find "^%s*[{%[]" and json_mended.read(whole) then return true end
   for _, item in ipairs(items_of(whole, {})) do
     if item.from < at and at < item.to then
-      return item.members ~= nil or item.json and values.read(item.json, item.ending ~= "") ~= nil
+      return item.members ~= nil or item.json and json_mended.read(item.json, item.ending ~= "") ~= nil
     end
   end
   return false

@@ -5,9 +5,9 @@
 
 local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
+local json_mended = require "sba.util.json_mended"
 local lpeg = require "lpeg"
 local tools_of = require "sba.model.tools"
-local values = require "sba.model.text_calls.values"
 
 local P, S, R = lpeg.P, lpeg.S, lpeg.R
 local C, Cc, Cg = lpeg.C, lpeg.Cc, lpeg.Cg
@@ -170,11 +170,11 @@ end
 
 ---@param written string JSON values one after the other
 ---@param names table<string, model.tool>
----@param is_ended? boolean as of values.read
+---@param is_ended? boolean as of json_mended.read
 ---@return model.raw_call[]? found at least one, or nil and the mistake
 ---@return string? mistake
 function forms.objects(written, names, is_ended)
-  local list, failure = values.read(written, is_ended)
+  local list, failure = json_mended.read(written, is_ended)
   if not list then return nil, "it is not JSON: " .. failure.message end
   local found = {}
   for _, value in ipairs(list) do add_calls(found, value, names) end
@@ -205,7 +205,7 @@ end
 
 local function read_named(item)
   if not item.members then
-    local list, failure = values.read(item.json, item.ending ~= "")
+    local list, failure = json_mended.read(item.json, item.ending ~= "")
     if not list then return nil, "its arguments are not JSON: " .. failure.message end
     if #list ~= 1 then return nil, "there is more than one value for its arguments" end
     return { { name = item.called, arguments = list[1] } }

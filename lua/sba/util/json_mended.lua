@@ -7,7 +7,7 @@ local json = require "sba.util.json"
 local json_tolerant = require "sba.util.json_tolerant"
 local lpeg = require "lpeg"
 
-local values = {}
+local json_mended = {}
 
 local P, S, R = lpeg.P, lpeg.S, lpeg.R
 local C, Cmt, Cs = lpeg.C, lpeg.Cmt, lpeg.Cs
@@ -78,7 +78,7 @@ end
 ---closed
 ---@return any[]? list
 ---@return sba.json.failure? failure
-function values.read(text, is_ended)
+function json_mended.read(text, is_ended)
   local whole, failure = json_tolerant.decode(text)
   if not failure then return { whole } end
   local list, at = {}, lpeg.match(fence, text)
@@ -95,7 +95,7 @@ end
 
 ---@param text string one value, as above
 ---@return string? json
-function values.mended(text)
+function json_mended.mended(text)
   local _, failure = json.decode(text)
   if not failure then return text end
   local at = lpeg.match(fence, text)
@@ -107,8 +107,8 @@ end
 ---@param text string one value, as above
 ---@return any value
 ---@return sba.json.failure? failure
-function values.decode(text)
-  local list, failure = values.read(text)
+function json_mended.decode(text)
+  local list, failure = json_mended.read(text)
   if not list then return nil, failure end
   for i = 2, #list do
     if json.encode(list[i]) ~= json.encode(list[1]) then
@@ -118,4 +118,4 @@ function values.decode(text)
   return list[1]
 end
 
-return values
+return json_mended

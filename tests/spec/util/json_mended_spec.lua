@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 local json = require "sba.util.json"
-local values = require "sba.model.text_calls.values"
+local json_mended = require "sba.util.json_mended"
 
-describe("values.read", function()
+describe("json_mended.read", function()
   for written, wanted in pairs {
     ['{"a":1}}'] = '[{"a":1}]', ['```json\n{"a":1}\n```'] = '[{"a":1}]',
     ['{"a":1}</tool_call><|im_end|>'] = '[{"a":1}]',
@@ -16,7 +16,7 @@ describe("values.read", function()
     ['{"n":9007199254740993}'] = '[{"n":9007199254740993}]',
   } do
     it("reads what has one meaning: " .. written:gsub("\n", " "), function()
-      local list, failure = values.read(written)
+      local list, failure = json_mended.read(written)
       assert.equal(wanted, list and json.encode(json.array(list)) or failure.message)
     end)
   end
@@ -26,24 +26,25 @@ describe("values.read", function()
     '{"a":1} and more', '{"a":{"b":1}', '{"a":"x}', "x", "", "{]", '{"a" 1}', "```json\n```", '{"a":1}{', "{'a': 'x}",
   } do
     it("reads nothing else: " .. written:gsub("\n", " "), function()
-      assert.same({ nil, "string" }, { (values.read(written)), type(select(2, values.read(written)).message) })
+      local list, failure = json_mended.read(written)
+      assert.same({ nil, "string" }, { list, type(failure.message) })
     end)
   end
 
   it("closes what is open in a text whose end was marked, unless a string is", function()
-    assert.same({ { a = { b = "1" } } }, values.read('{"a":{"b":"1"', true))
-    assert.same({ { a = { { b = 1 } } } }, values.read('{"a":[{"b":1', true))
-    assert.is_nil((values.read('{"a":{"b":"1', true)))
+    assert.same({ { a = { b = "1" } } }, json_mended.read('{"a":{"b":"1"', true))
+    assert.same({ { a = { { b = 1 } } } }, json_mended.read('{"a":[{"b":1', true))
+    assert.is_nil((json_mended.read('{"a":{"b":"1', true)))
   end)
 end)
 
-describe("values.decode and values.mended", function()
+describe("json_mended.decode and json_mended.mended", function()
   it("want one value", function()
-    assert.same({ a = 1 }, values.decode '{"a":1,}')
-    assert.is_nil((values.decode '{"a":1} {"a":2}'))
-    assert.equal('{"a":1}', values.mended '```\n{"a":1}\n```')
-    assert.equal('{"a": 1 }', values.mended '{"a": 1 }')
-    assert.is_nil(values.mended "a {1}")
-    assert.is_nil(values.mended '{"a":1} {"a":2}')
+    assert.same({ a = 1 }, json_mended.decode '{"a":1,}')
+    assert.is_nil((json_mended.decode '{"a":1} {"a":2}'))
+    assert.equal('{"a":1}', json_mended.mended '```\n{"a":1}\n```')
+    assert.equal('{"a": 1 }', json_mended.mended '{"a": 1 }')
+    assert.is_nil(json_mended.mended "a {1}")
+    assert.is_nil(json_mended.mended '{"a":1} {"a":2}')
   end)
 end)
