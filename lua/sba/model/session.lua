@@ -298,10 +298,7 @@ local CAUSES <const> = { quota = true, model_missing = true }
 
 function moves.give_up(_, move, failure)
   if CAUSES[move.rule] then failure.cause = move.rule end
-  if move.rule == "size" then
-    failure.code, failure.prompt_tokens = "context_cut", move.sizes.prompt
-    failure.context_length = move.sizes.window
-  end
+  if move.rule == "size" then failure.code, failure.context_length = "context_cut", move.sizes.window end
   return nil, failure
 end
 

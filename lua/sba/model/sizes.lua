@@ -24,13 +24,11 @@ local sizes = {}
 ---@return { value: integer, first: integer, last: integer }[]
 function sizes.numbers(said)
   local found = {}
-  local first, last = said:find "%d[%d,_]*"
-  while first do
-    local value = math.tointeger(tonumber((said:sub(first, last):gsub("[,_]", ""))))
-    local before, after = said:sub(first - 1, first - 1), said:sub(last + 1, last + 2)
+  for first, digits, behind in said:gmatch "()(%d[%d,_]*)()" do
+    local value = math.tointeger(tonumber((digits:gsub("[,_]", ""))))
+    local before, after = said:sub(first - 1, first - 1), said:sub(behind, behind + 1)
     local is_alone = not before:find "[%w_.-]" and not after:find "^[%w_-]" and not after:find "^%.%d"
-    if value and is_alone then found[#found + 1] = { value = value, first = first, last = last } end
-    first, last = said:find("%d[%d,_]*", last + 1)
+    if value and is_alone then found[#found + 1] = { value = value, first = first, last = behind - 1 } end
   end
   return found
 end

@@ -17,10 +17,10 @@ local MOST_PARTS <const> = 1000 -- of one tool's schema, for circles may have ma
 local LARGEST <const> = 64 * 1024 -- bytes of a gateway's schema; a larger one is left out
 local LONGEST_THOUGHT <const> = 300 -- characters; a small model would think for ever
 
-local function each(list, write)
+local function each(list, separator, write)
   local parts = {}
   for i, item in ipairs(list) do parts[i] = write(item) end
-  return table.concat(parts, ",")
+  return table.concat(parts, separator)
 end
 
 ---@param reference any a $ref
@@ -126,6 +126,7 @@ end
 local KEYWORDS <const> = { order = {
   "type", "description", "enum", "properties", "required", "additionalProperties", "items", "anyOf",
 } }
+KEYWORDS.properties = { anyOf = { items = KEYWORDS } }
 
 local written
 
@@ -149,14 +150,12 @@ end
 function written(given, state, depth, is_closed)
   local wanted = { properties = {}, required = {}, depth = depth, is_top = depth == 0 }
   add(wanted, given, state, false)
-  local kinds, any, result = types_of(wanted), json.array {}, {}
-  for i, kind in ipairs(kinds) do
-    result = of_type(kind, wanted, state, is_closed and #kinds == 1)
-    any[i] = json.verbatim(json.encode(result, KEYWORDS))
-  end
+  local kinds, any = types_of(wanted), json.array {}
+  for i, kind in ipairs(kinds) do any[i] = of_type(kind, wanted, state, is_closed and #kinds == 1) end
   for i, branch in ipairs(#kinds == 0 and wanted.anyOf or {}) do
     any[i] = json.verbatim(written(branch, state, wanted.depth))
   end
+  local result = any[1]
   if #kinds ~= 1 then result = { anyOf = #any > 0 and any or nil } end -- Gemini refuses a list of types
   result.description = description_of(wanted)
   return json.encode(result, KEYWORDS)
@@ -208,7 +207,7 @@ end
 
 ---@type fun(list: model.tool[]): string
 tools.json = remembering(function(list)
-  return "[" .. each(list, function(tool)
+  return "[" .. each(list, ",", function(tool)
     return ('{"type":"function","function":{"name":%s,"description":%s,"parameters":%s}}'):format(
       json.encode(tool.name), json.encode(tool.description or ""), tools.parameters(tool))
   end) .. "]"
@@ -231,15 +230,12 @@ comes back as the next message. The tools:
 -- What a schema does not name cannot be written in a reply that it binds.
 local function whole(tool) return tool.whole and { parameters = tool.whole } or tool end
 
-local SECTION <const> = "### %s\n\n%s\n\n%s\n"
+local SECTION <const> = "\n### %s\n\n%s\n\n%s\n"
 
 local in_words = remembering(function(list)
-  local parts = { INTRODUCTION }
-  for _, tool in ipairs(list) do
-    local parameters = tools.parameters(whole(tool))
-    parts[#parts + 1] = SECTION:format(tool.name, tool.description or "", parameters)
-  end
-  return table.concat(parts, "\n")
+  return INTRODUCTION .. each(list, "", function(tool)
+    return SECTION:format(tool.name, tool.description or "", tools.parameters(whole(tool)))
+  end)
 end)
 
 local call_schema <const> = { order = { "thought", "tool", "arguments" } }
@@ -287,7 +283,7 @@ local REPLY <const> = '{"type":"object","properties":{"thought":{"type":"string"
 ---of another.
 ---@type fun(list: model.tool[]): string
 tools.schema = remembering(function(list)
-  return '{"anyOf":[' .. each(list, function(tool)
+  return '{"anyOf":[' .. each(list, ",", function(tool)
     return REPLY:format(LONGEST_THOUGHT, json.encode(tool.name), tools.parameters(whole(tool), true))
   end) .. "]}"
 end)

@@ -30,7 +30,6 @@ endpoint.__index = endpoint
 ---@field said? string of a refusal: the server's words, code, type and parameter, in lower case
 ---@field is_in_reply? boolean it came after the status 200
 ---@field context_length? integer of a context_cut
----@field prompt_tokens? integer of a context_cut
 ---@field repeated? string why a stream was stopped
 ---@field used? table estimated tokens and duration_ms after a timeout or signal
 ---@field unanswered? boolean the time was up while the endpoint had not answered since the last
@@ -101,8 +100,7 @@ function endpoint:failed(code, message) return nil, self:failure { code = code, 
 
 local function as_refusal(failure)
   local details = failure.details
-  failure.code = "inference_unavailable"
-  failure.cause = failure.status == 404 and "model_missing" or "refused"
+  failure.code, failure.cause = "inference_unavailable", "refused"
   failure.transient = failure.transient or failure.status == 409
   failure.said = ("%s %s %s %s"):format(failure.words, details.code, details.type, details.param):lower()
   return failure

@@ -37,7 +37,7 @@ transport.LAST = { connect = 0.5, first = 0.25, idle = 0.25, ignore_interrupt = 
 local DEEPEST_LIST <const> = 190
 
 ---@class mcp.failure: http.failure
----@field rpc? { code: integer?, message: string, data: any } the JSON-RPC error
+---@field rpc? { code: integer?, data: any } the JSON-RPC error
 
 ---@class mcp.connection a server
 ---@field url string
@@ -150,8 +150,7 @@ local function of_rpc(self, error, status)
   local number = code and (" %d"):format(code) or ""
   local more = data ~= nil and " " .. http.shown(json.encode(data)) or "" -- mostly which argument
   local failure = self:failure("tool_refused", "answered with the error%s: %s%s", number, http.shown(words), more)
-  failure.status, failure.words = status, words
-  failure.rpc = { code = code, message = words, data = data }
+  failure.status, failure.words, failure.rpc = status, words, { code = code, data = data }
   return failure
 end
 
