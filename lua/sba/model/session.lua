@@ -305,9 +305,8 @@ end
 -- As text it is refused as well, so the tools were not what is refused. Returns the first failure.
 local function without_text(trial, move, failure)
   local first = trial.first
-  if not first then return nil end
-  local is_same = failure.said ~= nil and failure.said == first.said
-  if not is_same and move.act ~= "give_up" and move.act ~= "again" then return nil end
+  if not first or not failure.said then return nil end
+  if failure.said ~= first.said and move.act ~= "give_up" and move.act ~= "again" then return nil end
   trial.first, trial.session.supports_tools = nil, trial.before
   return first
 end
@@ -334,14 +333,6 @@ function moves.fit(trial, move, failure)
   if not request and move.sizes.is_a_guess then return judged(trial, failure) end
   if request then return true end
   return nil, too_long
-end
-
--- Returns what a move does.
-local function move_on(trial, failure)
-  if failure.code == "timeout" or failure.code == "cancelled" then return nil, failure end
-  if failure.said ~= trial.last_said then trial.tried.same = 0 end
-  trial.tried.same, trial.last_said = trial.tried.same + 1, failure.said
-  return judged(trial, failure)
 end
 
 -- Whether the server counted far fewer tokens than these messages and tools take.
@@ -381,7 +372,9 @@ local function answered(self, request)
     end
     if result then return result end
     trial.used = failure.used or trial.used
-    local goes_on, ended_by = move_on(trial, failure)
+    if failure.said ~= trial.last_said then tried.same = 0 end
+    tried.same, trial.last_said = tried.same + 1, failure.said
+    local goes_on, ended_by = judged(trial, failure)
     if ended_by then ended_by.used = ended_by.used or trial.used end
     if goes_on ~= true then return goes_on, ended_by end
   end
@@ -414,7 +407,6 @@ local function clean(result, tools)
     if json.encode(call.arguments) ~= before or secret.redact(written) ~= written then
       call.written, result.said = nil, nil
     end
-    if not tool then call.name = secret.redact(call.name) end
   end
   return secret.clean(result, own_fields)
 end

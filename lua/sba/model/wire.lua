@@ -84,7 +84,6 @@ function endpoint:display_url() return http.display_url(self.base) end
 ---@param failure { code: string, message: string }
 ---@return model.failure
 function endpoint:failure(failure)
-  if failure.cause then return failure end
   local cause, message, server = failure.code, failure.message, self:display_url()
   if of_answers[cause] and not message:find(server, 1, true) then message = server .. ": " .. message end
   local more = { cause = cause, repeated = failure.repeated, transient = failure.transient }
