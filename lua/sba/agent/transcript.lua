@@ -73,8 +73,9 @@ end
 ---@return model.reply
 function transcript.next(state, fresh)
   local run, number = state.run, state.number + 1
-  local from, recorded = run.recording or run.history, nil
-  if number <= #from.exchanges then recorded = fail.check(from:exchange(number)) end
+  local from, recorded, failure = run.recording or run.history, nil, nil
+  if number <= #from.exchanges then recorded, failure = from:exchange(number) end
+  if failure then error(failure, 0) end
   local reply = recorded and recorded.reply
   if run.recording then
     compare(run.recording, number, recorded, fresh)
