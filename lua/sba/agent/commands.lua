@@ -74,12 +74,12 @@ local function the_command(arguments)
   return nil, "command, shell and argv are two commands"
 end
 
---- What a line ends with that only changes its shell, which then is gone: "export" of "make;
---- export A=1"; nil: something else.
-local function last_setting(line)
+--- A note, if a line ends with what only changes its shell, which then is gone: "export" of "make;
+--- export A=1".
+local function note_setting(line)
   local last = line:reverse():find "[;&\n]" or #line + 1
   local name = line:sub(#line - last + 2):match(SETS)
-  return humanize.has(OF_THE_SHELL, name) and name or nil
+  return humanize.has(OF_THE_SHELL, name) and prompts.shell_is_gone:format(name) or nil
 end
 
 ---@param arguments table of run_command, as models name them
@@ -103,8 +103,7 @@ function commands.read(arguments)
   if given:find(ONLY_CD) then return nil, prompts.only_cd end
   if more then return read_line(arguments, given, more) end
   arguments.shell = is_text and given .. " " .. args or given
-  local setting = last_setting(given)
-  return arguments, setting and prompts.shell_is_gone:format(setting) or nil
+  return arguments, note_setting(given)
 end
 
 return commands
