@@ -31,6 +31,13 @@ static void set_trust(const struct http_exchange *exchange)
     curl_easy_setopt(exchange->easy, CURLOPT_CAPATH, settings->ca_directory);
 }
 
+static void free_part(char **part)
+{
+    curl_free(*part);
+}
+
+#define cleanup_part __attribute__((cleanup(free_part)))
+
 static char *part(CURLU *parsed, CURLUPart which, unsigned flags)
 {
     char *text = NULL;
@@ -55,20 +62,18 @@ static int set_proxy_parts(struct http_exchange *exchange, CURLU *parsed, struct
 {
     static const CURLUPart left_out[] = {CURLUPART_USER,  CURLUPART_PASSWORD, CURLUPART_OPTIONS,
                                          CURLUPART_QUERY, CURLUPART_FRAGMENT, CURLUPART_PATH};
-    char *user = part(parsed, CURLUPART_USER, CURLU_URLDECODE);
-    char *password = part(parsed, CURLUPART_PASSWORD, CURLU_URLDECODE);
+    cleanup_part char *user = part(parsed, CURLUPART_USER, CURLU_URLDECODE);
+    cleanup_part char *password = part(parsed, CURLUPART_PASSWORD, CURLU_URLDECODE);
     curl_easy_setopt(exchange->easy, CURLOPT_PROXYUSERNAME, user);
     curl_easy_setopt(exchange->easy, CURLOPT_PROXYPASSWORD, password);
-    curl_free(user);
-    curl_free(password);
     for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
         curl_url_set(parsed, left_out[i], NULL, 0);
-    char *address = part(parsed, CURLUPART_URL, 0);
+    cleanup_part char *address = part(parsed, CURLUPART_URL, 0);
     int length = address ? (int)strlen(address) - 1 : 0; // without the / of an empty path
-    int outcome = address ? asprintf(&exchange->proxy, "the proxy %.*s", length, address) : -1;
     curl_easy_setopt(exchange->easy, CURLOPT_PROXY, address);
-    curl_free(address);
-    return outcome < 0 ? error_memory(error, "cannot start a request") : 0;
+    if (!address || asprintf(&exchange->proxy, "the proxy %.*s", length, address) < 0)
+        return error_memory(error, "cannot start a request");
+    return 0;
 }
 
 static int set_proxy_address(struct http_exchange *exchange, const char *proxy, struct error *error)
@@ -113,25 +118,20 @@ static int set_socket(struct http_exchange *exchange, const char *rest, struct e
 {
     size_t encoded = strcspn(rest, "/?#");
     int length = 0;
-    char *path = curl_easy_unescape(exchange->easy, rest, (int)encoded, &length);
+    cleanup_part char *path = curl_easy_unescape(exchange->easy, rest, (int)encoded, &length);
     cleanup_free char *url = NULL;
-    int outcome = -1;
     if (!path || length == 0 || path[0] != '/' || strlen(path) != (size_t)length)
-        bad_url(error, "names no unix socket by its absolute path");
-    else if ((size_t)length >= sizeof((struct sockaddr_un *)NULL)->sun_path)
-        bad_url(error, "names a unix socket whose path is longer than the 107 bytes that Linux allows");
-    else if (asprintf(&url, "http://localhost%s%s", rest[encoded] == '/' ? "" : "/", rest + encoded) < 0 ||
-             asprintf(&exchange->origin, "the socket %s", path) < 0)
-        error_memory(error, "cannot start a request");
-    else {
-        exchange->is_socket = true;
-        curl_easy_setopt(exchange->easy, CURLOPT_UNIX_SOCKET_PATH, path);
-        curl_easy_setopt(exchange->easy, CURLOPT_URL, url);
-        curl_easy_setopt(exchange->easy, CURLOPT_PROXY, "");
-        outcome = 0;
-    }
-    curl_free(path);
-    return outcome;
+        return bad_url(error, "names no unix socket by its absolute path");
+    if ((size_t)length >= sizeof((struct sockaddr_un *)NULL)->sun_path)
+        return bad_url(error, "names a unix socket whose path is longer than the 107 bytes that Linux allows");
+    if (asprintf(&url, "http://localhost%s%s", rest[encoded] == '/' ? "" : "/", rest + encoded) < 0 ||
+        asprintf(&exchange->origin, "the socket %s", path) < 0)
+        return error_memory(error, "cannot start a request");
+    exchange->is_socket = true;
+    curl_easy_setopt(exchange->easy, CURLOPT_UNIX_SOCKET_PATH, path);
+    curl_easy_setopt(exchange->easy, CURLOPT_URL, url);
+    curl_easy_setopt(exchange->easy, CURLOPT_PROXY, "");
+    return 0;
 }
 
 static int set_origin(struct http_exchange *exchange, const char *url, CURLU *parsed, struct error *error)
@@ -142,22 +142,15 @@ static int set_origin(struct http_exchange *exchange, const char *url, CURLU *pa
                          "taken, and an @ of a path is written %%40");
     if (curl_url_set(parsed, CURLUPART_URL, url, 0) != CURLUE_OK)
         return bad_url(error, "cannot be read");
-    char *scheme = part(parsed, CURLUPART_SCHEME, 0), *host = part(parsed, CURLUPART_HOST, 0);
-    char *port = part(parsed, CURLUPART_PORT, CURLU_DEFAULT_PORT), *user = part(parsed, CURLUPART_USER, 0);
-    int outcome = -1;
+    cleanup_part char *scheme = part(parsed, CURLUPART_SCHEME, 0), *host = part(parsed, CURLUPART_HOST, 0);
+    cleanup_part char *port = part(parsed, CURLUPART_PORT, CURLU_DEFAULT_PORT), *user = part(parsed, CURLUPART_USER, 0);
     if (!scheme || !host || !port || (strcmp(scheme, "http") != 0 && strcmp(scheme, "https") != 0))
-        bad_url(error, "has another scheme");
-    else if (user)
-        bad_url(error, "holds a user name, which is not taken");
-    else if (asprintf(&exchange->origin, "%s://%s:%s", scheme, host, port) < 0)
-        error_memory(error, "cannot start a request");
-    else
-        outcome = set_proxy(exchange, scheme, host, error);
-    curl_free(scheme);
-    curl_free(host);
-    curl_free(port);
-    curl_free(user);
-    return outcome;
+        return bad_url(error, "has another scheme");
+    if (user)
+        return bad_url(error, "holds a user name, which is not taken");
+    if (asprintf(&exchange->origin, "%s://%s:%s", scheme, host, port) < 0)
+        return error_memory(error, "cannot start a request");
+    return set_proxy(exchange, scheme, host, error);
 }
 
 int http_set_target(struct http_exchange *exchange, const char *url, struct error *error)
