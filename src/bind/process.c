@@ -6,6 +6,7 @@
 #include "bind/bind_handles.h"
 #include "core/base/cleanup.h"
 #include "core/files/file_log.h"
+#include "core/files/file_sync.h"
 #include "core/process/process_children.h"
 #include "core/process/process_leftovers.h"
 #include "core/process/process_spawn.h"
@@ -228,6 +229,7 @@ static int f_run(lua_State *L)
     check_options(L, &options, &ticker);
     struct process_outcome *outcome = new_outcome(L);
     luaL_checkstack(L, LUA_MINSTACK, NULL);
+    file_sync_prepare();
 
     int status = process_run(&options, outcome, &error);
     if (ticker.failed) {

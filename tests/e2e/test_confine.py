@@ -317,6 +317,15 @@ class OutOfReach(ConfinedCase):
             with self.subTest(name):
                 self.harm([*wrapper, *sba.AS_USER], **sba.AS_ROOT)
 
+    @sba.wants("strace")
+    def test_no_thread_starts_later_which_the_filter_would_not_know(self):
+        trace = self.workspace / "trace"
+        tracing = sba.strace("clone,clone3,seccomp", "-f", log=trace)
+        self.assert_end(self.run_job(self.job(self.sh("true"), self.sh("true")), wrapper=tracing), 0)
+        _, made, later = trace.read_text().partition("SECCOMP_SET_MODE_FILTER")
+        self.assertTrue(made)
+        self.assertNotIn("CLONE_THREAD", later)
+
     def test_where_the_kernel_has_no_filters_the_job_runs_and_the_result_says_so(self):
         for mode in ("off", "auto"):
             done, said = self.shell("echo works", wrapper=sba.without("seccomp"), env={"SBA_CONFINE": mode})

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdbool.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -38,7 +37,7 @@ static void *serve(void *unused)
     return NULL;
 }
 
-static bool start(void)
+bool file_sync_prepare(void)
 {
     static bool runs;
     pid_t unused;
@@ -53,7 +52,7 @@ int file_sync_begin(int fd)
 {
     if (goes_on)
         return errno = EBUSY, -1;
-    int copy = start() ? io_duplicate(fd) : -1;
+    int copy = file_sync_prepare() ? io_duplicate(fd) : -1;
     if (copy < 0) {
         failure = sync_now(fd);
         return 0;
