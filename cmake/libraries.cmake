@@ -12,8 +12,8 @@ if(SBA_STATIC)
   target_include_directories(sba_libraries SYSTEM INTERFACE
     ${SBA_VENDOR_PREFIX}/include ${SBA_VENDOR_PREFIX}/kernel-include)
   set(lib ${SBA_VENDOR_PREFIX}/lib)
-  target_link_libraries(sba_libraries INTERFACE ${lib}/libpcre2-8.a ${lib}/libcurl.a ${lib}/libssl.a
-    ${lib}/libcrypto.a ${lib}/libedit.a ${lib}/libtinfo.a)
+  target_link_libraries(sba_libraries INTERFACE ${lib}/libpcre2-8.a ${lib}/libcurl.a ${lib}/libcares.a
+    ${lib}/libssl.a ${lib}/libcrypto.a ${lib}/libedit.a ${lib}/libtinfo.a)
   target_link_libraries(sba_lua_libraries INTERFACE ${lib}/libcjson.a ${lib}/liblpeg.a ${lib}/liblua.a)
   file(STRINGS ${SBA_VENDOR_PREFIX}/versions sba_library_versions)
   if(EXISTS ${SBA_VENDOR_PREFIX}/older)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nginx.py, tinyproxy.py and llama.py share: a real server in a directory of its own, until close()."""
+"""What nginx.py, tinyproxy.py and others share: a real server in a directory of its own, until close()."""
 import contextlib
 import os
 import pathlib
@@ -28,9 +28,9 @@ def is_there(program):
     return shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin") is not None
 
 
-def listens(port):
+def listens(port, address="127.0.0.1"):
     with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+        return probe.connect_ex((address, port)) == 0
 
 
 @contextlib.contextmanager
@@ -68,7 +68,7 @@ class RealServer:
         path.chmod(0o644)
         return path
 
-    def start(self, command, *ports, user=USER):
+    def start(self, command, *ports, user=USER, address="127.0.0.1"):
         """Starts it, as another user where that is not None, and waits until it listens on every port."""
         for path in (self.directory, *self.directory.rglob("*")):
             os.chown(path, user or -1, user or -1)
@@ -77,7 +77,7 @@ class RealServer:
                                         stderr=subprocess.PIPE,
                                         env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}, cwd=self.directory, **user)
         end = time.monotonic() + PATIENCE
-        while not all(listens(port) for port in ports):
+        while not all(listens(port, address) for port in ports):
             if self.process.poll() is not None or time.monotonic() > end:
                 self.process.kill()
                 words = self.process.stderr.read().decode()

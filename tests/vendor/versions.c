@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks each library in the prefix of vendor/build who it is, and prints it in the form of its file versions.
+#include <ares.h>
 #include <curl/curl.h>
 #include <curses.h>
 #include <histedit.h>
@@ -32,6 +33,7 @@ int main(void)
     lua_call(L, 0, 1);
     printf("LPeg %s\n", lua_tostring(L, -1));
     printf("OpenSSL %s\n", OpenSSL_version(OPENSSL_VERSION_STRING));
+    printf("c-ares %s\n", ares_version(NULL));
     printf("libcurl %s\n", curl_version_info(CURLVERSION_NOW)->version);
     printf("PCRE2 %.*s\n", (int)strcspn(pcre2, " "), pcre2);
     printf("%.11s\n", curses_version());    // "ncurses 6.4.20221231"

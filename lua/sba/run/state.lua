@@ -305,8 +305,9 @@ function methods:has_gateway() return rules.address(self.environment) ~= nil end
 ---@return gateway?, mcp.failure?
 function methods:connect(again, limits)
   if self.gateway or self.unreachable and not again then return self.gateway, self.unreachable end
-  local token
-  local http, failure = self:client()
+  local token, http, failure
+  -- A client reads where to look up names.
+  if self:has_gateway() then http, failure = self:client() end
   if http then token, failure = secret.agent_token() end
   if not failure then
     self.gateway, failure = lazy.gateway().connect({

@@ -13,8 +13,8 @@
 // Whether the kernel lets this process have such a filter.
 bool confine_calls_known(void);
 
-// Makes the filter, for the threads that there are now (threads.h). Call it once. A thread that libcurl starts later,
-// to look up a name, is not among them: only Landlock, from CONFINE_SIGNALS on, keeps signals from it.
+// Makes the filter, for the threads that there are now (threads.h): none may start later. Call it once. Only the dev
+// build has others, in which Debian's libcurl looks names up.
 void confine_calls_prepare(void);
 
 // Puts the calling thread and what it starts under the filter for good. Makes one system call. 0, or an errno.

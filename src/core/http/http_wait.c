@@ -45,9 +45,12 @@ static struct timeout timeout_of_phase(const struct http_exchange *exchange)
 {
     if (exchange->headers_done)
         return (struct timeout){exchange->last, exchange->request.idle_timeout, "slow_answer", "sent nothing more"};
-    if (exchange->sent == 0)
+    if (exchange->sent == 0) {
+        curl_off_t looked_up = 0; // microseconds
+        curl_easy_getinfo(exchange->easy, CURLINFO_NAMELOOKUP_TIME_T, &looked_up);
         return (struct timeout){exchange->started, exchange->request.connect_timeout, "slow_connect",
-                                "was not reached"};
+                                looked_up > 0 ? "was not reached" : "was not resolved"};
+    }
     // Progress in sending our body counts as well.
     return (struct timeout){exchange->last > exchange->sent ? exchange->last : exchange->sent,
                             exchange->request.first_timeout, "slow_first_byte", "sent no answer"};
