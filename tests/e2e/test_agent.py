@@ -341,9 +341,10 @@ class Ending(AgentCase):
         self.assertEqual((outcome.exit, outcome.code, len(server.chats())), (1, "agent_gave_up", 1))
 
     def test_a_criterion_that_is_not_met_ends_at_once(self):
-        unmet = finish("could not", ("a", True, "step-1"), ("b", False, ""))
+        # The first `finish` is refused, for it says nothing of a.
+        turns = LIST, finish("b", ("b", True, "step-1")), finish("could not", ("a", True, "step-1"), ("b", False, ""))
         criteria = {"acceptance_criteria": ["a", "b"]}
-        outcome, _ = self.run_replies(LIST, unmet, {"content": "never asked"}, context=criteria)
+        outcome, _ = self.run_replies(*turns, {"content": "never asked"}, context=criteria)
         self.assertEqual((outcome.code, outcome.answer), ("acceptance_unmet", "could not"))
         self.assertEqual([one["met"] for one in outcome.acceptance], [True, False])
         self.assert_todo(outcome, ("done", None), ("pending", None))

@@ -196,7 +196,7 @@ function finish.called(state, _, arguments)
   local answer, misfit = read_answer(state, arguments)
   ending.answer = answer or ending.answer
   for i, item in ipairs(list) do
-    if item.met == true then todo:set(todo.criteria[i], "done", json.null) end
+    if item.verified_by == "model" then todo:set(todo.criteria[i], item.met and "done" or "pending", json.null) end
   end
   if has_failed or unmet then keep_verdicts(state, list) end
   if has_failed then give_up(GAVE_UP, "the model gave up: " .. printable.line(ending.answer, LONGEST_REASON)) end

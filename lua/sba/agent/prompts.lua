@@ -138,7 +138,7 @@ prompts.no_parent = "; there is no item %s, so it is at the top"
 
 prompts.read_them = 'read_output {"step": "%s", %s} gives them'
 prompts.not_kept = "they were not kept, because the limit for kept outputs is reached"
-prompts.nothing_left_out = "nothing was left out of the result of %s, or there is no such step"
+prompts.nothing_left_out = "nothing was left out of the result of %s, or it was not kept, or there is no such step"
 prompts.shortened = "\n[... %d bytes shortened%s ...]"
 prompts.read_the_rest = "; read_output of %s gives the rest"
 prompts.dropped = "[%d earlier exchanges are left out here to make room; the workspace is as they left it.]"
