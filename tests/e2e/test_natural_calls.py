@@ -46,7 +46,7 @@ class Commands(NaturalCallsCase):
               {"command": "ls x", "timeout_ms": 5000}, {"command": "ls $WHERE", "env": {"WHERE": "x"}},
               {"command": "test $PORT = 80 && ls x", "env": {"PORT": 80}},
               {"command": "ls x", "working_dir": None, "stdin": None}, {"Command": "ls x", "workingDir": "."},
-              {"command": "ls x; sleep", "args": 0}]
+              {"command": "ls x; sleep", "args": 0}, {"command": "ls x", "argv": "None", "shell": None, "env": "null"}]
 
     def test_commands_with_one_meaning_run(self):
         for form in FORMATS:

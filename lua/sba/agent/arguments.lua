@@ -190,7 +190,7 @@ local function convert_members(value, parts, root)
         if math.type(member) == "integer" and schema.type == "string" then member = tostring(member) end
       end
       schemas[#schemas + 1] = schema
-      is_needed = is_needed or is_required(part, name)
+      is_needed = is_needed or schema ~= nil and is_required(part, name)
     end
     local schema = any_of(schemas)
     local says_nothing = member == json.null or humanize.has(NOTHING, member)
@@ -208,7 +208,7 @@ function convert(value, schema, root)
   if next(types) and not fits(value, types) then value = converted(value, types, schema, root) end
   local kind = json.kind(value)
   if kind == "object" then convert_members(value, parts, root) end
-  for i, part in ipairs(parts) do items[i] = json.table_of(part.items) end
+  for _, part in ipairs(parts) do items[#items + 1] = part.items end
   for i, item in ipairs(kind == "array" and value or {}) do value[i] = convert(item, any_of(items), root) end
   if schema.nul ~= false or kind ~= "string" then return value end
   -- A name or a command holds no NUL; a line end at its end is none of it.

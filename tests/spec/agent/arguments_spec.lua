@@ -89,7 +89,7 @@ describe("arguments of a gateway's tool", function()
     type = "object", required = json.array { "q", "must" }, ["$defs"] = { count = { type = "integer" } },
     properties = {
       q = { type = "string" }, must = { type = "string" }, limit = { ["$ref"] = "#/$defs/count" },
-      tags = { type = "array", items = { type = "string" } }, any = {},
+      tags = { allOf = json.array { { type = "array", items = { type = "string" } } } }, any = {},
       deep = { type = "object", properties = { on = { type = "boolean" } } },
       either = { type = json.array { "string", "null" } }, kind = { enum = json.array { "done", 2 } },
       one = { anyOf = json.array { { type = "integer" }, { type = "null" } } },
