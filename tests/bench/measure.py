@@ -42,10 +42,10 @@ def mib(kib):
 
 
 def row(what, ours, against, theirs, bound):
-    """A line of the table for a ratio of two durations, in seconds."""
-    ratio = ours / theirs
+    """A line of the table for the ratio of two samples."""
+    ratio = ours.seconds / theirs.seconds
     judged = f"{ratio:.2f} | ≤ {bound:g} × | {verdict(ratio, bound)}"
-    return f"| {what} | {duration(ours)} | {against} | {duration(theirs)} | {judged} |"
+    return f"| {what} | {duration(ours.seconds)} | {against} | {duration(theirs.seconds)} | {judged} |"
 
 
 def row_alone(what, shown, value, bound, unit):
@@ -61,8 +61,7 @@ class Bench:
         self.tools.mkdir()
         self.launcher = self.compiled("launch.c")
         self.binary = shutil.copy(binary, self.tools / "cynode-sba")
-        self.file_system = subprocess.run(["stat", "-f", "-c", "%T", directory], capture_output=True, text=True,
-                                          check=True).stdout.strip()
+        self.file_system = subprocess.check_output(["stat", "-f", "-c", "%T", directory], text=True).strip()
         self.clean()
 
     def compiled(self, name, *libraries):

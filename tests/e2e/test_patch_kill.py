@@ -212,8 +212,7 @@ class Between(ResumedCase):
             for kind in ("put", "remove", "mode"):
                 for names in ({"other": other}, {"other": other, "aside": other}, {"aside": other}, {}):
                     self.forge([{"kind": kind, "path": path, "old_mode": 0o777, **names}])
-        self.forge([{"kind": "directory", "path": path, "old_mode": 0o777}
-                    for path in ("../outside/made", "way/made")])
+        self.forge([{"kind": "directory", "path": path, "old_mode": 0o777} for path in ("../outside/made", "way/made")])
         self.assertEqual(os.lstat(self.outside / "secret").st_mode, secret.st_mode)
 
     def forge(self, changes):

@@ -81,8 +81,7 @@ class Commands(SecretCase):
     def test_ordinary_text_is_untouched(self):
         text = (HERE / "test_secrets.py").read_text().replace(TOKEN, "").encode()
         self.put("text", text + bytes(range(256)) + b"sba-Zq8 %73%62 \\u0073 c2Jh")
-        steps = [self.run_command("cat", args=["text"]), self.read_file("text"),
-                 self.step("search_files", pattern="e")]
+        steps = [self.run_command("cat", args=["text"]), self.read_file("text"), self.step("search_files", pattern="e")]
         with_secret, without = self.run_secret(self.job(*steps)), self.run_steps(*steps)
         for one, other in zip(with_secret.steps, without.steps):
             for field in ("stdout", "content", "encoding", "sha256", "matches"):

@@ -119,17 +119,13 @@ LAST = (b'"done": true', b'"finish_reason": "', b"event: response.completed", b"
         b"event: message_stop")
 
 
-def is_last(line):
-    return any(mark in line for mark in LAST)
-
-
 def stream(fault, answer, writer, stopping):
     if fault.name == "endless":
         return endless(fault, answer, writer, stopping)
     for index, line in enumerate(writer.lines()):
         if fault.name == "crlf":
             line = line.replace(b"\n", b"\r\n")
-        if fault.name == "no_done" and (is_last(line) or b'"choices": []' in line):
+        if fault.name == "no_done" and (any(mark in line for mark in LAST) or b'"choices": []' in line):
             continue
         if fault.name == "cut_midline" and index == 1:
             answer.keep = False

@@ -12,16 +12,24 @@ local worker_report = require "sba.util.worker_report"
 local leftovers = {}
 
 local SECONDS <const> = 3 -- until all must be dead
-local TAIL <const> = 64 << 10 -- bytes; the last line of most journals fits
+local PIECE <const> = 64 << 10 -- bytes that are read at once
+
+--- Where the last line begins. That of job.finished has the todo list, which may be long.
+local function last_line(log)
+  local at, before = log:size() - 1 -- its line end, if it has one
+  repeat
+    local size = math.min(at, PIECE)
+    at = at - size
+    before = (log:read(at, size) or ""):match "^.*()\n"
+  until before or at == 0
+  return at + (before or 0)
+end
 
 --- Whether the run ended by itself: then it ended its processes too.
 local function is_over(log)
-  local size = log:size()
-  if size == 0 then return true end
-  local length = math.min(size, TAIL)
-  local text, last = log:read(size - length, length) or "", ""
-  for line in text:gmatch "[^\n]+" do last = line end
-  local name = text:sub(-1) == "\n" and last:match '^{"event": ?"([%a.]+)"'
+  if log:size() == 0 then return true end
+  local head, _, is_whole = log:line(last_line(log), 64) -- bytes that say which event it is
+  local name = is_whole and head:match '^{"event": ?"([%a.]+)"'
   return name == "job.finished" or name == "job.reported"
 end
 
@@ -43,15 +51,6 @@ local function end_all(run, words, sessions_by_pid)
   end
 end
 
-local function remove_reports(run, runs)
-  local words = {}
-  for _, runner in ipairs(runs) do
-    words[#words + 1] = runner.word
-    worker_report.remove(runner.word, run.environment)
-  end
-  return words
-end
-
 ---Ends what the run of a journal left, if the journal is locked by us, or its runner is known to be
 ---gone.
 ---@param run run
@@ -67,7 +66,11 @@ function leftovers.finish(run, path, is_ours)
   local life = last.word and process.life(last)
   local is_known = life ~= nil -- else another boot or PID namespace, where PIDs mean other processes
   if life == "gone" or is_ours and not is_known then
-    local words = remove_reports(run, history.runs)
+    local words = {}
+    for _, runner in ipairs(history.runs) do
+      words[#words + 1] = runner.word
+      worker_report.remove(runner.word, run.environment)
+    end
     end_all(run, words, is_known and history.sessions or {})
   end
   return life
