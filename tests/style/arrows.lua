@@ -56,7 +56,7 @@ local lua_layers = {
 }
 
 -- What is loaded only when it is used: the modes of the program, and what only some jobs need.
-local may_require_late = { ["sba.main"] = true, ["sba.crash_exit"] = true, ["sba.run.state"] = true }
+local late = { ["sba.main"] = true, ["sba.crash_exit"] = true, ["sba.job"] = true, ["sba.run.state"] = true }
 
 local failures = 0
 local function fail(...)
@@ -166,7 +166,7 @@ local function lua_graph()
           fail("%s: %s requires %s, which belongs to no layer", place, name, target)
         else
           table.insert(graph[name], { target = target, place = place })
-          if line:find("^%s") and not target:find("%.$") and not may_require_late[name] then
+          if line:find("^%s") and not target:find("%.$") and not late[name] then
             fail("%s: requires %s inside a function; put it at the top, or into lazy of run/state.lua", place, target)
           end
         end

@@ -4,7 +4,6 @@
 local humanize = require "sba.util.humanize"
 local job_schema = require "sba.job.job_schema"
 local json = require "sba.util.json"
-local json_place = require "sba.util.json_place"
 local schema_check = require "sba.util.schema_check"
 local text = require "native.text"
 
@@ -190,7 +189,7 @@ end
 -- Into the order of the file; errors at one place stay in theirs.
 local function sort(errors, bytes)
   if #errors < 2 then return end
-  local places, rank = json_place.of(bytes), {}
+  local places, rank = require "sba.util.json_place".of(bytes), {}
   for i, one in ipairs(errors) do rank[one] = places:offset(one.pointer) * #errors + i end
   table.sort(errors, function(a, b) return rank[a] < rank[b] end)
 end

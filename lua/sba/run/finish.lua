@@ -15,7 +15,6 @@ local redact = require "native.secret".redact
 local result_schema = require "sba.result.result_schema"
 local text = require "native.text"
 local upload_urls = require "sba.util.upload_urls"
-local worker_report = require "sba.util.worker_report"
 
 local STDOUT <const>, STDERR <const> = 1, 2
 local TIMEOUT <const> = 30 -- seconds without progress: the reader of a stream is gone
@@ -190,7 +189,7 @@ local function finish_todo(run)
 end
 
 local function leave_outside(run)
-  for _, runner in ipairs(run.history.runs) do worker_report.remove(runner.word, run.environment) end
+  for _, runner in ipairs(run.history.runs) do run.lazy.worker_report().remove(runner.word, run.environment) end
   if run.journal_file then run.journal_file:close() end
   artifacts.close(run)
   run:disconnect()

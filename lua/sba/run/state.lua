@@ -75,7 +75,6 @@ local process = require "native.process"
 local record = require "sba.result.record"
 local rules = require "sba.gateway.rules"
 local secret = require "sba.util.secret"
-local worker_report = require "sba.util.worker_report"
 local workspace = require "native.workspace"
 
 local state = {}
@@ -102,6 +101,7 @@ local lazy = {
   trace = function() return require "sba.outside.trace" end,
   undo = function() return require "sba.run.undo" end,
   uploads = function() return require "sba.outside.uploads" end,
+  worker_report = function() return require "sba.util.worker_report" end,
   workspace_changes = function() return require "sba.run.workspace_changes" end,
 }
 
@@ -145,7 +145,7 @@ local function add_reports(self, context)
   local count = 0
   function context.report_path()
     count = count + 1
-    local path, problem = worker_report.path(self.runner.word, self.environment, self.workspace, count)
+    local path, problem = lazy.worker_report().path(self.runner.word, self.environment, self.workspace, count)
     if count == 1 then table.insert(self.history.runs, self.runner) end -- whose directories go at the end
     if not path and count == 1 then
       self.log:event("info", "worker_report.no_place", { error = problem .. "; commands have no CYNODE_REPORT" })
@@ -158,7 +158,7 @@ local function add_reports(self, context)
     self.record.report = report
   end
   function context.report(path)
-    local report, mistake = worker_report.read(path)
+    local report, mistake = lazy.worker_report().read(path)
     if mistake then
       local message = "the report of a worker (CYNODE_REPORT) is left out: " .. mistake
       self:warn("worker_report.invalid", message, { step = self.record.count + 1 })
