@@ -80,7 +80,7 @@ end
 --- The job's environment, the step's own variables, and a PATH. A step cannot replace the proxies
 --- that the node set, in upper or lower case.
 local function merged(inherited, own)
-  local list, has_path, kept = {}, own.PATH ~= nil, proxies_of(inherited)
+  local list, has_path, kept = {}, own.PATH ~= nil, next(own) and proxies_of(inherited)
   for _, variable in ipairs(inherited) do
     local name = name_of(variable)
     has_path = has_path or name == "PATH"

@@ -13,9 +13,9 @@
 
 bool process_stat_is_ours(void)
 {
-    char link[16];
-    ssize_t size = readlink("/proc/self", link, sizeof link - 1);
-    link[size > 0 ? size : 0] = '\0';
+    static char link[16]; // asked once
+    if (!*link)
+        (void)!readlink("/proc/self", link, sizeof link - 1);
     return atoi(link) == getpid();
 }
 
