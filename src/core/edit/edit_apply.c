@@ -107,6 +107,7 @@ static int add_line(struct application *application, const struct edit_search *f
 static int write_edit(struct application *application, const struct edit_search *found, struct error *error)
 {
     struct edit_shift shift, *shifted = found->level == EDIT_INDENTED ? &shift : NULL;
+    // The line of the file to which the edit has come; lines of the old side without the tail, and so far.
     uint32_t at = (uint32_t)(found->place + found->head), kept = found->side->count - found->tail, seen = 0;
     if (shifted)
         edit_place_shift(found, found->place, shifted);

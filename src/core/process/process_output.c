@@ -183,9 +183,8 @@ static void keep(struct process_output *output, struct process_output_stream *st
     size_t fits = before < output->limit ? size_least(size, output->limit - (size_t)before) : 0;
     stream->printed += size;
     stream->text.truncated |= fits < size;
-    if (write_characters(output, stream, bytes, size) == 0 && keep_text(output, stream, bytes, fits) == 0)
-        return;
-    starve(output);
+    if (write_characters(output, stream, bytes, size) < 0 || keep_text(output, stream, bytes, fits) < 0)
+        starve(output);
 }
 
 void process_output_read(struct process_output *output, int which)

@@ -6,14 +6,18 @@
 #include <string.h>
 #include <unistd.h>
 
+// The end of a path comes first, then a slash, then all other bytes.
+static int rank(char byte)
+{
+    return byte == '/' ? 1 : (unsigned char)byte + (byte != '\0');
+}
+
 // Compares paths in the order of a walk: names in byte order, a directory before its entries.
 static int compare_paths(const char *a, const char *b)
 {
     while (*a && *a == *b)
         a++, b++;
-    int left = *a == '/' ? 1 : (unsigned char)*a + (*a != '\0'),
-        right = *b == '/' ? 1 : (unsigned char)*b + (*b != '\0');
-    return left - right;
+    return rank(*a) - rank(*b);
 }
 
 static bool same_as_stored(const struct snapshot *snapshot, const struct snapshot_item *item, int fd)
@@ -137,16 +141,16 @@ static int pass_items(struct comparison *comparison, const char *path)
     return 0;
 }
 
-// Whether git cannot put a file at the path of the item: something of no file that a patch could remove was there.
-static bool is_blocked(const struct snapshot *snapshot, size_t at, const char *path)
+// Whether git cannot put a file at the path: there was what no patch removes, because it is no file or was left out, or
+// is an empty directory below the path. (One at the path itself goes.) item: the first one at or behind the path.
+static bool is_blocked(const struct snapshot *snapshot, const struct snapshot_item *item, const char *path)
 {
-    for (; at < snapshot->count && is_within(snapshot_path(snapshot, &snapshot->items[at]), path); at++) {
-        const char *known = snapshot_path(snapshot, &snapshot->items[at]);
-        bool is_last =
-            at + 1 == snapshot->count || !is_within(snapshot_path(snapshot, &snapshot->items[at + 1]), known);
-        enum snapshot_kind kind = snapshot->items[at].kind;
-        if (kind == SNAPSHOT_LEFT_OUT || kind == SNAPSHOT_CLOSED ||
-            (kind == SNAPSHOT_DIRECTORY && is_last && strcmp(known, path) != 0))
+    const struct snapshot_item *end = snapshot->items + snapshot->count;
+    for (; item && item < end && is_within(snapshot_path(snapshot, item), path); item++) {
+        const char *known = snapshot_path(snapshot, item);
+        bool is_empty = item + 1 == end || !is_within(snapshot_path(snapshot, item + 1), known);
+        if (item->kind == SNAPSHOT_LEFT_OUT || item->kind == SNAPSHOT_CLOSED ||
+            (item->kind == SNAPSHOT_DIRECTORY && is_empty && strcmp(known, path) != 0))
             return true;
     }
     return false;
@@ -163,7 +167,7 @@ static int compare_file(struct comparison *comparison, const struct workspace_tr
     }
     if (add_change(snapshot, path, SNAPSHOT_CREATED, NULL, &after, comparison->error) < 0)
         return -1;
-    snapshot->changes[snapshot->change_count - 1].blocked = is_blocked(snapshot, comparison->at, path);
+    snapshot->changes[snapshot->change_count - 1].blocked = is_blocked(snapshot, before, path);
     return 0;
 }
 
