@@ -109,14 +109,14 @@ class Changes(ChangesCase):
         subprocess.run(["git", "init", "-q", str(self.workspace)], env=GIT, check=True)
         self.put(".gitignore", "*.o\n/build/\n!kept.o\nlogs/**/debug\n# comment\n\\#hash\nb?d\nb??e\n[^a]x\n")
         self.put("sub/.gitignore", "local\n")
+        self.put("all/.gitignore", "*\n!/**\n.gitignore\n1/***/y\n")
         subprocess.run(["chown", "-R", f"{sba.UID or os.getuid()}", str(self.workspace)], check=True)
-        script = """mkdir -p build sub/build logs/a
-            for f in a.o kept.o build/x sub/build/x sub/local local logs/a/debug '#hash' sub/b.o bäd bäe äx
-            do echo x > "$f"; done
+        script = """mkdir -p build sub/build logs/a all/1/2
+            for f in a.o kept.o build/x sub/build/x sub/local local logs/a/debug '#hash' sub/b.o bäd bäe äx \
+                all/1/x all/1/2/y; do echo x > "$f"; done
             git -c user.name=a -c user.email=b commit -q --allow-empty -m x"""
-        changes = self.changed(self.sh(script))
-        kept = {"kept.o", "sub/build/x", "local", "bäd", "äx"}  # git takes bytes for characters
-        self.assertEqual(set(self.actions(changes)), kept)
+        kept = {"kept.o", "sub/build/x", "local", "bäd", "äx", "all/1/x"}  # git takes bytes for characters
+        self.assertEqual(set(self.actions(self.changed(self.sh(script)))), kept)
         command = ["git", "-c", "safe.directory=*", "-c", "core.quotepath=off", "status", "--porcelain", "-uall"]
         status = subprocess.run(command, cwd=self.workspace, env=GIT, capture_output=True, text=True, check=True).stdout
         self.assertLessEqual({line[3:] for line in status.splitlines()}, kept | {".gitignore", "sub/.gitignore"})

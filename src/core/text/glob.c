@@ -33,11 +33,11 @@ static int malformed(struct error *error, const char *pattern, const char *reaso
     return error_set(error, "invalid_glob", 0, "the glob \"%s\" is malformed: %s", pattern, reason);
 }
 
-// PCRE2 takes ** between other characters for any directories too; here it is a star.
+// PCRE2 takes ** between other characters for any directories too; here it is a star. More stars are two, as in git.
 static int append_stars(struct buffer *out, const char *pattern, size_t at, size_t count)
 {
     char after = pattern[at + count];
-    bool is_component = count == 2 && (at == 0 || pattern[at - 1] == '/') && (after == '/' || after == '\0');
+    bool is_component = count >= 2 && (at == 0 || pattern[at - 1] == '/') && (after == '/' || after == '\0');
     return buffer_append(out, "**", is_component ? 2 : 1);
 }
 

@@ -69,7 +69,8 @@ static int read_rule(const char *directory, const char *line, size_t size, struc
     rule->directory = strdup(directory);
     if (!pattern || !rule->directory)
         return -1;
-    rule->here = rule->here && !strchr(pattern, '/');
+    // Two or more stars alone are all that is below.
+    rule->here = rule->here && !strchr(pattern, '/') && (size == 1 || pattern[strspn(pattern, "*")]);
     rule->glob = glob_compile(pattern, GLOB_BYTES, NULL);
     return rule->glob ? 1 : 0;
 }
