@@ -74,7 +74,7 @@ class Commands(NaturalCallsCase):
                    {"command": "ls", "shell": "rm -r x"}, {"command": "ls", "argv": ["pwd"]}, {}, {"command": ""},
                    {"command": []}, {"command": {"a": 1}}, {"command": 7.5}, {"command": "ls", "cmd": "pwd"},
                    {"command": '{"command": "ls"}'}, {"command": "ls", "args": True}, {"argv": ["ls"], "args": "x"},
-                   {"command": "ls", "args": {"a": 1}}, {"command": "ls", "args": [["x"]]}]
+                   {"command": "ls", "args": {"a": 1}}, {"command": "ls", "args": [["x"]]}, {"argv": False}]
         told, outcome = self.answers(*unclear, {"command": "ls"})
         for given, answer in zip(unclear, told):
             with self.subTest(given=given):

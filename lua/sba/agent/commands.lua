@@ -69,7 +69,7 @@ local function the_command(arguments)
   local command, shell, argv = arguments.command, arguments.shell, arguments.argv
   if command and is_no_script(shell, command) then shell = nil end
   local given = command or shell or argv
-  if given == nil or given == "" then return nil, "command is missing" end
+  if not given or given == "" then return nil, "command is missing" end
   if (shell or given) == given and (argv or given) == given then return given end
   return nil, "command, shell and argv are two commands"
 end
