@@ -103,9 +103,11 @@ function entries.encode(entry, module)
   for name, value in pairs(whole_texts) do result[name] = value end
   if #texts == 0 then return whole end
   local parts, at = {}, 1
-  for before, number, after in whole:gmatch "()\0(%d+)\0()" do
+  for _ = 1, #texts do
+    local before = whole:find("\0", at, true) -- a pattern would be tried at each byte of a long output
+    local number = whole:match("^%d+", before + 1)
     parts[#parts + 1], parts[#parts + 2] = whole:sub(at, before - 1), texts[tonumber(number)]
-    at = after
+    at = before + #number + 2
   end
   parts[#parts + 1] = whole:sub(at)
   return parts

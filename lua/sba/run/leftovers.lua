@@ -41,8 +41,7 @@ local function end_all(run, words, sessions_by_pid)
   end
   local ended, left, first = process.end_leftovers(words, sessions, SECONDS)
   if ended > 0 then
-    local message = "a run that was killed had left processes running; ended: %d"
-    run:warn("leftovers.ended", message:format(ended), { count = ended })
+    run:warn("leftovers.ended", "a run that was killed had left processes running; ended: " .. ended, { count = ended })
   end
   if left > 0 then
     local message = "%d processes that a killed run left are still alive, including process %d: "
@@ -64,14 +63,14 @@ function leftovers.finish(run, path, is_ours)
   history:fold({ schemas = schemas, living = process.sessions() }, log)
   local last = history.runs[#history.runs] or {}
   local life = last.word and process.life(last)
-  local is_known = life ~= nil -- else another boot or PID namespace, where PIDs mean other processes
-  if life == "gone" or is_ours and not is_known then
+  -- Where it is not known, it was another boot or PID namespace, where PIDs mean other processes.
+  if life == "gone" or is_ours and not life then
     local words = {}
     for _, runner in ipairs(history.runs) do
       words[#words + 1] = runner.word
       worker_report.remove(runner.word, run.environment)
     end
-    end_all(run, words, is_known and history.sessions or {})
+    end_all(run, words, life and history.sessions or {})
   end
   return life
 end
