@@ -86,11 +86,11 @@ local members_of_mcp <const> = {
   _meta = true, isError = true, resultType = true, content = true, structuredContent = true,
 }
 
--- What a result holds besides the members that MCP has.
-local function rest_of(result)
+-- What an object holds besides the members that are known; nil: nothing.
+local function rest_of(object, known)
   local rest = {}
-  for name, value in pairs(result) do
-    if not members_of_mcp[name] then rest[name] = value end
+  for name, value in pairs(object) do
+    if not known[name] then rest[name] = value end
   end
   return next(rest) and rest or nil
 end
@@ -108,7 +108,7 @@ end
 local function parts_of(result)
   local content = json.given(result.content)
   if json.is_array(content) and holds_a_block(content) then return content end
-  if content == nil and json.given(result.structuredContent) == nil then content = rest_of(result) end
+  if content == nil and json.given(result.structuredContent) == nil then content = rest_of(result, members_of_mcp) end
   if content == nil then return json.array {} end
   if json.is_object(content) and show[content.type] then return json.array { content } end
   if type(content) ~= "string" then content = excerpt.without_base64(json.encode(content)) end
@@ -140,10 +140,7 @@ local of_error <const> = { error = true, jsonrpc = true, id = true }
 local function error_words(value)
   local given = json.is_object(value) and value.error
   if type(given) ~= "string" and not json.is_object(given) then return nil end
-  for name in pairs(value) do
-    if not of_error[name] then return nil end
-  end
-  return (http.words(value))
+  return not rest_of(value, of_error) and http.words(value) or nil
 end
 
 ---@param value any decoded: any JSON, or a result in MCP's form

@@ -225,8 +225,7 @@ local function exchange_once(trial)
   local is_json = ask.schema ~= nil or tools ~= nil and not ask.tools
   local builder = reply.new { on_text = self.on_text, tools = tools, is_json = is_json }
   trial.ask = ask
-  local body = dialect.body(self, ask)
-  local exchange <close>, failure = self.endpoint:send(dialect.path, dialect.accept, body)
+  local exchange <close>, failure = self.endpoint:send(dialect.path, dialect.accept, dialect.body(self, ask))
   if exchange then failure = select(2, self.endpoint:read_reply(exchange, builder, dialect.add)) end
   self.thinking_field = builder.thinking_field or self.thinking_field
   local repeated = failure and failure.repeated

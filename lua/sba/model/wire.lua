@@ -320,8 +320,7 @@ local function broken(self, problem, value)
   end
   local failure = self:refusal(status or 502, { error = problem })
   failure.status, failure.is_in_reply = status, true
-  local words = http.shown(failure.words)
-  failure.message = ("%s broke off its reply: %s"):format(self:display_url(), words)
+  failure.message = ("%s broke off its reply: %s"):format(self:display_url(), http.shown(failure.words))
   return failure
 end
 

@@ -7,7 +7,7 @@ local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local legacy = require "sba.gateway.mcp.legacy"
 local modern = require "sba.gateway.mcp.modern"
-local text = require "native.text"
+local printable = require "sba.util.printable"
 local tool_result = require "sba.gateway.tool_result"
 local transport = require "sba.gateway.mcp.transport"
 
@@ -113,8 +113,7 @@ function mcp.connect(options, limits)
   local named = json.table_of(capabilities) -- a server that names none may have tools all the same
   self.has_tools = next(named) == nil or json.given(named.tools) ~= nil
   if type(instructions) == "string" and instructions:find "%S" then
-    local cut = text.cut(instructions, LONGEST_INSTRUCTIONS)
-    self.instructions = #cut < #instructions and cut .. "..." or cut
+    self.instructions = printable.cut(instructions, LONGEST_INSTRUCTIONS)
   end
   return self
 end
