@@ -128,6 +128,7 @@ end
 
 local function has_whole_calls(self)
   for _, call in ipairs(self.calls) do
+    call.looks = nil -- this is asked at what may be the end, not with every fragment
     if not is_whole(call) then return false end
   end
   return #self.calls > 0
@@ -162,7 +163,6 @@ end
 ---The stream's own mark of its end: what is whole before it counts, though no reason was given.
 function reply:marked_end()
   self.is_over = true
-  if self.state ~= "open" then return end
   if has_whole_calls(self) then return self:ended "tool_calls" end
   local content, thought = self:told_apart()
   if #self.calls == 0 and (content .. thought):find "%S" then self:ended "stop" end

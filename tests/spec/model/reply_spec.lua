@@ -57,17 +57,17 @@ describe("a reply", function()
   end)
 
   it("is whole at a mark without a reason, if what it has is", function()
-    for state, parts in pairs {
-      whole = { { 0, "x", "read_file", '{"path":"a"}' } }, open = { { 0, "x", "read_file", '{"path":' } },
+    local many <const> = { { 0, "x", "read_file", '{"path":"' } } -- each with the name
+    for i = 2, 300 do many[i] = { 0, nil, "read_file", "a" } end
+    many[301] = { 0, nil, nil, '"}' }
+    for parts, state in pairs {
+      [many] = "whole", [{ { 0, "x", "read_file", '{"path":"a"}' } }] = "whole", [{ "hello" }] = "whole",
+      [{ { 0, "x", "read_file", '{"path":' } }] = "open", [{}] = "open",
     } do
       local builder = built(parts)
       builder:marked_end()
       assert.equal(state, builder.state)
     end
-    local prose, nothing = built { "hello" }, built {}
-    prose:marked_end()
-    nothing:marked_end()
-    assert.same({ "whole", "open" }, { prose.state, nothing.state })
   end)
 
   it("has content and thinking of parts, too", function()
