@@ -18,14 +18,14 @@ local function say(value)
 end
 
 if rules.address(options.environment) then options.http = http.client(options.environment) end
-local remote, failure = gateway.connect(options)
-if not remote then return say { failure = failure } end
-local tools, problem = remote:tools()
-say { form = remote.client.form, era = remote.client.era, tools = tools and json.array(tools), failure = problem,
-  dropped = remote.client.dropped, instructions = remote.instructions, version = remote.client.connection.version }
+local opened, failure = gateway.connect(options)
+if not opened then return say { failure = failure } end
+local tools, problem = opened:tools()
+say { form = opened.client.form, era = opened.client.era, tools = tools and json.array(tools), failure = problem,
+  dropped = opened.client.dropped, instructions = opened.instructions, version = opened.client.connection.version }
 for _, call in ipairs(calls) do
   local until_when = limits.whole and interrupt.now() + limits.whole
-  local answer, refused = remote:call(call.name, call.arguments, { until_when = until_when, idle = limits.idle })
+  local answer, refused = opened:call(call.name, call.arguments, { until_when = until_when, idle = limits.idle })
   say { answer = answer, failure = refused }
 end
-remote:close()
+opened:close()

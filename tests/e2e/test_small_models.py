@@ -164,6 +164,7 @@ class ToolsThatAreLost(AgentCase):
         """The requests from that number on have no tools, and the job went well."""
         self.assert_answer(outcome, "ok")
         self.assertEqual(["tools" in body for body in server.chats()], [number < first for number in range(first + 2)])
+        self.assertEqual(outcome.result["inference"]["requests"], first + 2)
 
     def test_a_template_that_has_no_place_for_tools_is_known_before(self):
         props = {"chat_template_caps": {"supports_tools": False, "supports_tool_calls": False},

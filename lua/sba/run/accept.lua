@@ -147,7 +147,7 @@ local function end_leftovers(run, path, failure)
   local code = failure and failure.code
   local is_there = not failure or code == "locked" or code == "not_locked"
   if not is_there then return failure end
-  local life = run.lazy.leftovers().finish(run, path, not failure)
+  local life = run.lazy.leftovers().end_run(run, path, not failure)
   if life == "alive" then
     return { code = "locked", message = "another runner works in this job directory: it writes " .. path }
   end
@@ -165,7 +165,7 @@ end
 ---@param run run
 ---@param create? boolean a job that is refused leaves none
 function accept.lock(run, create)
-  if not create and file.read("/proc/1/comm", #IDLE) == IDLE then run.lazy.leftovers().finish_rounds(run) end
+  if not create and file.read("/proc/1/comm", #IDLE) == IDLE then run.lazy.leftovers().end_rounds(run) end
   if run.journal_file or not run.result_directory then return end
   local path = run.result_directory .. JOURNAL
   local failure

@@ -56,7 +56,7 @@ end
 ---@param path string of the journal
 ---@param is_ours boolean it is locked
 ---@return "alive"|"gone"|nil life of its runner; nil: it ended by itself, or that is unknown
-function leftovers.finish(run, path, is_ours)
+function leftovers.end_run(run, path, is_ours)
   local log <close> = file.append(path, false)
   if not log or is_over(log) then return nil end
   local history = fold.new()
@@ -77,7 +77,7 @@ end
 
 ---In a session, ends what killed rounds left.
 ---@param run run
-function leftovers.finish_rounds(run)
+function leftovers.end_rounds(run)
   if run.runner.pid ~= 1 then end_all(run, nil, {}) end
 end
 

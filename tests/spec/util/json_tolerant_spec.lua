@@ -6,13 +6,11 @@ describe("json_tolerant.decode", function()
   it("reads what has one meaning left", function()
     for written, value in pairs {
       ['{"a":1,"b":2}'] = { a = 1, b = 2 }, ['{"a":1,"a":null,"a":[2]}'] = { a = json.array { 2 } },
-      [' \xEF\xBB\xBF'] = false, ['\xEF\xBB\xBF{"a":"x"} '] = { a = "x" },
-      ['{"a":"\\ud83d"}'] = { a = "\u{FFFD}" }, ['{"a":"\\ude00!"}'] = { a = "\u{FFFD}!" },
-      ['["\\ud83d\\ude00", NaN]'] = { "\u{1F600}", json.null },
+      [' \xEF\xBB\xBF'] = false, ['\xEF\xBB\xBF{"a":"x"} '] = { a = "x" }, ['{"a":"\\ud83d"}'] = { a = "\u{FFFD}" },
+      ['{"a":"\\ude00!"}'] = { a = "\u{FFFD}!" }, ['["\\ud83d\\ude00", NaN]'] = { "\u{1F600}", json.null },
       ['{"a":[NaN,-Infinity,Infinity,-1.5e3]}'] = { a = { json.null, json.null, json.null, -1500.0 } },
       ['{"a":"caf\xE9","a":true}'] = { a = true }, ['{"a":"caf\xE9"}'] = { a = "caf\u{FFFD}" },
-      ['{"a":"1\n2\\n"}'] = { a = "1\n2\n" },
-      ['{"a":{},"a":{"b":"\\"\\\\"}}'] = { a = { b = '"\\' } },
+      ['{"a":"1\n2\\n"}'] = { a = "1\n2\n" }, ['{"a":{},"a":{"b":"\\"\\\\"}}'] = { a = { b = '"\\' } },
     } do
       local read, failure = tolerant.decode(written)
       if value then
