@@ -49,9 +49,8 @@ describe("what runs", function()
       kept.progress:tick()
     end
     assert.are.same({
-      { "step", "abc" }, { "step", "\n[... 5 bytes left out ...]\nde" },
-      { "info", "step.running", 30000, 10 }, { "info", "step.running", 60000, 10 },
-      { "info", "step.running", 90000, 10 },
+      { "step", "abc" }, { "step", "\n[... 5 bytes left out ...]\nde" }, { "info", "step.running", 30000, 10 },
+      { "info", "step.running", 60000, 10 }, { "info", "step.running", 90000, 10 },
     }, kept.events)
   end)
 

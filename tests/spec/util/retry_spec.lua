@@ -7,9 +7,8 @@ describe("retry.after", function()
   it("reads seconds and dates", function()
     for value, seconds in pairs {
       ["0"] = 0, ["120"] = 120, [" 7 "] = 7, ["1.5"] = 1.5, ["Sun, 06 Nov 1994 08:49:37 GMT"] = 0,
-      ["Sun, 06 Nov 1994 08:50:07 GMT"] = 30,
-      ["Sun, 06 Nov 1994 08:49:00 GMT"] = 0, ["Mon, 07 Nov 1994 08:49:37 GMT"] = 86400,
-      ["Thu, 29 Feb 1996 08:49:37 GMT"] = 480 * 86400,
+      ["Sun, 06 Nov 1994 08:50:07 GMT"] = 30, ["Sun, 06 Nov 1994 08:49:00 GMT"] = 0,
+      ["Mon, 07 Nov 1994 08:49:37 GMT"] = 86400, ["Thu, 29 Feb 1996 08:49:37 GMT"] = 480 * 86400,
       ["Fri, 01 Mar 1996 08:49:37 GMT"] = 481 * 86400, ["Wed, 01 Mar 2000 08:49:37 GMT"] = 1942 * 86400,
     } do
       assert.equal(seconds, retry.after(value, nil, NOW), value)
