@@ -136,7 +136,7 @@ end
 local TYPES <const> = {
   string = true, integer = true, number = true, boolean = true, array = true, object = true, null = true,
 }
-local BOUNDS <const> = { "minimum", "maximum" }
+local BOUNDS <const> = { "minimum", "exclusiveMinimum", "maximum" }
 local COUNTS <const> = { "minLength", "maxLength", "minItems", "maxItems" }
 local MOST_MISTAKES <const> = 5 -- of an answer
 

@@ -183,12 +183,12 @@ end)
 describe("a schema of others", function()
   it("bounds numbers, texts and lists, and takes null for none of them", function()
     for name, case in pairs {
-      minimum = { 3, 2 }, maximum = { 3, 4 }, minLength = { 2, "a" }, maxItems = { 0, json.array { 1 } },
+      minimum = { 3, 2 }, exclusiveMinimum = { 3, 3 }, maximum = { 3, 4 }, minLength = { 2, "a" },
+      maxItems = { 0, json.array { 1 } },
     } do
       assert.truthy(misfit(case[2], json.decode(('{"%s": %d}'):format(name, case[1]))), name)
     end
-    local mistake = misfit({ a = json.null }, { properties = { a = { type = "string" } } })
-    assert.equal("/a: expected a string, got null", mistake)
+    assert.matches("got null", misfit({ a = json.null }, { properties = { a = { type = "string" } } }))
   end)
 
   it("leaves out a count of somebody else's schema that is no whole number", function()
