@@ -81,7 +81,7 @@ local function job_of(settings, id, model)
 end
 
 local function say_answer(run)
-  local answer = run.fields.final_answer
+  local answer = run.final.fields.final_answer
   if type(answer) ~= "string" then return end
   answer = redact(answer)
   local is_terminal = file.terminal_columns(STDOUT) ~= nil
@@ -119,10 +119,10 @@ end
 -- the page.
 local function say_outcome(run, archive)
   local function note(...) run.log.view:note(string.format(...)) end
-  local changes = run.fields.workspace_changes
+  local changes = run.final.fields.workspace_changes
   if changes then note("%s", changed(changes)) end
   if changes and changes.patch then note("to undo: git apply -R %sartifacts/%s", archive, changes.patch) end
-  if run.fields.status == "success" and not run.fields.acceptance then
+  if run.final.fields.status == "success" and not run.final.fields.acceptance then
     note("nothing but the model says that it is done: --check COMMAND would make sure")
   end
   note("report: %sreport.html", archive)

@@ -207,7 +207,7 @@ function trace.new(run)
 end
 
 local function close_all(self)
-  local run, fields = self.run, self.run.fields or {}
+  local run, fields = self.run, self.run.final.fields or {}
   close(self.request, "the request failed", {})
   close(self.step, "the step was cut off", {})
   if not run.steps then

@@ -188,7 +188,7 @@ end
 ---@param run run
 function uploads.result(run)
   local began = interrupt.now()
-  local ref, failure = fail.caught(put, run, RESULT, run.parts, reports.seconds_of_end())
+  local ref, failure = fail.caught(put, run, RESULT, run.final.parts, reports.seconds_of_end())
   if failure then return log_failed(run, failure, RESULT) end
   log_sent(run, RESULT, nil, ref, began)
 end

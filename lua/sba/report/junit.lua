@@ -51,8 +51,7 @@ local function test_case(class, name, ms, inside)
 end
 
 local function case_of_step(source, entry)
-  local call, name = source.calls[entry.index + 1], entry.id .. " " .. entry.type
-  local what = call and parts.about(call, entry.result) or ""
+  local name, what = entry.id .. " " .. entry.type, parts.about(source.calls[entry.index + 1], entry.result)
   if what ~= "" then name = name .. ": " .. what end
   local inside, status, message = "", nil, entry.error or entry.status
   if entry.status == "skipped" then

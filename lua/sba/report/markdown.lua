@@ -67,8 +67,7 @@ local CRITERION <const> = { "", "criterion", "by", "evidence" }
 local function steps(source)
   local list = source.result.steps
   return #list > 0 and "### Steps\n\n" .. table_of(STEP, list, function(entry)
-    local call = source.calls[entry.index + 1]
-    local what = call and parts.about(call, entry.result) or ""
+    local what = parts.about(source.calls[entry.index + 1], entry.result)
     local name = entry.type .. " " .. entry.id
     if entry.check then name = ("check of criterion %d"):format(entry.check) end
     local sign = parts.status[parts.state(entry)].sign

@@ -54,11 +54,12 @@ function parts.time(time)
 end
 
 ---What a call is about, in a few words: the step type's own, where it has some.
----@param call { type?: string, name?: string, arguments: table } of any shape; of a model's calls the
----name is the type
+---@param call? { type?: string, name?: string, arguments: table } of any shape; of a model's calls the
+---name is the type; nil: it is not known
 ---@param result? any what it returned
 ---@return string "" where the arguments are not what the type asks for
 function parts.about(call, result)
+  if not call then return "" end
   local step = { type = call.type or call.name, arguments = call.arguments }
   local ok, what = pcall(catalogue.what, step, type(result) == "table" and result or nil)
   return ok and what or ""

@@ -173,7 +173,7 @@ local function step_view(entry, call, is_open, limit)
     parts.sign(status.sign, state), h.span { class = "number", entry.index + 1 },
     h.span { class = "what",
       h.b { entry.check and "check" or entry.type }, " ", h.span { class = "quiet", entry.id }, " ",
-      call and parts.about(call, entry.result),
+      parts.about(call, entry.result),
       h.span { class = "unseen", ", " .. status.name },
     },
     h.span { class = "time", lasted or "skipped" },

@@ -98,10 +98,7 @@ end
 ---@return run.checked[]? failing
 ---@return failure? failure of the job, also where checks fail
 function checks.run_all(run, note)
-  local reserved = run.reserved_seconds
-  run:set_deadline(run.deadline, 0)
-  local failing, failure = run_all(run, note)
-  run:set_deadline(run.deadline, reserved)
+  local failing, failure = run:with_reserve(0, run_all, run, note)
   run.checked_at = run.record.count
   return failing, failure
 end

@@ -45,9 +45,9 @@ end
 
 --- The directories that commands may write, and these with the other paths: of a HOME or TMPDIR above
 --- the job directory, what lies beside the way to it.
-local function writable_places(run, gaps)
+local function writable_places(run, job_directory, gaps)
   local found, others, seen = array {}, {}, {}
-  local environment, job_directory = run.environment, run.job_directory
+  local environment = run.environment
   local function add(path, variable, needed)
     if not path or path:sub(1, 1) ~= "/" or seen[path] then return end
     local place, failure = confine.real_path(path)
@@ -132,9 +132,10 @@ end
 function confinement.explain(run, output)
   local writable, reason = run.record.confinement.writable, nil
   if not writable then return nil end
+  local job_directory = run.result_directory and confine.real_path(run.result_directory)
   for line in output:sub(-MOST_READ):gmatch "[^\n]+" do
     local is_denial = line:find("ermission denied", 1, true)
-    reason = reason or is_denial and reason_of_denial(line, writable, run.job_directory)
+    reason = reason or is_denial and reason_of_denial(line, writable, job_directory)
   end
   return reason
 end
@@ -193,14 +194,14 @@ function confinement.begin(run)
   local mode, partial = run.settings.confine, array {}
   local abi = mode ~= "off" and confine.abi() or 0
   local is_required = mode == "require"
-  local unknown, evidence, is_the_kernels
-  if run.result_directory then run.job_directory, unknown = confine.real_path(run.result_directory) end
+  local job_directory, unknown, evidence, is_the_kernels
+  if run.result_directory then job_directory, unknown = confine.real_path(run.result_directory) end
   if abi == 0 then return unconfined(is_required) end
-  local writable, places = writable_places(run, partial)
+  local writable, places = writable_places(run, job_directory, partial)
   if unknown then
     evidence = "it cannot be told whether commands can write the result: " .. unknown.message
-  elseif run.job_directory then
-    evidence, is_the_kernels = evidence_gap(run.job_directory, writable, abi)
+  elseif job_directory then
+    evidence, is_the_kernels = evidence_gap(job_directory, writable, abi)
   end
   local hidden, open = hidden_files(places)
   local ok, failure = set_rules(run, places, hidden, open)

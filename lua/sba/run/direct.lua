@@ -7,14 +7,11 @@ local steps = require "sba.run.step"
 
 local direct = {}
 
---- One that runs always has the time that is reserved for it, too.
+--- One that runs always has the time that is reserved for it, too; the checks have half of that.
 local function run_in_time(run, step)
   if not step.always then return steps.run(run, step) end
-  local reserved = run.reserved_seconds
-  run:set_deadline(run.deadline, run.reserved_for_checks)
-  local entry, failure = steps.run(run, step)
-  run:set_deadline(run.deadline, reserved)
-  return entry, failure
+  local for_checks = run:has_checks() and run.reserved_seconds / 2 or 0
+  return run:with_reserve(for_checks, steps.run, run, step)
 end
 
 --- Returns the job's failure.

@@ -32,7 +32,7 @@ local READING <const> = 2.2 -- seconds past the deadline, or a signal: artifacts
 --- while.
 local function end_all(run, grace, by)
   local _, left, first = process.finish(grace, by)
-  run.left = left > 0 and { count = left, pid = first } or nil
+  run.final.left = left > 0 and { count = left, pid = first } or nil
 end
 
 --- The result does not wait for those that hang: write_result and end_rest follow.
@@ -50,7 +50,7 @@ local function left_over(left)
 end
 
 local function failure_of(run)
-  local failure, left = run.failure, run.left
+  local failure, left = run.failure, run.final.left
   if not failure or not left then return failure end
   local message = failure.message .. "; " .. left_over(left)
   return { code = failure.code, message = message, traceback = failure.traceback }
@@ -84,8 +84,8 @@ end
 local function replace_without_largest(run, problem)
   for _, most in ipairs(SHORTER) do
     run.record:shorten(most)
-    run.parts = run.record:parts(run.fields)
-    local how = replace(run, run.parts)
+    run.final.parts = run.record:parts(run.final.fields)
+    local how = replace(run, run.final.parts)
     if how then
       local message = "steps of more than %d bytes are left out of the result: %s"
       run:warn("result.shortened", message:format(most, redact(problem.message)))
@@ -103,7 +103,7 @@ local function write_parts(run, parts)
     local how, taken, size = file.write(STDOUT, parts, TIMEOUT)
     return how, { message = ("stdout took only %d of the result's %d bytes"):format(taken, size) }
   end
-  run.writing_since = interrupt.now()
+  run.final.since = interrupt.now()
   local how, failure = replace(run, parts)
   if not how and no_room[failure.code] then return replace_without_largest(run, failure) end
   return how, failure
@@ -124,26 +124,22 @@ local function deliver_parts(run, parts)
   return how and true or false
 end
 
-local function code_of(fields)
-  if type(fields.failure_code) == "string" then return fields.failure_code end -- else null
-end
-
 local function log_outcome(run)
-  local fields, code = run.fields, code_of(run.fields)
+  local final, fields, code = run.final, run.final.fields, json.given(run.final.fields.failure_code)
   local message = code and fields.failure_message
   if failures.exit_status(code) == exit.REFUSED then
     local refusal = { failure_code = code, failure_message = message, errors = run.failure and run.failure.lines }
     run.log:event("error", "job.refused", refusal)
   end
-  local is_resumable = code and run.accepted and run.journal and not run.settings.replay
-  if is_resumable and not run.journal_changed then run.log.view:note("to go on: " .. humanize.resume(run.settings)) end
+  local is_resumable = code and run.accepted and run.journal and not run.settings.replay and not final.journal_changed
+  if is_resumable then run.log.view:note("to go on: " .. humanize.resume(run.settings)) end
   if not run.settings.is_answered then run.log.view:answer(fields.final_answer) end
   run.log:event(code and "error" or "info", "job.finished", {
     status = fields.status, failure_code = code, failure_message = message,
     done = run.record.succeeded, steps = run.steps and #run.steps, outcomes = run.record.outcomes,
     tolerated = run.record.tolerated,
     duration_ms = fields.duration_ms, resource_usage = fields.resource_usage,
-    result = run.written and redact(run.settings.result) or nil,
+    result = final.is_written and redact(run.settings.result) or nil,
     error = run.failure and run.failure.traceback,
   })
 end
@@ -176,7 +172,7 @@ end
 local function check_journal(run)
   if not run.journal_file or run.journal_file:is_unchanged() then return end
   run.record:forget()
-  run.journal_changed = true
+  run.final.journal_changed = true
   local message = "journal.jsonl was changed by a command, so what the steps gave is lost"
   run.failure = { code = "internal_error", message = message }
 end
@@ -196,8 +192,8 @@ local function leave_outside(run)
 end
 
 local function status_of(run)
-  if not run.written then return exit.UNWRITABLE end
-  return failures.exit_status(code_of(run.fields))
+  if not run.final.is_written then return exit.UNWRITABLE end
+  return failures.exit_status(json.given(run.final.fields.failure_code))
 end
 
 local function has_more_steps(log, span, count)
@@ -226,7 +222,7 @@ local function standing_result(run)
 end
 
 local function keep_standing(run, parts)
-  run.parts, run.written = parts, true
+  run.final.parts, run.final.is_written = parts, true
   ending.written(status_of(run))
   run:warn("result.kept", "the result that stands knows more than this run: it stays as it is")
 end
@@ -235,45 +231,47 @@ local function note_end(run)
   local has_begun = run.journal and run.journal.size > 0
   if not has_begun or run.history.result then return end
   attempt(run, function()
-    run:emit("job.finished", { result = json.verbatim(json.encode(run.fields, result_schema)) })
+    run:emit("job.finished", { result = json.verbatim(json.encode(run.final.fields, result_schema)) })
   end)
 end
 
 --- A stream counts as written before it is: nothing may add a second result. If the program ends
 --- meanwhile, it lacks some.
 local function write_result(run)
-  run.fields = run.history.result or run.record:fields(failure_of(run))
+  local final = run.final
+  final.fields = run.history.result or run.record:fields(failure_of(run))
   local standing = standing_result(run)
   if standing then return keep_standing(run, standing) end
-  run.parts = run.record:parts(run.fields)
-  if not run.left then note_end(run) end
-  run.written = run.settings.result == "-"
-  if run.written then ending.written(exit.UNWRITABLE) end
-  run.written = deliver_parts(run, run.parts)
+  final.parts = run.record:parts(final.fields)
+  if not final.left then note_end(run) end
+  final.is_written = run.settings.result == "-"
+  if final.is_written then ending.written(exit.UNWRITABLE) end
+  final.is_written = deliver_parts(run, final.parts)
   ending.written(status_of(run))
 end
 
 --- Waits longer for what did not end before, now that the result stands.
 local function end_rest(run)
-  local left = run.left
+  local final, left = run.final, run.final.left
   if not left then return end
   end_all(run, 0)
-  if not run.left and run.written and run.settings.result ~= "-" then return write_result(run) end
-  run.left = run.left or left
-  run:warn("processes.left", left_over(run.left), run.left)
+  if not final.left and final.is_written and run.settings.result ~= "-" then return write_result(run) end
+  final.left = final.left or left
+  run:warn("processes.left", left_over(final.left), final.left)
   note_end(run)
 end
 
 --- Past the deadline the result took its place before the disk had it.
 local function wait_for_disk(run)
-  if not run.written or run.settings.result == "-" or not run.writing_since then return end
+  local final = run.final
+  if not final.is_written or run.settings.result == "-" or not final.since then return end
   local done, failure = file.sync(run.settings.result)
-  local seconds = interrupt.now() - run.writing_since
+  local seconds = interrupt.now() - final.since
   if not done then
     run.log:event("error", "result.not_durable", { error = redact(failure.message) })
   elseif seconds > LONG_SYNC then
     local message = ("the disk took %.1f s for the result"):format(seconds)
-    run:warn("result.slow", message, { duration_ms = interrupt.elapsed_ms(run.writing_since) })
+    run:warn("result.slow", message, { duration_ms = interrupt.elapsed_ms(final.since) })
   end
 end
 
@@ -294,7 +292,7 @@ local parts <const> = {
 
 --- One line for whoever started the container, in a file that Kubernetes shows with the pod.
 local function write_termination_log(run)
-  local fields, code = run.fields, code_of(run.fields)
+  local fields, code = run.final.fields, json.given(run.final.fields.failure_code)
   local line = code and ("%s: %s: %s"):format(fields.status, code, fields.failure_message) or fields.status
   line = text.cut(redact(line):gsub("%c", " "), LONGEST_TERMINATION) .. "\n"
   local done, failure = file.replace(run.settings.termination_log, { line }, { durable = false })
@@ -305,13 +303,15 @@ end
 ---@return integer exit status
 return function(run)
   ending.begun()
+  local final = run.final
   for _, part in ipairs(run.history.result and parts_again or parts) do attempt(run, part) end
-  local is_refused = not run.parts and not run.written and attempt(run, write_result) -- as an internal error
-  if is_refused and not run.parts then ending.memory() end -- the program that begins anew has more room
+  local is_missing = not final.parts and not final.is_written
+  local is_refused = is_missing and attempt(run, write_result) -- as an internal error
+  if is_refused and not final.parts then ending.memory() end -- the program that begins anew has more room
   local at = interrupt.now()
-  local is_put = run.written and not run.settings.replay and upload_urls.any()
+  local is_put = final.is_written and not run.settings.replay and upload_urls.any()
   if is_put then attempt(run, run.lazy.uploads().result) end
-  if run.status_url then attempt(run, run.lazy.reports().finish, run.written and run.parts) end
+  if run.status_url then attempt(run, run.lazy.reports().finish, final.is_written and final.parts) end
   attempt(run, wait_for_disk)
   if run.settings.keep then attempt(run, run.settings.keep) end
   if run.settings.termination_log then attempt(run, write_termination_log) end

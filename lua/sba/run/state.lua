@@ -20,7 +20,6 @@
 ---@field deadline? number as interrupt.now
 ---@field reserved_seconds number the last of the job's time, for steps that run always and for
 ---checks; 0: they run, or there are none
----@field reserved_for_checks number seconds, the last of these
 ---@field checked_at? integer steps when all checks had run; set by check
 ---@field failure? failure also set by finish, where the end itself fails
 ---Set by accept:
@@ -36,8 +35,6 @@
 ---@field has_result? boolean a result of this run stands
 ---@field workspace? native.root
 ---@field context? sba.job_context
----Set by confinement:
----@field job_directory? string result_directory without links
 ---Set by claims:
 ---@field earlier_artifacts? table[] what lay in the artifacts directory before the job's first run
 ---@field has_foreign_patch? boolean the patch there is an earlier job's
@@ -45,12 +42,7 @@
 ---@field artifacts? native.root
 ---@field temporary_artifacts? string their directory, which is removed at the end
 ---Set by finish:
----@field fields? table the final result
----@field parts? native.file.parts of it
----@field written? boolean
----@field left? { count: integer, pid: integer } processes that could not be ended
----@field writing_since? number as interrupt.now: the last result
----@field journal_changed? boolean by a command: it cannot be resumed
+---@field final run.final
 ---@field crashed? boolean set by the end by exec
 ---Set by outside:
 ---@field missing_skills? string[] ids
@@ -64,6 +56,14 @@
 ---@field unreachable? mcp.failure why there is no gateway
 ---@field snapshot? native.snapshot by workspace_changes: the workspace before the first step
 ---@field pending_undo? sba.transaction by undo: of the running step
+
+---@class run.final the final result
+---@field fields? table
+---@field parts? native.file.parts of it
+---@field is_written? boolean
+---@field since? number as interrupt.now: when it was begun to be written
+---@field left? { count: integer, pid: integer } processes that could not be ended
+---@field journal_changed? boolean by a command: it cannot be resumed
 
 local artifacts = require "sba.run.artifacts"
 local ending = require "native.ending"
@@ -260,18 +260,31 @@ function methods:warn(event, message, fields)
   self.log:event("warning", event, fields)
 end
 
----Before the job's first step: its deadline, and what is reserved of its time. Steps that run always
----leave half of that to the checks.
+---@return boolean
+function methods:has_checks()
+  local context = self.job.context
+  return context ~= nil and next(context.checks) ~= nil
+end
+
+---Before the job's first step: its deadline, and what is reserved of its time.
 ---@param at number as interrupt.now
 function methods:limit_time(at)
-  local job, has_always = self.job, false
-  for _, step in ipairs(self.steps or {}) do has_always = has_always or step.always == true end
-  local has_checks = job.context and next(job.context.checks) ~= nil
-  local reserved = math.min(job.constraints.max_runtime_seconds / RESERVED_SHARE, MOST_RESERVED)
-  if not has_always and not has_checks then reserved = 0 end
-  self.reserved_for_checks = has_checks and reserved or 0
-  if has_always then self.reserved_for_checks = self.reserved_for_checks / 2 end
-  self:set_deadline(at, reserved)
+  local is_needed = self:has_checks()
+  for _, step in ipairs(self.steps or {}) do is_needed = is_needed or step.always == true end
+  local share = math.min(self.job.constraints.max_runtime_seconds / RESERVED_SHARE, MOST_RESERVED)
+  self:set_deadline(at, is_needed and share or 0)
+end
+
+---Calls what may use the reserve but for so many seconds.
+---@param seconds number
+---@param call function
+---@return ... of the call
+function methods:with_reserve(seconds, call, ...)
+  local reserved = self.reserved_seconds
+  self:set_deadline(self.deadline, seconds)
+  local results = table.pack(call(...))
+  self:set_deadline(self.deadline, reserved)
+  return table.unpack(results, 1, results.n)
 end
 
 ---What a model is told, and its commands find in CYNODE_DEADLINE.
@@ -328,7 +341,7 @@ end
 
 ---@return run
 function state.of(fields)
-  fields.runner = process.runner()
+  fields.runner, fields.final = process.runner(), {}
   fields.runner.temporary = workspace.temporary_name()
   return setmetatable(fields, methods)
 end

@@ -74,11 +74,6 @@ local function put(self, bytes)
   self.write(bytes)
 end
 
--- What is shown tells by itself that it lives.
-local function was_shown(self)
-  if self.running then self.running.next = self.now() + QUIET end
-end
-
 local function begin(self, step)
   self.running = { step = step, began = self.now(), next = self.now() + QUIET }
   if self.follow then self:step_line(self.marks.begun, "running", step) end
@@ -140,7 +135,7 @@ function terminal:output(text)
   end
   if #parts == 0 then return end
   put(self, table.concat(parts))
-  was_shown(self)
+  if self.running then self.running.next = self.now() + QUIET end -- this has told that it lives
 end
 
 function terminal:end_output()
