@@ -20,7 +20,7 @@ conversation.__index = conversation
 
 local MESSAGE <const> = 8 -- tokens of a message's role and marks
 local LEAST <const> = 0.1 -- of the estimate; a smaller count leaves out what the server had cached
-local MOST <const> = 3 -- of `scale`
+local MOST <const> = 3 -- times the estimate: so far `scale` goes, whatever one odd count says
 local LEAST_LEARNED <const> = 64 -- tokens of new messages
 local KEPT <const> = 2 -- messages: system text and task
 -- So much of the budget stays full, so that not every turn changes what a server cached.
