@@ -12,7 +12,8 @@ describe("leftovers", function()
       local last = '{"event":"job.finished","result":"' .. ("x"):rep(size) .. '"}'
       for line_end, life in pairs { [""] = "gone", ["\n"] = false } do
         here:put("journal", job:format(gone.word, gone.boot_id, gone.pid_namespace) .. last .. line_end)
-        assert.equal(life, leftovers.end_run({ environment = {}, warn = error }, here.path .. "/journal", true) or false)
+        local run = { environment = {}, warn = error }
+        assert.equal(life, leftovers.end_run(run, here.path .. "/journal", true) or false)
       end
     end
   end)
