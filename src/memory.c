@@ -43,16 +43,20 @@ static size_t size_of(size_t class)
     return (SMALL + SMALL / FINER * (class % FINER + 1)) << class / FINER;
 }
 
-// What the last map has left is given up: it is smaller than one block.
-static int map_more(void)
+// What the last map has left is given up: it is smaller than one block. Under a limit of memory a smaller map may fit.
+static int map_more(size_t least)
 {
     size_t size = rest ? NEXT_MAP : FIRST_MAP;
-    char *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    if (map == MAP_FAILED)
-        return -1;
-    rest = map;
-    rest_end = map + size;
-    return 0;
+    do {
+        void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+        if (map != MAP_FAILED) {
+            rest = map;
+            rest_end = rest + size;
+            return 0;
+        }
+        size /= 2;
+    } while (size >= least);
+    return -1;
 }
 
 static void *take(size_t size)
@@ -65,7 +69,7 @@ static void *take(size_t size)
         free_blocks[class] = *block;
         return block;
     }
-    if ((size_t)(rest_end - rest) < size_of(class) && map_more() < 0)
+    if ((size_t)(rest_end - rest) < size_of(class) && map_more(size_of(class)) < 0)
         return NULL;
     rest += size_of(class);
     return rest - size_of(class);

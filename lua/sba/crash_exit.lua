@@ -152,6 +152,7 @@ return function()
   end
   run.deadline = interrupt.now() - AGO
   status = status or finish(run)
-  run.log:event("error", "watchdog.ended", { error = message })
+  -- The result is written: where there is no memory for a line, that stays so.
+  pcall(function() run.log:event("error", "watchdog.ended", { error = message }) end)
   return status
 end

@@ -112,6 +112,7 @@ end
 --- Also says what went wrong: then the result goes to stderr. Returns whether it is written.
 local function deliver_parts(run, parts)
   local how, failure = write_parts(run, parts)
+  if not how and failure.code == "out_of_memory" then ending.memory() end -- it begins anew, with more room
   if not how then
     local problem = redact(failure.message)
     run.log:event("error", "result.failed", { error = problem })
@@ -307,7 +308,7 @@ return function(run)
   for _, part in ipairs(run.history.result and parts_again or parts) do attempt(run, part) end
   local is_missing = not final.parts and not final.is_written
   local is_refused = is_missing and attempt(run, write_result) -- as an internal error
-  if is_refused and not final.parts then ending.memory() end -- the program that begins anew has more room
+  if is_refused and not final.parts then ending.memory() end
   local at = interrupt.now()
   local is_put = final.is_written and not run.settings.replay and upload_urls.any()
   if is_put then attempt(run, run.lazy.uploads().result) end
