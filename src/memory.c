@@ -15,8 +15,8 @@ enum { LARGEST = SMALL << DOUBLINGS };
 enum { LARGEST = 0 };
 #endif
 
-// The first map is what an empty job needs, and the kernel fills it at once.
-enum { FIRST_MAP = 640 << 10, NEXT_MAP = 512 << 10 };
+// The first map is what a job of a few steps needs, and the kernel fills it at once.
+enum { FIRST_MAP = 768 << 10, NEXT_MAP = 512 << 10 };
 
 // The free blocks of a class: each begins with the next.
 static void **free_blocks[CLASSES];
