@@ -46,7 +46,8 @@ local function usage()
   for _, option in ipairs(cli.options) do
     local shown = "--" .. option.name .. (option.value and " " .. option.value or "")
     if option.variables then
-      settings[#settings + 1] = ("%-20s %-24s %s\n"):format(shown, option.variables[1], option.summary)
+      local variable = option.variables[1]
+      settings[#settings + 1] = ("%-20s %-24s %s\n"):format(shown, variable, option.summary)
     elseif option.name ~= "help" and not option.of then
       local both = SHOWN_TOGETHER[option.name] or { shown, option.summary }
       modes[#modes + 1] = ("  %-28s %s\n"):format(table.unpack(both))
@@ -69,7 +70,8 @@ end
 
 -- null is as if left out.
 local function has(name)
-  return { required = json.array { name }, properties = { [name] = { ["not"] = { type = "null" } } } }
+  local is_null = { type = "null" }
+  return { required = json.array { name }, properties = { [name] = { ["not"] = is_null } } }
 end
 
 local function step_schema(general, step)
@@ -129,8 +131,11 @@ end
 
 local function print_list(name, bytes, errors, before)
   local places = #errors > 0 and json_place.of(bytes)
-  for _, one in ipairs(errors) do say(name, before .. schema_check.line(one), places:place(one.pointer)) end
-  if errors.total > #errors then print(("%s: %sand %d more"):format(name, before, errors.total - #errors)) end
+  for _, one in ipairs(errors) do
+    say(name, before .. schema_check.line(one), places:place(one.pointer))
+  end
+  local more = errors.total - #errors
+  if more > 0 then print(("%s: %sand %d more"):format(name, before, more)) end
 end
 
 local function leaves(path)
@@ -182,7 +187,8 @@ local function validate(path, environment)
   local function load_context(given) return job_context.load(given, jobs.directory_of(path)) end
   local notes = { total = 0 } -- a job may be validated where its secrets are not
   local secrets = { unknown = secret.unknown, notes = notes }
-  local read, failure = jobs.parse(bytes, strict_catalogue(bytes), environment, load_context, secrets)
+  local step_types = strict_catalogue(bytes)
+  local read, failure = jobs.parse(bytes, step_types, environment, load_context, secrets)
   local broken = failure and failure.broken
   if broken then
     say(name, broken.what, broken.line, broken.column)
@@ -223,7 +229,8 @@ function completions.bash()
     local values = follows(option, '-W "%s"', "-f")
     names[i] = "--" .. option.name
     if values ~= "" then
-      cases[#cases + 1] = ('        --%s) COMPREPLY=($(compgen %s -- "$2")); return ;;\n'):format(option.name, values)
+      local case = '        --%s) COMPREPLY=($(compgen %s -- "$2")); return ;;\n'
+      cases[#cases + 1] = case:format(option.name, values)
     end
   end
   return ([[
@@ -240,8 +247,10 @@ end
 function completions.fish()
   local lines = { "# fish completion of cynode-sba\n", "complete -c cynode-sba -F\n" }
   for _, option in ipairs(cli.options) do
-    local what, summary = follows(option, " -x -a '%s'", " -r -F", " -x"), option.summary:gsub("'", "\\'")
-    lines[#lines + 1] = ("complete -c cynode-sba -l %s%s -d '%s'\n"):format(option.name, what, summary)
+    local what = follows(option, " -x -a '%s'", " -r -F", " -x")
+    local summary = option.summary:gsub("'", "\\'")
+    local line = "complete -c cynode-sba -l %s%s -d '%s'\n"
+    lines[#lines + 1] = line:format(option.name, what, summary)
   end
   return table.concat(lines)
 end
@@ -252,7 +261,8 @@ function completions.zsh()
     local what = follows(option, ":value:(%s)", ":file:_files", ":value:")
     local summary = option.summary:gsub("'", "'\\''"):gsub("[%[%]:]", "\\%0")
     local repeatable = option.is_list and not option.is_mode
-    lines[i] = ("    '%s--%s[%s]%s' \\\n"):format(repeatable and "*" or "", option.name, summary, what)
+    local star = repeatable and "*" or ""
+    lines[i] = ("    '%s--%s[%s]%s' \\\n"):format(star, option.name, summary, what)
   end
   return ([=[
 #compdef cynode-sba

@@ -32,7 +32,8 @@ cli.options = {
   { name = "replay", value = "FILE", takes_file = true, summary = "run an agent's job with recorded replies" },
   { name = "validate", is_mode = true, value = "[FILE...]", takes_file = true, is_list = true,
     summary = "check jobs; list all mistakes, by line" },
-  { name = "report", is_mode = true, value = "[FILE]", takes_file = true, summary = "print a result as an HTML page" },
+  { name = "report", is_mode = true, value = "[FILE]", takes_file = true,
+    summary = "print a result as an HTML page" },
   { name = "format", value = "FORMAT", of = "report", values = { "html", "junit", "markdown" },
     summary = "the form of the report: html, markdown or junit" },
   { name = "schema", is_mode = true, value = "[job|result|steps|report]",
@@ -40,16 +41,17 @@ cli.options = {
   { name = "idle", is_mode = true, summary = "wait as PID 1 of a session until SIGTERM, SIGINT" },
   { name = "lua", is_mode = true, value = "[FILE [ARG...]]", takes_file = true,
     summary = "run Lua, or a prompt; -e CODE runs one line" },
-  { name = "completion", is_mode = true, value = "bash|zsh|fish", values = { "bash", "fish", "zsh" },
-    summary = "print completions for a shell" },
+  { name = "completion", is_mode = true, value = "bash|zsh|fish",
+    values = { "bash", "fish", "zsh" }, summary = "print completions for a shell" },
   { name = "version", is_mode = true, summary = "print the version" },
   { name = "help", is_mode = true, summary = "print the options" },
-  { name = "job", value = "FILE", takes_file = true, variables = { "SBA_JOB_PATH" }, default = "/job/job.json",
-    summary = "/job/job.json; - is stdin" },
+  { name = "job", value = "FILE", takes_file = true, variables = { "SBA_JOB_PATH" },
+    default = "/job/job.json", summary = "/job/job.json; - is stdin" },
   { name = "result", value = "FILE", takes_file = true, variables = { "SBA_RESULT_PATH" },
     default = "/job/result.json", summary = "/job/result.json; - is stdout" },
-  { name = "workspace", value = "DIR", takes_file = true, variables = { "SBA_WORKSPACE", "CYNODE_WORKSPACE_DIR" },
-    default = "/workspace", summary = "/workspace" },
+  { name = "workspace", value = "DIR", takes_file = true,
+    variables = { "SBA_WORKSPACE", "CYNODE_WORKSPACE_DIR" }, default = "/workspace",
+    summary = "/workspace" },
   { name = "user", value = "UID[:GID]", variables = { "SBA_USER" }, summary = "become this user; needed as root" },
   { name = "log-format", value = "FORMAT", variables = { "SBA_LOG_FORMAT" }, default = "auto",
     values = { "auto", "json", "text" }, summary = "text on a terminal, else json" },
@@ -78,7 +80,8 @@ end
 
 local function mistake_in(option, given_by, value)
   if not option.values or humanize.has(option.values, value) then return nil end
-  return ("invalid value '%s' for %s; it must be one of %s"):format(value, given_by, table.concat(option.values, ", "))
+  local choices = table.concat(option.values, ", ")
+  return ("invalid value '%s' for %s; it must be one of %s"):format(value, given_by, choices)
 end
 
 -- "--name=value" or "-name".
@@ -185,7 +188,8 @@ local function read_stdin_switch(given, environment)
   local wanted = given.stdin or switches[(environment.SBA_STDIN_STDOUT or ""):lower()]
   if given.task then return nil end
   if wanted == nil then return "SBA_STDIN_STDOUT must be true or false" end
-  if wanted then given.stdin, given.job, given.result = true, given.job or "-", given.result or "-" end
+  if not wanted then return nil end
+  given.stdin, given.job, given.result = true, given.job or "-", given.result or "-"
 end
 
 -- A PID, in the variable, says which parent: only so can one that is gone already be told from the
@@ -233,8 +237,9 @@ local function settle_outside_container(given, _, is_directory)
   if not given.job or given.job == "-" then return end
   local beside = given.job:match("^.*/") or "./"
   if not given.result and not is_directory "/job" then given.result = beside .. "result.json" end
-  local has_workspace = given.workspace or is_directory "/workspace" or not is_directory(beside .. "workspace")
-  if not has_workspace then given.workspace = beside .. "workspace" end
+  if given.workspace or is_directory "/workspace" then return end
+  local workspace = beside .. "workspace"
+  if is_directory(workspace) then given.workspace = workspace end
 end
 
 local function fill_in_defaults(given)
@@ -245,7 +250,8 @@ local function fill_in_defaults(given)
 end
 
 local stages <const> = {
-  check_task, read_stdin_switch, read_parent, read_variables, check_job, settle_outside_container, fill_in_defaults,
+  check_task, read_stdin_switch, read_parent, read_variables, check_job,
+  settle_outside_container, fill_in_defaults,
 }
 
 ---@class cli.settings the options by name (log_format), and these

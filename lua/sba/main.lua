@@ -49,7 +49,8 @@ local function meant(settings)
   local name, names = settings.job:sub(#above + 1), {}
   if name == "" then return nil end
   local directory <close> = workspace.open(above == "" and "." or above)
-  for i, entry in ipairs(directory and listing(directory, ".", MOST_NAMES) or {}) do names[i] = entry.name end
+  local entries = directory and listing(directory, ".", MOST_NAMES)
+  for i, entry in ipairs(entries or {}) do names[i] = entry.name end
   local near = humanize.near(name, names)
   return near and above .. near
 end
@@ -62,7 +63,8 @@ local function refuse_unopened(run, failure)
   if near then message = ("%s; did you mean %s?"):format(message, near) end
   local _, absent = file.read(settings.result, 1, { regular = true }) -- most are too large
   local stands = settings.result ~= "-" and not (absent and absent.code == "not_found")
-  error { code = "environment_invalid", message = message, leaves_result = settings.is_named and stands }
+  local leaves_result = settings.is_named and stands
+  error { code = "environment_invalid", message = message, leaves_result = leaves_result }
 end
 
 local function read(run)
@@ -157,7 +159,8 @@ end
 
 -- Each stage raises the failure that the job ends with, or `work` returns it. `finish` is not a stage:
 -- it always runs.
-local stages = { become_user, accept.lock, watch, read, validate, accept.accept, report_start, fetch_skills, work }
+local stages = { become_user, accept.lock, watch, read, validate, accept.accept,
+  report_start, fetch_skills, work }
 
 local function go_through(run)
   for _, stage in ipairs(stages) do
@@ -207,7 +210,8 @@ local function run_job(settings, environment, warnings)
     run.log:event("error", "job.locked", { error = failure.message .. "; nothing was done" })
   elseif failure and failure.leaves_result then
     local message = failure.message .. ". The result that stands is left as it is"
-    run.log:event("error", "job.refused", { failure_code = failure.code, failure_message = message })
+    local fields = { failure_code = failure.code, failure_message = message }
+    run.log:event("error", "job.refused", fields)
   else
     status = finish(run)
   end
@@ -217,8 +221,11 @@ end
 
 local function run(settings, environment, warnings)
   if settings.task then
-    local _, failure = fail.caught(become_user, { settings = settings }) -- before the task's files are made
-    if not failure then _, failure = fail.caught(require "sba.task".prepare, settings, environment) end
+    -- Before the task's files are made.
+    local _, failure = fail.caught(become_user, { settings = settings })
+    if not failure then
+      _, failure = fail.caught(require "sba.task".prepare, settings, environment)
+    end
     if failure then return exit.because(failure.message, exit.REFUSED) end
   end
   return run_job(settings, environment, warnings)
@@ -229,7 +236,8 @@ local modes = {
   run = run,
   lua = function(settings, environment) return require "sba.repl".run(settings, environment) end,
   report = function(settings)
-    return require "sba.report".print(settings.values[1] or settings.result, settings.job, settings.format)
+    local path = settings.values[1] or settings.result
+    return require "sba.report".print(path, settings.job, settings.format)
   end,
 }
 

@@ -35,9 +35,9 @@ local TEXTS <const> = { "baseline", "project", "task", "additional" }
 
 -- Our own keys, and what is not shown to anybody, are not redacted.
 local shape_of_skill <const> = { properties = { name = {}, text = {} } }
-local shape <const> = {
-  properties = { skill_ids = { enum = {} }, checks = { enum = {} }, skills = { items = shape_of_skill } },
-}
+local shape <const> = { properties = {
+  skill_ids = { enum = {} }, checks = { enum = {} }, skills = { items = shape_of_skill },
+} }
 
 local loader = {}
 loader.__index = loader
@@ -65,7 +65,8 @@ end
 
 function loader:text(pointer, value)
   if type(value) ~= "string" then return json.encode(value) end
-  if value:sub(1, #JOB_DIRECTORY) ~= JOB_DIRECTORY or value:find("\n", 1, true) then return value end
+  local is_path = value:sub(1, #JOB_DIRECTORY) == JOB_DIRECTORY and not value:find("\n", 1, true)
+  if not is_path then return value end
   return self:file(value:sub(#JOB_DIRECTORY + 1), pointer) or ""
 end
 
@@ -118,7 +119,8 @@ function loader:skill(pointer, value, name)
   end
   local body = type(value) == "table" and first_text(value, { "content", "text" })
   if not body then return { name = name, text = json.encode(value) } end
-  return { name = first_text(value, { "name", "title", "id" }) or name, text = self:text(pointer, body) }
+  name = first_text(value, { "name", "title", "id" }) or name
+  return { name = name, text = self:text(pointer, body) }
 end
 
 function loader:skills(given)
@@ -131,7 +133,8 @@ function loader:skills(given)
   table.sort(names)
   for i, name in ipairs(names) do
     local place = math.type(name) and name - 1 or schema_check.token(name)
-    list[i] = self:skill(pointer .. "/" .. place, given[name], type(name) == "string" and name or nil)
+    local own_name = type(name) == "string" and name or nil
+    list[i] = self:skill(pointer .. "/" .. place, given[name], own_name)
   end
   return list
 end
@@ -139,11 +142,15 @@ end
 function loader:skills_of_directory()
   local list, found, more = {}, nil, nil
   if self.directory then found, more = listing(self.directory, "context/skills", MOST_SKILLS) end
-  if more == true then self:refuse("/context", "the directory context/skills holds more than %d files", MOST_SKILLS) end
+  if more == true then
+    self:refuse("/context", "the directory context/skills holds more than %d files", MOST_SKILLS)
+  end
   for _, entry in ipairs(found or {}) do
     local name = entry.name:match("^(.+)%.md$")
-    local path = "context/skills/" .. entry.name
-    if name then list[#list + 1] = { name = secret.redact((text.repair(name))), text = self:file(path) } end
+    if name then
+      local words = self:file("context/skills/" .. entry.name)
+      list[#list + 1] = { name = secret.redact((text.repair(name))), text = words }
+    end
   end
   return list
 end
@@ -167,7 +174,8 @@ function context.load(given, job_directory)
   for _, part in ipairs(TEXTS) do
     local name = part .. "_context"
     local value = given[name]
-    loaded[name] = value and self:text("/context/" .. name, value) or self:file(("context/%s.md"):format(part))
+    local path = ("context/%s.md"):format(part)
+    loaded[name] = value and self:text("/context/" .. name, value) or self:file(path)
   end
   if self.errors.total > 0 then return nil, self.errors end
   return secret.clean(loaded, shape)

@@ -55,9 +55,12 @@ local function mode_of_environment(environment)
   if mode == DIRECT or mode == AGENT then return mode end
   local mistake = "the environment variable %s must be %s, not %s"
   if mode ~= "" then
-    return nil, mistake:format("SBA_EXECUTION_MODE", DIRECT .. " or " .. AGENT, humanize.quoted(mode))
+    local modes = DIRECT .. " or " .. AGENT
+    return nil, mistake:format("SBA_EXECUTION_MODE", modes, humanize.quoted(mode))
   end
-  if switches[switch] == nil then return nil, mistake:format("SBA_DIRECT_STEPS", "1 or 0", humanize.quoted(switch)) end
+  if switches[switch] == nil then
+    return nil, mistake:format("SBA_DIRECT_STEPS", "1 or 0", humanize.quoted(switch))
+  end
   return switches[switch] or nil
 end
 
@@ -78,7 +81,8 @@ end
 -- is_models: the step is an agent's, which gets none.
 function checker:check_secrets(wanted, pointer, is_models)
   for i, name in ipairs(wanted) do
-    local place, why = ("%s/secrets/%d"):format(pointer, i - 1), self.secrets and self.secrets.unknown(name)
+    local place = ("%s/secrets/%d"):format(pointer, i - 1)
+    local why = self.secrets and self.secrets.unknown(name)
     if is_models then
       self:refuse(place, "a model's commands get no secrets; only checks and direct jobs' steps do")
     elseif why then
@@ -93,7 +97,8 @@ function checker:check_arguments(step, pointer, is_models)
   if not kind or not json.is_object(step.arguments) then return end
   step.arguments = schema_check.check(step.arguments, kind.arguments, self.errors, pointer)
   if self.errors.total > before then return end
-  if kind.takes_secrets then self:check_secrets(step.arguments.secrets or {}, pointer, is_models) end
+  local wanted = step.arguments.secrets or {}
+  if kind.takes_secrets then self:check_secrets(wanted, pointer, is_models) end
   if not kind.check then return end
   local mistake, argument = kind.check(step.arguments)
   if not mistake then return end
@@ -229,7 +234,8 @@ function job.parse(bytes, catalogue, environment, load, secrets)
   if broken then
     schema_check.refuse(errors, "", broken.message)
   else
-    local self = setmetatable({ errors = errors, catalogue = catalogue, secrets = secrets }, checker)
+    local self = { errors = errors, catalogue = catalogue, secrets = secrets }
+    setmetatable(self, checker)
     self:check(value, environment, load)
     sort(errors, bytes)
   end

@@ -13,7 +13,8 @@ local function name(description) return is.text(description, { minLength = 1 }) 
 local function text_or_structure(description) return is.typed({ "string", "object", "array" }, description) end
 
 local constraints = is.object({
-  "max_runtime_seconds!", is.count("Seconds for the whole job; then everything is ended and the status is timeout.",
+  "max_runtime_seconds!", is.count(
+    "Seconds for the whole job; then everything is ended and the status is timeout.",
     { minimum = 1, examples = json.array { 600 } }),
   "max_output_bytes!", is.count(
     "Bytes that one step may return: stdout and stderr together, file content, tree, matches.",
@@ -26,13 +27,16 @@ local constraints = is.object({
 }, { description = "What the job may use at most." })
 
 local inference = is.object({
-  "allowed_models!", is.typed("array", "Names of models; no other is ever asked.", { minItems = 1, items = name() }),
+  "allowed_models!", is.typed("array", "Names of models; no other is ever asked.",
+    { minItems = 1, items = name() }),
   "source", is.text("Where models are reached; orchestrator or unset: wherever an allowed one is served.",
     { enum = { "worker", "api_egress", "orchestrator" } }),
   "max_requests", is.count(
-    "Most requests to models that are answered, of the whole job, --resume included.", { minimum = 1 }),
+    "Most requests to models that are answered, of the whole job, --resume included.",
+    { minimum = 1 }),
   "max_total_tokens", is.count(
-    "Most tokens of prompts and replies, summed over all requests. The last request may pass it.", { minimum = 1 }),
+    "Most tokens of prompts and replies, summed over all requests. The last request may pass it.",
+    { minimum = 1 }),
   "answer_schema", is.typed("object", "JSON Schema of an agent's final answer, which then is a text that holds JSON."),
 }, { description = "Which models the job may use." })
 
@@ -92,7 +96,8 @@ return function(type_names)
   return is.object({
     "$schema", is.text "For editors: where the schema of jobs is. The runner does not read it.",
     "protocol_version!", is.text("MAJOR.MINOR of this protocol; the major version is 1.", {
-      pattern = "^[0-9]+\\.[0-9]+$", printed = { pattern = "^1\\.[0-9]+$" }, examples = json.array { "1.0" },
+      pattern = "^[0-9]+\\.[0-9]+$", printed = { pattern = "^1\\.[0-9]+$" },
+      examples = json.array { "1.0" },
     }),
     "job_id!", name "The job's identifier; a UUID by convention.",
     "task_id!", name "The task's identifier; a UUID by convention.",
