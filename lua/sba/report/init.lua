@@ -25,7 +25,8 @@ local TIMEOUT <const> = 3600 -- seconds that a reader of stdout may take
 local function rows_of(items, view)
   local rows = {}
   for i = 1, math.min(#items, MOST_ROWS) do rows[i] = view(items[i]) end
-  if #items > MOST_ROWS then rows[#rows + 1] = view(nil, ("and %d more"):format(#items - MOST_ROWS)) end
+  local more = #items - MOST_ROWS
+  if more > 0 then rows[#rows + 1] = view(nil, ("and %d more"):format(more)) end
   return rows
 end
 

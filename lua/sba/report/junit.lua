@@ -47,11 +47,13 @@ local function outcome(kind, message, code, output)
 end
 
 local function test_case(class, name, ms, inside)
-  return element("testcase", { "classname", class, "name", name, ms and "time", ms and seconds(ms) }, inside)
+  local attributes = { "classname", class, "name", name, ms and "time", ms and seconds(ms) }
+  return element("testcase", attributes, inside)
 end
 
 local function case_of_step(source, entry)
-  local name, what = entry.id .. " " .. entry.type, parts.about(source.calls[entry.index + 1], entry.result)
+  local name = entry.id .. " " .. entry.type
+  local what = parts.about(source.calls[entry.index + 1], entry.result)
   if what ~= "" then name = name .. ": " .. what end
   local inside, status, message = "", nil, entry.error or entry.status
   if entry.status == "skipped" then
@@ -59,7 +61,8 @@ local function case_of_step(source, entry)
   elseif entry.tolerated then
     inside, status = outcome("skipped", "tolerated: " .. message), "skipped"
   elseif entry.status ~= "success" then
-    inside, status = outcome("failure", message, entry.error_code or entry.status, entry.output), "failures"
+    local code = entry.error_code or entry.status
+    inside, status = outcome("failure", message, code, entry.output), "failures"
   elseif (entry.output or "") ~= "" then
     inside = element("system-out", {}, shown_output(entry.output))
   end
@@ -89,7 +92,9 @@ local function properties_of(used)
   if not used or not used.source then return "" end
   local list = {}
   for _, name in ipairs(result_schema.properties.inference.order) do
-    if used[name] then list[#list + 1] = element("property", { "name", "inference." .. name, "value", used[name] }) end
+    if used[name] then
+      list[#list + 1] = element("property", { "name", "inference." .. name, "value", used[name] })
+    end
   end
   return element("properties", {}, "\n" .. table.concat(list))
 end

@@ -40,14 +40,16 @@ local function table_of(names, items, cells)
   for i = 1, math.min(#items, MOST_ROWS) do
     lines[#lines + 1] = "| " .. table.concat(cells(items[i]), " | ") .. " |"
   end
-  if #items > MOST_ROWS then lines[#lines + 1] = ("\n... and %d more"):format(#items - MOST_ROWS) end
+  local more = #items - MOST_ROWS
+  if more > 0 then lines[#lines + 1] = ("\n... and %d more"):format(more) end
   return table.concat(lines, "\n") .. "\n"
 end
 
 -- Those of a later version are words of another program.
 local function head(source)
   local result, is = source.result, outcome.status(source)
-  local status, failure_code, message = parts.status[is], result.failure_code, result.failure_message
+  local status, failure_code = parts.status[is], result.failure_code
+  local message = result.failure_message
   local why = ""
   if is == "running" then message = nil end
   if failure_code ~= "interrupted" and type(failure_code) == "string" then
@@ -55,7 +57,8 @@ local function head(source)
   end
   local lines = {
     ("## %s job %s %s%s\n"):format(status.sign, code(result.job_id), status.name, why),
-    humanize.duration(result.duration_ms) .. ", " .. humanize.counted(#result.steps, "step") .. "\n",
+    humanize.duration(result.duration_ms) .. ", "
+      .. humanize.counted(#result.steps, "step") .. "\n",
     type(message) == "string" and block(message) or nil,
   }
   return table.concat(lines, "\n")

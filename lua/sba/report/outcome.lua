@@ -68,7 +68,9 @@ local function decisive(result, code)
   local steps = result.steps
   local named = tonumber(tostring(result.failure_message):match "^step (%d+) %(")
   local at = steps[named] and named or #steps
-  local function is_beside(step) return step.status == "skipped" or step.check and code ~= "acceptance_unmet" end
+  local function is_beside(step)
+    return step.status == "skipped" or step.check and code ~= "acceptance_unmet"
+  end
   while at > 0 and is_beside(steps[at]) do at = at - 1 end
   local entry = steps[at]
   if not entry or entry.status == "success" or entry.tolerated then return nil end
@@ -124,7 +126,8 @@ function outcome.title(source)
 end
 
 local function answer(result)
-  local said, whose = result.final_answer, result.inference_used and "Answer" or "Answer of the worker"
+  local said = result.final_answer
+  local whose = result.inference_used and "Answer" or "Answer of the worker"
   return said and { h.h2 { whose }, h.div { class = "answer", (excerpt.of(said, LONGEST)) } }
 end
 
@@ -140,7 +143,8 @@ function outcome.view(source)
   end
   local says_more = type(code) == "string" and code ~= is
   return h.header {
-    h.p { class = "verdict " .. is, parts.sign(status.sign, is), " The job ", h.strong { status.name },
+    h.p { class = "verdict " .. is,
+      parts.sign(status.sign, is), " The job ", h.strong { status.name },
       says_more and { " ", h.code { code } } },
     h.h1 { "Job ", h.span { class = "id", result.job_id } },
     h.p { about(source) },

@@ -50,7 +50,8 @@ end
 ---@param time string RFC 3339 in UTC
 ---@return html.element "2026-01-31 12:00:00 UTC"
 function parts.time(time)
-  return h.time { datetime = time, title = time, class = "nowrap", (time:gsub("T", " ", 1):gsub("%.%d+Z$", " UTC")) }
+  local shown = time:gsub("T", " ", 1):gsub("%.%d+Z$", " UTC")
+  return h.time { datetime = time, title = time, class = "nowrap", shown }
 end
 
 ---What a call is about, in a few words: the step type's own, where it has some.
@@ -92,7 +93,9 @@ function parts.block(label, bytes, limit, as_diff)
   local content = excerpt.of(bytes, limit)
   if as_diff or is_diff(bytes) then
     local lines = {}
-    for after, _, _, at in excerpt.lines(content) do lines[#lines + 1] = diff_line(content:sub(at, after - 1)) end
+    for after, _, _, at in excerpt.lines(content) do
+      lines[#lines + 1] = diff_line(content:sub(at, after - 1))
+    end
     content = lines
   end
   return { label and h.p { class = "label", label }, h.pre { content } }
@@ -118,7 +121,8 @@ end
 ---@return table children
 function parts.tail(bytes)
   local list, more = excerpt.last_lines(bytes, TAIL_LINES)
-  return parts.output("The end of its output", (more and "[...]\n" or "") .. table.concat(list, "\n"), TAIL_BYTES)
+  local shown = (more and "[...]\n" or "") .. table.concat(list, "\n")
+  return parts.output("The end of its output", shown, TAIL_BYTES)
 end
 
 ---A link's target is inside: a browser opens what is folded around it.

@@ -39,7 +39,8 @@ local step_schema <const> = result_schema.properties.steps.items
 local function first_mistake(value, schema, pointer)
   local _, errors = schema_check.check(value, schema, { total = 0, limit = 1 })
   local first = errors[1]
-  return first and schema_check.line { pointer = (pointer or "") .. first.pointer, message = first.message }
+  if not first then return nil end
+  return schema_check.line { pointer = (pointer or "") .. first.pointer, message = first.message }
 end
 
 --- Long members are judged only now.
@@ -147,7 +148,8 @@ local function calls_of(journal)
   return setmetatable({}, { __index = function(_, index)
     local start = journal and journal:start(index)
     if not start or not json.is_object(start.arguments) then return nil end
-    return { type = secret.redact(tostring(start.type)), arguments = secret.clean(start.arguments, {}) }
+    local arguments = secret.clean(start.arguments, {})
+    return { type = secret.redact(tostring(start.type)), arguments = arguments }
   end })
 end
 
@@ -156,7 +158,8 @@ local function read_job(paths, result, journal)
   for _, path in ipairs(paths) do
     local bytes = file.read(path, LARGEST_JOB, { regular = true })
     local job = bytes and json.decode(bytes)
-    local is_its = type(job) == "table" and type(job.steps) == "table" and job.job_id == result.job_id
+    local has_steps = type(job) == "table" and type(job.steps) == "table"
+    local is_its = has_steps and job.job_id == result.job_id
     if is_its and (not journal or journal.job.job_sha256 == text.sha256(bytes)) then return job end
   end
 end
@@ -164,8 +167,10 @@ end
 local function add_job_calls(calls, job, result)
   for i, entry in ipairs(result.steps) do
     local step = job.steps[i]
-    if type(step) ~= "table" or step.type ~= entry.type or (step.id or "step-" .. i) ~= entry.id then return end
-    calls[i] = { type = step.type, arguments = secret.clean(json.table_of(step.arguments or step.args), {}) }
+    if type(step) ~= "table" or step.type ~= entry.type then return end
+    if (step.id or "step-" .. i) ~= entry.id then return end
+    local arguments = json.table_of(step.arguments or step.args)
+    calls[i] = { type = step.type, arguments = secret.clean(arguments, {}) }
   end
 end
 
@@ -231,8 +236,8 @@ function source.read(path, job_path)
       or "The job file is not next to the result, so commands and diffs are missing."
   end
   return {
-    result = result, journal = journal, exchanges = exchanges_of(journal), calls = calls, notes = notes,
-    patch = patch, running = is_running,
+    result = result, journal = journal, exchanges = exchanges_of(journal), calls = calls,
+    notes = notes, patch = patch, running = is_running,
   }
 end
 

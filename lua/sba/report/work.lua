@@ -32,12 +32,13 @@ local function track(y) return h.rect { class = "track", width = WIDTH, y = y, h
 function work.timeline(source)
   local result, bars = source.result, { track(STEPS_LANE) }
   local start = parts.instant(result.started_at) or 0
-  local length = math.max((parts.instant(result.finished_at) or start) - start, result.duration_ms, 1)
+  local finish = parts.instant(result.finished_at) or start
+  local length = math.max(finish - start, result.duration_ms, 1)
   for i, entry in ipairs(result.steps) do
     if entry.status ~= "skipped" then
       local at = (parts.instant(entry.started_at) or start) - start
-      local name = ("step %d, %s"):format(i, entry.type)
-      bars[#bars + 1] = bar(length, at, entry.duration_ms, STEPS_LANE, parts.state(entry), "#s" .. i, name)
+      local state, name = parts.state(entry), ("step %d, %s"):format(i, entry.type)
+      bars[#bars + 1] = bar(length, at, entry.duration_ms, STEPS_LANE, state, "#s" .. i, name)
     end
   end
   local turns, ticks = source.exchanges, {}
@@ -45,7 +46,8 @@ function work.timeline(source)
   for i, turn in ipairs(turns) do
     local at, duration = parts.instant(turn.at), turn.reply.duration_ms or 0
     local name, target = "turn " .. i, "#t" .. i
-    if at then bars[#bars + 1] = bar(length, at - duration - start, duration, MODEL_LANE, "model", target, name) end
+    local began = at and at - duration - start
+    if at then bars[#bars + 1] = bar(length, began, duration, MODEL_LANE, "model", target, name) end
   end
   if #result.steps + #turns == 0 then return false end
   ticks[1] = h.span { "0" }
@@ -124,8 +126,10 @@ end
 local function rest_of(entry, limit)
   local result, field = json.table_of(entry.result), nil
   if #entry.output > limit then field = "output" end
-  local has_streams = type(result.stdout) == "string" and type(result.stderr) == "string"
-  if has_streams and #result.stdout + #result.stderr > #entry.output then field = "result | .stdout, .stderr" end
+  if type(result.stdout) == "string" and type(result.stderr) == "string" then
+    local is_longer = #result.stdout + #result.stderr > #entry.output
+    if is_longer then field = "result | .stdout, .stderr" end
+  end
   local words = "The page shows its beginning and its end. The rest is in the result: "
   return field and h.p { class = "quiet", words,
     h.code { ("jq -r '.steps[%d].%s' result.json"):format(entry.index, field) } }
@@ -133,7 +137,9 @@ end
 
 local function what_came(entry, limit)
   local output = entry.output
-  if (output or "") ~= "" then return { parts.output("Output", output, limit), rest_of(entry, limit) } end
+  if (output or "") ~= "" then
+    return { parts.output("Output", output, limit), rest_of(entry, limit) }
+  end
   if entry.result and not output then return parts.block("Result", json.encode(entry.result), limit) end
   return entry.status ~= "skipped" and h.p { class = "quiet", "No output." }
 end
@@ -161,7 +167,8 @@ end
 --- Of a worker the report comes first; its output, often long and for programs, is folded.
 local function outcome_of(entry, call, limit)
   local report, came = report_of(entry, limit), what_came(entry, limit)
-  if report and came then came = parts.fold({}, "Output, " .. humanize.size(#(entry.output or "")), came) end
+  local size = humanize.size(#(entry.output or ""))
+  if report and came then came = parts.fold({}, "Output, " .. size, came) end
   return { report, what_was_told(call, limit), came }
 end
 
@@ -178,7 +185,8 @@ local function step_view(entry, call, is_open, limit)
     },
     h.span { class = "time", lasted or "skipped" },
   }
-  return parts.fold({ class = "step " .. state, id = "s" .. entry.index + 1, open = is_open }, summary,
+  local id = "s" .. entry.index + 1
+  return parts.fold({ class = "step " .. state, id = id, open = is_open }, summary,
     h.p { class = "quiet", "Step ", h.code { entry.id },
       entry.check and (", the check of criterion %d,"):format(entry.check), " ", status.name,
       lasted and { ", began at ", parts.time(entry.started_at), ", ", status.lasted, " ", lasted }, "." },
@@ -251,7 +259,8 @@ function work.turns(source)
   local total
   if used then
     local costs = cost(used)
-    total = h.p { h.code { used.model or "unknown" }, " · ", asked(used), costs ~= "" and " · ", costs }
+    if costs ~= "" then costs = " · " .. costs end
+    total = h.p { h.code { used.model or "unknown" }, " · ", asked(used), costs }
   end
   return html.section("Model", total, views)
 end
