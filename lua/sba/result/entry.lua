@@ -15,7 +15,8 @@ local entries = {}
 local MOST_OUTPUT <const> = 1024 * 1024 -- bytes
 local LONG <const> = 256 * 1024 -- bytes of a text that is encoded apart
 
-local TIMEOUTS <const> = { timeout = true, idle_timeout = true } -- error codes of the status timeout
+-- Error codes of the status timeout.
+local TIMEOUTS <const> = { timeout = true, idle_timeout = true }
 
 local entry_schema = result_schema.properties.steps.items
 local schemas = setmetatable({}, { __mode = "k" })
@@ -82,7 +83,8 @@ end
 ---@return integer bytes that the step may return
 function entries.limit(step, context)
   local arguments = step.arguments
-  return math.min(context.max_output_bytes, arguments.max_output_bytes or arguments.max_bytes or math.maxinteger)
+  local own = arguments.max_output_bytes or arguments.max_bytes or math.maxinteger
+  return math.min(context.max_output_bytes, own)
 end
 
 ---The entry as JSON, in parts if its result has long texts. Meanwhile bytes that no JSON holds,
@@ -104,7 +106,8 @@ function entries.encode(entry, module)
   if #texts == 0 then return whole end
   local parts, at = {}, 1
   for _ = 1, #texts do
-    local before = whole:find("\0", at, true) -- a pattern would be tried at each byte of a long output
+    -- A pattern would be tried at each byte of a long output.
+    local before = whole:find("\0", at, true)
     local number = whole:match("^%d+", before + 1)
     parts[#parts + 1], parts[#parts + 2] = whole:sub(at, before - 1), texts[tonumber(number)]
     at = before + #number + 2

@@ -58,7 +58,8 @@ end
 ---@param failure? failure
 ---@return failure?
 function failures.of_job(failure)
-  if failure and not failure.leaves_result and not of_job[failure.code] then failure.code = "internal_error" end
+  if not failure or failure.leaves_result then return failure end
+  if not of_job[failure.code] then failure.code = "internal_error" end
   return failure
 end
 

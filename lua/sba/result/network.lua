@@ -23,7 +23,8 @@ local phrases <const> = {
   { "temporary failure in name resolution" }, { "name or service not known" }, { "name does not resolve" },
   { "name has no usable address" }, { "no address associated with hostname" },
   { "network is unreachable" }, { "no route to host" },
-  { "getaddrinfo", ": try again" }, { "translate host name ", ": try again" }, -- Ruby and rsync, PostgreSQL
+  { "getaddrinfo", ": try again" }, -- Ruby and rsync
+  { "translate host name ", ": try again" }, -- PostgreSQL
   { "could not resolve host" }, { "failed to connect to ", "connect to server" }, -- curl and git
   { "unable to resolve host address" }, -- wget
   { "temporary failure resolving" }, { "failed to fetch ", "could not resolve" }, -- apt
@@ -33,17 +34,20 @@ local phrases <const> = {
   { "bad address '" }, -- busybox
   { "transient error (try again later)" }, { "temporary error (try again later)" }, -- apk
   { "dns lookup error" }, { "network error (check internet connection" },
-  { "failed to lookup address information" }, { "[errno -3] try again" }, -- Rust, and Python on musl
+  { "failed to lookup address information" }, -- Rust
+  { "[errno -3] try again" }, -- Python on musl
   { "unknownhostexception" }, { "noroutetohostexception" }, { "unresolvedaddressexception" }, -- Java
   { "unknown host " }, -- Maven and ping
   { "resource temporarily unavailable (" }, { "nxdomain" }, -- .NET, Erlang
   { "could not reach host " }, { "unable to download data from ", "no such name" }, -- bundler and gem
   -- wget prints the words of a 403 alone, "Forbidden" or "Filtered", and so does Go
   { "proxy tunneling failed: f", policy = true },
-  { 'get "https://', '": forbidden ', policy = true }, { 'get "https://', '": filtered ', policy = true },
+  { 'get "https://', '": forbidden ', policy = true },
+  { 'get "https://', '": filtered ', policy = true },
   { "connect tunnel failed, response " }, { "proxy tunneling failed: " },
   { "tunnel connection failed: " }, { "tunnel error: unsuccessful" },
-  { " 403 ", proxied = true }, { "error 403: ", proxied = true }, { "returned error: 403", proxied = true },
+  { " 403 ", proxied = true }, { "error 403: ", proxied = true },
+  { "returned error: 403", proxied = true },
 }
 
 -- How programs end that were told to print nothing. proxied: only where they were given a proxy.
@@ -100,7 +104,8 @@ local function phrase_in(line, has_proxy)
   for _, phrase in ipairs(phrases) do
     local first, second = phrase[1], phrase[2] or ""
     local may_count = has_proxy or not phrase.proxied
-    if may_count and lowered:find(first, 1, true) and lowered:find(second, 1, true) then return phrase end
+    local has_first = may_count and lowered:find(first, 1, true)
+    if has_first and lowered:find(second, 1, true) then return phrase end
   end
 end
 
@@ -175,7 +180,8 @@ end
 --- Whether a proxy reads the URL of the line or else of the command: an https:// one it does not.
 local function is_plain(line, words)
   local text_with_url = line:find("://", 1, true) and line or words
-  return text_with_url:find("http://", 1, true) ~= nil and not text_with_url:find("https://", 1, true)
+  local is_http = text_with_url:find("http://", 1, true) ~= nil
+  return is_http and not text_with_url:find("https://", 1, true)
 end
 
 ---What a failed command wanted of the network outside, and did not get.

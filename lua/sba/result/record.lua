@@ -135,7 +135,8 @@ end
 
 local function runner(self)
   local system = identity.system()
-  return { version = bundle.version, job_sha256 = self.job_sha256, arch = system.machine, kernel = system.release }
+  return { version = bundle.version, job_sha256 = self.job_sha256,
+    arch = system.machine, kernel = system.release }
 end
 
 --- One line for terminals: it may quote a server's names.
@@ -148,7 +149,8 @@ end
 local function claimed(report)
   if not report then return nil end
   local used = {}
-  for _, name in ipairs { "model", "prompt_tokens", "completion_tokens", "cost_usd" } do used[name] = report[name] end
+  local names = { "model", "prompt_tokens", "completion_tokens", "cost_usd" }
+  for _, name in ipairs(names) do used[name] = report[name] end
   if next(used) == nil then return nil end
   used.source = "worker"
   return used
@@ -168,7 +170,8 @@ function record:fields(failure)
     resource_usage = process.usage(),
     final_answer = self.final_answer or self.report and self.report.answer,
     inference_used = self.inference ~= nil and self.inference.requests > 0,
-    inference = self.inference or claimed(self.report), acceptance = self.acceptance, runner = runner(self),
+    inference = self.inference or claimed(self.report), acceptance = self.acceptance,
+    runner = runner(self),
     retryable = failure and failures.is_retryable(failure.code),
     confinement = self.confinement, workspace_changes = self.workspace_changes,
     failure_code = failure and failure.code or json.null, failure_message = line_of(failure),
@@ -195,7 +198,8 @@ local function with_entries(self, history)
   local steps = table.move(self.steps, 1, #self.steps, 1, {})
   local all = setmetatable({ steps = steps, outcomes = {} }, { __index = self })
   for index = self.count + 1, history.count do
-    all:add_step(history.offsets[index], history.sizes[index], history.statuses[index], history.checks[index])
+    local offset, size = history.offsets[index], history.sizes[index]
+    all:add_step(offset, size, history.statuses[index], history.checks[index])
   end
   return all
 end

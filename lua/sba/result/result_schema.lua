@@ -132,9 +132,9 @@ return object({
   "confinement!", confinement, "workspace_changes", workspace_changes,
   "failure_code!", {
     enum = {
-      json.null, "schema_validation", "ext_net_required", "step_failed", "timeout", "constraint_violation",
-      "cancelled", "interrupted", "runs_as_root", "environment_invalid", "inference_unavailable",
-      "acceptance_unmet", "agent_gave_up", "agent_stuck", "internal_error",
+      json.null, "schema_validation", "ext_net_required", "step_failed", "timeout",
+      "constraint_violation", "cancelled", "interrupted", "runs_as_root", "environment_invalid",
+      "inference_unavailable", "acceptance_unmet", "agent_gave_up", "agent_stuck", "internal_error",
     },
   },
   "failure_message!", text_or_null,
