@@ -234,8 +234,7 @@ class Windows(InferenceCase):
 
     def test_the_window_is_found_out_and_asked_for(self):
         # Of Ollama's Modelfile, of its model, and where neither says it; and of an OpenAI server's list of models.
-        for form, model, window, says_tools in (
-                ("ollama", {"num_ctx": 8192, "context_length": 131072}, 8192, True),
+        for form, model, window, says_tools in (("ollama", {"num_ctx": 8192, "context_length": 131072}, 8192, True),
                 ("ollama", {"context_length": 4096}, 4096, True),
                 ("ollama", {"context_length": None, "capabilities": None}, 8192, False),
                 ("openai", {"max_model_len": 20000}, 20000, False)):

@@ -72,8 +72,7 @@ class SmallWindows(AgentCase):
         "numbers": "seq 20000", "hexadecimal": f"{NOISE} | od -An -tx1", "base64": f"{NOISE} | base64",
         "hindi": "yes 'काम करो और फ़ाइल पढ़ो।' | head -n 900", "chinese": "yes '请读取文件并修复错误。' | head -n 900",
         "listing": "ls -la /usr/bin", "prose": "yes 'The quick brown fox jumps over the lazy dog.' | head -n 900",
-        "one line": "head -c 60000 /dev/zero | tr '\\0' x",
-    }
+        "one line": "head -c 60000 /dev/zero | tr '\\0' x"}
 
     MODELS = {"m": {"capabilities": ["completion", "tools"], "context_length": WINDOW, "max_model_len": WINDOW,
                     "counts": True}}
@@ -149,9 +148,8 @@ class ToolsThatAreShown(AgentCase):
                 self.assertEqual(list(shown["write_file"]["properties"]) == ["path", "content"], is_small)
                 self.assertEqual("Time left:" in body["messages"][-1]["content"], not is_small)
         # After the command 2 of 11 seconds are left, less what the start took.
-        outcome, server = self.run_replies(
-            runs("sleep 9"), finish("ok"), job=self.agent_job(max_runtime_seconds=11),
-            models={"m": {"context_length": 8192, "num_ctx": 8192}})
+        job, small = self.agent_job(max_runtime_seconds=11), {"m": {"context_length": 8192, "num_ctx": 8192}}
+        outcome, server = self.run_replies(runs("sleep 9"), finish("ok"), job=job, models=small)
         self.assert_answer(outcome, "ok")
         self.assertIn("Less than a fifth of the job's time", server.chats()[1]["messages"][-1]["content"])
 
@@ -185,13 +183,16 @@ class ToolsThatAreLost(AgentCase):
 
     def test_a_count_far_below_the_tools_size_shows_it(self):
         # A count that has the tools in it does not, and none after a call.
-        models = {"m": {"drops_tools": True, "counts": True, "capabilities": None, "context_length": 32768,
-                        "max_model_len": 32768}}
+        window = {"context_length": 32768, "max_model_len": 32768}
+        models = {"m": {"drops_tools": True, "counts": True, "capabilities": None, **window}}
         prose = {"content": "Of course! To begin, one would look into the workspace."}
         for form in FORMATS:
             with self.subTest(form):
                 server = self.server(prose, self.LIST, self.FINISH, models=models)
                 self.assert_told_as_text(self.run_agent(server, form=form), server, 1)
+                outcome, server = self.run_replies(prose, {"fault": "unauthorized"}, models=models, form=form)
+                self.assertEqual((outcome.code, len(server.chats())), ("inference_unavailable", 2))
+                self.assertEqual(outcome.result["inference"]["requests"], 1)
                 server = self.server(prose, LIST, {**prose, "prompt_tokens": 5}, finish("ok"),
                                      models={"m": {**models["m"], "drops_tools": False}})
                 self.assertEqual(self.run_agent(server, form=form).exit, 0)
@@ -201,8 +202,8 @@ class ToolsThatAreLost(AgentCase):
         for form in FORMATS:
             for status, natively in ((400, [2, 1]), (422, [2, 1]), (500, [2, 2])):
                 with self.subTest(form, status=status):
-                    models = {"m": {"capabilities": None,
-                                    "refuses_tools": [status, "Value is not callable: null at row 23"]}}
+                    refused = [status, "Value is not callable: null at row 23"]
+                    models = {"m": {"capabilities": None, "refuses_tools": refused}}
                     server = self.server(self.LIST, self.LIST, self.FINISH, models=models)
                     self.assertEqual(self.run_agent(server, form=form).exit, 0)
                     told = ["tools" in body for body in server.chats()]
@@ -237,11 +238,9 @@ class CallsAsText(AgentCase):
         "Mistral, newer": '[TOOL_CALLS]run_command[ARGS]{"command": "C"}',
     }
     TOLD = {
-        "Gemma": '```tool_code\nrun_command(command="C")\n```',
-        "a shell fence": "```bash\nC\n```",
+        "Gemma": '```tool_code\nrun_command(command="C")\n```', "a shell fence": "```bash\nC\n```",
         "a tool there is not": '<tool_call>{"name": "frobnicate", "arguments": {}}</tool_call>',
-        "a result of its own": f"<tool_call>{JSON}</tool_call>\nThe file was created.",
-    }
+        "a result of its own": f"<tool_call>{JSON}</tool_call>\nThe file was created."}
     COMMAND = "echo made >> made.txt"
 
     def made(self):

@@ -97,10 +97,11 @@ function client.ask(run, session, request)
     model = session.model, provider = session.dialect.provider, messages = #request.messages,
   })
   local reply, failure = session:chat(request)
-  local used = not reply and failure.used or nil
-  if reply then used, reply.thrown_away = reply.thrown_away, nil end
+  local thrown_away, used = (reply or failure).thrown_away, not reply and failure.used
+  if thrown_away then run.record:count_request(session.model, thrown_away) end
   if used then run.record:count_request(session.model, used) end
   if not reply then return nil, unanswered(failure) end
+  reply.thrown_away = nil
   client.replied(run, session.model, reply)
   return reply
 end

@@ -108,6 +108,7 @@ session.__index = session
 ---@field is_explained? boolean its words spoke of tools
 ---@field last_said? string of the last failure
 ---@field used? table of the last request that was answered in part
+---@field thrown_away? model.reply of a model that was not shown its tools
 
 local function weak() return setmetatable({}, { __mode = "k" }) end
 
@@ -241,7 +242,7 @@ local function exchange_once(trial)
   local result = repeated and builder:stopped(repeated, self) or builder:finish(self)
   if ask.tools and #result.tool_calls > 0 then self.calls_as_text = #builder.calls == 0 end
   if builder.model ~= self.model then result.response_model = builder.model end
-  result.duration_ms = interrupt.elapsed_ms(started)
+  result.duration_ms, result.thrown_away = interrupt.elapsed_ms(started), trial.thrown_away
   if not result.prompt_tokens then estimate(result, ask, builder).is_estimated = true end
   return result
 end
@@ -358,10 +359,8 @@ local function answered(self, request)
   while true do
     local result, failure = exchange_once(trial)
     if result and tools_dropped(self, trial.request, result) then
-      self.supports_tools = false
-      local other = exchange_once(trial)
-      if other then other.thrown_away = result end
-      return other or result
+      self.supports_tools, trial.thrown_away = false, result
+      result, failure = exchange_once(trial)
     end
     -- Why a refusal went away as text may stay unknown: the next request has tools again, as this one
     -- had. If that is refused too, its successors are text at once.
@@ -374,7 +373,7 @@ local function answered(self, request)
     if failure.said ~= trial.last_said then tried.same = 0 end
     tried.same, trial.last_said = tried.same + 1, failure.said
     local goes_on, ended_by = judged(trial, failure)
-    if ended_by then ended_by.used = ended_by.used or trial.used end
+    if ended_by then ended_by.used, ended_by.thrown_away = ended_by.used or trial.used, trial.thrown_away end
     if goes_on ~= true then return goes_on, ended_by end
   end
 end

@@ -32,6 +32,7 @@ endpoint.__index = endpoint
 ---@field context_length? integer of a context_cut
 ---@field repeated? string why a stream was stopped
 ---@field used? table estimated tokens and duration_ms after a timeout or signal
+---@field thrown_away? model.reply as of model.reply
 ---@field unanswered? boolean the time was up while the endpoint had not answered since the last
 ---reply
 
