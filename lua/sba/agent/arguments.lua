@@ -163,7 +163,7 @@ local function converted(value, types, schema, root)
   end
   if math.type(value) == "integer" and types.string and is_free_text(schema) then return tostring(value) end
   local is_object = json.kind(value) == "object"
-  if types.array and is_object then return json.array { value } end
+  if types.array and is_object then return json.array(next(value) and { value } or {}) end
   local is_for_gateway = root.order == nil -- our own tools' are written as the model did
   if is_for_gateway and types.string and is_object then return json.encode(value) end
   if types.boolean and (value == 0 or value == 1) then return value == 1 end

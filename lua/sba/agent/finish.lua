@@ -44,13 +44,13 @@ local function normalised(criterion)
 end
 
 --- Which criterion an entry is for: the one of this text, but for case, blanks and the number before
---- it; else the one of this number. Where two are alike but for these, the very text decides, or the
+--- it; else the one of this number. Where two are alike but for these, the very text decides, then the
 --- number before it.
 local function criterion_of(named, criteria)
   local wanted, found, prefix = normalised(named), nil, tonumber(named:match "^%s*(%d+)[.)]")
   for i, criterion in ipairs(criteria) do
-    local is_nearest = not found or criterion == named or i == prefix
-    if normalised(criterion) == wanted and is_nearest then found = criterion end
+    if criterion == named then return criterion end
+    if normalised(criterion) == wanted and (not found or i == prefix) then found = criterion end
   end
   return found or criteria[tonumber(named:match "^%s*#?(%d+)[.):]?%s*$")]
 end

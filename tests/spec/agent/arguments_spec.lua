@@ -33,7 +33,7 @@ describe("arguments of our own tools", function()
     { { path = "a\nb" }, { path = "a\nb" } }, { { arguments = { id = 1 } }, { id = 1 } },
     { { parameters = '{"id": 1}' }, { id = 1 } }, { { input = { id = 1 } }, { id = 1 } },
     { { kwargs = { Id = 1 } }, { id = 1 } }, { { name = "own", arguments = '{"id": 1}' }, { id = 1 } },
-    { { path = "$CYNODE_ARTIFACTS_DIR/a" }, { path = "$CYNODE_ARTIFACTS_DIR/a" } },
+    { { path = "$CYNODE_ARTIFACTS_DIR/a" }, { path = "$CYNODE_ARTIFACTS_DIR/a" } }, { '{"list":{}}', { list = {} } },
     { { parent = 1 }, { parent = true } }, { { wait = "2 min" }, { wait_seconds = 120 } },
     { { wait = "2500ms" }, { wait_seconds = 2.5 } }, { { wait = 30 }, { wait_seconds = 30 } },
     { { waitMs = 1500 }, { wait_seconds = 1.5 } }, { { parent = "1", id = "None" }, { parent = true } },
