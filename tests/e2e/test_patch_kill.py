@@ -24,6 +24,7 @@ DIFF = "".join((
     DELETE.format("link", "x").replace("100644", "120000") + "\\ No newline at end of file\n"))
 OLD = {"x": "old x\n", "d/y": "old y\n", "gone/deep/only": "old only\n", "o": "old o\n", "mode": "old mode\n",
        "file": "old file\n", "tree/b/c": "old c\n", os.fsdecode(b"odd\xff%41"): "old odd\n"}
+OF_THE_RUN = dict.fromkeys(("workspace_changes", "artifacts"))  # a resumed one has a changes.patch of its own
 CALLS = ["renameat2", "renameat", "linkat", "mkdirat", "fchmod", "unlinkat", "write", "writev"]
 # Of the calls to be killed at; with sanitizers each takes long.
 STRIDE = (3 if sba.IS_DEV else 1) * (1 if sba.LONG else 4)
@@ -34,7 +35,7 @@ UNDOING = ["renameat", "unlinkat", "mkdirat", "fchmod"]
 class PatchKillCase(SandboxCase):
     def setUp(self):
         super().setUp()
-        self.the_job = self.job(self.apply_diff(DIFF), self.sh("cat x"))
+        self.the_job = self.job(self.apply_diff(DIFF), self.sh("cat x"), report_changes=True)
 
     def originals(self):
         self.clean()
@@ -50,10 +51,9 @@ class PatchKillCase(SandboxCase):
         names = {call, *(fault.split(":")[0] for fault in faults)}
         all_faults = (*faults, f"{call}:signal={number}:when={count}")
         inject = [argument for fault in all_faults for argument in ("-e", "inject=" + fault)]
-        process = self.start(self.the_job, wrapper=sba.strace(",".join(names), *inject))
-        process.communicate(timeout=60)
-        self.assertIn(process.returncode, (0, 1, -9, 137), (call, count))
-        return process.returncode != 0
+        status = self.run_job(self.the_job, wrapper=sba.strace(",".join(names), *inject), timeout=60).exit
+        self.assertIn(status, (0, 1, -9, 137), (call, count))
+        return status != 0
 
     def resumed(self, wrapper=()):
         return self.run_job(self.the_job, "--resume", wrapper=wrapper)
@@ -61,39 +61,38 @@ class PatchKillCase(SandboxCase):
 
 class ResumedCase(PatchKillCase):
     def check(self, moment):
-        events = [line["event"] for line in self.journal()]
-        begun = len(events) - 1 - events[::-1].index("step.started") if "step.started" in events else len(events)
-        planned = "step.changes" in events[begun:]
+        planned = "step.changes" in " ".join(line["event"] for line in self.journal()).rpartition("step.started")[2]
         outcome = self.resumed()
         self.assertEqual(outcome.exit, 0, (moment, outcome.result, outcome.stderr))
-        self.assertEqual(sba.without_times(outcome.result), self.result, moment)
+        self.assertNotIn(".sba-", json.dumps(outcome.result), moment)
+        self.assertEqual({**sba.without_times(outcome.result), **OF_THE_RUN}, self.result, moment)
         self.assertEqual(state(self.workspace), self.new, moment)
         return planned
 
     def learn(self):
         self.originals()
         outcome = self.assert_end(self.run_job(self.the_job), 0)
-        self.result, self.new = sba.without_times(outcome.result), state(self.workspace)
+        self.result, self.new = {**sba.without_times(outcome.result), **OF_THE_RUN}, state(self.workspace)
 
 
 class EveryMoment(ResumedCase):
-    def kill_everywhere(self, calls, *faults):
+    def kill_everywhere(self, calls, *faults, stride=STRIDE):
         self.learn()
         planned = 0
         for call in calls:
             count = 1
             while self.killed_at(call, count, faults):
                 planned += self.check((call, count, faults))
-                count += STRIDE
+                count += stride
         return planned
 
     def test_with_links(self):
         self.assertGreaterEqual(self.kill_everywhere(CALLS), 30 // STRIDE)  # so that enough was tried
 
     def test_without_links(self):
-        # The rename of the result is left alone; that of the patch is the only way.
+        # The rename of the result is left alone; that of the patch is the only way. The last one is of changes.patch.
         faults = ["renameat2:error=EINVAL", "linkat:error=EPERM"]
-        self.assertGreater(self.kill_everywhere(["renameat"], *faults), 8 // STRIDE)
+        self.assertGreater(self.kill_everywhere(["renameat"], *faults, stride=3 if sba.IS_DEV else 1), 8 // STRIDE)
 
     def test_again_while_it_is_undone(self):
         # The first kill comes when the patch is all but done, the second at each call of the resumed run.
@@ -174,6 +173,8 @@ class Between(ResumedCase):
             self.put(self.outside / name, "outside\n")
         self.assertTrue(self.killed_at("linkat", 3))
         self.plan = next(line for line in self.journal() if line["event"] == "step.changes")
+        words = {"kind", "path", "other", "aside", "kept", "mode", "old_mode"}  # that other versions read
+        self.assertEqual({word for change in self.plan["changes"] for word in change}, words)
 
     def tearDown(self):
         self.assertEqual({path.name: path.read_text() for path in self.outside.iterdir()},
@@ -247,8 +248,7 @@ class Between(ResumedCase):
         for call, count in (("renameat2", 1), ("renameat", 1), ("fchmod", 2), ("linkat", 1)):
             if not self.killed_at(call, count):
                 continue
-            outcome = self.resumed()
-            self.assertEqual(outcome.exit, 0, outcome.message)
+            self.assert_end(self.resumed(), 0)
             found = [os.path.relpath(path, self.workspace) for path in self.workspace.rglob(".sba-*")]
             self.assertEqual(sorted(found), sorted(own), call)
             killed.append(call)

@@ -225,11 +225,11 @@ function accept.accept(run)
   if not ok then error(more) end
   log_accepted(run, more)
   workspace_access.warn(run)
-  if run.job.constraints.report_changes or run.environment.SBA_REPORT_CHANGES == "1" then
-    run.lazy.workspace_changes().begin(run)
-  end
+  local reports_changes = run.job.constraints.report_changes or run.environment.SBA_REPORT_CHANGES == "1"
   if history.changes then run.lazy.undo().recover(run) end
-  if next(history.unfinished) then run.lazy.undo().sweep(run) end
+  -- Also without a step, a run may have been killed while it wrote changes.patch.
+  if next(history.unfinished) or history.job and reports_changes then run.lazy.undo().sweep(run) end
+  if reports_changes then run.lazy.workspace_changes().begin(run) end
   run.context = run:step_context()
 end
 
