@@ -13,8 +13,8 @@ failures.exit = exit
 
 -- Codes of steps that are the job's too; every other one is step_failed.
 local shared <const> = {
-  timeout = true, cancelled = true, constraint_violation = true, internal_error = true, ext_net_required = true,
-  inference_unavailable = true,
+  timeout = true, cancelled = true, constraint_violation = true,
+  internal_error = true, ext_net_required = true, inference_unavailable = true,
 }
 
 local exits <const> = {

@@ -41,7 +41,8 @@ local function make(run)
     local ok, failure = file.make_directory(path)
     return ok and path, failure
   end
-  local temporary, failure = file.make_temporary_directory(first_set(environment, { "TMPDIR" }) or "/tmp")
+  local parent = first_set(environment, { "TMPDIR" }) or "/tmp"
+  local temporary, failure = file.make_temporary_directory(parent)
   run.temporary_artifacts = temporary
   return temporary, failure
 end
@@ -82,12 +83,14 @@ local function log_unread(run, files)
     if not artifact.sha256 and not artifact.is_large then count, first = count + 1, first or artifact end
   end
   if not first then return end
-  local message, path = "cannot read %d artifacts, so they have no sha256; the first: %s", redact(first.path)
+  local message = "cannot read %d artifacts, so they have no sha256; the first: %s"
   if not first.problem then
     message = "the time was up before all artifacts were read; %d have no sha256, starting with %s"
   end
+  local path = redact(first.path)
   local about = first.problem and redact(first.problem) or path
-  warn(run, message:format(count, about), { count = count, path = path, code = first.problem and "not_read" })
+  local code = first.problem and "not_read"
+  warn(run, message:format(count, about), { count = count, path = path, code = code })
 end
 
 --- Hashes files, the smallest first. What has gone is left out.

@@ -23,7 +23,8 @@ end
 local function messages_of(run, session, request)
   local status = prompt.status(run:seconds_left(), run.todo.items, client.scarce(run))
   local context, earlier = run.job.context, request.earlier
-  if context and #context.skill_ids > 0 and not run.missing_skills then skills.fetch(run) end -- once
+  -- The first question fetches them.
+  if context and #context.skill_ids > 0 and not run.missing_skills then skills.fetch(run) end
   local agents_md = prompt.agents_md(run, session.context_length)
   local more = { agents_md = agents_md, missing_skills = run.missing_skills }
   local system = prompt.question(run.job, more, request.system, status)

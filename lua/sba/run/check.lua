@@ -41,7 +41,8 @@ end
 --- nil, the job's failure and what the verdict says of it, where its time is up or the runner
 --- failed.
 local function check(run, number)
-  local context, index, arguments = run.context, run.record.count + 1, run.job.context.checks[number]
+  local context, index = run.context, run.record.count + 1
+  local arguments = run.job.context.checks[number]
   local encoded = json.encode(arguments)
   local step = {
     id = free_id(run, "check-" .. index), type = "run_command", arguments = arguments, check = number,
@@ -57,15 +58,17 @@ local function check(run, number)
   if is_end then
     return nil, steps.failure_of(step, index, failure), ("%s: %s"):format(step.id, entry.error)
   end
+  local code = entry.error_code and failures.of_step(entry.error_code, "").code
   return {
-    id = step.id, entry = entry, code = entry.error_code and failures.of_step(entry.error_code, "").code,
+    id = step.id, entry = entry, code = code,
     verdict = verdict_of(run.job.context.acceptance_criteria[number], entry, step),
   }
 end
 
 local function unmet(failing)
   local first = failing[1].verdict
-  local message = ("the criterion %s is not met: %s"):format(humanize.quoted(first.criterion), first.evidence)
+  local quoted = humanize.quoted(first.criterion)
+  local message = ("the criterion %s is not met: %s"):format(quoted, first.evidence)
   if #failing > 1 then message = ("%s; and %d more"):format(message, #failing - 1) end
   return { code = "acceptance_unmet", message = message }
 end

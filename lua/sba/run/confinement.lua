@@ -11,7 +11,8 @@ local workspace = require "native.workspace"
 
 local confinement = {}
 
-local RENAMES <const>, TRUNCATES <const>, SIGNALS <const> = 2, 3, 6 -- Landlock versions that close a gap
+-- Versions of Landlock that close a gap.
+local RENAMES <const>, TRUNCATES <const>, SIGNALS <const> = 2, 3, 6
 local SHARED <const> = { "/tmp", "/var/tmp", "/dev", "/proc" }
 local MOST_BESIDE <const> = 4096 -- entries
 local MOST_READ <const> = 8 * 1024 -- bytes of a command's output, from its end

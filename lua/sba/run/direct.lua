@@ -47,9 +47,8 @@ function direct.skip_rest(run, last)
   last = last or #run.job.steps
   for index = first, last do
     local step = run.job.steps[index]
-    texts[#texts + 1] = entries.encode {
-      index = index - 1, id = step.id, type = step.type, status = "skipped", started_at = at, duration_ms = 0,
-    }
+    texts[#texts + 1] = entries.encode { index = index - 1, id = step.id, type = step.type,
+      status = "skipped", started_at = at, duration_ms = 0 }
   end
   if #texts > 0 then run:emit("steps.skipped", { first = first, last = last, texts = texts }) end
 end

@@ -19,7 +19,7 @@ local upload_urls = require "sba.util.upload_urls"
 local STDOUT <const>, STDERR <const> = 1, 2
 local TIMEOUT <const> = 30 -- seconds without progress: the reader of a stream is gone
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
-local KILLING <const> = 0.4 -- seconds from SIGKILL until the result is written, whatever has not ended
+local KILLING <const> = 0.4 -- seconds from SIGKILL until the result is written all the same
 local LATEST <const> = 2.6 -- seconds past the deadline or a signal, when it is written
 local SYNCING <const> = 3 -- seconds past a signal: then the result waits for the disk no more
 local LONGEST_TERMINATION <const> = 4095 -- bytes, and a newline: the kubelet takes 4 KiB
@@ -112,7 +112,8 @@ end
 --- Also says what went wrong: then the result goes to stderr. Returns whether it is written.
 local function deliver_parts(run, parts)
   local how, failure = write_parts(run, parts)
-  if not how and failure.code == "out_of_memory" then ending.memory() end -- it begins anew, with more room
+  -- The program begins anew, with more room.
+  if not how and failure.code == "out_of_memory" then ending.memory() end
   if not how then
     local problem = redact(failure.message)
     run.log:event("error", "result.failed", { error = problem })
@@ -129,10 +130,12 @@ local function log_outcome(run)
   local final, fields, code = run.final, run.final.fields, json.given(run.final.fields.failure_code)
   local message = code and fields.failure_message
   if failures.exit_status(code) == exit.REFUSED then
-    local refusal = { failure_code = code, failure_message = message, errors = run.failure and run.failure.lines }
+    local refusal = { failure_code = code, failure_message = message }
+    refusal.errors = run.failure and run.failure.lines
     run.log:event("error", "job.refused", refusal)
   end
-  local is_resumable = code and run.accepted and run.journal and not run.settings.replay and not final.journal_changed
+  local may_resume = run.accepted and run.journal and not run.settings.replay
+  local is_resumable = code and may_resume and not final.journal_changed
   if is_resumable then run.log.view:note("to go on: " .. humanize.resume(run.settings)) end
   if not run.settings.is_answered then run.log.view:answer(fields.final_answer) end
   run.log:event(code and "error" or "info", "job.finished", {
@@ -287,8 +290,8 @@ end
 
 local parts_again <const> = { adopt_steps, write_result } -- of a job that had succeeded before
 local parts <const> = {
-  flush_checkpoint, end_processes, revert, skip_rest, adopt_steps, compare_workspace, list_artifacts, finish_todo,
-  upload_artifacts, check_journal, write_result, end_rest,
+  flush_checkpoint, end_processes, revert, skip_rest, adopt_steps, compare_workspace,
+  list_artifacts, finish_todo, upload_artifacts, check_journal, write_result, end_rest,
 }
 
 --- One line for whoever started the container, in a file that Kubernetes shows with the pod.

@@ -71,9 +71,8 @@ local function log_truncated(run, event)
   local size = result.size_bytes
   local message = ("step %d (%s, %s): the output was cut to %d bytes%s (limit: %d)"):format(
     event.index, step.id, step.type, kept, size and " of " .. size or "", event.limit)
-  run:warn("step.output_truncated", message, {
-    step = event.index, id = step.id, kept_bytes = kept, limit_bytes = event.limit, size_bytes = size,
-  })
+  run:warn("step.output_truncated", message, { step = event.index, id = step.id,
+    kept_bytes = kept, limit_bytes = event.limit, size_bytes = size })
 end
 
 local function log_end(run, event, left_out)
@@ -93,9 +92,8 @@ tell["step.started"] = function(run, event)
   local index, step = event.index, event.step
   if run.beginning and index > 1 then run.lazy.reports().start(run) end
   if not event.is_short then run.checkpoint:hurry() end
-  run.journal:event("step.started", {
-    index = index - 1, id = step.id, type = step.type, check = step.check, arguments = event.arguments,
-  })
+  run.journal:event("step.started", { index = index - 1, id = step.id, type = step.type,
+    check = step.check, arguments = event.arguments })
   set_item(run, event, "in_progress", event.before and event.before .. ", run again")
   run.progress:step(function() return fields_of(run, event) end, event.limit)
   run.log:event("info", "step.started", fields_of(run, event))

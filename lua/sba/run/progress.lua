@@ -103,10 +103,9 @@ function progress:running_step()
   local about = current.fields()
   local output = current.output
   if output == "" then output = nil end
-  return {
-    index = about.step - 1, id = about.id, type = about.type, check = about.check,
-    started_at = interrupt.timestamp(current.wall), output = output, output_truncated = current.is_cut,
-  }
+  return { index = about.step - 1, id = about.id, type = about.type, check = about.check,
+    started_at = interrupt.timestamp(current.wall),
+    output = output, output_truncated = current.is_cut }
 end
 
 ---@return integer? left_out bytes of its output that no event has, where others of it are told

@@ -23,7 +23,8 @@ local function tell_edited(run, history)
   local message, first = "the job was edited; the steps that are done stay as they are", nil
   if run.steps and history.same < #run.steps then
     first = history.same + 1
-    message = ("step %d %s; it and all after it run"):format(first, history.was_there and "was changed" or "is new")
+    local what = history.was_there and "was changed" or "is new"
+    message = ("step %d %s; it and all after it run"):format(first, what)
   elseif history.same and not run.steps then
     message = "the job had steps and is an agent's now; nothing of what was done is kept"
   end
@@ -39,7 +40,8 @@ function resume.read_journal(run, path)
   local record = run.record
   local history, failure = fold.resume(run.journal_file, path, {
     schemas = schemas, catalogue = run.catalogue,
-    job_file = { sha256 = record.job_sha256, job_id = record.job_id, task_id = record.task_id, steps = run.steps },
+    job_file = { sha256 = record.job_sha256, job_id = record.job_id, task_id = record.task_id,
+      steps = run.steps },
   })
   interrupt.hold(false) -- what earlier runs did is read whole, also where a signal comes meanwhile
   if failure then refuse(failure) end

@@ -146,7 +146,8 @@ local function add_reports(self, context)
   function context.report_path()
     count = count + 1
     local path, problem = lazy.worker_report().path(self.runner.word, self.environment, self.workspace, count)
-    if count == 1 then table.insert(self.history.runs, self.runner) end -- whose directories go at the end
+    -- The directories of these runs are removed at the end.
+    if count == 1 then table.insert(self.history.runs, self.runner) end
     if not path and count == 1 then
       self.log:event("info", "worker_report.no_place", { error = problem .. "; commands have no CYNODE_REPORT" })
     end

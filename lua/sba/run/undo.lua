@@ -51,8 +51,10 @@ end
 function undo.commit(run, change)
   local done, failure = change:plan()
   if done and run.result_directory and not has_a_secret(done) then
-    local changes, is_of_artifacts = converted(done, names.encode_name, IN_JOURNAL), change.root == run.artifacts
-    run:emit("step.changes", { index = run.record.count, changes = changes, artifacts = is_of_artifacts or nil })
+    local event = { index = run.record.count }
+    event.changes = converted(done, names.encode_name, IN_JOURNAL)
+    if change.root == run.artifacts then event.artifacts = true end
+    run:emit("step.changes", event)
   end
   if done then done, failure = change:commit() end
   if done then run.pending_undo = change end

@@ -43,7 +43,8 @@ function workspace_access.open(run)
   local what, why = problem_with(root)
   if not what then return root end
   if interrupt.reason() then error(why) end
-  local reason = why.message:match "^.*: (.*)$" or why.message -- of "cannot look at .: Permission denied"
+  -- Of "cannot look at .: Permission denied".
+  local reason = why.message:match "^.*: (.*)$" or why.message
   fail.raise("environment_invalid", "the workspace %s cannot be %s: %s; %s", root:path(), what, reason, advice())
 end
 

@@ -12,7 +12,8 @@ local workspace_changes = {}
 
 local MIB <const> = 1024 * 1024
 local MOST_KEPT <const> = 256 * MIB -- of files as they were at the beginning
-local LARGEST_FILE <const>, LARGEST_PATCH <const> = 16 * MIB, 32 * MIB -- a larger file is in the list alone
+-- A larger file is in the list alone.
+local LARGEST_FILE <const>, LARGEST_PATCH <const> = 16 * MIB, 32 * MIB
 local MOST_LISTED <const> = 10000 -- files
 local PATCH <const> = "changes.patch"
 local UNREPORTED <const> = "the workspace's changes cannot be reported"
@@ -114,8 +115,8 @@ end
 
 local function entry_of(change)
   return {
-    path = secret.redact((text.repair(change.path))), action = change.action, left_out = change.left_out,
-    size_bytes_before = change.before and change.before.size_bytes,
+    path = secret.redact((text.repair(change.path))), action = change.action,
+    left_out = change.left_out, size_bytes_before = change.before and change.before.size_bytes,
     size_bytes = change.after and change.after.size_bytes,
   }
 end
