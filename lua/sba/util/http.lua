@@ -40,7 +40,8 @@ function http.origin(url)
   if not parts then return nil end
   if parts.scheme == "http+unix" then return parts.scheme .. "://" .. parts.address end
   local name, port = lpeg.match(host_and_port, parts.address:lower())
-  return ("%s://%s:%s"):format(parts.scheme, name or parts.address, port or PORTS[parts.scheme] or "")
+  port = port or PORTS[parts.scheme] or ""
+  return ("%s://%s:%s"):format(parts.scheme, name or parts.address, port)
 end
 
 ---A URL for messages: without user name, path and query, or "its URL".
@@ -85,10 +86,9 @@ end
 ---@field value? any the answer's JSON
 
 -- Failures without an answer.
-local transient <const> = {
-  connection_refused = true, connection_failed = true, network_unreachable = true, cut_off = true,
-  name_not_resolved = true, proxy_failed = true, slow_connect = true, slow_first_byte = true, slow_answer = true,
-}
+local transient <const> = { connection_refused = true, connection_failed = true, cut_off = true,
+  network_unreachable = true, name_not_resolved = true, proxy_failed = true,
+  slow_connect = true, slow_first_byte = true, slow_answer = true }
 local lasting <const> = { permission_denied = true, tls_failed = true, timeout = true, cancelled = true }
 
 ---@param code string

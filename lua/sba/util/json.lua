@@ -156,8 +156,8 @@ local function failure_at(bytes, offset, message, code)
   local line, column = json.place(bytes, offset)
   local what = message:gsub("\x7F", "\\u007f")
   return {
-    code = code or "invalid_json", message = ("line %d, column %d: %s"):format(line, column, what), what = what,
-    line = line, column = column, offset = offset,
+    code = code or "invalid_json", what = what, line = line, column = column, offset = offset,
+    message = ("line %d, column %d: %s"):format(line, column, what),
   }
 end
 

@@ -58,7 +58,8 @@ end
 ---@param asked? number seconds of Retry-After
 ---@return number seconds
 function retry.wait(policy, number, asked)
-  local own = math.min(policy.first * 2.0 ^ (number - 1) * (0.75 + math.random() / 2), policy.longest)
+  local longer = policy.first * 2.0 ^ (number - 1)
+  local own = math.min(longer * (0.75 + math.random() / 2), policy.longest)
   if not asked then return own end
   return math.min(asked, policy.longest_asked) + math.min(own, 1) * math.random()
 end

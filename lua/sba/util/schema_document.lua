@@ -9,9 +9,10 @@ local schema_document = {}
 
 local DRAFT <const> = "https://json-schema.org/draft/2020-12/schema"
 local KEYWORDS <const> = {
-  "$schema", "$id", "title", "description", "type", "const", "enum", "default", "pattern", "minLength", "maxLength",
-  "minimum", "maximum", "exclusiveMinimum", "propertyNames", "minItems", "maxItems", "examples", "items", "required",
-  "properties", "additionalProperties", "oneOf", "anyOf", "allOf", "not", "if", "then", "else", "$defs",
+  "$schema", "$id", "title", "description", "type", "const", "enum", "default", "pattern",
+  "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "propertyNames",
+  "minItems", "maxItems", "examples", "items", "required", "properties", "additionalProperties",
+  "oneOf", "anyOf", "allOf", "not", "if", "then", "else", "$defs",
 }
 local in_order <const> = { order = KEYWORDS }
 
@@ -133,9 +134,8 @@ end
 
 -- Somebody else's
 
-local TYPES <const> = {
-  string = true, integer = true, number = true, boolean = true, array = true, object = true, null = true,
-}
+local TYPES <const> = { string = true, integer = true, number = true, boolean = true,
+  array = true, object = true, null = true }
 local BOUNDS <const> = { "minimum", "exclusiveMinimum", "maximum" }
 local COUNTS <const> = { "minLength", "maxLength", "minItems", "maxItems" }
 local MOST_MISTAKES <const> = 5 -- of an answer

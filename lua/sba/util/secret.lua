@@ -15,14 +15,14 @@ local secret = {}
 
 local LARGEST_TOKEN <const> = 8 * 1024 -- bytes that servers take in a header
 
-local proxies <const> = {
-  HTTP_PROXY = true, HTTPS_PROXY = true, ALL_PROXY = true, http_proxy = true, https_proxy = true, all_proxy = true,
-}
+local proxies <const> = { HTTP_PROXY = true, HTTPS_PROXY = true, ALL_PROXY = true,
+  http_proxy = true, https_proxy = true, all_proxy = true }
 -- Not for commands.
 local own_urls <const> = {
-  SBA_JOB_STATUS_URL = true, SBA_CALLBACK_URL = true, INFERENCE_PROXY_URL = true, OLLAMA_BASE_URL = true,
-  SBA_API_EGRESS_URL = true, OPENAI_BASE_URL = true, SBA_MCP_GATEWAY_URL = true, MCP_GATEWAY_PROXY_URL = true,
-  MCP_GATEWAY_URL = true, OTEL_EXPORTER_OTLP_ENDPOINT = true, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT = true,
+  SBA_JOB_STATUS_URL = true, SBA_CALLBACK_URL = true, OPENAI_BASE_URL = true,
+  INFERENCE_PROXY_URL = true, OLLAMA_BASE_URL = true, SBA_API_EGRESS_URL = true,
+  SBA_MCP_GATEWAY_URL = true, MCP_GATEWAY_PROXY_URL = true, MCP_GATEWAY_URL = true,
+  OTEL_EXPORTER_OTLP_ENDPOINT = true, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT = true,
 }
 -- Headers, which may hold a key.
 local otlp_variables <const> = { "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS" }

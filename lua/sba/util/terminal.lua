@@ -129,7 +129,8 @@ function terminal:output(text)
   local parts, whole = {}, text:sub(1, half and half - 1):gsub("\r\n", "\n")
   for _, line, is_whole in excerpt.lines(whole) do
     local begun = self.in_line and "" or INDENT
-    if self.in_line and line:find("\r", 1, true) then begun = (self.redraws and ERASED or "\n") .. INDENT end
+    local anew = self.redraws and ERASED or "\n"
+    if self.in_line and line:find("\r", 1, true) then begun = anew .. INDENT end
     parts[#parts + 1] = begun .. plain(line) .. (is_whole and "\n" or "")
     self.in_line = not is_whole
   end
@@ -241,7 +242,8 @@ function terminal:event(level, event, fields)
   if events[event] then return events[event](self, fields, level) end
   if level ~= "warning" and level ~= "error" then return end
   local what = event:gsub("%.warning$", ""):gsub("[._]", " ")
-  self:print(level, ("%s: %s: %s"):format(level, what, printable.line(tostring(fields.error or fields.message or ""))))
+  local words = printable.line(tostring(fields.error or fields.message or ""))
+  self:print(level, ("%s: %s: %s"):format(level, what, words))
 end
 
 return terminal
