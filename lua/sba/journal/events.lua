@@ -74,8 +74,8 @@ local call = object {
 }
 
 local reply = object {
-  "content", words, "thinking", words, "thinking_parts", list_of(json_object), "said", words, "unreadable", words,
-  "is_like_a_call", flag,
+  "content", words, "thinking", words, "thinking_parts", list_of(json_object),
+  "said", words, "unreadable", words, "is_like_a_call", flag,
   "tool_calls", list_of(call), "notes", list_of(words), "done_reason", words,
   "response_model", words, "prompt_tokens", count, "cached_tokens", count,
   "completion_tokens", count, "duration_ms", count,

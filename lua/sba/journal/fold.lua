@@ -67,8 +67,9 @@ local EDITED <const> = "; the job was edited since: what it says above is what h
 ---@return journal.history
 function history.new()
   return setmetatable({
-    size = 0, count = 0, offsets = {}, sizes = {}, statuses = {}, checks = {}, reports = {}, verdicts = {},
-    unfinished = {}, planned = {}, runs = {}, sessions = {}, exchanges = {}, resumes = {},
+    size = 0, count = 0, offsets = {}, sizes = {}, statuses = {}, checks = {}, reports = {},
+    verdicts = {}, unfinished = {}, planned = {}, runs = {}, sessions = {},
+    exchanges = {}, resumes = {},
   }, history)
 end
 

@@ -37,7 +37,8 @@ local function names_of(globals, path)
   local value, names = value_at(globals, owner), {}
   for name, content in pairs(value ~= nil and fields_of(value) or {}) do
     local fits = name:sub(1, #partial) == partial and (partial ~= "" or name:sub(1, 2) ~= "__")
-    if fits and (separator ~= ":" or content == true or type(content) == "function") then names[#names + 1] = name end
+    local is_called = content == true or type(content) == "function"
+    if fits and (separator ~= ":" or is_called) then names[#names + 1] = name end
   end
   table.sort(names)
   return names, partial

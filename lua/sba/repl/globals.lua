@@ -55,9 +55,8 @@ end
 ---@return string
 function globals.prompt(path)
   local read, root, list = globals.job(path), must(workspace.open(must(real_path "."))), todo.new()
-  local run = {
-    job = read, workspace = root, artifacts = root, environment = environment, history = {}, log = silent, todo = list,
-  }
+  local run = { job = read, workspace = root, artifacts = root, environment = environment,
+    history = {}, log = silent, todo = list }
   local extras = agent.extras(run, { context_length = CONTEXT_LENGTH })
   list:fill(read, catalogue.what)
   return table.concat({
@@ -133,7 +132,8 @@ local function namespace(prefix)
   for key in pairs(own) do fields[key] = true end
   local function load_field(space, key)
     local name, value = prefix .. "." .. tostring(key), own[key]
-    if is_directory[key] then value = namespace(name) elseif is_directory[key] == false then value = require(name) end
+    local is_space = is_directory[key]
+    if is_space then value = namespace(name) elseif is_space == false then value = require(name) end
     rawset(space, key, value)
     return value
   end

@@ -220,7 +220,8 @@ return {
   name = "read_file",
   summary = "Read a file of the workspace, or a range of its lines or bytes.",
   arguments = is.object {
-    "path!", is.text("A regular file, relative to the workspace or absolute below it.", { nul = false, minLength = 1 }),
+    "path!", is.text("A regular file, relative to the workspace or absolute below it.",
+      { nul = false, minLength = 1 }),
     "max_bytes", is.count "Most bytes to return; the rest is omitted, and truncated is true.",
     "start_line", is.count("First line to return, from 1.", { minimum = 1 }),
     "end_line", is.count("Last line to return, inclusive.", { minimum = 1 }),

@@ -23,7 +23,8 @@ local LEAST_SPECIFIC <const> = 5 -- bytes of new_text, but for blanks
 local MOST_LINKS <const> = 40 -- as the kernel
 local LARGEST_SHOWN <const> = 1 << 20 -- bytes of a file whose new lines a model sees
 local MOST_SHOWN <const>, LONGEST_SHOWN <const> = 12, 200 -- lines; bytes of one
-local LARGEST_WHOLE <const> = 2048 -- bytes of a file that is shown whole where no line of it resembles old_text
+-- Bytes of a file that is shown whole where no line of it resembles old_text.
+local LARGEST_WHOLE <const> = 2048
 
 local function times(count) return count == 1 and "once" or count .. " times" end
 
@@ -116,7 +117,8 @@ end
 --- A model that gives one text as both has mostly not seen the file.
 local function refuse_same(bytes, path, arguments)
   if not text.find(bytes, arguments.old_text, 1) then refuse_missing(bytes, path, arguments) end
-  local whole, _, numbered = all_lines(bytes), explain.difference(bytes, arguments.old_text, "old_text")
+  local whole = all_lines(bytes)
+  local _, numbered = explain.difference(bytes, arguments.old_text, "old_text")
   local message = "new_text is the same as old_text: nothing would change in %s; "
     .. (whole and "these are its lines: write the whole file, changed, with write_file"
       or "give the lines that are to change as old_text, and what they are to be as new_text")
@@ -263,7 +265,8 @@ local function lines_now(before, after)
     number = number + 1
     if number > last + 1 or #shown == MOST_SHOWN then break end
     if number >= first - 1 then
-      shown[#shown + 1] = ("%d\t%s\n"):format(number, text.cut(text.repair(redact(line)), LONGEST_SHOWN))
+      local kept = text.cut(text.repair(redact(line)), LONGEST_SHOWN)
+      shown[#shown + 1] = ("%d\t%s\n"):format(number, kept)
     end
   end
   return table.concat(shown)

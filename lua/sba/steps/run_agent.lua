@@ -161,7 +161,8 @@ local function run(arguments, job_context)
   local agent = new_agent(arguments, job_context, record, cancel_at)
   local of_command = {}
   for _, name in ipairs(OF_A_COMMAND) do of_command[name] = arguments[name] end
-  local talking = with(job_context, { hear = talk_with(agent, cancel_at), tick = record.tick, report_path = false })
+  local hear = talk_with(agent, cancel_at)
+  local talking = with(job_context, { hear = hear, tick = record.tick, report_path = false })
   local outcome, problem = run_command.run(of_command, talking)
   if outcome then problem = nil else outcome = problem.result end
   if not outcome then return nil, problem end

@@ -333,7 +333,8 @@ return {
       .. "No shell is involved.", { nul = false, minLength = 1 }),
     "args", list "Its arguments; with command only.",
     "argv", list("Program and arguments in one list.", 1),
-    "shell", is.text("A script for /bin/sh -c, for pipes, redirections or variables.", { nul = false, minLength = 1 }),
+    "shell", is.text("A script for /bin/sh -c, for pipes, redirections or variables.",
+      { nul = false, minLength = 1 }),
     "working_dir", is.text("Directory to run in; outside the workspace, any that its user can enter.",
       { nul = false, default = "." }),
     "env", {
