@@ -88,7 +88,8 @@ local function show_call(self, call)
   local is_open = call.status == "pending" or call.status == "in_progress"
   if call.status == call.shown or is_open and call.shown then return end
   call.shown = call.status
-  say(self, "call", ("[%s] %s%s"):format(call.kind, call.title, is_open and "" or ": " .. call.status))
+  local ending = is_open and "" or ": " .. call.status
+  say(self, "call", ("[%s] %s%s"):format(call.kind, call.title, ending))
 end
 
 local updates = {}
@@ -369,7 +370,8 @@ end
 
 local function begin(self, capabilities)
   local takes_http = table_of(capabilities.mcpCapabilities).http == true
-  local where = { cwd = self.directory, mcpServers = json.array { takes_http and self.server or nil } }
+  local servers = json.array { takes_http and self.server or nil }
+  local where = { cwd = self.directory, mcpServers = servers }
   if self.server and not takes_http then
     say(self, "call", "the agent has no gateway: it takes no MCP over HTTP")
   end
@@ -397,9 +399,8 @@ function client.new(fields)
   self.answer, self.answer_size, self.usage = {}, 0, {}
   self.calls, self.call_count = {}, 0
   self.terminals, self.notes = {}, 0
-  self.rpc = json_rpc.new {
-    owner = self, requests = requests, notices = { ["session/update"] = take_update }, unread = unread,
-  }
+  self.rpc = json_rpc.new { owner = self, requests = requests, unread = unread,
+    notices = { ["session/update"] = take_update } }
   introduce(self)
   return self
 end

@@ -51,13 +51,15 @@ local function send(run, body, until_when)
 end
 
 local function body_of(run, what)
-  return json.encode({ status = what, job_id = run.record.job_id, task_id = run.record.task_id }, body_schema)
+  local body = { status = what, job_id = run.record.job_id, task_id = run.record.task_id }
+  return json.encode(body, body_schema)
 end
 
 -- Returns the outcome. refused: another try would change nothing.
 local function log_end(run, report, status, failure, tries, duration_ms)
   if status then
-    run.log:event("info", "report.sent", { report = report, status = status, tries = tries, duration_ms = duration_ms })
+    local fields = { report = report, status = status, tries = tries, duration_ms = duration_ms }
+    run.log:event("info", "report.sent", fields)
     return "delivered"
   end
   local is_refused = failure.status and not failure.transient

@@ -38,8 +38,10 @@ local function of_header(value) return value and value:match "^[\x20-\x7E]+$" en
 
 local function parse_traceparent(value)
   local trace_id, parent, flags = (value or ""):match "^00%-([%da-f]+)%-([%da-f]+)%-([%da-f][%da-f])$"
-  if not trace_id or #trace_id ~= 32 or #parent ~= 16 or trace_id:find "^0+$" or parent:find "^0+$" then return {} end
-  return { value = value, trace_id = trace_id, parent = parent, sampled = tonumber(flags, 16) & 1 == 1 }
+  if not trace_id or #trace_id ~= 32 or #parent ~= 16 then return {} end
+  if trace_id:find "^0+$" or parent:find "^0+$" then return {} end
+  local is_sampled = tonumber(flags, 16) & 1 == 1
+  return { value = value, trace_id = trace_id, parent = parent, sampled = is_sampled }
 end
 
 -- The values of "a=1,b=two%20words", by name.
@@ -95,7 +97,8 @@ local names <const> = {
   tolerated = "cynode.step.tolerated",
   exit_code = "process.exit.code", error_code = "error.type", path = "file.path",
   operation = "gen_ai.operation.name", agent = "gen_ai.agent.name", tool = "gen_ai.tool.name",
-  provider = "gen_ai.provider.name", model = "gen_ai.request.model", response_model = "gen_ai.response.model",
+  provider = "gen_ai.provider.name",
+  model = "gen_ai.request.model", response_model = "gen_ai.response.model",
   prompt_tokens = "gen_ai.usage.input_tokens", completion_tokens = "gen_ai.usage.output_tokens",
 }
 
@@ -196,9 +199,9 @@ function trace.new(run)
   if not exporter and not given.value then return nil end
   local seed = text.sha256(run.runner.word) -- 64 random bits, and which process it is
   local self = setmetatable({
-    run = run, exporter = exporter, spans = json.array {},
-    given = given, trace_id = given.trace_id or seed:sub(1, 32), seed = seed,
-    state = given.value and of_header(environment.TRACESTATE), baggage = of_header(environment.BAGGAGE),
+    run = run, exporter = exporter, spans = json.array {}, seed = seed,
+    given = given, state = given.value and of_header(environment.TRACESTATE),
+    trace_id = given.trace_id or seed:sub(1, 32), baggage = of_header(environment.BAGGAGE),
   }, trace)
   http.propagate(function() return headers(self) end)
   if exporter then self.job = open(self, "job", INTERNAL, {}) end

@@ -41,7 +41,8 @@ end
 
 local function in_links(parts)
   for _, part in ipairs(parts) do
-    if type(part) == "table" and part.type == "resource_link" and type(part.uri) == "string" then return part.uri end
+    local is_link = type(part) == "table" and part.type == "resource_link"
+    if is_link and type(part.uri) == "string" then return part.uri end
   end
 end
 
@@ -116,7 +117,8 @@ end
 
 -- count: so many from this one on were not tried.
 local function log_failed(run, failure, path, count)
-  local message, tries = "the artifact %s was not uploaded and stays on disk: %s", failure.tries or 1
+  local message = "the artifact %s was not uploaded and stays on disk: %s"
+  local tries = failure.tries or 1
   if count then message, tries = "%s artifacts were not uploaded and stay on disk: %s", 0 end
   local fields = { path = path, count = count, code = failure.code, tries = tries }
   run:warn("artifact.failed", message:format(count or path, failure.message), fields)
