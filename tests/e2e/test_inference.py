@@ -98,8 +98,7 @@ class Replies(InferenceCase):
                          {"content": "grüße \U0001F600"}),
         "lines that end CR LF": ({"content": "hello", "tool_calls": [CALL], "fault": "crlf"}, {"content": "hello"}),
         "text of a model that knows better": (
-            {"content": '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.c"}}\n</tool_call>'}, {}),
-    }
+            {"content": '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.c"}}\n</tool_call>'}, {})}
 
     def test_a_call_in_every_shape(self):
         for name, (said, wanted) in self.SHAPES.items():
@@ -113,8 +112,7 @@ class Replies(InferenceCase):
             self.assertEqual((run.reply["tool_calls"], run.reply["done_reason"]), ([], "length"))
 
     def test_a_history_of_calls_and_results_is_sent_as_each_format_wants(self):
-        history = HELLO + [
-            {"role": "assistant", "content": "", "thinking": "hm",
+        history = HELLO + [{"role": "assistant", "content": "", "thinking": "hm",
              "tool_calls": [{"id": "call_1", "name": "read_file", "arguments": {"path": "a.c"}, "size": 14},
                             {"id": "call_2", "name": "finish", "arguments": {}, "size": 2}]},
             {"role": "tool", "tool_call_id": "call_1", "tool_name": "read_file", "content": "int a;", "step": "step-1"},
@@ -279,6 +277,8 @@ class WithoutTools(InferenceCase):
                 self.assertEqual([branch["properties"]["tool"]["enum"] for branch in self.bound(form, body)["anyOf"]],
                                  [["read_file"], ["finish"]])
                 self.assertIn("### read_file", body["messages"][0]["content"])
+        silent = self.server({"fault": {"name": "silence", "seconds": 9}}, models=models)
+        self.assertEqual(self.chat(silent, "openai", deadline=2).failure["code"], "timeout")
 
     def test_a_server_that_cannot_bind_a_reply(self):
         text = "response_format: json_schema is not supported (no grammar)"

@@ -92,8 +92,7 @@ class Files(NaturalCallsCase):
     def test_other_names(self):
         self.put("a.txt", TEXT)
         real = str(self.workspace.resolve())
-        told, outcome = self.answers(
-            ("read_file", {"file_path": "a.txt", "start_line": "2", "end_line": "2"}),
+        told, outcome = self.answers(("read_file", {"file_path": "a.txt", "start_line": "2", "end_line": "2"}),
             ("cat", {"filename": "a.txt", "start_line": 2, "end_line": 2}),
             ("ReadFile", {"file_path": f"{real}/a.txt", "startLine": 2, "endLine": 2}),
             ("view", {"path": "a.txt", "view_range": [2, 2]}),

@@ -2,6 +2,7 @@
 -- Long texts from outside, each made so that a reader that goes back, or copies what it has, would take hours over it,
 -- and many more of Lua's instructions than the text has bytes. For Lua's patterns, tests/style/patterns.lua says so of
 -- all.
+local arguments = require "sba.agent.arguments"
 local context = require "sba.job.context"
 local transcript = require "sba.agent.transcript"
 local find = require "sba.model.text_calls.find"
@@ -87,6 +88,13 @@ describe("a long text", function()
       .. many "</tool_call>", tools)
     assert.equal(#many "<tool_call>", #before)
     assert.equal("read_file", find.read("```json\n" .. many " " .. '{"tool":"read_file"}\n```', tools)[1].name)
+  end)
+
+  it("may be the names that a gateway's tool requires, and a call's arguments", function()
+    local tool <const>, given = { kind = "gateway" }, {}
+    tool.parameters = ('{"additionalProperties":{"type":"string"},"required":[%s""]}'):format(many '"r",')
+    for i = 1, LONG // 30 do given["name" .. i] = "x" end
+    within(LONG, arguments.read, tool, { arguments = given })
   end)
 
   it("may come in small pieces, in which nothing is repeated", function()

@@ -183,6 +183,7 @@ local function any_of(schemas) return #schemas > 1 and { anyOf = schemas } or sc
 local function convert_members(value, parts, root)
   for name, member in pairs(value) do
     local schemas, is_needed = {}, false
+    local says_nothing = member == json.null or humanize.has(NOTHING, member)
     for _, part in ipairs(parts) do
       local schema = json.table_of(part.properties)[name]
       if schema == nil and type(part.additionalProperties) == "table" then
@@ -190,10 +191,9 @@ local function convert_members(value, parts, root)
         if math.type(member) == "integer" and schema.type == "string" then member = tostring(member) end
       end
       schemas[#schemas + 1] = schema
-      is_needed = is_needed or schema ~= nil and is_required(part, name)
+      if says_nothing and schema ~= nil then is_needed = is_needed or is_required(part, name) end
     end
     local schema = any_of(schemas)
-    local says_nothing = member == json.null or humanize.has(NOTHING, member)
     local types = says_nothing and types_of(add_parts({}, schema, root)) or {}
     local is_left_out = next(types) and not is_needed and not fits(member, types)
     if is_left_out then value[name] = nil else value[name] = convert(member, schema, root) end

@@ -8,8 +8,7 @@ local tools = require "sba.agent.tools"
 local _, by_name = tools.list(catalogue)
 
 local own <const> = { name = "own", kind = "step" }
-own.parameters = is.object {
-  "id", is.count(), "parent", is.flag(), "criterion", { type = "number" }, "text", is.text(),
+own.parameters = is.object { "id", is.count(), "parent", is.flag(), "criterion", { type = "number" }, "text", is.text(),
   "wait_seconds", { type = "number" }, "state", { enum = { "done", "complete", "in_progress", "B", "b" } },
   "list", { type = "array", items = is.count() }, "path", is.text(nil, { nul = false, minLength = 1 }),
 }
@@ -46,8 +45,7 @@ describe("arguments of our own tools", function()
     end)
   end
 
-  for given, words in pairs {
-    ['{"wait": 3000}'] = 'wait: "3000" may be seconds or milliseconds; give wait_seconds',
+  for given, words in pairs { ['{"wait": 3000}'] = 'wait: "3000" may be seconds or milliseconds; give wait_seconds',
     ['{"nothing": 1, "id": 1}'] = 'unknown field "nothing"; it has own {id?, parent?,',
     ['{"id": 1, "ID": 2}'] = '"ID" is another name for "id"; give one of them',
     ['{"parent": false, "Parent": true}'] = '"Parent" is another name for "parent"; give one of them',
@@ -87,8 +85,7 @@ end)
 describe("arguments of a gateway's tool", function()
   local schema <const> = json.encode {
     type = "object", required = json.array { "q", "must" }, ["$defs"] = { count = { type = "integer" } },
-    properties = {
-      q = { type = "string" }, must = { type = "string" }, limit = { ["$ref"] = "#/$defs/count" },
+    properties = { q = { type = "string" }, must = { type = "string" }, limit = { ["$ref"] = "#/$defs/count" },
       tags = { allOf = json.array { { type = "array", items = { type = "string" } } } }, any = {},
       deep = { type = "object", properties = { on = { type = "boolean" } } },
       either = { type = json.array { "string", "null" } }, kind = { enum = json.array { "done", 2 } },
@@ -98,8 +95,7 @@ describe("arguments of a gateway's tool", function()
   local null <const> = json.null
   local tool <const> = { name = "find", kind = "gateway", parameters = schema }
 
-  for given, wanted in pairs {
-    ['{"limit":"5","tags":"[\\"a\\"]"}'] = { limit = 5, tags = { "a" } },
+  for given, wanted in pairs { ['{"limit":"5","tags":"[\\"a\\"]"}'] = { limit = 5, tags = { "a" } },
     ['{"deep":"{\\"on\\":\\"false\\"}"}'] = { deep = { on = false } },
     ['{"deep":{"on":false}}'] = { deep = { on = false } }, ['{"limit":null,"tags":null,"q":"x"}'] = { q = "x" },
     ['{"must":null,"either":null}'] = { must = null, either = null }, ['{"arguments":{"q":"x"}}'] = { q = "x" },

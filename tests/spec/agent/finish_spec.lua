@@ -77,8 +77,7 @@ describe("the evidence of a finish", function()
   end)
 
   it("wants evidence that names a step of this job that succeeded", function()
-    for evidence, words in pairs {
-      ["I ran the tests"] = "names no step", ["step-2 shows it"] = "did not succeed",
+    for evidence, words in pairs { ["I ran the tests"] = "names no step", ["step-2 shows it"] = "did not succeed",
       ["step-9"] = "not a step of this job", ["check-3 passed"] = "not a step of this job",
     } do
       local list, missing = judge({ "x" }, { entry("x", evidence) })
