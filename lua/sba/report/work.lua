@@ -137,9 +137,7 @@ end
 
 local function what_came(entry, limit)
   local output = entry.output
-  if (output or "") ~= "" then
-    return { parts.output("Output", output, limit), rest_of(entry, limit) }
-  end
+  if (output or "") ~= "" then return { parts.output("Output", output, limit), rest_of(entry, limit) } end
   if entry.result and not output then return parts.block("Result", json.encode(entry.result), limit) end
   return entry.status ~= "skipped" and h.p { class = "quiet", "No output." }
 end

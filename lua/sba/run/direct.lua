@@ -10,7 +10,8 @@ local direct = {}
 --- One that runs always has the time that is reserved for it, too; the checks have half of that.
 local function run_in_time(run, step)
   if not step.always then return steps.run(run, step) end
-  local for_checks = run:has_checks() and run.reserved_seconds / 2 or 0
+  -- Not of run.reserved_seconds: past the job's time that is all that is left.
+  local for_checks = run:has_checks() and run:reserve() / 2 or 0
   return run:with_reserve(for_checks, steps.run, run, step)
 end
 

@@ -267,13 +267,17 @@ function methods:has_checks()
   return context ~= nil and next(context.checks) ~= nil
 end
 
+---@return number seconds at the job's end that steps that run always and checks may have at least
+function methods:reserve()
+  return math.min(self.job.constraints.max_runtime_seconds / RESERVED_SHARE, MOST_RESERVED)
+end
+
 ---Before the job's first step: its deadline, and what is reserved of its time.
 ---@param at number as interrupt.now
 function methods:limit_time(at)
   local is_needed = self:has_checks()
   for _, step in ipairs(self.steps or {}) do is_needed = is_needed or step.always == true end
-  local share = math.min(self.job.constraints.max_runtime_seconds / RESERVED_SHARE, MOST_RESERVED)
-  self:set_deadline(at, is_needed and share or 0)
+  self:set_deadline(at, is_needed and self:reserve() or 0)
 end
 
 ---Calls what may use the reserve but for so many seconds.
