@@ -35,8 +35,7 @@ class Atif(AgentCase):
                    calls(("write_file", {"path": "a", "content": "1\n"}), ("read_file", {"path": "missing"})),
                    {"content": ""}, finish("All is done.", ("a exists", True, "step-2 wrote it"))]
         job = self.agent_job(context={"acceptance_criteria": ["a exists"], "task_context": "TASK"})
-        outcome = self.assert_end(self.run_agent(self.server(*replies), job=job), 0)
-        return outcome
+        return self.assert_end(self.run_agent(self.server(*replies), job=job), 0)
 
     def test_an_agents_job(self):
         outcome = self.agent_run()

@@ -103,8 +103,7 @@ local library = "string." * C(verb) * space * "(" * space * (name + quoted) * sp
 local argument = C(quoted) * #(space * (S "),;\n" + -P(1) + ":" + letter)) + C(name) * #(space * S ",)") + Cc "?"
 local call = Ct((library + method) * Cp() * argument)
 local declared = "local" * S " " ^ 1 * Cg(name, "name") * (space * "<const>") ^ -1
-local constant = Ct(declared * space * "=" * space * Cg(quoted, "value")
-  * -(space * ".."))
+local constant = Ct(declared * space * "=" * space * Cg(quoted, "value") * -(space * ".."))
 local tokens = Ct((comment + call + constant + quoted + long + name + 1) ^ 0)
 
 local function value_of(literal) return load("return " .. literal)() end

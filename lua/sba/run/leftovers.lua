@@ -18,9 +18,10 @@ local PIECE <const> = 64 << 10 -- bytes that are read at once
 local function last_line(log)
   local at, before = log:size() - 1 -- its line end, if it has one
   repeat
-    local size = math.min(at, PIECE)
-    at = at - size
-    before = (log:read(at, size) or ""):match "^.*()\n"
+    local start = math.max(0, at - PIECE)
+    local piece = log:read(start, at - start) or ""
+    -- Where there is none, the pattern alone takes long.
+    at, before = start, piece:find("\n", 1, true) and piece:match "^.*()\n"
   until before or at == 0
   return at + (before or 0)
 end
