@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lua's allocator, compiled as in a release: blocks keep their bytes, overlap nowhere and are used again.
+// Lua's allocator, compiled as in a release: blocks keep their bytes, overlap nowhere and are used again, and what a
+// limit of memory leaves is used.
 #include "memory.h"
 
 #include "check.h"
 
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
 enum { BLOCKS = 2000, STEPS = 400000, LARGEST_TRIED = 300000 };
 
@@ -90,10 +93,57 @@ static void test_what_is_freed_is_used_again(void **state)
     assert_null(memory_resize(NULL, 0, 0));
 }
 
+// How many blocks there are to be had; they are freed again.
+static int count_blocks(size_t size)
+{
+    static struct block blocks[BLOCKS];
+    int count = 0;
+    for (; count < BLOCKS && (blocks[count].bytes = memory_resize(NULL, 0, size)); count++) {
+        blocks[count].size = size;
+        fill(&blocks[count]);
+    }
+    for (int i = 0; i < count; i++) {
+        check_filling(&blocks[i], size);
+        memory_resize(blocks[i].bytes, size, 0);
+    }
+    return count;
+}
+
+static void limit_memory(size_t bytes)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file || fscanf(file, "%lu", &pages) != 1)
+        _exit(1);
+    fclose(file);
+    const rlim_t limit = pages * (rlim_t)sysconf(_SC_PAGESIZE) + bytes;
+    setrlimit(RLIMIT_AS, &(struct rlimit){limit, limit});
+}
+
+// The first test: nothing is mapped yet, and a whole map does not fit.
+static void test_what_a_limit_leaves_is_used(void **state)
+{
+    static const struct {
+        size_t bytes, size;
+        int least;
+    } cases[] = {{300 << 10, 2000, 140}, {300 << 10, 100000, 1}, {8 << 10, 100, 40}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int status;
+        pid_t child = fork();
+        if (child == 0) {
+            limit_memory(cases[i].bytes);
+            int count = count_blocks(cases[i].size);
+            _exit(count < cases[i].least || count_blocks(cases[i].size) != count);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_blocks_keep_their_bytes),
-                                       cmocka_unit_test(test_every_size),
-                                       cmocka_unit_test(test_what_is_freed_is_used_again)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_a_limit_leaves_is_used), cmocka_unit_test(test_blocks_keep_their_bytes),
+        cmocka_unit_test(test_every_size), cmocka_unit_test(test_what_is_freed_is_used_again)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
