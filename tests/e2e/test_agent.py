@@ -204,8 +204,9 @@ class Budget(AgentCase):
                        inference={"allowed_models": ["m"], "max_requests": 2})
         env = {"OLLAMA_BASE_URL": server.url}
         self.run_and_signal(job, signal.SIGKILL, (self.workspace / "begun").exists, "the command", env=env)
+        requests = len(server.requests)
         outcome = self.run_job(job, "--resume", env=env)
-        self.assertEqual((outcome.code, len(server.chats())), ("constraint_violation", 2), outcome.result)
+        self.assertEqual((outcome.code, len(server.requests)), ("constraint_violation", requests), outcome.result)
         self.assertEqual(outcome.statuses, ["success", "success", "success", "failure"])
         self.assertEqual(outcome.result["inference"]["requests"], 2)
 

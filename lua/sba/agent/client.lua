@@ -20,26 +20,6 @@ local function unanswered(failure)
   return failure
 end
 
----@param run run
----@param allowed_models string[]
----@return model.session?, failure?
-function client.connect(run, allowed_models)
-  local http, failure = run:client()
-  if not http then return nil, { code = "inference_unavailable", message = failure.message } end
-  local session
-  session, failure = models.connect {
-    environment = run.environment, http = http,
-    allowed_models = allowed_models, source = run.job.inference.source,
-    on_text = run.context.tick,
-    on_wait = function(problem, seconds) run:warn("model.retry", problem.message, { seconds = seconds }) end,
-    on_move = function(move, problem)
-      local what = move.field or move.tool or move.most
-      run:warn("model.adapted", problem.message, { change = move.act, what = what })
-    end,
-  }
-  return session, failure and unanswered(failure)
-end
-
 --- `most` is nil where the job has no bound.
 local function bounds(run)
   local wanted, used = run.job.inference or {}, run.record.inference or NOTHING
@@ -58,6 +38,28 @@ local function exceeded(run)
       return { code = "constraint_violation", message = message }
     end
   end
+end
+
+---@param run run
+---@param allowed_models string[]
+---@return model.session?, failure?
+function client.connect(run, allowed_models)
+  local bound_reached = exceeded(run)
+  if bound_reached then return nil, bound_reached end
+  local http, failure = run:client()
+  if not http then return nil, { code = "inference_unavailable", message = failure.message } end
+  local session
+  session, failure = models.connect {
+    environment = run.environment, http = http,
+    allowed_models = allowed_models, source = run.job.inference.source,
+    on_text = run.context.tick,
+    on_wait = function(problem, seconds) run:warn("model.retry", problem.message, { seconds = seconds }) end,
+    on_move = function(move, problem)
+      local what = move.field or move.tool or move.most
+      run:warn("model.adapted", problem.message, { change = move.act, what = what })
+    end,
+  }
+  return session, failure and unanswered(failure)
 end
 
 ---@param run run
