@@ -76,7 +76,7 @@ local function without_calls(state, reply)
   local flaw, told = flaw_of(state, reply)
   state.has_failed_calls = state.has_failed_calls or reply.is_like_a_call
   if state.detector:replied(flaw) then
-    end_stuck(("three replies in a row %s; the last one: %s"):format(ENDS[flaw], told))
+    end_stuck(("three replies in a row %s; it would have been told: %s"):format(ENDS[flaw], told))
   end
   local as_text = reply.unreadable ~= nil
   if flaw == "silent" then told = told .. " " .. finish.go_on(state, as_text) end
