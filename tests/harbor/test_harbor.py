@@ -101,7 +101,9 @@ class HarborTest(unittest.TestCase):
                                 (None, "no endpoint is named")):
             with self.subTest(endpoint):
                 shutil.rmtree(self.jobs / "job", ignore_errors=True)
-                results, said = self.run_harbor("--include-task-name", "*shout*", endpoint=endpoint)
+                # The job waits for an endpoint until its time is up.
+                results, said = self.run_harbor("--include-task-name", "*shout*", "--agent-kwarg",
+                                                "max_runtime_seconds=10", endpoint=endpoint)
                 self.assertEqual(len(results), 1, said[-3000:])
                 self.assertIn(words, results["shout"]["exception_info"]["exception_message"])
 
