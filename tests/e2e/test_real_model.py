@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 EVAL, KEPT = ROOT / "examples" / "eval" / "eval.py", ROOT / "build" / "real-model"
 WINDOW = 16384  # tokens
 SECONDS = 240  # for each job: on two quiet processors most end within 40
-# Of ten, 4 to 6 were done in four runs of four builds; what the model writes differs from run to run. It shows that
+# Of ten, 3 to 6 were done in six runs of six builds; what the model writes differs from run to run. It shows that
 # the whole works, not how well: for that, compare rows.
 FLOOR = 3
 
