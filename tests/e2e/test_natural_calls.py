@@ -222,5 +222,16 @@ class WhatIsSeen(NaturalCallsCase):
         self.assertIn("command -v NAME", told[2])
         self.assertIn(r"(content holds \n as two characters", told[3])
 
+    def test_of_lines_that_are_written_back_with_their_numbers(self):
+        old = "# ports\nhost = a\nport = 1\n"
+        for content, is_taken in (("2:host = a\n 3\tport = 1\n", False), ("3\tport = 1", False), ("3\tport = 2", True),
+                                  ("1\t# ports\n2\thost = a\n3\tport = 1\n", True), ("2\n", True)):
+            with self.subTest(content):
+                self.put("conf", old)
+                _, told = self.answers(("read_file", {"path": "conf"}),
+                                       ("write_file", {"path": "conf", "content": content}))[0]
+                self.assertEqual(self.text("conf"), content if is_taken else old)
+                self.assertEqual("of the 3 lines of conf, with the numbers" in told, not is_taken, told)
+
 
 sba.main(__name__)

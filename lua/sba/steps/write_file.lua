@@ -3,6 +3,8 @@
 
 local check = require "sba.util.fail".check
 local is = require "sba.util.schema_check"
+local lines = require "sba.util.excerpt".lines
+local raise = require "sba.util.fail".raise
 local redact = require "native.secret".redact
 local text = require "native.text"
 
@@ -45,6 +47,23 @@ local function show_what_is_there(root, path, failure)
   failure.text = redact(text.cut(text.repair(there.content), MOST_SHOWN), cut)
 end
 
+--- A model may write a part of a file back with the numbers that it was shown with, such as "3\tport = 1": each line
+--- has the text of the file's line of that number, and the file has more.
+local function refuse_shown_lines(root, path, content)
+  local there = content:find "^%s*%d+[\t:]" and root:read(path, { max_bytes = MOST_HASHED })
+  if not there or there.truncated then return end
+  local old, count = {}, 0
+  for _, line in lines(there.content) do old[#old + 1] = line end
+  for _, line in lines(content) do
+    local number, rest = line:match "^%s*(%d+)[\t:](.*)$" -- bounded: the parts share no character
+    if not number or old[tonumber(number)] ~= rest then return end
+    count = count + 1
+  end
+  if count == #old then return end
+  raise("invalid", "content is %d of the %d lines of %s, with the numbers that they were shown with, which are no part "
+    .. "of it: nothing was written. Change a part with replace_in_file, or give the whole file", count, #old, path)
+end
+
 local function run(arguments, job_context)
   local root, path, prefix = job_context.resolve_path(arguments.path)
   check(root, path)
@@ -55,6 +74,7 @@ local function run(arguments, job_context)
     append = arguments.append,
   }
   local written
+  if job_context.agent and not arguments.append then refuse_shown_lines(root, path, content) end
   if arguments.append then
     written = append(root, path, content, options, job_context)
   else
