@@ -13,6 +13,7 @@ outputs.__index = outputs
 
 local MOST_KEPT <const> = 256 * 1024 * 1024 -- bytes on disk
 local MOST_IN_MEMORY <const> = 16 * 1024 * 1024
+local LONGEST_CHARACTER <const> = 4 -- bytes
 local LEAST_KEPT <const> = 400 -- bytes; a shorter answer is never shortened
 
 ---@param directory? string where outputs/ is made; nil: in memory
@@ -31,7 +32,10 @@ local function keep(self, id, whole)
   if self.size + #whole > self.most then return nil end
   if self.directory and not file.replace(self.path .. id, { whole }, { durable = false }) then return nil end
   self.size = self.size + #whole
-  self.kept[id] = { bytes = #whole, offset = 0, line = 1, whole = not self.directory and whole or nil }
+  self.kept[id] = {
+    bytes = #whole, lines = text.count_lines(whole), offset = 0, line = 1,
+    whole = not self.directory and whole or nil,
+  }
   return self.kept[id]
 end
 
@@ -64,37 +68,51 @@ function outputs:show(id, whole, count)
   end))
 end
 
---- What is shown of a range, no longer than `most` and than the tokens allow, and whether it was cut.
-local function part_of(self, range, most)
-  range = text.repair(range)
+--- As root:read.
+local function of_memory(whole, options)
+  local first, last, number = (options.offset_bytes or 0) + 1, #whole, 0
+  for after, _, _, at in excerpt.lines(options.start_line and whole or "") do
+    number = number + 1
+    if number == options.start_line then first = at end
+    if number == options.end_line then last = after - 1 break end
+  end
+  return { content = whole:sub(first, math.min(last, first + options.max_bytes - 1)) }
+end
+
+--- What is shown of a range, no longer than `most` and than the tokens allow, and whether it was cut;
+--- or nil and the mistake. An output may be very long: no more of it is read.
+local function read(self, id, most, options)
+  local whole, found, failure = self.kept[id].whole
+  options.max_bytes = most + LONGEST_CHARACTER -- so that the cut finds where the last one begins
+  if whole then
+    found = of_memory(whole, options)
+  else
+    found, failure = self.directory:read(id, options)
+  end
+  if not found then return nil, failure.message end
+  local range = text.repair(found.content)
   local part = text.cut(range, most)
   part = text.cut(part, self:fitting(part) or #part)
   return part, #part < #range
 end
 
-local function read_bytes(self, id, whole, offset, most)
-  local size = #whole
+local function read_bytes(self, id, offset, most)
+  local size = self.kept[id].bytes
   if offset >= size then return nil, ("the result of %s has only %d bytes"):format(id, size) end
-  local part = part_of(self, whole:sub(offset + 1), math.min(most or self.limit, self.limit))
+  local part, mistake = read(self, id, math.min(most or self.limit, self.limit), { offset_bytes = offset })
+  if not part then return nil, mistake end
   return ("%s\n[bytes %d to %d of %d]"):format(part, offset, math.min(offset + #part, size), size)
 end
 
---- Where a line begins, or the whole ends.
-local function beginning_of(whole, number)
-  local at = 1
-  for _ = 2, number do at = (whole:find("\n", at, true) or #whole) + 1 end
-  return at
-end
-
-local function read_lines(self, id, whole, first, last)
-  local total, more = text.count_lines(whole), ""
+local function read_lines(self, id, first, last)
+  local total, more = self.kept[id].lines, ""
   if first > total then return nil, ("the result of %s has only %d lines"):format(id, total) end
   if last and last < first then
     return nil, ("end_line (%d) is before start_line (%d)"):format(last, first)
   end
   last = math.min(last or total, total)
-  local range = whole:sub(beginning_of(whole, first), beginning_of(whole, last + 1) - 1)
-  local part, is_cut = part_of(self, range, self.limit)
+  local part, is_cut = read(self, id, self.limit, { start_line = first, end_line = last })
+  if not part then return nil, is_cut end
   if is_cut then
     local back = part:reverse():find("\n", 1, true)
     if back then part = part:sub(1, #part - back + 1) end
@@ -112,18 +130,12 @@ function outputs:read(arguments)
   local id, first, last = arguments.step, arguments.start_line, arguments.end_line
   local kept = self.kept[id]
   if not kept then return nil, prompts.nothing_left_out:format(id) end
-  local whole = kept.whole
-  if not whole then
-    local found, failure = self.directory:read(id, { max_bytes = kept.bytes })
-    if not found then return nil, failure.message end
-    whole = found.content
-  end
   local of_lines = first or last or kept.line
   if arguments.offset_bytes or arguments.max_bytes or not of_lines then
-    return read_bytes(self, id, whole, arguments.offset_bytes or kept.offset, arguments.max_bytes)
+    return read_bytes(self, id, arguments.offset_bytes or kept.offset, arguments.max_bytes)
   end
   if last then first = first or 1 end
-  return read_lines(self, id, whole, first or kept.line, last)
+  return read_lines(self, id, first or kept.line, last)
 end
 
 return outputs

@@ -5,6 +5,19 @@ local scratch = require "scratch"
 describe("outputs", function()
   local here = scratch()
 
+  it("takes no more memory for a part than the part, however long the whole is", function()
+    local store = outputs.new(here.path .. "/", 300)
+    store:show("step-1", ("a line\n"):rep(1 << 20))
+    collectgarbage()
+    collectgarbage "stop"
+    local before = collectgarbage "count"
+    assert.matches("^%[lines 500000 to ", (store:read { step = "step-1", start_line = 500000 }))
+    assert.matches("^a line\n", (store:read { step = "step-1", offset_bytes = 7000 }))
+    local taken = collectgarbage "count" - before
+    collectgarbage "restart"
+    assert.is_true(taken < 64, taken .. " KiB")
+  end)
+
   for name, in_memory in pairs { ["in memory"] = true, ["in a directory"] = false } do
     describe(name, function()
       local function new(limit) return outputs.new(not in_memory and here.path .. "/" or nil, limit) end
