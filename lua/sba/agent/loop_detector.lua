@@ -72,12 +72,18 @@ function loop_detector.new()
   return setmetatable(self, loop_detector)
 end
 
+-- Few calls are made twice; only the answers of those are read.
+local function seen(entry)
+  entry.seen = entry.seen or lpeg.match(without_ids, entry.answer)
+  return entry.seen
+end
+
 --- How often a call with this answer is among the recent ones, and the weight of those since the
 --- last change.
-local function count(self, what)
+local function count(self, entry)
   local known, weight = 0, 0
   for _, one in ipairs(self.recent) do
-    if one.what == what then
+    if one.call == entry.call and seen(one) == seen(entry) then
       known = known + 1
       if one.changes == self.changes then weight = weight + one.weight end
     end
@@ -92,13 +98,15 @@ end
 ---calls may be made again
 ---@return "warn"|"end"|nil
 function loop_detector:answered(name, arguments, answer, about)
-  local seen = lpeg.match(without_ids, (excerpt.of(answer, COMPARED)))
-  local what = ("%s\n%s\n%s"):format(name, json.encode(arguments), seen)
   local is_slow = (about.duration_ms or 0) >= LONG_MS
-  local known, before = count(self, what)
+  local entry = {
+    call = name .. "\n" .. json.encode(arguments), answer = excerpt.of(answer, COMPARED),
+    weight = is_slow and SLOW or QUICK,
+  }
+  local known, before = count(self, entry)
   -- A change that was made before is none: two that take turns are a circle.
   if about.changed and known == 0 then self.changes = self.changes + 1 end
-  local entry = { what = what, changes = self.changes, weight = is_slow and SLOW or QUICK }
+  entry.changes = self.changes
   table.insert(self.recent, entry)
   if #self.recent > RECENT then table.remove(self.recent, 1) end
   self.repeated = before // QUICK
