@@ -117,12 +117,13 @@ end
 --- A model that gives one text as both has mostly not seen the file.
 local function refuse_same(bytes, path, arguments)
   if not text.find(bytes, arguments.old_text, 1) then refuse_missing(bytes, path, arguments) end
-  local whole = all_lines(bytes)
-  local _, numbered = explain.difference(bytes, arguments.old_text, "old_text")
-  local message = "new_text is the same as old_text: nothing would change in %s; "
-    .. (whole and "these are its lines: write the whole file, changed, with write_file"
-      or "give the lines that are to change as old_text, and what they are to be as new_text")
-  error({ code = "text_unchanged", message = message:format(path), text = whole or numbered }, 0)
+  local shown, what = all_lines(bytes), "these are its lines: write the whole file, changed, with write_file"
+  if not shown then
+    shown = select(2, explain.difference(bytes, arguments.old_text, "old_text"))
+    what = "give the lines that are to change as old_text, and what they are to be as new_text"
+  end
+  local message = ("new_text is the same as old_text: nothing would change in %s; %s"):format(path, what)
+  error({ code = "text_unchanged", message = message, text = shown }, 0)
 end
 
 local function has_crlf_throughout(bytes)
@@ -193,6 +194,7 @@ end
 
 local function replaced(bytes, path, arguments, takes_lines)
   local old, expected = arguments.old_text, arguments.expected_count
+  if old == arguments.new_text then refuse_same(bytes, path, arguments) end
   local found = find_all(bytes, old, expected)
   if #found == expected and not found.overlap then
     return replaced_exactly(bytes, path, arguments, found, takes_lines)
@@ -211,7 +213,6 @@ local function changed(read, failure, path, arguments, takes_lines)
   if creates and is_empty then return arguments.new_text, {} end
   check(read, failure)
   if read.truncated then raise("too_large", "%s is larger than %d MiB", path, MOST_BYTES >> 20) end
-  if not creates and arguments.old_text == arguments.new_text then refuse_same(read.content, path, arguments) end
   if not creates then return replaced(read.content, path, arguments, takes_lines) end
   local message = "%s is there already, and old_text is empty: name the text to replace, or append with write_file"
   raise("already_exists", message, path)
