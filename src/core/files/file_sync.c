@@ -39,13 +39,14 @@ static void *serve(void *unused)
 
 bool file_sync_prepare(void)
 {
-    static bool runs;
+    static enum { UNTRIED, RUNS, FAILED } thread;
     pid_t unused;
-    if (begun < 0)
+    if (thread == UNTRIED) {
         begun = eventfd(0, EFD_CLOEXEC);
-    if (ended < 0)
         ended = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return runs = runs || (begun >= 0 && ended >= 0 && threads_start(serve, NULL, &unused) == 0);
+        thread = begun >= 0 && ended >= 0 && threads_start(serve, NULL, &unused) == 0 ? RUNS : FAILED;
+    }
+    return thread == RUNS;
 }
 
 int file_sync_begin(int fd)

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 // Starts the thread, unless it runs. Call it before the first command: the filter of commands (confine_calls.h) knows
-// the threads that there are then, and what a command left may still run when the result is synced. False: no thread is
-// to be had (memory, processes).
+// the threads that there are then, and what a command left may still run when the result is synced. So it is tried
+// once. False: no thread was to be had (memory, processes).
 bool file_sync_prepare(void);
 
 // Begins with the file or directory, of which it keeps a descriptor of its own. EBUSY: an earlier one goes on. Without
