@@ -185,7 +185,8 @@ local function validate(path, environment)
   local bytes, unread = file.read(path, jobs.LARGEST)
   if not bytes then return exit.because(unread.message, exit.REFUSED) end
   local function load_context(given) return job_context.load(given, jobs.directory_of(path)) end
-  local notes = { total = 0 } -- a job may be validated where its secrets are not
+  -- Names of secrets that are not set here are no mistakes: a job may be validated where its secrets are not.
+  local notes = { total = 0 }
   local secrets = { unknown = secret.unknown, notes = notes }
   local step_types = strict_catalogue(bytes)
   local read, failure = jobs.parse(bytes, step_types, environment, load_context, secrets)

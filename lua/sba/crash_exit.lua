@@ -22,7 +22,8 @@ local usage = require "sba.journal.usage"
 local workspace = require "native.workspace"
 
 local LARGEST_LIST <const> = 16 << 20 -- bytes
-local GRACE <const> = 1 -- seconds from SIGTERM to SIGKILL; none past the deadline
+-- Seconds from SIGTERM to SIGKILL; none past the deadline.
+local GRACE <const> = 1
 local KILLING <const> = 0.3 -- seconds from SIGKILL on
 local SWEEPING <const> = 1 -- seconds
 -- Seconds since the deadline, as `finish` is told: some are left for artifacts.
@@ -120,7 +121,8 @@ return function()
   interrupt.disarm()
   if reason == "timeout" then standing, grace = exit.TIMEOUT, 0 end
   if reason == "signal" then standing = 128 + before.signal end
-  ending.last(standing) -- the exit status, should this not come to its own end
+  -- The exit status, should this not come to its own end.
+  ending.last(standing)
   -- The result does not wait for those that hang.
   process.finish(grace, interrupt.now() + grace + KILLING)
   local inherited = before.information and json.decode(before.information) -- by accept.keep
@@ -143,7 +145,8 @@ return function()
     run.record.from = run.journal_file
     local ok, problem = pcall(look_back, run)
     local is_unfinished = next(run.history.unfinished) ~= nil
-    if not ok and settings.result ~= "-" then -- what stands is better than a result without steps
+    -- What stands is better than a result without steps.
+    if not ok and settings.result ~= "-" then
       status, message = standing, "the journal cannot be read, so the latest result stays: " .. tostring(problem)
     else
       run.journal = journal.begin(run.journal_file, run.history.size, function() end)

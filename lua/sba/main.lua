@@ -40,7 +40,8 @@ end
 
 local codes_of_reading <const> = { too_large = "schema_validation", out_of_memory = "internal_error" }
 
-local MOST_NAMES <const> = 1000 -- of a directory, that are compared with a name that is not there
+-- Names of a directory that are compared with one that is not there.
+local MOST_NAMES <const> = 1000
 
 -- What a job that cannot be opened may be meant to be: an option, or a file of another name.
 local function meant(settings)
@@ -152,7 +153,8 @@ local function work(run)
   if run.steps and #run.steps == 0 and not run.record.acceptance then return nil end
   -- What a step makes is soon garbage. This collects all once, and with it the text of the job.
   collectgarbage "generational"
-  collectgarbage "step" -- Lua 5.4.4 keeps the threshold that it had before
+  -- Lua 5.4.4 keeps the threshold that it had before: a step sets a new one.
+  collectgarbage "step"
   local perform = run.steps and run.lazy.direct().run_rest or run.lazy.agent().run
   return perform(run)
 end

@@ -19,8 +19,10 @@ local task = {}
 local check = fail.check
 
 local OUTPUT_BYTES <const> = 1024 * 1024
-local TIMEOUT <const> = 30 -- seconds without progress until a reader of stdout counts as gone
-local LARGEST_KEPT <const> = 512 * 1024 * 1024 -- bytes; a larger journal stays where it is
+-- Seconds without progress until a reader of stdout counts as gone.
+local TIMEOUT <const> = 30
+-- Bytes; a larger journal stays where it is.
+local LARGEST_KEPT <const> = 512 * 1024 * 1024
 local STDOUT <const> = 1
 local MOST_NAMED <const> = 10 -- changed files
 local NAMES <const> = { "job.json", "result.json", "journal.jsonl" }

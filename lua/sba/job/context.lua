@@ -14,7 +14,8 @@ local context = {}
 
 local LARGEST_FILE <const> = 1024 * 1024 -- bytes
 local MOST_SKILLS <const> = 1000 -- entries of context/skills
-local JOB_DIRECTORY <const> = "/job/" -- how a job calls its directory, wherever that is mounted
+-- How a job calls its directory, wherever that is mounted.
+local JOB_DIRECTORY <const> = "/job/"
 -- NAME_context, and the file context/NAME.md.
 local TEXTS <const> = { "baseline", "project", "task", "additional" }
 

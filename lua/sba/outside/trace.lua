@@ -167,7 +167,8 @@ local on = {
     describe(self.request, { operation = "chat" })
   end,
   ["model.response"] = function(self, fields)
-    describe(self.request, { response_model = fields.model }) -- unless the server names another
+    -- This model replied, unless the server names another.
+    describe(self.request, { response_model = fields.model })
     self.request = close(self.request, fields.error, fields)
   end,
 }

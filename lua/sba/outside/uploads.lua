@@ -174,7 +174,8 @@ end
 ---Uploads the artifacts of the record and sets their `ref`.
 ---@param run run
 function uploads.artifacts(run)
-  run.checkpoint:write() -- the steps are on disk before the slow upload
+  -- The result on disk has all steps before the slow uploads begin.
+  run.checkpoint:write()
   run.upload_failed = true -- until all is uploaded
   local all = true
   if run:has_gateway() then

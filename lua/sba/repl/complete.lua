@@ -45,7 +45,8 @@ local function names_of(globals, path)
 end
 
 local function common_beginning(list)
-  local first, last = list[1], list[#list] -- in byte order these two differ the earliest
+  -- In byte order these two differ the earliest.
+  local first, last = list[1], list[#list]
   local size = 0
   while size < #first and first:byte(size + 1) == last:byte(size + 1) do size = size + 1 end
   return first:sub(1, size)

@@ -82,7 +82,8 @@ local function wants_more(message) return message:sub(-5) == "<eof>" end
 ---@param source string one line or more
 ---@return function? chunk, string? message, boolean? unfinished more lines could make it whole
 function repl.compile(source)
-  source = source .. "\n" -- or a string that lacks its end quote could go on
+  -- The line ends here; else a string that lacks its end quote could go on.
+  source = source .. "\n"
   local chunk, message = load("return " .. source, "=stdin", "t", typed)
   if chunk then return chunk end
   local unfinished = wants_more(message)

@@ -32,7 +32,9 @@ local function joined(parts)
   return setmetatable(parts, element)
 end
 
-local entities <const> = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&#39;" }
+local entities <const> = {
+  ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&#39;",
+}
 
 local void <const> = { meta = true, br = true } -- elements that have no end
 

@@ -30,17 +30,21 @@ local function rows_of(items, view)
   return rows
 end
 
+local function row_of(cells, cell_element)
+  local list = {}
+  for i, cell in ipairs(cells) do list[i] = cell_element { cell } end
+  return h.tr { list }
+end
+
 -- It scrolls by itself where it is wider than the page.
 local function wide_table(label, names, items, cells)
-  local head = {}
-  for i, name in ipairs(names) do head[i] = h.th { name } end
-  local function row(item, note)
-    local list = {}
-    for i, cell in ipairs(item and cells(item) or { note }) do list[i] = h.td { cell } end
-    return h.tr { list }
-  end
-  return h.div { class = "wide", tabindex = 0, role = "region", ["aria-label"] = label,
-    h.table { h.tr { head }, rows_of(items, row) } }
+  local rows = rows_of(items, function(item, note)
+    return row_of(item and cells(item) or { note }, h.td)
+  end)
+  return h.div {
+    class = "wide", tabindex = 0, role = "region", ["aria-label"] = label,
+    h.table { row_of(names, h.th), rows },
+  }
 end
 
 local function in_words(value) return (value:gsub("_", " ")) end
@@ -54,42 +58,56 @@ local function cells_of_change(one)
   return { one.path, in_words(one.action), why or "" }
 end
 
-local function changes(source)
-  local changed = source.result.workspace_changes
-  if not changed then return false end
-  local counts, files = {}, changed.files
+local function counted(counts)
+  local list = {}
   for _, action in ipairs(ACTIONS) do
-    local count = changed.counts[action] or 0
-    if count > 0 then counts[#counts + 1] = ("%d %s"):format(count, in_words(action)) end
+    local count = counts[action] or 0
+    if count > 0 then list[#list + 1] = count .. " " .. in_words(action) end
   end
-  local all = #counts > 0 and table.concat(counts, ", ") or "nothing changed"
+  return #list > 0 and table.concat(list, ", ") or "nothing changed"
+end
+
+local CHANGE <const> = { "Path", "Change", "" }
+
+local function changes(source)
+  local changed, patch = source.result.workspace_changes, source.patch
+  if not changed then return false end
+  local files = changed.files
   return section("Changes",
-    h.p { all, changed.since_resume and " since the job was resumed" },
-    source.patch and parts.block(nil, source.patch, LONGEST_DIFF, true),
-    #files > 0 and wide_table("Changed files", { "Path", "Change", "" }, files, cells_of_change),
+    h.p { counted(changed.counts), changed.since_resume and " since the job was resumed" },
+    patch and parts.block(nil, patch, LONGEST_DIFF, true),
+    #files > 0 and wide_table("Changed files", CHANGE, files, cells_of_change),
     changed.truncated and h.p { class = "quiet", "There are more files than are listed here." })
 end
 
 local function signed_list(items, item_view)
-  return h.ul { class = "plain", rows_of(items, function(item, note)
-    if note then return h.li { parts.sign("…", "skipped"), " ", note } end
+  return h.ul { class = "plain", rows_of(items, function(item, more)
+    if more then return h.li { parts.sign("…", "skipped"), " ", more } end
     local view = item_view(item)
-    return h.li { class = view.class, parts.sign(view.sign[1], view.sign[2]), " ",
-      h.span { view.text, view.note and { h.br {}, h.span { class = "quiet", view.note } } } }
+    local sign, note = view.sign, view.note
+    if note then note = { h.br {}, h.span { class = "quiet", note } } end
+    return h.li {
+      class = view.class, parts.sign(sign[1], sign[2]), " ", h.span { view.text, note },
+    }
   end) }
 end
 
-local met_signs <const> = { [true] = { "✓", "success", "met" }, [false] = { "✗", "failure", "not met" } }
-local NOT_CHECKED <const> = { "–", "skipped", "not checked" }
+local met_signs <const> = {
+  [true] = { "✓", "success", "met" },
+  [false] = { "✗", "failure", "not met" },
+}
+local NOT_CHECKED <const> = { "–", "skipped" }
 local verifiers <const> = { check = "checked by the runner: ", model = "said by the model: " }
 
 local function criterion_view(item)
-  local sign = met_signs[item.met] or NOT_CHECKED
-  local is_checked = sign ~= NOT_CHECKED
-  local said = is_checked and h.span { class = "unseen", " (" .. sign[3] .. ")" }
-  local by = verifiers[item.verified_by]
-  if not by then by = is_checked and "" or sign[3] end
-  return { sign = sign, text = { h.strong { item.criterion }, said }, note = { by, item.evidence } }
+  local sign, by = met_signs[item.met], verifiers[item.verified_by]
+  local said = sign and h.span { class = "unseen", " (" .. sign[3] .. ")" }
+  if not by then by = sign and "" or "not checked" end
+  return {
+    sign = sign or NOT_CHECKED,
+    text = { h.strong { item.criterion }, said },
+    note = { by, item.evidence },
+  }
 end
 
 local function acceptance(result)
@@ -107,7 +125,7 @@ local function todo_view(item)
   return {
     sign = todo_signs[item.status],
     class = type(item.parent) == "string" and "part",
-    text = { item.title, h.span { class = "quiet", " ", from, ", ", in_words(item.status) } },
+    text = { item.title, h.span { class = "quiet", " " .. from .. ", " .. in_words(item.status) } },
     note = type(item.note) == "string" and item.note,
   }
 end
@@ -121,12 +139,15 @@ end
 
 local ARTIFACT <const> = { "Path", "Size", "SHA-256", "Reference" }
 
+local function cells_of_artifact(one)
+  local size = humanize.size(one.size_bytes)
+  return { one.path, size, h.code { one.sha256 or "" }, one.ref or "" }
+end
+
 local function artifacts(result)
-  local function cells(one)
-    return { one.path, humanize.size(one.size_bytes), h.code { one.sha256 or "" }, one.ref or "" }
-  end
   local list = result.artifacts
-  return #list > 0 and section("Artifacts", wide_table("Artifacts", ARTIFACT, list, cells))
+  if #list == 0 then return false end
+  return section("Artifacts", wide_table("Artifacts", ARTIFACT, list, cells_of_artifact))
 end
 
 local function confined(confinement)
@@ -139,15 +160,17 @@ end
 
 local function about(source)
   local result = source.result
+  local used, lasted = result.resource_usage, humanize.duration(result.duration_ms)
   local from, to = parts.time(result.started_at), parts.time(result.finished_at)
+  local notes = table.concat(source.notes, " ")
   return section("Resources and origin",
     h.dl {
-      h.dt { "Time" }, h.dd { humanize.duration(result.duration_ms), ", from ", from, " to ", to },
-      h.dt { "CPU" }, h.dd { humanize.duration(result.resource_usage.cpu_time_ms) },
-      h.dt { "Largest process" }, h.dd { humanize.size(result.resource_usage.max_rss_bytes) },
+      h.dt { "Time" }, h.dd { lasted, ", from ", from, " to ", to },
+      h.dt { "CPU" }, h.dd { humanize.duration(used.cpu_time_ms) },
+      h.dt { "Largest process" }, h.dd { humanize.size(used.max_rss_bytes) },
       h.dt { "Confinement" }, h.dd { confined(result.confinement) },
       h.dt { "Protocol" }, h.dd { result.protocol_version },
-      h.dt { "Report" }, h.dd { "by cynode-sba ", version, ". ", table.concat(source.notes, " ") },
+      h.dt { "Report" }, h.dd { "by cynode-sba ", version, ". ", notes },
     })
 end
 
@@ -181,10 +204,11 @@ end
 ---@param format? "html"|"markdown"|"junit"
 ---@return integer exit status
 function report.print(path, job_path, format)
-  local parts_of_page, message = report.page(path, job_path, format)
-  if not parts_of_page then return exit.because(message, exit.REFUSED) end
-  if file.write(1, parts_of_page, TIMEOUT) then return exit.OK end
-  return exit.because("cannot write the report to stdout: its reader stopped reading", exit.UNWRITABLE)
+  local bytes, message = report.page(path, job_path, format)
+  if not bytes then return exit.because(message, exit.REFUSED) end
+  if file.write(1, bytes, TIMEOUT) then return exit.OK end
+  message = "cannot write the report to stdout: its reader stopped reading"
+  return exit.because(message, exit.UNWRITABLE)
 end
 
 return report

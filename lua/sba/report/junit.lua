@@ -29,7 +29,8 @@ local function in_attribute(bytes) return (escaped(bytes):gsub("[\n\t]", entitie
 local function element(name, attributes, content)
   local head = { "<" .. name }
   for i = 1, #attributes, 2 do
-    head[#head + 1] = (' %s="%s"'):format(attributes[i], in_attribute(tostring(attributes[i + 1])))
+    local value = in_attribute(tostring(attributes[i + 1]))
+    head[#head + 1] = (' %s="%s"'):format(attributes[i], value)
   end
   local opening = table.concat(head)
   if not content or content == "" then return opening .. "/>\n" end
@@ -38,16 +39,19 @@ end
 
 local function seconds(ms) return ("%.3f"):format(ms / 1000) end
 
-local function shown_output(output) return escaped((excerpt.of(output, LONGEST_OUTPUT))) end
+local function shown(output) return escaped((excerpt.of(output, LONGEST_OUTPUT))) end
 
 -- code: nil of what is skipped.
 local function outcome(kind, message, code, output)
-  local shown = excerpt.of(message, LONGEST_MESSAGE)
-  return element(kind, { "message", shown, code and "type", code }, output and shown_output(output))
+  message = excerpt.of(message, LONGEST_MESSAGE)
+  local attributes = { "message", message, code and "type", code }
+  return element(kind, attributes, output and shown(output))
 end
 
+-- ms: nil of a criterion.
 local function test_case(class, name, ms, inside)
-  local attributes = { "classname", class, "name", name, ms and "time", ms and seconds(ms) }
+  local time = ms and seconds(ms)
+  local attributes = { "classname", class, "name", name, time and "time", time }
   return element("testcase", attributes, inside)
 end
 
@@ -55,35 +59,36 @@ local function case_of_step(source, entry)
   local name = entry.id .. " " .. entry.type
   local what = parts.about(source.calls[entry.index + 1], entry.result)
   if what ~= "" then name = name .. ": " .. what end
-  local inside, status, message = "", nil, entry.error or entry.status
+  local inside, counter, message = nil, nil, entry.error or entry.status
   if entry.status == "skipped" then
-    inside, status = element("skipped", {}), "skipped"
+    inside, counter = element("skipped", {}), "skipped"
   elseif entry.tolerated then
-    inside, status = outcome("skipped", "tolerated: " .. message), "skipped"
+    inside, counter = outcome("skipped", "tolerated: " .. message), "skipped"
   elseif entry.status ~= "success" then
     local code = entry.error_code or entry.status
-    inside, status = outcome("failure", message, code, entry.output), "failures"
+    inside, counter = outcome("failure", message, code, entry.output), "failures"
   elseif (entry.output or "") ~= "" then
-    inside = element("system-out", {}, shown_output(entry.output))
+    inside = element("system-out", {}, shown(entry.output))
   end
-  return test_case("steps", name, entry.duration_ms, inside), status
+  return test_case("steps", name, entry.duration_ms, inside), counter
 end
 
 local function case_of_criterion(item)
-  local inside, status = "", nil
+  local inside, counter
   if item.met == false then
-    inside, status = outcome("failure", item.evidence, "acceptance_unmet"), "failures"
+    inside, counter = outcome("failure", item.evidence, "acceptance_unmet"), "failures"
   elseif item.met ~= true then
-    inside, status = outcome("skipped", item.evidence), "skipped"
+    inside, counter = outcome("skipped", item.evidence), "skipped"
   end
-  return test_case("acceptance", item.criterion, nil, inside), status
+  return test_case("acceptance", item.criterion, nil, inside), counter
 end
 
 -- What no step and no criterion shows: a refused job, an agent that gave up, a lost endpoint.
 local function case_of_job(result)
   local code, message = result.failure_code, result.failure_message
   if type(code) ~= "string" then return nil end
-  local inside = outcome("error", type(message) == "string" and message or code, code)
+  if type(message) ~= "string" then message = code end
+  local inside = outcome("error", message, code)
   return test_case("job", result.job_id, result.duration_ms, inside), "errors"
 end
 
@@ -92,9 +97,9 @@ local function properties_of(used)
   if not used or not used.source then return "" end
   local list = {}
   for _, name in ipairs(result_schema.properties.inference.order) do
-    if used[name] then
-      list[#list + 1] = element("property", { "name", "inference." .. name, "value", used[name] })
-    end
+    local value = used[name]
+    local attributes = { "name", "inference." .. name, "value", value }
+    if value then list[#list + 1] = element("property", attributes) end
   end
   return element("properties", {}, "\n" .. table.concat(list))
 end
@@ -103,23 +108,29 @@ end
 ---@return string[] parts of an XML document
 function junit.of(source)
   local result, cases = source.result, {}
-  local counts = { tests = 0, failures = 0, errors = 0, skipped = 0 }
-  local function add(case, status)
+  local counts = { failures = 0, errors = 0, skipped = 0 }
+  local function add(case, counter)
     if not case then return end
-    cases[#cases + 1], counts.tests = case, counts.tests + 1
-    if status then counts[status] = counts[status] + 1 end
+    cases[#cases + 1] = case
+    if counter then counts[counter] = counts[counter] + 1 end
   end
   for _, entry in ipairs(result.steps) do
     if not entry.check then add(case_of_step(source, entry)) end
   end
   for _, item in ipairs(result.acceptance or {}) do add(case_of_criterion(item)) end
   if counts.failures == 0 then add(case_of_job(result)) end
+  local content = properties_of(result.inference) .. table.concat(cases)
   local suite = element("testsuite", {
-    "name", result.job_id, "tests", counts.tests, "failures", counts.failures,
-    "errors", counts.errors, "skipped", counts.skipped, "time", seconds(result.duration_ms),
+    "name", result.job_id,
+    "tests", #cases,
+    "failures", counts.failures,
+    "errors", counts.errors,
+    "skipped", counts.skipped,
+    "time", seconds(result.duration_ms),
     "timestamp", (result.started_at:gsub("%.%d+Z$", "")),
-  }, "\n" .. properties_of(result.inference) .. table.concat(cases))
-  return { '<?xml version="1.0" encoding="UTF-8"?>\n', element("testsuites", {}, "\n" .. suite) }
+  }, "\n" .. content)
+  local declaration = '<?xml version="1.0" encoding="UTF-8"?>\n'
+  return { declaration, element("testsuites", {}, "\n" .. suite) }
 end
 
 return junit

@@ -14,7 +14,7 @@ local markdown = {}
 local LONGEST_LINE <const>, LONGEST_BLOCK <const> = 300, 16 * 1024 -- bytes
 local MOST_ROWS <const> = 200 -- steps, criteria or files
 
--- A run of backticks that is longer than each of the text.
+-- A run of backticks that is longer than each of the text; at least `least` of them.
 local function fence_for(text, least)
   local longest = least - 1
   for run in text:gmatch "`+" do longest = math.max(longest, #run) end
@@ -35,32 +35,33 @@ local function block(text, language)
   return ("%s%s\n%s\n%s\n"):format(fence, language or "", shown, fence)
 end
 
+local function row(cells) return "| " .. table.concat(cells, " | ") .. " |" end
+
 local function table_of(names, items, cells)
-  local lines = { "| " .. table.concat(names, " | ") .. " |", "|" .. ("---|"):rep(#names) }
+  local lines = { row(names), "|" .. ("---|"):rep(#names) }
   for i = 1, math.min(#items, MOST_ROWS) do
-    lines[#lines + 1] = "| " .. table.concat(cells(items[i]), " | ") .. " |"
+    lines[#lines + 1] = row(cells(items[i]))
   end
   local more = #items - MOST_ROWS
   if more > 0 then lines[#lines + 1] = ("\n... and %d more"):format(more) end
   return table.concat(lines, "\n") .. "\n"
 end
 
--- Those of a later version are words of another program.
 local function head(source)
   local result, is = source.result, outcome.status(source)
   local status, failure_code = parts.status[is], result.failure_code
-  local message = result.failure_message
-  local why = ""
-  if is == "running" then message = nil end
+  local why, message = "", result.failure_message
   if failure_code ~= "interrupted" and type(failure_code) == "string" then
+    -- A later version's code may be anything.
     why = ": " .. (failure_code:match "^[%a_]+$" or code(failure_code))
   end
+  local title = { "##", status.sign, "job", code(result.job_id), status.name .. why }
+  local count = humanize.counted(#result.steps, "step")
   local lines = {
-    ("## %s job %s %s%s\n"):format(status.sign, code(result.job_id), status.name, why),
-    humanize.duration(result.duration_ms) .. ", "
-      .. humanize.counted(#result.steps, "step") .. "\n",
-    type(message) == "string" and block(message) or nil,
+    table.concat(title, " ") .. "\n",
+    humanize.duration(result.duration_ms) .. ", " .. count .. "\n",
   }
+  if is ~= "running" and type(message) == "string" then lines[3] = block(message) end
   return table.concat(lines, "\n")
 end
 
@@ -72,7 +73,7 @@ local function steps(source)
   return #list > 0 and "### Steps\n\n" .. table_of(STEP, list, function(entry)
     local what = parts.about(source.calls[entry.index + 1], entry.result)
     local name = entry.type .. " " .. entry.id
-    if entry.check then name = ("check of criterion %d"):format(entry.check) end
+    if entry.check then name = "check of criterion " .. entry.check end
     local sign = parts.status[parts.state(entry)].sign
     return { sign, code(name), code(what), humanize.duration(entry.duration_ms) }
   end)
@@ -83,20 +84,26 @@ local signs <const> = { [true] = "✓", [false] = "✗" }
 local function acceptance(result)
   local list = result.acceptance or {}
   return #list > 0 and "### Acceptance\n\n" .. table_of(CRITERION, list, function(item)
-    local by = type(item.verified_by) == "string" and item.verified_by or "not checked"
-    return { signs[item.met] or "–", code(item.criterion), by, code(item.evidence) }
+    local sign, by = signs[item.met] or "–", item.verified_by
+    if type(by) ~= "string" then by = "not checked" end
+    return { sign, code(item.criterion), by, code(item.evidence) }
   end)
 end
 
 local function changes(source)
   local changed = source.result.workspace_changes
   if not changed then return false end
-  local list = #changed.files > 0 and table_of({ "file", "change" }, changed.files, function(one)
-    return { code(one.path), (one.action:gsub("_", " ")) }
-  end)
-  local form, patch = "<details><summary>The differences</summary>\n\n%s\n</details>\n", ""
-  if source.patch then patch = form:format(block(source.patch, "diff")) end
-  return ("### Changes\n\n%s\n%s"):format(list or "nothing changed\n", patch)
+  local list, patch = "nothing changed\n", ""
+  if #changed.files > 0 then
+    list = table_of({ "file", "change" }, changed.files, function(one)
+      return { code(one.path), (one.action:gsub("_", " ")) }
+    end)
+  end
+  if source.patch then
+    local form = "<details><summary>The differences</summary>\n\n%s\n</details>\n"
+    patch = form:format(block(source.patch, "diff"))
+  end
+  return ("### Changes\n\n%s\n%s"):format(list, patch)
 end
 
 local function failed_output(result)
@@ -111,9 +118,12 @@ end
 
 local function answer(result)
   if type(result.final_answer) ~= "string" then return false end
-  local claimed = not result.inference_used and (result.inference or {}).model
-  local by = claimed and ("by its own report with %s\n\n"):format(code(claimed)) or ""
-  local who = result.inference_used and "model" or "worker"
+  local who, by = "model", ""
+  if not result.inference_used then
+    local claimed = (result.inference or {}).model
+    who = "worker"
+    if claimed then by = ("by its own report with %s\n\n"):format(code(claimed)) end
+  end
   return ("### What the %s said\n\n%s%s"):format(who, by, block(result.final_answer))
 end
 

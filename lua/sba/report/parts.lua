@@ -11,7 +11,8 @@ local text = require "native.text"
 local parts = {}
 
 local TIME <const> = "^(%d%d%d%d)%-(%d%d)%-(%d%d)T(%d%d):(%d%d):(%d%d%.?%d*)Z$"
-local TAIL_LINES <const>, TAIL_BYTES <const> = 20, 8192 -- of the end of an output alone
+-- Of the end of an output alone.
+local TAIL_LINES <const>, TAIL_BYTES <const> = 20, 8192
 
 -- How a status and its time are said; the sign is never all there is.
 parts.status = {
@@ -29,7 +30,10 @@ parts.status = {
 ---@param line string
 ---@param limit integer bytes
 ---@return string with "…" where it is cut
-function parts.cut(line, limit) return #line > limit and text.cut(line, limit) .. "…" or line end
+function parts.cut(line, limit)
+  if #line <= limit then return line end
+  return text.cut(line, limit) .. "…"
+end
 
 ---@param entry table of a step
 ---@return string name in parts.status: how it ended, and whether that is tolerated
@@ -38,7 +42,9 @@ function parts.state(entry) return entry.tolerated and "tolerated" or entry.stat
 ---@param sign string
 ---@param class string
 ---@return html.element
-function parts.sign(sign, class) return h.span { class = "sign " .. class, ["aria-hidden"] = "true", sign } end
+function parts.sign(sign, class)
+  return h.span { class = "sign " .. class, ["aria-hidden"] = "true", sign }
+end
 
 ---@param time any RFC 3339 in UTC, as results have it
 ---@return integer? ms since 1970-01-01 UTC; nil for anything else
@@ -131,8 +137,10 @@ end
 ---@param ... any children
 ---@return html.element
 function parts.fold(about, summary, ...)
-  return h.details { class = about.class, open = about.open, h.summary { summary },
-    h.div { class = "inside", id = about.id, ... } }
+  return h.details {
+    class = about.class, open = about.open,
+    h.summary { summary }, h.div { class = "inside", id = about.id, ... },
+  }
 end
 
 return parts

@@ -17,20 +17,24 @@ local text = require "native.text"
 local whole = json_file.whole
 local source = {}
 
--- Bytes of a step's member that is kept in memory, and of a step that is let go of at once.
-local SHORT <const>, LARGE <const> = 1024, 1 << 20
-local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
+-- Bytes of the longest string of a step that is kept in memory.
+local SHORT <const> = 1024
+-- Bytes of a step that must not be in memory twice: garbage is collected before it is read.
+local LARGE <const> = 1 << 20
+local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes, and of a patch
 local PATCH <const> = "changes.patch" -- see sba.run.workspace_changes
 
 -- A later version may know more failure codes.
-local readable <const> = schema_check.with(result_schema, { failure_code = { type = { "string", "null" } } })
+local any_code <const> = { type = { "string", "null" } }
+local readable <const> = schema_check.with(result_schema, { failure_code = any_code })
 
 local step_schema <const> = result_schema.properties.steps.items
 
 ---@class report.source
 ---@field result table a valid result
 ---@field journal? journal.history
----@field exchanges table[] of the journal; read when they are asked for, as the long members of steps are
+---@field exchanges table[] of the journal: each is read when it is asked for, as the long members of
+---steps are
 ---@field calls table<integer, { type: string, arguments: table }> of steps, from 1, as far as known
 ---@field running boolean the runner still runs
 ---@field patch? string
@@ -40,7 +44,8 @@ local function first_mistake(value, schema, pointer)
   local _, errors = schema_check.check(value, schema, { total = 0, limit = 1 })
   local first = errors[1]
   if not first then return nil end
-  return schema_check.line { pointer = (pointer or "") .. first.pointer, message = first.message }
+  local where = (pointer or "") .. first.pointer
+  return schema_check.line { pointer = where, message = first.message }
 end
 
 --- Long members are judged only now.
@@ -48,36 +53,43 @@ local function read_step(log, extent)
   if extent.size > LARGE then collectgarbage() end
   local step = whole(log, { extent.offset, extent.size })
   local mistake = first_mistake(step, step_schema)
-  if mistake then return { output = "[this step is not as it should be: " .. mistake .. "]" } end
-  return secret.clean(step, step_schema)
+  if not mistake then return secret.clean(step, step_schema) end
+  return { output = "[this step is not as it should be: " .. mistake .. "]" }
+end
+
+local function is_short(value)
+  if type(value) == "string" then return #value <= SHORT end
+  return type(value) ~= "table"
 end
 
 --- A step as the result has it, but only its short members are in memory. Others are read when they
---- are asked for.
+--- are asked for. latest: the step that was read last, for all steps: a page asks for the members of
+--- one step after another.
 local function lazy_step(log, step, extent, latest)
   local head, long = {}, {}
   for name in pairs(extent.left) do long[name] = true end
   for name, value in pairs(step) do
-    local is_long = type(value) == "table" or type(value) == "string" and #value > SHORT
-    if is_long then long[name] = true else head[name] = value end
+    if is_short(value) then head[name] = value else long[name] = true end
   end
   if not next(long) then return head end
   return setmetatable(head, { __index = function(_, name)
     if not long[name] then return nil end
-    if latest.of ~= head then latest.of, latest.step = head, read_step(log, extent) end
+    if latest.of ~= head then
+      latest.of = head
+      latest.step = read_step(log, extent)
+    end
     return latest.step[name]
   end })
 end
 
 local function read_steps(log, span)
-  local steps, number = {}, 0
-  local latest = {} -- the last that was read again
+  local steps, latest = {}, {}
   for entry, extent in json_file.elements(log, span) do
-    number = number + 1
     if extent.message then return nil, extent.message end -- it cannot be read
-    local message = first_mistake(entry, step_schema, "/steps/" .. number - 1)
+    local message = first_mistake(entry, step_schema, "/steps/" .. #steps)
     if message then return nil, message end
-    steps[number] = lazy_step(log, secret.clean(entry, step_schema), extent, latest)
+    entry = secret.clean(entry, step_schema)
+    steps[#steps + 1] = lazy_step(log, entry, extent, latest)
   end
   return steps
 end
@@ -100,12 +112,17 @@ local function read_result(path)
   local log, failure = json_file.open(path)
   if not log then return nil, "cannot read the result: " .. failure.message end
   local result, extent = json_file.outline(log, 0, "steps")
-  if result == nil then return nil, ("%s is not a result: %s"):format(path, mistake_in_text(log, extent)) end
+  if result == nil then
+    local mistake = mistake_in_text(log, extent)
+    return nil, ("%s is not a result: %s"):format(path, mistake)
+  end
   local left, steps = extent.left, nil
   if left.steps then result.steps = json.array {} end
   local message = read_members(log, result, left) or first_mistake(result, readable)
   if not message then steps, message = read_steps(log, left.steps) end
-  if message then return nil, ("%s is not a result of cynode-sba: %s"):format(path, message) end
+  if message then
+    return nil, ("%s is not a result of cynode-sba: %s"):format(path, message)
+  end
   result = secret.clean(result, result_schema)
   result.steps = steps
   return result
@@ -123,15 +140,18 @@ function source.journal(log, result)
     return nil, "The journal next to the result belongs to another job and was ignored."
   end
   if not problem then return journal, "This report uses the journal next to the result." end
-  local ignored = is_torn == true and "" or "; the lines after it are ignored"
-  return journal, ("The journal next to the result is damaged: %s%s."):format(problem, ignored)
+  if is_torn ~= true then problem = problem .. "; the lines after it are ignored" end
+  return journal, "The journal next to the result is damaged: " .. problem .. "."
 end
 
 local function read_journal(path, result)
   local log, failure = file.open(path)
   if log then return source.journal(log, result) end
-  if failure.code == "not_found" then return nil, "There is no journal next to the result." end
-  return nil, "The journal next to the result cannot be read: " .. failure.message .. "."
+  if failure.code == "not_found" then
+    return nil, "There is no journal next to the result."
+  end
+  local why = failure.message
+  return nil, "The journal next to the result cannot be read: " .. why .. "."
 end
 
 --- Each is read when it is asked for.
@@ -154,13 +174,17 @@ local function calls_of(journal)
 end
 
 -- The digest in the journal tells whether it is exactly this file.
+local function is_job_of(job, bytes, result, journal)
+  if type(job) ~= "table" or type(job.steps) ~= "table" then return false end
+  if job.job_id ~= result.job_id then return false end
+  return not journal or journal.job.job_sha256 == text.sha256(bytes)
+end
+
 local function read_job(paths, result, journal)
   for _, path in ipairs(paths) do
     local bytes = file.read(path, LARGEST_JOB, { regular = true })
     local job = bytes and json.decode(bytes)
-    local has_steps = type(job) == "table" and type(job.steps) == "table"
-    local is_its = has_steps and job.job_id == result.job_id
-    if is_its and (not journal or journal.job.job_sha256 == text.sha256(bytes)) then return job end
+    if is_job_of(job, bytes, result, journal) then return job end
   end
 end
 
@@ -175,9 +199,11 @@ local function add_job_calls(calls, job, result)
 end
 
 local function read_patch(directory, result)
-  for _, artifact in ipairs(result.workspace_changes and result.artifacts or {}) do
+  if not result.workspace_changes then return nil end
+  local path = directory .. "artifacts/" .. PATCH
+  for _, artifact in ipairs(result.artifacts) do
     if artifact.path == PATCH then
-      local bytes = file.read(directory .. "artifacts/" .. PATCH, LARGEST_JOB, { regular = true })
+      local bytes = file.read(path, LARGEST_JOB, { regular = true })
       local is_it = bytes and text.sha256(bytes) == artifact.sha256
       return is_it and secret.redact((text.repair(bytes))) or nil
     end
@@ -191,23 +217,35 @@ local function between(from, to)
   return math.max(0, last - first)
 end
 
--- And corrects the duration: the result was written before.
+-- Of a job that is not over, adds the step that runs, and corrects the times: the result was written
+-- before.
 local function add_running(result, journal, is_running)
   local now = journal and journal.last
   if is_running then now = interrupt.timestamp() end
   if now and between(result.finished_at, now) > 0 then
     result.finished_at = now
-    result.duration_ms = math.max(result.duration_ms, between(result.started_at, now))
+    local lasted = between(result.started_at, now)
+    result.duration_ms = math.max(result.duration_ms, lasted)
   end
   local step = result.running_step
+  local output = step and step.output
   if journal then step = select(2, next(journal.unfinished)) end
   if not step then return end
   local at = step.started_at or step.at or result.finished_at
   result.steps[#result.steps + 1] = {
-    index = #result.steps, id = step.id, type = step.type,
-    status = is_running and "running" or "interrupted", started_at = at,
-    output = (result.running_step or {}).output, duration_ms = between(at, result.finished_at),
+    index = #result.steps,
+    id = step.id,
+    type = step.type,
+    status = is_running and "running" or "interrupted",
+    started_at = at,
+    output = output,
+    duration_ms = between(at, result.finished_at),
   }
+end
+
+local function was_agents(result, journal)
+  if journal and (journal.session or #journal.exchanges > 0) then return true end
+  return result.inference_used and result.final_answer
 end
 
 ---@param path string of the result; "-" is stdin, which has no files next to it
@@ -217,27 +255,34 @@ function source.read(path, job_path)
   local result, message = read_result(path)
   if not result then return nil, message end
   local directory = path ~= "-" and (path:match("^.*/") or "")
-  local notes, paths = {}, { job_path ~= "-" and job_path or nil }
+  local notes, jobs = {}, { job_path ~= "-" and job_path or nil }
   local journal, patch, is_running = nil, nil, false
   if directory then
-    journal, notes[1] = read_journal(directory .. "journal.jsonl", result)
-    is_running = journal ~= nil and file.is_locked(directory .. "journal.jsonl")
+    local journal_path = directory .. "journal.jsonl"
+    journal, notes[1] = read_journal(journal_path, result)
+    is_running = journal ~= nil and file.is_locked(journal_path)
     patch = read_patch(directory, result)
-    table.insert(paths, 1, directory .. "job.json")
+    table.insert(jobs, 1, directory .. "job.json")
   end
   if result.failure_code == "interrupted" then add_running(result, journal, is_running) end
   local calls = calls_of(journal)
-  local is_agent = journal and (journal.session or #journal.exchanges > 0)
-    or result.inference_used and result.final_answer
-  if not is_agent and #result.steps > 0 then
-    local job = read_job(paths, result, journal)
-    if job then add_job_calls(calls, job, result) end
-    notes[#notes + 1] = job and "Commands and diffs come from the job file."
-      or "The job file is not next to the result, so commands and diffs are missing."
+  if #result.steps > 0 and not was_agents(result, journal) then
+    local job = read_job(jobs, result, journal)
+    local note = "The job file is not next to the result, so commands and diffs are missing."
+    if job then
+      add_job_calls(calls, job, result)
+      note = "Commands and diffs come from the job file."
+    end
+    notes[#notes + 1] = note
   end
   return {
-    result = result, journal = journal, exchanges = exchanges_of(journal), calls = calls,
-    notes = notes, patch = patch, running = is_running,
+    result = result,
+    journal = journal,
+    exchanges = exchanges_of(journal),
+    calls = calls,
+    notes = notes,
+    patch = patch,
+    running = is_running,
   }
 end
 

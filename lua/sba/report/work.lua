@@ -16,49 +16,76 @@ local WIDTH <const>, NARROWEST <const> = 1000, 2
 local STEPS_LANE <const>, MODEL_LANE <const>, LANE <const> = 0, 18, 14 -- y, y, height
 local TICKS <const> = 5
 
--- at: milliseconds since the job began.
-local function bar(length, at, duration, y, class, href, name)
+-- A bar of the timeline, which leads to what it stands for. length: of the job; at: since the job
+-- began; all three in milliseconds.
+local function bar(length, at, duration, about)
   local x = math.min(math.max(at / length, 0), 1) * WIDTH
-  local width = math.max(math.min(duration / length * WIDTH, WIDTH - x), NARROWEST)
-  x = ("%.1f"):format(math.min(x, WIDTH - width))
-  return h.a { href = href, tabindex = -1, html.title(name .. ", " .. humanize.duration(duration)),
-    h.rect { x = x, y = y, width = ("%.1f"):format(width), height = LANE, class = class } }
+  local width = math.min(duration / length * WIDTH, WIDTH - x)
+  width = math.max(width, NARROWEST)
+  x = math.min(x, WIDTH - width)
+  return h.a {
+    href = about.href, tabindex = -1,
+    html.title(about.name .. ", " .. humanize.duration(duration)),
+    h.rect {
+      x = ("%.1f"):format(x), width = ("%.1f"):format(width),
+      y = about.lane, height = LANE, class = about.class,
+    },
+  }
 end
 
-local function track(y) return h.rect { class = "track", width = WIDTH, y = y, height = LANE } end
+local function track(y)
+  return h.rect { class = "track", width = WIDTH, y = y, height = LANE }
+end
+
+local function add_step_bars(bars, steps, start, length)
+  bars[#bars + 1] = track(STEPS_LANE)
+  for i, entry in ipairs(steps) do
+    if entry.status ~= "skipped" then
+      local at = (parts.instant(entry.started_at) or start) - start
+      bars[#bars + 1] = bar(length, at, entry.duration_ms, {
+        lane = STEPS_LANE, class = parts.state(entry),
+        href = "#s" .. i, name = ("step %d, %s"):format(i, entry.type),
+      })
+    end
+  end
+end
+
+local function add_turn_bars(bars, turns, start, length)
+  bars[#bars + 1] = track(MODEL_LANE)
+  for i, turn in ipairs(turns) do
+    local finished, duration = parts.instant(turn.at), turn.reply.duration_ms or 0
+    if finished then
+      bars[#bars + 1] = bar(length, finished - duration - start, duration, {
+        lane = MODEL_LANE, class = "model", href = "#t" .. i, name = "turn " .. i,
+      })
+    end
+  end
+end
 
 ---@param source report.source
 ---@return html.element|false
 function work.timeline(source)
-  local result, bars = source.result, { track(STEPS_LANE) }
+  local result, turns = source.result, source.exchanges
+  if #result.steps + #turns == 0 then return false end
   local start = parts.instant(result.started_at) or 0
   local finish = parts.instant(result.finished_at) or start
   local length = math.max(finish - start, result.duration_ms, 1)
-  for i, entry in ipairs(result.steps) do
-    if entry.status ~= "skipped" then
-      local at = (parts.instant(entry.started_at) or start) - start
-      local state, name = parts.state(entry), ("step %d, %s"):format(i, entry.type)
-      bars[#bars + 1] = bar(length, at, entry.duration_ms, STEPS_LANE, state, "#s" .. i, name)
-    end
-  end
-  local turns, ticks = source.exchanges, {}
-  if #turns > 0 then bars[#bars + 1] = track(MODEL_LANE) end
-  for i, turn in ipairs(turns) do
-    local at, duration = parts.instant(turn.at), turn.reply.duration_ms or 0
-    local name, target = "turn " .. i, "#t" .. i
-    local began = at and at - duration - start
-    if at then bars[#bars + 1] = bar(length, began, duration, MODEL_LANE, "model", target, name) end
-  end
-  if #result.steps + #turns == 0 then return false end
-  ticks[1] = h.span { "0" }
-  for i = 2, TICKS do ticks[i] = h.span { humanize.duration((i - 1) * length // TICKS) } end
+  local bars, ticks = {}, { h.span { "0" } }
+  add_step_bars(bars, result.steps, start, length)
   local class, height, legend = "strip", LANE, nil
   if #turns > 0 then
-    class, height, legend = "strip two", MODEL_LANE + LANE, "Steps are above, the model is below. "
+    add_turn_bars(bars, turns, start, length)
+    class, height = "strip two", MODEL_LANE + LANE
+    legend = "Steps are above, the model is below. "
+  end
+  for i = 2, TICKS do
+    ticks[i] = h.span { humanize.duration((i - 1) * length // TICKS) }
   end
   return html.section("Timeline",
-    h.svg { class = class, preserveAspectRatio = "none", ["aria-hidden"] = "true",
-      viewBox = ("0 0 %d %d"):format(WIDTH, height), bars },
+    h.svg {
+      class = class, preserveAspectRatio = "none", ["aria-hidden"] = "true",
+      viewBox = ("0 0 %d %d"):format(WIDTH, height), bars,
+    },
     h.div { class = "ticks", ["aria-hidden"] = "true", ticks },
     h.p { class = "quiet", legend, "Select a bar to jump to its step." })
 end
@@ -69,7 +96,8 @@ local OPEN_STEPS <const> = { all = 4 * 1024 * 1024, least = 0, most = 1024 * 102
 local FOLDED_STEPS <const> = { all = 2 * 1024 * 1024, least = 400, most = 16 * 1024 }
 local TURNS <const> = { all = 512 * 1024, least = 200, most = 8 * 1024 }
 
-local MOST_OPEN <const> = 20 -- failed steps that are open; of more, one looks at the first
+-- Failed steps that are open; of more, one looks at the first.
+local MOST_OPEN <const> = 20
 local LONGEST_FACT <const> = 200 -- bytes
 local LONGEST_CALL <const> = 120 -- bytes
 
@@ -77,24 +105,32 @@ local function share(room, count)
   return math.max(room.least, math.min(room.most, room.all // math.max(1, count)))
 end
 
+-- In order, those that have a value which is no table.
 local function plain_names(object)
   local names = {}
   for name, value in pairs(object) do
-    if value and type(value) ~= "table" and value ~= json.null then names[#names + 1] = name end
+    local is_plain = value and type(value) ~= "table" and value ~= json.null
+    if is_plain then names[#names + 1] = name end
   end
   table.sort(names)
   return names
 end
 
+-- "size_bytes" of 2048 is "2.0 KiB", "duration_ms" of 1500 is "1.5 s".
+local function fact(name, value)
+  local in_words
+  if name:find "_bytes$" then in_words = humanize.size end
+  if name:find "_ms$" then in_words = humanize.duration end
+  local is_count = math.type(value) == "integer" and value >= 0
+  if in_words and is_count then value = in_words(value) end
+  return tostring(value)
+end
+
 local function fact_list(result)
   local items = {}
   for _, name in ipairs(plain_names(json.table_of(result))) do
-    local value = result[name]
-    local in_words = name:find "_bytes$" and humanize.size
-    if name:find "_ms$" then in_words = humanize.duration end
-    if in_words and math.type(value) == "integer" and value >= 0 then value = in_words(value) end
-    value = tostring(value)
-    if #value <= LONGEST_FACT and value ~= "" and not value:find("\n", 1, true) then
+    local value = fact(name, result[name])
+    if #value <= LONGEST_FACT and value:find "^[^\n]+$" then
       local what = name:gsub("_bytes$", ""):gsub("_ms$", ""):gsub("_", " ")
       items[#items + 1] = h.span { what, " ", h.b { value } }
     end
@@ -103,51 +139,67 @@ local function fact_list(result)
 end
 
 local function command(arguments, limit)
-  local ok, line = pcall(humanize.step, { arguments = arguments }, true) -- they may be of any shape
+  -- They may be of any shape.
+  local ok, line = pcall(humanize.step, { arguments = arguments }, true)
+  if not ok then return nil end
   local directory, label = arguments.working_dir or arguments.cwd, "Command"
   if type(directory) == "string" then label = "Command, in " .. directory end
-  return ok and parts.block(label, "$ " .. line, limit) or nil
+  return parts.block(label, "$ " .. line, limit)
 end
 
 -- Its command or diff, the texts of several lines, or all arguments.
 local function what_was_told(call, limit)
-  if not call or next(call.arguments) == nil then return false end
-  local views = { call.type == "run_command" and command(call.arguments, limit) or nil }
-  for _, name in ipairs(plain_names(call.arguments)) do
-    local value = call.arguments[name]
+  local arguments, views = call and call.arguments, {}
+  if not call or next(arguments) == nil then return false end
+  if call.type == "run_command" then views[1] = command(arguments, limit) end
+  for _, name in ipairs(plain_names(arguments)) do
+    local value = arguments[name]
     local is_text = type(value) == "string" and name ~= "shell"
     if is_text and (name == "diff" or value:find("\n", 1, true)) then
       views[#views + 1] = parts.block(name, value, limit, name == "diff")
     end
   end
-  return #views > 0 and views or parts.block("Arguments", json.encode(call.arguments), limit)
+  if #views > 0 then return views end
+  return parts.block("Arguments", json.encode(arguments), limit)
 end
 
+-- Where the rest is of what the page has cut. A command's output may be cut in the result already:
+-- its two streams may have more.
 local function rest_of(entry, limit)
-  local result, field = json.table_of(entry.result), nil
-  if #entry.output > limit then field = "output" end
-  if type(result.stdout) == "string" and type(result.stderr) == "string" then
-    local is_longer = #result.stdout + #result.stderr > #entry.output
+  local result, output, field = json.table_of(entry.result), entry.output, nil
+  local stdout, stderr = result.stdout, result.stderr
+  if #output > limit then field = "output" end
+  if type(stdout) == "string" and type(stderr) == "string" then
+    local is_longer = #stdout + #stderr > #output
     if is_longer then field = "result | .stdout, .stderr" end
   end
+  if not field then return nil end
   local words = "The page shows its beginning and its end. The rest is in the result: "
-  return field and h.p { class = "quiet", words,
-    h.code { ("jq -r '.steps[%d].%s' result.json"):format(entry.index, field) } }
+  local filter = ("jq -r '.steps[%d].%s' result.json"):format(entry.index, field)
+  return h.p { class = "quiet", words, h.code { filter } }
 end
 
 local function what_came(entry, limit)
-  local output = entry.output
-  if (output or "") ~= "" then return { parts.output("Output", output, limit), rest_of(entry, limit) } end
-  if entry.result and not output then return parts.block("Result", json.encode(entry.result), limit) end
+  local output, result = entry.output, entry.result
+  if output and output ~= "" then
+    return { parts.output("Output", output, limit), rest_of(entry, limit) }
+  end
+  if result and not output then
+    return parts.block("Result", json.encode(result), limit)
+  end
   return entry.status ~= "skipped" and h.p { class = "quiet", "No output." }
 end
 
+-- "1,200 tokens read · 80 tokens written · $0.012 · 2.1 s", as far as known.
 local function cost(used)
-  local list, read, written = {}, used.prompt_tokens or 0, used.completion_tokens or 0
-  if read > 0 then list[1] = humanize.counted(read, "token") .. " read" end
-  if written > 0 then list[#list + 1] = humanize.counted(written, "token") .. " written" end
-  if used.cost_usd then list[#list + 1] = ("$%.4g"):format(used.cost_usd) end
-  if (used.duration_ms or 0) > 0 then list[#list + 1] = humanize.duration(used.duration_ms) end
+  local list, counted = {}, humanize.counted
+  local function add(words) list[#list + 1] = words end
+  local read, written = used.prompt_tokens or 0, used.completion_tokens or 0
+  local duration = used.duration_ms or 0
+  if read > 0 then add(counted(read, "token") .. " read") end
+  if written > 0 then add(counted(written, "token") .. " written") end
+  if used.cost_usd then add(("$%.4g"):format(used.cost_usd)) end
+  if duration > 0 then add(humanize.duration(duration)) end
   return table.concat(list, " · ")
 end
 
@@ -155,10 +207,11 @@ end
 local function report_of(entry, limit)
   local report = json.table_of(entry.result).report
   if not report then return false end
-  local model, used = report.model, cost(report)
+  local answer, model, used = report.answer, report.model, cost(report)
+  local dot = model and used ~= "" and " · "
   return {
-    report.answer and parts.block("What the worker reports, unchecked", report.answer, limit),
-    h.p { class = "quiet", model and h.code { model }, model and used ~= "" and " · ", used },
+    answer and parts.block("What the worker reports, unchecked", answer, limit),
+    h.p { class = "quiet", model and h.code { model }, dot, used },
   }
 end
 
@@ -170,26 +223,39 @@ local function outcome_of(entry, call, limit)
   return { report, what_was_told(call, limit), came }
 end
 
-local function step_view(entry, call, is_open, limit)
-  local state = parts.state(entry)
-  local status = parts.status[state]
-  local lasted = status.lasted and humanize.duration(entry.duration_ms)
-  local summary = {
-    parts.sign(status.sign, state), h.span { class = "number", entry.index + 1 },
+local function summary_of(entry, call, state, lasted)
+  local status, number = parts.status[state], entry.index + 1
+  return {
+    parts.sign(status.sign, state), h.span { class = "number", number },
     h.span { class = "what",
-      h.b { entry.check and "check" or entry.type }, " ", h.span { class = "quiet", entry.id }, " ",
-      parts.about(call, entry.result),
+      h.b { entry.check and "check" or entry.type }, " ",
+      h.span { class = "quiet", entry.id }, " ", parts.about(call, entry.result),
       h.span { class = "unseen", ", " .. status.name },
     },
     h.span { class = "time", lasted or "skipped" },
   }
-  local id = "s" .. entry.index + 1
-  return parts.fold({ class = "step " .. state, id = id, open = is_open }, summary,
-    h.p { class = "quiet", "Step ", h.code { entry.id },
-      entry.check and (", the check of criterion %d,"):format(entry.check), " ", status.name,
-      lasted and { ", began at ", parts.time(entry.started_at), ", ", status.lasted, " ", lasted }, "." },
-    entry.error and h.p { class = "message",
-      entry.error_code and { h.code { entry.error_code }, " " }, (excerpt.of(entry.error, limit)) },
+end
+
+local function error_of(entry, limit)
+  local message, code = entry.error, entry.error_code
+  if not message then return nil end
+  if code then code = { h.code { code }, " " } end
+  return h.p { class = "message", code, (excerpt.of(message, limit)) }
+end
+
+local function step_view(entry, call, is_open, limit)
+  local state = parts.state(entry)
+  local status, check, times = parts.status[state], entry.check, nil
+  local lasted = status.lasted and humanize.duration(entry.duration_ms)
+  local box = { class = "step " .. state, id = "s" .. entry.index + 1, open = is_open }
+  if check then check = ", the check of criterion " .. check .. "," end
+  if lasted then
+    local began = parts.time(entry.started_at)
+    times = { ", began at ", began, ", ", status.lasted, " ", lasted }
+  end
+  return parts.fold(box, summary_of(entry, call, state, lasted),
+    h.p { class = "quiet", "Step ", h.code { entry.id }, check, " ", status.name, times, "." },
+    error_of(entry, limit),
     outcome_of(entry, call, limit),
     fact_list(entry.result))
 end
@@ -200,19 +266,22 @@ function work.steps(source)
   local list, views = source.result.steps, {}
   local open, opened = {}, 0
   for i, entry in ipairs(list) do
-    open[i] = entry.status ~= "success" and entry.status ~= "skipped" and opened < MOST_OPEN
+    local went_wrong = entry.status ~= "success" and entry.status ~= "skipped"
+    open[i] = went_wrong and opened < MOST_OPEN
     if open[i] then opened = opened + 1 end
   end
   local open_limit, folded_limit = share(OPEN_STEPS, opened), share(FOLDED_STEPS, #list)
   for i, entry in ipairs(list) do
-    views[i] = step_view(entry, source.calls[i], open[i], open[i] and open_limit or folded_limit)
+    local limit = open[i] and open_limit or folded_limit
+    views[i] = step_view(entry, source.calls[i], open[i], limit)
   end
   return #list > 0 and html.section("Steps", views)
 end
 
 local function about(call)
   local what = parts.about(call)
-  return parts.cut(what ~= "" and what or json.encode(call.arguments), LONGEST_CALL)
+  if what == "" then what = json.encode(call.arguments) end
+  return parts.cut(what, LONGEST_CALL)
 end
 
 local function turn_view(reply, number, steps, limit)
@@ -227,8 +296,10 @@ local function turn_view(reply, number, steps, limit)
     links[i] = { i > 1 and ", ", h.a { href = "#s" .. index, "→ step " .. index } }
   end
   local line = content:match "[^\n]+" or first_call or "nothing said"
-  local summary = { h.span { class = "number", number }, h.span { class = "what", line },
-    h.span { class = "time", cost(reply) } }
+  local summary = {
+    h.span { class = "number", number }, h.span { class = "what", line },
+    h.span { class = "time", cost(reply) },
+  }
   return parts.fold({ class = "turn", id = "t" .. number }, summary,
     thinking ~= "" and parts.block("Thinking", thinking, limit),
     content ~= "" and parts.block("Said", content, limit),
@@ -246,14 +317,18 @@ end
 function work.turns(source)
   local used, list = source.result.inference, source.exchanges
   if not used and #list == 0 then return false end
-  local views, steps = {}, {} -- steps: of each turn
+  local views, steps = {}, {} -- steps: their numbers, by turn
   for i = 1, #list do steps[i] = {} end
+  local started = source.journal and source.journal.started or {}
   for index in ipairs(source.result.steps) do
-    local begun = source.journal and source.journal.started[index]
-    if begun and steps[begun.turn] then table.insert(steps[begun.turn], index) end
+    local start = started[index]
+    local of_turn = start and steps[start.turn]
+    if of_turn then of_turn[#of_turn + 1] = index end
   end
   local limit = share(TURNS, #list)
-  for i, exchange in ipairs(list) do views[i] = turn_view(exchange.reply, i, steps[i], limit) end
+  for i, exchange in ipairs(list) do
+    views[i] = turn_view(exchange.reply, i, steps[i], limit)
+  end
   local total
   if used then
     local costs = cost(used)

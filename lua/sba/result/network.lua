@@ -12,7 +12,8 @@ local words_of_command = require "sba.util.humanize".command
 
 local network = {}
 
-local LOOKED_AT <const> = 4096 -- bytes at the end of a stream, and at the beginning of a command
+-- Bytes at the end of a stream, and at the beginning of a command.
+local LOOKED_AT <const> = 4096
 local LONGEST_LINE <const> = 300 -- bytes of a tool's line in a message
 
 -- In lower case; both parts of a phrase must be in one line. policy: a proxy forbids it. proxied:

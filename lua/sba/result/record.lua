@@ -182,7 +182,8 @@ end
 ---@return native.file.parts
 function record:parts(fields)
   local head, tail = {}, {}
-  local half = head -- what comes before the steps, then what comes after
+  -- Where a field goes: to the head until the steps, then to the tail.
+  local half = head
   for _, name in ipairs(result_schema.order) do
     if name == "steps" then half = tail else half[name] = fields[name] end
   end

@@ -21,14 +21,16 @@ local accept = {}
 
 local JOURNAL <const>, TODO <const> = "journal.jsonl", "todo.json"
 local OUTPUTS <const> = "outputs" -- a directory, see sba.agent.outputs
-local IDLE <const> = "sba\n" -- how the first process of a session calls itself
+-- How the first process of a session calls itself.
+local IDLE <const> = "sba\n"
 local ROOM <const> = 64 << 10 -- bytes
 
 ---What the end by exec is told.
 ---@param run run
 function accept.keep(run)
   local settings, record, url = run.settings, run.record, run.status_url
-  if url and url:find("@", 1, true) then url = nil end -- it names a user, and maybe a password
+  -- An address with "@" names a user, and maybe a password: it is not kept.
+  if url and url:find("@", 1, true) then url = nil end
   local is_open = run.journal and run.journal_file
   ending.keep(json.encode {
     settings = {
@@ -97,7 +99,8 @@ local function log_accepted(run, avoidable)
   })
   if not state.partial then return end
   local level = "info"
-  if avoidable and not run.settings.task then -- who starts a task chose none of these places
+  -- A warning only to those who chose these places: a task's are the runner's choice.
+  if avoidable and not run.settings.task then
     level = "warning"
     if avoidable.evidence then run.log.view:note(avoidable.evidence) end
   end
@@ -192,7 +195,8 @@ local function open_files(run)
   -- The old journal goes before the first result is written: after a kill in between nobody takes
   -- it for this job's.
   begin_journal(run)
-  accept.keep(run) -- a crash that comes after the first result composes one from the journal
+  -- Once more: from now on a crash composes the result from the journal.
+  accept.keep(run)
   if history.result then
     local message = "the job had succeeded before: its result is written again"
     return run.log:event("info", "job.done_before", { message = message })
@@ -215,7 +219,8 @@ function accept.accept(run)
   open_files(run)
   local history = run.history
   if history.result then return end
-  artifacts.open(run) -- now: it makes directories, and could hide that the result's is missing
+  -- Not earlier: it makes directories, and could hide that the result's is missing.
+  artifacts.open(run)
   claims.begin(run)
   run.accepted = true
   accept.keep(run)

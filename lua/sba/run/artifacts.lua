@@ -13,8 +13,10 @@ local workspace = require "native.workspace"
 local artifacts = {}
 
 local MOST <const> = 100000 -- files that are listed
-local MOST_HASHED <const> = 256 * 1024 * 1024 -- bytes of a file; larger ones have no sha256
-local LISTING <const> = 0.3 -- seconds for the list when the time for reading is up
+-- Bytes of a file; larger ones have no sha256.
+local MOST_HASHED <const> = 256 * 1024 * 1024
+-- Seconds for the list when the time for reading is up.
+local LISTING <const> = 0.3
 local NAME <const>, IN_BRACES <const> = "$CYNODE_ARTIFACTS_DIR", "${CYNODE_ARTIFACTS_DIR}"
 local gone <const> = { not_found = true, not_a_directory = true, not_a_file = true, too_many_links = true }
 
@@ -27,7 +29,8 @@ local function shared_bits(run)
   if run.temporary_artifacts then return 0 end
   local above <close> = workspace.open(run.artifacts:path() .. "/..")
   local status = above and above:stat "."
-  if not status or status.mode & octal "1000" ~= 0 then return 0 end -- sticky: each deletes its own
+  -- In a sticky directory users delete only what is theirs.
+  if not status or status.mode & octal "1000" ~= 0 then return 0 end
   local group = status.mode & octal "020" ~= 0 and octal "070" or 0
   local others = status.mode & octal "002" ~= 0 and octal "007" or 0
   return group | others

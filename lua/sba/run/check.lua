@@ -13,7 +13,8 @@ local verdict_of = require "sba.journal.fold".verdict
 
 local checks = {}
 
-local MOST_SHOWN <const> = 64 * 1024 -- bytes of a check's arguments that the journal has
+-- Bytes of a check's arguments that the journal has.
+local MOST_SHOWN <const> = 64 * 1024
 
 local function free_id(run, id)
   for _, step in ipairs(run.steps or {}) do

@@ -15,7 +15,8 @@ local confinement = {}
 local RENAMES <const>, TRUNCATES <const>, SIGNALS <const> = 2, 3, 6
 local SHARED <const> = { "/tmp", "/var/tmp", "/dev", "/proc" }
 local MOST_BESIDE <const> = 4096 -- entries
-local MOST_READ <const> = 8 * 1024 -- bytes of a command's output, from its end
+-- Bytes of a command's output, from its end.
+local MOST_READ <const> = 8 * 1024
 
 local function append(list, more) return table.move(more, 1, #more, #list + 1, list) end
 
@@ -100,7 +101,8 @@ end
 local function hidden_files(writable)
   local list, seen, open = {}, {}, {}
   for _, file in ipairs(secret.files()) do
-    local place = confine.real_path(file.path) -- nil: our user cannot reach it, nor can commands
+    -- Without a place our user cannot reach it, nor can commands.
+    local place = confine.real_path(file.path)
     if place and not holder(seen, place) then -- it is not in the directory of secrets
       local why = exposure(place, writable)
       if why then

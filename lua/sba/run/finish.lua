@@ -17,16 +17,24 @@ local text = require "native.text"
 local upload_urls = require "sba.util.upload_urls"
 
 local STDOUT <const>, STDERR <const> = 1, 2
-local TIMEOUT <const> = 30 -- seconds without progress: the reader of a stream is gone
+-- Seconds without progress: the reader of a stream is gone.
+local TIMEOUT <const> = 30
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
-local KILLING <const> = 0.4 -- seconds from SIGKILL until the result is written all the same
-local LATEST <const> = 2.6 -- seconds past the deadline or a signal, when it is written
-local SYNCING <const> = 3 -- seconds past a signal: then the result waits for the disk no more
-local LONGEST_TERMINATION <const> = 4095 -- bytes, and a newline: the kubelet takes 4 KiB
-local LONG_SYNC <const> = 1 -- seconds, from which on the log has what the disk took
-local SHORTER <const> = { 65536, 1024 } -- bytes of an entry that a full disk may still take
+-- Seconds from SIGKILL until the result is written all the same.
+local KILLING <const> = 0.4
+-- Seconds past the deadline or a signal, when the result is written in any case.
+local LATEST <const> = 2.6
+-- Seconds past a signal: then the result waits for the disk no more.
+local SYNCING <const> = 3
+-- Bytes, and a newline: the kubelet takes 4 KiB.
+local LONGEST_TERMINATION <const> = 4095
+-- Seconds of a sync from which on the log tells what the disk took.
+local LONG_SYNC <const> = 1
+-- Bytes of an entry that a full disk may still take.
+local SHORTER <const> = { 65536, 1024 }
 local SHORT_READING <const> = 0.1 -- seconds for small files in any case
-local READING <const> = 2.2 -- seconds past the deadline, or a signal: artifacts are read until then
+-- Seconds past the deadline, or a signal: artifacts are read until then.
+local READING <const> = 2.2
 
 --- by: when those that do not end are given up, as interrupt.now; nil: when none has ended for a
 --- while.
@@ -95,7 +103,8 @@ local function replace_without_largest(run, problem)
   return nil, problem
 end
 
-local no_room <const> = { no_space = true, file_too_large = true } -- the second by RLIMIT_FSIZE
+-- A disk that is full, or RLIMIT_FSIZE.
+local no_room <const> = { no_space = true, file_too_large = true }
 
 --- Returns how, or nil and the failure.
 local function write_parts(run, parts)
@@ -288,7 +297,8 @@ local function flush_checkpoint(run)
   run.checkpoint:flush()
 end
 
-local parts_again <const> = { adopt_steps, write_result } -- of a job that had succeeded before
+-- The parts for a job that had succeeded before.
+local parts_again <const> = { adopt_steps, write_result }
 local parts <const> = {
   flush_checkpoint, end_processes, revert, skip_rest, adopt_steps, compare_workspace,
   list_artifacts, finish_todo, upload_artifacts, check_journal, write_result, end_rest,

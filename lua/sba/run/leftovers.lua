@@ -29,7 +29,8 @@ end
 --- Whether the run ended by itself: then it ended its processes too.
 local function is_over(log)
   if log:size() == 0 then return true end
-  local head, _, is_whole = log:line(last_line(log), 64) -- bytes that say which event it is
+  -- 64 bytes say which event it is.
+  local head, _, is_whole = log:line(last_line(log), 64)
   local name = is_whole and head:match '^{"event": ?"([%a.]+)"'
   return name == "job.finished" or name == "job.reported"
 end

@@ -101,7 +101,8 @@ end
 
 tell["step.finished"] = function(run, event)
   add_entry(run, event)
-  if run.pending_undo then run.pending_undo:close() end -- the step's changes stay: the originals go
+  -- The step's changes stay, so the originals that were set aside go.
+  if run.pending_undo then run.pending_undo:close() end
   run.pending_undo = nil
   local left_out = run.progress:finish()
   end_item(run, event)

@@ -9,7 +9,8 @@ local text = require "native.text"
 local progress = {}
 progress.__index = progress
 
-local BEAT <const> = 30 -- seconds between two events that say that it still runs
+-- Seconds between two events that say that it still runs.
+local BEAT <const> = 30
 -- Seconds until the result names a step (most take less time) or has new output, and then from one
 -- to the next: the duration in the result of a killed job may be that much too small.
 local SOON <const>, LATER_RESULTS <const> = 0.2, 1

@@ -43,7 +43,8 @@ function resume.read_journal(run, path)
     job_file = { sha256 = record.job_sha256, job_id = record.job_id, task_id = record.task_id,
       steps = run.steps },
   })
-  interrupt.hold(false) -- what earlier runs did is read whole, also where a signal comes meanwhile
+  -- Held since the start: what earlier runs did is read whole, also where a signal comes meanwhile.
+  interrupt.hold(false)
   if failure then refuse(failure) end
   if not history then
     return run:warn("journal.missing", secret.redact(path) .. " holds no job to resume; starting anew")
@@ -51,7 +52,8 @@ function resume.read_journal(run, path)
   run.history = history
   record:continue(history.job.started_wall)
   if history.result then return end
-  record.inference = history.answers -- an agent's replies are counted as they are adopted
+  -- An agent's replies are counted as they are adopted.
+  record.inference = history.answers
   if history.edited then tell_edited(run, history) end
 end
 

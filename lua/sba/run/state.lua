@@ -79,7 +79,8 @@ local workspace = require "native.workspace"
 
 local state = {}
 
-local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL, as in process.h
+-- Seconds from SIGTERM to SIGKILL, as in process.h.
+local GRACE <const> = 2
 local RESERVED_SHARE <const> = 10 -- a tenth of the job's time is reserved
 local MOST_RESERVED <const> = 60 -- seconds
 
@@ -310,7 +311,8 @@ function methods:client()
   local http, failure = lazy.http().client(self.environment)
   if not http then return nil, failure end
   self.http = http
-  http:tick(function() -- while a step or a model waits for an answer
+  -- Progress is written also while a step or a model waits for an answer.
+  http:tick(function()
     if self.progress and self.progress.current then self.context.tick() end
   end)
   return http

@@ -9,8 +9,10 @@ local json = require "sba.util.json"
 local printable = require "sba.util.printable"
 local redact = require "native.secret".redact
 
-local LONGEST_MESSAGE <const> = 500 -- bytes of the tool's words in a failure's message
-local AGENT_IDLE <const> = 120 -- seconds without progress of a model's call, which cannot choose
+-- Bytes of the tool's words in a failure's message.
+local LONGEST_MESSAGE <const> = 500
+-- Seconds without progress of a call by a model, which cannot choose a timeout.
+local AGENT_IDLE <const> = 120
 
 --- Base64 in the text is left out; where there is no value, the text is kept as one.
 local function for_model(answer)

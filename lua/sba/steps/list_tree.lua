@@ -8,7 +8,8 @@ local json = require "sba.util.json"
 local redact = require "native.secret".redact
 local text = require "native.text"
 
-local DEEPEST <const> = 64 -- level: it takes two of JSON, and JSON readers have a limit
+-- Levels. Each takes two of JSON, and readers of JSON have a limit.
+local DEEPEST <const> = 64
 local TRUNCATED <const> = ',"truncated":%s}'
 local marks <const> = { directory = "/\n", file = "\n", symlink = "\n" } -- behind a shown name
 
@@ -48,7 +49,8 @@ local function tree(root, arguments, most_bytes)
     { max_depth = math.min(most_depth, DEEPEST), include_hidden = arguments.include_hidden }))
   local heads, lines = {}, {}
   local count, bytes = 0, 0
-  local open, was_entered, cut = 0, true, nil -- open: lists of children that are not closed
+  -- open: lists of children that are not closed.
+  local open, was_entered, cut = 0, true, nil
   local entry, depth, entered = walk:next()
   while entry do
     local is_too_deep = depth == DEEPEST and most_depth > DEEPEST

@@ -21,7 +21,8 @@ local MOST_PLACES <const> = 100000 -- counted, if fewer are expected
 local MOST_NUMBERS <const> = 20 -- line numbers in a message
 local LEAST_SPECIFIC <const> = 5 -- bytes of new_text, but for blanks
 local MOST_LINKS <const> = 40 -- as the kernel
-local LARGEST_SHOWN <const> = 1 << 20 -- bytes of a file whose new lines a model sees
+-- Bytes of a file whose new lines a model sees.
+local LARGEST_SHOWN <const> = 1 << 20
 local MOST_SHOWN <const>, LONGEST_SHOWN <const> = 12, 200 -- lines; bytes of one
 -- Bytes of a file that is shown whole where no line of it resembles old_text.
 local LARGEST_WHOLE <const> = 2048

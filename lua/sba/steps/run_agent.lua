@@ -18,7 +18,8 @@ local write_file = require "sba.steps.write_file"
 
 -- Seconds before the agent is ended, for it to stop by itself; at most half of its time.
 local CANCELLING <const> = 2
-local LEAVING <const> = 2 -- seconds from the end of its turn, and of its stdin, to its own end
+-- Seconds from the end of its turn, and of its stdin, to its own end.
+local LEAVING <const> = 2
 local LONGEST_COMMAND <const> = 120 -- seconds, as a model's
 local MOST_SAID <const> = 1024 * 1024 -- bytes of the talk
 local MOST_NEWS <const> = 64 * 1024 -- bytes of it at once

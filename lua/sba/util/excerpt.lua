@@ -79,7 +79,8 @@ function excerpt.overwritten(line) return (text.trim_end(line, "\r"):gsub("^.*\r
 ---@param most integer
 ---@return string[] lines, boolean more there are others before them
 function excerpt.last_lines(bytes, most)
-  local ring, count = {}, 0 -- of an output of megabytes only so many lines are kept at a time
+  -- A ring of `most` lines: of an output of megabytes no more are kept at a time.
+  local ring, count = {}, 0
   for _, line in excerpt.lines(bytes) do ring[count % most], count = line, count + 1 end
   local list = {}
   for i = math.max(0, count - most), count - 1 do list[#list + 1] = excerpt.overwritten(ring[i % most]) end
@@ -88,8 +89,10 @@ end
 
 -- Base64, which models cannot read
 
-local LEAST <const> = 256 -- characters; shorter words may be names or keys
-local LINE <const> = 64 -- characters of a line of wrapped base64 (PEM's; MIME has 76)
+-- Characters of base64 that is left out; shorter words may be names or keys.
+local LEAST <const> = 256
+-- Characters of a line of wrapped base64 (PEM's; MIME has 76).
+local LINE <const> = 64
 local LEAST_LINES <const> = 4 -- of wrapped base64
 
 ---@param base64 string line breaks may be escaped, as in JSON
@@ -102,7 +105,8 @@ local function named(run)
   return is_base64 and ("[base64, %d bytes]"):format(excerpt.base64_size(run)) or run
 end
 
-local grammar -- made when it is first needed: that takes milliseconds
+-- Made when it is first needed: that takes milliseconds.
+local grammar
 
 ---@param words string
 ---@return string with "[base64, 300 bytes]" in place of base64

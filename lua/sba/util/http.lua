@@ -273,7 +273,8 @@ function http.words(body)
     return xml_error(body) or other_than_json(body) or body, {}
   end
   if type(body) ~= "table" then return tostring(body), {} end
-  if type(body[1]) == "table" then return http.words(body[1]) end -- Gemini's errors are in an array
+  -- Gemini sends its errors in an array.
+  if type(body[1]) == "table" then return http.words(body[1]) end
   if type(body.error) == "string" then return http.words(body.error) end
   local details = type(body.error) == "table" and body.error or body
   local words = details.message

@@ -9,7 +9,8 @@ local text = require "native.text"
 local humanize = {}
 
 local SHOWN <const> = 60 -- bytes of a value or name in a message
-local LONGEST_NAME <const> = 64 -- bytes of one for which a near name is looked for
+-- Bytes of a name for which a near one is looked for.
+local LONGEST_NAME <const> = 64
 
 local function shortened(bytes) return printable.cut(redact(bytes), SHOWN) end
 
@@ -214,7 +215,8 @@ end
 
 local LONGEST <const> = 200 -- characters
 local MOST_FILES <const> = 3 -- of a diff that are named
-local MOST_DIFF <const>, LONGEST_LINE <const> = 256 * 1024, 4096 -- bytes that are looked at
+-- Bytes of a diff, and of a line of it, that are looked at.
+local MOST_DIFF <const>, LONGEST_LINE <const> = 256 * 1024, 4096
 
 -- A first word with "=" would be a variable.
 local function shell_word(word, is_first)
@@ -242,7 +244,8 @@ local function files_of(diff)
   local names, seen, lines = {}, {}, "\n" .. text.cut(diff, MOST_DIFF)
   local mark = lines:find("\n*** Begin", 1, true) and "\n*** " or "\n+++ "
   local at = lines:find(mark, 1, true)
-  while at do -- plain searches: a pattern is tried at each byte
+  -- By plain searches, which are fast; a pattern would be tried at each byte.
+  while at do
     local path = lines:match("^[^\t\r\n]*", at + #mark)
     local above = path == "/dev/null" and lines:sub(math.max(1, at - LONGEST_LINE), at)
     local old = above and above:match ".*\n%-%-%- ([^\t\r\n]+)" -- bounded: LONGEST_LINE

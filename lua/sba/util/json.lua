@@ -149,7 +149,8 @@ local function read_message(bytes, message, depth, most)
   what, at = message:match "^Found too many (%a+).* at character (%d+)$" -- bounded: likewise
   if what == "values" then return at - 1, ("holds more than %d values"):format(most), "too_large" end
   if what then return at - 1, ("nested deeper than %d levels"):format(depth), "too_deep" end
-  error(message, 0) -- not about the text, for example: out of memory
+  -- It is not about the text; memory may be refused, for example.
+  error(message, 0)
 end
 
 local function failure_at(bytes, offset, message, code)
@@ -224,7 +225,8 @@ local function order_of(schema)
   if type(schema) ~= "table" or orders[schema] then return orders[schema] end
   if not (schema.order or schema.required or schema.properties or schema.items) then return nil end
   local members, names, known = {}, json.key_order(schema)
-  orders[schema] = { names, known, members } -- before its parts: a schema may hold itself
+  -- It is known before its parts are read: a schema may hold itself.
+  orders[schema] = { names, known, members }
   for name, part in next, schema.properties or {} do members[name] = order_of(part) end
   orders[schema][4] = order_of(schema.items)
   return orders[schema]

@@ -10,7 +10,8 @@ local json_place = {}
 
 local OBJECT <const>, ARRAY <const> = 0x7B, 0x5B -- { and [
 local P, S = lpeg.P, lpeg.S
-lpeg.setmaxstack(1024) -- json.decode allows 64 levels; each takes up to seven entries
+-- json.decode allows 64 levels; each takes up to seven entries of LPeg's stack.
+lpeg.setmaxstack(1024)
 
 local space <const> = S " \t\r\n" ^ 0
 local text <const> = '"' * ((1 - S '"\\') ^ 1 + "\\" * P(1)) ^ 0 * '"'

@@ -22,10 +22,12 @@ local OF_KEYS <const> = { -- how names of variables with a key end: the last wor
   _TOKEN = true, _SECRET = true, _PASSWORD = true, _API_KEY = true, _ACCESS_KEY = true,
   _PRIVATE_KEY = true, _SECRET_KEY = true,
 }
-local NAME <const> = "^[%a_][%w_]*$" -- of an environment variable, as POSIX has it
+-- A name of an environment variable, as POSIX has it.
+local NAME <const> = "^[%a_][%w_]*$"
 
 local values, names = {}, {} -- by name; names in byte order
-local unset = {} -- names of SBA_SECRETS whose variable is not set, or empty
+-- Names of SBA_SECRETS whose variable is not set, or empty.
+local unset = {}
 local mistakes, hidden = {}, {} -- sentences; what commands must not open
 
 local function refuse(format, ...)

@@ -45,7 +45,8 @@ function retry.after(value, milliseconds, now)
   if #value > LONGEST_ASKED then return nil end
   local seconds = seconds_of(value)
   if seconds then return seconds end
-  local date = { value:match(DATE) } -- day, name of the month, year, hour, minute, second
+  -- Day, name of the month, year, hour, minute, second.
+  local date = { value:match(DATE) }
   local at = date[2] and MONTHS:find(date[2], 1, true)
   if not at or at % 3 ~= 1 then return nil end
   local when = utc(date[3], at // 3 + 1, date[1], table.unpack(date, 4))
@@ -64,7 +65,8 @@ function retry.wait(policy, number, asked)
   return math.min(asked, policy.longest_asked) + math.min(own, 1) * math.random()
 end
 
-local LEAST_LEFT <const> = 2 -- seconds of the time that a last try wants
+-- Seconds that must be left for a last try.
+local LEAST_LEFT <const> = 2
 
 local function may_try_again(policy, number, failure)
   if not failure.transient or number >= policy.tries then return false end

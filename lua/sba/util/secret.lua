@@ -109,11 +109,14 @@ local function take_password(address, variable)
   for _, info in ipairs(found) do
     local password = info:match("^[^:]*:(.+)$")
     if password then
-      is_short = not native.add(percent.decode(password)) -- of the longest, which comes last
+      -- Whether it is too short is judged by the decoded one.
+      is_short = not native.add(percent.decode(password))
       native.add(password)
     end
-    native.add(info) -- long enough even if the password alone is not
-    native.add(percent.decode(info)) -- what the header of Basic authentication encodes
+    -- Name and password are long enough even if the password alone is not.
+    native.add(info)
+    -- What the header of Basic authentication encodes.
+    native.add(percent.decode(info))
   end
   if is_short then warn_short("the password in " .. variable) end
 end
@@ -251,14 +254,16 @@ secret.redact = native.redact
 local stream = {}
 stream.__index = stream
 
-local MOST_HELD <const> = 64 * 1024 -- bytes; a longer secret is cut, and redacted on both sides
+-- Bytes that are held back; a longer secret is cut, and redacted on both sides.
+local MOST_HELD <const> = 64 * 1024
 local NOTE <const> = "\n[... %d bytes left out ...]\n"
 
 -- is_cut: the bytes may end inside a secret. is_lost: an ending that looks like one is one.
 local function take(self, size, is_cut, is_lost)
   local bytes = self.held:sub(1, size)
   self.held = self.held:sub(size + 1)
-  local cut = self.is_cut and "start" or "none" -- which ends of the bytes may be inside a secret
+  -- Which ends of the bytes may be inside of a secret.
+  local cut = self.is_cut and "start" or "none"
   if is_lost then cut = self.is_cut and "both" or "end" end
   if bytes ~= "" then self.is_cut = is_cut end
   return (native_text.repair(native.redact(bytes, cut)))

@@ -12,7 +12,8 @@ local printable = require "sba.util.printable"
 ---that it does
 local terminal = { now = interrupt.now }
 terminal.__index = terminal
-terminal.TAIL = 64 * 1024 -- bytes, of which people see the last lines
+-- Bytes of an output, of which people see the last lines.
+terminal.TAIL = 64 * 1024
 
 local LONGEST_MESSAGE <const>, LONGEST_ANSWER <const> = 2048, 64 * 1024 -- bytes
 local LONGEST_ID <const>, LONGEST_WHAT <const> = 40, 200 -- bytes
@@ -25,7 +26,8 @@ local INDENT <const> = "    " -- of output
 -- the same on a terminal, where it is drawn in its place.
 local QUIET <const>, AGAIN <const>, REDRAWN <const> = 5, 30, 1
 local ERASED <const> = "\r\27[K"
-local ENDLESS <const> = 1e9 -- seconds: who asks for so many wants no limit
+-- Seconds: who asks for so many wants no limit.
+local ENDLESS <const> = 1e9
 
 -- On a terminal that shows UTF-8, and elsewhere:
 local signs <const> = { success = "✓", failure = "✗", timeout = "✗", skipped = "-", more = "…", begun = "▸" }
@@ -136,7 +138,8 @@ function terminal:output(text)
   end
   if #parts == 0 then return end
   put(self, table.concat(parts))
-  if self.running then self.running.next = self.now() + QUIET end -- this has told that it lives
+  -- The output has shown that the step lives: no line needs to say so soon.
+  if self.running then self.running.next = self.now() + QUIET end
 end
 
 function terminal:end_output()

@@ -13,7 +13,8 @@ local upload_urls = {}
 
 local TEMPLATE <const>, FILE <const> = "SBA_ARTIFACT_URL_TEMPLATE", "SBA_ARTIFACT_URLS_FILE"
 local LARGEST <const> = 4 * 1024 * 1024 -- bytes of the file
-local LONG <const> = 20 -- bytes of a query's value, from which on it is a secret whatever its name
+-- Bytes of a query's value, from which on it is a secret whatever its name.
+local LONG <const> = 20
 -- Words in names of values that are secrets.
 local of_secrets <const> = { "sig", "token", "key", "secret", "pass", "auth", "credential" }
 

@@ -11,7 +11,8 @@ local workspace = require "native.workspace"
 local worker_report = {}
 
 local LARGEST <const> = 64 * 1024 -- bytes
-local REMOVING <const> = 1 -- seconds: what a command piles up there beside its report may stay
+-- Seconds: what a command piles up there beside its report may stay.
+local REMOVING <const> = 1
 local MOST_TOKENS <const> = 1 << 53 -- as far as every reader of JSON counts
 local TEMPORARY <const> = { "/tmp", "/var/tmp" } -- commands may always write there
 local WORD <const> = "^%x+%-%d+%-%d+%-%d+$" -- as process.runner makes it
