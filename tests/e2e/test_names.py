@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names that the runner looks up: as /etc says, within its times, and in no thread that a command could end."""
+import os
 import signal
+import subprocess
 import time
 import unittest
 
@@ -83,6 +85,22 @@ class Names(sba.SandboxCase):
             (self.etc / "resolv.conf").unlink(missing_ok=True)
         self.assert_fails("nowhere.invalid", "name_not_resolved: ", "Could not resolve host: nowhere.invalid")
         self.assert_fails("model.invalid", "proxy_failed: ", "resolve proxy: nowhere", proxy="http://nowhere:1")
+
+    def test_what_is_no_file_to_be_read_counts_as_missing(self):
+        """It held the runner for ever: a FIFO, and a file of some terabytes."""
+        def large(path):
+            path.touch()
+            os.truncate(path, 1 << 40)
+
+        for make in os.mkfifo, os.mkdir, large:
+            self.put(self.etc / "hosts", "127.0.0.1 model\n")
+            for name, host, answer in (("resolv.conf", "model", "200"), ("hosts", "model", "name_not_resolved")):
+                with self.subTest(f"{make.__name__} {name}"):
+                    (self.etc / name).unlink()
+                    make(self.etc / name)
+                    self.assert_says(self.fetch(host), answer)
+                subprocess.run(["rm", "-r", self.etc / name], check=True)
+                self.put(self.etc / name)
 
     def test_a_name_server_that_is_silent(self):
         self.assert_fails("model.invalid", "slow_connect: ", "was not resolved within 1.0 s", seconds=1)
