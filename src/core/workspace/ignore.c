@@ -7,22 +7,23 @@
 #include "core/text/glob.h"
 #include "core/text/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { LONGEST_LINE = 4096, MOST_RULES = 10000 };
 
 struct ignore_rule {
-    size_t base; // bytes of the directory and its slash, with which paths begin
-    char *directory;
-    struct glob *glob;
+    char *start; // of paths: the directory with its slash, and what a pattern with a slash has before wildcards
+    size_t start_size;
+    struct glob *glob; // of the rest; NULL: there is none
     bool negated, directories_only;
-    bool here; // for names directly in the directory
+    bool here; // the rest has no slash
 };
 
 static void rule_free(struct ignore_rule *rule)
 {
-    free(rule->directory);
+    free(rule->start);
     glob_free(rule->glob);
 }
 
@@ -52,7 +53,7 @@ static char *glob_pattern(const char *pattern, size_t size)
 static int read_rule(const char *directory, const char *line, size_t size, struct ignore_rule *rule)
 {
     size = without_blanks(line, size);
-    *rule = (struct ignore_rule){.base = *directory ? strlen(directory) + 1 : 0};
+    *rule = (struct ignore_rule){0};
     if (size == 0 || size > LONGEST_LINE || *line == '#')
         return 0;
     rule->negated = *line == '!';
@@ -60,17 +61,26 @@ static int read_rule(const char *directory, const char *line, size_t size, struc
     size -= rule->negated;
     rule->directories_only = size > 0 && line[size - 1] == '/';
     size -= rule->directories_only;
-    rule->here = size > 0 && *line == '/';
-    line += rule->here;
-    size -= rule->here;
+    bool has_slash = size > 0 && *line == '/';
+    line += has_slash;
+    size -= has_slash;
     if (size == 0 || memchr(line, '\0', size))
         return 0;
-    cleanup_free char *pattern = glob_pattern(line, size);
-    rule->directory = strdup(directory);
-    if (!pattern || !rule->directory)
+    has_slash = has_slash || memchr(line, '/', size);
+    // As in git, what comes after is a pattern of its own: the ** of a**/b is at its beginning, so ax/y/b matches too.
+    size_t literal = 0;
+    while (has_slash && literal < size && !strchr("*?[\\", line[literal]))
+        literal++;
+    if (asprintf(&rule->start, "%s%s%.*s", directory, *directory ? "/" : "", (int)literal, line) < 0)
+        return -1;
+    rule->start_size = strlen(rule->start);
+    if (literal == size)
+        return 1;
+    cleanup_free char *pattern = glob_pattern(line + literal, size - literal);
+    if (!pattern)
         return -1;
     // Two or more stars alone are all that is below.
-    rule->here = rule->here && !strchr(pattern, '/') && (size == 1 || pattern[strspn(pattern, "*")]);
+    rule->here = has_slash && !strchr(pattern, '/') && (!pattern[1] || pattern[strspn(pattern, "*")]);
     rule->glob = glob_compile(pattern, GLOB_BYTES, NULL);
     return rule->glob ? 1 : 0;
 }
@@ -102,12 +112,12 @@ int ignore_add(struct ignore *ignore, const char *directory, const char *text, s
 
 static bool applies(const struct ignore_rule *rule, const char *path, bool is_directory)
 {
-    if (rule->base && (strncmp(path, rule->directory, rule->base - 1) != 0 || path[rule->base - 1] != '/'))
+    if (strncmp(path, rule->start, rule->start_size) != 0)
         return false;
-    const char *below = path + rule->base;
-    if ((rule->directories_only && !is_directory) || (rule->here && strchr(below, '/')))
+    const char *rest = path + rule->start_size;
+    if ((rule->directories_only && !is_directory) || (rule->here && strchr(rest, '/')))
         return false;
-    return glob_match(rule->glob, below);
+    return rule->glob ? glob_match(rule->glob, rest) : !*rest;
 }
 
 // The last rule that applies decides.
