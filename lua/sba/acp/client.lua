@@ -274,7 +274,8 @@ end
 local function take_end(self, result, failure)
   if failure then return fail(self, "the agent's turn failed: %s", failure.message) end
   result = table_of(result)
-  local used, reason = table_of(result.usage), string_of(result.stopReason) -- usage is unstable
+  -- `usage` is unstable.
+  local used, reason = table_of(result.usage), string_of(result.stopReason)
   self.usage.prompt_tokens = math.tointeger(used.inputTokens)
   self.usage.completion_tokens = math.tointeger(used.outputTokens)
   if not reason then return fail(self, "the agent gave no reason for the end of its turn") end

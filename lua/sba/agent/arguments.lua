@@ -15,6 +15,8 @@ local tools_of = require "sba.model.tools"
 
 local arguments = {}
 
+local has, plain, quoted = humanize.has, humanize.plain, humanize.quoted
+local table_of = json.table_of
 local P, S, R = lpeg.P, lpeg.S, lpeg.R
 
 local MOST_MISTAKES <const> = 5 -- that one answer names
@@ -45,15 +47,17 @@ local comments <const> = {
 --- "?". For example timeout_seconds is meant by "Timeout-Seconds"; by "timeout" ("?") and
 --- "timeout_ms" ("ms").
 local function meant_by(name, schema)
-  local plain = humanize.plain(name)
+  local bare = plain(name)
   for own in pairs(schema.properties) do
-    if humanize.plain(own) == plain then return own end
+    if plain(own) == bare then return own end
     local base = own:match "^(.*)_seconds$"
-    base = base and humanize.plain(base)
-    if base == plain then return own, "?" end
-    if base and (plain == base .. "ms" or plain == base .. "milliseconds") then return own, "ms" end
+    if base then
+      base = plain(base)
+      if bare == base then return own, "?" end
+      if bare == base .. "ms" or bare == base .. "milliseconds" then return own, "ms" end
+    end
   end
-  local other = json.table_of(schema.aliases)[plain] or others[plain]
+  local other = table_of(schema.aliases)[bare] or others[bare]
   if other and schema.properties[other] then return other end
   return name
 end
@@ -65,18 +69,17 @@ local function shortest(number) return math.tointeger(number) or number end
 
 --- "2 min" says its unit itself.
 local function seconds_of(name, value, unit, own)
-  local number = tonumber(value)
-  local digits, named = tostring(value):match "^%s*([%d.]+)%s*(%a+)%s*$"
+  local number, words = tonumber(value), tostring(value)
+  local digits, named = words:match "^%s*([%d.]+)%s*(%a+)%s*$"
   if UNITS[named] and tonumber(digits) then return shortest(digits * UNITS[named]) end
   if unit == "ms" and number then return shortest(number * UNITS.ms) end
   if not number or number < LONGEST_SECONDS then return value end
-  return nil, prompts.which_unit:format(name, humanize.quoted(tostring(value)), own)
+  return nil, prompts.which_unit:format(name, quoted(words), own)
 end
 
 local function given_twice(meant, one, another)
   if one == meant or another ~= meant and another < one then one = another end
-  local other, own = humanize.quoted(one), humanize.quoted(meant)
-  return ("%s is another name for %s; give one of them"):format(other, own)
+  return ("%s is another name for %s; give one of them"):format(quoted(one), quoted(meant))
 end
 
 --- {"arguments": {"path": "a"}} and its like: one other name holds an object of the tool's
@@ -108,12 +111,12 @@ local synonyms <const> = {
 }
 
 local function member_of(enum, value)
-  if humanize.has(enum, value) then return value end
-  local word = humanize.plain(tostring(value))
+  if has(enum, value) then return value end
+  local word = plain(tostring(value))
   for _, member in ipairs(enum) do
-    if type(member) == "string" and humanize.plain(member) == word then return member end
+    if type(member) == "string" and plain(member) == word then return member end
   end
-  return humanize.has(enum, synonyms[word]) and synonyms[word] or value
+  return has(enum, synonyms[word]) and synonyms[word] or value
 end
 
 --- Adds a schema, and those it refers to or offers.
@@ -122,7 +125,7 @@ local function add_parts(list, schema, root)
   list[#list + 1] = schema
   if schema["$ref"] then add_parts(list, tools_of.resolve(schema["$ref"], root), root) end
   for _, keyword in ipairs { "allOf", "anyOf", "oneOf" } do
-    for _, part in ipairs(json.table_of(schema[keyword])) do add_parts(list, part, root) end
+    for _, part in ipairs(table_of(schema[keyword])) do add_parts(list, part, root) end
   end
   return list
 end
@@ -133,7 +136,7 @@ local function types_of(parts)
   for _, part in ipairs(parts) do
     local kinds = type(part.type) == "table" and part.type or { part.type }
     for _, kind in ipairs(kinds) do types[kind] = true end
-    local members = json.table_of(part.enum)
+    local members = table_of(part.enum)
     if part.const ~= nil then members = { part.const } end
     for _, member in ipairs(members) do types[json.kind(member)] = true end
   end
@@ -141,9 +144,8 @@ local function types_of(parts)
 end
 
 local function fits(value, types)
-  local kind = json.kind(value)
-  if kind == "number" and math.tointeger(value) and types.integer then return true end
-  return types[kind]
+  local is_whole = type(value) == "number" and math.tointeger(value)
+  return types[json.kind(value)] or is_whole and types.integer
 end
 
 --- Not a name: a number for one is a mistake.
@@ -153,7 +155,8 @@ end
 
 --- A value that does not fit as one that does, if it has one meaning.
 local function converted(value, types, schema, root)
-  if type(value) == "string" then
+  local kind = math.type(value) or json.kind(value)
+  if kind == "string" then
     local found, failure = json_mended.decode(value)
     if failure then found, failure = json.decode(value:lower()) end -- True
     if failure or found == value then return value end
@@ -161,11 +164,11 @@ local function converted(value, types, schema, root)
     if fits(found, types) then return found end
     return value
   end
-  if math.type(value) == "integer" and types.string and is_free_text(schema) then return tostring(value) end
-  local is_object = json.kind(value) == "object"
-  if types.array and is_object then return json.array(next(value) and { value } or {}) end
-  local is_for_gateway = root.order == nil -- our own tools' are written as the model did
-  if is_for_gateway and types.string and is_object then return json.encode(value) end
+  if kind == "integer" and types.string and is_free_text(schema) then return tostring(value) end
+  if kind == "object" and types.array then return json.array(next(value) and { value } or {}) end
+  -- Our own tools' are written as the model did.
+  local is_for_gateway = root.order == nil
+  if kind == "object" and types.string and is_for_gateway then return json.encode(value) end
   if types.boolean and (value == 0 or value == 1) then return value == 1 end
   return value
 end
@@ -175,7 +178,7 @@ local convert
 -- Some models write it so for an argument that they leave out.
 local NOTHING <const> = { "", "null", "None" }
 
-local function is_required(schema, name) return humanize.has(json.table_of(schema.required), name) end
+local function is_required(schema, name) return has(table_of(schema.required), name) end
 
 --- One schema of several, so that a member is converted once, whatever there are.
 local function any_of(schemas) return #schemas > 1 and { anyOf = schemas } or schemas[1] end
@@ -183,33 +186,42 @@ local function any_of(schemas) return #schemas > 1 and { anyOf = schemas } or sc
 local function convert_members(value, parts, root)
   for name, member in pairs(value) do
     local schemas, is_needed = {}, false
-    local says_nothing = member == json.null or humanize.has(NOTHING, member)
+    local says_nothing = member == json.null or has(NOTHING, member)
     for _, part in ipairs(parts) do
-      local schema = json.table_of(part.properties)[name]
-      if schema == nil and type(part.additionalProperties) == "table" then
-        schema = part.additionalProperties -- such as of env
-        if math.type(member) == "integer" and schema.type == "string" then member = tostring(member) end
+      local schema, more = table_of(part.properties)[name], part.additionalProperties
+      if schema == nil and type(more) == "table" then
+        schema = more -- such as of env
+        local is_number = math.type(member) == "integer"
+        if is_number and more.type == "string" then member = tostring(member) end
       end
       schemas[#schemas + 1] = schema
+      -- The names that are required may be many: they are gone through only where that decides.
       if says_nothing and schema ~= nil then is_needed = is_needed or is_required(part, name) end
     end
     local schema = any_of(schemas)
     local types = says_nothing and types_of(add_parts({}, schema, root)) or {}
-    local is_left_out = next(types) and not is_needed and not fits(member, types)
-    if is_left_out then value[name] = nil else value[name] = convert(member, schema, root) end
+    if next(types) and not is_needed and not fits(member, types) then
+      value[name] = nil
+    else
+      value[name] = convert(member, schema, root)
+    end
   end
 end
 
 function convert(value, schema, root)
   if type(schema) ~= "table" then return value end
-  if schema.enum and root.order then return member_of(schema.enum, value) end -- one of ours
+  -- It is a tool of ours.
+  if schema.enum and root.order then return member_of(schema.enum, value) end
   local parts, items = add_parts({}, schema, root), {}
   local types = types_of(parts)
   if next(types) and not fits(value, types) then value = converted(value, types, schema, root) end
   local kind = json.kind(value)
   if kind == "object" then convert_members(value, parts, root) end
-  for _, part in ipairs(parts) do items[#items + 1] = part.items end
-  for i, item in ipairs(kind == "array" and value or {}) do value[i] = convert(item, any_of(items), root) end
+  if kind == "array" then
+    for _, part in ipairs(parts) do items[#items + 1] = part.items end
+    local wanted = any_of(items)
+    for i, item in ipairs(value) do value[i] = convert(item, wanted, root) end
+  end
   if schema.nul ~= false or kind ~= "string" then return value end
   -- A name or a command holds no NUL; a line end at its end is none of it.
   return value:match "^[\r\n]*([^\r\n]*)[\r\n]*$" or value -- bounded: the three parts share no character
@@ -232,22 +244,28 @@ local function renamed(given, schema, call)
   for name, value in pairs(given) do
     local meant, unit = meant_by(name, schema)
     local property, mistake = schema.properties[meant], nil
-    local is_nothing = value == json.null or is_empty(value, property) and not is_required(schema, meant)
-    if not is_nothing and not property and humanize.has(comments, humanize.plain(name)) then
-      left_out[#left_out + 1] = humanize.quoted(name)
+    local is_empty_one = is_empty(value, property) and not is_required(schema, meant)
+    local is_nothing = value == json.null or is_empty_one
+    if not is_nothing and not property and has(comments, plain(name)) then
+      left_out[#left_out + 1] = quoted(name)
     elseif not is_nothing then
       if unit then value, mistake = seconds_of(name, value, unit, meant) end
-      if property and is_free_text(property) and json.kind(value) == "object" and next(value) then
+      local is_object = json.kind(value) == "object" and next(value)
+      if is_object and property and is_free_text(property) then
         local whole = call.written and json_place.of(call.written):text("/" .. name)
-        value, notes[1] = whole or json.indented(json.encode(value)), prompts.object_as_text:format(meant)
+        value = whole or json.indented(json.encode(value))
+        notes[1] = prompts.object_as_text:format(meant)
       end
-      if names[meant] and result[meant] ~= value then mistake = given_twice(meant, name, names[meant]) end
+      local other = names[meant]
+      if other and result[meant] ~= value then mistake = given_twice(meant, name, other) end
       if mistake then return nil, mistake end
       result[meant], names[meant] = value, name
     end
   end
   table.sort(left_out)
-  if left_out[1] then table.insert(notes, 1, prompts.left_out:format(humanize.list(left_out, "and"))) end
+  if #left_out > 0 then
+    table.insert(notes, 1, prompts.left_out:format(humanize.list(left_out, "and")))
+  end
   return result, notes
 end
 
@@ -256,7 +274,8 @@ local function note_line_ends(given, schema)
   for name, property in pairs(schema.properties) do
     local value = is_free_text(property) and tostring(given[name]) or ""
     local _, count = value:gsub("\\n", "")
-    if count >= LEAST_ESCAPED and not value:find "\n" then return prompts.no_line_ends:format(name) end
+    local is_one_line = not value:find "\n"
+    if is_one_line and count >= LEAST_ESCAPED then return prompts.no_line_ends:format(name) end
   end
 end
 
@@ -277,9 +296,10 @@ end
 
 -- A path is a name as it stands: what only a shell or a browser reads would be made, such as a
 -- directory called "~".
-local dollar <const> = "$" * P "{" ^ -1
-local variable <const> = dollar * (R "AZ" + "_") ^ 1 * P "}" ^ -1 * "/"
-local no_path <const> = (P "~" * (P "/" + -1) + "file:" + S " \t\"'`" + variable) - dollar * "CYNODE_ARTIFACTS_DIR"
+local dollar = "$" * P "{" ^ -1
+local variable = dollar * (R "AZ" + "_") ^ 1 * P "}" ^ -1 * "/"
+local home, artifacts = P "~" * (P "/" + -1), dollar * "CYNODE_ARTIFACTS_DIR"
+local no_path = (home + "file:" + S " \t\"'`" + variable) - artifacts
 
 local function read_own(tool, call, step)
   local schema = tool.accepted
@@ -297,7 +317,7 @@ local function read_own(tool, call, step)
   if step and step.check then mistake, name = step.check(checked, true) end
   if mistake then return nil, name and ("%s: %s"):format(name, mistake) or mistake end
   local path = checked.path
-  if path and lpeg.match(no_path, path) then return nil, prompts.no_path:format(humanize.quoted(path)) end
+  if path and lpeg.match(no_path, path) then return nil, prompts.no_path:format(quoted(path)) end
   notes[#notes + 1] = note_line_ends(checked, schema)
   return checked, #notes > 0 and table.concat(notes, "; ") or nil
 end
@@ -309,7 +329,7 @@ end
 ---@return string? note on what was taken otherwise, or the mistake
 function arguments.read(tool, call, step)
   if tool.kind ~= "gateway" then return read_own(tool, call, step) end
-  local schema = json.table_of(json.decode(tool.parameters))
+  local schema = table_of(json.decode(tool.parameters))
   schema.order = nil -- a keyword of our own
   if not json.is_object(schema.properties) then schema.properties = {} end
   return convert(unwrapped(json.copy(call.arguments), schema, tool), schema, schema)

@@ -10,9 +10,8 @@ local tools_of = require "sba.model.tools"
 
 local calls = {}
 
-local GATEWAY_STEP <const>, COMMAND <const> = "call_tool", "run_command"
-local WRITE <const> = "write_file"
-local CHANGES_NOTHING <const> = "text_unchanged"
+local GATEWAY <const>, COMMAND <const>, WRITE <const> = "call_tool", "run_command", "write_file"
+local CHANGES_NOTHING <const> = "text_unchanged" -- the failure's code
 local NO_PROGRAM <const> = 127 -- the shell's exit code
 
 -- Steps
@@ -30,40 +29,46 @@ end
 
 --- What helps after a failure; nil: its own message is enough.
 local function advice(state, step, entry)
-  if step.type == GATEWAY_STEP then return nil end
+  if step.type == GATEWAY then return nil end
   local code, path, command = entry.error_code, step.arguments.path, step.arguments.shell
   if code == "step_failed" then code = (entry.result or {}).exit_code end
   local tool = code == NO_PROGRAM and command and tool_in(state, command)
   if tool then return tool end
-  if code == "text_not_found" and not entry.output then return nil end -- it shows no lines to copy
-  local help = (step.type == COMMAND and prompts.advice_on_commands or prompts.advice)[code]
-  local name = type(path) == "string" and ("/" .. path):match("/([%w._-]+)$")
-  return help and (help:gsub("NAME", name or "%0"))
+  -- It shows no lines to copy.
+  if code == "text_not_found" and not entry.output then return nil end
+  local words = step.type == COMMAND and prompts.advice_on_commands or prompts.advice
+  local name = type(path) == "string" and ("/" .. path):match "/([%w._-]+)$" or "%0"
+  return words[code] and (words[code]:gsub("NAME", name))
 end
 
 local function body_of(state, entry, step)
-  local result, module, outputs = entry.result, state.run.catalogue.get(step.type), state.outputs
+  local result, given, outputs = entry.result, step.arguments, state.outputs
+  local module = state.run.catalogue.get(step.type)
   if not (module.show and result) then
     if entry.output then return entry.output end
     return result and json.encode(result, module.result) or ""
   end
-  local text = module.show(result, step.arguments, outputs.limit)
-  local fitting = #text <= outputs.limit and outputs:fitting(text) -- longer ones are cut later
-  return fitting and module.show(result, step.arguments, fitting) or text
+  local text = module.show(result, given, outputs.limit)
+  -- Longer ones are cut later.
+  local fitting = #text <= outputs.limit and outputs:fitting(text)
+  return fitting and module.show(result, given, fitting) or text
 end
 
 local function answer_of(state, entry, step)
   local body = body_of(state, entry, step)
   if entry.status == "success" then return body ~= "" and body or prompts.no_output end
+  local head = ("failed (%s): %s"):format(entry.error_code, entry.error)
   local help = advice(state, step, entry)
-  local head = ("failed (%s): %s%s"):format(entry.error_code, entry.error, help and "; " .. help or "")
+  if help then head = head .. "; " .. help end
   return body ~= "" and head .. "\n" .. body or head
 end
 
 --- As a whole: "calc.py" is not in "test_calc.py".
 local function holds_name(words, name)
   local at = words:find(name, 1, true)
-  while at and words:sub(at - 1, at - 1):find "[%w_.\x80-\xff-]" do at = words:find(name, at + 1, true) end
+  while at and words:sub(at - 1, at - 1):find "[%w_.\x80-\xff-]" do
+    at = words:find(name, at + 1, true)
+  end
   return at ~= nil
 end
 
@@ -83,23 +88,29 @@ end
 local function run_step(state, name, given)
   -- A file that the model has not seen is not replaced: what is lost it could not write again. The
   -- answer shows it.
-  if name == WRITE and not given.append and not is_known(state, given.path) then given.overwrite = false end
+  local is_new = name == WRITE and not given.append and not is_known(state, given.path)
+  if is_new then given.overwrite = false end
   -- Of a call that replaces or writes a file its path is enough: what it writes may be large.
   table.insert(state.step_arguments, json.encode(changes[name] and given.path or given))
-  local index = state.run.record.count + 1
+  local run = state.run
+  local index = run.record.count + 1
   local step = { id = "step-" .. index, type = name, arguments = given }
-  local entry, failure, ends_job = state.run:perform(step)
+  local entry, failure, ends_job = run:perform(step)
   if not entry or ends_job then error(failure, 0) end
-  local is_nothing = entry.error_code == CHANGES_NOTHING -- as good as a call that could not be carried out
+  -- It is as good as a call that could not be carried out.
+  local is_nothing = entry.error_code == CHANGES_NOTHING
   state.has_acted = state.has_acted or not is_nothing
   finish.note(state, entry)
-  local recorded = state.run.recording and state.run.recording:head(index)
-  local answer = answer_of(state, entry, step)
+  local recorded = run.recording and run.recording:head(index) or entry
+  local answer, has_failed = answer_of(state, entry, step), entry.status ~= "success"
   return {
-    text = state.outputs:show(step.id, answer), answer = answer, step = step.id,
-    duration_ms = recorded and recorded.duration_ms or entry.duration_ms,
-    failed = entry.status ~= "success", mistaken = is_nothing,
-    changed = name == COMMAND or changes[name] and entry.status == "success",
+    text = state.outputs:show(step.id, answer),
+    answer = answer,
+    step = step.id,
+    duration_ms = recorded.duration_ms or entry.duration_ms,
+    failed = has_failed,
+    mistaken = is_nothing,
+    changed = name == COMMAND or changes[name] and not has_failed,
   }
 end
 
@@ -108,12 +119,14 @@ local kinds = { finish = finish.called }
 function kinds.step(state, call, given) return run_step(state, call.name, given) end
 
 function kinds.gateway(state, call, given)
-  return run_step(state, GATEWAY_STEP, { tool = state.tools[call.name].tool, arguments = given })
+  return run_step(state, GATEWAY, { tool = state.tools[call.name].tool, arguments = given })
 end
 
 function kinds.todo(state, call, given)
   local todo, parent, at_top = state.run.todo, given.parent, ""
-  if parent and not todo:has(parent) then parent, at_top = nil, prompts.no_parent:format(parent) end
+  if parent and not todo:has(parent) then
+    parent, at_top = nil, prompts.no_parent:format(parent)
+  end
   local item, mistake, is_old
   if call.name == "todo_add" then
     item, mistake, is_old = todo:add(given.title, parent)
@@ -122,8 +135,9 @@ function kinds.todo(state, call, given)
   end
   if not item then return { text = "failed: " .. mistake, failed = true } end
   if is_old then return { text = prompts.old_item:format(item.id, item.status) } end
-  state.run.log:event("info", "todo.changed", { id = item.id, status = item.status, title = item.title })
-  return { text = ("item %s: %s%s"):format(item.id, item.status, at_top) }
+  local id, status = item.id, item.status
+  state.run.log:event("info", "todo.changed", { id = id, status = status, title = item.title })
+  return { text = ("item %s: %s%s"):format(id, status, at_top) }
 end
 
 function kinds.read_output(state, _, given)
@@ -154,15 +168,15 @@ end
 ---@param call model.call
 ---@return agent.answer
 function calls.perform(state, call)
-  local tool = state.tools[call.name]
+  local tool, mistake = state.tools[call.name], call.mistake
   if not tool then return unknown_tool(state, call.name) end
-  if call.mistake then return mistaken(prompts.unread_arguments:format(call.mistake, tools_of.example(tool))) end
+  if mistake then return mistaken(prompts.unread_arguments:format(mistake, tools_of.example(tool))) end
   local read, note = arguments.read(tool, call, state.run.catalogue.get(call.name))
   if not read then return mistaken(note) end
   local answer = kinds[tool.kind](state, call, read)
   state.run.context.tick()
-  local head = answer.step and ("[%s]\n"):format(answer.step) or ""
-  answer.text = head .. (note and ("(%s)\n"):format(note) or "") .. answer.text
+  if note then answer.text = ("(%s)\n%s"):format(note, answer.text) end
+  if answer.step then answer.text = ("[%s]\n%s"):format(answer.step, answer.text) end
   answer.arguments = read
   return answer
 end

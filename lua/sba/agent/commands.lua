@@ -2,13 +2,14 @@
 -- What models write as a command: a line for the shell. They also write lists, and a line with a
 -- list.
 
-local humanize = require "sba.util.humanize"
+local has = require "sba.util.humanize".has
 local json = require "sba.util.json"
 local prompts = require "sba.agent.prompts"
 
 local commands = {}
 
-local SECONDS <const> = 120 -- for a command that names no time; steps/run_command.lua says so too
+-- For a command that names no time; steps/run_command.lua says so too.
+local SECONDS <const> = 120
 local RIGHT_FORM <const> = 'write the whole command line as one text: {"command": "ls -la | head"}'
 local ONLY_CD <const> = "^%s*cd%f[%s\0][^;&|\n]*$"
 local SETS <const> = "^%s*(%l+)%f[%s\0][^()]*$"
@@ -39,7 +40,7 @@ local function read_list(arguments, list, more)
     return arguments
   end
   for _, word in ipairs(list) do
-    if humanize.has(OPERATORS, word) then return mistake(prompts.for_a_shell:format(word)) end
+    if has(OPERATORS, word) then return mistake(prompts.for_a_shell:format(word)) end
   end
   arguments.argv = json.array(list)
   return arguments
@@ -50,9 +51,10 @@ end
 local function read_line(arguments, line, more)
   local list = { line }
   if line:find(SPECIAL) then
-    local is_script = line:find("%$[%d@*{]")
-    if not is_script and line:find("[|&;<>()\n#]") then return mistake(prompts.unclear_args) end
-    list = { "/bin/sh", "-c", is_script and line or line .. ' "$@"', "sh" }
+    local is_script = line:find "%$[%d@*{]"
+    if not is_script and line:find "[|&;<>()\n#]" then return mistake(prompts.unclear_args) end
+    if not is_script then line = line .. ' "$@"' end
+    list = { "/bin/sh", "-c", line, "sh" }
   end
   return read_list(arguments, list, more)
 end
@@ -60,7 +62,7 @@ end
 --- Whether a shell beside a command is the command again, says that there is to be one, or says
 --- which.
 local function is_no_script(shell, command)
-  if shell == command or humanize.has({ true, false, "true", "false" }, shell) then return true end
+  if shell == command or has({ true, false, "true", "false" }, shell) then return true end
   return type(shell) == "string" and shell:find("^[%w/._-]*sh$") ~= nil
 end
 
@@ -79,7 +81,7 @@ end
 local function note_setting(line)
   local last = line:reverse():find "[;&\n]" or #line + 1
   local name = line:sub(#line - last + 2):match(SETS)
-  return humanize.has(OF_THE_SHELL, name) and prompts.shell_is_gone:format(name) or nil
+  return has(OF_THE_SHELL, name) and prompts.shell_is_gone:format(name) or nil
 end
 
 ---@param arguments table of run_command, as models name them
@@ -94,12 +96,15 @@ function commands.read(arguments)
   if math.type(args) then args = tostring(args) end
   local is_text = type(args) == "string" and not list
   local is_nothing = args == nil or json.is_array(args) and #args == 0
-  if not (more or is_text or is_nothing) then return mistake "args is neither a list of words nor the end of a line" end
+  if not (more or is_text or is_nothing) then
+    return mistake "args is neither a list of words nor the end of a line"
+  end
   for _, name in ipairs { "command", "shell", "argv", "args" } do arguments[name] = nil end
   arguments.timeout_seconds = arguments.timeout_seconds or SECONDS
   if list then return read_list(arguments, list, more or {}) end
   -- An object in JSON is none.
-  if type(given) ~= "string" or given:find '^%s*{"' then return mistake "command is no command line" end
+  local is_line = type(given) == "string" and not given:find('^%s*{"')
+  if not is_line then return mistake "command is no command line" end
   if given:find(ONLY_CD) then return nil, prompts.only_cd end
   if more then return read_line(arguments, given, more) end
   arguments.shell = is_text and given .. " " .. args or given

@@ -19,8 +19,10 @@ local conversation = {}
 conversation.__index = conversation
 
 local MESSAGE <const> = 8 -- tokens of a message's role and marks
-local LEAST <const> = 0.1 -- of the estimate; a smaller count leaves out what the server had cached
-local MOST <const> = 3 -- times the estimate: so far `scale` goes, whatever one odd count says
+-- Of the estimate: a smaller count leaves out what the server had cached.
+local LEAST <const> = 0.1
+-- Times the estimate: so far `scale` goes, whatever one odd count says.
+local MOST <const> = 3
 local LEAST_LEARNED <const> = 64 -- tokens of new messages
 local KEPT <const> = 2 -- messages: system text and task
 -- So much of the budget stays full, so that not every turn changes what a server cached.
@@ -82,7 +84,9 @@ function conversation:learn(status, count, as_text)
   if not count or count < LEAST * total then return end
   local fresh, new = {}, 0
   for _, message in ipairs(self.messages) do
-    if not is_counted[message] then fresh[#fresh + 1], new = message, new + cost[message] end
+    if not is_counted[message] then
+      fresh[#fresh + 1], new = message, new + cost[message]
+    end
   end
   local unknown = new + (are_tools_new and self.tools or 0)
   local known = total + self.tools + status - unknown
@@ -101,10 +105,12 @@ local function shorten(self, i, kept)
   local old, new = self.messages[i], {}
   for name, value in pairs(old) do new[name] = value end
   local how = old.step and prompts.read_the_rest:format(old.step) or ""
+  local note = prompts.shortened:format(#old.content - kept, how)
   new.thinking, new.thinking_parts, new.said = nil, nil, nil
-  new.shortened, new.content = true, text.cut(old.content, kept) .. prompts.shortened:format(#old.content - kept, how)
+  new.shortened, new.content = true, text.cut(old.content, kept) .. note
+  self.messages[i] = new
   local before = self:of(old)
-  self.cost[new], self.messages[i] = math.ceil(before * estimate(new) / estimate(old)), new
+  self.cost[new] = math.ceil(before * estimate(new) / estimate(old))
   self.is_counted[new] = self.is_counted[old]
   return before - self.cost[new]
 end
@@ -135,9 +141,11 @@ end
 
 --- One message, which says how many there were, takes the place of exchanges after the task.
 local function drop_exchanges(self, excess)
-  local messages = self.messages
-  local dropped = messages[KEPT + 1] and messages[KEPT + 1].dropped or 0
-  local first, before = KEPT + (dropped > 0 and 2 or 1), dropped
+  local messages, first = self.messages, KEPT + 1
+  local note = messages[first]
+  local before = note and note.dropped or 0
+  if before > 0 then first = first + 1 end
+  local dropped = before
   while excess > 0 and first < self:last_exchange() do
     repeat
       excess = excess - self:of(table.remove(messages, first))
@@ -145,16 +153,19 @@ local function drop_exchanges(self, excess)
     dropped = dropped + 1
   end
   if dropped == before then return end
-  if before == 0 then table.insert(messages, KEPT + 1, false) end
-  messages[KEPT + 1] = { role = "user", dropped = dropped, content = prompts.dropped:format(dropped) }
+  if before > 0 then table.remove(messages, KEPT + 1) end
+  local content = prompts.dropped:format(dropped)
+  table.insert(messages, KEPT + 1, { role = "user", dropped = dropped, content = content })
 end
 
 --- To equal shares of the room, the longest to what the others leave; what fits stays.
 local function shorten_last(self, budget)
   local messages, results, room = self.messages, {}, budget - self:total()
   for i = math.max(self:last_exchange(), KEPT + 1), #messages do
-    local message = messages[i]
-    if message.role ~= "user" then results[#results + 1], room = i, room + self:of(message) end
+    if messages[i].role ~= "user" then
+      results[#results + 1] = i
+      room = room + self:of(messages[i])
+    end
   end
   table.sort(results, function(a, b) return self:of(messages[a]) < self:of(messages[b]) end)
   for done, i in ipairs(results) do

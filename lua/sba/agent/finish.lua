@@ -17,13 +17,16 @@ local finish = {}
 -- message.
 local GAVE_UP <const>, UNMET <const> = "agent_gave_up", "acceptance_unmet"
 local REFUSALS <const> = {
-  prose = { 2, GAVE_UP, "the model called no tool in three replies in a row; the last of them is the final answer" },
-  undone = { 1, GAVE_UP, "the model says that the job is done, but none of its calls could be carried out" },
+  prose = { 2, GAVE_UP,
+    "the model called no tool in three replies in a row; the last of them is the final answer" },
+  undone = { 1, GAVE_UP,
+    "the model says that the job is done, but none of its calls could be carried out" },
   misfits = { 3, GAVE_UP, "the model gave no answer that fits inference.answer_schema: %s" },
   no_evidence = { 3, UNMET, "the model ended the job without evidence: %s" },
   failed_checks = { 3, UNMET, "%s" },
 }
-local LEAST_SHARES <const> = 4 -- of what is shown of a step: a failing check has one
+-- Of what is shown of a step; a failing check has one.
+local LEAST_SHARES <const> = 4
 local LONGEST_REASON <const> = 1000 -- bytes
 
 ---@class agent.ending
@@ -50,7 +53,8 @@ local function criterion_of(named, criteria)
   local wanted, found, prefix = normalised(named), nil, tonumber(named:match "^%s*(%d+)[.)]")
   for i, criterion in ipairs(criteria) do
     if criterion == named then return criterion end
-    if normalised(criterion) == wanted and (not found or i == prefix) then found = criterion end
+    local is_alike = normalised(criterion) == wanted
+    if is_alike and (not found or i == prefix) then found = criterion end
   end
   return found or criteria[tonumber(named:match "^%s*#?(%d+)[.):]?%s*$")]
 end
@@ -76,10 +80,11 @@ local function what_is_missing(criterion, entry, status_of)
   for _, id in ipairs(ids) do
     if status_of[id] == "success" then return nil end
   end
-  local named = 'no step of this job; write for example "step-3: ..."'
-  if ids[1] then
-    local is_known = status_of[ids[1]]
-    named = ids[1] .. (is_known and ", which did not succeed" or ", which is not a step of this job")
+  local first, named = ids[1], 'no step of this job; write for example "step-3: ..."'
+  if first and status_of[first] then
+    named = first .. ", which did not succeed"
+  elseif first then
+    named = first .. ", which is not a step of this job"
   end
   return ('the evidence for "%s" names %s'):format(criterion, named)
 end
@@ -99,17 +104,18 @@ end
 ---@return string? unmet the first criterion that is said not to be met
 function finish.judge(context, entries, status_of)
   local list, missing, unmet = json.array {}, {}, nil
-  for i, criterion in ipairs(context.acceptance_criteria) do
-    local verdict = { criterion = criterion, met = json.null, evidence = "", verified_by = json.null }
+  local criteria, null = context.acceptance_criteria, json.null
+  for i, criterion in ipairs(criteria) do
+    local verdict = { criterion = criterion, met = null, evidence = "", verified_by = null }
     local is_models = not context.checks[i]
-    local entry = is_models and find(entries, context.acceptance_criteria, criterion)
-    local needs_evidence = is_models and not (entry and not entry.met)
-    local reason = needs_evidence and what_is_missing(criterion, entry, status_of)
+    local entry = is_models and find(entries, criteria, criterion)
+    local is_unmet = entry and not entry.met -- which needs no evidence
+    local reason = is_models and not is_unmet and what_is_missing(criterion, entry, status_of)
+    if is_unmet then unmet = unmet or criterion end
     if reason then
       missing[#missing + 1] = reason
     elseif entry then
       verdict.met, verdict.evidence, verdict.verified_by = entry.met, entry.evidence, "model"
-      if not entry.met then unmet = unmet or criterion end
     end
     list[i] = verdict
   end
@@ -146,9 +152,11 @@ local function check_all(state)
     count = count + 1
     finish.note(state, checked.entry)
   end)
-  if #fail.check(failing, failure) == 0 then return nil end
-  local parts = { refuse(state, "failed_checks", prompts.checks_failed:format(#failing, count), failure.message) }
-  for i, checked in ipairs(failing) do parts[i + 1] = report_of(state, checked, #failing) end
+  local failed = #fail.check(failing, failure)
+  if failed == 0 then return nil end
+  local told = prompts.checks_failed:format(failed, count)
+  local parts = { refuse(state, "failed_checks", told, failure.message) }
+  for i, checked in ipairs(failing) do parts[i + 1] = report_of(state, checked, failed) end
   return { text = table.concat(parts, "\n\n"), changed = true }
 end
 
@@ -162,7 +170,9 @@ end
 
 --- What the model is told that says `done` before any step, and nothing is checked; nil: it counts.
 local function begin_first(state)
-  if state.has_failed_calls then return { text = refuse(state, "undone", prompts.nothing_carried_out) } end
+  if state.has_failed_calls then
+    return { text = refuse(state, "undone", prompts.nothing_carried_out) }
+  end
   if state.ending.asked_to_begin then return nil end
   state.ending.asked_to_begin = true
   return { text = prompts.nothing_done }
@@ -174,10 +184,14 @@ local function read_answer(state, arguments)
   local schema = (state.run.job.inference or {}).answer_schema
   local value = arguments.answer
   local is_text = type(value) == "string"
-  if not schema or arguments.status == "failed" then return is_text and value or json.encode(value) end
+  if not schema or arguments.status == "failed" then
+    return is_text and value or json.encode(value)
+  end
   local decoded, failure = json.decode(is_text and value or "")
   local misfit = schema_document.misfit(value, schema)
-  if misfit and not failure then value, misfit = decoded, schema_document.misfit(decoded, schema) end
+  if misfit and not failure then
+    value, misfit = decoded, schema_document.misfit(decoded, schema)
+  end
   if misfit then return nil, prompts.answer_misfits:format(misfit) end
   return json.encode(value)
 end
@@ -189,17 +203,21 @@ end
 ---@param arguments { answer: any, status?: "done"|"failed", acceptance?: table[] }
 ---@return agent.answer
 function finish.called(state, _, arguments)
-  local ending, has_failed = state.ending, arguments.status == "failed"
-  if state.failed_now and not has_failed then return { text = prompts.too_early:format(state.failed_now) } end
+  local ending, has_failed, early = state.ending, arguments.status == "failed", state.failed_now
+  if early and not has_failed then return { text = prompts.too_early:format(early) } end
   local context, todo = state.run.job.context, state.run.todo
   local list, missing, unmet = finish.judge(context, arguments.acceptance or {}, state.status_of)
   local answer, misfit = read_answer(state, arguments)
   ending.answer = answer or ending.answer
   for i, item in ipairs(list) do
-    if item.verified_by == "model" then todo:set(todo.criteria[i], item.met and "done" or "pending", json.null) end
+    if item.verified_by == "model" then
+      todo:set(todo.criteria[i], item.met and "done" or "pending", json.null)
+    end
   end
   if has_failed or unmet then keep_verdicts(state, list) end
-  if has_failed then give_up(GAVE_UP, "the model gave up: " .. printable.line(ending.answer, LONGEST_REASON)) end
+  if has_failed then
+    give_up(GAVE_UP, "the model gave up: " .. printable.line(ending.answer, LONGEST_REASON))
+  end
   if unmet then give_up(UNMET, "the model says that a criterion is not met: " .. unmet) end
   local told
   local is_first = not state.has_acted and next(context.checks) ~= nil
@@ -227,9 +245,11 @@ end
 ---@param as_text boolean the reply had to be a call as text
 ---@return string
 function finish.go_on(state, as_text)
-  local form, failed = as_text and prompts.form_as_text or prompts.form, state.tools[state.failed_last]
+  local form, failed = prompts.form, state.tools[state.failed_last]
+  if as_text then form = prompts.form_as_text end
   if not failed then return prompts.go_on:format(form:format("finish", prompts.finish_arguments)) end
-  return prompts.go_on_after:format(failed.name, form:format(failed.name, tools_of.example(failed)))
+  local name = failed.name
+  return prompts.go_on_after:format(name, form:format(name, tools_of.example(failed)))
 end
 
 ---@param state agent.state
@@ -261,7 +281,8 @@ end
 function finish.failure(state, failure)
   local entry = failure.gave_up and state.unreached
   if not entry then return failure end
-  return { code = "ext_net_required", message = ("%s: %s; %s"):format(entry.id, entry.error, failure.message) }
+  local message = ("%s: %s; %s"):format(entry.id, entry.error, failure.message)
+  return { code = "ext_net_required", message = message }
 end
 
 return finish

@@ -25,20 +25,31 @@ local LEAST_SHOWN <const> = 64 -- tokens of an answer
 local RECORDED <const> = { model = "recorded", context_length = 32768 }
 
 local function begin(run, session, gateway_tools, extras)
-  local offered, by_name, accepted = tools.list(run.catalogue, gateway_tools, run.job, extras)
+  local job = run.job
+  local shown, by_name, accepted = tools.list(run.catalogue, gateway_tools, job, extras)
+  local talk = conversation.new(tools.cost(shown))
+  talk:add { role = "system", content = prompt.system(job, extras) }
+  talk:add { role = "user", content = prompt.opening(job, extras) }
   ---@type agent.state
   local state = {
-    run = run, session = session, number = 0, status_of = {}, status_tokens = 0,
-    tools = by_name, accepted = accepted, offered = offered, has_todo = extras.has_todo,
-    conversation = conversation.new(tools.cost(offered)), step_arguments = {},
-    detector = loop_detector.new(), ending = finish.new(),
+    run = run,
+    session = session,
+    number = 0,
+    tools = by_name,
+    accepted = accepted,
+    offered = shown,
+    has_todo = extras.has_todo,
+    conversation = talk,
+    detector = loop_detector.new(),
+    ending = finish.new(),
+    status_of = {},
+    status_tokens = 0,
+    step_arguments = {},
   }
-  state.conversation:add { role = "system", content = prompt.system(run.job, extras) }
-  state.conversation:add { role = "user", content = prompt.opening(run.job, extras) }
-  local bytes = math.min(environment_summary.MOST_SHOWN, run.job.constraints.max_output_bytes)
   -- For two answers and a reply beside the system text and the task.
-  local room = window.room(state) - state.conversation:total()
-  state.outputs = outputs.new(run.result_directory, bytes, math.max(LEAST_SHOWN, room // 3))
+  local tokens = (window.room(state) - talk:total()) // 3
+  local bytes = environment_summary.shown_bytes(job)
+  state.outputs = outputs.new(run.result_directory, bytes, math.max(LEAST_SHOWN, tokens))
   return state
 end
 
@@ -48,24 +59,29 @@ end
 ---@param session { context_length: integer }
 ---@return sba.prompt.extras
 function agent.extras(run, session)
-  local size, told = session.context_length, (run.recording or run.history).session
+  local size = session.context_length
+  local is_roomy = size >= ROOMY
+  local told = (run.recording or run.history).session
   if not (told and told.facts) then
     told = { facts = environment_summary.of(run, size), agents_md = prompt.agents_md(run, size) }
   end
   return {
-    facts = told.facts, agents_md = told.agents_md, missing_skills = run.missing_skills,
-    is_roomy = size >= ROOMY, has_todo = size >= ROOMY or #run.todo.items > 0,
+    facts = told.facts,
+    agents_md = told.agents_md,
+    missing_skills = run.missing_skills,
+    is_roomy = is_roomy,
+    has_todo = is_roomy or #run.todo.items > 0,
     answer_schema = (run.job.inference or {}).answer_schema,
   }
 end
 
+local NO_MODELS <const> = "the job asks for an agent, but has no inference.allowed_models"
+
 local function connect(run)
   if run.recording then return run.recording.session or RECORDED end
-  if not run.job.inference then
-    local message = "the job asks for an agent, but has no inference.allowed_models"
-    return nil, { code = "inference_unavailable", message = message }
-  end
-  return client.connect(run, run.job.inference.allowed_models)
+  local inference = run.job.inference
+  if inference then return client.connect(run, inference.allowed_models) end
+  return nil, { code = "inference_unavailable", message = NO_MODELS }
 end
 
 ---@param run run
@@ -73,17 +89,20 @@ end
 function agent.run(run)
   local session, failure = connect(run)
   if not session then return failure end
-  local space, extras = session.context_length - window.reserve(session), agent.extras(run, session)
-  local gateway_tools
-  gateway_tools, extras.instructions = tools.of_gateway(run, space, extras)
+  local extras, size = agent.extras(run, session), session.context_length
+  local found, instructions = tools.of_gateway(run, size - window.reserve(session), extras)
+  extras.instructions = instructions
   run.context.prompts = prompts
   run.context.shell = process.find("bash", run.environment.PATH)
   run:emit("model.session", {
-    model = session.model, context_length = session.context_length,
-    tools = #gateway_tools > 0 and json.array(gateway_tools) or nil,
-    instructions = extras.instructions, facts = extras.facts, agents_md = extras.agents_md,
+    model = session.model,
+    context_length = size,
+    tools = #found > 0 and json.array(found) or nil,
+    instructions = instructions,
+    facts = extras.facts,
+    agents_md = extras.agents_md,
   })
-  local state = begin(run, session, gateway_tools, extras)
+  local state = begin(run, session, found, extras)
   failure = loop.run(state)
   run.record.final_answer = state.ending.answer
   return failure

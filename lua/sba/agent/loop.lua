@@ -41,12 +41,14 @@ local function end_stuck(why, gave_up)
   error({ code = "agent_stuck", message = message, gave_up = gave_up }, 0)
 end
 
-local function tell(state, content) state.conversation:add { role = "user", content = content } end
+local function tell(state, content)
+  state.conversation:add { role = "user", content = content }
+end
 
 -- Blanks, and characters that nobody sees: soft hyphen, zero width.
-local unseen <const> = lpeg.S " \t\n\v\f\r" + "\u{A0}" + "\u{AD}" + "\u{200B}" + "\u{200C}" + "\u{200D}"
-  + "\u{2060}" + "\u{3000}" + "\u{FEFF}"
-local nothing <const> = unseen ^ 0 * -1
+local unseen = lpeg.S " \t\n\v\f\r" + "\u{A0}" + "\u{AD}" + "\u{200B}" + "\u{200C}"
+  + "\u{200D}" + "\u{2060}" + "\u{3000}" + "\u{FEFF}"
+local nothing = unseen ^ 0 * -1
 local usual_ends <const> = { stop = true, length = true, tool_calls = true }
 
 --- Whether nobody would see anything of a text.
@@ -54,30 +56,32 @@ local function is_empty(content) return lpeg.match(nothing, content or "") ~= ni
 
 --- What is wrong with a reply without a call, and what the model is told of it; nil: nothing is.
 local function flaw_of(state, reply)
-  local unreadable, reason, content = reply.unreadable, reply.done_reason or "stop", reply.content
+  local unreadable, content = reply.unreadable, reply.content or ""
+  local reason = reply.done_reason or "stop"
   if reason == "repetition" then
-    state.run:warn("model.repetition", "the reply was stopped: " .. unreadable, { model = state.session.model })
+    local why, about = "the reply was stopped: " .. unreadable, { model = state.session.model }
+    state.run:warn("model.repetition", why, about)
     return "unreadable", prompts.repeated:format(unreadable)
   end
   -- Prose is an answer, also where the reply had to be a call as text.
-  if unreadable and (reply.is_like_a_call or (content or ""):find '{%s*["\']') then
-    return "unreadable", prompts.unreadable:format(unreadable)
-  end
+  local is_meant = reply.is_like_a_call or content:find '{%s*["\']'
+  if unreadable and is_meant then return "unreadable", prompts.unreadable:format(unreadable) end
   if reason == "length" then return "unreadable", prompts.cut_off end
   if not is_empty(content) then return nil end
-  if not usual_ends[reason] then return "silent", prompts.ended_early:format(humanize.quoted(reason)) end
-  if content and content:find "%S" then return "silent", prompts.invisible end
+  if not usual_ends[reason] then
+    return "silent", prompts.ended_early:format(humanize.quoted(reason))
+  end
+  if content:find "%S" then return "silent", prompts.invisible end
   return "silent", is_empty(reply.thinking) and prompts.empty or prompts.only_thought
 end
 
 local ENDS <const> = { unreadable = "could not be read", silent = "said nothing" }
+local THREE <const> = "three replies in a row %s; it would have been told: %s"
 
 local function without_calls(state, reply)
   local flaw, told = flaw_of(state, reply)
   state.has_failed_calls = state.has_failed_calls or reply.is_like_a_call
-  if state.detector:replied(flaw) then
-    end_stuck(("three replies in a row %s; it would have been told: %s"):format(ENDS[flaw], told))
-  end
+  if state.detector:replied(flaw) then end_stuck(THREE:format(ENDS[flaw], told)) end
   local as_text = reply.unreadable ~= nil
   if flaw == "silent" then told = told .. " " .. finish.go_on(state, as_text) end
   if not flaw then told = finish.answered(state, reply.content, as_text) end
@@ -85,8 +89,9 @@ local function without_calls(state, reply)
 end
 
 local function answer(state, call, text, step)
-  local id, name = call.id, call.name
-  state.conversation:add { role = "tool", tool_call_id = id, tool_name = name, content = text, step = step }
+  state.conversation:add {
+    role = "tool", tool_call_id = call.id, tool_name = call.name, content = text, step = step,
+  }
 end
 
 --- Servers refuse an empty reply in the history, and a call of a tool that was not offered to
@@ -94,30 +99,42 @@ end
 local function remember(state, reply)
   local known, content, words = json.array {}, reply.content, prompts.said_nothing
   for _, call in ipairs(reply.tool_calls or {}) do
-    if state.tools[call.name] then known[#known + 1] = call else words = prompts.called_unknown:format(call.name) end
+    if state.tools[call.name] then
+      known[#known + 1] = call
+    else
+      words = prompts.called_unknown:format(call.name)
+    end
   end
   if is_empty(content) then content = #known == 0 and words or "" end
   state.conversation:add {
-    role = "assistant", content = content, tool_calls = known, thinking = reply.thinking,
-    thinking_parts = reply.thinking_parts, said = reply.said,
+    role = "assistant",
+    content = content,
+    tool_calls = known,
+    thinking = reply.thinking,
+    thinking_parts = reply.thinking_parts,
+    said = reply.said,
   }
 end
 
+--- apart: answers to calls that are not in the history.
 local function answer_call(state, call, apart)
-  local result = calls.perform(state, call)
-  local given, answered = result.arguments or call.arguments, result.answer or result.text
-  local verdict = state.detector:answered(call.name, given, answered, result)
-  local told = result.text
+  local result, name = calls.perform(state, call), call.name
+  local given, told = result.arguments or call.arguments, result.text
+  local verdict = state.detector:answered(name, given, result.answer or told, result)
   if verdict == "warn" then told = told .. prompts.in_circles end
-  if state.tools[call.name] then answer(state, call, told, result.step) else apart[#apart + 1] = told end
+  if state.tools[name] then
+    answer(state, call, told, result.step)
+  else
+    apart[#apart + 1] = told
+  end
   if verdict == "end" then
-    end_stuck("the same call of " .. call.name .. " gave the same result again and again", true)
+    end_stuck("the same call of " .. name .. " gave the same result again and again", true)
   end
   return result
 end
 
 local function with_calls(state, reply)
-  local all_mistaken, apart = true, {} -- apart: answers to calls that are not in the history
+  local all_mistaken, apart = true, {}
   state.ending.refused.prose, state.failed_now = 0, nil
   for _, call in ipairs(reply.tool_calls) do
     local result = answer_call(state, call, apart)

@@ -16,50 +16,54 @@ local QUICK <const>, SLOW <const> = 3, 1
 local LONG_MS <const> = 1000
 local WARN_AT <const>, END_AT <const> = 9, 12
 local MOST_IN_A_ROW <const> = 3
-local MOST_MISTAKES <const> = 5 -- replies in a row that are answered and do not count
+-- Replies in a row that are answered and do not count.
+local MOST_MISTAKES <const> = 5
 local RECENT <const> = 24 -- calls; circles of up to six are found
 local COMPARED <const> = 16 * 1024 -- bytes of an answer
-local TEMPERATURES <const> = { 1.0, 1.2, 1.4 } -- by repetitions; 0.8 and 1 are the usual ones
+-- By repetitions; 0.8 and 1 are the usual ones.
+local TEMPERATURES <const> = { 1.0, 1.2, 1.4 }
 
 -- What differs from run to run although nothing else does: times, durations, ids and line numbers.
 
 local P, R, S = lpeg.P, lpeg.R, lpeg.S
-local digit <const>, letter <const>, hex_letter <const> = R "09", R("az", "AZ"), R("af", "AF")
-local alphanumeric <const>, hex <const> = digit + letter, digit + hex_letter
-local blank <const> = S " \t\n\v\f\r"
-local two <const> = digit * digit
+local digit, letter, hex_letter = R "09", R("az", "AZ"), R("af", "AF")
+local alphanumeric, hex = digit + letter, digit + hex_letter
+local blank = S " \t\n\v\f\r"
+local two = digit * digit
 
-local clock <const> = two * ":" * two * ":" * two * (S ".," * digit ^ 1) ^ -1
-local year <const>, three <const> = two * two, letter * letter * letter
-local date <const> = year * "-" * two * "-" * two
-local offset <const> = S "+-" * two * P ":" ^ -1 * two
-local zone <const> = offset + letter ^ 1
-local iso <const> = date * S "T " * clock * (P "Z" + P " " ^ -1 * offset) ^ -1
-local of_date <const> = three * " " * three * blank ^ 1 * digit ^ 1 * " " * clock
+local clock = two * ":" * two * ":" * two * (S ".," * digit ^ 1) ^ -1
+local year, three = two * two, letter * letter * letter
+local date = year * "-" * two * "-" * two
+local offset = S "+-" * two * P ":" ^ -1 * two
+local zone = offset + letter ^ 1
+local iso = date * S "T " * clock * (P "Z" + P " " ^ -1 * offset) ^ -1
+local of_date = three * " " * three * blank ^ 1 * digit ^ 1 * " " * clock
   * (" " * S "AP" * "M") ^ -1 * (" " * zone) ^ -1 * " " * year
-local of_date_R <const> = three * ", " * digit ^ 1 * " " * three * " " * year * " " * clock * " " * zone
-local time <const> = iso + of_date + of_date_R
-local decimal <const> = digit ^ 1 * ("." * digit ^ 0) ^ -1
-local in_units <const> = blank ^ -1 * ("second" * P "s" ^ -1 + S "mun" ^ -1 * "s") * -alphanumeric
+local of_date_R = three * ", " * digit ^ 1 * " " * three * " " * year * " " * clock * " " * zone
+local time = iso + of_date + of_date_R
+local decimal = digit ^ 1 * ("." * digit ^ 0) ^ -1
+local in_units = blank ^ -1 * ("second" * P "s" ^ -1 + S "mun" ^ -1 * "s") * -alphanumeric
 
 --- Other numbers and words are passed over whole.
 local function replaced(pattern) return lpeg.Cs((pattern + digit ^ 1 + letter ^ 1 + 1) ^ 0) end
 
-local without_times <const> = replaced(time / "<time>" + decimal / "<duration>" * in_units)
+local without_times = replaced(time / "<time>" + decimal / "<duration>" * in_units)
 
 local LEAST_HEX <const> = 7 -- digits of a short commit id
-local LEAST_DECIMAL <const> = 9 -- digits of seconds since 1970, and of what counts faster
-local group <const> = "-" * hex ^ 4
-local uuid <const> = hex ^ 8 * group * group * group * group
-local hexadecimal <const> = #(hex_letter ^ 0 * digit) * #(digit ^ 0 * hex_letter) * hex ^ LEAST_HEX
-local id <const> = "0x" * hex ^ 1 + uuid + hexadecimal + digit ^ LEAST_DECIMAL
-local word <const> = -lpeg.B(alphanumeric) * ((time + date + clock) / "<time>" + id / "<id>") * -alphanumeric
-local process <const> = (P "pid" + "PID" + "process") * S " =:#" ^ -2 * digit ^ 1
-local temporary <const> = "/tmp/" * (1 - (blank + S "/\"':,;()")) ^ 1
+-- Digits of seconds since 1970, and of what counts faster.
+local LEAST_DECIMAL <const> = 9
+local group = "-" * hex ^ 4
+local uuid = hex ^ 8 * group * group * group * group
+local hexadecimal = #(hex_letter ^ 0 * digit) * #(digit ^ 0 * hex_letter) * hex ^ LEAST_HEX
+local id = "0x" * hex ^ 1 + uuid + hexadecimal + digit ^ LEAST_DECIMAL
+local word = -lpeg.B(alphanumeric) * ((time + date + clock) / "<time>" + id / "<id>") * -alphanumeric
+local process = (P "pid" + "PID" + "process") * S " =:#" ^ -2 * digit ^ 1
+local temporary = "/tmp/" * (1 - (blank + S "/\"':,;()")) ^ 1
 -- An edit that is made again and again stands in other lines each time.
-local line_number <const> = (-lpeg.B(1) + lpeg.B "\n") * digit ^ 1 * #P "\t"
-local without_ids <const> = replaced(
-  line_number / "<line>" + word + process / "<process>" + temporary / "<temporary>" + decimal * in_units / "<duration>")
+local line_number = (-lpeg.B(1) + lpeg.B "\n") * digit ^ 1 * #P "\t"
+local without_ids = replaced(
+  line_number / "<line>" + word + process / "<process>" + temporary / "<temporary>"
+    + decimal * in_units / "<duration>")
 
 ---@param words string
 ---@return string words without times and durations
@@ -68,8 +72,9 @@ function loop_detector.without_times(words) return lpeg.match(without_times, wor
 -- Circles
 
 function loop_detector.new()
-  local self = { recent = {}, changes = 0, repeated = 0, unreadable = 0, silent = 0, mistakes = 0 }
-  return setmetatable(self, loop_detector)
+  return setmetatable({
+    recent = {}, changes = 0, repeated = 0, unreadable = 0, silent = 0, mistakes = 0,
+  }, loop_detector)
 end
 
 -- Few calls are made twice; only the answers of those are read.

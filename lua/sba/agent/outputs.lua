@@ -30,13 +30,15 @@ end
 --- What was left out begins at `offset` and, where it is cut at lines, at `line`.
 local function keep(self, id, whole)
   if self.size + #whole > self.most then return nil end
-  if self.directory and not file.replace(self.path .. id, { whole }, { durable = false }) then return nil end
+  local kept = { bytes = #whole, lines = text.count_lines(whole), offset = 0, line = 1 }
+  if not self.directory then
+    kept.whole = whole
+  elseif not file.replace(self.path .. id, { whole }, { durable = false }) then
+    return nil
+  end
   self.size = self.size + #whole
-  self.kept[id] = {
-    bytes = #whole, lines = text.count_lines(whole), offset = 0, line = 1,
-    whole = not self.directory and whole or nil,
-  }
-  return self.kept[id]
+  self.kept[id] = kept
+  return kept
 end
 
 ---@param part string
@@ -44,7 +46,8 @@ end
 ---@return integer? bytes that may be shown, about; nil: all
 function outputs:fitting(part, count)
   local most = self.tokens // (count or 1)
-  local tokens = #part > most and text.tokens(part) or 0 -- a token has a byte at least
+  -- A token has a byte at least.
+  local tokens = #part > most and text.tokens(part) or 0
   return tokens > most and math.max(1, #part * most // tokens) or nil
 end
 
@@ -63,7 +66,8 @@ function outputs:show(id, whole, count)
   return (excerpt.of_lines(whole, limit, function(offset, line)
     if not kept then return prompts.not_kept end
     kept.offset, kept.line = offset, line
-    local from = line and ('"start_line": %d'):format(line) or ('"offset_bytes": %d'):format(offset)
+    local from = ('"offset_bytes": %d'):format(offset)
+    if line then from = ('"start_line": %d'):format(line) end
     return prompts.read_them:format(id, from)
   end))
 end
@@ -83,7 +87,8 @@ end
 --- or nil and the mistake. An output may be very long: no more of it is read.
 local function read(self, id, most, options)
   local whole, found, failure = self.kept[id].whole
-  options.max_bytes = most + LONGEST_CHARACTER -- so that the cut finds where the last one begins
+  -- So that the cut finds where the last one begins.
+  options.max_bytes = most + LONGEST_CHARACTER
   if whole then
     found = of_memory(whole, options)
   else
@@ -99,10 +104,14 @@ end
 local function read_bytes(self, id, offset, most)
   local size = self.kept[id].bytes
   if offset >= size then return nil, ("the result of %s has only %d bytes"):format(id, size) end
-  local part, mistake = read(self, id, math.min(most or self.limit, self.limit), { offset_bytes = offset })
+  most = math.min(most or self.limit, self.limit)
+  local part, mistake = read(self, id, most, { offset_bytes = offset })
   if not part then return nil, mistake end
-  return ("%s\n[bytes %d to %d of %d]"):format(part, offset, math.min(offset + #part, size), size)
+  local last = math.min(offset + #part, size)
+  return ("%s\n[bytes %d to %d of %d]"):format(part, offset, last, size)
 end
+
+local GOES_ON <const> = "; the line goes on, and offset_bytes reads any part of the result"
 
 local function read_lines(self, id, first, last)
   local total, more = self.kept[id].lines, ""
@@ -115,8 +124,7 @@ local function read_lines(self, id, first, last)
   if not part then return nil, is_cut end
   if is_cut then
     local back = part:reverse():find("\n", 1, true)
-    if back then part = part:sub(1, #part - back + 1) end
-    if not back then more = "; the line goes on, and offset_bytes reads any part of the result" end
+    if back then part = part:sub(1, #part - back + 1) else more = GOES_ON end
   end
   local to = first + math.max(0, text.count_lines(part) - 1)
   if to < last then more = more .. ("; start_line %d reads on"):format(to + 1) end
@@ -124,15 +132,16 @@ local function read_lines(self, id, first, last)
 end
 
 ---By default, what was left out.
----@param arguments table those of read_output
+---@param given table arguments of read_output
 ---@return string? part, string? mistake
-function outputs:read(arguments)
-  local id, first, last = arguments.step, arguments.start_line, arguments.end_line
+function outputs:read(given)
+  local id, first, last = given.step, given.start_line, given.end_line
+  local offset, most = given.offset_bytes, given.max_bytes
   local kept = self.kept[id]
   if not kept then return nil, prompts.nothing_left_out:format(id) end
   local of_lines = first or last or kept.line
-  if arguments.offset_bytes or arguments.max_bytes or not of_lines then
-    return read_bytes(self, id, arguments.offset_bytes or kept.offset, arguments.max_bytes)
+  if offset or most or not of_lines then
+    return read_bytes(self, id, offset or kept.offset, most)
   end
   if last then first = first or 1 end
   return read_lines(self, id, first or kept.line, last)

@@ -30,18 +30,21 @@ local function block(title, body)
   return body and body ~= "" and ("## %s\n\n%s"):format(title, body)
 end
 
-local function bullets(list)
+local function numbered(list)
   local lines = {}
   for i, item in ipairs(list) do lines[i] = ("%d. %s"):format(i, item) end
   return table.concat(lines, "\n")
 end
+
+local CHECKED <const> = "%s (checked by the runner with `%s`)"
 
 local function criteria(context)
   local list = {}
   for i, criterion in ipairs(context.acceptance_criteria) do
     local check = context.checks[i]
     local command = check and describe { type = "run_command", arguments = check }
-    list[i] = command and ("%s (checked by the runner with `%s`)"):format(criterion, command) or criterion
+    list[i] = criterion
+    if command then list[i] = CHECKED:format(criterion, command) end
   end
   return list
 end
@@ -49,7 +52,8 @@ end
 --- A node may give the persona with the context.
 local function persona(job)
   local given, context = job.persona or {}, job.context or NO_CONTEXT
-  return joined(given.title or context.persona_title, given.description or context.persona_description)
+  local description = given.description or context.persona_description
+  return joined(given.title or context.persona_title, description)
 end
 
 local function skills(context, missing)
@@ -75,10 +79,12 @@ end
 
 local function standing(job, extras)
   local context = job.context or NO_CONTEXT
+  local baseline = context.baseline_context or extras.baseline or prompts.baseline
+  local work = joined(prompts.work, extras.has_todo and prompts.todo)
   return joined(
     block("Persona", persona(job)),
-    block("Baseline", context.baseline_context or extras.baseline or prompts.baseline),
-    block("How to work", extras.facts and joined(prompts.work, extras.has_todo and prompts.todo)),
+    block("Baseline", baseline),
+    block("How to work", extras.facts and work),
     block("Project", joined(context.project_context, extras.agents_md)))
 end
 
@@ -87,8 +93,8 @@ local function task(job, extras)
   local preferences = context.preferences or {}
   return joined(
     block("Task", context.task_context),
-    block("Requirements", bullets(context.requirements)),
-    block("Acceptance criteria", bullets(criteria(context))),
+    block("Requirements", numbered(context.requirements)),
+    block("Acceptance criteria", numbered(criteria(context))),
     block("Preferences", next(preferences) and json.encode(preferences)),
     block("Additional context", context.additional_context),
     block("Skills", skills(context, extras.missing_skills)),
@@ -116,9 +122,13 @@ end
 ---@param extras sba.prompt.extras
 ---@return string
 function prompt.opening(job, extras)
-  return joined(block("Facts", extras.facts), task(job, extras),
-    #job.context.acceptance_criteria > 0 and prompts.begin_with_criteria or prompts.begin,
-    extras.answer_schema and prompts.answer_in_json:format(json.encode(extras.answer_schema)))
+  local schema, begin = extras.answer_schema, prompts.begin
+  if #job.context.acceptance_criteria > 0 then begin = prompts.begin_with_criteria end
+  return joined(
+    block("Facts", extras.facts),
+    task(job, extras),
+    begin,
+    schema and prompts.answer_in_json:format(json.encode(schema)))
 end
 
 ---The system text of a single question.
@@ -129,8 +139,11 @@ end
 ---@return string
 function prompt.question(job, extras, instructions, status)
   extras.baseline = prompts.question
-  return joined(standing(job, extras), task(job, extras),
-    block("Instructions", instructions), block("Status", status) .. "\n")
+  return joined(
+    standing(job, extras),
+    task(job, extras),
+    block("Instructions", instructions),
+    block("Status", status) .. "\n")
 end
 
 ---@param job sba.job
@@ -148,18 +161,19 @@ function prompt.agents_md(run, context_length)
   if not found and failure.code == "not_found" then return nil end
   local content = found and text.cut(found.content, most) or ""
   local problem = failure and redact(failure.message)
-  if not text.is_utf8(content) or content:find "\0" then problem = AGENTS_MD .. " is not UTF-8 text" end
+  local is_text = text.is_utf8(content) and not content:find "\0"
+  if not is_text then problem = AGENTS_MD .. " is not UTF-8 text" end
   if problem then
     run.log:event("warning", "agents_md.left_out", { error = problem })
     return prompts.agents_md_left_out:format(problem)
   end
   if text.trim(content) == "" then return nil end
   local shown, size = #content, found.size_bytes
-  local cut = shown < size and prompts.agents_md_cut:format(shown, size) or ""
+  local cut, note = "none", ""
+  if shown < size then cut, note = "end", prompts.agents_md_cut:format(shown, size) end
   -- What follows its end is the job's again, so it cannot hold the mark of its end.
-  local clean = redact(content, shown < size and "end" or "none")
-  clean = clean:gsub("%[end of AGENTS", "(end of AGENTS")
-  return prompts.agents_md:format(text.trim_end(clean), cut)
+  local clean = redact(content, cut):gsub("%[end of AGENTS", "(end of AGENTS")
+  return prompts.agents_md:format(text.trim_end(clean), note)
 end
 
 local marks = { pending = "[ ]", in_progress = "[>]", done = "[x]", dropped = "[-]" }
@@ -168,9 +182,10 @@ local function todo_lines(items)
   local lines = {}
   for _, item in ipairs(items) do
     local indent = type(item.parent) == "string" and "  " or ""
-    local has_note = type(item.note) == "string" and item.note ~= ""
     local line = ("%s%s %s %s"):format(indent, marks[item.status], item.id, item.title)
-    lines[#lines + 1] = has_note and ("%s (%s)"):format(line, item.note) or line
+    local has_note = type(item.note) == "string" and item.note ~= ""
+    if has_note then line = ("%s (%s)"):format(line, item.note) end
+    lines[#lines + 1] = line
   end
   return table.concat(lines, "\n")
 end
@@ -188,10 +203,11 @@ end
 ---@return string
 function prompt.status(remaining, items, scarce)
   local left = remaining and prompt.time(remaining) or "no limit"
-  local status = ("Time left: %s.%s"):format(left, scarce and prompts.scarce:format(scarce) or "")
+  local status = ("Time left: %s."):format(left)
+  if scarce then status = status .. prompts.scarce:format(scarce) end
   if not items then return status end
-  local list = todo_lines(items)
-  return ("%s\n\nTodo list:\n%s"):format(status, list ~= "" and list or "(empty)")
+  local list = #items > 0 and todo_lines(items) or "(empty)"
+  return ("%s\n\nTodo list:\n%s"):format(status, list)
 end
 
 return prompt

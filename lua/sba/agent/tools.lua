@@ -12,10 +12,13 @@ local tools_of = require "sba.model.tools"
 local tools = {}
 
 local FIRST <const> = "run_command" -- what models know best
-local CHEAPER <const> = 4 / 5 -- than other code: schemas are prose and repeated names
+-- Than other code: schemas are prose and repeated names.
+local CHEAPER <const> = 4 / 5
 local MOST_TOOLS <const> = 128 -- that servers of models take
-local SHARE <const> = 1 / 3 -- of what our own tools leave is for the gateway's
-local LONGEST_DESCRIPTION <const> = 1000 -- characters; OpenAI refuses more than 1,024
+-- The part of what our own tools leave that is for the gateway's.
+local SHARE <const> = 1 / 3
+-- Characters; OpenAI refuses more than 1,024.
+local LONGEST_DESCRIPTION <const> = 1000
 local MOST_REASONS <const> = 5 -- in the log
 
 ---@class agent.tool: model.tool
@@ -37,45 +40,59 @@ end
 -- A command is another thing to a model than in a job.
 local readers <const> = { run_command = commands.read }
 
+local function string(description) return { type = "string", description = description } end
+
 local line <const> = { type = "string", minLength = 1 }
 local integer <const>, number <const> = { type = "integer" }, { type = "integer", minimum = 1 }
 local offset <const> = { type = "integer", minimum = 0 }
+local a_step <const> = string "For example step-3"
 
 local todo_add = {
-  name = "todo_add", kind = "todo", description = prompts.todo_add,
+  name = "todo_add",
+  kind = "todo",
   called = { "add_todo", "create_todo", "add_task" },
+  description = prompts.todo_add,
   parameters = object {
-    "title!", line, "parent", { type = "string", description = "Id of the item that this is part of." },
+    "title!", line,
+    "parent", string "Id of the item that this is part of.",
   },
 }
 
 local todo_update = {
-  name = "todo_update", kind = "todo", called = { "update_todo" }, description = prompts.todo_update,
+  name = "todo_update",
+  kind = "todo",
+  called = { "update_todo" },
+  description = prompts.todo_update,
   parameters = object {
     "id!", { type = "string" },
     "status", { type = "string", enum = json.array { "pending", "in_progress", "done", "dropped" } },
-    "title", line, "position", number, "note", { type = "string", takes_empty = true },
+    "title", line,
+    "position", number,
+    "note", { type = "string", takes_empty = true },
   },
 }
 
-local a_step <const> = { type = "string", description = "For example step-3" }
 local read_output = {
-  name = "read_output", kind = "read_output", read = read_step, description = prompts.read_output,
+  name = "read_output",
+  kind = "read_output",
+  read = read_step,
+  description = prompts.read_output,
   accepted = object {
-    "step!", a_step, "start_line", number, "end_line", number, "offset_bytes", offset, "max_bytes", number,
+    "step!", a_step,
+    "start_line", number, "end_line", number,
+    "offset_bytes", offset, "max_bytes", number,
   },
   parameters = object { "step!", a_step, "start_line", integer, "offset_bytes", integer },
 }
 
 --- The arguments of a step type that a model is shown: those that it names for models.
 local function parameters_of(step, own, names)
-  local properties, descriptions = {}, own.descriptions or {}
+  local schema, descriptions, properties = step.arguments, own.descriptions or {}, {}
   for _, name in ipairs(names) do
-    local full = step.arguments.properties[name]
-    local told = descriptions[name]
+    local full, told = schema.properties[name], descriptions[name]
     properties[name] = { type = full.type, enum = full.enum, items = full.items, description = told }
   end
-  local required = own.required or step.arguments.required
+  local required = own.required or schema.required
   return { type = "object", order = names, required = required, properties = properties }
 end
 
@@ -84,8 +101,13 @@ end
 local function step_tool(step, own, is_roomy)
   local schema = step.arguments
   local tool = {
-    name = step.name, kind = "step", description = own.summary or step.summary, called = own.called,
-    read = own.read or readers[step.name], accepted = schema, parameters = schema,
+    name = step.name,
+    kind = "step",
+    called = own.called,
+    read = own.read or readers[step.name],
+    description = own.summary or step.summary,
+    accepted = schema,
+    parameters = schema,
   }
   if not own.order then return tool end
   tool.parameters = parameters_of(step, own, own.order)
@@ -96,62 +118,75 @@ local function step_tool(step, own, is_roomy)
   return tool
 end
 
-local answer <const> = { type = "string", description = prompts.answer }
-local status <const> = { type = "string", enum = json.array { "done", "failed" }, description = prompts.status }
+local answer <const> = string(prompts.answer)
+local status <const> = string(prompts.status)
+status.enum = json.array { "done", "failed" }
 local acceptance <const> = {
-  type = "array", description = "One entry for each criterion without a check.",
+  type = "array",
+  description = "One entry for each criterion without a check.",
   items = object {
-    "criterion!", { type = "string", description = "The criterion's text or number." },
+    "criterion!", string "The criterion's text or number.",
     "met!", { type = "boolean" },
-    "evidence!", { type = "string", description = "The id of the step that shows it, and what it shows." },
+    "evidence!", string "The id of the step that shows it, and what it shows.",
   },
 }
 
 local FINISH_CALLED <const> = {
-  "done", "complete", "completed", "submit", "end", "final_answer", "task_complete", "attempt_completion", "finished",
+  "done", "complete", "completed", "submit", "end", "final_answer", "task_complete",
+  "attempt_completion", "finished",
 }
-
-local JUDGED <const> = { context = { acceptance_criteria = { "any" }, checks = {} } }
 
 --- Criteria are shown only where the model judges one.
 local function finish_for(job)
-  local schema, context, judges = (job.inference or {}).answer_schema, job.context, false
-  for i in ipairs(context.acceptance_criteria) do judges = judges or not context.checks[i] end
-  local shown = { "answer!", schema or answer, "status", status }
-  if judges then shown[5], shown[6] = "acceptance", acceptance end
+  local schema, context = (job.inference or {}).answer_schema, job.context
+  local description, shown = prompts.finish, { "answer!", schema or answer, "status", status }
+  for i in ipairs(context.acceptance_criteria) do
+    if not context.checks[i] then
+      description, shown[5], shown[6] = prompts.finish_with_criteria, "acceptance", acceptance
+    end
+  end
+  local taken = { "answer!", schema and {} or answer, "status", status, "acceptance", acceptance }
   return {
-    name = "finish", kind = "finish", called = FINISH_CALLED,
-    description = judges and prompts.finish_with_criteria or prompts.finish,
-    accepted = object { "answer!", schema and {} or answer, "status", status, "acceptance", acceptance },
+    name = "finish",
+    kind = "finish",
+    called = FINISH_CALLED,
+    description = description,
+    accepted = object(taken),
     parameters = object(shown),
   }
 end
 
+local JUDGED <const> = { context = { acceptance_criteria = { "any" }, checks = {} } }
+
 ---@param catalogue { all: fun(): sba.step[] }
 ---@param gateway? agent.tool[]
 ---@param job? sba.job default: one whose model judges
----@param shown? { has_todo: boolean, is_roomy: boolean } default: both
+---@param extras? { has_todo: boolean, is_roomy: boolean } default: both
 ---@return agent.tool[] shown, table<string, agent.tool> by_name all that are accepted
 ---@return agent.tool[] accepted
-function tools.list(catalogue, gateway, job, shown)
-  local list, accepted, by_name = {}, {}, {}
-  shown = shown or { has_todo = true, is_roomy = true }
+function tools.list(catalogue, gateway, job, extras)
+  local shown, accepted, by_name = {}, {}, {}
+  extras = extras or { has_todo = true, is_roomy = true }
+  local is_roomy = extras.is_roomy
   local function add(tool, is_hidden)
     tool.hidden, tool.accepted = is_hidden, tool.accepted or tool.parameters
     accepted[#accepted + 1], by_name[tool.name] = tool, tool
-    if not is_hidden then table.insert(list, tool.name == FIRST and 1 or #list + 1, tool) end
+    if is_hidden then return end
+    table.insert(shown, tool.name == FIRST and 1 or #shown + 1, tool)
   end
   for _, step in ipairs(catalogue.all()) do
     local own = step.for_model or {}
-    local lacks_room = own.wants_room and not shown.is_roomy
-    if step.for_model ~= false then add(step_tool(step, own, shown.is_roomy), own.hidden or lacks_room) end
+    local lacks_room = own.wants_room and not is_roomy
+    if step.for_model ~= false then
+      add(step_tool(step, own, is_roomy), own.hidden or lacks_room)
+    end
   end
-  add(todo_add, not shown.has_todo)
-  add(todo_update, not shown.has_todo)
-  add(read_output, not shown.is_roomy)
+  add(todo_add, not extras.has_todo)
+  add(todo_update, not extras.has_todo)
+  add(read_output, not is_roomy)
   for _, tool in ipairs(gateway or {}) do add(tool) end
   add(finish_for(job or JUDGED))
-  return list, by_name, accepted
+  return shown, by_name, accepted
 end
 
 ---Shows a tool that was hidden until there is something for it: a small model calls what it is
@@ -162,9 +197,10 @@ function tools.offer(state, name)
   local tool = state.tools[name]
   if not tool.hidden then return end
   tool.hidden = false
-  state.offered = table.move(state.offered, 1, #state.offered, 1, {})
-  table.insert(state.offered, #state.offered, tool) -- finish stays the last
-  state.conversation.tools = state.conversation.tools + tools.cost { tool }
+  local offered, talk = { table.unpack(state.offered) }, state.conversation
+  table.insert(offered, #offered, tool) -- finish stays the last
+  state.offered = offered
+  talk.tools = talk.tools + tools.cost { tool }
 end
 
 ---@param list agent.tool[]
@@ -175,15 +211,20 @@ function tools.cost(list) return math.ceil(text.tokens(tools_of.json(list)) * CH
 local function choose(listed, own, taken, room, left_out)
   local chosen, free = {}, MOST_TOOLS - #own
   for _, tool in ipairs(listed) do
+    local words = tool.description
     local one = {
-      kind = "gateway", name = rules.mapped(tool.tool, taken), tool = tool.tool,
-      description = tool.description, parameters = json.encode(tool.parameters),
-      exact = true, -- what it does is done on another machine: no misspelled name may mean it
+      kind = "gateway",
+      name = rules.mapped(tool.tool, taken),
+      tool = tool.tool,
+      description = words,
+      parameters = json.encode(tool.parameters),
+      -- What it does is done on another machine: no misspelled name may mean it.
+      exact = true,
     }
     local tokens = tools.cost { one }
     if #chosen < free and tokens <= room then
-      local last = utf8.offset(one.description, LONGEST_DESCRIPTION + 1)
-      if last then one.description = one.description:sub(1, last - 1) .. "..." end
+      local last = utf8.offset(words, LONGEST_DESCRIPTION + 1)
+      if last then one.description = words:sub(1, last - 1) .. "..." end
       chosen[#chosen + 1], taken[one.name], room = one, one, room - tokens
     else
       left_out[#left_out + 1] = one.name .. ": there is no room for it"
@@ -197,11 +238,11 @@ end
 ---log says so.
 ---@param run run
 ---@param space integer tokens for tools and conversation
----@param shown table as of tools.list
+---@param extras table as of tools.list
 ---@return agent.tool[], string? instructions
-function tools.of_gateway(run, space, shown)
-  local history = run.recording or run.history
-  if history.session then return history.session.tools, history.session.instructions end
+function tools.of_gateway(run, space, extras)
+  local told = (run.recording or run.history).session
+  if told then return told.tools, told.instructions end
   if run.recording or not run:has_gateway() then return {} end
   local gateway, failure = run:connect()
   local listed
@@ -211,13 +252,16 @@ function tools.of_gateway(run, space, shown)
     run:warn("gateway.failed", why, { code = failure.code })
     return {}
   end
-  local left_out, own, taken = {}, tools.list(run.catalogue, nil, run.job, shown)
-  for i, tool in ipairs(gateway.client.dropped) do left_out[i] = tool.name .. ": " .. tool.reason end
+  local left_out, own, taken = {}, tools.list(run.catalogue, nil, run.job, extras)
+  for i, tool in ipairs(gateway.client.dropped) do
+    left_out[i] = tool.name .. ": " .. tool.reason
+  end
   local chosen = choose(listed, own, taken, (space - tools.cost(own)) * SHARE, left_out)
-  run.log:event(#left_out > 0 and "warning" or "info", "gateway.tools", {
-    tools = #chosen, left_out = #left_out,
-    error = left_out[1] and table.concat(left_out, "; ", 1, math.min(#left_out, MOST_REASONS)),
-  })
+  local count, level, why = #left_out, "info", nil
+  if count > 0 then
+    level, why = "warning", table.concat(left_out, "; ", 1, math.min(count, MOST_REASONS))
+  end
+  run.log:event(level, "gateway.tools", { tools = #chosen, left_out = count, error = why })
   return chosen, gateway.instructions
 end
 

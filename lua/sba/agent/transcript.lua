@@ -21,40 +21,46 @@ function transcript.resumed(state)
   return why
 end
 
+local LONGEST_SHOWN <const> = 200 -- bytes of a line
+
+local function shown(line) return (line or "the end"):sub(1, LONGEST_SHOWN) end
+
 --- The line's number, and both lines.
-local function first_difference(expected, actual)
-  local next_left, next_right = expected:gmatch("[^\n]*"), actual:gmatch("[^\n]*")
+local function first_difference(recorded, actual)
+  local next_left, next_right = recorded:gmatch "[^\n]*", actual:gmatch "[^\n]*"
   local number, left, right = 0
   repeat
     number, left, right = number + 1, next_left(), next_right()
   until left ~= right or not left
-  return number, (left or "the end"):sub(1, 200), (right or "the end"):sub(1, 200)
+  return number, shown(left), shown(right)
 end
 
 local function kind_of(message) return message.role and "one of " .. message.role or "none" end
 
 local ENDED <const> = "the recording ends after %d replies, but this run needs another"
-local DIFFERENCE <const> = '%s (%s), line %d: the recording has "%s", this run has "%s"'
+local OTHER_ROLE <const> = "%s: the recording has %s, this run has %s"
+local OTHER_LINE <const> = '%s (%s), line %d: the recording has "%s", this run has "%s"'
+local DIFFERS <const> = "the replay differs from the recording%s: %s"
 
-local function difference(number, recorded, fresh)
-  for i = 1, recorded.messages and math.max(#recorded.messages, #fresh) or 0 do
-    local was, is = recorded.messages[i] or {}, fresh[i] or {}
+local function difference(number, before, fresh)
+  if not before then return nil end
+  for i = 1, math.max(#before, #fresh) do
+    local was, is = before[i] or {}, fresh[i] or {}
     local where = ("exchange %d, message %d"):format(number, i)
-    if was.role ~= is.role then
-      return ("%s: the recording has %s, this run has %s"):format(where, kind_of(was), kind_of(is))
-    end
+    if was.role ~= is.role then return OTHER_ROLE:format(where, kind_of(was), kind_of(is)) end
     local a, b = was.content or "", is.content or ""
     if a ~= b then a, b = loop_detector.without_times(a), loop_detector.without_times(b) end
-    if a ~= b then return DIFFERENCE:format(where, is.role, first_difference(a, b)) end
+    if a ~= b then return OTHER_LINE:format(where, is.role, first_difference(a, b)) end
   end
 end
 
 --- Raises the first difference of a replay.
 local function compare(recording, number, recorded, fresh)
   if not recorded then fail.raise("internal_error", ENDED, number - 1) end
-  local found, version = difference(number, recorded, fresh), (recording.job or {}).version
+  local found = difference(number, recorded.messages, fresh)
+  local version = (recording.job or {}).version
   local of_version = version and " of version " .. version or ""
-  if found then fail.raise("internal_error", "the replay differs from the recording%s: %s", of_version, found) end
+  if found then fail.raise("internal_error", DIFFERS, of_version, found) end
 end
 
 --- After its last exchange an earlier run has only the checks of its end, which run again at this
@@ -72,18 +78,20 @@ end
 ---@param fresh table[] the messages since the last exchange
 ---@return model.reply
 function transcript.next(state, fresh)
-  local run, number = state.run, state.number + 1
+  local run, session, number = state.run, state.session, state.number + 1
   local from, recorded, failure = run.recording or run.history, nil, nil
   if number <= #from.exchanges then recorded, failure = from:exchange(number) end
   if failure then error(failure, 0) end
   local reply = recorded and recorded.reply
   if run.recording then
     compare(run.recording, number, recorded, fresh)
-    client.replied(run, state.session.model, reply)
+    client.replied(run, session.model, reply)
   elseif recorded then
-    run.record:count_request(state.session.model, reply) -- the earlier run logged it
+    -- The earlier run logged it.
+    run.record:count_request(session.model, reply)
     for _, call in ipairs(reply.tool_calls or {}) do
-      if call.id then state.session.ids[call.id] = true end -- new calls have other ids
+      -- New calls have other ids.
+      if call.id then session.ids[call.id] = true end
     end
   else
     forget_checks(run)

@@ -10,17 +10,21 @@ local tools = require "sba.agent.tools"
 
 local window = {}
 
-local MOST_CUTS <const> = 5 -- times that a prompt is shortened because its server refused it
-local SHORTER <const> = 7 / 8 -- of it, where the server gives no count
+-- Times that a prompt is shortened because its server refused it.
+local MOST_CUTS <const> = 5
+local SHORTER <const> = 7 / 8 -- of the prompt, where the server gives no count
 local TOO_LARGE <const> = "the job's text and the last exchange do not fit into the model's context "
   .. "of %d tokens; use a model with a larger one"
 
 -- Tokens
 local ROOMY <const> = 8192 -- of a reply where there is room
 local LONGEST_REPLY <const> = 32768
-local LEAST_REPLY <const> = 256 -- where the conversation cannot be shortened further
-local LEAST_ASKED <const> = 1024 -- of a reply that is shorter because the server refused the size
-local MARGIN <const> = 32 -- by which a prompt that was counted may differ when it is sent again
+-- Where the conversation cannot be shortened further.
+local LEAST_REPLY <const> = 256
+-- Of a reply that is shorter because the server refused the size.
+local LEAST_ASKED <const> = 1024
+-- By so much a prompt that was counted may differ when it is sent again.
+local MARGIN <const> = 32
 local SMALL_WINDOW <const> = 8192
 
 ---@param session { context_length: integer }
@@ -40,7 +44,8 @@ end
 ---@return integer tokens for the messages
 function window.room(state)
   local session = state.session
-  return session.context_length - window.reserve(session) - state.conversation.tools - state.status_tokens
+  local beside = state.conversation.tools + state.status_tokens
+  return session.context_length - window.reserve(session) - beside
 end
 
 local function too_large(session)
@@ -53,6 +58,8 @@ end
 ---@field longest? integer of the last request's reply: what the prompt leaves
 ---@field reply? integer at most, where a shorter one is asked for
 ---@field cuts integer how often the server refused the size
+
+local function asked_reply(plan) return math.min(plan.longest, plan.reply or math.huge) end
 
 local fitted
 
@@ -67,16 +74,22 @@ local function request(state, plan, is_cut)
   state.status_tokens = talk:text(status or "")
   local room = window.room(state)
   local before, after = talk:fit(math.min(room, plan.room))
-  local is_cut_now = after < before
-  if is_cut_now then run:emit("model.compacted", { tokens_before = before, tokens_after = after }) end
-  if is_cut_now or state.outputs.has_cut then tools.offer(state, "read_output") end
-  local most_room = math.max(room, room + window.reserve(session) - LEAST_REPLY)
-  if after > most_room or is_cut and after == before then return nil, too_large(session) end
+  local is_shorter = after < before
+  if is_shorter then
+    run:emit("model.compacted", { tokens_before = before, tokens_after = after })
+  end
+  if is_shorter or state.outputs.has_cut then tools.offer(state, "read_output") end
+  local most = math.max(room, room + window.reserve(session) - LEAST_REPLY)
+  if after > most or is_cut and not is_shorter then return nil, too_large(session) end
   plan.prompt = after + talk.tools + state.status_tokens
   plan.longest = longest_reply(session.context_length, plan.prompt)
   return {
-    messages = talk.messages, status = status, tools = state.offered, accepted = state.accepted,
-    temperature = state.detector:temperature(), max_tokens = math.min(plan.longest, plan.reply or math.huge),
+    messages = talk.messages,
+    status = status,
+    tools = state.offered,
+    accepted = state.accepted,
+    temperature = state.detector:temperature(),
+    max_tokens = asked_reply(plan),
     fit = function(sizes, failure) return fitted(state, plan, sizes, failure) end,
   }
 end
@@ -96,26 +109,33 @@ end
 local function without_reply(plan, sizes)
   local count = sizes.prompt
   if not sizes.may_be_sum then return count end
-  local rest = count - math.min(plan.longest, plan.reply or math.huge)
-  return math.abs(rest - plan.prompt) < math.abs(count - plan.prompt) and rest or count
+  local rest, guess = count - asked_reply(plan), plan.prompt
+  return math.abs(rest - guess) < math.abs(count - guess) and rest or count
+end
+
+local function learn(state, count)
+  local is_as_text = state.session.supports_tools == false
+  state.conversation:learn(state.status_tokens, count, is_as_text)
 end
 
 --- The next request after one whose size was refused: it asks for less, or the conversation is
 --- shorter. A window that is smaller than was known is both.
 function fitted(state, plan, sizes, failure)
-  local session, talk = state.session, state.conversation
+  local session, size = state.session, sizes.window
   sizes.prompt = without_reply(plan, sizes)
   local reply = shorter_reply(state, plan, sizes)
   plan.cuts = plan.cuts + 1
   if plan.cuts > MOST_CUTS then return nil, too_large(session) end
   state.run:warn("model.context_cut", failure.message, { model = session.model })
-  local is_new_window = sizes.window and sizes.window < session.context_length
-  if is_new_window then session.context_length = sizes.window end
-  talk:learn(state.status_tokens, sizes.prompt, session.supports_tools == false)
-  plan.reply = reply or plan.reply
-  if reply then return request(state, plan) end
+  local is_new_window = size and size < session.context_length
+  if is_new_window then session.context_length = size end
+  learn(state, sizes.prompt)
+  if reply then
+    plan.reply = reply
+    return request(state, plan)
+  end
   local has_no_count = not (sizes.excess or sizes.prompt or is_new_window)
-  local room = talk:total() - (sizes.excess or 0)
+  local room = state.conversation:total() - (sizes.excess or 0)
   if has_no_count then room = room * SHORTER // 1 end
   plan.room = room - 1
   return request(state, plan, not is_new_window)
@@ -133,8 +153,7 @@ function window.ask(state)
   local reply, failure = client.ask(run, session, wanted)
   run.progress:finish()
   fail.check(reply, failure)
-  local count = not reply.is_estimated and reply.prompt_tokens or nil
-  state.conversation:learn(state.status_tokens, count, session.supports_tools == false)
+  learn(state, not reply.is_estimated and reply.prompt_tokens or nil)
   return reply
 end
 

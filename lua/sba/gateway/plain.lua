@@ -104,7 +104,8 @@ function plain.at(options)
 end
 
 local codes <const> = { [400] = "tool_refused", [403] = "tool_denied", [404] = "tool_refused", [422] = "tool_refused" }
-local codes_of_proxy <const> = { [403] = "unauthorized" } -- it does not know this sandbox
+-- The proxy does not know this sandbox.
+local codes_of_proxy <const> = { [403] = "unauthorized" }
 
 -- Reads the gateway's answer out of the proxy's.
 local function opened(connection, bytes)
@@ -171,7 +172,8 @@ end
 function gateway:call(name, arguments, limits)
   local body, failure = post(self, name, arguments, self.connection:new_request(transport.CALL, limits))
   if not body then return nil, failure end
-  if not body:find "%S" then return tool_result.of_plain {} end -- a 2xx that has nothing to say
+  -- A 2xx may have nothing to say.
+  if not body:find "%S" then return tool_result.of_plain {} end
   local value, problem = json_tolerant.decode(body)
   if value ~= nil then return tool_result.of_plain(value) end
   return nil, self.connection:failure("bad_answer", "sent what is not JSON: %s", http.shown(problem.message))

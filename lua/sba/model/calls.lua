@@ -10,7 +10,8 @@ local text = require "native.text"
 
 local calls = {}
 
-local MOST_DECODED <const> = 3 -- times that a text is decoded: some encode their JSON again
+-- Times that a text is decoded: some encode their JSON again.
+local MOST_DECODED <const> = 3
 local LONGEST_SHOWN <const> = 256 -- bytes of a model's own name, in messages
 local LONGEST_CALLED <const> = 64 -- the same, as servers take it back
 
@@ -56,8 +57,10 @@ end
 function calls.name(given, tools)
   if type(given) ~= "string" or #given > LONGEST_SHOWN then return nil end
   local bare = text.trim(given):gsub("^functions[.:]", ""):gsub("^default_api[.:]", "")
-  bare = bare:gsub("<.*$", ""):gsub("%(%)$", "") -- not "(...)": it holds arguments
-  local mapped = bare:gsub("[^%w_-]", "_") -- from the name that a gateway has for it
+  -- But not "(...)": it holds arguments.
+  bare = bare:gsub("<.*$", ""):gsub("%(%)$", "")
+  -- From the name that a gateway has for it.
+  local mapped = bare:gsub("[^%w_-]", "_")
   for _, tool in ipairs(tools) do
     if humanize.has({ given, bare, mapped }, tool.name) then return tool.name end
   end

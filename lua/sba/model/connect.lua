@@ -33,7 +33,8 @@ local CHAT <const> = "/chat/completions"
 -- Of a node, in the job's pod: the only address that is built in.
 local SIDECAR <const> = "http://localhost:11434"
 local SIDECAR_PATIENCE <const> = 90 -- seconds for it, where no other is named
-local MOST_NAMED <const>, LONGEST_NAME <const> = 10, 100 -- models in a message; bytes
+-- Models in a message, and bytes of a name.
+local MOST_NAMED <const>, LONGEST_NAME <const> = 10, 100
 
 ---By source, in the order in which they are tried.
 ---@type table<string, model.dialect[]>

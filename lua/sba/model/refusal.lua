@@ -131,9 +131,9 @@ local function is_unparsed_call(failure)
 end
 
 -- The number in "tools[7].function", "functions.7" or "function_declarations[7]".
-local number <const> = (lpeg.R "az" + "_") ^ -16 * lpeg.S "[./" * (lpeg.R "09" ^ 1 / math.tointeger)
+local number = (lpeg.R "az" + "_") ^ -16 * lpeg.S "[./" * (lpeg.R "09" ^ 1 / math.tointeger)
 local function first_behind(word) return (1 - lpeg.P(word) * number) ^ 0 * word * number end
-local behind_function <const>, behind_tool <const> = first_behind "function", first_behind "tool"
+local behind_function, behind_tool = first_behind "function", first_behind "tool"
 
 local NAMED <const> = { "'%s'", '"%s"', "`%s`", "function %s", "tool %s", "function: %s", "tool: %s" }
 
@@ -194,7 +194,8 @@ refusal.rules = {
       { thinking_field = "reasoning_content" },
       { act = "send_back", field = "reasoning_content" } },
     judge = function(failure, sent)
-      local field = not sent.tried.send_back and sent.thinking_field -- it was not sent, or "optional" had applied
+      -- It was not sent, or "optional" had applied.
+      local field = not sent.tried.send_back and sent.thinking_field
       if field and has_word(failure.said, { field }) then return "send_back", { field = field } end
     end },
   { name = "system", of_request = true,
@@ -257,7 +258,8 @@ end
 ---@param sent model.ask
 ---@return model.move
 function refusal.judge(failure, sent)
-  if not failure.said then -- no answer: a connection that failed, a reply that broke off, ...
+  -- There was no answer: a connection failed, a reply broke off, ...
+  if not failure.said then
     return { act = failure.transient and "wait" or "give_up", rule = "no_answer" }
   end
   local sizes = sizes_of(failure, sent)

@@ -7,9 +7,12 @@ local text = require "native.text"
 local repetition = {}
 repetition.__index = repetition
 
-local LONGEST_PERIOD <const>, PERIODS <const> = 2048, 12 -- bytes of what is repeated; least times
-local LONGEST_TOKEN <const>, TOKENS <const> = 32, 24 -- the same of a token at the end
-local PROBE <const> = 64 -- bytes whose last occurrence before the end shows the period
+-- Bytes of what is repeated, and how often it must be there.
+local LONGEST_PERIOD <const>, PERIODS <const> = 2048, 12
+-- The same of a token at the end.
+local LONGEST_TOKEN <const>, TOKENS <const> = 32, 24
+-- Bytes whose last occurrence before the end shows the period.
+local PROBE <const> = 64
 local STEP <const> = 1024 -- bytes between two looks
 
 ---Only the last bytes are looked at, so a long text costs linear time.

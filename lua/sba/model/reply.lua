@@ -17,21 +17,30 @@ local text = require "native.text"
 local reply = {}
 reply.__index = reply
 
-local LIMIT <const> = 4 * 1024 * 1024 -- bytes of content, thinking and arguments
-local LEAST_CALL <const> = 64 -- bytes that each call counts: a model gone astray begins thousands
-local MOST_CALLS <const> = 64 -- that are carried out; each wants an answer in the conversation
+-- Bytes of content, thinking and arguments.
+local LIMIT <const> = 4 * 1024 * 1024
+-- Bytes that each call counts: a model gone astray begins thousands.
+local LEAST_CALL <const> = 64
+-- Calls that are carried out; each wants an answer in the conversation.
+local MOST_CALLS <const> = 64
 local LEAST_REPEATED <const> = 1024 -- bytes that a repetition fills
-local LEAST_REPEATED_ARGUMENTS <const> = 16384 -- the same: a file may have many equal lines
-local MOST_BLANKS <const> = 128 -- bytes behind what is whole: some models write them for ever
-local LOOK_AGAIN <const> = 4096 -- blanks between two looks whether something is whole
-local MOST_LOOKS <const> = 256 -- whether a call's arguments are whole, or a tool's result is made up
+-- The same in arguments: a file may have many equal lines.
+local LEAST_REPEATED_ARGUMENTS <const> = 16384
+-- Bytes behind what is whole: some models write them for ever.
+local MOST_BLANKS <const> = 128
+-- Blanks between two looks whether something is whole.
+local LOOK_AGAIN <const> = 4096
+-- Looks whether a call's arguments are whole, or a tool's result is made up.
+local MOST_LOOKS <const> = 256
 local OPEN_BRACE <const> = 0x7B
 local LONGEST_NAME <const> = 256 -- bytes of a model's
-local LONGEST_MARK <const> = 64 -- bytes; how a tool's result begins, with a blank line before
+-- Bytes of how a tool's result begins, with a blank line before.
+local LONGEST_MARK <const> = 64
 local MADE_UP <const> = "it goes on with a tool's result, which only the tool can give. "
   .. "Call the tool, and wait for its result"
 local MOST_NESTED <const> = 8 -- levels of a content in parts
-local TEXTS <const> = { "text", "thinking", "refusal", "content" } -- members of a part
+-- Members of a part that hold its text.
+local TEXTS <const> = { "text", "thinking", "refusal", "content" }
 
 ---@class model.reply plain, for journal and replay
 ---@field content string without thinking
@@ -128,14 +137,15 @@ end
 
 local function has_whole_calls(self)
   for _, call in ipairs(self.calls) do
-    call.looks = nil -- this is asked at what may be the end, not with every fragment
+    -- This is asked at what may be the end, not with every fragment.
+    call.looks = nil
     if not is_whole(call) then return false end
   end
   return #self.calls > 0
 end
 
-local string <const> = lpeg.P '"' * (lpeg.P "\\" * 1 + (1 - lpeg.S '"\\')) ^ 0 * '"'
-local without_strings <const> = lpeg.Cs((string / "" + 1) ^ 0)
+local string = lpeg.P '"' * (lpeg.P "\\" * 1 + (1 - lpeg.S '"\\')) ^ 0 * '"'
+local without_strings = lpeg.Cs((string / "" + 1) ^ 0)
 
 local function count(content, pattern)
   return select(2, content:gsub(pattern, "")) -- bounded: nothing repeats
@@ -146,7 +156,8 @@ end
 local function is_open(content)
   local bare = lpeg.match(without_strings, content)
   if count(content, "```") % 2 == 1 or count(bare, "[{%[]") > count(bare, "[}%]]") then return true end
-  return count(bare, "<[pa][ar][rg][a_]") > count(bare, "</[pa][ar][rg][a_]") -- <param, <arg_
+  -- <param, <arg_.
+  return count(bare, "<[pa][ar][rg][a_]") > count(bare, "</[pa][ar][rg][a_]")
 end
 
 -- Whether a text, or the calls in it, could be at their end.
@@ -452,7 +463,8 @@ function reply:finish(session)
     prompt_tokens = self.prompt_tokens, completion_tokens = self.completion_tokens,
     cached_tokens = self.cached_tokens,
   }
-  if self.done_reason == "length" then return result end -- its calls may be cut
+  -- Its calls may be cut.
+  if self.done_reason == "length" then return result end
   result.tool_calls = normal(self, read_calls(self, result), session)
   return result
 end

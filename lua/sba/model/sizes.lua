@@ -42,10 +42,10 @@ local OF_REPLY <const> = { "max_tokens", "max_completion_tokens", "max_new_token
 local OF_PROMPT <const> = { "prompt", "input", "message", "conversation" }
 
 -- What stands behind a number, perhaps after "tokens".
-local blank <const> = lpeg.P " " ^ 0
-local unit <const> = blank * lpeg.R "az" ^ 0 * blank
-local limit <const> = lpeg.P "max" + "limit"
-local before_operator <const>, before_limit <const> = unit * lpeg.S "+>", blank * limit + unit * limit
+local blank = lpeg.P " " ^ 0
+local unit = blank * lpeg.R "az" ^ 0 * blank
+local limit = lpeg.P "max" + "limit"
+local before_operator, before_limit = unit * lpeg.S "+>", blank * limit + unit * limit
 
 ---What a number counts, by the text around it: up to the number before, and up to the next. The
 ---first form that fits decides. Each has an example, whose first number it is.
@@ -69,7 +69,8 @@ sizes.forms = {
 }
 
 local function kind_of(before, after)
-  if before:sub(-1) == "<" and after:sub(1, 1) == ">" then return nil end -- <400> is a status
+  -- <400> is a status.
+  if before:sub(-1) == "<" and after:sub(1, 1) == ">" then return nil end
   for _, form in ipairs(sizes.forms) do
     if form.fits(before, after) then return form.kind end
   end

@@ -10,12 +10,16 @@ local tools = {}
 -- Every server takes type, description, enum, properties, required, additionalProperties, items,
 -- anyOf, in this order. Some refuse more (OpenAI: anyOf at the top), fail at it (chat templates: an
 -- enum without a type) or drop it (Ollama).
-local TOLD <const> = { "default", "minimum", "maximum", "pattern", "format" } -- in the description
+-- These go into the description.
+local TOLD <const> = { "default", "minimum", "maximum", "pattern", "format" }
 local TAKEN <const> = { "type", "description", "items", "enum", table.unpack(TOLD) }
 local DEEPEST <const> = 12 -- levels, for references may be circular
-local MOST_PARTS <const> = 1000 -- of one tool's schema, for circles may have many branches
-local LARGEST <const> = 64 * 1024 -- bytes of a gateway's schema; a larger one is left out
-local LONGEST_THOUGHT <const> = 300 -- characters; a small model would think for ever
+-- Parts of one tool's schema: circles may have many branches.
+local MOST_PARTS <const> = 1000
+-- Bytes of a gateway's schema; a larger one is left out.
+local LARGEST <const> = 64 * 1024
+-- Characters; a small model would think for ever.
+local LONGEST_THOUGHT <const> = 300
 
 local function each(list, separator, write)
   local parts = {}
@@ -156,7 +160,8 @@ function written(given, state, depth, is_closed)
     any[i] = json.verbatim(written(branch, state, wanted.depth))
   end
   local result = any[1]
-  if #kinds ~= 1 then result = { anyOf = #any > 0 and any or nil } end -- Gemini refuses a list of types
+  -- Gemini refuses a list of types.
+  if #kinds ~= 1 then result = { anyOf = #any > 0 and any or nil } end
   result.description = description_of(wanted)
   return json.encode(result, KEYWORDS)
 end

@@ -158,7 +158,8 @@ function endpoint:ask(path, body)
   return value_of(self, bytes)
 end
 
-local NAMES <const> = { "id", "model", "name" } -- of a model, in lists of any server
+-- Where lists of any server have the name of a model.
+local NAMES <const> = { "id", "model", "name" }
 
 local function name_of(entry)
   if type(entry) == "string" then return entry end
@@ -248,7 +249,8 @@ local function one_text(next_line)
   end
 end
 
-local FIELDS <const> = { "", "data", "event", "id", "retry", "error" } -- of an event; "": a comment
+-- Fields of an event; "": a comment.
+local FIELDS <const> = { "", "data", "event", "id", "retry", "error" }
 
 ---What an answer is, by its first line; the first form that fits.
 ---@type { name: string, example: string, fits: (fun(line: string, ended: boolean): boolean), read:
@@ -329,7 +331,8 @@ local function next_value(self, text, is_cut)
   if not text then return nil, self:failure(is_cut) end
   local value, failure, is_mended = value_of(self, text, is_cut)
   if not value then return nil, failure end
-  if json.is_array(value) and json.table_of(value[1]).error then value = value[1] end -- Gemini's
+  -- Gemini has an array of one error.
+  if json.is_array(value) and json.table_of(value[1]).error then value = value[1] end
   if not json.is_object(value) then return nil, self:failure(http.not_json(self:display_url(), text)) end
   local problem = error_in(value)
   if problem then return nil, broken(self, problem, value) end

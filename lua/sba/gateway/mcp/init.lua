@@ -110,7 +110,8 @@ function mcp.connect(options, limits)
   local self = setmetatable({ connection = connection, era = era, wanted = {}, dropped = {} }, server)
   self.protocol = era == "modern" and modern or legacy
   local capabilities, instructions = described.capabilities, described.instructions
-  local named = json.table_of(capabilities) -- a server that names none may have tools all the same
+  -- A server that names none may have tools all the same.
+  local named = json.table_of(capabilities)
   self.has_tools = next(named) == nil or json.given(named.tools) ~= nil
   if type(instructions) == "string" and instructions:find "%S" then
     self.instructions = printable.cut(instructions, LONGEST_INSTRUCTIONS)

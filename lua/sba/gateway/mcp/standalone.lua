@@ -8,8 +8,10 @@ local transport = require "sba.gateway.mcp.transport"
 
 local standalone = {}
 
-local NO_METHOD <const> = { code = -32601, message = "Method not found" } -- of JSON-RPC
-local LINES_AT_A_TIME <const> = 256 -- of the standalone stream, then of the call
+-- An error of JSON-RPC.
+local NO_METHOD <const> = { code = -32601, message = "Method not found" }
+-- Of the standalone stream, then of the call.
+local LINES_AT_A_TIME <const> = 256
 
 ---@param connection mcp.connection
 ---@param first? string

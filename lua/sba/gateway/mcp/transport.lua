@@ -133,7 +133,8 @@ function connection:send(request, message, headers, sending)
   local sent = {
     method = method, url = self.url, headers = table.move(headers, 1, #headers, #lines + 1, lines),
     body = message and body_of(message),
-    once = message ~= nil, -- a call that may have been carried out is not made again
+    -- A call that may have been carried out is not made again.
+    once = message ~= nil,
     ignore_interrupt = sending.ignore_interrupt, connect_timeout = sending.connect or CONNECT,
     first_timeout = sending.first or idle, idle_timeout = sending.idle or idle,
   }
@@ -148,7 +149,8 @@ local function of_rpc(self, error, status)
   local words = type(error.message) == "string" and error.message or json.encode(error)
   local code, data = math.tointeger(error.code), json.given(error.data)
   local number = code and (" %d"):format(code) or ""
-  local more = data ~= nil and " " .. http.shown(json.encode(data)) or "" -- mostly which argument
+  -- It mostly says which argument.
+  local more = data ~= nil and " " .. http.shown(json.encode(data)) or ""
   local failure = self:failure("tool_refused", "answered with the error%s: %s%s", number, http.shown(words), more)
   failure.status, failure.words, failure.rpc = status, words, { code = code, data = data }
   return failure
@@ -195,7 +197,8 @@ local function decoded(self, bytes, request)
 end
 
 local function lines_of_stream(self, exchange, request)
-  local is_json -- under the type of events: each line is then one of an event's
+  -- JSON under the type of events: each line is then one of an event's.
+  local is_json
   return function()
     if request.idle and interrupt.now() >= request.progressed + request.idle then
       return nil, self:failure("slow_answer", "reported no progress on %s within %g s", request.method, request.idle)

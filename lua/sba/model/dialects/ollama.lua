@@ -9,9 +9,12 @@ local wire = require "sba.model.wire"
 ---@type model.dialect
 local ollama = { provider = "ollama", path = "/api/chat", accept = "application/x-ndjson" }
 
-local WINDOW <const> = 32768 -- tokens asked for at most, unless the Modelfile sets it
-local UNKNOWN_WINDOW <const> = 8192 -- the same if the trained length is not known
-local KEEP_ALIVE <const> = "30m" -- a command may take long, and loading a model again takes minutes
+-- Tokens asked for at most, unless the Modelfile sets it.
+local WINDOW <const> = 32768
+-- The same if the trained length is not known.
+local UNKNOWN_WINDOW <const> = 8192
+-- A command may take long, and loading a model again takes minutes.
+local KEEP_ALIVE <const> = "30m"
 
 function ollama.list(endpoint) return endpoint:list "/api/tags" end
 

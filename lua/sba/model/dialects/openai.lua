@@ -57,7 +57,8 @@ local WINDOWS <const> = {
 function openai.describe(endpoint, served)
   local entry = served.entry
   local window, supports_tools, low = llama_properties(endpoint, entry)
-  window = window or wire.tokens(json.table_of(entry.meta).n_ctx) -- of llama.cpp behind a router
+  -- llama.cpp behind a router has it here.
+  window = window or wire.tokens(json.table_of(entry.meta).n_ctx)
   for _, name in ipairs(WINDOWS) do window = window or wire.tokens(entry[name]) end
   return { context_length = window or WINDOW, supports_tools = supports_tools, temperature = low }
 end

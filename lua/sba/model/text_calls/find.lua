@@ -15,17 +15,17 @@ local find = {}
 local P, S, R = lpeg.P, lpeg.S, lpeg.R
 local C, Cp = lpeg.C, lpeg.Cp
 
-local blank <const> = S " \t\n\v\f\r" ^ 0
-local letters <const> = R("az", "AZ", "09") + S "_:|" + "｜" + "▁"
+local blank = S " \t\n\v\f\r" ^ 0
+local letters = R("az", "AZ", "09") + S "_:|" + "｜" + "▁"
 -- Between calls and after the last one: marks without content.
-local mark <const> = "<|close|>" * R "az" ^ 1 * "<|sep|>" + "<" * P "/" ^ -1 * letters ^ 1 * ">"
-local nothing <const> = (S " \t\n\v\f\r;," + mark) ^ 0 * -1
+local mark = "<|close|>" * R "az" ^ 1 * "<|sep|>" + "<" * P "/" ^ -1 * letters ^ 1 * ">"
+local nothing = (S " \t\n\v\f\r;," + mark) ^ 0 * -1
 
-local thought_end <const> = "</think" * R("az", "AZ") ^ 0 * ">" * blank
-local opened <const> = blank * "<think" * R("az", "AZ") ^ 0 * ">"
+local thought_end = "</think" * R("az", "AZ") ^ 0 * ">" * blank
+local opened = blank * "<think" * R("az", "AZ") ^ 0 * ">"
   * C((1 - thought_end) ^ 0) * (thought_end + -1) * C(P(1) ^ 0)
 -- The template itself opened it.
-local unopened <const> = C((1 - (thought_end + "<think")) ^ 0) * Cp() * thought_end * C(P(1) ^ 0)
+local unopened = C((1 - (thought_end + "<think")) ^ 0) * Cp() * thought_end * C(P(1) ^ 0)
 
 -- By name; of the other names too.
 local function names_of(tools)
@@ -68,11 +68,12 @@ end
 
 -- How templates begin the result of a tool. A model that does not stop behind its call goes on with
 -- a result of its own making.
-local of_a_tool <const> = (P "tool_response" + "tool_result" + "tool_output" + "function_result") * P "s" ^ -1
-local result_mark <const> = "<" * of_a_tool * ">" + "<|" * (of_a_tool + "observation") * P "|" ^ -1 * ">"
+local of_a_tool = (P "tool_response" + "tool_result" + "tool_output" + "function_result") * P "s" ^ -1
+local result_mark = "<" * of_a_tool * ">" + "<|" * (of_a_tool + "observation") * P "|" ^ -1 * ">"
   + "[TOOL_RESULTS]" + "<｜tool▁output" * P "s" ^ -1 * "▁begin｜>"
-local begins <const> = -lpeg.B(1) + lpeg.B(S "\n>") -- a line, or behind a call's closing mark
-local made_up <const> = (1 - begins * S " \t" ^ 0 * result_mark) ^ 0 * Cp() * begins * S " \t" ^ 0 * result_mark
+-- A line, or behind a call's closing mark.
+local begins = -lpeg.B(1) + lpeg.B(S "\n>")
+local made_up = (1 - begins * S " \t" ^ 0 * result_mark) ^ 0 * Cp() * begins * S " \t" ^ 0 * result_mark
 
 ---@param content string
 ---@return integer? at where a tool's result begins, which only the tool can give

@@ -31,16 +31,16 @@ local forms = {}
 -- After its opening no form can fail: it goes on to its end, or the reply's. So nothing is read
 -- again and again.
 
-local blank <const> = S " \t\n\v\f\r" ^ 0
-local letters <const> = R("az", "AZ", "09")
-local word_start <const> = -lpeg.B(letters + "_")
-local line_start <const> = lpeg.B "\n" + -lpeg.B(1)
-local namespace <const> = (P "functions." + "default_api:") ^ -1
-local called <const> = namespace * Cg(C((letters + S "_-.") ^ 1), "called")
-local string <const> = '"' * (P "\\" * 1 + (1 - P '"')) ^ 0 * P '"' ^ -1
+local blank = S " \t\n\v\f\r" ^ 0
+local letters = R("az", "AZ", "09")
+local word_start = -lpeg.B(letters + "_")
+local line_start = lpeg.B "\n" + -lpeg.B(1)
+local namespace = (P "functions." + "default_api:") ^ -1
+local called = namespace * Cg(C((letters + S "_-.") ^ 1), "called")
+local string = '"' * (P "\\" * 1 + (1 - P '"')) ^ 0 * P '"' ^ -1
 
 -- The name of a tool that there is.
-local known <const> = Cmt(C((letters + S "_-") ^ 1) * lpeg.Carg(1), function(_, _, name, names)
+local known = Cmt(C((letters + S "_-") ^ 1) * lpeg.Carg(1), function(_, _, name, names)
   return names[name] ~= nil, name
 end)
 
@@ -54,47 +54,47 @@ end
 
 -- <tool_call>, <tools>, <minimax:tool_call>, ... Small models mix them up, and end a call with
 -- </tool_response>.
-local tag <const> = (P "tool_call" + "function_call" + "toolcall" + "tool_use") * P "s" ^ -1 + "tools"
+local tag = (P "tool_call" + "function_call" + "toolcall" + "tool_use") * P "s" ^ -1 + "tools"
 
 -- The marks of XML, with any namespace, or those that take their place: <｜DSML｜invoke name="x"> of
 -- DeepSeek, and <|open|>call tool="x"<|sep|> ... <|close|>call<|sep|> of Kimi K3.
-local bar <const> = P "|" + "｜"
-local in_mark <const> = (1 - (S "<>\n" + bar)) ^ 1
-local prefix <const> = (bar * in_mark * bar * P " " ^ -1 + letters ^ 1 * ":") ^ -1
-local starts <const>, stops <const> = "<|open|>" + "<" * prefix, "<|close|>" + "</" * prefix
-local shut <const> = P ">" + "<|sep|>"
-local opening <const>, closing <const> = starts * tag * shut, stops * (tag + "tool_response") * shut
+local bar = P "|" + "｜"
+local in_mark = (1 - (S "<>\n" + bar)) ^ 1
+local prefix = (bar * in_mark * bar * P " " ^ -1 + letters ^ 1 * ":") ^ -1
+local starts, stops = "<|open|>" + "<" * prefix, "<|close|>" + "</" * prefix
+local shut = P ">" + "<|sep|>"
+local opening, closing = starts * tag * shut, stops * (tag + "tool_response") * shut
 
-local attribute_name <const> = P "=" + " name=" + " tool=" + " key="
-local more_attributes <const> = (" " * letters ^ 1 * '="' * (1 - S '"<>\n') ^ 0 * '"') ^ 0
-local attribute <const> = attribute_name * P '"' ^ -1 * C((1 - S '">\n<={(') ^ 1) * P '"' ^ -1 * more_attributes
-local argument <const> = P "parameter" + "param" + "argument"
-local call <const> = P "function" + "invoke" + "tool_call" + "tool" + "call"
-local parameter <const> = starts * argument * attribute * shut ^ -1
-local function_end <const> = stops * call * shut
+local attribute_name = P "=" + " name=" + " tool=" + " key="
+local more_attributes = (" " * letters ^ 1 * '="' * (1 - S '"<>\n') ^ 0 * '"') ^ 0
+local attribute = attribute_name * P '"' ^ -1 * C((1 - S '">\n<={(') ^ 1) * P '"' ^ -1 * more_attributes
+local argument = P "parameter" + "param" + "argument"
+local call = P "function" + "invoke" + "tool_call" + "tool" + "call"
+local parameter = starts * argument * attribute * shut ^ -1
+local function_end = stops * call * shut
 -- A value may hold the mark: it ends where another mark follows. If it begins on a line of its own,
 -- it ends on one too.
-local after_value <const> = starts * argument + function_end + closing + -1
-local value_end <const> = stops * argument * shut * #(blank * after_value)
+local after_value = starts * argument + function_end + closing + -1
+local value_end = stops * argument * shut * #(blank * after_value)
 local function value_up_to(mark)
   return "\n" * C((1 - (P "\n" ^ -1 * mark)) ^ 0) * P "\n" ^ -1 * C(P(mark) + -1)
     + C((1 - P(mark)) ^ 0) * C(P(mark) + -1)
 end
-local between <const> = C((1 - (parameter + function_end)) ^ 0)
-local parameters <const> = Cg(Ct((between * parameter * value_up_to(value_end)) ^ 0), "members")
-local glm_key <const> = C "" * blank * "<arg_key>" * C((1 - P "</arg_key>") ^ 0)
+local between = C((1 - (parameter + function_end)) ^ 0)
+local parameters = Cg(Ct((between * parameter * value_up_to(value_end)) ^ 0), "members")
+local glm_key = C "" * blank * "<arg_key>" * C((1 - P "</arg_key>") ^ 0)
   * P "</arg_key>" ^ -1 * blank * P "<arg_value>" ^ -1
-local glm_members <const> = Cg(Ct((glm_key * value_up_to "</arg_value>") ^ 0), "members")
-local function_start <const> = (opening * blank) ^ -1 * starts * call * (Cg(attribute, "called") + "(" * called * ")")
+local glm_members = Cg(Ct((glm_key * value_up_to "</arg_value>") ^ 0), "members")
+local function_start = (opening * blank) ^ -1 * starts * call * (Cg(attribute, "called") + "(" * called * ")")
 
 -- <|tool_call_begin|>, <｜tool▁call▁begin｜>
-local special <const> = "<" * bar * in_mark * bar * ">"
-local tool_mark <const> = "<" * bar * "tool" * in_mark * bar * ">"
-local tool_start <const> = tool_mark * tool_mark ^ -1 * ("function" * special) ^ -1 * called
+local special = "<" * bar * in_mark * bar * ">"
+local tool_mark = "<" * bar * "tool" * in_mark * bar * ">"
+local tool_start = tool_mark * tool_mark ^ -1 * ("function" * special) ^ -1 * called
   * (":" * R "09" ^ 1) ^ -1 * special ^ -1
 
-local harmony_channel <const> = P "<|start|>assistant" ^ -1 * ("<|channel|>" * R "az" ^ 1 * P " " ^ 0) ^ -1
-local harmony_header <const> = harmony_channel * "to=functions." * called
+local harmony_channel = P "<|start|>assistant" ^ -1 * ("<|channel|>" * R "az" ^ 1 * P " " ^ 0) ^ -1
+local harmony_header = harmony_channel * "to=functions." * called
   * (1 - (P "<|message|>" + "to=functions." + "\n")) ^ 0
 
 -- Keys of a call's object, in lower case and without "_".
@@ -216,8 +216,8 @@ end
 
 local CALL <const> = '{"name": "run_command", "arguments": {"command": "ls"}}'
 local ARGUMENTS <const> = '{"command": "ls"}'
-local any_tag <const> = (1 - S "<> \n") ^ 1 * ">"
-local capitals <const> = (R "AZ" + "_") ^ 1
+local any_tag = (1 - S "<> \n") ^ 1 * ">"
+local capitals = (R "AZ" + "_") ^ 1
 
 forms.list = {
   { name = "JSON in a code block", read = read_objects, example = "```json\n" .. CALL .. "\n```",
