@@ -104,7 +104,6 @@ static int prepare_and_run(lua_State *L)
     lua_getglobal(L, "require");
     lua_pushstring(L, ending_inherited()->reason[0] ? "sba.crash_exit" : "sba.main");
     lua_call(L, 1, 1);
-    lua_gc(L, LUA_GCRESTART);
     lua_createtable(L, argc, 1);
     for (int i = 0; i < argc; i++) {
         lua_pushstring(L, argv[i]);
@@ -131,7 +130,7 @@ int host_run(int argc, char **argv)
         fputs("cynode-sba: cannot start: out of memory\n", stderr);
         return -1;
     }
-    lua_gc(L, LUA_GCSTOP); // as lua.c does: modules that are loaded now stay
+    lua_gc(L, LUA_GCSTOP); // modules that are loaded now stay; the module that is called starts it
     lua_pushcfunction(L, with_traceback);
     lua_pushcfunction(L, prepare_and_run);
     lua_pushinteger(L, argc);

@@ -117,6 +117,7 @@ end
 ---@return integer status
 return function()
   local before = assert(ending.inherited())
+  collectgarbage "restart" -- the host stopped the collector
   local reason, standing, grace = before.reason, exit.FAILED, GRACE
   interrupt.disarm()
   if reason == "timeout" then standing, grace = exit.TIMEOUT, 0 end

@@ -18,10 +18,9 @@ local MOST <const> = 100 -- secrets, and entries of the directory
 -- Bytes of all: a text that is cut is compared with every rest of every secret.
 local MOST_BYTES <const> = 128 * 1024
 local MOST_MISTAKES <const> = 5 -- that are named
-local OF_KEYS <const> = { -- how names of variables with a key end: the last word or two
-  _TOKEN = true, _SECRET = true, _PASSWORD = true, _API_KEY = true, _ACCESS_KEY = true,
-  _PRIVATE_KEY = true, _SECRET_KEY = true,
-}
+-- The last word of names of variables with a key, and the one before "_KEY".
+local LAST_WORDS <const> = { _TOKEN = true, _SECRET = true, _PASSWORD = true }
+local BEFORE_KEY <const> = { _API = true, _ACCESS = true, _PRIVATE = true, _SECRET = true }
 -- A name of an environment variable, as POSIX has it.
 local NAME <const> = "^[%a_][%w_]*$"
 
@@ -127,15 +126,21 @@ function operator.take(environment, reserved)
   return table.move(names, 1, #names, 3, { "SBA_SECRETS", "SBA_SECRETS_DIR" }), warnings
 end
 
+local function last_word(name) return name:match ".*(_.+)$" end
+
+local function looks_like_key(name)
+  local last = last_word(name)
+  if last ~= "_KEY" then return LAST_WORDS[last] end
+  return BEFORE_KEY[last_word(name:sub(1, -#"_KEY" - 1))]
+end
+
 ---Variables that look like keys, and reach every command because the operator did not name them.
 ---@param environment table<string, string> of commands
 ---@return string? warning
 function operator.unnamed(environment)
   local found = {}
   for name, value in pairs(environment) do
-    local last, last_two = name:match "_[^_]+$", name:match "_[^_]+_[^_]+$"
-    local is_key = OF_KEYS[last] or OF_KEYS[last_two]
-    if is_key and #value >= SHORTEST then found[#found + 1] = name end
+    if #value >= SHORTEST and looks_like_key(name) then found[#found + 1] = name end
   end
   if not found[1] then return nil end
   table.sort(found)
