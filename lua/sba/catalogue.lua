@@ -3,6 +3,7 @@
 -- checked them (cmake/step_mistake.lua).
 
 local bundle = require "native.bundle"
+local contains = require "sba.util.contains"
 local humanize = require "sba.util.humanize"
 
 local catalogue = {}
@@ -18,7 +19,7 @@ end
 ---@param name string
 ---@return sba.step?
 function catalogue.get(name)
-  if not steps[name] and humanize.has(catalogue.names(), name) then steps[name] = require("sba.steps." .. name) end
+  if not steps[name] and contains(catalogue.names(), name) then steps[name] = require("sba.steps." .. name) end
   return steps[name]
 end
 

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Reads the command line and the environment.
 
+local contains = require "sba.util.contains"
 local first_set = require "sba.util.secret".first_set
 local humanize = require "sba.util.humanize"
 
@@ -78,7 +79,7 @@ local function unknown(argument, name)
 end
 
 local function mistake_in(option, given_by, value)
-  if not option.values or humanize.has(option.values, value) then return nil end
+  if not option.values or contains(option.values, value) then return nil end
   local choices = table.concat(option.values, ", ")
   return ("invalid value '%s' for %s; it must be one of %s"):format(value, given_by, choices)
 end

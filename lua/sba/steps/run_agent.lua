@@ -4,6 +4,7 @@
 -- output.
 
 local client = require "sba.acp.client"
+local contains = require "sba.util.contains"
 local excerpt = require "sba.util.excerpt"
 local fail = require "sba.util.fail"
 local humanize = require "sba.util.humanize"
@@ -140,7 +141,7 @@ end
 ---@return acp.client
 local function new_agent(arguments, job_context, record, cancel_at)
   local model, allowed = arguments.model, job_context.allowed_models
-  if model and allowed and not humanize.has(allowed, model) then
+  if model and allowed and not contains(allowed, model) then
     fail.raise("invalid", "the model %s is not among the job's allowed_models", humanize.quoted(model))
   end
   local prompt = arguments.prompt or job_context.prompt()

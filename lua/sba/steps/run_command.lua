@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step run_command: one command, run to its end in the workspace.
 
+local contains = require "sba.util.contains"
 local excerpt = require "sba.util.excerpt"
 local fail = require "sba.util.fail"
 local file = require "native.file"
@@ -118,7 +119,7 @@ local function check_arguments(arguments)
     if not name:find "^[^=%z]+$" then
       return "the name of a variable must not be empty, and hold neither = nor a NUL character", "env"
     end
-    if humanize.has(arguments.secrets or {}, name) then
+    if contains(arguments.secrets or {}, name) then
       return ("env and secrets both give %s"):format(humanize.quoted(name)), "secrets"
     end
   end

@@ -119,16 +119,6 @@ function humanize.size(bytes)
   return ("%.1f %s"):format(value, units[unit])
 end
 
----@param list any[]
----@param wanted any
----@return boolean
-function humanize.has(list, wanted)
-  for i = 1, #list do
-    if list[i] == wanted then return true end
-  end
-  return false
-end
-
 -- How many letters must be changed, or change places with the next: "tmieout" is one from "timeout".
 -- Texts whose lengths differ by more than the limit are not compared.
 local function distance(a, b, limit)

@@ -2,6 +2,7 @@
 -- The secrets of the operator (SBA_SECRETS, SBA_SECRETS_DIR): passed on to the commands that list
 -- them, never stored.
 
+local contains = require "sba.util.contains"
 local file = require "native.file"
 local humanize = require "sba.util.humanize"
 local listing = require "sba.util.files".entries
@@ -162,7 +163,7 @@ function operator.value(name) return values[name] end
 ---@return string? why there is no such secret
 function operator.unknown(name)
   if values[name] then return nil end
-  if humanize.has(unset, name) then
+  if contains(unset, name) then
     return ("the secret %s is not set: SBA_SECRETS names the variable, which is empty or absent"):format(name)
   end
   local near = humanize.near(name, names)

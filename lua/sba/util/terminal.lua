@@ -2,6 +2,7 @@
 -- The log for people: a line for each step, and, where the log follows the output, all of it
 -- between them, indented.
 
+local contains = require "sba.util.contains"
 local excerpt = require "sba.util.excerpt"
 local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
@@ -231,7 +232,7 @@ events["job.done_before"] = function(self, job) self:print(nil, job.message) end
 -- What stands at the end as a note is no warning.
 events["confinement.partial"] = function(self, fields, level)
   for _, gap in ipairs(level == "warning" and fields.partial or {}) do
-    if not humanize.has(self.notes, gap) then self:print(level, "warning: " .. printable.line(gap)) end
+    if not contains(self.notes, gap) then self:print(level, "warning: " .. printable.line(gap)) end
   end
 end
 
