@@ -4,7 +4,9 @@
 
 local bundle = require "native.bundle"
 local contains = require "sba.util.contains"
-local humanize = require "sba.util.humanize"
+local lazy = require "sba.util.lazy"
+
+local humanize = lazy "sba.util.humanize"
 
 local catalogue = {}
 

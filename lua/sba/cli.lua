@@ -3,7 +3,9 @@
 
 local contains = require "sba.util.contains"
 local first_set = require "sba.util.secret".first_set
-local humanize = require "sba.util.humanize"
+local lazy = require "sba.util.lazy"
+
+local humanize = lazy "sba.util.humanize"
 
 local cli = {}
 

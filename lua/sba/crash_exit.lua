@@ -12,6 +12,7 @@ local identity = require "native.identity"
 local interrupt = require "native.interrupt"
 local journal = require "sba.journal.file"
 local json = require "sba.util.json"
+local lazy = require "sba.util.lazy"
 local process = require "native.process"
 local result_schema = require "sba.result.result_schema"
 local schema_check = require "sba.util.schema_check"
@@ -20,6 +21,11 @@ local state = require "sba.run.state"
 local todo = require "sba.run.todo"
 local usage = require "sba.journal.usage"
 local workspace = require "native.workspace"
+
+local direct = lazy "sba.run.direct"
+local run_step = lazy "sba.run.step"
+local task = lazy "sba.task"
+local undo = lazy "sba.run.undo"
 
 local LARGEST_LIST <const> = 16 << 20 -- bytes
 -- Seconds from SIGTERM to SIGKILL; none past the deadline.
@@ -51,17 +57,17 @@ end
 
 -- Steps that have not finished end in the result only: a resumed job runs them.
 local function adopt_steps(run)
-  local steps, failure = run.lazy.step(), run.failure
-  steps.adopt(run)
+  local failure = run.failure
+  run_step.adopt(run)
   run.journal = journal.begin(nil, 0)
   local index, step = next(run.history.unfinished)
   if index == run.record.count + 1 then
     local status = failure.code == "timeout" and "timeout" or "failure"
     local entry = { status = status, started_at = step.at, error = failure.message }
     entry.error_code = failure.of_step or failure.code
-    steps.keep(run, { index = index, step = step }, entry, "step.kept")
+    run_step.keep(run, { index = index, step = step }, entry, "step.kept")
   end
-  if run.steps then run.lazy.direct().skip_rest(run) end
+  if run.steps then direct.skip_rest(run) end
 end
 
 -- What failed a direct job before is still why: after it came but steps that run always, and
@@ -75,7 +81,7 @@ local function first_failure(run)
     local has_failed = status == "failure" or status == "timeout"
     local entry = has_failed and not history.checks[index] and history:head(index)
     if entry and not entry.tolerated then
-      return run.lazy.step().failure_of(entry, index, failures.of_step(entry.error_code, entry.error))
+      return run_step.failure_of(entry, index, failures.of_step(entry.error_code, entry.error))
     end
   end
 end
@@ -110,8 +116,8 @@ local function recover(run, is_unfinished)
   local is_partial = left and not left.committed
   if is_partial or is_unfinished then run.workspace = workspace.open(run.settings.workspace) end
   if not run.workspace then return end
-  if is_partial then run.lazy.undo().recover(run) end
-  if is_unfinished then run.lazy.undo().sweep(run, interrupt.now() + SWEEPING) end
+  if is_partial then undo.recover(run) end
+  if is_unfinished then undo.sweep(run, interrupt.now() + SWEEPING) end
 end
 
 ---@return integer status
@@ -129,7 +135,7 @@ return function()
   local inherited = before.information and json.decode(before.information) -- by accept.keep
   if not inherited then return standing end
   local settings = inherited.settings
-  if settings.archive then settings.keep = function(run) require "sba.task".keep(run) end end
+  if settings.archive then settings.keep = function(run) task.keep(run) end end
   local run = state.new(settings, identity.environment {})
   run.record.job_id, run.record.task_id = inherited.job_id, inherited.task_id
   run.log:identify(inherited.job_id, inherited.task_id)

@@ -11,15 +11,28 @@ local fail = require "sba.util.fail"
 local failures = require "sba.result.failure"
 local file = require "native.file"
 local finish = require "sba.run.finish"
-local humanize = require "sba.util.humanize"
 local identity = require "native.identity"
 local interrupt = require "native.interrupt"
 local jobs = require "sba.job"
-local listing = require "sba.util.files".entries
+local lazy = require "sba.util.lazy"
 local secret = require "sba.util.secret"
 local state = require "sba.run.state"
 local text = require "native.text"
 local workspace = require "native.workspace"
+
+local about = lazy "sba.about"
+local agent = lazy "sba.agent"
+local checks = lazy "sba.run.check"
+local context = lazy "sba.job.context"
+local direct = lazy "sba.run.direct"
+local humanize = lazy "sba.util.humanize"
+local listing = lazy "sba.util.files"
+local repl = lazy "sba.repl"
+local report = lazy "sba.report"
+local reports = lazy "sba.outside.reports"
+local skills = lazy "sba.outside.skills"
+local task = lazy "sba.task"
+local trace = lazy "sba.outside.trace"
 
 local STATUS_URLS <const> = { "SBA_JOB_STATUS_URL", "SBA_CALLBACK_URL" }
 local TRACING <const> = { "TRACEPARENT", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" }
@@ -52,7 +65,7 @@ local function meant(settings)
   local name, names = settings.job:sub(#above + 1), {}
   if name == "" then return nil end
   local directory <close> = workspace.open(above == "" and "." or above)
-  local entries = directory and listing(directory, ".", MOST_NAMES)
+  local entries = directory and listing.entries(directory, ".", MOST_NAMES)
   for i, entry in ipairs(entries or {}) do names[i] = entry.name end
   local near = humanize.near(name, names)
   return near and above .. near
@@ -120,7 +133,7 @@ end
 local function load_context(run, given)
   local directory = jobs.directory_of(run.settings.job)
   if not given and not has_context(directory) then return nil end
-  return require "sba.job.context".load(given, directory)
+  return context.load(given, directory)
 end
 
 local function validate(run)
@@ -140,7 +153,7 @@ local function validate(run)
   -- In an agent's job the given steps are suggestions; the model decides which steps there are.
   run.steps = job.execution_mode == "direct_steps" and job.steps or nil
   run.record.protocol_version = job.protocol_version
-  if not run.steps and not job.context then job.context = require "sba.job.context".load() end
+  if not run.steps and not job.context then job.context = context.load() end
   job.persona = secret.clean(job.persona, {})
   -- The time counts from the job's first byte on.
   run:limit_time(run.record.began + job.constraints.max_runtime_seconds)
@@ -149,13 +162,13 @@ local function validate(run)
 end
 
 local function report_start(run)
-  if run.status_url then run.lazy.reports().start(run) end
+  if run.status_url then reports.start(run) end
 end
 
 -- In a direct job, the first question to a model fetches them.
 local function fetch_skills(run)
   local ids = not run.steps and run.job.context.skill_ids
-  if ids and #ids > 0 then run.lazy.skills().fetch(run) end
+  if ids and #ids > 0 then skills.fetch(run) end
 end
 
 -- Returns why the job fails. Only the messages of this stage have no secrets, but for the ids of steps.
@@ -166,7 +179,7 @@ local function work(run)
   collectgarbage "generational"
   -- Lua 5.4.4 keeps the threshold that it had before: a step sets a new one.
   collectgarbage "step"
-  local perform = run.steps and run.lazy.direct().run_rest or run.lazy.agent().run
+  local perform = run.steps and direct.run_rest or agent.run
   return perform(run)
 end
 
@@ -192,7 +205,7 @@ end
 
 local function check_at_end(run, failure)
   if not run.context or not run.record.acceptance then return failure end
-  return run.lazy.check().at_end(run, failure)
+  return checks.at_end(run, failure)
 end
 
 -- What --lua runs has globals as Lua has them.
@@ -212,7 +225,7 @@ local function run_job(settings, environment, warnings)
   run.catalogue = catalogue
   local is_reported = not settings.replay
   if is_reported then run.status_url = secret.first_set(environment, STATUS_URLS) end
-  if secret.first_set(environment, TRACING) then run.trace = run.lazy.trace().new(run) end
+  if secret.first_set(environment, TRACING) then run.trace = trace.new(run) end
   for _, warning in ipairs(warnings) do run:warn("secret.warning", warning) end
   local failure = failure_of(xpcall(go_through, failures.traced, run))
   failure = failure_of(xpcall(check_at_end, failures.traced, run, failure))
@@ -237,7 +250,7 @@ local function run(settings, environment, warnings)
     -- Before the task's files are made.
     local _, failure = fail.caught(become_user, { settings = settings })
     if not failure then
-      _, failure = fail.caught(require "sba.task".prepare, settings, environment)
+      _, failure = fail.caught(task.prepare, settings, environment)
     end
     if failure then return exit.because(failure.message, exit.REFUSED) end
   end
@@ -247,10 +260,10 @@ end
 -- The others are functions of about.lua.
 local modes = {
   run = run,
-  lua = function(settings, environment) return require "sba.repl".run(settings, environment) end,
+  lua = function(settings, environment) return repl.run(settings, environment) end,
   report = function(settings)
     local path = settings.values[1] or settings.result
-    return require "sba.report".print(path, settings.job, settings.format)
+    return report.print(path, settings.job, settings.format)
   end,
 }
 
@@ -272,6 +285,6 @@ return function(argv)
   local unusable = shows_text[settings.mode] and secret.failure()
   if unusable then exit.because(unusable.message, exit.OK) end
   if settings.mode ~= "run" then collectgarbage "restart" end
-  local mode = modes[settings.mode] or require "sba.about"[settings.mode]
+  local mode = modes[settings.mode] or about[settings.mode]
   return mode(settings, environment, warnings)
 end

@@ -29,8 +29,8 @@ local c_layers = {
   { "^lua%.h$", "lua" }, { "^lauxlib%.h$", "lua" }, { "^lualib%.h$", "lua" },
 }
 local lua_layers = {
-  { "^sba%.main$", "main", "cli", "catalogue", "job", "run", "result", "repl", "report", "about", "task", "util",
-    "native" },
+  { "^sba%.main$", "main", "cli", "catalogue", "job", "run", "agent", "outside", "result", "repl", "report", "about",
+    "task", "util", "native" },
   { "^sba%.crash_exit$", "main", "journal", "run", "result", "task", "util", "native" },
   { "^sba%.cli$", "cli", "util", "native" },
   { "^sba%.repl%f[%.\0]", "repl", "catalogue", "job", "run", "agent", "result", "util", "native" },
@@ -54,9 +54,6 @@ local lua_layers = {
   { "^native%.", "native" },
   { "^cjson$", "library" }, { "^lpeg$", "lpeg" },
 }
-
--- What is loaded only when it is used: the modes of the program, and what only some jobs need.
-local late = { ["sba.main"] = true, ["sba.crash_exit"] = true, ["sba.job"] = true, ["sba.run.state"] = true }
 
 local failures = 0
 local function fail(...)
@@ -108,11 +105,13 @@ local function find_circles(graph)
     state[name] = "open"
     way[#way + 1] = name
     for _, use in ipairs(graph[name] or {}) do
+      if use.is_lazy then goto next end
       if state[use.target] == "open" then
         fail("%s: a circle: %s -> %s", use.place, table.concat(way, " -> "), use.target)
       elseif not state[use.target] and graph[use.target] then
         visit(use.target, way)
       end
+      ::next::
     end
     way[#way] = nil
     state[name] = "done"
@@ -144,7 +143,7 @@ local function required(line, after, constants)
   return constants[constant] or line:match("^[%s(,]*[\"']([^\"']+)[\"']", after)
 end
 
----Requires of lua/sba/.
+---Requires of lua/sba/. A lazy one is an arrow, but makes no circle: by then all are loaded.
 local function lua_graph()
   local graph = {}
   for _, file in ipairs(files_below(root .. "/lua/sba", "*.lua")) do
@@ -156,18 +155,21 @@ local function lua_graph()
       if constant then constants[constant] = value end
       local place = ("lua/sba/%s:%d"):format(file, number)
       if line:find("^%s*%-%-") then line = "" end
+      local lazy = line:match "^local [%w_]+ = lazy \"([^\"]+)\"$"
+      if lazy then table.insert(graph[name], { target = lazy, place = place, is_lazy = true }) end
       -- A call: neither the word in a text ("require", =require) nor a field of that name.
       for after in line:gmatch("%f[%w_=\"]require%f[^%w_]()%s*[\"'(,%a]") do
         local target = required(line, after, constants)
         if not target then
-          local by_a_person = name:find("^sba%.repl%.") -- the prompt loads whatever module is named at it
-          if not by_a_person then fail("%s: this require cannot be read: %s", place, line) end
+          -- They load whatever module is named to them.
+          local by_name = name:find("^sba%.repl%.") or name == "sba.util.lazy"
+          if not by_name then fail("%s: this require cannot be read: %s", place, line) end
         elseif not layer_of(lua_layers, target) then
           fail("%s: %s requires %s, which belongs to no layer", place, name, target)
         else
           table.insert(graph[name], { target = target, place = place })
-          if line:find("^%s") and not target:find("%.$") and not late[name] then
-            fail("%s: requires %s inside a function; put it at the top, or into lazy of run/state.lua", place, target)
+          if line:find("^%s") and not target:find("%.$") then
+            fail("%s: requires %s inside a function; put it at the top, or make it lazy (util/lazy.lua)", place, target)
           end
         end
       end

@@ -1,11 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Bytes to a job: strict JSON, the schema, each step's arguments, every error at once.
 
-local humanize = require "sba.util.humanize"
 local job_schema = require "sba.job.job_schema"
 local json = require "sba.util.json"
+local lazy = require "sba.util.lazy"
 local schema_check = require "sba.util.schema_check"
 local text = require "native.text"
+
+local humanize = lazy "sba.util.humanize"
+local json_place = lazy "sba.util.json_place"
 
 local job = { LARGEST = 64 * 1024 * 1024 } -- bytes
 
@@ -194,7 +197,7 @@ end
 -- Into the order of the file; errors at one place stay in theirs.
 local function sort(errors, bytes)
   if #errors < 2 then return end
-  local places, rank = require "sba.util.json_place".of(bytes), {}
+  local places, rank = json_place.of(bytes), {}
   for i, one in ipairs(errors) do rank[one] = places:offset(one.pointer) * #errors + i end
   table.sort(errors, function(a, b) return rank[a] < rank[b] end)
 end

@@ -12,10 +12,17 @@ local fail = require "sba.util.fail"
 local file = require "native.file"
 local journal = require "sba.journal.file"
 local json = require "sba.util.json"
+local lazy = require "sba.util.lazy"
 local progress = require "sba.run.progress"
 local secret = require "sba.util.secret"
 local todo = require "sba.run.todo"
 local workspace_access = require "sba.run.workspace_access"
+
+local leftovers = lazy "sba.run.leftovers"
+local resume = lazy "sba.run.resume"
+local run_step = lazy "sba.run.step"
+local undo = lazy "sba.run.undo"
+local workspace_changes = lazy "sba.run.workspace_changes"
 
 local accept = {}
 
@@ -150,7 +157,7 @@ local function end_leftovers(run, path, failure)
   local code = failure and failure.code
   local is_there = not failure or code == "locked" or code == "not_locked"
   if not is_there then return failure end
-  local life = run.lazy.leftovers().end_run(run, path, not failure)
+  local life = leftovers.end_run(run, path, not failure)
   if life == "alive" then
     return { code = "locked", message = "another runner works in this job directory: it writes " .. path }
   end
@@ -168,7 +175,7 @@ end
 ---@param run run
 ---@param create? boolean a job that is refused leaves none
 function accept.lock(run, create)
-  if not create and file.read("/proc/1/comm", #IDLE) == IDLE then run.lazy.leftovers().end_rounds(run) end
+  if not create and file.read("/proc/1/comm", #IDLE) == IDLE then leftovers.end_rounds(run) end
   if run.journal_file or not run.result_directory then return end
   local path = run.result_directory .. JOURNAL
   local failure
@@ -188,8 +195,8 @@ local function open_files(run)
   own_files(settings, directory)
   accept.lock(run, true)
   run.directory = directory and file.keep_directory(directory)
-  if settings.resume then run.lazy.resume().read_journal(run, directory .. JOURNAL) end
-  if settings.replay then run.lazy.resume().read_recording(run) end
+  if settings.resume then resume.read_journal(run, directory .. JOURNAL) end
+  if settings.replay then resume.read_recording(run) end
   local history = run.history
   claims.remember(run)
   -- The old journal goes before the first result is written: after a kill in between nobody takes
@@ -203,9 +210,9 @@ local function open_files(run)
   end
   run.progress = progress.new { log = run.log, changed = function() run.checkpoint:changed() end }
   run.record.running = function() return run.progress:running_step() end
-  if next(history.unfinished) then run.lazy.resume().tell_interrupted(run) end
+  if next(history.unfinished) then resume.tell_interrupted(run) end
   open_todo(run)
-  if run.steps and history.job then run.lazy.step().adopt(run) end
+  if run.steps and history.job then run_step.adopt(run) end
   open_checkpoint(run)
   if not directory then return end
   run.todo:keep(directory .. TODO, function(failure)
@@ -231,10 +238,10 @@ function accept.accept(run)
   log_accepted(run, more)
   workspace_access.warn(run)
   local reports_changes = run.job.constraints.report_changes or run.environment.SBA_REPORT_CHANGES == "1"
-  if history.changes then run.lazy.undo().recover(run) end
+  if history.changes then undo.recover(run) end
   -- Also without a step, a run may have been killed while it wrote changes.patch.
-  if next(history.unfinished) or history.job and reports_changes then run.lazy.undo().sweep(run) end
-  if reports_changes then run.lazy.workspace_changes().begin(run) end
+  if next(history.unfinished) or history.job and reports_changes then undo.sweep(run) end
+  if reports_changes then workspace_changes.begin(run) end
   run.context = run:step_context()
 end
 

@@ -6,9 +6,11 @@ local claims = require "sba.run.claims"
 local file = require "native.file"
 local first_set = require "sba.util.secret".first_set
 local interrupt = require "native.interrupt"
-local listing = require "sba.util.files".entries
+local lazy = require "sba.util.lazy"
 local redact = require "native.secret".redact
 local workspace = require "native.workspace"
+
+local listing = lazy "sba.util.files"
 
 local artifacts = {}
 
@@ -166,7 +168,7 @@ end
 ---@param run run
 ---@return boolean there may be some
 function artifacts.any(run)
-  local entries = not run.artifacts and {} or listing(run.artifacts, ".", 1)
+  local entries = not run.artifacts and {} or listing.entries(run.artifacts, ".", 1)
   return not entries or #entries > 0
 end
 

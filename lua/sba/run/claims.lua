@@ -6,9 +6,11 @@
 local array = require "sba.util.json".array
 local file = require "native.file"
 local json = require "sba.util.json"
-local json_file = require "sba.util.json_file"
-local names = require "sba.util.files"
+local lazy = require "sba.util.lazy"
 local redact = require "native.secret".redact
+
+local json_file = lazy "sba.util.json_file"
+local names = lazy "sba.util.files"
 
 local claims = {}
 

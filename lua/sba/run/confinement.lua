@@ -5,9 +5,11 @@ local array = require "sba.util.json".array
 local confine = require "native.confine"
 local contains = require "sba.util.contains"
 local fail = require "sba.util.fail"
-local listing = require "sba.util.files".entries
+local lazy = require "sba.util.lazy"
 local secret = require "sba.util.secret"
 local workspace = require "native.workspace"
+
+local listing = lazy "sba.util.files"
 
 local confinement = {}
 
@@ -35,7 +37,7 @@ local function beside(top, job_directory)
   for name in job_directory:sub(#top + 1):gmatch "[^/]+" do
     local directory <close> = workspace.open(place)
     if not directory then return nil end
-    local entries, more = listing(directory, ".", MOST_BESIDE)
+    local entries, more = listing.entries(directory, ".", MOST_BESIDE)
     if not entries or more or #list + #entries > MOST_BESIDE then return nil end
     for _, entry in ipairs(entries) do
       if entry.name ~= name and entry.type ~= "symlink" then list[#list + 1] = place .. "/" .. entry.name end

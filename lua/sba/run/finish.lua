@@ -6,15 +6,23 @@ local ending = require "native.ending"
 local exit = require "sba.result.failure".exit
 local failures = require "sba.result.failure"
 local file = require "native.file"
-local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
-local json_file = require "sba.util.json_file"
+local lazy = require "sba.util.lazy"
 local process = require "native.process"
 local redact = require "native.secret".redact
 local result_schema = require "sba.result.result_schema"
+local secret = require "sba.util.secret"
 local text = require "native.text"
-local upload_urls = require "sba.util.upload_urls"
+
+local direct = lazy "sba.run.direct"
+local humanize = lazy "sba.util.humanize"
+local json_file = lazy "sba.util.json_file"
+local reports = lazy "sba.outside.reports"
+local run_step = lazy "sba.run.step"
+local uploads = lazy "sba.outside.uploads"
+local worker_report = lazy "sba.util.worker_report"
+local workspace_changes = lazy "sba.run.workspace_changes"
 
 local STDOUT <const>, STDERR <const> = 1, 2
 -- Seconds without progress: the reader of a stream is gone.
@@ -72,14 +80,14 @@ local function reading_seconds(run)
 end
 
 local function compare_workspace(run)
-  if run.snapshot then run.lazy.workspace_changes().finish(run, reading_seconds(run)) end
+  if run.snapshot then workspace_changes.finish(run, reading_seconds(run)) end
 end
 
 local function list_artifacts(run) artifacts.list(run, reading_seconds(run)) end
 
 local function upload_artifacts(run)
   if #run.record.artifacts == 0 or run.settings.replay then return end
-  if run:has_gateway() or upload_urls.any() then run.lazy.uploads().artifacts(run) end
+  if run:has_gateway() or secret.has_upload_urls() then uploads.artifacts(run) end
 end
 
 --- The result takes its place when time is up, though it may not be on the disk yet.
@@ -171,15 +179,15 @@ local function attempt(run, part, ...)
 end
 
 local function adopt_steps(run)
-  if run.history.count > run.record.count then run.lazy.step().adopt(run) end
+  if run.history.count > run.record.count then run_step.adopt(run) end
 end
 
 local function skip_rest(run)
-  if run.accepted and run.steps and #run.steps > 0 then run.lazy.direct().skip_rest(run) end
+  if run.accepted and run.steps and #run.steps > 0 then direct.skip_rest(run) end
 end
 
 local function revert(run)
-  if run.pending_undo then run.lazy.step().revert(run) end
+  if run.pending_undo then run_step.revert(run) end
 end
 
 local function check_journal(run)
@@ -198,7 +206,7 @@ local function finish_todo(run)
 end
 
 local function leave_outside(run)
-  for _, runner in ipairs(run.history.runs) do run.lazy.worker_report().remove(runner.word, run.environment) end
+  for _, runner in ipairs(run.history.runs) do worker_report.remove(runner.word, run.environment) end
   if run.journal_file then run.journal_file:close() end
   artifacts.close(run)
   run:disconnect()
@@ -323,9 +331,9 @@ return function(run)
   local is_refused = is_missing and attempt(run, write_result) -- as an internal error
   if is_refused and not final.parts then ending.memory() end
   local at = interrupt.now()
-  local is_put = final.is_written and not run.settings.replay and upload_urls.any()
-  if is_put then attempt(run, run.lazy.uploads().result) end
-  if run.status_url then attempt(run, run.lazy.reports().finish, final.is_written and final.parts) end
+  local is_put = final.is_written and not run.settings.replay and secret.has_upload_urls()
+  if is_put then attempt(run, uploads.result) end
+  if run.status_url then attempt(run, reports.finish, final.is_written and final.parts) end
   attempt(run, wait_for_disk)
   if run.settings.keep then attempt(run, run.settings.keep) end
   if run.settings.termination_log then attempt(run, write_termination_log) end

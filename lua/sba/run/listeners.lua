@@ -2,10 +2,13 @@
 -- run:emit tells what happens: first to journal.jsonl, then to the result, the todo list, the log
 -- and others that look on.
 
-local entries = require "sba.result.entry"
 local journal = require "sba.journal.file"
 local json = require "sba.util.json"
+local lazy = require "sba.util.lazy"
 local text = require "native.text"
+
+local entries = lazy "sba.result.entry"
+local reports = lazy "sba.outside.reports"
 
 local listeners = {}
 
@@ -90,7 +93,7 @@ local tell = {} -- by event
 
 tell["step.started"] = function(run, event)
   local index, step = event.index, event.step
-  if run.beginning and index > 1 then run.lazy.reports().start(run) end
+  if run.beginning and index > 1 then reports.start(run) end
   if not event.is_short then run.checkpoint:hurry() end
   run.journal:event("step.started", { index = index - 1, id = step.id, type = step.type,
     check = step.check, arguments = event.arguments })

@@ -50,7 +50,6 @@
 ---@field upload_failed? boolean
 ---Set by others:
 ---@field emit fun(run: run, name: string, event: table) see listeners.lua
----@field lazy table see below
 ---@field http? native.http.client
 ---@field gateway? gateway
 ---@field unreachable? mcp.failure why there is no gateway
@@ -69,13 +68,23 @@ local artifacts = require "sba.run.artifacts"
 local ending = require "native.ending"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
+local lazy = require "sba.util.lazy"
 local listeners = require "sba.run.listeners"
 local log = require "sba.util.log"
 local process = require "native.process"
 local record = require "sba.result.record"
-local rules = require "sba.gateway.rules"
 local secret = require "sba.util.secret"
 local workspace = require "native.workspace"
+
+local ask_model = lazy "sba.run.ask"
+local checks = lazy "sba.run.check"
+local clients = lazy "sba.util.http"
+local gateways = lazy "sba.gateway"
+local prompt = lazy "sba.agent.prompt"
+local rules = lazy "sba.gateway.rules"
+local run_step = lazy "sba.run.step"
+local undo = lazy "sba.run.undo"
+local worker_report = lazy "sba.util.worker_report"
 
 local state = {}
 
@@ -84,29 +93,7 @@ local GRACE <const> = 2
 local RESERVED_SHARE <const> = 10 -- a tenth of the job's time is reserved
 local MOST_RESERVED <const> = 60 -- seconds
 
--- Modules that only some jobs need: to load all takes longer than an empty job.
-local lazy = {
-  agent = function() return require "sba.agent" end,
-  ask = function() return require "sba.run.ask" end,
-  check = function() return require "sba.run.check" end,
-  direct = function() return require "sba.run.direct" end,
-  gateway = function() return require "sba.gateway" end,
-  http = function() return require "sba.util.http" end,
-  leftovers = function() return require "sba.run.leftovers" end,
-  prompt = function() return require "sba.agent.prompt" end,
-  reports = function() return require "sba.outside.reports" end,
-  resume = function() return require "sba.run.resume" end,
-  skills = function() return require "sba.outside.skills" end,
-  step = function() return require "sba.run.step" end,
-  terminal = function() return require "sba.util.terminal" end,
-  trace = function() return require "sba.outside.trace" end,
-  undo = function() return require "sba.run.undo" end,
-  uploads = function() return require "sba.outside.uploads" end,
-  worker_report = function() return require "sba.util.worker_report" end,
-  workspace_changes = function() return require "sba.run.workspace_changes" end,
-}
-
-local methods = { emit = listeners.emit, lazy = lazy }
+local methods = { emit = listeners.emit }
 methods.__index = methods
 
 -- For a model's commands: nothing waits for a person.
@@ -146,7 +133,7 @@ local function add_reports(self, context)
   local count = 0
   function context.report_path()
     count = count + 1
-    local path, problem = lazy.worker_report().path(self.runner.word, self.environment, self.workspace, count)
+    local path, problem = worker_report.path(self.runner.word, self.environment, self.workspace, count)
     -- The directories of these runs are removed at the end.
     if count == 1 then table.insert(self.history.runs, self.runner) end
     if not path and count == 1 then
@@ -160,7 +147,7 @@ local function add_reports(self, context)
     self.record.report = report
   end
   function context.report(path)
-    local report, mistake = lazy.worker_report().read(path)
+    local report, mistake = worker_report.read(path)
     if mistake then
       local message = "the report of a worker (CYNODE_REPORT) is left out: " .. mistake
       self:warn("worker_report.invalid", message, { step = self.record.count + 1 })
@@ -187,7 +174,7 @@ local function add_journal(self, context)
     emit("step.append", { size = size })
     return size
   end
-  function context.commit(change) return lazy.undo().commit(self, change) end
+  function context.commit(change) return undo.commit(self, change) end
   -- A program may overwrite its environment; it stays in its session.
   local function began(pid, started) emit("step.session", { pid = pid, started = started }) end
   context.began = self.result_directory and began
@@ -197,7 +184,7 @@ end
 local function add_outside(self, context)
   local ask
   function context.ask(question)
-    ask = ask or lazy.ask()(self)
+    ask = ask or ask_model(self)
     return ask(question)
   end
   function context.call_tool(tool, arguments, limits)
@@ -232,7 +219,7 @@ function methods:step_context()
     context.spool = self.result_directory or "" -- a model is shown what its commands print
   end
   function context.resolve_path(path) return artifacts.resolve(self, path) end
-  function context.prompt() return lazy.prompt().for_another(job) end
+  function context.prompt() return prompt.for_another(job) end
   function context.plan(entries) self.todo:follow(entries) end
   function context.tick(news, missing)
     if news then self.progress:said(news, missing) end
@@ -248,10 +235,10 @@ function methods:step_context()
   return context
 end
 
-function methods:perform(step) return lazy.step().run(self, step) end
+function methods:perform(step) return run_step.run(self, step) end
 
 ---@param note? fun(checked: run.checked)
-function methods:perform_checks(note) return lazy.check().run_all(self, note) end
+function methods:perform_checks(note) return checks.run_all(self, note) end
 
 ---@param event string
 ---@param message string
@@ -308,7 +295,7 @@ end
 ---@return native.http.client?, native.failure?
 function methods:client()
   if self.http then return self.http end
-  local http, failure = lazy.http().client(self.environment)
+  local http, failure = clients.client(self.environment)
   if not http then return nil, failure end
   self.http = http
   -- Progress is written also while a step or a model waits for an answer.
@@ -330,7 +317,7 @@ function methods:connect(again, limits)
   if self:has_gateway() then http, failure = self:client() end
   if http then token, failure = secret.agent_token() end
   if not failure then
-    self.gateway, failure = lazy.gateway().connect({
+    self.gateway, failure = gateways.connect({
       environment = self.environment, http = http,
       job_id = self.job.job_id, task_id = self.job.task_id,
       token = token, renew_token = secret.renew_agent_token,
@@ -365,7 +352,7 @@ function state.new(settings, environment)
     history = { size = 0, count = 0, unfinished = {}, exchanges = {}, resumes = {}, runs = {} },
     log = log.new {
       format = settings.log_format, follow = settings.follow,
-      environment = environment, terminal = lazy.terminal,
+      environment = environment,
     },
   }
   if result ~= "-" then run.result_directory = result:match "^.*/" or "./" end

@@ -6,8 +6,11 @@
 local file = require "native.file"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
+local lazy = require "sba.util.lazy"
 local text = require "native.text"
 local version = require "native.bundle".version
+
+local terminal = lazy "sba.util.terminal"
 
 local log = {}
 log.__index = log
@@ -107,7 +110,6 @@ end
 ---@field format "json"|"text"|"auto"
 ---@field environment table<string, string>
 ---@field follow? boolean all output is shown, with "auto" as text
----@field terminal fun(): table gives util.terminal, which JSON does not need
 
 ---@param options log.options
 ---@return log
@@ -118,7 +120,7 @@ function log.new(options)
   local self = setmetatable({ dropped = 0, timeout = TIMEOUT, follow = follow }, log)
   local function write_bytes(bytes) write(self, bytes) end
   if format == "text" or format == "auto" and follow then
-    self.view = options.terminal().new(write_bytes, columns, options.environment, follow)
+    self.view = terminal.new(write_bytes, columns, options.environment, follow)
   else
     local view = { write = write_bytes, follow = follow, pending = "", left_out = 0 }
     self.view = setmetatable(view, json_lines)

@@ -19,9 +19,6 @@ local MOST <const> = 100 -- secrets, and entries of the directory
 -- Bytes of all: a text that is cut is compared with every rest of every secret.
 local MOST_BYTES <const> = 128 * 1024
 local MOST_MISTAKES <const> = 5 -- that are named
--- The last word of names of variables with a key, and the one before "_KEY".
-local LAST_WORDS <const> = { _TOKEN = true, _SECRET = true, _PASSWORD = true }
-local BEFORE_KEY <const> = { _API = true, _ACCESS = true, _PRIVATE = true, _SECRET = true }
 -- A name of an environment variable, as POSIX has it.
 local NAME <const> = "^[%a_][%w_]*$"
 
@@ -110,7 +107,7 @@ end
 ---variables.
 ---@param environment table<string, string>
 ---@param reserved fun(name: string): boolean the runner's own variables
----@return string[] variables that are not for commands
+---@return string[] names of its variables
 ---@return string[] warnings
 function operator.take(environment, reserved)
   take_variables(environment, reserved)
@@ -124,29 +121,7 @@ function operator.take(environment, reserved)
   table.sort(names)
   local warnings = {}
   for i, name in ipairs(unset) do warnings[i] = ("SBA_SECRETS names %s, which is not set"):format(name) end
-  return table.move(names, 1, #names, 3, { "SBA_SECRETS", "SBA_SECRETS_DIR" }), warnings
-end
-
-local function last_word(name) return name:match ".*(_.+)$" end
-
-local function looks_like_key(name)
-  local last = last_word(name)
-  if last ~= "_KEY" then return LAST_WORDS[last] end
-  return BEFORE_KEY[last_word(name:sub(1, -#"_KEY" - 1))]
-end
-
----Variables that look like keys, and reach every command because the operator did not name them.
----@param environment table<string, string> of commands
----@return string? warning
-function operator.unnamed(environment)
-  local found = {}
-  for name, value in pairs(environment) do
-    if #value >= SHORTEST and looks_like_key(name) then found[#found + 1] = name end
-  end
-  if not found[1] then return nil end
-  table.sort(found)
-  return ("commands get %s, and the result what they print of it; SBA_SECRETS keeps it for those that list it"):format(
-    humanize.list(found, "and"))
+  return table.move(names, 1, #names, 1, {}), warnings
 end
 
 ---@return failure? why no job runs: a secret that cannot be read, or cannot be redacted

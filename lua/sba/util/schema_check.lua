@@ -10,10 +10,12 @@
 -- absent, unless its type says null, or the object's schema has keeps_null.
 
 local contains = require "sba.util.contains"
-local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
+local lazy = require "sba.util.lazy"
 local printable = require "sba.util.printable"
 local redact = require "native.secret".redact
+
+local humanize = lazy "sba.util.humanize"
 
 local schema_check = {}
 

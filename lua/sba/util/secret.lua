@@ -5,11 +5,14 @@
 
 local file = require "native.file"
 local identity = require "native.identity"
+local lazy = require "sba.util.lazy"
 local native = require "native.secret"
 local native_text = require "native.text"
-local operator = require "sba.util.operator_secrets"
 local percent = require "sba.util.percent"
-local upload_urls = require "sba.util.upload_urls"
+
+local humanize = lazy "sba.util.humanize"
+local operator = lazy "sba.util.operator_secrets"
+local upload_urls = lazy "sba.util.upload_urls"
 
 local secret = {}
 
@@ -24,8 +27,15 @@ local own_urls <const> = {
   SBA_MCP_GATEWAY_URL = true, MCP_GATEWAY_PROXY_URL = true, MCP_GATEWAY_URL = true,
   OTEL_EXPORTER_OTLP_ENDPOINT = true, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT = true,
 }
+local operator_variables <const> = { "SBA_SECRETS", "SBA_SECRETS_DIR" }
+local upload_variables <const> = { "SBA_ARTIFACT_URL_TEMPLATE", "SBA_ARTIFACT_URLS_FILE" }
 -- Headers, which may hold a key.
 local otlp_variables <const> = { "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS" }
+
+-- The last word of names of variables with a key, and the one before "_KEY".
+local LAST_WORDS <const> = { _TOKEN = true, _SECRET = true, _PASSWORD = true }
+local BEFORE_KEY <const> = { _API = true, _ACCESS = true, _PRIVATE = true, _SECRET = true }
+local SHORTEST_KEY <const> = 8 -- bytes
 
 local function is_own_url(name) return own_urls[name] or name:find("^ORCHESTRATOR_") ~= nil end
 
@@ -56,6 +66,7 @@ local api_key <const> = {
   unused = "OPENAI_BASE_URL is not used",
 }
 local otlp_headers
+local has_operator, has_upload_urls = false, false
 local warnings = {}
 
 local function warn_short(what)
@@ -129,32 +140,59 @@ local function take_headers(value)
   end
 end
 
+local function last_word(name) return name:match ".*(_.+)$" end
+
+local function looks_like_key(name)
+  local last = last_word(name)
+  if last ~= "_KEY" then return LAST_WORDS[last] end
+  return BEFORE_KEY[last_word(name:sub(1, -#"_KEY" - 1))]
+end
+
+-- Of variables that look like keys, and reach every command because the operator did not name them.
+local function warn_unnamed(environment)
+  local found = {}
+  for name, value in pairs(environment) do
+    if #value >= SHORTEST_KEY and looks_like_key(name) then found[#found + 1] = name end
+  end
+  if not found[1] then return end
+  table.sort(found)
+  local words = "commands get %s, and the result what they print of it; SBA_SECRETS keeps it for those that list it"
+  warnings[#warnings + 1] = words:format(humanize.list(found, "and"))
+end
+
+-- Adds elements to a list.
+local function extend(list, more) table.move(more, 1, #more, #list + 1, list) end
+
 ---Takes the secrets, before anything is logged. Token, key and the operator's secrets leave the
 ---table; they and the runner's own URLs leave the process's environment too, which children could
 ---read in /proc. Blanks around those URLs go.
 ---@param environment table<string, string>
 ---@return string[] warnings for the log, one sentence each
 function secret.take(environment)
-  local names, more = operator.take(environment, is_reserved)
+  local names, of_operator = {}, {}
+  has_operator = secret.first_set(environment, operator_variables) ~= nil
+  if has_operator then names, of_operator = operator.take(environment, is_reserved) end
   take_token(environment, agent_token)
   take_token(environment, api_key)
-  local of_uploads, warning = upload_urls.take(environment, take_password)
-  table.move(of_uploads, 1, #of_uploads, #names + 1, names)
-  warnings[#warnings + 1] = warning
+  if secret.first_set(environment, upload_variables) then
+    warnings[#warnings + 1] = upload_urls.take(environment, take_password)
+    has_upload_urls = upload_urls.any()
+  end
   otlp_headers = secret.first_set(environment, otlp_variables)
   for _, name in ipairs(otlp_variables) do take_headers(environment[name] or "") end
-  for _, token in ipairs { agent_token, api_key } do
-    table.move({ token.variable, token.file_variable }, 1, 2, #names + 1, names)
-  end
-  table.move(otlp_variables, 1, #otlp_variables, #names + 1, names)
+  for _, token in ipairs { agent_token, api_key } do extend(names, { token.variable, token.file_variable }) end
+  extend(names, operator_variables)
+  extend(names, upload_variables)
+  extend(names, otlp_variables)
   for _, name in ipairs(names) do environment[name] = nil end
   for name, value in pairs(environment) do
     if is_own_url(name) then names[#names + 1], environment[name] = name, native_text.trim(value) end
     if is_own_url(name) or proxies[name] then take_password(value, name) end
   end
   identity.environment(names)
-  more[#more + 1] = operator.unnamed(environment)
-  return table.move(more, 1, #more, #warnings + 1, warnings)
+  extend(warnings, of_operator)
+  warn_unnamed(environment)
+  return warnings
 end
 
 ---@param environment table<string, string>
@@ -193,21 +231,29 @@ function secret.otlp_headers() return otlp_headers end
 
 ---@return { path: string, what: string }[] what commands must not open; a directory comes before what lies in it
 function secret.files()
-  local given = operator.files()
-  local list = table.move(given, 1, #given, 1, {})
+  local list = {}
+  if has_operator then extend(list, operator.files()) end
   for _, token in ipairs { agent_token, api_key } do
     if token.path then list[#list + 1] = { path = token.path, what = token.what } end
   end
-  list[#list + 1] = upload_urls.file()
+  if has_upload_urls then list[#list + 1] = upload_urls.file() end
   return list
 end
 
 ---For the commands that list it.
-secret.of_operator = operator.value
+---@param name string
+---@return string?
+function secret.of_operator(name) return operator.value(name) end
+
+---@param name string
 ---@return string? why the operator gives no secret of this name
-secret.unknown = operator.unknown
+function secret.unknown(name) return operator.unknown(name) end
+
 ---@return failure? why no job runs
-secret.failure = operator.failure
+function secret.failure() return has_operator and operator.failure() or nil end
+
+---@return boolean there are addresses for artifacts and the result
+function secret.has_upload_urls() return has_upload_urls end
 
 -- They hold no text from outside; nor do enumerations.
 local own_fields <const> = {

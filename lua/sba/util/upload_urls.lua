@@ -58,7 +58,7 @@ end
 ---secrets.
 ---@param environment table<string, string>
 ---@param take_password fun(url: string, variable: string)
----@return string[] variables to be taken from the process's environment, string? warning
+---@return string? warning
 function upload_urls.take(environment, take_password)
   template, path = text.trim(environment[TEMPLATE] or ""), environment[FILE] or ""
   local warning, problem
@@ -79,7 +79,7 @@ function upload_urls.take(environment, take_password)
     learn(url)
     take_password(url, FILE)
   end
-  return { TEMPLATE, FILE }, warning
+  return warning
 end
 
 ---@return boolean
