@@ -40,11 +40,10 @@ static void *serve(void *unused)
 bool file_sync_prepare(void)
 {
     static enum { UNTRIED, RUNS, FAILED } thread;
-    pid_t unused;
     if (thread == UNTRIED) {
         begun = eventfd(0, EFD_CLOEXEC);
         ended = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        thread = begun >= 0 && ended >= 0 && threads_start(serve, NULL, &unused) == 0 ? RUNS : FAILED;
+        thread = begun >= 0 && ended >= 0 && threads_start(serve, NULL, NULL) == 0 ? RUNS : FAILED;
     }
     return thread == RUNS;
 }

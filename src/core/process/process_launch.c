@@ -148,13 +148,12 @@ static void *serve(void *launcher)
 
 static int start_thread(struct launcher *launcher)
 {
-    pid_t unused;
     pthread_condattr_t clock;
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_mutex_init(&launcher->mutex, NULL);
     pthread_cond_init(&launcher->changed, &clock);
-    return threads_start(serve, launcher, &unused);
+    return threads_start(serve, launcher, NULL);
 }
 
 // Both run before the filter is made, because it protects them.
