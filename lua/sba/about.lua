@@ -5,7 +5,6 @@
 local bundle = require "native.bundle"
 local catalogue = require "sba.catalogue"
 local cli = require "sba.cli"
-local contains = require "sba.util.contains"
 local exit = require "sba.result.failure".exit
 local file = require "native.file"
 local humanize = require "sba.util.humanize"
@@ -158,7 +157,7 @@ local function lint(kind, arguments, inference)
   elseif kind == "ask_model" then
     if not json.is_object(inference) then return "the job names no models: inference.allowed_models is missing" end
     local allowed, model = inference.allowed_models, arguments.model
-    if model and json.is_array(allowed) and not contains(allowed, model) then
+    if model and json.is_array(allowed) and not json.contains(allowed, model) then
       return ("the model %s is not in inference.allowed_models"):format(humanize.quoted(model)), "model"
     end
   end

@@ -3,7 +3,7 @@
 -- checked them (cmake/step_mistake.lua).
 
 local bundle = require "native.bundle"
-local contains = require "sba.util.contains"
+local json = require "sba.util.json"
 local lazy = require "sba.util.lazy"
 
 local humanize = lazy "sba.util.humanize"
@@ -21,7 +21,7 @@ end
 ---@param name string
 ---@return sba.step?
 function catalogue.get(name)
-  if not steps[name] and contains(catalogue.names(), name) then steps[name] = require("sba.steps." .. name) end
+  if not steps[name] and json.contains(catalogue.names(), name) then steps[name] = require("sba.steps." .. name) end
   return steps[name]
 end
 

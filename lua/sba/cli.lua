@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Reads the command line and the environment.
 
-local contains = require "sba.util.contains"
 local first_set = require "sba.util.secret".first_set
+local json = require "sba.util.json"
 local lazy = require "sba.util.lazy"
 
 local humanize = lazy "sba.util.humanize"
@@ -81,7 +81,7 @@ local function unknown(argument, name)
 end
 
 local function mistake_in(option, given_by, value)
-  if not option.values or contains(option.values, value) then return nil end
+  if not option.values or json.contains(option.values, value) then return nil end
   local choices = table.concat(option.values, ", ")
   return ("invalid value '%s' for %s; it must be one of %s"):format(value, given_by, choices)
 end

@@ -105,13 +105,11 @@ local function find_circles(graph)
     state[name] = "open"
     way[#way + 1] = name
     for _, use in ipairs(graph[name] or {}) do
-      if use.is_lazy then goto next end
-      if state[use.target] == "open" then
+      if state[use.target] == "open" and not use.is_lazy then
         fail("%s: a circle: %s -> %s", use.place, table.concat(way, " -> "), use.target)
-      elseif not state[use.target] and graph[use.target] then
+      elseif not state[use.target] and graph[use.target] and not use.is_lazy then
         visit(use.target, way)
       end
-      ::next::
     end
     way[#way] = nil
     state[name] = "done"

@@ -5,7 +5,6 @@
 -- Source: schema/v1/schema.json of the protocol (agentclientprotocol.com, version 1). `models` and
 -- session/set_model are from its unstable part: agents had them before configuration options.
 
-local contains = require "sba.util.contains"
 local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
 local json_rpc = require "sba.acp.json_rpc"
@@ -324,7 +323,7 @@ local function set(self, offered, names)
   if not self[what] then return set(self, offered, names) end
   local wanted = humanize.quoted(self[what])
   local method, params, values = setting_of(self, offered, what)
-  if not contains(values, self[what]) then
+  if not json.contains(values, self[what]) then
     local list = #values > 0 and humanize.brief(humanize.list(values, "and")) or "none"
     return fail(self, "the agent offers no %s %s; it offers %s", what, wanted, list)
   end

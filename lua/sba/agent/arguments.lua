@@ -15,7 +15,7 @@ local tools_of = require "sba.model.tools"
 
 local arguments = {}
 
-local has, plain, quoted = humanize.has, humanize.plain, humanize.quoted
+local has, plain, quoted = json.contains, humanize.plain, humanize.quoted
 local table_of = json.table_of
 local P, S, R = lpeg.P, lpeg.S, lpeg.R
 

@@ -2,7 +2,6 @@
 -- What models write as a command: a line for the shell. They also write lists, and a line with a
 -- list.
 
-local has = require "sba.util.humanize".has
 local json = require "sba.util.json"
 local prompts = require "sba.agent.prompts"
 
@@ -40,7 +39,7 @@ local function read_list(arguments, list, more)
     return arguments
   end
   for _, word in ipairs(list) do
-    if has(OPERATORS, word) then return mistake(prompts.for_a_shell:format(word)) end
+    if json.contains(OPERATORS, word) then return mistake(prompts.for_a_shell:format(word)) end
   end
   arguments.argv = json.array(list)
   return arguments
@@ -62,7 +61,7 @@ end
 --- Whether a shell beside a command is the command again, says that there is to be one, or says
 --- which.
 local function is_no_script(shell, command)
-  if shell == command or has({ true, false, "true", "false" }, shell) then return true end
+  if shell == command or json.contains({ true, false, "true", "false" }, shell) then return true end
   return type(shell) == "string" and shell:find("^[%w/._-]*sh$") ~= nil
 end
 
@@ -81,7 +80,7 @@ end
 local function note_setting(line)
   local last = line:reverse():find "[;&\n]" or #line + 1
   local name = line:sub(#line - last + 2):match(SETS)
-  return has(OF_THE_SHELL, name) and prompts.shell_is_gone:format(name) or nil
+  return json.contains(OF_THE_SHELL, name) and prompts.shell_is_gone:format(name) or nil
 end
 
 ---@param arguments table of run_command, as models name them

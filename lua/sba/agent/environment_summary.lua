@@ -5,6 +5,7 @@
 local file = require "native.file"
 local humanize = require "sba.util.humanize"
 local identity = require "native.identity"
+local json = require "sba.util.json"
 local names_in = require "sba.util.files".entries
 local native_text = require "native.text"
 local printable = require "sba.util.printable"
@@ -87,7 +88,7 @@ local function read(root, words)
         found[#found + 1] = path
       elseif entry.type == "file" and is_wanted then
         named[#named + 1] = path
-      elseif entry.type == "directory" and depth < DEEPEST and not humanize.has(PASSED_OVER, name) then
+      elseif entry.type == "directory" and depth < DEEPEST and not json.contains(PASSED_OVER, name) then
         entry.path, entry.depth = path, depth + 1
         queue[#queue + 1] = entry
       end

@@ -2,7 +2,6 @@
 -- The tool calls of a reply, from whatever form they came in (text_calls/ reads those that are
 -- text): their names, ids and arguments. The caller checks arguments against a tool's schema.
 
-local contains = require "sba.util.contains"
 local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
 local json_mended = require "sba.util.json_mended"
@@ -63,7 +62,7 @@ function calls.name(given, tools)
   -- From the name that a gateway has for it.
   local mapped = bare:gsub("[^%w_-]", "_")
   for _, tool in ipairs(tools) do
-    if contains({ given, bare, mapped }, tool.name) then return tool.name end
+    if json.contains({ given, bare, mapped }, tool.name) then return tool.name end
   end
   local guessed = {}
   for _, tool in ipairs(tools) do

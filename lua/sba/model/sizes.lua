@@ -2,8 +2,8 @@
 -- Sizes in the words of a server that refused a request as too long: the window, and what it
 -- counted.
 
-local contains = require "sba.util.contains"
 local has = require "sba.util.said".has
+local json = require "sba.util.json"
 local lpeg = require "lpeg"
 local text = require "native.text"
 
@@ -95,10 +95,10 @@ function sizes.of(words, asked)
     local to = numbers[i + 1] and numbers[i + 1].first - 1 or #words
     local before, after = words:sub(from, one.first - 1), words:sub(one.last + 1, to)
     local kind = kind_of(before, after)
-    local is_asked = asked and contains(values, one.value - asked)
+    local is_asked = asked and json.contains(values, one.value - asked)
     if kind and not found[kind] and not (kind == "prompt" and is_asked) then
       found[kind] = one.value
-      if kind == "prompt" then found.may_be_sum = has(before, { "requested" }) and not contains(values, asked) end
+      if kind == "prompt" then found.may_be_sum = has(before, { "requested" }) and not json.contains(values, asked) end
       if kind == "window" then in_brackets = before:sub(-1) == "(" and after:sub(1, 1) == ")" end
     end
   end

@@ -2,7 +2,6 @@
 -- Tools as models see them: as JSON; or, without tool calling, in the system text, with replies
 -- bound to a schema where the server can, and results as the user's words.
 
-local contains = require "sba.util.contains"
 local json = require "sba.util.json"
 
 local tools = {}
@@ -89,7 +88,7 @@ local function types_of(wanted)
   if kind == nil and next(wanted.properties) then kind = "object" end
   for _, one in ipairs(type(kind) == "table" and kind or { kind }) do
     one = OTHER_TYPES[one] or one
-    if contains(KINDS, one) then kinds[#kinds + 1] = one end
+    if json.contains(KINDS, one) then kinds[#kinds + 1] = one end
   end
   local first = json.table_of(wanted.enum)[1]
   if #kinds == 0 and first ~= nil then kinds[1] = kind_of(first) end

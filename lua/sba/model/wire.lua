@@ -2,7 +2,6 @@
 -- Requests to an endpoint for models, and the JSON in its answers: one text, lines of JSON, or
 -- server-sent events.
 
-local contains = require "sba.util.contains"
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
@@ -257,7 +256,7 @@ local FIELDS <const> = { "", "data", "event", "id", "retry", "error" }
 ---function }[]
 wire.forms = {
   { name = "events", example = 'data: {"a":1}\n\ndata: {"a":2}\n\n', read = events,
-    fits = function(line) return contains(FIELDS, line:match "^(%a*):") end },
+    fits = function(line) return json.contains(FIELDS, line:match "^(%a*):") end },
   { name = "lines of JSON", example = '{"a":1}\n\n{"a":2}', read = lines_of_json,
     fits = function(line, ended) return not ended or json_tolerant.decode(line) ~= nil end },
   { name = "one text", example = '{\n"a":[1,2]\n}', read = one_text, fits = function() return true end },

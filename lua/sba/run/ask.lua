@@ -2,8 +2,8 @@
 -- Asks a model one question, for a step.
 
 local client = require "sba.agent.client"
-local contains = require "sba.util.contains"
 local fail = require "sba.util.fail"
+local json = require "sba.util.json"
 local json_mended = require "sba.util.json_mended"
 local skills = require "sba.outside.skills"
 local prompt = require "sba.agent.prompt"
@@ -14,7 +14,7 @@ local function connect_for(run, model)
   local allowed = run.job.inference and run.job.inference.allowed_models
   if not allowed then
     fail.raise("inference_unavailable", "the job asks a model, but has no inference.allowed_models")
-  elseif model and not contains(allowed, model) then
+  elseif model and not json.contains(allowed, model) then
     fail.raise("invalid", "the model %s is not among the job's allowed_models", model)
   end
   return fail.check(client.connect(run, model and { model } or allowed))

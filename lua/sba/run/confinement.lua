@@ -3,8 +3,8 @@
 
 local array = require "sba.util.json".array
 local confine = require "native.confine"
-local contains = require "sba.util.contains"
 local fail = require "sba.util.fail"
+local json = require "sba.util.json"
 local lazy = require "sba.util.lazy"
 local secret = require "sba.util.secret"
 local workspace = require "native.workspace"
@@ -59,7 +59,7 @@ local function writable_places(run, job_directory, gaps)
     if not place or seen[place] or variable and place == "/" then return end
     seen[place] = true
     local is_above = variable and job_directory and holder({ place }, job_directory)
-    if not is_above or contains(SHARED, place) then return table.insert(found, place) end
+    if not is_above or json.contains(SHARED, place) then return table.insert(found, place) end
     local entries = beside(place, job_directory)
     if entries then return append(others, entries) end
     gaps[#gaps + 1] = ("commands can write nothing in %s (%s), which holds the job directory %s and too many "

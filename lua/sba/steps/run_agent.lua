@@ -4,12 +4,12 @@
 -- output.
 
 local client = require "sba.acp.client"
-local contains = require "sba.util.contains"
 local excerpt = require "sba.util.excerpt"
 local fail = require "sba.util.fail"
 local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
 local is = require "sba.util.schema_check"
+local json = require "sba.util.json"
 local read_file = require "sba.steps.read_file"
 local run_command = require "sba.steps.run_command"
 local secret = require "sba.util.secret"
@@ -141,7 +141,7 @@ end
 ---@return acp.client
 local function new_agent(arguments, job_context, record, cancel_at)
   local model, allowed = arguments.model, job_context.allowed_models
-  if model and allowed and not contains(allowed, model) then
+  if model and allowed and not json.contains(allowed, model) then
     fail.raise("invalid", "the model %s is not among the job's allowed_models", humanize.quoted(model))
   end
   local prompt = arguments.prompt or job_context.prompt()

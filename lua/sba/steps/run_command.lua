@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step run_command: one command, run to its end in the workspace.
 
-local contains = require "sba.util.contains"
 local excerpt = require "sba.util.excerpt"
 local fail = require "sba.util.fail"
 local file = require "native.file"
 local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
 local is = require "sba.util.schema_check"
+local json = require "sba.util.json"
 local long_text = require "sba.util.files".long_text
 local printable = require "sba.util.printable"
 local process = require "native.process"
@@ -119,7 +119,7 @@ local function check_arguments(arguments)
     if not name:find "^[^=%z]+$" then
       return "the name of a variable must not be empty, and hold neither = nor a NUL character", "env"
     end
-    if contains(arguments.secrets or {}, name) then
+    if json.contains(arguments.secrets or {}, name) then
       return ("env and secrets both give %s"):format(humanize.quoted(name)), "secrets"
     end
   end

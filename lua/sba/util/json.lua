@@ -202,6 +202,16 @@ function json.decode_own(bytes)
   return json.decode(bytes, { size = #bytes, depth = OWN_DEPTH, values = OWN_VALUES })
 end
 
+---@param list any[]
+---@param wanted any
+---@return boolean
+function json.contains(list, wanted)
+  for i = 1, #list do
+    if list[i] == wanted then return true end
+  end
+  return false
+end
+
 -- Writing
 
 ---@param schema table

@@ -2,9 +2,9 @@
 -- The secrets of the operator (SBA_SECRETS, SBA_SECRETS_DIR): passed on to the commands that list
 -- them, never stored.
 
-local contains = require "sba.util.contains"
 local file = require "native.file"
 local humanize = require "sba.util.humanize"
+local json = require "sba.util.json"
 local listing = require "sba.util.files".entries
 local native = require "native.secret"
 local text = require "native.text"
@@ -138,7 +138,7 @@ function operator.value(name) return values[name] end
 ---@return string? why there is no such secret
 function operator.unknown(name)
   if values[name] then return nil end
-  if contains(unset, name) then
+  if json.contains(unset, name) then
     return ("the secret %s is not set: SBA_SECRETS names the variable, which is empty or absent"):format(name)
   end
   local near = humanize.near(name, names)

@@ -9,7 +9,6 @@
 -- form only) and keeps_null. A schema may hold itself. An optional property that is null counts as
 -- absent, unless its type says null, or the object's schema has keeps_null.
 
-local contains = require "sba.util.contains"
 local json = require "sba.util.json"
 local lazy = require "sba.util.lazy"
 local printable = require "sba.util.printable"
@@ -89,7 +88,7 @@ end
 local plans = setmetatable({}, { __mode = "k" })
 
 local function takes_null(property)
-  if property.enum then return contains(property.enum, json.null) end
+  if property.enum then return json.contains(property.enum, json.null) end
   if property.const ~= nil then return false end
   return property.type == nil or is_of_type(json.null, "null", property.type)
 end
@@ -278,7 +277,7 @@ local function fits(value, kind, wanted)
   local kinds = wanted.type
   if kinds and kind ~= kinds and not is_of_type(value, kind, kinds) then return false end
   if wanted.const ~= nil and value ~= wanted.const then return false end
-  return not wanted.enum or contains(wanted.enum, value)
+  return not wanted.enum or json.contains(wanted.enum, value)
 end
 
 -- Returns the value in its final form, also where it does not fit.

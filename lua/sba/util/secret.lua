@@ -140,7 +140,7 @@ local function take_headers(value)
   end
 end
 
-local function last_word(name) return name:match ".*(_.+)$" end
+local function last_word(name) return name:match "^.*(_.+)$" end
 
 local function looks_like_key(name)
   local last = last_word(name)

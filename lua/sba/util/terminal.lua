@@ -2,10 +2,10 @@
 -- The log for people: a line for each step, and, where the log follows the output, all of it
 -- between them, indented.
 
-local contains = require "sba.util.contains"
 local excerpt = require "sba.util.excerpt"
 local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
+local json = require "sba.util.json"
 local printable = require "sba.util.printable"
 
 ---@class terminal: log.view
@@ -232,7 +232,7 @@ events["job.done_before"] = function(self, job) self:print(nil, job.message) end
 -- What stands at the end as a note is no warning.
 events["confinement.partial"] = function(self, fields, level)
   for _, gap in ipairs(level == "warning" and fields.partial or {}) do
-    if not contains(self.notes, gap) then self:print(level, "warning: " .. printable.line(gap)) end
+    if not json.contains(self.notes, gap) then self:print(level, "warning: " .. printable.line(gap)) end
   end
 end
 

@@ -13,8 +13,8 @@ enum { THREADS_MOST = 8 };
 void threads_crashes(sigset_t *signals);
 
 // Starts a thread, with all other signals blocked, that calls run(data), which must not return. Does not wait until it
-// runs: to wake a processor takes longer than to start the thread. Before such a signal can reach it, *id is filled in, which
-// lasts as long as the thread, or is NULL. 0, or an errno.
+// runs: to wake a processor takes longer than to start the thread. Before such a signal can reach it, *id is filled in,
+// which lasts as long as the thread, or is NULL. 0, or an errno.
 int threads_start(void *(*run)(void *), void *data, pid_t *id);
 
 // Fills in their ids, the main thread's first; waits for that of a thread that has not run yet. Returns how many there

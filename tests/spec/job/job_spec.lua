@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 local about = require "sba.about"
 local catalogue = require "sba.catalogue"
-local contains = require "sba.util.contains"
 local job = require "sba.job"
 local job_schema = require "sba.job.job_schema"
 local json = require "sba.util.json"
@@ -246,7 +245,7 @@ describe("the job's schema", function()
         for name, property in pairs(wanted.properties) do
           local at = path .. "/" .. name
           assert.is_truthy(property.description, at .. " has no description")
-          assert.is_true(contains(wanted.order, name), at .. " is not in order")
+          assert.is_true(json.contains(wanted.order, name), at .. " is not in order")
           walk(property, at)
         end
       end

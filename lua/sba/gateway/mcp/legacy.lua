@@ -2,7 +2,6 @@
 -- MCP with a handshake: revisions 2024-11-05 (over Streamable HTTP), 2025-03-26, 2025-06-18 and
 -- 2025-11-25.
 
-local contains = require "sba.util.contains"
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
@@ -19,7 +18,7 @@ local legacy = {}
 
 ---@param version any
 ---@return boolean
-function legacy.speaks(version) return contains(VERSIONS, version) end
+function legacy.speaks(version) return json.contains(VERSIONS, version) end
 
 local gave_up <const> = { timeout = true, cancelled = true, slow_answer = true, slow_first_byte = true }
 

@@ -2,7 +2,6 @@
 -- MCP without a handshake: revision 2026-07-28. Every request describes itself, in headers too;
 -- arguments marked with `x-mcp-header` in a tool's schema become headers too.
 
-local contains = require "sba.util.contains"
 local http = require "sba.util.http"
 local humanize = require "sba.util.humanize"
 local json = require "sba.util.json"
@@ -101,7 +100,7 @@ end
 
 ---@param list any of versions
 ---@return boolean
-function modern.speaks(list) return json.is_array(list) and contains(list, VERSION) end
+function modern.speaks(list) return json.is_array(list) and json.contains(list, VERSION) end
 
 -- Asks once more if the server refuses the version although it supports it.
 local function request_again(connection, method, params, limits, headers)

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Ollama's own API.
 
-local contains = require "sba.util.contains"
 local json = require "sba.util.json"
 local json_place = require "sba.util.json_place"
 local wire = require "sba.model.wire"
@@ -27,7 +26,7 @@ function ollama.describe(endpoint, served)
   local window = wire.tokens(tonumber(modelfile:match "\nnum_ctx%s+(%d+)")) -- bounded: it has no other way
   if not window then window = trained and WINDOW or UNKNOWN_WINDOW end
   local capabilities, supports_tools = about.capabilities, nil
-  if json.is_array(capabilities) then supports_tools = contains(capabilities, "tools") end
+  if json.is_array(capabilities) then supports_tools = json.contains(capabilities, "tools") end
   return { context_length = math.min(window, trained or window), supports_tools = supports_tools }
 end
 

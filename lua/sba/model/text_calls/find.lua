@@ -3,9 +3,9 @@
 -- calls. A text that holds a call which is not wholly understood is not acted upon; the model is
 -- told why, and the form.
 
-local contains = require "sba.util.contains"
 local forms = require "sba.model.text_calls.forms"
 local humanize = require "sba.util.humanize"
+local json = require "sba.util.json"
 local json_mended = require "sba.util.json_mended"
 local lpeg = require "lpeg"
 local text = require "native.text"
@@ -172,7 +172,7 @@ local function suspicion(content, items, names)
   local found = forms.objects(object, names)
   local is_call = found and found[1].arguments and not mistake_in(found, names)
   if form.is_marked or is_call then return "text stands after the call" end
-  if contains(SHELLS, last.language) and lpeg.match(nothing, content:sub(last.to)) then
+  if json.contains(SHELLS, last.language) and lpeg.match(nothing, content:sub(last.to)) then
     return "a command in a code block is not run"
   end
   if lpeg.match(forms.is_told, content, 1, names) then return "it is not in a form that is known here" end
