@@ -42,12 +42,17 @@ asyncio.run(main())
 PICTURE = r"\[image, image/png, %s bytes\]"
 
 
-class Servers(TalkingCase):
-    @staticmethod
-    def python(version):
-        port, programs = free_port(), packages.environment(f"mcp-sdk-{version}", f"mcp=={version}", oldest=(3, 10))
-        return listening(port, programs / "python", HERE / "server.py", port)
+def python(version):
+    port, programs = free_port(), packages.environment(f"mcp-sdk-{version}", f"mcp=={version}", oldest=(3, 10))
+    return listening(port, programs / "python", HERE / "server.py", port)
 
+
+def go():
+    port = free_port()
+    return listening(port, packages.go_program("mcp-go", HERE / "server.go", *GO_MODULES), port)
+
+
+class Servers(TalkingCase):
     def used(self, url, era):
         first, said = self.talk(url, ("echo", {"message": "grüße"}), ("rows", {}), ("nothing", {}))
         self.assertEqual((first["era"], first["instructions"]), (era, "Call echo."))
@@ -58,12 +63,12 @@ class Servers(TalkingCase):
         self.assertEqual(self.talk(url, ("slow", {}), limits={"idle": 2})[1][0]["answer"]["content"], "slept")
 
     def test_python_sdk_2(self):
-        with self.python("2.3.0") as url:
+        with python("2.3.0") as url:
             self.used(url, "modern")
             self.assertIn("refused", self.talk(url, ("ask", {}))[1][0]["answer"]["content"])
 
     def test_python_sdk_1(self):
-        with self.python("1.30.0") as url:
+        with python("1.30.0") as url:
             self.used(url, "legacy")
             # It asks on the standalone stream, and waits.
             self.assertIn("refused", self.talk(url, ("ask", {}))[1][0]["answer"]["content"])
@@ -71,15 +76,14 @@ class Servers(TalkingCase):
     @unittest.skipUnless(nginx.is_there(), "nginx is not installed")
     def test_an_idle_limit_on_the_way(self):
         """The server reports progress, for the call asks for it; nginx ends an answer that says nothing for so long."""
-        with self.python("1.30.0") as url:
+        with python("1.30.0") as url:
             locations = {"/mcp": f"proxy_pass {url}; proxy_read_timeout 1s;"}
             between = nginx.Nginx({"listen": "http", "locations": locations})
             with contextlib.closing(between):
                 self.assertEqual(self.talk(between.urls[0] + "/mcp", ("slow", {}))[1][0]["answer"]["content"], "slept")
 
     def test_go_sdk(self):
-        port = free_port()
-        with listening(port, packages.go_program("mcp-go", HERE / "server.go", *GO_MODULES), port) as url:
+        with go() as url:
             self.used(url, "legacy")
             self.assertIn("refused", self.talk(url, ("ask", {}))[1][0]["answer"]["content"])
 
@@ -142,6 +146,13 @@ class Jobs(GatewayCase):
                 self.assertIn(result["content"].split("\n")[0], self.told(model, number))
                 head = "failed (step_failed): " if failed else result["content"]
                 self.assertTrue(self.told(model, number).startswith(f"[step-{number}]\n{head}"))
+
+    def test_a_list_that_changes(self):
+        for name, serve in (("Python", lambda: python("1.30.0")), ("Go", go)):
+            with self.subTest(name), serve() as url:
+                outcome, model = self.agent(url, call("grow"), call("grown"))
+                self.assertEqual([step["result"]["content"] for step in outcome.steps], ["grows", "grown"])
+                self.assertEqual(self.offered(model, 1).keys() - self.offered(model).keys(), {"grown"})
 
     def test_everything(self):
         serve = ["node", npm("@modelcontextprotocol/server-everything"), "streamableHttp"]

@@ -54,6 +54,13 @@ func official() http.Handler {
 		}
 		return text("given"), nil, nil
 	})
+	sdk.AddTool(s, &sdk.Tool{Name: "grow"}, func(context.Context, *sdk.CallToolRequest, nothing) (*sdk.CallToolResult, any, error) {
+		sdk.AddTool(s, &sdk.Tool{Name: "grown"}, func(context.Context, *sdk.CallToolRequest, nothing) (*sdk.CallToolResult, any, error) {
+			return text("grown"), nil, nil
+		})
+		time.Sleep(100 * time.Millisecond) // it tells of several changes at once, a little later
+		return text("grows"), nil, nil
+	})
 	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, nil)
 }
 

@@ -40,4 +40,11 @@ async def ask(ctx: Context) -> str:
         return f"refused: {problem}"
 
 
+@server.tool()
+async def grow(ctx: Context) -> str:
+    server.add_tool(lambda: "grown", name="grown")
+    await ctx.session.send_tool_list_changed()
+    return "grows"
+
+
 server.run("streamable-http", **({} if is_first else port))

@@ -48,9 +48,9 @@ class GatewayCase(AgentCase):
         plain = [(m["tool_name"], m["arguments"]) for _, _, _, m in gateway.requests if m and m.get("tool_name")]
         return plain + [(m["params"]["name"], m["params"]["arguments"]) for m in gateway.messages("tools/call")]
 
-    def offered(self, model):
-        """The tools of the first request by name, in order."""
-        functions = [one["function"] for one in model.chats()[0]["tools"]]
+    def offered(self, model, number=0):
+        """The tools of a request by name, in order."""
+        functions = [one["function"] for one in model.chats()[number]["tools"]]
         by_name = {one["name"]: one for one in functions}
         self.assertEqual(len(by_name), len(functions), "a name is there twice")
         return by_name

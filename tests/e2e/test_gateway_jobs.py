@@ -4,9 +4,10 @@ import itertools
 import json
 import signal
 import socket
+import threading
 
 import sba
-from agent_case import call, calls, finish, writes
+from agent_case import call, calls, finish, runs, writes
 from gateway_case import OWN, GatewayCase, echo, says, step, tool
 from servers import mcp
 
@@ -93,6 +94,65 @@ class Offered(GatewayCase):
         outcome, model = self.agent(gateway)
         self.assertEqual(list(self.offered(model)), [*OWN, "small", "finish"])
         self.assertIn("huge: there is no room", outcome.events("gateway.tools")[0]["error"])
+
+
+class ChangedLists(GatewayCase):
+    """A server whose tool `swap` gives it other tools, of which it tells in the answer or on its own stream."""
+    CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+
+    def swapping(self, *others, on_own_stream=False, **options):
+        swapped = threading.Event()
+
+        def swap(exchange):
+            gateway.tools = dict(others)
+            exchange.begin_events()
+            if not on_own_stream:
+                exchange.event(self.CHANGED)
+            exchange.event(exchange.result(mcp.text("swapped")))
+            swapped.set()
+
+        def get(exchange):
+            exchange.begin_events()
+            swapped.wait(20)
+            exchange.event(self.CHANGED)
+            exchange.rfile.read(1)
+        gateway = self.gateway(tools={"swap": tool(swap)}, get=get if on_own_stream else None, **options)
+        return gateway
+
+    def test_the_model_gets_the_new_tools(self):
+        for era, on_own_stream in (("legacy", False), ("legacy", True), ("modern", False)):
+            with self.subTest(era=era, on_own_stream=on_own_stream):
+                gateway = self.swapping(("a.other", says("from the other")), on_own_stream=on_own_stream, era=era)
+                pause = runs("sleep 0.3")  # until then the server's own stream has it
+                outcome, model = self.agent(gateway, call("swap"), pause, call("swap"), call("a_other"))
+                self.assertEqual([list(self.offered(model, number))[len(OWN):-1] for number in (0, 2, 4)],
+                                 [["swap"], ["a_other"], ["a_other"]])
+                self.assertRegex(self.told(model, 3), r"(?s)failed \(unknown_tool\): .* has no tool swap for this job")
+                self.assertEqual(self.told(model, 4), "[step-4]\nfrom the other")
+                self.assertEqual([name for name, _ in self.called(gateway)], ["swap", "a.other"])
+                # At the beginning, after the change, and for the call of what is gone.
+                self.assertEqual(len(gateway.messages("tools/list")), 3)
+                replayed = self.run_job(self.agent_job(), "--replay", self.recording())
+                self.assertEqual(sba.timeless(replayed.result), sba.timeless(outcome.result))
+
+    def test_a_resumed_run_has_them_too(self):
+        gateway = self.swapping(("a-b", says("ab")), ("wait", tool(mcp.silence)))
+        model = self.server(call("swap"), call("wait"))
+        self.run_and_signal(self.agent_job(), signal.SIGKILL, lambda: len(gateway.messages("tools/call")) == 2,
+                            "the second call", env={"OLLAMA_BASE_URL": model.url, **self.names(gateway)})
+        model = self.server(call("a-b"), finish("went on"))
+        self.assert_answer(self.run_agent(model, "--resume", env=self.names(gateway)), "went on")
+        self.assertEqual(list(self.offered(model)), [*OWN, "a-b", "wait", "finish"])
+        self.assert_end(self.run_job(self.agent_job(), "--replay", self.recording()), 0)
+
+    def test_a_list_that_cannot_be_read_changes_nothing(self):
+        def refuse(exchange):
+            return len(gateway.messages("tools/list")) > 1 and (exchange.whole(None, 500) or True)
+        gateway = self.swapping(("other", says("")), hook=mcp.only("tools/list", refuse))
+        outcome, model = self.agent(gateway, call("swap"), call("other"))
+        self.assert_end(outcome, 0)
+        self.assertEqual(list(self.offered(model, 1)), [*OWN, "swap", "finish"])
+        self.assertIn(b"gateway.failed", outcome.stderr)
 
 
 class Trouble(GatewayCase):

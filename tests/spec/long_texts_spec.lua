@@ -121,8 +121,10 @@ describe("a long text", function()
   it("may be in a replay", function()
     local function message(content) return { { role = "tool", content = content } } end
     local recorded = { messages = message(many "1" .. " s\nx"), reply = {} }
-    local run = { recording = { exchanges = { recorded }, exchange = function() return recorded end } }
-    local _, failure = pcall(transcript.next, { run = run, number = 0 }, message(many "1" .. " x\nx"))
+    local recording = { exchanges = { recorded }, tool_lists = {} }
+    function recording.exchange() return recorded end
+    local state = { run = { recording = recording }, number = 0 }
+    local _, failure = pcall(transcript.next, state, message(many "1" .. " x\nx"))
     assert.is_truthy(failure.message:find('line 1: the recording has "<duration> s", this run has "111', 1, true))
   end)
 end)

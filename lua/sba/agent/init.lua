@@ -89,14 +89,14 @@ end
 function agent.run(run)
   local session, failure = connect(run)
   if not session then return failure end
-  local extras, size = agent.extras(run, session), session.context_length
-  local found, instructions = tools.of_gateway(run, size - window.reserve(session), extras)
+  local extras = agent.extras(run, session)
+  local found, instructions = tools.of_gateway(run, window.space(session), extras)
   extras.instructions = instructions
   run.context.prompts = prompts
   run.context.shell = process.find("bash", run.environment.PATH)
   run:emit("model.session", {
     model = session.model,
-    context_length = size,
+    context_length = session.context_length,
     tools = #found > 0 and json.array(found) or nil,
     instructions = instructions,
     facts = extras.facts,

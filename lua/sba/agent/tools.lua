@@ -207,14 +207,38 @@ end
 ---@return integer tokens estimated
 function tools.cost(list) return math.ceil(text.tokens(tools_of.json(list)) * CHEAPER) end
 
---- The gateway's tools that have room, named apart from our own. The others are added to left_out.
-local function choose(listed, own, taken, room, left_out)
-  local chosen, free = {}, MOST_TOOLS - #own
+local function log_choice(run, chosen, left_out)
+  local count, level, why = #left_out, "info", nil
+  if count > 0 then
+    level, why = "warning", table.concat(left_out, "; ", 1, math.min(count, MOST_REASONS))
+  end
+  run.log:event(level, "gateway.tools", { tools = #chosen, left_out = count, error = why })
+end
+
+--- The gateway's tools that have room, named apart from all others so far. One that was there
+--- before keeps its name. The log says which have no room.
+---@param run run
+---@param listed gateway.tool[]
+---@param own agent.tool[] shown beside them
+---@param accepted table<string, agent.tool> so far, by name
+---@param space integer tokens for tools and conversation
+---@return agent.tool[]
+local function choose(run, listed, own, accepted, space)
+  local chosen, left_out = {}, {}
+  local free, room = MOST_TOOLS - #own, (space - tools.cost(own)) * SHARE
+  for i, tool in ipairs(run.gateway.client.dropped) do
+    left_out[i] = tool.name .. ": " .. tool.reason
+  end
+  local taken, names = {}, {}
+  for name, tool in pairs(accepted) do
+    taken[name] = tool
+    if tool.kind == "gateway" then names[tool.tool] = name end
+  end
   for _, tool in ipairs(listed) do
     local words = tool.description
     local one = {
       kind = "gateway",
-      name = rules.mapped(tool.tool, taken),
+      name = names[tool.tool] or rules.mapped(tool.tool, taken),
       tool = tool.tool,
       description = words,
       parameters = json.encode(tool.parameters),
@@ -230,12 +254,12 @@ local function choose(listed, own, taken, room, left_out)
       left_out[#left_out + 1] = one.name .. ": there is no room for it"
     end
   end
+  log_choice(run, chosen, left_out)
   return chosen
 end
 
 ---The gateway's tools as the journal has them, so that the same replies mean the same calls; else
----as many of those listed now as have room, the same for the whole job. A job can do without; the
----log says so.
+---as many of those listed now as have room. A job can do without; the log says so.
 ---@param run run
 ---@param space integer tokens for tools and conversation
 ---@param extras table as of tools.list
@@ -252,17 +276,58 @@ function tools.of_gateway(run, space, extras)
     run:warn("gateway.failed", why, { code = failure.code })
     return {}
   end
-  local left_out, own, taken = {}, tools.list(run.catalogue, nil, run.job, extras)
-  for i, tool in ipairs(gateway.client.dropped) do
-    left_out[i] = tool.name .. ": " .. tool.reason
+  local own, accepted = tools.list(run.catalogue, nil, run.job, extras)
+  return choose(run, listed, own, accepted, space), gateway.instructions
+end
+
+--- A list of tools with others of the gateway. finish stays the last.
+local function with_gateway(list, others)
+  local result = {}
+  for _, tool in ipairs(list) do
+    if tool.kind == "finish" then table.move(others, 1, #others, #result + 1, result) end
+    if tool.kind ~= "gateway" then result[#result + 1] = tool end
   end
-  local chosen = choose(listed, own, taken, (space - tools.cost(own)) * SHARE, left_out)
-  local count, level, why = #left_out, "info", nil
-  if count > 0 then
-    level, why = "warning", table.concat(left_out, "; ", 1, math.min(count, MOST_REASONS))
+  return result
+end
+
+---The gateway's tools, where it has said that they have changed. The list is read at most once
+---before each reply.
+---@param state agent.state
+---@param space integer as of tools.of_gateway
+---@return agent.tool[]? nil: they are as they were
+function tools.changed(state, space)
+  local run, offered = state.run, state.offered
+  if not run.gateway then return nil end
+  local listed, failure = run.gateway:changed_tools()
+  if failure then run:warn("gateway.failed", failure.message, { code = failure.code }) end
+  if not listed then return nil end
+  local own = with_gateway(offered, {})
+  local chosen = choose(run, listed, own, state.tools, space)
+  local is_same = tools_of.json(with_gateway(own, chosen)) == tools_of.json(offered)
+  return not is_same and chosen or nil
+end
+
+---Offers other tools of the gateway. One that is gone is still accepted: a model may call it, and
+---the gateway then says that it has none of that name.
+---@param state agent.state
+---@param chosen agent.tool[]
+function tools.renew(state, chosen)
+  local by_name, accepted = state.tools, { table.unpack(chosen) }
+  for _, tool in ipairs(chosen) do
+    tool.accepted = tool.parameters
+    by_name[tool.name] = tool
   end
-  run.log:event(level, "gateway.tools", { tools = #chosen, left_out = count, error = why })
-  return chosen, gateway.instructions
+  for _, tool in ipairs(state.accepted) do
+    local is_gone = tool.kind == "gateway" and by_name[tool.name] == tool
+    if is_gone then
+      tool.hidden = true
+      accepted[#accepted + 1] = tool
+    end
+  end
+  local offered, talk = with_gateway(state.offered, chosen), state.conversation
+  talk.tools = math.max(0, talk.tools + tools.cost(offered) - tools.cost(state.offered))
+  state.offered = offered
+  state.accepted = with_gateway(state.accepted, accepted)
 end
 
 return tools

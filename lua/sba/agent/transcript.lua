@@ -6,6 +6,7 @@ local client = require "sba.agent.client"
 local fail = require "sba.util.fail"
 local json = require "sba.util.json"
 local loop_detector = require "sba.agent.loop_detector"
+local tools = require "sba.agent.tools"
 local window = require "sba.agent.window"
 
 local transcript = {}
@@ -73,6 +74,23 @@ local function forget_checks(run)
   end
 end
 
+--- The gateway's tools from this exchange on, where they are others: as the journal has it, else as
+--- the gateway says now.
+local function renew_tools(state, from, number, is_live)
+  local run = state.run
+  local function renew(list, is_new)
+    if is_new then run:emit("model.tools", { tools = json.array(list) }) end
+    tools.renew(state, list)
+  end
+  if from.tool_lists[number] then
+    local recorded, failure = from:tools(number)
+    if failure then error(failure, 0) end
+    renew(recorded.tools, run.recording)
+  end
+  local listed = is_live and tools.changed(state, window.space(state.session))
+  if listed then renew(listed, true) end
+end
+
 ---Raises what ends the job.
 ---@param state agent.state
 ---@param fresh table[] the messages since the last exchange
@@ -82,6 +100,7 @@ function transcript.next(state, fresh)
   local from, recorded, failure = run.recording or run.history, nil, nil
   if number <= #from.exchanges then recorded, failure = from:exchange(number) end
   if failure then error(failure, 0) end
+  renew_tools(state, from, number, not recorded and not run.recording)
   local reply = recorded and recorded.reply
   if run.recording then
     compare(run.recording, number, recorded, fresh)

@@ -34,6 +34,10 @@ function window.reserve(session)
   return size < SMALL_WINDOW and size // 5 or math.min(ROOMY, size // 4)
 end
 
+---@param session { context_length: integer }
+---@return integer tokens for tools and conversation
+function window.space(session) return session.context_length - window.reserve(session) end
+
 --- About half of the window, or what the prompt leaves, less a part: its tokens are an estimate.
 local function longest_reply(size, prompt_tokens)
   local room = size - prompt_tokens - prompt_tokens // 32
@@ -45,7 +49,7 @@ end
 function window.room(state)
   local session = state.session
   local beside = state.conversation.tools + state.status_tokens
-  return session.context_length - window.reserve(session) - beside
+  return window.space(session) - beside
 end
 
 local function too_large(session)

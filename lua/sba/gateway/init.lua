@@ -41,6 +41,7 @@ local FIRST_WAIT <const> = 0.25 -- seconds before the second try
 ---@field instructions? string
 ---@field list fun(self: gateway.client, limits: mcp.limits): mcp.tool[]?, mcp.failure?
 ---@field call fun(self, name: string, arguments: table, limits: mcp.limits): gateway.answer?, mcp.failure?
+---@field has_changed fun(self: gateway.client): boolean?
 ---@field close fun(self: gateway.client)
 
 ---@class gateway
@@ -164,6 +165,13 @@ end
 ---@return gateway.tool[]?, mcp.failure?
 function methods:tools()
   if self.listed then return self.listed end
+  return read_list(self, {})
+end
+
+---Asks the gateway again where it has said that its tools are others.
+---@return gateway.tool[]?, mcp.failure? both nil: they are as they were
+function methods:changed_tools()
+  if not self.client:has_changed() then return nil end
   return read_list(self, {})
 end
 

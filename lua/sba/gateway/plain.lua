@@ -181,6 +181,8 @@ end
 
 function gateway:list() return worker_tools end -- luacheck: ignore 212
 
+function gateway:has_changed() return false end -- luacheck: ignore 212
+
 function gateway:close() end -- luacheck: ignore 212
 
 return plain

@@ -7,6 +7,7 @@
 --                     stay as they are
 --   skills            agent: those of context.skill_ids
 --   model.session     agent: the model, and the gateway's tools
+--   model.tools       agent: the gateway's tools from the next exchange on, for they are others
 --   model.exchange    agent: what was new in the request, and the reply
 --   model.compacted   agent: the conversation was shortened
 --   step.started      before the step does anything; of agents and checks with the arguments
@@ -93,6 +94,7 @@ events.schemas = {
     "model!", words, "context_length!", schema_check.count(nil, { minimum = 1 }),
     "tools", list_of(tool), "instructions", words, "facts", words, "agents_md", words,
   },
+  ["model.tools"] = object { "tools!", list_of(tool) },
   ["model.exchange"] = object { "messages", list_of(message), "reply!", reply },
   ["model.compacted"] = object { "tokens_before!", count, "tokens_after!", count },
   ["step.started"] = object {

@@ -46,6 +46,7 @@ local outline = json_file.outline
 ---@field failed? integer the step that failed and runs again
 ---@field resumes { after: integer, why: string }[] why runs ended, and after how many exchanges
 ---@field exchanges { [1]: integer, [2]: integer }[] offset and size of every model.exchange
+---@field tool_lists table<integer, integer[]> by exchange: offset and size of the model.tools before it
 ---@field used? journal.usage what the exchanges used
 ---@field answers? journal.usage the same of ask_model steps, also of those that run again
 ---@field same? integer leading steps that are those of the job file; nil: it has no steps, or
@@ -69,7 +70,7 @@ function history.new()
   return setmetatable({
     size = 0, count = 0, offsets = {}, sizes = {}, statuses = {}, checks = {}, reports = {},
     verdicts = {}, unfinished = {}, planned = {}, runs = {}, sessions = {},
-    exchanges = {}, resumes = {},
+    exchanges = {}, resumes = {}, tool_lists = {},
   }, history)
 end
 
@@ -129,11 +130,8 @@ function history:report(index)
   return event and secret.clean(event.report, events.schemas["step.report"].properties.report)
 end
 
----@param number integer
----@return table? event a model.exchange
----@return native.failure? both nil: there is none
-function history:exchange(number)
-  local span, schema = self.exchanges[number], events.schemas["model.exchange"]
+local function event_of_agent(self, span, name, number)
+  local schema = events.schemas[name]
   if not span then return nil end
   local event, failure = read(self, span)
   local reason = failure and failure.message or mistake_in(event, schema)
@@ -141,6 +139,18 @@ function history:exchange(number)
   local message = ("exchange %d of the journal: %s"):format(number, reason)
   return nil, { code = "environment_invalid", message = message }
 end
+
+---@param number integer
+---@return table? event a model.exchange
+---@return native.failure? both nil: there is none
+function history:exchange(number)
+  return event_of_agent(self, self.exchanges[number], "model.exchange", number)
+end
+
+---@param number integer of an exchange, which need not be there
+---@return table? event the model.tools before it
+---@return native.failure? both nil: the tools were as before
+function history:tools(number) return event_of_agent(self, self.tool_lists[number], "model.tools", number) end
 
 ---@param index integer
 ---@return table? event a step.started
@@ -280,6 +290,8 @@ apply["step.finished"] = function(self, event)
 end
 
 apply["model.session"] = function(self, event) self.session, event.tools = event, event.tools or {} end
+
+apply["model.tools"] = function(self, event) self.tool_lists[#self.exchanges + 1] = event.span end
 
 apply["model.exchange"] = function(self, event)
   local model = self.session and self.session.model or ""

@@ -349,7 +349,9 @@ function state.new(settings, environment)
   local run = state.of {
     settings = settings, environment = environment, record = record.new(job_id, task_id),
     -- What is asked of fold.new, which most jobs do not load.
-    history = { size = 0, count = 0, unfinished = {}, exchanges = {}, resumes = {}, runs = {} },
+    history = {
+      size = 0, count = 0, unfinished = {}, exchanges = {}, resumes = {}, runs = {}, tool_lists = {},
+    },
     log = log.new {
       format = settings.log_format, follow = settings.follow,
       environment = environment,

@@ -9,7 +9,7 @@ describe("transcript", function()
   --- of an empty one.
   local function replay(messages, fresh)
     local exchange = { messages = messages or nil, reply = { content = "x" } }
-    local recording = { exchanges = { messages ~= false and exchange or nil }, resumes = {} }
+    local recording = { exchanges = { messages ~= false and exchange or nil }, resumes = {}, tool_lists = {} }
     function recording:exchange(number) return self.exchanges[number] end
     local function ignore() end
     local run = {

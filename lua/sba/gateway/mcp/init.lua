@@ -8,6 +8,7 @@ local json = require "sba.util.json"
 local legacy = require "sba.gateway.mcp.legacy"
 local modern = require "sba.gateway.mcp.modern"
 local printable = require "sba.util.printable"
+local standalone = require "sba.gateway.mcp.standalone"
 local tool_result = require "sba.gateway.tool_result"
 local transport = require "sba.gateway.mcp.transport"
 
@@ -193,6 +194,15 @@ function server:call(name, arguments, limits, is_again)
     return self:call(name, arguments, limits, true)
   end
   return nil, failure
+end
+
+---@return boolean? changed its tools are others: it has said so since it was asked last
+function server:has_changed()
+  local connection = self.connection
+  standalone.poll(connection)
+  local changed = connection.list_changed
+  connection.list_changed = nil
+  return changed
 end
 
 function server:close()

@@ -81,6 +81,13 @@ local function open(connection)
   return stream
 end
 
+---Reads what has come on the stream.
+---@param connection mcp.connection
+function standalone.poll(connection)
+  local thread = connection.standalone and connection.standalone.thread
+  if thread and coroutine.status(thread) == "suspended" then assert(coroutine.resume(thread)) end
+end
+
 ---Answers what comes on the stream until the returned value is closed. Opens the stream where it
 ---has ended, but asks a server that has none only once.
 ---@param connection mcp.connection
@@ -92,7 +99,7 @@ function standalone.attend(connection)
   local before
   before = connection.http:tick(function()
     if before then before() end
-    if coroutine.status(thread) == "suspended" then assert(coroutine.resume(thread)) end
+    standalone.poll(connection)
   end)
   return setmetatable({}, { __close = function() connection.http:tick(before) end })
 end

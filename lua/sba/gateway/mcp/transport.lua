@@ -50,6 +50,7 @@ local DEEPEST_LIST <const> = 190
 ---@field version? string
 ---@field standalone? { exchange: native.http.exchange?, thread: thread? } its own stream; no thread: it has none
 ---@field answer? fun(self: mcp.connection, message: table) answers what the server asks; nil: it must not ask
+---@field list_changed? boolean the server has said that its tools are others
 local connection = {}
 connection.__index = connection
 
@@ -263,6 +264,8 @@ local function handle(self, request, message)
     if self.answer then self:answer(message) end
   elseif is_progress and json.table_of(message.params).progressToken == request.id then
     request.progressed = interrupt.now()
+  elseif message.method == "notifications/tools/list_changed" then
+    self.list_changed = true
   end
 end
 
