@@ -7,7 +7,7 @@ import time
 
 import sba
 from agent_case import AgentCase
-from servers import listener
+from servers import listener, mcp
 
 WRITE, FINISH = ("write_file", {"path": "a.txt", "content": "hello\n"}), ("finish", {"answer": "a.txt is written"})
 BAD = ("write_file", json.dumps({"path": "bad.txt", "content": "half"}))
@@ -122,9 +122,9 @@ class ServersCase(AgentCase):
     def serve(self, answer, **more):
         return self.closing(Server(answer, **more))
 
-    def ask(self, server, **fields):
+    def ask(self, server, env=None, **fields):
         (self.workspace / "a.txt").unlink(missing_ok=True)
-        return self.run_job(self.agent_job(**fields), env={"OPENAI_BASE_URL": server.url + "/v1"})
+        return self.run_job(self.agent_job(**fields), env={"OPENAI_BASE_URL": server.url + "/v1", **(env or {})})
 
     def assert_written(self, server, requests=2, **fields):
         """The job went well, with so many requests, each with tools."""
@@ -297,6 +297,20 @@ class Habits(ServersCase):
 
 
 class Refusals(ServersCase):
+    def test_a_server_that_takes_fewer_tools(self):
+        words = "Invalid 'tools': array too long. Expected an array with maximum length 9, but got one with length %d."
+
+        def answer(body, _):
+            count = len(body["tools"])
+            return refusal(400, error(words % count)) if count > 9 else events(good(*wanted_call(body)))
+        gateway = self.closing(mcp.Server(tools={f"tool{number}": ({}, None) for number in range(40)}))
+        server = self.serve(answer)
+        outcome = self.assert_written(server, 3, env={"SBA_MCP_GATEWAY_URL": gateway.url})
+        names = [[tool["function"]["name"] for tool in body["tools"]] for body in server.bodies]
+        self.assertEqual(names[1:], [[*names[0][:8], "finish"]] * 2)
+        adapted, = outcome.events("model.adapted")
+        self.assertEqual((adapted["change"], adapted["what"]), ("fewer_tools", ", ".join(names[0][8:-1])))
+
     def test_tools_are_text_for_good_only_where_that_helps_twice(self):
         # Of a refusal that says nothing nobody knows what it was for: the next request has its tools again.
         def as_text(name, text):

@@ -13,16 +13,16 @@ local refusal = {}
 local has, has_word = said_of.has, said_of.has_word
 
 ---@alias model.act
----| "drop" | "bound" | "send_back" | "system_first" | "fit" | "mend" | "text" | "tell"
+---| "drop" | "bound" | "send_back" | "system_first" | "fit" | "mend" | "fewer_tools" | "text" | "tell"
 ---| "next_model" | "wait" | "again" | "give_up"
 
 ---@class model.move
 ---@field act model.act
 ---@field rule string
 ---@field field? string of drop, send_back
----@field most? integer tokens, of bound
+---@field most? integer tokens, of bound; tools, of fewer_tools
 ---@field sizes? model.sizes of fit, and of give_up by the rule "size"
----@field tool? string of mend, for the log
+---@field tool? string of mend and fewer_tools, for the log
 ---@field tools? string[] of mend
 
 -- Optional fields
@@ -155,6 +155,25 @@ local function judge_tool(failure, sent)
   return "mend", { tool = "of the gateway", tools = others }
 end
 
+local TOO_MANY <const> = {
+  "too many", "too long", "too large", "more than", "at most", "up to", "maximum", "max ", "exceed", "limit",
+}
+local LEAST_TOOLS <const> = 2 -- one, and finish
+
+-- The server takes fewer tools: the largest number that is less than how many were sent. A number of
+-- characters is about something else.
+local function judge_tool_count(failure, sent)
+  local tools, said, most = sent.tools or {}, failure.said, 0
+  if not has(said, { "tool", "function" }) or not has(said, TOO_MANY) or has(said, { "character" }) then return nil end
+  for _, one in ipairs(sizes_in.numbers(failure.words)) do
+    if one.value < #tools then most = math.max(most, one.value) end
+  end
+  if most < LEAST_TOOLS then return nil end
+  local left_out = {}
+  for i = most, #tools - 1 do left_out[#left_out + 1] = tools[i].name end
+  return "fewer_tools", { most = most, tool = table.concat(left_out, ", ") }
+end
+
 local function may_be_text(sent) return sent.tools ~= nil and not sent.tried.text end
 
 -- Rules. Each has an example, and its spec walks them: { status, words or error object, what was
@@ -213,6 +232,10 @@ refusal.rules = {
     example = { 400, { message = "Invalid schema for function 'tag': missing items.",
         param = "tools[1].function.parameters" },
       { tools = { "read_file", "tag" } }, { act = "mend", tool = "tag" } } },
+  { name = "tool_count", of_request = true, judge = judge_tool_count,
+    example = { 400, "Invalid 'tools': array too long. Expected an array with maximum length 3, but got an array with "
+      .. "length 5 instead.",
+      { tools = { "a", "b", "gw_c", "gw_d", "finish" } }, { act = "fewer_tools", most = 3, tool = "gw_c, gw_d" } } },
   { name = "tools", of_request = true, example = { 400, "registry.ollama.ai/library/m does not support tools",
       { tools = { "f" } }, { act = "text" } },
     judge = function(failure, sent)

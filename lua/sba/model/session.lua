@@ -38,6 +38,7 @@ local BYTES_OF_ASCII <const>, BYTES_OF_OTHER <const>, SHARE_OF_TOOLS <const> = 9
 ---@field temperature? number nil: the server's own
 ---@field refused table<string, true> optional fields of a request
 ---@field mended table<string, integer> how often a tool was refused, by name
+---@field most_tools? integer that the server takes
 ---@field system_first? boolean the system text stands in the user's first message
 ---@field thinking_field? string in which thinking came, and goes back
 ---@field may_think? boolean it did
@@ -152,8 +153,15 @@ end
 local ANYTHING <const> = { type = "object" }
 
 -- Tools as they are shown here: what the server refused by its name has its schema in words, and at
--- the second time is left out.
+-- the second time is left out. Where there are more than it takes, the last ones are left out, but
+-- for the very last, which is the one that ends the job.
 local function shown_tools(self, tools)
+  local most = self.most_tools or #tools
+  if most < #tools then
+    local last = tools[#tools]
+    tools = table.move(tools, 1, most - 1, 1, {})
+    tools[most] = last
+  end
   if not next(self.mended) then return tools end
   local shown, told = {}, "%s The arguments fit this JSON Schema: %s"
   for _, tool in ipairs(tools) do
@@ -254,6 +262,7 @@ local changes <const> = {
   drop = function(self, move) self.refused[move.field] = true end,
   send_back = function(self, move) self.thinking_field, self.refused[move.field] = move.field, nil end,
   bound = function(self, move) self.longest_reply = move.most end,
+  fewer_tools = function(self, move) self.most_tools = move.most end,
   system_first = function(self) self.system_first = true end,
   next_model = function(self) self.model = table.remove(self.others, 1) end,
   mend = function(self, move)
@@ -336,8 +345,8 @@ function moves.fit(trial, move, failure)
 end
 
 -- Whether the server counted far fewer tokens than these messages and tools take.
-local function tools_dropped(self, request, result)
-  local tools = request.tools
+local function tools_dropped(self, trial, result)
+  local request, tools = trial.request, trial.ask.tools
   if not tools or self.supports_tools ~= nil or result.is_estimated then return false end
   if #result.tool_calls > 0 then
     self.supports_tools = true
@@ -358,7 +367,7 @@ local function answered(self, request)
   local trial = { session = self, request = request, tried = tried, number = 0 }
   while true do
     local result, failure = exchange_once(trial)
-    if result and tools_dropped(self, trial.request, result) then
+    if result and tools_dropped(self, trial, result) then
       self.supports_tools, trial.thrown_away = false, result
       result, failure = exchange_once(trial)
     end

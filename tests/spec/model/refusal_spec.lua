@@ -143,6 +143,13 @@ local more <const> = {
       { tools = { "read_file", "gw_tag" } }, { act = "mend", tools = { "gw_tag" } } },
     { 400, "tools.function.parameters is not a valid JSON schema", { tools = { "read_file" } }, "text" },
   },
+  tool_count = {
+    { 400, "Too many tools: 5 are more than the limit of 2",
+      { tools = { "a", "b", "c", "d", "finish" } }, { act = "fewer_tools", most = 2, tool = "b, c, d" } },
+    { 400, "at most 5 tools are allowed", { tools = { "a", "b", "c", "d", "finish" } }, "text" },
+    { 400, "function names have at most 3 characters", { tools = { "a", "b", "c", "d", "finish" } }, "text" },
+    { 400, "at most 3 images are allowed", { tools = { "a", "b", "c", "d", "finish" } }, "again" },
+  },
   tools = {
     { 400, '"auto" tool choice requires --enable-auto-tool-choice', TOOLS, "text" },
     { 500, "tools param requires --jinja flag", TOOLS, "text" },
