@@ -30,7 +30,8 @@ function about.version()
   return exit.OK
 end
 
-local SHOWN_TOGETHER <const> = { -- one line for both
+-- One line for both.
+local SHOWN_TOGETHER <const> = {
   version = { "-V, --version, -h, --help", "print the version, or the options" },
 }
 local HEAD <const> = "cynode-sba [OPTION...] [JOB]: run a job and write its result; see cynode-sba(1)\n"
@@ -42,14 +43,16 @@ could not be written, 75 no model can be reached, 124 timeout, 128+N signal N
 
 -- Options with a variable stand in a table of their own, with the default as their summary.
 local function usage()
-  local modes, settings = {}, { ("%-20s %-24s %s\n"):format("option", "environment", "default") }
+  local modes, row = {}, "%-20s %-24s %s\n"
+  local settings = { row:format("option", "environment", "default") }
   for _, option in ipairs(cli.options) do
-    local shown = "--" .. option.name .. (option.value and " " .. option.value or "")
+    local name, summary = option.name, option.summary
+    local shown = "--" .. name
+    if option.value then shown = shown .. " " .. option.value end
     if option.variables then
-      local variable = option.variables[1]
-      settings[#settings + 1] = ("%-20s %-24s %s\n"):format(shown, variable, option.summary)
-    elseif option.name ~= "help" and not option.of then
-      local both = SHOWN_TOGETHER[option.name] or { shown, option.summary }
+      settings[#settings + 1] = row:format(shown, option.variables[1], summary)
+    elseif name ~= "help" and not option.of then
+      local both = SHOWN_TOGETHER[name] or { shown, summary }
       modes[#modes + 1] = ("  %-28s %s\n"):format(table.unpack(both))
     end
   end
@@ -155,7 +158,9 @@ local function lint(kind, arguments, inference)
     local parsed, failure = read_diff(arguments.diff)
     if not parsed then return failure.message, "diff" end
   elseif kind == "ask_model" then
-    if not json.is_object(inference) then return "the job names no models: inference.allowed_models is missing" end
+    if not json.is_object(inference) then
+      return "the job names no models: inference.allowed_models is missing"
+    end
     local allowed, model = inference.allowed_models, arguments.model
     if model and json.is_array(allowed) and not json.contains(allowed, model) then
       return ("the model %s is not in inference.allowed_models"):format(humanize.quoted(model)), "model"
@@ -185,7 +190,8 @@ local function validate(path, environment)
   local bytes, unread = file.read(path, jobs.LARGEST)
   if not bytes then return exit.because(unread.message, exit.REFUSED) end
   local function load_context(given) return job_context.load(given, jobs.directory_of(path)) end
-  -- Names of secrets that are not set here are no mistakes: a job may be validated where its secrets are not.
+  -- Names of secrets that are not set here are no mistakes: a job may be validated where its
+  -- secrets are not.
   local notes = { total = 0 }
   local secrets = { unknown = secret.unknown, notes = notes }
   local step_types = strict_catalogue(bytes)

@@ -28,11 +28,13 @@ cli.options = {
   { name = "check", value = "COMMAND", is_list = true, of = "task",
     summary = "a command that must succeed when the task is done" },
   { name = "model", value = "NAME", of = "task", summary = "the model that does the task" },
-  { name = "time", value = "TIME", of = "task", summary = "how long the task may take, such as 45m" },
+  { name = "time", value = "TIME", of = "task",
+    summary = "how long the task may take, such as 45m" },
   { name = "stdin", summary = "job on stdin, result on stdout" },
   { name = "follow", summary = "log all output of steps and models as it comes" },
   { name = "resume", summary = "continue a job that did not succeed" },
-  { name = "replay", value = "FILE", takes_file = true, summary = "run an agent's job with recorded replies" },
+  { name = "replay", value = "FILE", takes_file = true,
+    summary = "run an agent's job with recorded replies" },
   { name = "validate", is_mode = true, value = "[FILE...]", takes_file = true, is_list = true,
     summary = "check jobs; list all mistakes, by line" },
   { name = "report", is_mode = true, value = "[FILE]", takes_file = true,
@@ -54,10 +56,13 @@ cli.options = {
     default = "/job/result.json", summary = "/job/result.json; - is stdout" },
   { name = "workspace", value = "DIR", takes_file = true, default = "/workspace",
     variables = { "SBA_WORKSPACE", "CYNODE_WORKSPACE_DIR" }, summary = "/workspace" },
-  { name = "user", value = "UID[:GID]", variables = { "SBA_USER" }, summary = "become this user; needed as root" },
-  { name = "log-format", value = "FORMAT", variables = { "SBA_LOG_FORMAT" }, default = "auto",
-    values = { "auto", "json", "text" }, summary = "text on a terminal, else json" },
-  { name = "die-with-parent", variables = { "SBA_DIE_WITH_PARENT" }, summary = "cancel when the parent ends" },
+  { name = "user", value = "UID[:GID]", variables = { "SBA_USER" },
+    summary = "become this user; needed as root" },
+  { name = "log-format", value = "FORMAT", variables = { "SBA_LOG_FORMAT" },
+    default = "auto", values = { "auto", "json", "text" },
+    summary = "text on a terminal, else json" },
+  { name = "die-with-parent", variables = { "SBA_DIE_WITH_PARENT" },
+    summary = "cancel when the parent ends" },
 }
 
 local by_name, names = {}, {}
@@ -68,16 +73,22 @@ by_name.h, by_name.V = by_name.help, by_name.version
 
 -- What an earlier version had.
 local gone <const> = {
-  trajectory = "python3 -m cynode_sba.atif JOURNAL, of clients/python, makes a journal an ATIF document",
+  trajectory = "python3 -m cynode_sba.atif JOURNAL, of clients/python, "
+    .. "makes a journal an ATIF document",
 }
+
+-- Names of options, or of modes.
+local function not_together(one, other)
+  return ("--%s and --%s cannot be combined"):format(one, other)
+end
 
 -- The arguments: each function returns the index of the last one that it used, or nil and what is
 -- wrong.
 
 local function unknown(argument, name)
-  local near, advice = humanize.near(name, names), gone[name] or "see --help"
-  if near and not gone[name] then advice = "did you mean --" .. near .. "?" end
-  return nil, ("unknown option %s; %s"):format(argument, advice)
+  local near, advice = humanize.near(name, names), "see --help"
+  if near then advice = "did you mean --" .. near .. "?" end
+  return nil, ("unknown option %s; %s"):format(argument, gone[name] or advice)
 end
 
 local function mistake_in(option, given_by, value)
@@ -95,37 +106,45 @@ end
 -- Of a mode those that follow it, else the next argument, whatever it looks like.
 local function take_values(given, argv, i, option, value)
   local name, values, most = option.name, { value }, 1
-  if option.is_mode and option.is_list then most = math.huge end
-  while #values < most and argv[i + 1] and not (option.is_mode and argv[i + 1]:find "^%-.") do
+  local is_mode = option.is_mode
+  if is_mode and option.is_list then most = math.huge end
+  while #values < most and argv[i + 1] and not (is_mode and argv[i + 1]:find "^%-.") do
     i = i + 1
     values[#values + 1] = argv[i]
   end
-  if values[1] == "" or not values[1] and option.value:sub(1, 1) ~= "[" then
+  local first = values[1]
+  if first == "" or not first and option.value:sub(1, 1) ~= "[" then
     return nil, ("--%s requires a value: --%s %s"):format(name, name, option.value)
   end
   for _, one in ipairs(values) do
     local message = mistake_in(option, "--" .. name, one)
     if message then return nil, message end
   end
-  if option.is_mode then
+  if is_mode then
     given.values = values
   elseif option.is_list then
     given[name] = given[name] or {}
-    table.insert(given[name], values[1])
+    table.insert(given[name], first)
   else
-    given[name] = values[1]
+    given[name] = first
   end
   return i
 end
 
 local OWN_NAME <const> = "/cynode-sba"
 
-local function is_own_name(argument) return ("/" .. argument):sub(-#OWN_NAME) == OWN_NAME end
+local function is_own_name(argument)
+  return ("/" .. argument):sub(-#OWN_NAME) == OWN_NAME
+end
 
 local function take_job(given, argument, i)
-  local is_job = argument:sub(1, 1) ~= "-" and argument ~= "" and not is_own_name(argument)
-  if not is_job or given.mode then return nil, ("'%s' is not an option; see --help"):format(argument) end
-  if given.job then return nil, ("'%s' is a second job: one runs at a time"):format(argument) end
+  local is_job = argument:find "^[^-]" and not is_own_name(argument)
+  if not is_job or given.mode then
+    return nil, ("'%s' is not an option; see --help"):format(argument)
+  end
+  if given.job then
+    return nil, ("'%s' is a second job: one runs at a time"):format(argument)
+  end
   given.job, given.meant = argument, humanize.near(argument, names)
   return i
 end
@@ -135,17 +154,20 @@ local function take(given, argv, i)
   if not name then return take_job(given, argv[i], i) end
   local option = by_name[name]
   if not option then return unknown(argv[i], name) end
-  if value and not option.value then return nil, ("--%s does not take a value"):format(option.name) end
+  name = option.name
+  if value and not option.value then
+    return nil, ("--%s does not take a value"):format(name)
+  end
   if option.is_mode then
-    if given.mode then return nil, ("--%s and --%s cannot be combined"):format(given.mode, option.name) end
-    given.mode = option.name
-    if option.name == "lua" then
+    if given.mode then return nil, not_together(given.mode, name) end
+    given.mode = name
+    if name == "lua" then
       given.script = table.move(argv, i + 1, #argv, 1, {})
       return #argv
     end
   end
   if option.value then return take_values(given, argv, i, option, value) end
-  if not option.is_mode then given[option.name] = true end
+  if not option.is_mode then given[name] = true end
   return i
 end
 
@@ -170,20 +192,22 @@ local UNITS <const> = { s = 1, m = 60, h = 3600 }
 local function check_task(given)
   local is_task = given.task ~= nil
   for _, name in ipairs { "check", "model", "time" } do
-    if given[name] and not is_task then return ("--%s requires --task"):format(name) end
+    if given[name] and not is_task then return "--" .. name .. " requires --task" end
   end
   if not is_task then return nil end
   for _, name in ipairs { "job", "result", "stdin", "resume", "replay" } do
-    if given[name] then return ("--task and --%s cannot be combined"):format(name) end
+    if given[name] then return not_together("task", name) end
   end
-  if given.mode ~= "run" then return ("--task and --%s cannot be combined"):format(given.mode) end
+  if given.mode ~= "run" then return not_together("task", given.mode) end
   given.workspace = given.workspace or "."
   local number, unit = (given.time or "30m"):match "^(%d%d?%d?%d?%d?%d?)([smh])$"
   given.time = number and tonumber(number) * UNITS[unit] or 0
   if given.time == 0 then return "--time requires a number and a unit, such as 90s, 45m or 2h" end
 end
 
-local switches <const> = { ["true"] = true, ["1"] = true, ["false"] = false, ["0"] = false, [""] = false }
+local switches <const> = {
+  ["true"] = true, ["1"] = true, ["false"] = false, ["0"] = false, [""] = false,
+}
 
 -- Options take precedence over the variable; it takes precedence over the others.
 local function read_stdin_switch(given, environment)
@@ -201,23 +225,29 @@ local function read_parent(given, environment)
   local pid, wanted = math.tointeger(tonumber(value:match "^%d+$")), given["die-with-parent"]
   if wanted == nil then wanted = switches[value:lower()] end
   if pid and pid >= 2 then wanted = pid end
-  if wanted == nil then return "SBA_DIE_WITH_PARENT must be true, false or the parent's process id" end
+  if wanted == nil then
+    return "SBA_DIE_WITH_PARENT must be true, false or the parent's process id"
+  end
   given.die_with_parent, given["die-with-parent"] = wanted or nil, nil
 end
 
+-- The first two are no options.
 local settings <const> = {
   { name = "termination_log", variables = { "SBA_TERMINATION_LOG" } },
-  { name = "confine", variables = { "SBA_CONFINE" }, default = "auto", values = { "auto", "off", "require" } },
+  { name = "confine", variables = { "SBA_CONFINE" },
+    default = "auto", values = { "auto", "off", "require" } },
   table.unpack(cli.options),
 }
 
+-- Other modes than running a job do without a value that is wrong.
 local function read_variables(given, environment)
   for _, option in ipairs(settings) do
-    if option.variables and given[option.name] == nil then
+    local name = option.name
+    if option.variables and given[name] == nil then
       local value, variable = first_set(environment, option.variables)
       local message = value and mistake_in(option, variable, value)
       if message and given.mode == "run" then return message end
-      given[option.name] = not message and value or nil
+      if not message then given[name] = value end
     end
   end
 end
@@ -228,8 +258,10 @@ run one:  cynode-sba --job job.json --workspace DIR, or without JSON: cynode-sba
 learn more:  --help, --schema job, --validate job.json]]
 
 local function check_job(given, _, is_directory)
-  if given.resume and given.replay then return "--resume and --replay cannot be combined" end
-  if given.resume and given.result == "-" then return "--resume requires a result file: the journal is next to it" end
+  if given.resume and given.replay then return not_together("resume", "replay") end
+  if given.resume and given.result == "-" then
+    return "--resume requires a result file: the journal is next to it"
+  end
   local has_job = given.job or given.task or given.mode ~= "run"
   if not has_job and not is_directory "/job" then return NO_JOB end
 end
@@ -238,7 +270,9 @@ end
 local function settle_outside_container(given, _, is_directory)
   if not given.job or given.job == "-" then return end
   local beside = given.job:match("^.*/") or "./"
-  if not given.result and not is_directory "/job" then given.result = beside .. "result.json" end
+  if not given.result and not is_directory "/job" then
+    given.result = beside .. "result.json"
+  end
   if given.workspace or is_directory "/workspace" then return end
   local workspace = beside .. "workspace"
   if is_directory(workspace) then given.workspace = workspace end

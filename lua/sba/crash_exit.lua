@@ -35,12 +35,17 @@ local SWEEPING <const> = 1 -- seconds
 -- Seconds since the deadline, as `finish` is told: some are left for artifacts.
 local AGO <const> = 1.2
 
--- The job's failure code and message, and the error code of the step that ran.
+-- The job's failure by the reason of the end. of_step: the error code of the step that ran, where it
+-- is another.
 local ends <const> = {
-  timeout = { "timeout", "the job's time was up, and the runner hung: its watchdog ended it" },
-  signal = { "cancelled", "the job was cancelled by a signal, and the runner hung: its watchdog ended it" },
-  memory = { "internal_error", "the runner ran out of memory; a job of this size needs more", "out_of_memory" },
-  crash = { "internal_error", "the runner crashed; this is a bug of the runner, or somebody sent it such a signal" },
+  timeout = { code = "timeout",
+    message = "the job's time was up, and the runner hung: its watchdog ended it" },
+  signal = { code = "cancelled",
+    message = "the job was cancelled by a signal, and the runner hung: its watchdog ended it" },
+  memory = { code = "internal_error", of_step = "out_of_memory",
+    message = "the runner ran out of memory; a job of this size needs more" },
+  crash = { code = "internal_error",
+    message = "the runner crashed; this is a bug of the runner, or somebody sent it such a signal" },
 }
 local items_schema <const> = result_schema.properties.todo.properties.items
 local list_schema <const> = { type = "object", required = { "items" }, properties = { items = items_schema } }
@@ -92,7 +97,7 @@ local function look_back(run)
   if problem and is_torn ~= true then error(problem, 0) end
   local job, record = history.job, run.record
   if not job then return end
-  run.has_result = true -- it knows all
+  run.has_result = true -- it knows all that a result needs
   record:continue(job.started_wall)
   record.job_sha256 = job.job_sha256
   record.confinement = job.confinement or record.confinement
@@ -111,13 +116,40 @@ local function look_back(run)
 end
 
 -- Puts back what the step that ran was changing, and removes its temporary files.
-local function recover(run, is_unfinished)
+local function recover(run)
   local left = run.history.changes
   local is_partial = left and not left.committed
+  local is_unfinished = next(run.history.unfinished) ~= nil
   if is_partial or is_unfinished then run.workspace = workspace.open(run.settings.workspace) end
   if not run.workspace then return end
   if is_partial then undo.recover(run) end
   if is_unfinished then undo.sweep(run, interrupt.now() + SWEEPING) end
+end
+
+-- The run that has to end. inherited: what accept.keep told.
+local function run_of(inherited)
+  local settings = inherited.settings
+  if settings.archive then settings.keep = function(run) task.keep(run) end end
+  local run = state.new(settings, identity.environment {})
+  run.record.job_id, run.record.task_id = inherited.job_id, inherited.task_id
+  run.log:identify(inherited.job_id, inherited.task_id)
+  run.history, run.status_url = fold.new(), inherited.status_url
+  run.temporary_artifacts = inherited.temporary
+  if inherited.directory then file.keep_directory(run.result_directory, inherited.directory) end
+  run.crashed, run.has_result = true, inherited.has_result
+  run.artifacts = inherited.artifacts and workspace.open(inherited.artifacts)
+  return run
+end
+
+-- Returns why the journal is of no use.
+local function take_journal(run, descriptor)
+  run.journal_file = file.adopt(descriptor)
+  run.record.from = run.journal_file
+  local ok, problem = pcall(look_back, run)
+  -- What stands is better than a result without steps.
+  if not ok and run.settings.result ~= "-" then return tostring(problem) end
+  run.journal = journal.begin(run.journal_file, run.history.size, function() end)
+  recover(run)
 end
 
 ---@return integer status
@@ -132,36 +164,17 @@ return function()
   ending.last(standing)
   -- The result does not wait for those that hang.
   process.finish(grace, interrupt.now() + grace + KILLING)
-  local inherited = before.information and json.decode(before.information) -- by accept.keep
+  local inherited = before.information and json.decode(before.information)
   if not inherited then return standing end
-  local settings = inherited.settings
-  if settings.archive then settings.keep = function(run) task.keep(run) end end
-  local run = state.new(settings, identity.environment {})
-  run.record.job_id, run.record.task_id = inherited.job_id, inherited.task_id
-  run.log:identify(inherited.job_id, inherited.task_id)
-  run.history, run.status_url = fold.new(), inherited.status_url
-  run.temporary_artifacts = inherited.temporary
-  if inherited.directory then file.keep_directory(run.result_directory, inherited.directory) end
-  run.crashed, run.has_result = true, inherited.has_result
-  local code, words, of_step = table.unpack(ends[reason])
-  run.failure = { code = code, message = words, of_step = of_step }
-  run.artifacts = inherited.artifacts and workspace.open(inherited.artifacts)
-  local message, status = "the runner could not end the job: it was started again, which wrote the result", nil
-  if before.journal then
-    run.journal_file = file.adopt(before.journal)
-    run.record.from = run.journal_file
-    local ok, problem = pcall(look_back, run)
-    local is_unfinished = next(run.history.unfinished) ~= nil
-    -- What stands is better than a result without steps.
-    if not ok and settings.result ~= "-" then
-      status, message = standing, "the journal cannot be read, so the latest result stays: " .. tostring(problem)
-    else
-      run.journal = journal.begin(run.journal_file, run.history.size, function() end)
-      recover(run, is_unfinished)
-    end
-  end
+  local run = run_of(inherited)
+  run.failure = ends[reason]
+  local problem = before.journal and take_journal(run, before.journal)
   run.deadline = interrupt.now() - AGO
-  status = status or finish(run)
+  local status = problem and standing or finish(run)
+  local message = "the runner could not end the job: it was started again, which wrote the result"
+  if problem then
+    message = "the journal cannot be read, so the latest result stays: " .. problem
+  end
   -- The result is written: where there is no memory for a line, that stays so.
   pcall(function() run.log:event("error", "watchdog.ended", { error = message }) end)
   return status

@@ -34,10 +34,14 @@ local skills = lazy "sba.outside.skills"
 local task = lazy "sba.task"
 local trace = lazy "sba.outside.trace"
 
+-- Of each list the first variable that is set counts.
 local STATUS_URLS <const> = { "SBA_JOB_STATUS_URL", "SBA_CALLBACK_URL" }
-local TRACING <const> = { "TRACEPARENT", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" }
+local TRACING <const> = {
+  "TRACEPARENT", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+}
 
-local AS_ROOT <const> = "the runner does not run as root; start it as another user, or name one with --user"
+local AS_ROOT <const> =
+  "the runner does not run as root; start it as another user, or name one with --user"
 
 -- The runner does not work as root: it becomes the given user for good, or refuses.
 local function become_user(run)
@@ -51,11 +55,13 @@ local function become_user(run)
   fail.raise(code, "cannot run as the user of --user: %s", failure.message)
 end
 
-local codes_of_reading <const> = { too_large = "schema_validation", out_of_memory = "internal_error" }
+local codes_of_reading <const> = {
+  too_large = "schema_validation", out_of_memory = "internal_error",
+}
 
--- Names of a directory that are compared with one that is not there.
 local LARGE <const> = 1 << 20 -- bytes of a job
 
+-- Names of a directory that are compared with one that is not there.
 local MOST_NAMES <const> = 1000
 
 -- What a job that cannot be opened may be meant to be: an option, or a file of another name.
@@ -77,7 +83,8 @@ local function refuse_unopened(run, failure)
   local settings, message = run.settings, "cannot read the job: " .. failure.message
   local near = settings.is_named and meant(settings)
   if near then message = ("%s; did you mean %s?"):format(message, near) end
-  local _, absent = file.read(settings.result, 1, { regular = true }) -- most are too large
+  -- Only whether it is there counts: a result has more than one byte, and is "too_large".
+  local _, absent = file.read(settings.result, 1, { regular = true })
   local stands = settings.result ~= "-" and not (absent and absent.code == "not_found")
   local leaves_result = settings.is_named and stands
   error { code = "environment_invalid", message = message, leaves_result = leaves_result }
@@ -185,8 +192,9 @@ end
 
 -- Each stage raises the failure that the job ends with, or `work` returns it. `finish` is not a stage:
 -- it always runs.
-local stages = { become_user, accept.lock, watch, read, validate, accept.accept,
-  report_start, fetch_skills, work }
+local stages = {
+  become_user, accept.lock, watch, read, validate, accept.accept, report_start, fetch_skills, work,
+}
 
 local function go_through(run)
   for _, stage in ipairs(stages) do

@@ -27,14 +27,18 @@ local STDOUT <const> = 1
 local MOST_NAMED <const> = 10 -- changed files
 local NAMES <const> = { "job.json", "result.json", "journal.jsonl" }
 
+-- Of version 4, which is random.
 local function uuid()
   local source <close> = assert(io.open("/dev/urandom", "rb"))
-  local hex = source:read(16):gsub(".", function(byte) return ("%02x"):format(byte:byte()) end)
-  return ("%s-%s-4%s-a%s-%s"):format(hex:sub(1, 8), hex:sub(9, 12), hex:sub(14, 16), hex:sub(18, 20), hex:sub(21))
+  local hex = ("%02x"):rep(16):format(source:read(16):byte(1, 16))
+  -- "x" leaves out the digits that are always the same: the version, and the variant.
+  return ("%s-%s-4%s-a%s-%s"):format(("c8c4xc3xc3c12"):unpack(hex))
 end
 
 -- The variable's value, if it is an absolute path.
-local function path_of(environment, variable) return (environment[variable] or ""):match "^/.*" end
+local function path_of(environment, variable)
+  return (environment[variable] or ""):match "^/.*"
+end
 
 -- Nobody else can enter it.
 local function make_directory(environment, id)
@@ -55,14 +59,17 @@ local function make_archive(environment, id)
   local home, state = path_of(environment, "HOME"), path_of(environment, "XDG_STATE_HOME")
   if not state and home then state = home .. "/.local/state" end
   if not state then return nil end
-  local above, archive = state .. "/cynode-sba", ("%s/cynode-sba/%s"):format(state, id)
-  return file.make_directory(above) and file.make_private_directory(archive) and archive .. "/"
+  local above = state .. "/cynode-sba"
+  local archive = above .. "/" .. id
+  local made = file.make_directory(above) and file.make_private_directory(archive)
+  return made and archive .. "/"
 end
 
 local function model_of(settings, environment)
   local named = settings.model or text.trim(environment.INFERENCE_MODEL or "")
   if named ~= "" then return named end
-  local names = check(models.served { environment = environment, http = check(http.client(environment)) })
+  local client = check(http.client(environment))
+  local names = check(models.served { environment = environment, http = client })
   if #names == 1 then return names[1] end
   local message = "there are several models: %s; name one of them with --model"
   error { message = message:format(humanize.list(names, "and")) }
@@ -76,7 +83,11 @@ local function job_of(settings, id, model)
   return {
     protocol_version = "1.0", job_id = id, task_id = uuid(),
     execution_mode = "agent_inference", steps = json.array {},
-    constraints = { max_runtime_seconds = settings.time, max_output_bytes = OUTPUT_BYTES, report_changes = true },
+    constraints = {
+      max_runtime_seconds = settings.time,
+      max_output_bytes = OUTPUT_BYTES,
+      report_changes = true,
+    },
     inference = { allowed_models = json.array { model } },
     context = { requirements = json.array { settings.task }, acceptance_criteria = criteria },
   }
@@ -92,7 +103,9 @@ local function say_answer(run)
   file.write(STDOUT, { answer, "\n" }, TIMEOUT)
 end
 
-local function keep_file(path, parts) check(file.replace(path, parts, { mode = tonumber("600", 8) })) end
+local function keep_file(path, parts)
+  check(file.replace(path, parts, { mode = tonumber("600", 8) }))
+end
 
 -- Raises failures.
 local function keep_files(directory, archive)
@@ -108,26 +121,29 @@ end
 local function changed(changes)
   local counts, names = {}, {}
   for action, count in pairs(changes.counts) do
-    if count > 0 then counts[#counts + 1] = ("%d %s"):format(count, (action:gsub("_", " "))) end
+    if count > 0 then counts[#counts + 1] = count .. " " .. action:gsub("_", " ") end
   end
   if #counts == 0 then return "changed: nothing" end
   table.sort(counts)
-  for i = 1, math.min(#changes.files, MOST_NAMED) do names[i] = changes.files[i].path end
-  if #changes.files > #names then names[#names + 1] = "..." end
-  return ("changed: %s: %s"):format(table.concat(counts, ", "), table.concat(names, ", "))
+  local files, comma = changes.files, ", "
+  for i = 1, math.min(#files, MOST_NAMED) do names[i] = files[i].path end
+  if #files > #names then names[#names + 1] = "..." end
+  return "changed: " .. table.concat(counts, comma) .. ": " .. table.concat(names, comma)
 end
 
 -- What somebody at the terminal asks next: what changed, how to undo it, was it checked, where is
 -- the page.
 local function say_outcome(run, archive)
-  local function note(...) run.log.view:note(string.format(...)) end
-  local changes = run.final.fields.workspace_changes
-  if changes then note("%s", changed(changes)) end
-  if changes and changes.patch then note("to undo: git apply -R %sartifacts/%s", archive, changes.patch) end
-  if run.final.fields.status == "success" and not run.final.fields.acceptance then
-    note("nothing but the model says that it is done: --check COMMAND would make sure")
+  local function note(words) run.log.view:note(words) end
+  local fields = run.final.fields
+  local changes = fields.workspace_changes
+  local patch = changes and changes.patch
+  if changes then note(changed(changes)) end
+  if patch then note("to undo: git apply -R " .. archive .. "artifacts/" .. patch) end
+  if fields.status == "success" and not fields.acceptance then
+    note "nothing but the model says that it is done: --check COMMAND would make sure"
   end
-  note("report: %sreport.html", archive)
+  note("report: " .. archive .. "report.html")
 end
 
 ---What cannot be kept stays where it is.
@@ -149,16 +165,20 @@ end
 ---@param environment table<string, string>
 function task.prepare(settings, environment)
   for _, given in ipairs { settings.task, table.unpack(settings.check or {}) } do
-    if not text.is_utf8(given) then error { message = "the task and its checks must be UTF-8 text" } end
+    if not text.is_utf8(given) then
+      error { message = "the task and its checks must be UTF-8 text" }
+    end
   end
   local id = uuid()
   local model = model_of(settings, environment)
   local directory = make_directory(environment, id)
   local archive = make_archive(environment, id)
-  check(file.replace(directory .. NAMES[1], { json.encode(job_of(settings, id, model)), "\n" }))
   settings.job, settings.result = directory .. NAMES[1], directory .. NAMES[2]
+  check(file.replace(settings.job, { json.encode(job_of(settings, id, model)), "\n" }))
   local has_artifacts = (environment.CYNODE_ARTIFACTS_DIR or "") ~= ""
-  if archive and not has_artifacts then environment.CYNODE_ARTIFACTS_DIR = archive .. "artifacts" end
+  if archive and not has_artifacts then
+    environment.CYNODE_ARTIFACTS_DIR = archive .. "artifacts"
+  end
   settings.keep, settings.archive = task.keep, archive
 end
 

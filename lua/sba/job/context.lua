@@ -80,7 +80,7 @@ function loader:list(name, given)
   end
   if given == "" then return list end
   if not json.is_array(given) then return json.array { self:text(pointer, given) } end
-  for i, value in ipairs(given) do list[i] = self:text(("%s/%d"):format(pointer, i - 1), value) end
+  for i, value in ipairs(given) do list[i] = self:text(pointer .. "/" .. i - 1, value) end
   return list
 end
 

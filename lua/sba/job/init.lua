@@ -33,7 +33,9 @@ local MAJOR = "1"
 local DIRECT <const>, AGENT <const> = "direct_steps", "agent_inference"
 local SHARED_ID <const> = "the id %s belongs to /steps/%d and /steps/%d; ids must be unique "
   .. "(a step without an id is step-N, N from 1)"
-local switches <const> = { ["1"] = DIRECT, ["true"] = DIRECT, ["0"] = false, ["false"] = false, [""] = false }
+local switches <const> = {
+  ["1"] = DIRECT, ["true"] = DIRECT, ["0"] = false, ["false"] = false, [""] = false,
+}
 
 ---@class sba.job.secrets
 ---@field unknown fun(name: string): string? why there is no such secret
@@ -81,7 +83,7 @@ function checker:check_version(version)
   end
 end
 
--- is_models: the step is an agent's, which gets none.
+-- is_models: the step is a model's, which gets none.
 function checker:check_secrets(wanted, pointer, is_models)
   for i, name in ipairs(wanted) do
     local place = ("%s/secrets/%d"):format(pointer, i - 1)
@@ -118,8 +120,9 @@ function checker:settle_ids(steps)
     local id = has_id and step.id or "step-" .. i
     local other = owner[id]
     if other and type(id) == "string" then
-      self:refuse(("/steps/%d/id"):format((has_id and i or other) - 1),
-        SHARED_ID:format(humanize.quoted(id), other - 1, i - 1))
+      local message = SHARED_ID:format(humanize.quoted(id), other - 1, i - 1)
+      local at_fault = has_id and i or other
+      self:refuse(("/steps/%d/id"):format(at_fault - 1), message)
     end
     owner[id] = other or i
     if is_object then step.id = id end
@@ -128,11 +131,10 @@ end
 
 -- What only direct jobs have.
 function checker:check_suggestion(step, pointer)
+  local message = "is of direct jobs; in an agent's job the model sees each failure "
+    .. "and decides what to do next"
   for _, name in ipairs { "on_failure", "always" } do
-    if is_given(step[name]) then
-      self:refuse(pointer .. "/" .. name,
-        "is of direct jobs; in an agent's job the model sees each failure and decides what to do next")
-    end
+    if is_given(step[name]) then self:refuse(pointer .. "/" .. name, message) end
   end
 end
 
@@ -152,8 +154,9 @@ end
 function checker:check_criteria(criteria)
   for i, criterion in ipairs(criteria) do
     if json.is_object(criterion) and not schema_check.is_enough(self.errors) then
+      local pointer = ("/context/acceptance_criteria/%d/check"):format(i - 1)
       local step = { type = "run_command", arguments = criterion.check }
-      self:check_arguments(step, ("/context/acceptance_criteria/%d/check"):format(i - 1))
+      self:check_arguments(step, pointer)
       criterion.check = step.arguments
     end
   end
@@ -183,7 +186,8 @@ function checker:check(value, environment, load)
   if not is_object then return end
   self:check_version(value.protocol_version)
   if not has_steps and (asked or value.execution_mode) ~= AGENT then
-    self:refuse("/steps", "is missing; expected an array (only a job of agent_inference may leave it out)")
+    local message = "is missing; expected an array (only a job of agent_inference may leave it out)"
+    self:refuse("/steps", message)
   end
   -- Where none are given, the schema's default.
   local steps = json.is_array(value.steps) and value.steps

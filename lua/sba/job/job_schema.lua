@@ -10,7 +10,9 @@ local MOST <const> = 100000
 
 local function name(description) return is.text(description, { minLength = 1 }) end
 
-local function text_or_structure(description) return is.typed({ "string", "object", "array" }, description) end
+local function text_or_structure(description)
+  return is.typed({ "string", "object", "array" }, description)
+end
 
 local constraints = is.object({
   "max_runtime_seconds!", is.count(
@@ -22,7 +24,8 @@ local constraints = is.object({
   "ext_net_allowed", is.flag("Whether the job may use the network outside the node and the orchestrator.",
     { default = false }),
   "report_changes", is.flag(
-    "Whether the result says which files of the workspace changed; changes.patch among the artifacts has the diff.",
+    "Whether the result says which files of the workspace changed; "
+    .. "changes.patch among the artifacts has the diff.",
     { default = false }),
 }, { description = "What the job may use at most." })
 
@@ -37,13 +40,15 @@ local inference = is.object({
   "max_total_tokens", is.count(
     "Most tokens of prompts and replies, summed over all requests. The last request may pass it.",
     { minimum = 1 }),
-  "answer_schema", is.typed("object", "JSON Schema of an agent's final answer, which then is a text that holds JSON."),
+  "answer_schema", is.typed("object",
+    "JSON Schema of an agent's final answer, which then is a text that holds JSON."),
 }, { description = "Which models the job may use." })
 
 local criterion = is.object {
   "criterion!", name "What must hold at the end.",
   "check", is.typed("object",
-    "Arguments of run_command. The runner runs it when the work is done; exit code 0 means that the criterion is met.",
+    "Arguments of run_command. The runner runs it when the work is done; "
+    .. "exit code 0 means that the criterion is met.",
     { printed = { ["$ref"] = "#/$defs/run_command/properties/arguments" } }),
 }
 criterion.type = { "string", "object" }
@@ -60,7 +65,8 @@ local context = is.object({
     { items = criterion, maxItems = MOST }),
   "preferences", is.typed("object", "How the user wants work to be done."),
   "additional_context", is.text "Further text that the user has configured.",
-  "skill_ids", is.typed("array", "Identifiers of skills to fetch from the gateway.", { items = is.text() }),
+  "skill_ids", is.typed("array", "Identifiers of skills to fetch from the gateway.",
+    { items = is.text() }),
   "skills", is.typed({ "string", "array", "object" }, "Skills themselves, or paths of their files."),
   "agents_md", is.flag
     "Whether the workspace's AGENTS.md, at most 32 KiB of it, is part of the project context; default: true.",
@@ -69,7 +75,8 @@ local context = is.object({
 }, { description = "What the work is about. A text that begins with /job/ is the path of a file to read." })
 
 local persona = is.object({
-  "title", is.text "The role's name.", "description", is.text "The role in a few sentences.",
+  "title", is.text "The role's name.",
+  "description", is.text "The role in a few sentences.",
 }, { description = "Whom the agent acts as." })
 
 -- For readers of the schema; the job's own check has the better message.

@@ -198,7 +198,8 @@ function trace.new(run)
   if problem then run:warn("trace.failed", problem) end
   if given.sampled == false then exporter = nil end
   if not exporter and not given.value then return nil end
-  local seed = text.sha256(run.runner.word) -- 64 random bits, and which process it is
+  -- 64 random bits, and which process it is.
+  local seed = text.sha256(run.runner.word)
   local self = setmetatable({
     run = run, exporter = exporter, spans = json.array {}, seed = seed,
     given = given, state = given.value and of_header(environment.TRACESTATE),

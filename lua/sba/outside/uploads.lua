@@ -20,7 +20,8 @@ local RESULT <const> = "result.json" -- its path among what is put
 -- Seconds from the last chunk that was sent.
 local GATEWAY_LIMITS <const> = { idle = 60, repeatable = true }
 -- Bytes.
-local LARGEST_FILE <const> = 256 * 1024 * 1024 -- unless the gateway's form has a limit
+-- Unless the gateway's form has a limit.
+local LARGEST_FILE <const> = 256 * 1024 * 1024
 -- Of all uploads: they protect the node.
 local MOST_BYTES <const>, MOST_FILES <const> = 1024 * 1024 * 1024, 1000
 local LONGEST_REF <const> = 4096
@@ -107,7 +108,8 @@ end
 -- something moves. Returns the address without its credentials.
 local function put(run, path, body, seconds)
   local url = check(upload_urls.of { path = path, job_id = run.record.job_id, task_id = run.record.task_id })
-  local headers = { "Content-Type:" } -- none: it could be part of a signature
+  -- none: it could be part of a signature.
+  local headers = { "Content-Type:" }
   check(retry.within(seconds, function(until_when)
     local request = { method = "PUT", url = url, headers = headers, body = body, raw_files = true }
     return reports.deliver(run, "the server", request, until_when)

@@ -4,7 +4,8 @@
 local namespaces = require "sba.repl.globals".namespaces
 
 local MOST_SHOWN <const> = 200
-local DEEPEST <const> = 10 -- tables that inherit from each other
+-- Tables that inherit from each other.
+local DEEPEST <const> = 10
 
 -- Inherited ones too; true for those of a namespace, which may not be loaded yet.
 local function fields_of(value)

@@ -20,7 +20,8 @@ local report = {}
 
 local MOST_ROWS <const> = 2000
 local LONGEST_DIFF <const> = 1024 * 1024 -- bytes
-local TIMEOUT <const> = 3600 -- seconds that a reader of stdout may take
+-- Seconds that a reader of stdout may take.
+local TIMEOUT <const> = 3600
 
 local function rows_of(items, view)
   local rows = {}
@@ -58,25 +59,19 @@ local function cells_of_change(one)
   return { one.path, in_words(one.action), why or "" }
 end
 
-local function counted(counts)
-  local list = {}
-  for _, action in ipairs(ACTIONS) do
-    local count = counts[action] or 0
-    if count > 0 then list[#list + 1] = count .. " " .. in_words(action) end
-  end
-  return #list > 0 and table.concat(list, ", ") or "nothing changed"
-end
-
-local CHANGE <const> = { "Path", "Change", "" }
-
 local function changes(source)
   local changed, patch = source.result.workspace_changes, source.patch
   if not changed then return false end
-  local files = changed.files
+  local counts, files = {}, changed.files
+  for _, action in ipairs(ACTIONS) do
+    local count = changed.counts[action] or 0
+    if count > 0 then counts[#counts + 1] = count .. " " .. in_words(action) end
+  end
+  local all = #counts > 0 and table.concat(counts, ", ") or "nothing changed"
   return section("Changes",
-    h.p { counted(changed.counts), changed.since_resume and " since the job was resumed" },
+    h.p { all, changed.since_resume and " since the job was resumed" },
     patch and parts.block(nil, patch, LONGEST_DIFF, true),
-    #files > 0 and wide_table("Changed files", CHANGE, files, cells_of_change),
+    #files > 0 and wide_table("Changed files", { "Path", "Change", "" }, files, cells_of_change),
     changed.truncated and h.p { class = "quiet", "There are more files than are listed here." })
 end
 
@@ -139,15 +134,12 @@ end
 
 local ARTIFACT <const> = { "Path", "Size", "SHA-256", "Reference" }
 
-local function cells_of_artifact(one)
-  local size = humanize.size(one.size_bytes)
-  return { one.path, size, h.code { one.sha256 or "" }, one.ref or "" }
-end
-
 local function artifacts(result)
+  local function cells(one)
+    return { one.path, humanize.size(one.size_bytes), h.code { one.sha256 or "" }, one.ref or "" }
+  end
   local list = result.artifacts
-  if #list == 0 then return false end
-  return section("Artifacts", wide_table("Artifacts", ARTIFACT, list, cells_of_artifact))
+  return #list > 0 and section("Artifacts", wide_table("Artifacts", ARTIFACT, list, cells))
 end
 
 local function confined(confinement)
@@ -162,7 +154,6 @@ local function about(source)
   local result = source.result
   local used, lasted = result.resource_usage, humanize.duration(result.duration_ms)
   local from, to = parts.time(result.started_at), parts.time(result.finished_at)
-  local notes = table.concat(source.notes, " ")
   return section("Resources and origin",
     h.dl {
       h.dt { "Time" }, h.dd { lasted, ", from ", from, " to ", to },
@@ -170,7 +161,7 @@ local function about(source)
       h.dt { "Largest process" }, h.dd { humanize.size(used.max_rss_bytes) },
       h.dt { "Confinement" }, h.dd { confined(result.confinement) },
       h.dt { "Protocol" }, h.dd { result.protocol_version },
-      h.dt { "Report" }, h.dd { "by cynode-sba ", version, ". ", notes },
+      h.dt { "Report" }, h.dd { "by cynode-sba ", version, ". ", table.concat(source.notes, " ") },
     })
 end
 

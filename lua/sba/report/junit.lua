@@ -50,8 +50,7 @@ end
 
 -- ms: nil of a criterion.
 local function test_case(class, name, ms, inside)
-  local time = ms and seconds(ms)
-  local attributes = { "classname", class, "name", name, time and "time", time }
+  local attributes = { "classname", class, "name", name, ms and "time", ms and seconds(ms) }
   return element("testcase", attributes, inside)
 end
 
@@ -121,11 +120,8 @@ function junit.of(source)
   if counts.failures == 0 then add(case_of_job(result)) end
   local content = properties_of(result.inference) .. table.concat(cases)
   local suite = element("testsuite", {
-    "name", result.job_id,
-    "tests", #cases,
-    "failures", counts.failures,
-    "errors", counts.errors,
-    "skipped", counts.skipped,
+    "name", result.job_id, "tests", #cases, "failures", counts.failures,
+    "errors", counts.errors, "skipped", counts.skipped,
     "time", seconds(result.duration_ms),
     "timestamp", (result.started_at:gsub("%.%d+Z$", "")),
   }, "\n" .. content)

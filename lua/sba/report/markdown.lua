@@ -55,10 +55,9 @@ local function head(source)
     -- A later version's code may be anything.
     why = ": " .. (failure_code:match "^[%a_]+$" or code(failure_code))
   end
-  local title = { "##", status.sign, "job", code(result.job_id), status.name .. why }
   local count = humanize.counted(#result.steps, "step")
   local lines = {
-    table.concat(title, " ") .. "\n",
+    ("## %s job %s %s%s\n"):format(status.sign, code(result.job_id), status.name, why),
     humanize.duration(result.duration_ms) .. ", " .. count .. "\n",
   }
   if is ~= "running" and type(message) == "string" then lines[3] = block(message) end
@@ -84,9 +83,8 @@ local signs <const> = { [true] = "✓", [false] = "✗" }
 local function acceptance(result)
   local list = result.acceptance or {}
   return #list > 0 and "### Acceptance\n\n" .. table_of(CRITERION, list, function(item)
-    local sign, by = signs[item.met] or "–", item.verified_by
-    if type(by) ~= "string" then by = "not checked" end
-    return { sign, code(item.criterion), by, code(item.evidence) }
+    local by = type(item.verified_by) == "string" and item.verified_by or "not checked"
+    return { signs[item.met] or "–", code(item.criterion), by, code(item.evidence) }
   end)
 end
 

@@ -14,78 +14,53 @@ local LONGEST_TITLE <const> = 100 -- bytes
 
 ---@type table<string, { [1]: string, [2]: string }> by code: what it means, and what helps
 outcome.failures = {
-  schema_validation = {
-    "The job is not valid. Nothing ran.",
-    "Fix the errors that the message lists. cynode-sba --validate checks a job without running it.",
-  },
-  ext_net_required = {
-    "A step needed network access that this job does not have.",
+  schema_validation = { "The job is not valid. Nothing ran.",
+    "Fix the errors that the message lists. cynode-sba --validate checks a job without running it." },
+  ext_net_required = { "A step needed network access that this job does not have.",
     "Allow network access (ext_net_allowed and the rules of the container), or put what the step needs "
-    .. "into the image or workspace.",
-  },
-  step_failed = {
-    "A step failed. The steps after it did not run, except those that run always.",
-    "The output and error of the failed step say why.",
-  },
-  timeout = {
-    "The job or a step took longer than allowed. The work done until then is kept.",
+    .. "into the image or workspace." },
+  step_failed = { "A step failed. The steps after it did not run, except those that run always.",
+    "The output and error of the failed step say why." },
+  timeout = { "The job or a step took longer than allowed. The work done until then is kept.",
     "The timeline shows where the time went. Increase max_runtime_seconds of the job, or "
-    .. "timeout_seconds of the step.",
-  },
+    .. "timeout_seconds of the step." },
   constraint_violation = {
     "A step returned more than the job allows, or a model needed more requests or tokens than it allows.",
     "Print less, write to a file, set a smaller max_output_bytes for the step (its output is cut, but "
-    .. "the step succeeds), or increase the limit that the message names.",
-  },
+    .. "the step succeeds), or increase the limit that the message names." },
   cancelled = {
     "A signal ended the job: SIGTERM, SIGINT, a closed terminal. The work done until then is kept.",
-    "Run it again. With --resume it continues from its journal, if that still exists.",
-  },
+    "Run it again. With --resume it continues from its journal, if that still exists." },
   interrupted = {
     "The job has not ended: the runner was killed or is still running. The report shows the work done so far.",
-    "If no runner is running any more, --resume continues from the journal.",
-  },
-  runs_as_root = {
-    "The runner refuses to run as root.",
-    "Start the container as another user, or name one with --user.",
-  },
-  environment_invalid = {
-    "What the operator provides is missing or unusable. Nothing ran.",
-    "The message says what it is, and what helps.",
-  },
+    "If no runner is running any more, --resume continues from the journal." },
+  runs_as_root = { "The runner refuses to run as root.",
+    "Start the container as another user, or name one with --user." },
+  environment_invalid = { "What the operator provides is missing or unusable. Nothing ran.",
+    "The message says what it is, and what helps." },
   inference_unavailable = {
     "No model that the job allows can be reached, or its server failed or sent what cannot be used.",
     "The message lists what was tried. Check the address in the environment, and that the server has "
-    .. "one of the allowed models.",
-  },
+    .. "one of the allowed models." },
   acceptance_unmet = {
     "An acceptance criterion is not met: its check fails, or the model says so or gave no evidence for it.",
-    "See the criteria, the output of the failed check, and the model's last turns.",
-  },
+    "See the criteria, the output of the failed check, and the model's last turns." },
   agent_gave_up = {
     "The model gave up, or answered in prose three times in a row instead of calling a tool.",
-    "See its answer and its last turns. A clearer task, or another model, may help.",
-  },
-  agent_stuck = {
-    "The model repeated itself, or its replies could not be used.",
-    "See its last turns. A clearer task, smaller requirements or another model may help.",
-  },
-  internal_error = {
-    "The runner has a bug, or something that it needs from the system is missing.",
-    "See the message. If it does not help, report the traceback in the log together with this job.",
-  },
+    "See its answer and its last turns. A clearer task, or another model, may help." },
+  agent_stuck = { "The model repeated itself, or its replies could not be used.",
+    "See its last turns. A clearer task, smaller requirements or another model may help." },
+  internal_error = { "The runner has a bug, or something that it needs from the system is missing.",
+    "See the message. If it does not help, report the traceback in the log together with this job." },
 }
 
 -- The same of `interrupted` by status, where the journal is next to the result.
 local interrupted <const> = {
-  running = {
-    "The job is still running. The report shows the work done so far.",
-    "Make the report again when it has ended.",
-  },
+  running = { "The job is still running. The report shows the work done so far.",
+    "Make the report again when it has ended." },
   interrupted = {
     "The runner was killed before the job was over. The report shows the work done until then.",
-    "--resume continues from the journal.",
-  },
+    "--resume continues from the journal." },
 }
 
 -- The step that decided how the job ended, or that runs: the message names it, or it is the last.
@@ -167,7 +142,6 @@ function outcome.view(source)
     counts[entry.status] = (counts[entry.status] or 0) + 1
     if entry.tolerated then tolerated = (tolerated or 0) + 1 end
   end
-  local lasted = status.lasted .. " " .. humanize.duration(result.duration_ms)
   local says_more = type(code) == "string" and code ~= is
   return h.header {
     h.p {
@@ -176,10 +150,9 @@ function outcome.view(source)
     },
     h.h1 { "Job ", h.span { class = "id", result.job_id } },
     h.p { about(source) },
-    h.p {
-      class = "quiet", "task ", result.task_id, " · ", parts.time(result.started_at), " · ",
-      lasted, " · ", humanize.outcomes(counts, tolerated),
-    },
+    h.p { class = "quiet",
+      "task ", result.task_id, " · ", parts.time(result.started_at), " · ", status.lasted, " ",
+      humanize.duration(result.duration_ms), " · ", humanize.outcomes(counts, tolerated) },
     explanation(source, is),
     answer(result),
   }

@@ -31,8 +31,7 @@ parts.status = {
 ---@param limit integer bytes
 ---@return string with "…" where it is cut
 function parts.cut(line, limit)
-  if #line <= limit then return line end
-  return text.cut(line, limit) .. "…"
+  return #line > limit and text.cut(line, limit) .. "…" or line
 end
 
 ---@param entry table of a step

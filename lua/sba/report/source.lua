@@ -25,8 +25,7 @@ local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes, and of a patch
 local PATCH <const> = "changes.patch" -- see sba.run.workspace_changes
 
 -- A later version may know more failure codes.
-local any_code <const> = { type = { "string", "null" } }
-local readable <const> = schema_check.with(result_schema, { failure_code = any_code })
+local readable <const> = schema_check.with(result_schema, { failure_code = { type = { "string", "null" } } })
 
 local step_schema <const> = result_schema.properties.steps.items
 
@@ -44,8 +43,8 @@ local function first_mistake(value, schema, pointer)
   local _, errors = schema_check.check(value, schema, { total = 0, limit = 1 })
   local first = errors[1]
   if not first then return nil end
-  local where = (pointer or "") .. first.pointer
-  return schema_check.line { pointer = where, message = first.message }
+  first.pointer = (pointer or "") .. first.pointer
+  return schema_check.line(first)
 end
 
 --- Long members are judged only now.
@@ -57,11 +56,6 @@ local function read_step(log, extent)
   return { output = "[this step is not as it should be: " .. mistake .. "]" }
 end
 
-local function is_short(value)
-  if type(value) == "string" then return #value <= SHORT end
-  return type(value) ~= "table"
-end
-
 --- A step as the result has it, but only its short members are in memory. Others are read when they
 --- are asked for. latest: the step that was read last, for all steps: a page asks for the members of
 --- one step after another.
@@ -69,15 +63,13 @@ local function lazy_step(log, step, extent, latest)
   local head, long = {}, {}
   for name in pairs(extent.left) do long[name] = true end
   for name, value in pairs(step) do
-    if is_short(value) then head[name] = value else long[name] = true end
+    local is_long = type(value) == "table" or type(value) == "string" and #value > SHORT
+    if is_long then long[name] = true else head[name] = value end
   end
   if not next(long) then return head end
   return setmetatable(head, { __index = function(_, name)
     if not long[name] then return nil end
-    if latest.of ~= head then
-      latest.of = head
-      latest.step = read_step(log, extent)
-    end
+    if latest.of ~= head then latest.of, latest.step = head, read_step(log, extent) end
     return latest.step[name]
   end })
 end
@@ -147,11 +139,8 @@ end
 local function read_journal(path, result)
   local log, failure = file.open(path)
   if log then return source.journal(log, result) end
-  if failure.code == "not_found" then
-    return nil, "There is no journal next to the result."
-  end
-  local why = failure.message
-  return nil, "The journal next to the result cannot be read: " .. why .. "."
+  if failure.code == "not_found" then return nil, "There is no journal next to the result." end
+  return nil, "The journal next to the result cannot be read: " .. failure.message .. "."
 end
 
 --- Each is read when it is asked for.
@@ -174,17 +163,12 @@ local function calls_of(journal)
 end
 
 -- The digest in the journal tells whether it is exactly this file.
-local function is_job_of(job, bytes, result, journal)
-  if type(job) ~= "table" or type(job.steps) ~= "table" then return false end
-  if job.job_id ~= result.job_id then return false end
-  return not journal or journal.job.job_sha256 == text.sha256(bytes)
-end
-
 local function read_job(paths, result, journal)
   for _, path in ipairs(paths) do
     local bytes = file.read(path, LARGEST_JOB, { regular = true })
-    local job = bytes and json.decode(bytes)
-    if is_job_of(job, bytes, result, journal) then return job end
+    local job = json.table_of(bytes and json.decode(bytes))
+    local is_its = type(job.steps) == "table" and job.job_id == result.job_id
+    if is_its and (not journal or journal.job.job_sha256 == text.sha256(bytes)) then return job end
   end
 end
 
@@ -224,8 +208,7 @@ local function add_running(result, journal, is_running)
   if is_running then now = interrupt.timestamp() end
   if now and between(result.finished_at, now) > 0 then
     result.finished_at = now
-    local lasted = between(result.started_at, now)
-    result.duration_ms = math.max(result.duration_ms, lasted)
+    result.duration_ms = math.max(result.duration_ms, between(result.started_at, now))
   end
   local step = result.running_step
   local output = step and step.output
@@ -233,19 +216,10 @@ local function add_running(result, journal, is_running)
   if not step then return end
   local at = step.started_at or step.at or result.finished_at
   result.steps[#result.steps + 1] = {
-    index = #result.steps,
-    id = step.id,
-    type = step.type,
+    index = #result.steps, id = step.id, type = step.type,
     status = is_running and "running" or "interrupted",
-    started_at = at,
-    output = output,
-    duration_ms = between(at, result.finished_at),
+    started_at = at, duration_ms = between(at, result.finished_at), output = output,
   }
-end
-
-local function was_agents(result, journal)
-  if journal and (journal.session or #journal.exchanges > 0) then return true end
-  return result.inference_used and result.final_answer
 end
 
 ---@param path string of the result; "-" is stdin, which has no files next to it
@@ -266,23 +240,17 @@ function source.read(path, job_path)
   end
   if result.failure_code == "interrupted" then add_running(result, journal, is_running) end
   local calls = calls_of(journal)
-  if #result.steps > 0 and not was_agents(result, journal) then
+  local is_agent = journal and (journal.session or #journal.exchanges > 0)
+    or result.inference_used and result.final_answer
+  if not is_agent and #result.steps > 0 then
     local job = read_job(jobs, result, journal)
-    local note = "The job file is not next to the result, so commands and diffs are missing."
-    if job then
-      add_job_calls(calls, job, result)
-      note = "Commands and diffs come from the job file."
-    end
-    notes[#notes + 1] = note
+    if job then add_job_calls(calls, job, result) end
+    notes[#notes + 1] = job and "Commands and diffs come from the job file."
+      or "The job file is not next to the result, so commands and diffs are missing."
   end
   return {
-    result = result,
-    journal = journal,
-    exchanges = exchanges_of(journal),
-    calls = calls,
-    notes = notes,
-    patch = patch,
-    running = is_running,
+    result = result, journal = journal, exchanges = exchanges_of(journal), calls = calls,
+    notes = notes, patch = patch, running = is_running,
   }
 end
 

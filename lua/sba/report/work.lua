@@ -16,51 +16,17 @@ local WIDTH <const>, NARROWEST <const> = 1000, 2
 local STEPS_LANE <const>, MODEL_LANE <const>, LANE <const> = 0, 18, 14 -- y, y, height
 local TICKS <const> = 5
 
--- A bar of the timeline, which leads to what it stands for. length: of the job; at: since the job
--- began; all three in milliseconds.
-local function bar(length, at, duration, about)
+-- A bar, which leads to what it stands for. at: milliseconds since the job began.
+local function bar(length, at, lane, duration, class, href, name)
   local x = math.min(math.max(at / length, 0), 1) * WIDTH
-  local width = math.min(duration / length * WIDTH, WIDTH - x)
-  width = math.max(width, NARROWEST)
-  x = math.min(x, WIDTH - width)
-  return h.a {
-    href = about.href, tabindex = -1,
-    html.title(about.name .. ", " .. humanize.duration(duration)),
-    h.rect {
-      x = ("%.1f"):format(x), width = ("%.1f"):format(width),
-      y = about.lane, height = LANE, class = about.class,
-    },
-  }
+  local width = math.max(math.min(duration / length * WIDTH, WIDTH - x), NARROWEST)
+  x, width = ("%.1f"):format(math.min(x, WIDTH - width)), ("%.1f"):format(width)
+  local box = h.rect { x = x, y = lane, width = width, height = LANE, class = class }
+  local title = html.title(name .. ", " .. humanize.duration(duration))
+  return h.a { href = href, tabindex = -1, title, box }
 end
 
-local function track(y)
-  return h.rect { class = "track", width = WIDTH, y = y, height = LANE }
-end
-
-local function add_step_bars(bars, steps, start, length)
-  bars[#bars + 1] = track(STEPS_LANE)
-  for i, entry in ipairs(steps) do
-    if entry.status ~= "skipped" then
-      local at = (parts.instant(entry.started_at) or start) - start
-      bars[#bars + 1] = bar(length, at, entry.duration_ms, {
-        lane = STEPS_LANE, class = parts.state(entry),
-        href = "#s" .. i, name = ("step %d, %s"):format(i, entry.type),
-      })
-    end
-  end
-end
-
-local function add_turn_bars(bars, turns, start, length)
-  bars[#bars + 1] = track(MODEL_LANE)
-  for i, turn in ipairs(turns) do
-    local finished, duration = parts.instant(turn.at), turn.reply.duration_ms or 0
-    if finished then
-      bars[#bars + 1] = bar(length, finished - duration - start, duration, {
-        lane = MODEL_LANE, class = "model", href = "#t" .. i, name = "turn " .. i,
-      })
-    end
-  end
-end
+local function track(y) return h.rect { class = "track", width = WIDTH, y = y, height = LANE } end
 
 ---@param source report.source
 ---@return html.element|false
@@ -70,21 +36,27 @@ function work.timeline(source)
   local start = parts.instant(result.started_at) or 0
   local finish = parts.instant(result.finished_at) or start
   local length = math.max(finish - start, result.duration_ms, 1)
-  local bars, ticks = {}, { h.span { "0" } }
-  add_step_bars(bars, result.steps, start, length)
+  local bars, ticks = { track(STEPS_LANE) }, { h.span { "0" } }
+  local function add(at, ...) bars[#bars + 1] = bar(length, at - start, ...) end
+  for i, entry in ipairs(result.steps) do
+    local at, class = parts.instant(entry.started_at) or start, parts.state(entry)
+    local name = ("step %d, %s"):format(i, entry.type)
+    if class ~= "skipped" then add(at, STEPS_LANE, entry.duration_ms, class, "#s" .. i, name) end
+  end
   local class, height, legend = "strip", LANE, nil
   if #turns > 0 then
-    add_turn_bars(bars, turns, start, length)
-    class, height = "strip two", MODEL_LANE + LANE
-    legend = "Steps are above, the model is below. "
+    class, height, legend = "strip two", MODEL_LANE + LANE, "Steps are above, the model is below. "
+    bars[#bars + 1] = track(MODEL_LANE)
   end
-  for i = 2, TICKS do
-    ticks[i] = h.span { humanize.duration((i - 1) * length // TICKS) }
+  for i, turn in ipairs(turns) do
+    local at, duration = parts.instant(turn.at), turn.reply.duration_ms or 0
+    if at then add(at - duration, MODEL_LANE, duration, "model", "#t" .. i, "turn " .. i) end
   end
+  for i = 2, TICKS do ticks[i] = h.span { humanize.duration((i - 1) * length // TICKS) } end
+  local box = ("0 0 %d %d"):format(WIDTH, height)
   return html.section("Timeline",
     h.svg {
-      class = class, preserveAspectRatio = "none", ["aria-hidden"] = "true",
-      viewBox = ("0 0 %d %d"):format(WIDTH, height), bars,
+      class = class, viewBox = box, preserveAspectRatio = "none", ["aria-hidden"] = "true", bars,
     },
     h.div { class = "ticks", ["aria-hidden"] = "true", ticks },
     h.p { class = "quiet", legend, "Select a bar to jump to its step." })
@@ -117,19 +89,17 @@ local function plain_names(object)
 end
 
 -- "size_bytes" of 2048 is "2.0 KiB", "duration_ms" of 1500 is "1.5 s".
-local function fact(name, value)
-  local in_words
-  if name:find "_bytes$" then in_words = humanize.size end
-  if name:find "_ms$" then in_words = humanize.duration end
+local function in_words(name, value)
   local is_count = math.type(value) == "integer" and value >= 0
-  if in_words and is_count then value = in_words(value) end
+  if is_count and name:find "_bytes$" then return humanize.size(value) end
+  if is_count and name:find "_ms$" then return humanize.duration(value) end
   return tostring(value)
 end
 
 local function fact_list(result)
   local items = {}
   for _, name in ipairs(plain_names(json.table_of(result))) do
-    local value = fact(name, result[name])
+    local value = in_words(name, result[name])
     if #value <= LONGEST_FACT and value:find "^[^\n]+$" then
       local what = name:gsub("_bytes$", ""):gsub("_ms$", ""):gsub("_", " ")
       items[#items + 1] = h.span { what, " ", h.b { value } }
@@ -184,9 +154,7 @@ local function what_came(entry, limit)
   if output and output ~= "" then
     return { parts.output("Output", output, limit), rest_of(entry, limit) }
   end
-  if result and not output then
-    return parts.block("Result", json.encode(result), limit)
-  end
+  if result and not output then return parts.block("Result", json.encode(result), limit) end
   return entry.status ~= "skipped" and h.p { class = "quiet", "No output." }
 end
 
@@ -236,26 +204,19 @@ local function summary_of(entry, call, state, lasted)
   }
 end
 
-local function error_of(entry, limit)
-  local message, code = entry.error, entry.error_code
-  if not message then return nil end
-  if code then code = { h.code { code }, " " } end
-  return h.p { class = "message", code, (excerpt.of(message, limit)) }
-end
-
 local function step_view(entry, call, is_open, limit)
-  local state = parts.state(entry)
+  local state, message, code = parts.state(entry), entry.error, entry.error_code
   local status, check, times = parts.status[state], entry.check, nil
   local lasted = status.lasted and humanize.duration(entry.duration_ms)
   local box = { class = "step " .. state, id = "s" .. entry.index + 1, open = is_open }
   if check then check = ", the check of criterion " .. check .. "," end
   if lasted then
-    local began = parts.time(entry.started_at)
-    times = { ", began at ", began, ", ", status.lasted, " ", lasted }
+    times = { ", began at ", parts.time(entry.started_at), ", ", status.lasted, " ", lasted }
   end
+  if code then code = { h.code { code }, " " } end
   return parts.fold(box, summary_of(entry, call, state, lasted),
     h.p { class = "quiet", "Step ", h.code { entry.id }, check, " ", status.name, times, "." },
-    error_of(entry, limit),
+    message and h.p { class = "message", code, (excerpt.of(message, limit)) },
     outcome_of(entry, call, limit),
     fact_list(entry.result))
 end
@@ -266,8 +227,7 @@ function work.steps(source)
   local list, views = source.result.steps, {}
   local open, opened = {}, 0
   for i, entry in ipairs(list) do
-    local went_wrong = entry.status ~= "success" and entry.status ~= "skipped"
-    open[i] = went_wrong and opened < MOST_OPEN
+    open[i] = entry.status ~= "success" and entry.status ~= "skipped" and opened < MOST_OPEN
     if open[i] then opened = opened + 1 end
   end
   local open_limit, folded_limit = share(OPEN_STEPS, opened), share(FOLDED_STEPS, #list)

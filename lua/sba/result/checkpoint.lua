@@ -7,7 +7,8 @@ local interrupt = require "native.interrupt"
 local checkpoint = {}
 checkpoint.__index = checkpoint
 
-local INTERVAL <const> = 0.2 -- seconds from one write to the next
+-- Seconds from one write to the next.
+local INTERVAL <const> = 0.2
 -- The pause after a write, by its duration: writing takes a twentieth of the time.
 local COST_FACTOR <const> = 19
 

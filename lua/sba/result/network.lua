@@ -14,7 +14,8 @@ local network = {}
 
 -- Bytes at the end of a stream, and at the beginning of a command.
 local LOOKED_AT <const> = 4096
-local LONGEST_LINE <const> = 300 -- bytes of a tool's line in a message
+-- Bytes of a tool's line in a message.
+local LONGEST_LINE <const> = 300
 
 -- In lower case; both parts of a phrase must be in one line. policy: a proxy forbids it. proxied:
 -- the words of a web server's refusal, which count where the command was given a proxy; for an

@@ -27,7 +27,8 @@ local workspace_changes = lazy "sba.run.workspace_changes"
 local accept = {}
 
 local JOURNAL <const>, TODO <const> = "journal.jsonl", "todo.json"
-local OUTPUTS <const> = "outputs" -- a directory, see sba.agent.outputs
+-- A directory, see sba.agent.outputs.
+local OUTPUTS <const> = "outputs"
 -- How the first process of a session calls itself.
 local IDLE <const> = "sba\n"
 local ROOM <const> = 64 << 10 -- bytes
@@ -159,7 +160,8 @@ local function end_leftovers(run, path, failure)
   if not is_there then return failure end
   local life = leftovers.end_run(run, path, not failure)
   if life == "alive" then
-    return { code = "locked", message = "another runner works in this job directory: it writes " .. path }
+    local message = "another runner works in this job directory: it writes " .. path
+    return { code = "locked", message = message }
   end
   if code ~= "locked" then return failure end
   run.journal_file, failure = journal.lock(path, false)
@@ -175,7 +177,8 @@ end
 ---@param run run
 ---@param create? boolean a job that is refused leaves none
 function accept.lock(run, create)
-  if not create and file.read("/proc/1/comm", #IDLE) == IDLE then leftovers.end_rounds(run) end
+  local is_session = not create and file.read("/proc/1/comm", #IDLE) == IDLE
+  if is_session then leftovers.end_rounds(run) end
   if run.journal_file or not run.result_directory then return end
   local path = run.result_directory .. JOURNAL
   local failure
@@ -184,7 +187,8 @@ function accept.lock(run, create)
   if not failure then return end
   if failure.code == "locked" then error(failure) end
   if run.journal_file then
-    warn(run, "journal.not_locked", failure, "nothing keeps a second runner out of this job directory")
+    local advice = "nothing keeps a second runner out of this job directory"
+    warn(run, "journal.not_locked", failure, advice)
   elseif create then
     cannot_resume(run, failure)
   end
@@ -208,7 +212,8 @@ local function open_files(run)
     local message = "the job had succeeded before: its result is written again"
     return run.log:event("info", "job.done_before", { message = message })
   end
-  run.progress = progress.new { log = run.log, changed = function() run.checkpoint:changed() end }
+  local function changed() run.checkpoint:changed() end
+  run.progress = progress.new { log = run.log, changed = changed }
   run.record.running = function() return run.progress:running_step() end
   if next(history.unfinished) then resume.tell_interrupted(run) end
   open_todo(run)
@@ -237,7 +242,8 @@ function accept.accept(run)
   if not ok then error(more) end
   log_accepted(run, more)
   workspace_access.warn(run)
-  local reports_changes = run.job.constraints.report_changes or run.environment.SBA_REPORT_CHANGES == "1"
+  local reports_changes = run.job.constraints.report_changes
+    or run.environment.SBA_REPORT_CHANGES == "1"
   if history.changes then undo.recover(run) end
   -- Also without a step, a run may have been killed while it wrote changes.patch.
   if next(history.unfinished) or history.job and reports_changes then undo.sweep(run) end

@@ -20,7 +20,9 @@ local MOST_HASHED <const> = 256 * 1024 * 1024
 -- Seconds for the list when the time for reading is up.
 local LISTING <const> = 0.3
 local NAME <const>, IN_BRACES <const> = "$CYNODE_ARTIFACTS_DIR", "${CYNODE_ARTIFACTS_DIR}"
-local gone <const> = { not_found = true, not_a_directory = true, not_a_file = true, too_many_links = true }
+local gone <const> = {
+  not_found = true, not_a_directory = true, not_a_file = true, too_many_links = true,
+}
 
 local function octal(digits) return tonumber(digits, 8) end
 
@@ -56,13 +58,15 @@ end
 function artifacts.open(run)
   local path, failure = make(run)
   if path then run.artifacts, failure = workspace.open(path) end
-  if failure then warn(run, failure.message .. "; the job has no artifacts", { code = failure.code }) end
+  if not failure then return end
+  warn(run, failure.message .. "; the job has no artifacts", { code = failure.code })
 end
 
 --- What stands behind a name and slashes; nil: the path does not begin with the name.
 local function below(path, name)
   if path == name then return "" end
-  if path:sub(1, #name + 1) == name .. "/" then return (path:sub(#name + 1):gsub("^/+", "")) end
+  if path:sub(1, #name + 1) ~= name .. "/" then return nil end
+  return (path:sub(#name + 1):gsub("^/+", ""))
 end
 
 ---resolve_path of sba.job_context.
@@ -85,7 +89,8 @@ end
 local function log_unread(run, files)
   local count, first = 0, nil
   for _, artifact in ipairs(files) do
-    if not artifact.sha256 and not artifact.is_large then count, first = count + 1, first or artifact end
+    local is_unread = not artifact.sha256 and not artifact.is_large
+    if is_unread then count, first = count + 1, first or artifact end
   end
   if not first then return end
   local message = "cannot read %d artifacts, so they have no sha256; the first: %s"
@@ -150,7 +155,8 @@ function artifacts.list(run, seconds)
   interrupt.rearm(seconds + LISTING)
   local files, problem = find(run)
   if problem == true or problem and problem.code == "timeout" then
-    warn(run, ("only %d artifacts are listed: there are more than %d, or the time was up"):format(#files, MOST))
+    local message = "only %d artifacts are listed: there are more than %d, or the time was up"
+    warn(run, message:format(#files, MOST))
   elseif problem then
     warn(run, problem.message, { code = problem.code })
   end

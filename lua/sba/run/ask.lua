@@ -51,11 +51,12 @@ local function ask(run, sessions, request)
   local key = request.model or ""
   sessions[key] = sessions[key] or connect_for(run, request.model)
   local session = sessions[key]
-  local messages = messages_of(run, session, request)
-  local reply = fail.check(client.ask(run, session, { messages = messages, json_schema = request.json_schema }))
+  local messages, schema = messages_of(run, session, request), request.json_schema
+  local question = { messages = messages, json_schema = schema }
+  local reply = fail.check(client.ask(run, session, question))
   reply.model = session.model
   -- Such as a fence around it.
-  if request.json_schema then reply.content = json_mended.mended(reply.content) or reply.content end
+  if schema then reply.content = json_mended.mended(reply.content) or reply.content end
   return reply
 end
 

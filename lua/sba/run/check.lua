@@ -43,33 +43,30 @@ end
 --- failed.
 local function check(run, number)
   local context, index = run.context, run.record.count + 1
-  local arguments = run.job.context.checks[number]
-  local encoded = json.encode(arguments)
-  local step = {
-    id = free_id(run, "check-" .. index), type = "run_command", arguments = arguments, check = number,
-    shown = #encoded <= MOST_SHOWN and secret.clean(json.decode(encoded), {}) or nil,
-  }
-  local shell, given = context.shell, context.secret
+  local given = run.job.context
+  local arguments = given.checks[number]
+  local id, encoded = free_id(run, "check-" .. index), json.encode(arguments)
+  local step = { id = id, type = "run_command", arguments = arguments, check = number }
+  if #encoded <= MOST_SHOWN then step.shown = secret.clean(json.decode(encoded), {}) end
+  local shell, secret_of = context.shell, context.secret
   -- A check is the job's: it runs in /bin/sh, out of reach of what steps left, and may have secrets.
   context.shell, context.apart, context.secret = nil, true, secret.of_operator
   local entry, failure, is_end = steps.run(run, step)
-  context.shell, context.apart, context.secret = shell, nil, given
+  context.shell, context.apart, context.secret = shell, nil, secret_of
   if not entry then return nil, failure end
   context.tick()
   if is_end then
-    return nil, steps.failure_of(step, index, failure), ("%s: %s"):format(step.id, entry.error)
+    return nil, steps.failure_of(step, index, failure), id .. ": " .. entry.error
   end
   local code = entry.error_code and failures.of_step(entry.error_code, "").code
-  return {
-    id = step.id, entry = entry, code = code,
-    verdict = verdict_of(run.job.context.acceptance_criteria[number], entry, step),
-  }
+  local verdict = verdict_of(given.acceptance_criteria[number], entry, step)
+  return { id = id, entry = entry, code = code, verdict = verdict }
 end
 
 local function unmet(failing)
   local first = failing[1].verdict
   local quoted = humanize.quoted(first.criterion)
-  local message = ("the criterion %s is not met: %s"):format(quoted, first.evidence)
+  local message = "the criterion " .. quoted .. " is not met: " .. first.evidence
   if #failing > 1 then message = ("%s; and %d more"):format(message, #failing - 1) end
   return { code = "acceptance_unmet", message = message }
 end

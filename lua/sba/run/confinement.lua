@@ -40,7 +40,8 @@ local function beside(top, job_directory)
     local entries, more = listing.entries(directory, ".", MOST_BESIDE)
     if not entries or more or #list + #entries > MOST_BESIDE then return nil end
     for _, entry in ipairs(entries) do
-      if entry.name ~= name and entry.type ~= "symlink" then list[#list + 1] = place .. "/" .. entry.name end
+      local is_beside = entry.name ~= name and entry.type ~= "symlink"
+      if is_beside then list[#list + 1] = place .. "/" .. entry.name end
     end
     place = place .. "/" .. name
   end
@@ -55,15 +56,18 @@ local function writable_places(run, job_directory, gaps)
   local function add(path, variable, needed)
     if not path or path:sub(1, 1) ~= "/" or seen[path] then return end
     local place, failure = confine.real_path(path)
-    if failure and needed then gaps[#gaps + 1] = ("commands cannot write %s: %s"):format(needed, failure.message) end
+    if failure and needed then
+      gaps[#gaps + 1] = "commands cannot write " .. needed .. ": " .. failure.message
+    end
     if not place or seen[place] or variable and place == "/" then return end
     seen[place] = true
     local is_above = variable and job_directory and holder({ place }, job_directory)
     if not is_above or json.contains(SHARED, place) then return table.insert(found, place) end
     local entries = beside(place, job_directory)
     if entries then return append(others, entries) end
-    gaps[#gaps + 1] = ("commands can write nothing in %s (%s), which holds the job directory %s and too many "
-      .. "entries to tell apart; keep the job directory elsewhere"):format(place, variable, job_directory)
+    local gap = "commands can write nothing in %s (%s), which holds the job directory %s "
+      .. "and too many entries to tell apart; keep the job directory elsewhere"
+    gaps[#gaps + 1] = gap:format(place, variable, job_directory)
   end
   add(run.workspace:path(), nil, "the workspace")
   add(run.artifacts and run.artifacts:path(), nil, "the artifacts")
@@ -79,14 +83,15 @@ local function gaps_of_kernel(abi)
   local gaps = array {}
   local function need(least, what)
     if abi == 0 or abi >= least then return end
-    gaps[#gaps + 1] = ("%s (the kernel's Landlock has version %d; from %d on it can)"):format(what, abi, least)
+    local gap = "%s (the kernel's Landlock has version %d; from %d on it can)"
+    gaps[#gaps + 1] = gap:format(what, abi, least)
   end
   need(RENAMES, "commands cannot rename or link a file from one directory to another")
   need(TRUNCATES, "commands cannot be kept from truncating files elsewhere that their user owns")
   if confine.filters() then return gaps end
-  local message = "commands can %schange the runner's limits and priority: the kernel has no seccomp filters, "
-    .. "or the container forbids them"
-  gaps[#gaps + 1] = message:format(abi < SIGNALS and "signal the runner and " or "")
+  local gap = "commands can %schange the runner's limits and priority: "
+    .. "the kernel has no seccomp filters, or the container forbids them"
+  gaps[#gaps + 1] = gap:format(abi < SIGNALS and "signal the runner and " or "")
   return gaps
 end
 
@@ -105,10 +110,11 @@ local function hidden_files(writable)
   for _, file in ipairs(secret.files()) do
     -- Without a place our user cannot reach it, nor can commands.
     local place = confine.real_path(file.path)
-    if place and not holder(seen, place) then -- it is not in the directory of secrets
+    -- What lies in the directory of secrets was judged with it.
+    if place and not holder(seen, place) then
       local why = exposure(place, writable)
       if why then
-        open[#open + 1] = ("%s %s can be read by commands: %s"):format(file.what, place, why)
+        open[#open + 1] = file.what .. " " .. place .. " can be read by commands: " .. why
       else
         list[#list + 1] = place
       end
@@ -123,9 +129,10 @@ local function reason_of_denial(line, writable, job_directory)
   for path in line:gmatch "/[^%s'\"`:;,()]*" do
     local place = confine.real_path(path) or confine.real_path(path:match "^(.+)/" or "/")
     if place and not holder(writable, place) and confine.may_write(place) then
-      if job_directory and holder({ job_directory }, place) then return place .. " is written by the runner alone" end
-      return ("commands may not write %s (`confinement` in the result lists where they may); SBA_WRITABLE=%s "
-        .. "would allow it"):format(place, place)
+      local is_ours = job_directory and holder({ job_directory }, place)
+      if is_ours then return place .. " is written by the runner alone" end
+      return "commands may not write " .. place .. " (`confinement` in the result lists "
+        .. "where they may); SBA_WRITABLE=" .. place .. " would allow it"
     end
   end
 end
@@ -160,7 +167,7 @@ local function set_rules(run, writable, hidden, open)
   if not may_run_commands(run) then writable = {} end
   local ok, failure = confine.set_rules(writable, hidden)
   if ok or #hidden == 0 then return ok, failure end
-  open[#open + 1] = ("%s can be read by commands: %s"):format(table.concat(hidden, ", "), failure.message)
+  open[#open + 1] = table.concat(hidden, ", ") .. " can be read by commands: " .. failure.message
   return confine.set_rules(writable, {})
 end
 
@@ -168,18 +175,22 @@ end
 local function evidence_gap(job_directory, writable, abi)
   local parent = holder(writable, job_directory)
   if parent then
-    local where = parent == job_directory and "is one that" or ("lies below %s, which"):format(parent)
-    return ("a command could change this job's result: the job directory %s %s commands may write")
-      :format(job_directory, where)
+    local where = job_directory .. " lies below " .. parent .. ", which"
+    if parent == job_directory then where = parent .. " is one that" end
+    return "a command could change this job's result: the job directory " .. where
+      .. " commands may write"
   end
   if abi >= TRUNCATES then return nil end
-  return ("commands can truncate the result and the journal: the kernel's Landlock has version %d, and only %d "
-    .. "(Linux 6.2) keeps them from it"):format(abi, TRUNCATES), true
+  local gap = "commands can truncate the result and the journal: the kernel's Landlock "
+    .. "has version %d, and only %d (Linux 6.2) keeps them from it"
+  return gap:format(abi, TRUNCATES), true
 end
 
 local function list_or_nil(list) return #list > 0 and array(list) or nil end
 
-local function refuse(why) fail.raise("environment_invalid", "SBA_CONFINE=require, but %s", why) end
+local function refuse(why)
+  fail.raise("environment_invalid", "SBA_CONFINE=require, but %s", why)
+end
 
 --- Without Landlock.
 local function unconfined(is_required)
@@ -198,9 +209,9 @@ end
 function confinement.begin(run)
   local mode, partial = run.settings.confine, array {}
   local abi = mode ~= "off" and confine.abi() or 0
-  local is_required = mode == "require"
+  local is_required, directory = mode == "require", run.result_directory
   local job_directory, unknown, evidence, is_the_kernels
-  if run.result_directory then job_directory, unknown = confine.real_path(run.result_directory) end
+  if directory then job_directory, unknown = confine.real_path(directory) end
   if abi == 0 then return unconfined(is_required) end
   local writable, places = writable_places(run, job_directory, partial)
   if unknown then
@@ -218,8 +229,8 @@ function confinement.begin(run)
   partial[#partial + 1] = evidence
   append(partial, open)
   local avoidable = #partial > 0 and { evidence = evidence } or nil
-  append(partial, gaps_of_kernel(abi))
-  return { writes = "landlock", abi = abi, writable = writable, partial = list_or_nil(partial) }, avoidable
+  partial = list_or_nil(append(partial, gaps_of_kernel(abi)))
+  return { writes = "landlock", abi = abi, writable = writable, partial = partial }, avoidable
 end
 
 return confinement

@@ -40,7 +40,8 @@ local LONGEST_TERMINATION <const> = 4095
 local LONG_SYNC <const> = 1
 -- Bytes of an entry that a full disk may still take.
 local SHORTER <const> = { 65536, 1024 }
-local SHORT_READING <const> = 0.1 -- seconds for small files in any case
+-- Seconds for small files in any case.
+local SHORT_READING <const> = 0.1
 -- Seconds past the deadline, or a signal: artifacts are read until then.
 local READING <const> = 2.2
 
@@ -137,38 +138,41 @@ local function deliver_parts(run, parts)
     file.write(STDERR, { "cynode-sba: the result follows here: ", problem, "\n" }, TIMEOUT)
     file.write(STDERR, parts, TIMEOUT)
   elseif how == "in_place" then
-    local message = " was written in place, which is not atomic: no file beside it can take its place"
-    run:warn("result.in_place", redact(run.settings.result) .. message)
+    local message = "%s was written in place, which is not atomic: no file beside it can take its place"
+    run:warn("result.in_place", message:format(redact(run.settings.result)))
   end
   return how and true or false
 end
 
 local function log_outcome(run)
-  local final, fields, code = run.final, run.final.fields, json.given(run.final.fields.failure_code)
+  local settings, log, record = run.settings, run.log, run.record
+  local final, failure = run.final, run.failure or {}
+  local fields = final.fields
+  local code = json.given(fields.failure_code)
   local message = code and fields.failure_message
   if failures.exit_status(code) == exit.REFUSED then
-    local refusal = { failure_code = code, failure_message = message }
-    refusal.errors = run.failure and run.failure.lines
-    run.log:event("error", "job.refused", refusal)
+    local refusal = { failure_code = code, failure_message = message, errors = failure.lines }
+    log:event("error", "job.refused", refusal)
   end
-  local may_resume = run.accepted and run.journal and not run.settings.replay
+  local may_resume = run.accepted and run.journal and not settings.replay
   local is_resumable = code and may_resume and not final.journal_changed
-  if is_resumable then run.log.view:note("to go on: " .. humanize.resume(run.settings)) end
-  if not run.settings.is_answered then run.log.view:answer(fields.final_answer) end
-  run.log:event(code and "error" or "info", "job.finished", {
+  if is_resumable then log.view:note("to go on: " .. humanize.resume(settings)) end
+  if not settings.is_answered then log.view:answer(fields.final_answer) end
+  log:event(code and "error" or "info", "job.finished", {
     status = fields.status, failure_code = code, failure_message = message,
-    done = run.record.succeeded, steps = run.steps and #run.steps, outcomes = run.record.outcomes,
-    tolerated = run.record.tolerated,
+    done = record.succeeded, steps = run.steps and #run.steps,
+    outcomes = record.outcomes, tolerated = record.tolerated,
     duration_ms = fields.duration_ms, resource_usage = fields.resource_usage,
-    result = final.is_written and redact(run.settings.result) or nil,
-    error = run.failure and run.failure.traceback,
+    result = final.is_written and redact(settings.result) or nil,
+    error = failure.traceback,
   })
 end
 
 --- Returns whether the part was refused memory.
 local function attempt(run, part, ...)
   local ok, problem = xpcall(part, failures.traced, run, ...)
-  interrupt.disarm() -- the part may have set a time for itself
+  -- The part may have set a time for itself.
+  interrupt.disarm()
   if ok then return false end
   local is_refused = type(problem) == "table" and problem.code == "out_of_memory"
   problem = failures.caught(problem)
@@ -206,7 +210,9 @@ local function finish_todo(run)
 end
 
 local function leave_outside(run)
-  for _, runner in ipairs(run.history.runs) do worker_report.remove(runner.word, run.environment) end
+  for _, runner in ipairs(run.history.runs) do
+    worker_report.remove(runner.word, run.environment)
+  end
   if run.journal_file then run.journal_file:close() end
   artifacts.close(run)
   run:disconnect()
@@ -252,7 +258,8 @@ local function note_end(run)
   local has_begun = run.journal and run.journal.size > 0
   if not has_begun or run.history.result then return end
   attempt(run, function()
-    run:emit("job.finished", { result = json.verbatim(json.encode(run.final.fields, result_schema)) })
+    local result = json.encode(run.final.fields, result_schema)
+    run:emit("job.finished", { result = json.verbatim(result) })
   end)
 end
 
@@ -276,7 +283,8 @@ local function end_rest(run)
   local final, left = run.final, run.final.left
   if not left then return end
   end_all(run, 0)
-  if not final.left and final.is_written and run.settings.result ~= "-" then return write_result(run) end
+  local is_whole = not final.left and final.is_written
+  if is_whole and run.settings.result ~= "-" then return write_result(run) end
   final.left = final.left or left
   run:warn("processes.left", left_over(final.left), final.left)
   note_end(run)
@@ -284,15 +292,15 @@ end
 
 --- Past the deadline the result took its place before the disk had it.
 local function wait_for_disk(run)
-  local final = run.final
-  if not final.is_written or run.settings.result == "-" or not final.since then return end
-  local done, failure = file.sync(run.settings.result)
-  local seconds = interrupt.now() - final.since
+  local since, path = run.final.since, run.settings.result
+  if not run.final.is_written or path == "-" or not since then return end
+  local done, failure = file.sync(path)
+  local seconds = interrupt.now() - since
   if not done then
     run.log:event("error", "result.not_durable", { error = redact(failure.message) })
   elseif seconds > LONG_SYNC then
     local message = ("the disk took %.1f s for the result"):format(seconds)
-    run:warn("result.slow", message, { duration_ms = interrupt.elapsed_ms(final.since) })
+    run:warn("result.slow", message, { duration_ms = interrupt.elapsed_ms(since) })
   end
 end
 
@@ -314,10 +322,11 @@ local parts <const> = {
 
 --- One line for whoever started the container, in a file that Kubernetes shows with the pod.
 local function write_termination_log(run)
-  local fields, code = run.final.fields, json.given(run.final.fields.failure_code)
-  local line = code and ("%s: %s: %s"):format(fields.status, code, fields.failure_message) or fields.status
+  local fields, path = run.final.fields, run.settings.termination_log
+  local line, code = fields.status, json.given(fields.failure_code)
+  if code then line = line .. ": " .. code .. ": " .. fields.failure_message end
   line = text.cut(redact(line):gsub("%c", " "), LONGEST_TERMINATION) .. "\n"
-  local done, failure = file.replace(run.settings.termination_log, { line }, { durable = false })
+  local done, failure = file.replace(path, { line }, { durable = false })
   if not done then run:warn("termination_log.failed", redact(failure.message)) end
 end
 
@@ -325,18 +334,19 @@ end
 ---@return integer exit status
 return function(run)
   ending.begun()
-  local final = run.final
+  local final, settings = run.final, run.settings
   for _, part in ipairs(run.history.result and parts_again or parts) do attempt(run, part) end
+  -- Where a part failed, it is written as an internal error.
   local is_missing = not final.parts and not final.is_written
-  local is_refused = is_missing and attempt(run, write_result) -- as an internal error
+  local is_refused = is_missing and attempt(run, write_result)
   if is_refused and not final.parts then ending.memory() end
-  local at = interrupt.now()
-  local is_put = final.is_written and not run.settings.replay and secret.has_upload_urls()
+  local at, written = interrupt.now(), final.is_written and final.parts
+  local is_put = written and not settings.replay and secret.has_upload_urls()
   if is_put then attempt(run, uploads.result) end
-  if run.status_url then attempt(run, reports.finish, final.is_written and final.parts) end
+  if run.status_url then attempt(run, reports.finish, written) end
   attempt(run, wait_for_disk)
-  if run.settings.keep then attempt(run, run.settings.keep) end
-  if run.settings.termination_log then attempt(run, write_termination_log) end
+  if settings.keep then attempt(run, settings.keep) end
+  if settings.termination_log then attempt(run, write_termination_log) end
   attempt(run, log_outcome)
   if run.trace then attempt(run, function() run.trace:export(interrupt.now() - at) end) end
   attempt(run, leave_outside)

@@ -16,7 +16,8 @@ local PIECE <const> = 64 << 10 -- bytes that are read at once
 
 --- Where the last line begins. That of job.finished has the todo list, which may be long.
 local function last_line(log)
-  local at, before = log:size() - 1 -- its line end, if it has one
+  -- From the last line end, if there is one, or the last byte.
+  local at, before = log:size() - 1
   repeat
     local start = math.max(0, at - PIECE)
     local piece = log:read(start, at - start) or ""
@@ -43,7 +44,8 @@ local function end_all(run, words, sessions_by_pid)
   end
   local ended, left, first = process.end_leftovers(words, sessions, SECONDS)
   if ended > 0 then
-    run:warn("leftovers.ended", "a run that was killed had left processes running; ended: " .. ended, { count = ended })
+    local message = "a run that was killed had left processes running; ended: " .. ended
+    run:warn("leftovers.ended", message, { count = ended })
   end
   if left > 0 then
     local message = "%d processes that a killed run left are still alive, including process %d: "

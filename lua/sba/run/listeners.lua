@@ -62,7 +62,8 @@ local function end_item(run, event)
   local entry, step = event.entry, event.step
   if entry.status == "success" then return set_item(run, event, "done", step.check and json.null) end
   if not step.check then return set_item(run, event, "dropped", entry.error) end
-  set_item(run, event, "pending", ("%s: %s"):format(step.id, entry.error)) -- it may pass later
+  -- It may pass later.
+  set_item(run, event, "pending", step.id .. ": " .. entry.error)
 end
 
 local function log_truncated(run, event)
@@ -71,11 +72,12 @@ local function log_truncated(run, event)
   if not is_cut then return end
   local kept = #(result.content or entry.output or "")
   if result.stdout then kept = #result.stdout + #result.stderr end
-  local size = result.size_bytes
-  local message = ("step %d (%s, %s): the output was cut to %d bytes%s (limit: %d)"):format(
-    event.index, step.id, step.type, kept, size and " of " .. size or "", event.limit)
-  run:warn("step.output_truncated", message, { step = event.index, id = step.id,
-    kept_bytes = kept, limit_bytes = event.limit, size_bytes = size })
+  local index, limit, size = event.index, event.limit, result.size_bytes
+  local sizes = kept .. " bytes" .. (size and " of " .. size or "")
+  local message = "step %d (%s, %s): the output was cut to %s (limit: %d)"
+  run:warn("step.output_truncated", message:format(index, step.id, step.type, sizes, limit), {
+    step = index, id = step.id, kept_bytes = kept, limit_bytes = limit, size_bytes = size,
+  })
 end
 
 local function log_end(run, event, left_out)
@@ -83,9 +85,13 @@ local function log_end(run, event, left_out)
   local has_failed = entry.status ~= "success"
   local fields = fields_of(run, event)
   fields.output_left_out_bytes = left_out
-  if has_failed and entry.output then fields.output_tail = text.tail(entry.output, run.log.view.TAIL) end
+  if has_failed and entry.output then
+    fields.output_tail = text.tail(entry.output, run.log.view.TAIL)
+  end
   -- A failure that is an answer to a model is none of the job's.
-  if has_failed and (run.steps or event.ends_job) then level = entry.tolerated and "warning" or "error" end
+  if has_failed and (run.steps or event.ends_job) then
+    level = entry.tolerated and "warning" or "error"
+  end
   run.log:event(level, "step.finished", fields)
 end
 
@@ -95,8 +101,10 @@ tell["step.started"] = function(run, event)
   local index, step = event.index, event.step
   if run.beginning and index > 1 then reports.start(run) end
   if not event.is_short then run.checkpoint:hurry() end
-  run.journal:event("step.started", { index = index - 1, id = step.id, type = step.type,
-    check = step.check, arguments = event.arguments })
+  run.journal:event("step.started", {
+    index = index - 1, id = step.id, type = step.type, check = step.check,
+    arguments = event.arguments,
+  })
   set_item(run, event, "in_progress", event.before and event.before .. ", run again")
   run.progress:step(function() return fields_of(run, event) end, event.limit)
   run.log:event("info", "step.started", fields_of(run, event))

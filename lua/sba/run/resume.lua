@@ -38,11 +38,12 @@ end
 function resume.read_journal(run, path)
   if not run.journal_file then refuse { message = path .. " cannot be written" } end
   local record = run.record
-  local history, failure = fold.resume(run.journal_file, path, {
-    schemas = schemas, catalogue = run.catalogue,
-    job_file = { sha256 = record.job_sha256, job_id = record.job_id, task_id = record.task_id,
-      steps = run.steps },
-  })
+  local job_file = {
+    sha256 = record.job_sha256, job_id = record.job_id, task_id = record.task_id,
+    steps = run.steps,
+  }
+  local rules = { schemas = schemas, catalogue = run.catalogue, job_file = job_file }
+  local history, failure = fold.resume(run.journal_file, path, rules)
   -- Held since the start: what earlier runs did is read whole, also where a signal comes meanwhile.
   interrupt.hold(false)
   if failure then refuse(failure) end
@@ -62,7 +63,8 @@ end
 function resume.read_recording(run)
   local failure
   run.recording, failure = fold.recording(run.settings.replay, run.record.job_sha256, schemas)
-  if failure then error { code = "schema_validation", message = "cannot replay: " .. failure.message } end
+  if not failure then return end
+  error { code = "schema_validation", message = "cannot replay: " .. failure.message }
 end
 
 ---Tells which step was interrupted. What it had said stands in the latest result.

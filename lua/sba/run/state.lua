@@ -90,7 +90,8 @@ local state = {}
 
 -- Seconds from SIGTERM to SIGKILL, as in process.h.
 local GRACE <const> = 2
-local RESERVED_SHARE <const> = 10 -- a tenth of the job's time is reserved
+-- A tenth of the job's time is reserved.
+local RESERVED_SHARE <const> = 10
 local MOST_RESERVED <const> = 60 -- seconds
 
 local methods = { emit = listeners.emit }
@@ -107,7 +108,8 @@ local function children_environment(self)
   for name, value in pairs(not self.steps and unattended or {}) do
     environment[name] = environment[name] or value
   end
-  environment.SBA_DIE_WITH_PARENT = nil -- a command has another parent
+  -- A command has another parent.
+  environment.SBA_DIE_WITH_PARENT = nil
   environment.CYNODE_RUN = self.runner.word
   environment.CYNODE_ARTIFACTS_DIR = self.artifacts and self.artifacts:path()
   for name, value in pairs(environment) do list[#list + 1] = name .. "=" .. value end
@@ -130,14 +132,15 @@ end
 --- What a worker says of itself counts for the job where no model of the runner speaks, and no
 --- check.
 local function add_reports(self, context)
-  local count = 0
+  local count, word = 0, self.runner.word
   function context.report_path()
     count = count + 1
-    local path, problem = worker_report.path(self.runner.word, self.environment, self.workspace, count)
+    local path, problem = worker_report.path(word, self.environment, self.workspace, count)
     -- The directories of these runs are removed at the end.
     if count == 1 then table.insert(self.history.runs, self.runner) end
     if not path and count == 1 then
-      self.log:event("info", "worker_report.no_place", { error = problem .. "; commands have no CYNODE_REPORT" })
+      problem = problem .. "; commands have no CYNODE_REPORT"
+      self.log:event("info", "worker_report.no_place", { error = problem })
     end
     return path
   end
@@ -216,7 +219,8 @@ function methods:step_context()
   }
   if not is_agents then
     context.secret = secret.of_operator
-    context.spool = self.result_directory or "" -- a model is shown what its commands print
+    -- Where a long output goes; of a model's commands it is shown what they print.
+    context.spool = self.result_directory or ""
   end
   function context.resolve_path(path) return artifacts.resolve(self, path) end
   function context.prompt() return prompt.for_another(job) end
@@ -311,7 +315,8 @@ function methods:has_gateway() return rules.address(self.environment) ~= nil end
 ---@param limits? mcp.limits
 ---@return gateway?, mcp.failure?
 function methods:connect(again, limits)
-  if self.gateway or self.unreachable and not again then return self.gateway, self.unreachable end
+  local is_settled = self.gateway or self.unreachable and not again
+  if is_settled then return self.gateway, self.unreachable end
   local token, http, failure
   -- A client reads where to look up names.
   if self:has_gateway() then http, failure = self:client() end

@@ -11,7 +11,8 @@ local todo = {}
 todo.__index = todo
 
 local LONGEST_TITLE <const> = 200 -- characters, of a note too
-local TITLES <const> = { -- of a structure
+-- Members of a structure that are its title; the first that is there.
+local TITLES <const> = {
   "title", "requirement", "summary", "description", "text", "name",
 }
 local MOST_ITEMS <const> = 10000
@@ -82,8 +83,9 @@ function todo:fill(job, describe)
     self.criteria[i] = add(self, criterion, "acceptance_criterion")
   end
   for i, step in ipairs(job.steps) do
-    step.what = describe(step)
-    self.steps[i] = add(self, step.what == "" and step.type or step.type .. ": " .. step.what, "step")
+    local what = describe(step)
+    local title = what == "" and step.type or step.type .. ": " .. what
+    step.what, self.steps[i] = what, add(self, title, "step")
   end
 end
 
@@ -91,7 +93,8 @@ end
 ---@param failed fun(failure: native.failure) called once, when it cannot be written
 function todo:keep(path, failed)
   self.checkpoint = checkpoint.new(function()
-    local ok, failure = file.replace(path, { '{"items":', self:summary().items[1], "}\n" }, { durable = false })
+    local parts = { '{"items":', self:summary().items[1], "}\n" }
+    local ok, failure = file.replace(path, parts, { durable = false })
     if not ok and failed then failed(failure) end
     failed = ok and failed or nil
     return ok ~= nil
@@ -153,7 +156,9 @@ function todo:has(id) return find(self, id) ~= nil end
 function todo:add(title, parent)
   local old = find_title(self, title)
   if old then return old, nil, true end
-  if #self.items >= MOST_ITEMS then return nil, ("the list is full: it has %d items"):format(MOST_ITEMS) end
+  if #self.items >= MOST_ITEMS then
+    return nil, ("the list is full: it has %d items"):format(MOST_ITEMS)
+  end
   return changed(self, add(self, title, "agent", parent))
 end
 
@@ -162,8 +167,8 @@ end
 function todo:follow(entries)
   local statuses <const> = { completed = "done", in_progress = "in_progress" }
   for _, entry in ipairs(entries) do
-    local item = self:add(entry.content)
-    if item and item.source == "agent" then self:set(item, statuses[entry.status] or "pending") end
+    local item, status = self:add(entry.content), statuses[entry.status] or "pending"
+    if item and item.source == "agent" then self:set(item, status) end
   end
 end
 

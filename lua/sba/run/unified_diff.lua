@@ -8,7 +8,8 @@ local excerpt = require "sba.util.excerpt"
 local unified_diff = {}
 
 local CONTEXT <const> = 3 -- lines
-local MOST_EDITS <const> = 500 -- memory grows with the square of it
+-- Memory grows with the square of it.
+local MOST_EDITS <const> = 500
 local NO_NEWLINE <const> = "\\ No newline at end of file\n"
 
 -- Each with its line end.

@@ -10,8 +10,8 @@ local workspace = require "native.workspace"
 
 local workspace_access = {}
 
-local HOW_TO_HAVE_ONE <const> = "mount it, name another with --workspace, or name a job that has a directory "
-  .. "`workspace` beside it"
+local HOW_TO_HAVE_ONE <const> = "mount it, name another with --workspace, "
+  .. "or name a job that has a directory `workspace` beside it"
 
 --- In rootless podman a directory of its user's belongs to root in the container.
 local function advice()
@@ -45,7 +45,8 @@ function workspace_access.open(run)
   if interrupt.reason() then error(why) end
   -- Of "cannot look at .: Permission denied".
   local reason = why.message:match "^.*: (.*)$" or why.message
-  fail.raise("environment_invalid", "the workspace %s cannot be %s: %s; %s", root:path(), what, reason, advice())
+  local message = "the workspace %s cannot be %s: %s; %s"
+  fail.raise("environment_invalid", message, root:path(), what, reason, advice())
 end
 
 ---Jobs that only read are common: no failure.

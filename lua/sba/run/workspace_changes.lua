@@ -11,7 +11,8 @@ local unified_diff = require "sba.run.unified_diff"
 local workspace_changes = {}
 
 local MIB <const> = 1024 * 1024
-local MOST_KEPT <const> = 256 * MIB -- of files as they were at the beginning
+-- Of files as they were at the beginning.
+local MOST_KEPT <const> = 256 * MIB
 -- A larger file is in the list alone.
 local LARGEST_FILE <const>, LARGEST_PATCH <const> = 16 * MIB, 32 * MIB
 local MOST_LISTED <const> = 10000 -- files
@@ -89,7 +90,8 @@ local function section(path, before, after, old, new)
   end
   local hunks = unified_diff.hunks(old, new)
   if hunks ~= "" then
-    local tab = path:find(" ", 1, true) and "\t" or "" -- a name with a blank ends at one
+    -- A name with a blank ends at a tab.
+    local tab = path:find(" ", 1, true) and "\t" or ""
     from = before and from .. tab or "/dev/null"
     to = after and to .. tab or "/dev/null"
     parts[#parts + 1] = ("--- %s\n+++ %s\n"):format(from, to)
@@ -127,7 +129,9 @@ local function write_patch(run, sections)
   local root = run.artifacts
   if #sections == 0 or not root then return nil end
   local there = root:stat(PATCH)
-  if there and there.type ~= "file" then root:remove(PATCH, there.type == "directory" and "directory" or "file") end
+  local kind = there and there.type
+  local how = kind == "directory" and kind or "file"
+  if kind and kind ~= "file" then root:remove(PATCH, how) end
   local written, failure = root:write(PATCH, table.concat(sections), {})
   if written then return PATCH end
   warn(run, failure, "changes.patch cannot be written")

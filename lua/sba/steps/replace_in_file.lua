@@ -15,11 +15,14 @@ local transaction = require "sba.patch.transaction"
 
 local check, raise = fail.check, fail.raise
 local MOST_BYTES <const> = 64 << 20 -- of the file
-local MOST_NEW <const> = 64 << 20 -- bytes that all places get together
-local MOST_TOLERATED <const> = 4 << 20 -- bytes; a larger file must match exactly
+-- Bytes that all places get together.
+local MOST_NEW <const> = 64 << 20
+-- Bytes; a larger file must match exactly.
+local MOST_TOLERATED <const> = 4 << 20
 local MOST_PLACES <const> = 100000 -- counted, if fewer are expected
 local MOST_NUMBERS <const> = 20 -- line numbers in a message
-local LEAST_SPECIFIC <const> = 5 -- bytes of new_text, but for blanks
+-- Bytes of new_text, but for blanks.
+local LEAST_SPECIFIC <const> = 5
 local MOST_LINKS <const> = 40 -- as the kernel
 -- Bytes of a file whose new lines a model sees.
 local LARGEST_SHOWN <const> = 1 << 20

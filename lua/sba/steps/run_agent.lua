@@ -24,7 +24,8 @@ local LEAVING <const> = 2
 local LONGEST_COMMAND <const> = 120 -- seconds, as a model's
 local MOST_SAID <const> = 1024 * 1024 -- bytes of the talk
 local MOST_NEWS <const> = 64 * 1024 -- bytes of it at once
-local LARGEST_FILE <const> = 1024 * 1024 -- bytes that are read for the agent
+-- Bytes that are read for the agent.
+local LARGEST_FILE <const> = 1024 * 1024
 local KINDS <const> = { -- of tool calls
   "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other",
   "default",

@@ -8,16 +8,18 @@ local text = require "native.text"
 local excerpt = {}
 
 local NOTE <const> = "\n[... %d of %d bytes left out%s ...]\n"
-local NOTE_ROOM <const> = 80 -- bytes of the note without its hint
+-- Bytes of the note without its hint.
+local NOTE_ROOM <const> = 80
 local HINT_ROOM <const> = 120 -- bytes
 local LINES_NOTE <const> = "[... lines %d to %d of %d left out (%d bytes)%s ...]\n"
-local LINES_ROOM <const> = 120 -- bytes of this note without its hint
+-- Bytes of this note without its hint.
+local LINES_ROOM <const> = 120
 
 local function next_line(bytes, from)
   if from > #bytes then return nil end
   local newline = bytes:find("\n", from, true)
   local last = newline or #bytes
-  return last + 1, bytes:sub(from, (newline or last + 1) - 1), newline ~= nil, from
+  return last + 1, bytes:sub(from, newline and last - 1 or last), newline ~= nil, from
 end
 
 ---`for after, line, is_whole, at in lines(bytes)`, in linear time. after: where the next line
@@ -59,31 +61,35 @@ end
 ---@return string
 function excerpt.of_lines(bytes, limit, hint)
   if #bytes <= limit then return bytes end
-  local room = math.max(0, limit - LINES_ROOM - HINT_ROOM)
+  local room, count = math.max(0, limit - LINES_ROOM - HINT_ROOM), text.count_lines
   local head, tail = text.cut(bytes, room // 2), text.tail(bytes, room - room // 2)
   local back, on = head:reverse():find("\n", 1, true), tail:find("\n", 1, true)
   local has_lines = back and on and back <= #head // 2 and on <= #tail // 2
   if not has_lines then return (excerpt.of(bytes, limit, hint)) end
   head, tail = head:sub(1, #head - back + 1), tail:sub(on + 1)
-  local total, first = text.count_lines(bytes), text.count_lines(head) + 1
-  local last, left_out = total - text.count_lines(tail), #bytes - #head - #tail
-  return head .. LINES_NOTE:format(first, last, total, left_out, "; " .. hint(#head, first)) .. tail
+  local total, first, left_out = count(bytes), count(head) + 1, #bytes - #head - #tail
+  local advice = "; " .. hint(#head, first)
+  local note = LINES_NOTE:format(first, total - count(tail), total, left_out, advice)
+  return head .. note .. tail
 end
 
 ---What a terminal shows of a line with carriage returns.
 ---@param line string
 ---@return string
-function excerpt.overwritten(line) return (text.trim_end(line, "\r"):gsub("^.*\r", "")) end
+function excerpt.overwritten(line)
+  return (text.trim_end(line, "\r"):gsub("^.*\r", ""))
+end
 
 ---@param bytes string
 ---@param most integer
 ---@return string[] lines, boolean more there are others before them
 function excerpt.last_lines(bytes, most)
   -- A ring of `most` lines: of an output of megabytes no more are kept at a time.
-  local ring, count = {}, 0
+  local ring, count, list = {}, 0, {}
   for _, line in excerpt.lines(bytes) do ring[count % most], count = line, count + 1 end
-  local list = {}
-  for i = math.max(0, count - most), count - 1 do list[#list + 1] = excerpt.overwritten(ring[i % most]) end
+  for i = math.max(0, count - most), count - 1 do
+    list[#list + 1] = excerpt.overwritten(ring[i % most])
+  end
   return list, count > most
 end
 
@@ -97,12 +103,23 @@ local LEAST_LINES <const> = 4 -- of wrapped base64
 
 ---@param base64 string line breaks may be escaped, as in JSON
 ---@return integer bytes
-function excerpt.base64_size(base64) return #base64:gsub("\\[rn]", ""):gsub("[^%w+/_-]", "") * 3 // 4 end
+function excerpt.base64_size(base64)
+  local letters = base64:gsub("\\[rn]", ""):gsub("[^%w+/_-]", "")
+  return #letters * 3 // 4
+end
 
 --- A run without digits, or with letters of one case only, is something else and stays.
 local function named(run)
   local is_base64 = run:find "%d" and run:find "%u" and run:find "%l"
   return is_base64 and ("[base64, %d bytes]"):format(excerpt.base64_size(run)) or run
+end
+
+local function make_grammar()
+  local P, R, S = lpeg.P, lpeg.R, lpeg.S
+  local letter = R("AZ", "az", "09") + S "+/_-" + "\\/"
+  local line = letter ^ LINE * (P "\r\n" + "\n" + "\\r\\n" + "\\n")
+  local run = (letter ^ LEAST + line ^ LEAST_LINES * letter ^ 0) * P "=" ^ -2
+  return lpeg.Cs((run / named + letter ^ 1 + (1 - letter)) ^ 0)
 end
 
 -- Made when it is first needed: that takes milliseconds.
@@ -112,10 +129,7 @@ local grammar
 ---@return string with "[base64, 300 bytes]" in place of base64
 function excerpt.without_base64(words)
   if #words < LEAST then return words end
-  local letter = lpeg.R("AZ", "az", "09") + lpeg.S "+/_-" + "\\/"
-  local line = letter ^ LINE * (lpeg.P "\r\n" + "\n" + "\\r\\n" + "\\n")
-  local run = (letter ^ LEAST + line ^ LEAST_LINES * letter ^ 0) * lpeg.P "=" ^ -2
-  grammar = grammar or lpeg.Cs((run / named + letter ^ 1 + (1 - letter)) ^ 0)
+  grammar = grammar or make_grammar()
   return lpeg.match(grammar, words)
 end
 

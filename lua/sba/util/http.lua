@@ -16,8 +16,10 @@ local http = {}
 
 local LARGEST_ANSWER <const> = 32 * 1024 * 1024 -- bytes of a body on the wire
 local LARGEST_ERROR <const> = 64 * 1024 -- bytes of an error's body
-local UNUSED <const> = 64 * 1024 -- bytes of a body that nobody needs
-local LONGEST_WORDS <const> = 300 -- bytes of a server's words in a message
+-- Bytes of a body that nobody needs.
+local UNUSED <const> = 64 * 1024
+-- Bytes of a server's words in a message.
+local LONGEST_WORDS <const> = 300
 local MOST_REDIRECTS <const> = 3
 local SHORTEST_TRY <const> = 0.05 -- seconds
 
@@ -226,7 +228,8 @@ end
 ---or nil and a failure
 ---@return fun(): http.event?, table? nil at the end; or nil and a failure
 function http.events(next_line)
-  local is_first, held, held_ended = true, nil, nil -- held: a line that was read too early
+  -- held: a line that was read too early.
+  local is_first, held, held_ended = true, nil, nil
   return function()
     local event, data = {}, {}
     while true do

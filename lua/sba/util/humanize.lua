@@ -8,7 +8,8 @@ local text = require "native.text"
 
 local humanize = {}
 
-local SHOWN <const> = 60 -- bytes of a value or name in a message
+-- Bytes of a value or name in a message.
+local SHOWN <const> = 60
 -- Bytes of a name for which a near one is looked for.
 local LONGEST_NAME <const> = 64
 
@@ -47,18 +48,19 @@ function humanize.value(value)
   if kind == "string" then return "the string " .. humanize.quoted(value) end
   if kind == "number" then return "the number " .. json.encode(value) end
   if kind == "long number" then
-    return ("the number %s, which has more digits than a double holds"):format(shortened(json.encode(value)))
+    local message = "the number %s, which has more digits than a double holds"
+    return message:format(shortened(json.encode(value)))
   end
-  if kind == "array" then return #value == 0 and "an empty array" or "an array of " .. #value end
-  return kind == "object" and "an object" or json.encode(value)
+  if kind ~= "array" then return kind == "object" and "an object" or json.encode(value) end
+  return #value == 0 and "an empty array" or "an array of " .. #value
 end
 
 ---@param wanted table a schema
 ---@return string "an integer from 1"
 function humanize.schema(wanted)
   if wanted.const ~= nil then return json.encode(wanted.const) end
-  if wanted.enum then return (#wanted.enum > 1 and "one of " or "") .. humanize.alternatives(wanted.enum) end
-  local kind = wanted.type
+  local kind, enum = wanted.type, wanted.enum
+  if enum then return (#enum > 1 and "one of " or "") .. humanize.alternatives(enum) end
   if type(kind) == "table" then
     local list = {}
     for i, name in ipairs(kind) do list[i] = type_names[name] end
@@ -77,7 +79,9 @@ end
 ---@param count integer
 ---@param noun string in the singular
 ---@return string "1 file", "2 files"
-function humanize.counted(count, noun) return ("%d %s%s"):format(count, noun, count == 1 and "" or "s") end
+function humanize.counted(count, noun)
+  return ("%d %s%s"):format(count, noun, count == 1 and "" or "s")
+end
 
 local MINUTE <const>, HOUR <const> = 60000, 3600000 -- milliseconds
 
@@ -266,7 +270,9 @@ end
 function humanize.step(step, is_whole)
   local arguments = step.arguments
   local what = arguments.shell
-  if not what and (arguments.argv or arguments.command) then what = joined(humanize.command(arguments)) end
+  if not what and (arguments.argv or arguments.command) then
+    what = joined(humanize.command(arguments))
+  end
   what = what or arguments.pattern or arguments.path or arguments.tool or arguments.prompt
   if not what then what = arguments.diff and files_of(arguments.diff) or "" end
   return is_whole and redact(what) or humanize.brief(what)

@@ -31,11 +31,14 @@ local double <const> = '"' * (part + (1 - S '"\\')) ^ 0 * P '"' ^ -1
 local single_mark <const> = P "'" / '"'
 local single <const> = single_mark * (part + P '"' / '\\"' + (1 - S "'\\")) ^ 0 * single_mark ^ -1
 
-local WORDS <const> = { True = "true", False = "false", None = "null", undefined = "null", NaN = "null" }
-local word <const> = C(letter * (letter + R "09") ^ 0) * C(blank * P ":" ^ -1) / function(name, after)
+local WORDS <const> = {
+  True = "true", False = "false", None = "null", undefined = "null", NaN = "null",
+}
+local function mended_word(name, after)
   if after:sub(-1) == ":" then return '"' .. name .. '"' .. after end
   return (WORDS[name] or name) .. after
 end
+local word <const> = C(letter * (letter + R "09") ^ 0) * C(blank * P ":" ^ -1) / mended_word
 local number <const> = (R "09" + S "+-.") * (R("09", "az", "AZ") + S "+-.") ^ 0
 local spare_comma <const> = blank * (P "," / "") * #(blank * S "]}")
 
@@ -53,7 +56,8 @@ end
 
 local comment <const> = ("//" * (1 - P "\n") ^ 0 + "/*" * (1 - P "*/") ^ 0 * P "*/" ^ -1) / ""
 local token <const> = comment + (double + single + word + number) * spare_comma ^ -1 + (1 - S "{}[]")
-local bracket <const> = Cmt(C(S "{[") * Carg(1), opened) + Cmt(S "}]" * Carg(1), closed) * spare_comma ^ -1
+local closing <const> = Cmt(S "}]" * Carg(1), closed) * spare_comma ^ -1
+local bracket <const> = Cmt(C(S "{[") * Carg(1), opened) + closing
 -- Up to the bracket that closes the first one.
 local one <const> = Cs((token ^ 0 * bracket) ^ 1) * Cp()
 local rest <const> = Cs(token ^ 0) * -1

@@ -31,11 +31,13 @@ local character <const> = high * low + (high + low) / "\\ufffd" + escape + contr
 local string <const> = Cs('"' * character ^ 0 * '"') / json.decode
 local digits <const> = R "09" ^ 1
 local exponent <const> = S "eE" * S "+-" ^ -1 * digits
-local number <const> = C(P "-" ^ -1 * ("0" + R "19" * R "09" ^ 0) * ("." * digits) ^ -1 * exponent ^ -1) / json.decode
+local whole <const> = P "-" ^ -1 * ("0" + R "19" * R "09" ^ 0)
+local number <const> = C(whole * ("." * digits) ^ -1 * exponent ^ -1) / json.decode
 local nothing <const> = P "null" + "NaN" + P "-" ^ -1 * "Infinity"
 local word <const> = P "true" * Cc(true) + P "false" * Cc(false) + nothing * Cc(json.null)
 
-local function object_of(members) -- name and value in turn
+-- members: name and value in turn.
+local function object_of(members)
   local object = {}
   for i = 1, #members, 2 do object[members[i]] = members[i + 1] end
   return object

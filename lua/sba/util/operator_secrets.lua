@@ -15,7 +15,8 @@ local operator = {}
 -- Bytes besides blanks at the ends; a shorter value stands in ordinary text too.
 local SHORTEST <const> = 8
 local LARGEST <const> = 32 * 1024 -- bytes of one
-local MOST <const> = 100 -- secrets, and entries of the directory
+-- Secrets, and entries of the directory.
+local MOST <const> = 100
 -- Bytes of all: a text that is cut is compared with every rest of every secret.
 local MOST_BYTES <const> = 128 * 1024
 local MOST_MISTAKES <const> = 5 -- that are named
@@ -25,7 +26,8 @@ local NAME <const> = "^[%a_][%w_]*$"
 local values, names = {}, {} -- by name; names in byte order
 -- Names of SBA_SECRETS whose variable is not set, or empty.
 local unset = {}
-local mistakes, hidden = {}, {} -- sentences; what commands must not open
+-- Sentences; what commands must not open.
+local mistakes, hidden = {}, {}
 
 local function refuse(format, ...)
   if #mistakes < MOST_MISTAKES then mistakes[#mistakes + 1] = format:format(...) end
@@ -37,7 +39,8 @@ local function why_unfit(value)
     return "it is not UTF-8 text without NUL, so that it could not be passed on and redacted; give it in base64"
   end
   if #text.trim(value) < SHORTEST then
-    return ("it has fewer than %d bytes besides blanks, and so short a value cannot be redacted"):format(SHORTEST)
+    local why = "it has fewer than %d bytes besides blanks, and so short a value cannot be redacted"
+    return why:format(SHORTEST)
   end
 end
 
@@ -63,7 +66,8 @@ local function take_variables(environment, reserved)
     name = text.trim(name)
     local value = environment[name] or ""
     if not name:find(NAME) then
-      if name ~= "" then refuse("SBA_SECRETS requires names of variables; %s is none", humanize.quoted(name)) end
+      local mistake = "SBA_SECRETS requires names of variables; %s is none"
+      if name ~= "" then refuse(mistake, humanize.quoted(name)) end
     elseif reserved(name) then
       refuse("SBA_SECRETS names %s, which the runner itself reads", name)
     elseif value == "" then
@@ -87,7 +91,8 @@ local function take_file(directory, entry, reserved)
   end
   if problem then return refuse("%s in SBA_SECRETS_DIR %s", path, problem) end
   local value, failure = file.read(path, LARGEST, { regular = true })
-  if not value then return refuse("cannot read the secret %s in SBA_SECRETS_DIR: %s", name, failure.message) end
+  problem = "cannot read the secret %s in SBA_SECRETS_DIR: %s"
+  if not value then return refuse(problem, name, failure.message) end
   add(name, (value:gsub("\r?\n$", "")), "the file " .. path)
 end
 
@@ -120,7 +125,9 @@ function operator.take(environment, reserved)
   end
   table.sort(names)
   local warnings = {}
-  for i, name in ipairs(unset) do warnings[i] = ("SBA_SECRETS names %s, which is not set"):format(name) end
+  for i, name in ipairs(unset) do
+    warnings[i] = "SBA_SECRETS names " .. name .. ", which is not set"
+  end
   return table.move(names, 1, #names, 1, {}), warnings
 end
 
@@ -139,12 +146,13 @@ function operator.value(name) return values[name] end
 function operator.unknown(name)
   if values[name] then return nil end
   if json.contains(unset, name) then
-    return ("the secret %s is not set: SBA_SECRETS names the variable, which is empty or absent"):format(name)
+    local why = "the secret %s is not set: SBA_SECRETS names the variable, which is empty or absent"
+    return why:format(name)
   end
   local near = humanize.near(name, names)
-  local advice = near and (" (did you mean %s?)"):format(near) or ""
-  return ("no secret has the name %s%s; "):format(humanize.quoted(name), advice)
-    .. "the operator gives them in SBA_SECRETS or SBA_SECRETS_DIR"
+  local advice = near and " (did you mean " .. near .. "?)" or ""
+  return "no secret has the name " .. humanize.quoted(name) .. advice
+    .. "; the operator gives them in SBA_SECRETS or SBA_SECRETS_DIR"
 end
 
 ---@return { path: string, what: string }[] what commands must not open; a directory comes before what lies in it

@@ -38,7 +38,9 @@ end
 ---@param line string UTF-8
 ---@param limit integer bytes, before "..."
 ---@return string
-function printable.cut(line, limit) return #line > limit and text.cut(line, limit) .. "..." or line end
+function printable.cut(line, limit)
+  return #line > limit and text.cut(line, limit) .. "..." or line
+end
 
 ---@param bytes string
 ---@param limit? integer bytes, before "..."
@@ -55,9 +57,10 @@ local escapes = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ['"'] = '\\"',
 ---@param limit integer bytes
 ---@return string as Lua's source has it, but for UTF-8
 function printable.quoted(bytes, limit)
-  local kept = #bytes > limit and text.cut(bytes, limit) or bytes
+  local kept = text.cut(bytes, limit)
   local more = #bytes > #kept and (" ... %d bytes more"):format(#bytes - #kept) or ""
-  return '"' .. printable.replace(text.repair(kept):gsub('[\n\r\t"\\]', escapes), "%s") .. '"' .. more
+  local escaped = text.repair(kept):gsub('[\n\r\t"\\]', escapes)
+  return '"' .. printable.replace(escaped, "%s") .. '"' .. more
 end
 
 return printable

@@ -24,7 +24,8 @@ function retry.policy(changes)
   return policy
 end
 
-local LONGEST_ASKED <const> = 100 -- bytes of a Retry-After that are read
+-- Bytes of a Retry-After that are read.
+local LONGEST_ASKED <const> = 100
 local MONTHS <const> = "JanFebMarAprMayJunJulAugSepOctNovDec"
 local DATE <const> = "^%a+, (%d%d) (%a%a%a) (%d%d%d%d) (%d%d):(%d%d):(%d%d) GMT$"
 

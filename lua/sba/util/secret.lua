@@ -16,7 +16,8 @@ local upload_urls = lazy "sba.util.upload_urls"
 
 local secret = {}
 
-local LARGEST_TOKEN <const> = 8 * 1024 -- bytes that servers take in a header
+-- Bytes that servers take in a header.
+local LARGEST_TOKEN <const> = 8 * 1024
 
 local proxies <const> = { HTTP_PROXY = true, HTTPS_PROXY = true, ALL_PROXY = true,
   http_proxy = true, https_proxy = true, all_proxy = true }
@@ -58,12 +59,12 @@ end
 
 -- The file wins. take_token adds value, path and failure.
 local agent_token <const> = {
-  file_variable = "SBA_MCP_TOKEN_FILE", variable = "SBA_MCP_TOKEN", what = "the agent's token",
-  unused = "the gateway is not used",
+  file_variable = "SBA_MCP_TOKEN_FILE", variable = "SBA_MCP_TOKEN",
+  what = "the agent's token", unused = "the gateway is not used",
 }
 local api_key <const> = {
-  file_variable = "SBA_API_KEY_FILE", variable = "OPENAI_API_KEY", what = "the API key",
-  unused = "OPENAI_BASE_URL is not used",
+  file_variable = "SBA_API_KEY_FILE", variable = "OPENAI_API_KEY",
+  what = "the API key", unused = "OPENAI_BASE_URL is not used",
 }
 local otlp_headers
 local has_operator, has_upload_urls = false, false
@@ -81,10 +82,13 @@ end
 -- As the user who started the runner: before --user takes effect. A path may hold the token itself.
 local function read_token(path, what)
   local bytes, problem = file.read(path, LARGEST_TOKEN, { regular = true })
-  if not bytes then return nil, ("cannot read %s: %s"):format(what, native.redact(problem.message)) end
+  if not bytes then
+    return nil, "cannot read " .. what .. ": " .. native.redact(problem.message)
+  end
   bytes = native_text.trim_end(bytes, "\r\n")
   if bytes ~= "" then return bytes end
-  return nil, ("the file %s, which should hold %s, is empty"):format(native.redact(path), what)
+  local message = "the file %s, which should hold %s, is empty"
+  return nil, message:format(native.redact(path), what)
 end
 
 local function take_token(environment, token)
@@ -120,7 +124,7 @@ local function take_password(address, variable)
   for _, info in ipairs(found) do
     local password = info:match("^[^:]*:(.+)$")
     if password then
-      -- Whether it is too short is judged by the decoded one.
+      -- The longest comes last: it decides whether there is a warning.
       is_short = not native.add(percent.decode(password))
       native.add(password)
     end
@@ -186,8 +190,9 @@ function secret.take(environment)
   extend(names, otlp_variables)
   for _, name in ipairs(names) do environment[name] = nil end
   for name, value in pairs(environment) do
-    if is_own_url(name) then names[#names + 1], environment[name] = name, native_text.trim(value) end
-    if is_own_url(name) or proxies[name] then take_password(value, name) end
+    local is_own = is_own_url(name)
+    if is_own then names[#names + 1], environment[name] = name, native_text.trim(value) end
+    if is_own or proxies[name] then take_password(value, name) end
   end
   identity.environment(names)
   extend(warnings, of_operator)
@@ -222,8 +227,9 @@ end
 ---For OPENAI_BASE_URL only.
 ---@return string? key, native.failure? failure where there is one that cannot be used
 function secret.api_key()
-  if not api_key.value or api_key.value:find "^[\x21-\x7E]+$" then return api_key.value, api_key.failure end
-  return nil, { code = "invalid_token", message = "the API key has characters that a header cannot carry" }
+  local key, message = api_key.value, "the API key has characters that a header cannot carry"
+  if not key or key:find "^[\x21-\x7E]+$" then return key, api_key.failure end
+  return nil, { code = "invalid_token", message = message }
 end
 
 ---@return string?
@@ -290,7 +296,9 @@ end
 ---@param value T
 ---@param schema? table
 ---@return T
-function secret.clean(value, schema) return native.is_known() and clean(value, schema) or value end
+function secret.clean(value, schema)
+  return native.is_known() and clean(value, schema) or value
+end
 
 secret.redact = native.redact
 

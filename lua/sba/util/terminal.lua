@@ -31,12 +31,16 @@ local ERASED <const> = "\r\27[K"
 local ENDLESS <const> = 1e9
 
 -- On a terminal that shows UTF-8, and elsewhere:
-local signs <const> = { success = "✓", failure = "✗", timeout = "✗", skipped = "-", more = "…", begun = "▸" }
+local signs <const> = {
+  success = "✓", failure = "✗", timeout = "✗", skipped = "-", more = "…", begun = "▸",
+}
 local names <const> = {
   success = "ok", failure = "FAILED", timeout = "TIMEOUT", skipped = "-", more = "...", begun = ">",
 }
--- As ECMA-48 numbers them: red, green, yellow and faint.
-local colours <const> = { success = "32", failure = "31", timeout = "31", skipped = "2", warning = "33", error = "31" }
+-- As ECMA-48 numbers them: green, red, faint and yellow.
+local colours <const> = {
+  success = "32", failure = "31", timeout = "31", skipped = "2", warning = "33", error = "31",
+}
 
 -- Of the locale's variables the first that is set counts; where none is, most terminals are taken
 -- at their best.
@@ -103,11 +107,14 @@ end
 
 local function place(step)
   if not step.step then return step.type end
-  local id = ""
-  local is_given = step.id and not step.check and step.id ~= "step-" .. step.step
-  if is_given then id = "  " .. printable.line(step.id, LONGEST_ID) end
-  local count = step.steps and " of " .. step.steps or ""
-  return ("step %d%s%s  %s"):format(step.step, count, id, step.check and "check" or step.type)
+  local id, kind, words = step.id, step.type, "step " .. step.step
+  if step.steps then words = words .. " of " .. step.steps end
+  if step.check then
+    kind = "check"
+  elseif id and id ~= "step-" .. step.step then
+    words = words .. "  " .. printable.line(id, LONGEST_ID)
+  end
+  return words .. "  " .. kind
 end
 
 -- "step 3 of 12  test  run_command  make test  1.2 s", after a mark; the third is the step's id, unless
@@ -120,7 +127,9 @@ function terminal:step_line(mark, kind, step, elapsed)
 end
 
 -- Colours go, and so does what a carriage return overwrites; other control sequences are named.
-local function plain(line) return printable.line((line:gsub("^.*\r", ""):gsub("\27%[[%d;:]*[mK]", ""))) end
+local function plain(line)
+  return printable.line((line:gsub("^.*\r", ""):gsub("\27%[[%d;:]*[mK]", "")))
+end
 
 ---@param text string UTF-8, without secrets
 function terminal:output(text)
@@ -130,9 +139,9 @@ function terminal:output(text)
   local half = text:find("\27%[?[%d;:]*$", -LONGEST_SEQUENCE) or text:find("\r", -1, true)
   self.rest = half and text:sub(half) or ""
   local parts, whole = {}, text:sub(1, half and half - 1):gsub("\r\n", "\n")
+  local anew = self.redraws and ERASED or "\n"
   for _, line, is_whole in excerpt.lines(whole) do
     local begun = self.in_line and "" or INDENT
-    local anew = self.redraws and ERASED or "\n"
     if self.in_line and line:find("\r", 1, true) then begun = anew .. INDENT end
     parts[#parts + 1] = begun .. plain(line) .. (is_whole and "\n" or "")
     self.in_line = not is_whole
@@ -150,8 +159,8 @@ end
 -- A missed part may have been torn where it was coloured.
 function terminal:missed(count)
   local start = self.colour and "\27[0m\n" or ""
-  local words = "%s[%s %d parts of the log were left out because they were not read in time]\n"
-  return words:format(start, self.marks.more, count)
+  local words = "[%s %d parts of the log were left out because they were not read in time]\n"
+  return start .. words:format(self.marks.more, count)
 end
 
 function terminal:print(kind, line)
@@ -159,7 +168,9 @@ function terminal:print(kind, line)
   put(self, self:painted(kind, line) .. "\n")
 end
 
-function terminal:message(kind, message) self:print(kind, "  " .. printable.line(message, LONGEST_MESSAGE)) end
+function terminal:message(kind, message)
+  self:print(kind, "  " .. printable.line(message, LONGEST_MESSAGE))
+end
 
 function terminal:text(text)
   for _, line in excerpt.lines(text) do self:print(nil, INDENT .. printable.line(line)) end
@@ -188,15 +199,17 @@ end
 events["step.finished"] = function(self, step)
   self.in_step, self.running = false, nil
   local mark = self.marks[step.status] or self.marks.failure
-  local kind = step.tolerated and "warning" or step.status
+  local kind, message = step.status, step.error
+  if step.tolerated then kind, message = "warning", message and "tolerated: " .. message end
   self:step_line(mark, kind, step, humanize.duration(step.duration_ms))
-  if step.error then self:message(kind, step.tolerated and "tolerated: " .. step.error or step.error) end
+  if message then self:message(kind, message) end
   self.last_error = step.error
   if step.output_tail and not self.follow then self:tail(step.output_tail) end
 end
 
 events["model.request"] = function(self, request)
-  if self.in_step then return end -- what a step asks a model is the step's
+  -- What a step asks a model is the step's.
+  if self.in_step then return end
   begin(self, { type = "model", what = request.model })
 end
 
@@ -207,13 +220,15 @@ end
 events["job.refused"] = function(self, job)
   self.refused = true
   self:print("failure", "refused: " .. job.failure_code)
-  for _, message in ipairs(job.errors or { job.failure_message }) do self:message("failure", message) end
+  for _, message in ipairs(job.errors or { job.failure_message }) do
+    self:message("failure", message)
+  end
 end
 
 events["job.finished"] = function(self, job)
   self.running = nil
-  local code = job.failure_code ~= job.status and job.failure_code
-  local outcome = code and ("%s: %s"):format(job.status, code) or job.status
+  local code, outcome = job.failure_code, job.status
+  if code and code ~= outcome then outcome = outcome .. ": " .. code end
   if not self.refused then
     local duration = humanize.duration(job.duration_ms)
     local steps = humanize.outcomes(job.outcomes, job.tolerated)

@@ -13,7 +13,8 @@ local worker_report = {}
 local LARGEST <const> = 64 * 1024 -- bytes
 -- Seconds: what a command piles up there beside its report may stay.
 local REMOVING <const> = 1
-local MOST_TOKENS <const> = 1 << 53 -- as far as every reader of JSON counts
+-- As far as every reader of JSON counts.
+local MOST_TOKENS <const> = 1 << 53
 local TEMPORARY <const> = { "/tmp", "/var/tmp" } -- commands may always write there
 local WORD <const> = "^%x+%-%d+%-%d+%-%d+$" -- as process.runner makes it
 
@@ -26,12 +27,17 @@ worker_report.schema = is.object({
   "completion_tokens", tokens(),
   "cost_usd", is.typed("number", "What that cost, in US dollars.", { minimum = 0 }),
 }, {
-  title = "Report of a worker in a job of cynode-sba", printed = { ["$id"] = "urn:cynode-sba:schema:report:1" },
+  title = "Report of a worker in a job of cynode-sba",
+  printed = { ["$id"] = "urn:cynode-sba:schema:report:1" },
   description = "What a command may write into the file that CYNODE_REPORT names; at most 64 KiB.",
 })
 
-local function temporary_directories(environment) return { TEMPORARY[1], TEMPORARY[2], environment.TMPDIR } end
-local function name_of(word) return "cynode-sba-" .. word end
+-- Where a run's reports may be.
+local function directories_of(word, environment)
+  local list = { TEMPORARY[1], TEMPORARY[2], environment.TMPDIR }
+  for i, above in ipairs(list) do list[i] = above .. "/cynode-sba-" .. word end
+  return list
+end
 
 ---Makes the directory of a run's reports, which a command may have removed.
 ---@param word string of the run
@@ -42,8 +48,7 @@ local function name_of(word) return "cynode-sba-" .. word end
 ---@return string? problem why there is none
 function worker_report.path(word, environment, root, number)
   local problem = "the directories of temporary files are in the workspace"
-  for _, above in ipairs(temporary_directories(environment)) do
-    local directory = above .. "/" .. name_of(word)
+  for _, directory in ipairs(directories_of(word, environment)) do
     local ok, failure = not root:relative(directory), nil
     if ok then ok, failure = file.make_private_directory(directory) end
     if ok then return ("%s/%d.json"):format(directory, number) end
@@ -56,8 +61,8 @@ end
 ---@param environment table<string, string>
 function worker_report.remove(word, environment)
   if type(word) ~= "string" or not word:find(WORD) then return end
-  for _, above in ipairs(temporary_directories(environment)) do
-    file.remove_directory(above .. "/" .. name_of(word), REMOVING)
+  for _, directory in ipairs(directories_of(word, environment)) do
+    file.remove_directory(directory, REMOVING)
   end
 end
 
