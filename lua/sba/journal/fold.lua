@@ -334,7 +334,8 @@ local function misplaced(self, about, rules)
   return is_known and not is_of_job(self, about, steps) and "the job has no such step"
 end
 
-local refusals = { ["step.started"] = misplaced } -- by event: why it cannot stand there, or nothing
+-- By event: why it cannot stand where it stands, or nothing.
+local refusals = { ["step.started"] = misplaced }
 
 local function is_other_job(event, other)
   return event.job_id ~= other.job_id or event.task_id ~= other.task_id
@@ -497,7 +498,8 @@ local function pass_long_lines(self)
   local head, size
   repeat
     head, size = self.from:line(self.size, 0)
-    local is_passed = head and (size > SHORT or size == 1) -- 1: the line end of the last event
+    -- A line of one byte is the line end of the event before it.
+    local is_passed = head and (size > SHORT or size == 1)
     if is_passed then self.size = self.size + size end
   until not is_passed
 end
@@ -567,7 +569,8 @@ function history.resume(log, path, rules)
     keep_successes(self, steps)
     if self.edited then self:forget_from(math.min(self.same, #steps) + 1) end
   else
-    self:forget_from(1) -- it was a direct job, and is an agent's now
+    -- It was a direct job, and is an agent's now.
+    self:forget_from(1)
   end
   return self
 end
@@ -582,7 +585,8 @@ function history.recording(path, job_sha256, schemas)
   local self = history.new()
   local problem = self:fold({ schemas = schemas, script = true, job_sha256 = job_sha256 }, log)
   if problem then return unusable(("the recording %s, %s"):format(path, problem)) end
-  self.from = assert(file.memory()) -- the file may be the journal of this job, which begins anew
+  -- The file may be the journal of this job, which begins anew.
+  self.from = assert(file.memory())
   self.from:append({ 0, self.size, from = log }, true)
   return self
 end

@@ -15,8 +15,10 @@ local printable = require "sba.util.printable"
 local text = require "native.text"
 
 local caught, check, raise = fail.caught, fail.check, fail.raise
-local LONGEST_HEADER <const> = 80 -- bytes of an @@ line that is shown
-local MOST_EXPLAINED <const> = 64 << 10 -- bytes of a hunk that does not fit
+-- Bytes of an @@ line that is shown.
+local LONGEST_HEADER <const> = 80
+-- Bytes of a hunk that does not fit.
+local MOST_EXPLAINED <const> = 64 << 10
 -- Codes of a diff that may be meant in another way.
 local RETRIED <const> = { invalid_patch = true, patch_mismatch = true }
 local LINK <const> = 40960 -- 0120000
@@ -29,7 +31,8 @@ local function permissions(mode, before)
   local runs = mode & 64 ~= 0 -- 0100
   if not before then return runs and 493 or nil end -- 0755
   if not runs then return before & ~73 end -- 0111
-  return before | (before & 292) >> 2 -- whoever may read it (0444) may run it
+  -- 292 is 0444: whoever may read it may run it.
+  return before | (before & 292) >> 2
 end
 
 --- A link must stay inside. A transaction checks that too, but a dry run commits none.
@@ -94,7 +97,8 @@ local function changed(patch, file, before, keeps)
     if not bytes then refuse_hunk(patch, file, before.bytes, report) end
   end
   if patch.is_crlf and before.bytes == "" and bytes:find("\r\n", 1, true) then
-    bytes = bytes:gsub("\r\n", "\n") -- the transport's, of all lines of the diff
+    -- All lines of the diff have them: they are the transport's.
+    bytes = bytes:gsub("\r\n", "\n")
     report.line_ends = "lf"
   end
   if before.type == "symlink" and file.action ~= "deleted" then
@@ -125,7 +129,8 @@ local function change_into(patch, file, put, before)
   return report
 end
 
-local actions = {} -- each returns a native.edit.report
+-- By the action of a part; each returns a native.edit.report.
+local actions = {}
 
 function actions.created(patch, file)
   local files, path = patch.overlay, file.new
@@ -170,7 +175,8 @@ function actions.renamed(patch, file)
   local files = patch.overlay
   local only_changes = not file.is_begin and file.hunks > 0
   if only_changes and not files:known(file.old) and files:exists(file.new) then
-    file.action = "modified" -- already renamed, as in patch: only its content changes
+    -- Already renamed, as in patch: only its content changes.
+    file.action = "modified"
     return actions.modified(patch, file)
   end
   local report = change_into(patch, file, overlay.create, files:get(file.old))
@@ -256,7 +262,8 @@ return function(directory, arguments, commit)
       other.bare_context = true
       return entries, other
     end
-    if more.code == "invalid_patch" then more = other end -- which tells where hunks do not fit
+    -- The other failure tells where hunks do not fit.
+    if more.code == "invalid_patch" then more = other end
   end
   return nil, more
 end

@@ -77,7 +77,8 @@ local begin_ends_well = next_hunk + begin_ends
 local added_lines = (P "+" * rest) ^ 1 * ("\\ " * rest) ^ -1 * Cp()
 local fenced_off = "```" * rest * (line - blank - marked - separator) ^ 0 * marked
 
-local digits = R "09" * R "09" ^ -8 -- at most nine: no file has more lines
+-- At most nine: no file has more lines.
+local digits = R "09" * R "09" ^ -8
 local range = digits * ("," * digits) ^ -1
 local numbered = "@@ -" * range * " +" * range * " @@" * rest * Cp()
 local bare = (P "@@" * (#line_end + " ") * rest - "@@ " * S "+-" * R "09") ^ 1 * Cp()
@@ -255,7 +256,8 @@ local function take_name(reader, from)
   return name or invalid(reader, header.NO_NAME, at)
 end
 
-local begin_parts = {} -- by the field that they begin with
+-- The readers of a part of "*** Begin Patch", by the field that it begins with.
+local begin_parts = {}
 
 begin_parts["Update File"] = function(reader, name)
   local to = is_at(reader, move_to)

@@ -16,11 +16,14 @@ local MOST_SHOWN <const> = 12 -- lines
 local LONGEST <const> = 160 -- bytes of a line that is shown
 local MOST_COMPARED <const> = 64 << 10 -- bytes of two lines
 local MOST_CODES <const> = 3 -- of a character with its accents
-local MOST_PLACES <const> = 4 -- lines of the text that one word votes for
-local LEAST_SHARE <const> = 0.4 -- of the text's words that must be there, or of its first line
+-- Lines of the text that one word votes for.
+local MOST_PLACES <const> = 4
+-- The share of the text's words that must be there, or of its first line.
+local LEAST_SHARE <const> = 0.4
 local LEAST_ALIKE <const> = 3 -- bytes of that
 
-local COMBINING <const> = "^\xCC[\x80-\xBF]" -- U+0300 to U+033F: the accent of the letter before
+-- U+0300 to U+033F: the accent of the letter before.
+local COMBINING <const> = "^\xCC[\x80-\xBF]"
 
 --- As it looks to a reader: U+00A0, U+2000 to U+200B, U+202F and U+3000 are blanks, U+00AD and
 --- U+FEFF are nothing.

@@ -137,7 +137,8 @@ local function name_of_side(side, plain_side, absent)
       file[side], file.action = name, is_absent and absent or file.action
       return
     end
-    local whole = usable(written:match "^[^\t]*") -- a name may end as a date does, says the header
+    -- A name may end as a date does: the line "diff --git" tells.
+    local whole = usable(written:match "^[^\t]*")
     if file[side] and whole and same_below(file[side], whole) then name = whole end
     local plain = file[plain_side]
     local agrees = not plain
@@ -194,7 +195,8 @@ local lines_of_git = {
 
 local start = P(false)
 for beginning in pairs(lines_of_git) do start = start + beginning end
-header.known = start - "diff --git " -- the beginning of a line that header.read reads
+-- A pattern: the beginning of a line that header.read reads.
+header.known = start - "diff --git "
 
 local start_of = C(start)
 

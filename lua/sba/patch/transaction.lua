@@ -133,7 +133,8 @@ local order <const> = { remove = 1, directory = 2, put = 3, mode = 4 }
 
 local function is_before(a, b)
   if a.kind ~= b.kind then return order[a.kind] < order[b.kind] end
-  if a.kind == "directory" then return a.path > b.path end -- what is in a directory goes before it
+  -- What is in a directory goes before the directory itself.
+  if a.kind == "directory" then return a.path > b.path end
   return a.path < b.path
 end
 
@@ -165,13 +166,15 @@ function make.put(root, change) check(root:move(change.staged, change.path, chan
 
 function make.mode(root, change) check(root:chmod(change.path, change.mode)) end
 
-local undo = {} -- goes by the names alone, and can be done again after a part of it
+-- By the names alone, so that it can be done again after a part of it.
+local undo = {}
 
 function undo.remove(root, change)
   local there, failure = root:stat(change.backup)
   if not there then return failure.code == "not_found" end -- the path is as it was
   if not root:move(change.backup, change.path, "") then return false end
-  root:remove(change.backup, "file") -- if both were links to one file, the move did nothing
+  -- If both were links to one file, the move did nothing.
+  root:remove(change.backup, "file")
   return true
 end
 

@@ -18,7 +18,7 @@ local text = require "native.text"
 local html = {}
 
 local LONGEST <const>, LONGEST_ATTRIBUTE <const> = 1024 * 1024, 4096 -- bytes that are shown
--- Bytes of an element that is one string.
+-- Bytes of an element that is kept as one string.
 local SMALL <const> = 4096
 
 ---@class html.element its markup, in strings: what is large is not copied into each element around it

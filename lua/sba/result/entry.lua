@@ -13,7 +13,8 @@ local text = require "native.text"
 local entries = {}
 
 local MOST_OUTPUT <const> = 1024 * 1024 -- bytes
-local LONG <const> = 256 * 1024 -- bytes of a text that is encoded apart
+-- Bytes of a text that is encoded apart.
+local LONG <const> = 256 * 1024
 
 -- Error codes of the status timeout.
 local TIMEOUTS <const> = { timeout = true, idle_timeout = true }

@@ -8,7 +8,7 @@ local excerpt = require "sba.util.excerpt"
 local unified_diff = {}
 
 local CONTEXT <const> = 3 -- lines
--- Memory grows with the square of it.
+-- Lines removed and added. Memory grows with the square of it.
 local MOST_EDITS <const> = 500
 local NO_NEWLINE <const> = "\\ No newline at end of file\n"
 

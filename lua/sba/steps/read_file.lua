@@ -9,10 +9,13 @@ local secret = require "sba.util.secret"
 local text = require "native.text"
 
 local check = fail.check
-local LONGEST_LINE <const> = 2000 -- bytes of a line that a model is shown
+-- Bytes of a line that a model is shown.
+local LONGEST_LINE <const> = 2000
 local HEADER_ROOM <const> = 400 -- bytes
-local MOST_TEXT <const> = 1024 * 1024 -- bytes of plain text, and of content in memory
-local MOST_HASHED <const> = 256 << 20 -- bytes of a file that is read to its end, if all is wanted
+-- Bytes of plain text, and of content in memory.
+local MOST_TEXT <const> = 1024 * 1024
+-- Bytes of a file that is read to its end, if all is wanted.
+local MOST_HASHED <const> = 256 << 20
 
 -- The longest beginning of cut content that ends with a whole character.
 local function without_half_character(content)

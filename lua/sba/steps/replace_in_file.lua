@@ -21,7 +21,7 @@ local MOST_NEW <const> = 64 << 20
 local MOST_TOLERATED <const> = 4 << 20
 local MOST_PLACES <const> = 100000 -- counted, if fewer are expected
 local MOST_NUMBERS <const> = 20 -- line numbers in a message
--- Bytes of new_text, but for blanks.
+-- Bytes of new_text, but for blanks, from which on it is surely no other text.
 local LEAST_SPECIFIC <const> = 5
 local MOST_LINKS <const> = 40 -- as the kernel
 -- Bytes of a file whose new lines a model sees.

@@ -11,8 +11,10 @@ local text = require "native.text"
 --- Line ends in base64 mean nothing (RFC 2045): base64(1) writes them, Python and GitHub too.
 local function decoded(content) return text.base64_decode((content:gsub("[\r\n]", ""))) end
 
-local MOST_SHOWN <const> = 4096 -- bytes of a file that a model would replace without having seen it
-local MOST_HASHED <const> = 1024 * 1024 -- bytes of a file that was appended to
+-- Bytes of a file that a model would replace without having seen it.
+local MOST_SHOWN <const> = 4096
+-- Bytes of a file that was appended to.
+local MOST_HASHED <const> = 1024 * 1024
 
 --- What is still to be appended: an earlier run may have been ended in the middle of it.
 local function rest_of(root, path, content, before)

@@ -8,11 +8,11 @@ local text = require "native.text"
 local excerpt = {}
 
 local NOTE <const> = "\n[... %d of %d bytes left out%s ...]\n"
--- Bytes of the note without its hint.
+-- Bytes of NOTE without its hint.
 local NOTE_ROOM <const> = 80
 local HINT_ROOM <const> = 120 -- bytes
 local LINES_NOTE <const> = "[... lines %d to %d of %d left out (%d bytes)%s ...]\n"
--- Bytes of this note without its hint.
+-- Bytes of LINES_NOTE without its hint.
 local LINES_ROOM <const> = 120
 
 local function next_line(bytes, from)

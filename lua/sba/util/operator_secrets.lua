@@ -15,7 +15,7 @@ local operator = {}
 -- Bytes besides blanks at the ends; a shorter value stands in ordinary text too.
 local SHORTEST <const> = 8
 local LARGEST <const> = 32 * 1024 -- bytes of one
--- Secrets, and entries of the directory.
+-- As many secrets there may be, and entries of the directory.
 local MOST <const> = 100
 -- Bytes of all: a text that is cut is compared with every rest of every secret.
 local MOST_BYTES <const> = 128 * 1024
