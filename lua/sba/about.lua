@@ -47,8 +47,7 @@ local function usage()
   local settings = { row:format("option", "environment", "default") }
   for _, option in ipairs(cli.options) do
     local name, summary = option.name, option.summary
-    local shown = "--" .. name
-    if option.value then shown = shown .. " " .. option.value end
+    local shown = "--" .. name .. (option.value and " " .. option.value or "")
     if option.variables then
       settings[#settings + 1] = row:format(shown, option.variables[1], summary)
     elseif name ~= "help" and not option.of then

@@ -28,8 +28,7 @@ cli.options = {
   { name = "check", value = "COMMAND", is_list = true, of = "task",
     summary = "a command that must succeed when the task is done" },
   { name = "model", value = "NAME", of = "task", summary = "the model that does the task" },
-  { name = "time", value = "TIME", of = "task",
-    summary = "how long the task may take, such as 45m" },
+  { name = "time", value = "TIME", of = "task", summary = "how long the task may take, such as 45m" },
   { name = "stdin", summary = "job on stdin, result on stdout" },
   { name = "follow", summary = "log all output of steps and models as it comes" },
   { name = "resume", summary = "continue a job that did not succeed" },
@@ -61,20 +60,16 @@ cli.options = {
   { name = "log-format", value = "FORMAT", variables = { "SBA_LOG_FORMAT" },
     default = "auto", values = { "auto", "json", "text" },
     summary = "text on a terminal, else json" },
-  { name = "die-with-parent", variables = { "SBA_DIE_WITH_PARENT" },
-    summary = "cancel when the parent ends" },
+  { name = "die-with-parent", variables = { "SBA_DIE_WITH_PARENT" }, summary = "cancel when the parent ends" },
 }
 
 local by_name, names = {}, {}
-for i, option in ipairs(cli.options) do
-  by_name[option.name], names[i] = option, option.name
-end
+for i, option in ipairs(cli.options) do by_name[option.name], names[i] = option, option.name end
 by_name.h, by_name.V = by_name.help, by_name.version
 
 -- What an earlier version had.
 local gone <const> = {
-  trajectory = "python3 -m cynode_sba.atif JOURNAL, of clients/python, "
-    .. "makes a journal an ATIF document",
+  trajectory = "python3 -m cynode_sba.atif JOURNAL, of clients/python, makes a journal an ATIF document",
 }
 
 -- Names of options, or of modes.
@@ -133,18 +128,14 @@ end
 
 local OWN_NAME <const> = "/cynode-sba"
 
-local function is_own_name(argument)
-  return ("/" .. argument):sub(-#OWN_NAME) == OWN_NAME
-end
+local function is_own_name(argument) return ("/" .. argument):sub(-#OWN_NAME) == OWN_NAME end
 
 local function take_job(given, argument, i)
   local is_job = argument:find "^[^-]" and not is_own_name(argument)
   if not is_job or given.mode then
     return nil, ("'%s' is not an option; see --help"):format(argument)
   end
-  if given.job then
-    return nil, ("'%s' is a second job: one runs at a time"):format(argument)
-  end
+  if given.job then return nil, ("'%s' is a second job: one runs at a time"):format(argument) end
   given.job, given.meant = argument, humanize.near(argument, names)
   return i
 end
@@ -270,9 +261,7 @@ end
 local function settle_outside_container(given, _, is_directory)
   if not given.job or given.job == "-" then return end
   local beside = given.job:match("^.*/") or "./"
-  if not given.result and not is_directory "/job" then
-    given.result = beside .. "result.json"
-  end
+  if not given.result and not is_directory "/job" then given.result = beside .. "result.json" end
   if given.workspace or is_directory "/workspace" then return end
   local workspace = beside .. "workspace"
   if is_directory(workspace) then given.workspace = workspace end

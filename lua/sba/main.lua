@@ -257,9 +257,7 @@ local function run(settings, environment, warnings)
   if settings.task then
     -- Before the task's files are made.
     local _, failure = fail.caught(become_user, { settings = settings })
-    if not failure then
-      _, failure = fail.caught(task.prepare, settings, environment)
-    end
+    if not failure then _, failure = fail.caught(task.prepare, settings, environment) end
     if failure then return exit.because(failure.message, exit.REFUSED) end
   end
   return run_job(settings, environment, warnings)

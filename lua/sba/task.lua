@@ -68,8 +68,7 @@ end
 local function model_of(settings, environment)
   local named = settings.model or text.trim(environment.INFERENCE_MODEL or "")
   if named ~= "" then return named end
-  local client = check(http.client(environment))
-  local names = check(models.served { environment = environment, http = client })
+  local names = check(models.served { environment = environment, http = check(http.client(environment)) })
   if #names == 1 then return names[1] end
   local message = "there are several models: %s; name one of them with --model"
   error { message = message:format(humanize.list(names, "and")) }
@@ -84,8 +83,7 @@ local function job_of(settings, id, model)
     protocol_version = "1.0", job_id = id, task_id = uuid(),
     execution_mode = "agent_inference", steps = json.array {},
     constraints = {
-      max_runtime_seconds = settings.time,
-      max_output_bytes = OUTPUT_BYTES,
+      max_runtime_seconds = settings.time, max_output_bytes = OUTPUT_BYTES,
       report_changes = true,
     },
     inference = { allowed_models = json.array { model } },
@@ -169,8 +167,7 @@ function task.prepare(settings, environment)
       error { message = "the task and its checks must be UTF-8 text" }
     end
   end
-  local id = uuid()
-  local model = model_of(settings, environment)
+  local id, model = uuid(), model_of(settings, environment)
   local directory = make_directory(environment, id)
   local archive = make_archive(environment, id)
   settings.job, settings.result = directory .. NAMES[1], directory .. NAMES[2]

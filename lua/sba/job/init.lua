@@ -121,8 +121,7 @@ function checker:settle_ids(steps)
     local other = owner[id]
     if other and type(id) == "string" then
       local message = SHARED_ID:format(humanize.quoted(id), other - 1, i - 1)
-      local at_fault = has_id and i or other
-      self:refuse(("/steps/%d/id"):format(at_fault - 1), message)
+      self:refuse("/steps/" .. (has_id and i or other) - 1 .. "/id", message)
     end
     owner[id] = other or i
     if is_object then step.id = id end
@@ -154,9 +153,8 @@ end
 function checker:check_criteria(criteria)
   for i, criterion in ipairs(criteria) do
     if json.is_object(criterion) and not schema_check.is_enough(self.errors) then
-      local pointer = ("/context/acceptance_criteria/%d/check"):format(i - 1)
       local step = { type = "run_command", arguments = criterion.check }
-      self:check_arguments(step, pointer)
+      self:check_arguments(step, "/context/acceptance_criteria/" .. i - 1 .. "/check")
       criterion.check = step.arguments
     end
   end
@@ -186,8 +184,7 @@ function checker:check(value, environment, load)
   if not is_object then return end
   self:check_version(value.protocol_version)
   if not has_steps and (asked or value.execution_mode) ~= AGENT then
-    local message = "is missing; expected an array (only a job of agent_inference may leave it out)"
-    self:refuse("/steps", message)
+    self:refuse("/steps", "is missing; expected an array (only a job of agent_inference may leave it out)")
   end
   -- Where none are given, the schema's default.
   local steps = json.is_array(value.steps) and value.steps

@@ -40,8 +40,9 @@ end
 ---@param headers? string[]
 ---@return integer? status of a 2xx, http.failure?
 function reports.post(run, who, to, body, until_when, headers)
-  headers = { "Content-Type: application/json", "Accept: application/json", table.unpack(headers or {}) }
-  local request = { method = "POST", url = to, headers = headers, body = body }
+  local all, own = { "Content-Type: application/json", "Accept: application/json" }, headers or {}
+  table.move(own, 1, #own, 3, all)
+  local request = { method = "POST", url = to, headers = all, body = body }
   request.first_timeout, request.idle_timeout = ANSWER, REST
   return reports.deliver(run, who, request, until_when)
 end
@@ -57,16 +58,16 @@ end
 
 -- Returns the outcome. refused: another try would change nothing.
 local function log_end(run, report, status, failure, tries, duration_ms)
+  local fields = { report = report, status = status, tries = tries, duration_ms = duration_ms }
   if status then
-    local fields = { report = report, status = status, tries = tries, duration_ms = duration_ms }
     run.log:event("info", "report.sent", fields)
     return "delivered"
   end
   local is_refused = failure.status and not failure.transient
-  local fields = { report = report, outcome = "undeliverable", status = failure.status, tries = tries }
-  if is_refused then fields.outcome = "refused" end
-  run:warn("report.failed", ("the report %s was not delivered: %s"):format(report, failure.message), fields)
-  return fields.outcome
+  local outcome, message = is_refused and "refused" or "undeliverable", failure.message
+  fields.outcome, fields.status, fields.duration_ms = outcome, failure.status, nil
+  run:warn("report.failed", "the report " .. report .. " was not delivered: " .. message, fields)
+  return outcome
 end
 
 local function close_beginning(run, status)
@@ -83,6 +84,7 @@ function reports.start(run)
   local start = run.beginning or { left = START, tries = 0, duration_ms = 0 }
   run.beginning = start
   local began, most = interrupt.now(), math.min(start.left, START_TRY)
+  -- The deadline moves by what the try may take, and then by what it took.
   run:set_deadline(run.deadline + most, run.reserved_seconds)
   local status, failure = send(run, body_of(run, "in_progress"), began + most)
   local took = interrupt.now() - began
@@ -90,9 +92,9 @@ function reports.start(run)
   start.tries, start.left, start.failure = start.tries + 1, start.left - took, failure
   start.duration_ms = start.duration_ms + interrupt.elapsed_ms(began)
   if status or not failure.transient or start.left <= 0 then return close_beginning(run, status) end
-  if start.tries == 1 then
-    run:warn("report.retry", failure.message .. "; it tries again before later steps", { report = "in_progress" })
-  end
+  if start.tries > 1 then return end
+  local message = failure.message .. "; it tries again before later steps"
+  run:warn("report.retry", message, { report = "in_progress" })
 end
 
 -- Returns the status or nil, the failure or nil, and the number of tries.
@@ -115,8 +117,9 @@ end
 function reports.finish(run, result)
   if run.history.reported then return end -- or refused
   if not result then
+    local message = "the end is not reported because the result was not written"
     local fields = { report = "completed", outcome = "undeliverable", tries = 0 }
-    return run:warn("report.failed", "the end is not reported because the result was not written", fields)
+    return run:warn("report.failed", message, fields)
   end
   if run.beginning then close_beginning(run) end
   local before_result = body_of(run, "completed"):gsub("}$", ',"result":')
@@ -125,9 +128,12 @@ function reports.finish(run, result)
   body[#body + 1] = "}"
   local began, signalled = interrupt.now(), interrupt.signal()
   local status, failure, tries = send_again(run, body)
-  if not status and not signalled and interrupt.signal() then status, failure, tries = send_again(run, body) end
+  -- A signal that came meanwhile has ended the wait before another try.
+  local is_cut_off = not status and not signalled and interrupt.signal()
+  if is_cut_off then status, failure, tries = send_again(run, body) end
   local outcome = log_end(run, "completed", status, failure, tries, interrupt.elapsed_ms(began))
-  if outcome ~= "undeliverable" and run.journal then run:emit("job.reported", { outcome = outcome }) end
+  if outcome == "undeliverable" or not run.journal then return end
+  run:emit("job.reported", { outcome = outcome })
 end
 
 return reports

@@ -45,8 +45,8 @@ local function fetch_all(run, ids)
   local found, missing, room = json.array {}, json.array {}, LARGEST_SUM
   local gateway, failure = run:connect()
   for _, id in ipairs(ids) do
-    local skill
-    if gateway then skill, failure = fail.caught(fetch, gateway, id, math.min(LARGEST_SKILL, room)) end
+    local skill, most = nil, math.min(LARGEST_SKILL, room)
+    if gateway then skill, failure = fail.caught(fetch, gateway, id, most) end
     if skill then
       found[#found + 1], room = skill, room - #skill.text
     else
@@ -64,11 +64,13 @@ end
 ---@param run run
 function skills.fetch(run)
   local context = run.job.context
-  local fetched = (run.recording or run.history).skills
-  if run.recording and not fetched then fetched = { found = json.array {}, missing = context.skill_ids } end
-  fetched = fetched or fetch_all(run, context.skill_ids)
+  local ids, fetched = context.skill_ids, (run.recording or run.history).skills
+  if run.recording and not fetched then fetched = { found = json.array {}, missing = ids } end
+  fetched = fetched or fetch_all(run, ids)
   run:emit("skills", { found = fetched.found, missing = fetched.missing })
-  for _, skill in ipairs(fetched.found) do table.insert(context.skills, { name = skill.name, text = skill.text }) end
+  for _, skill in ipairs(fetched.found) do
+    table.insert(context.skills, { name = skill.name, text = skill.text })
+  end
   run.missing_skills = fetched.missing
 end
 

@@ -36,8 +36,10 @@ local OK <const>, ERROR <const> = 1, 2 -- and how they end
 
 local function of_header(value) return value and value:match "^[\x20-\x7E]+$" end
 
+local TRACEPARENT <const> = "^00%-([%da-f]+)%-([%da-f]+)%-([%da-f][%da-f])$"
+
 local function parse_traceparent(value)
-  local trace_id, parent, flags = (value or ""):match "^00%-([%da-f]+)%-([%da-f]+)%-([%da-f][%da-f])$"
+  local trace_id, parent, flags = (value or ""):match(TRACEPARENT)
   if not trace_id or #trace_id ~= 32 or #parent ~= 16 then return {} end
   if trace_id:find "^0+$" or parent:find "^0+$" then return {} end
   local is_sampled = tonumber(flags, 16) & 1 == 1
@@ -56,8 +58,10 @@ end
 
 -- Returns nil without one, and why if it is a mistake.
 local function exporter_of(environment)
-  local function either(name) -- the variable for traces, or the one for all signals
-    return secret.first_set(environment, { "OTEL_EXPORTER_OTLP_TRACES_" .. name, "OTEL_EXPORTER_OTLP_" .. name })
+  -- The variable for traces, or the one for all signals.
+  local function either(name)
+    local variables = { "OTEL_EXPORTER_OTLP_TRACES_" .. name, "OTEL_EXPORTER_OTLP_" .. name }
+    return secret.first_set(environment, variables)
   end
   local is_off = (environment.OTEL_SDK_DISABLED or ""):lower() == "true"
   local endpoint, variable = either "ENDPOINT"
@@ -127,8 +131,8 @@ end
 -- Returns nil: the span is closed.
 local function close(span, problem, fields)
   if not span then return nil end
-  span.endTimeUnixNano = nanoseconds()
-  span.status = problem and { code = ERROR, message = text.cut(problem, LONGEST_VALUE) } or { code = OK }
+  span.endTimeUnixNano, span.status = nanoseconds(), { code = OK }
+  if problem then span.status = { code = ERROR, message = text.cut(problem, LONGEST_VALUE) } end
   describe(span, fields)
 end
 
@@ -149,9 +153,10 @@ end
 -- What events of the log begin and end.
 local on = {
   ["step.started"] = function(self, fields)
-    local is_call = not self.run.steps -- of a model
-    self.step = open(self, (is_call and "execute_tool " or "step ") .. fields.type, INTERNAL, fields)
-    if is_call then describe(self.step, { operation = "execute_tool", tool = fields.type }) end
+    local kind, is_models = fields.type, not self.run.steps
+    local name = (is_models and "execute_tool " or "step ") .. kind
+    self.step = open(self, name, INTERNAL, fields)
+    if is_models then describe(self.step, { operation = "execute_tool", tool = kind }) end
     local context, list = self.run.context, { "TRACEPARENT=" .. traceparent(self) }
     for _, variable in ipairs(context.environment) do
       if variable:sub(1, 12) ~= "TRACEPARENT=" then list[#list + 1] = variable end
@@ -184,8 +189,9 @@ local function hear(self, level, event, fields)
   if on[event] then
     on[event](self, fields)
   elseif span and (level == "warning" or level == "error") then
-    local attributes = attributes_of { error = fields.error }
-    table.insert(span.events, { name = event, timeUnixNano = nanoseconds(), attributes = attributes })
+    table.insert(span.events, {
+      name = event, timeUnixNano = nanoseconds(), attributes = attributes_of { error = fields.error },
+    })
   end
 end
 
@@ -219,8 +225,8 @@ local function close_all(self)
     describe(self.job, { agent = "cynode-sba", operation = "invoke_agent" })
     self.job.name = "invoke_agent cynode-sba"
   end
-  local code = type(fields.failure_code) == "string" and fields.failure_code or nil
-  local problem = code and ("%s: %s"):format(code, fields.failure_message)
+  local code, problem = json.given(fields.failure_code), nil
+  if code then problem = code .. ": " .. fields.failure_message end
   describe(self.job, { job_id = run.record.job_id, task_id = run.record.task_id })
   close(self.job, problem, { job_status = fields.status, error_code = code })
 end

@@ -19,17 +19,15 @@ local check, raise = fail.check, fail.raise
 local RESULT <const> = "result.json" -- its path among what is put
 -- Seconds from the last chunk that was sent.
 local GATEWAY_LIMITS <const> = { idle = 60, repeatable = true }
--- Bytes.
--- Unless the gateway's form has a limit.
+-- Bytes of a file, unless the gateway's form has a limit.
 local LARGEST_FILE <const> = 256 * 1024 * 1024
 -- Of all uploads: they protect the node.
 local MOST_BYTES <const>, MOST_FILES <const> = 1024 * 1024 * 1024, 1000
-local LONGEST_REF <const> = 4096
--- Seconds.
-local MOST_OF_ONE <const> = 30 -- to put a file
--- For all files, and past the deadline: enough for small ones.
+local LONGEST_REF <const> = 4096 -- bytes
+local MOST_OF_ONE <const> = 30 -- seconds to put a file
+-- Seconds for all files, and past the deadline: enough for small ones.
 local UPLOADS <const>, OVERRUN <const> = 120, 2.5
--- LATEST: from the signal to the end of the uploads.
+-- Seconds likewise. LATEST: from the signal to the end of the uploads.
 local UPLOADS_AFTER_SIGNAL <const>, LATEST <const> = 2.5, 4.5
 
 -- Names that gateways use for a reference. SURE is searched at every level before LIKELY.
@@ -107,8 +105,9 @@ end
 -- Tries as a report of the end is tried; but the body may take long to arrive: what counts is that
 -- something moves. Returns the address without its credentials.
 local function put(run, path, body, seconds)
-  local url = check(upload_urls.of { path = path, job_id = run.record.job_id, task_id = run.record.task_id })
-  -- none: it could be part of a signature.
+  local ids = { path = path, job_id = run.record.job_id, task_id = run.record.task_id }
+  local url = check(upload_urls.of(ids))
+  -- No type is sent: it could be part of a signature.
   local headers = { "Content-Type:" }
   check(retry.within(seconds, function(until_when)
     local request = { method = "PUT", url = url, headers = headers, body = body, raw_files = true }
@@ -127,8 +126,9 @@ local function log_failed(run, failure, path, count)
 end
 
 local function log_sent(run, path, size, ref, began)
-  local fields = { path = path, size_bytes = size, ref = ref, duration_ms = interrupt.elapsed_ms(began) }
-  run.log:event("info", "artifact.uploaded", fields)
+  run.log:event("info", "artifact.uploaded", {
+    path = path, size_bytes = size, ref = ref, duration_ms = interrupt.elapsed_ms(began),
+  })
 end
 
 local TOO_MANY <const> = http.failure("too_many_artifacts",
@@ -136,21 +136,22 @@ local TOO_MANY <const> = http.failure("too_many_artifacts",
 
 -- send: as give and put, raises why it cannot. down: why nothing can be sent. Returns whether all is uploaded.
 local function upload_all(run, send, down)
-  local list, all, size = run.record.artifacts, true, 0
+  local list, all, sum = run.record.artifacts, true, 0
   for i, artifact in ipairs(list) do
+    local path, size = artifact.path, artifact.size_bytes
     -- A larger one is not sent.
-    if artifact.size_bytes <= LARGEST_FILE then size = size + artifact.size_bytes end
-    if i > MOST_FILES or size > MOST_BYTES then down = down or TOO_MANY end
-    if down then return log_failed(run, down, artifact.path, #list - i + 1) end
+    if size <= LARGEST_FILE then sum = sum + size end
+    if i > MOST_FILES or sum > MOST_BYTES then down = down or TOO_MANY end
+    if down then return log_failed(run, down, path, #list - i + 1) end
     local began = interrupt.now()
     local ref, failure = fail.caught(send, artifact)
     if failure then
       all = false
-      log_failed(run, failure, artifact.path)
+      log_failed(run, failure, path)
       if http.is_down(failure) or failure.code == "unknown_tool" then down = failure end
     else
       artifact.ref = artifact.ref or ref
-      log_sent(run, artifact.path, artifact.size_bytes, ref, began)
+      log_sent(run, path, size, ref, began)
     end
   end
   return all

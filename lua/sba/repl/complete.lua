@@ -13,7 +13,8 @@ local function fields_of(value)
   local fields = {}
   for _ = 1, DEEPEST do
     for key, content in next, type(value) == "table" and value or {} do
-      if type(key) == "string" and key:find("^[%a_][%w_]*$") and fields[key] == nil then fields[key] = content end
+      local is_name = type(key) == "string" and key:find("^[%a_][%w_]*$")
+      if is_name and fields[key] == nil then fields[key] = content end
     end
     local metatable = debug.getmetatable(value)
     value = type(metatable) == "table" and rawget(metatable, "__index") or nil
@@ -47,8 +48,7 @@ end
 
 local function common_beginning(list)
   -- In byte order these two differ the earliest.
-  local first, last = list[1], list[#list]
-  local size = 0
+  local first, last, size = list[1], list[#list], 0
   while size < #first and first:byte(size + 1) == last:byte(size + 1) do size = size + 1 end
   return first:sub(1, size)
 end

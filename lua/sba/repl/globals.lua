@@ -30,7 +30,8 @@ local MOST_OUTPUT <const> = 1024 * 1024 -- bytes
 local CONTEXT_LENGTH <const> = 32768 -- tokens
 local LARGEST_RESULT <const> = 1024 * 1024 * 1024 -- bytes
 
-local silent <const> = { event = function() end } -- a log or journal
+-- A log or journal.
+local silent <const> = { event = function() end }
 
 local environment
 local has_run_a_step = false
@@ -38,7 +39,8 @@ local has_run_a_step = false
 local function must(value, failure)
   if value ~= nil then return value end
   local lines = failure.lines
-  error(lines and { code = failure.code, message = "not valid:\n  " .. table.concat(lines, "\n  ") } or failure)
+  if lines then failure.message = "not valid:\n  " .. table.concat(lines, "\n  ") end
+  error(failure)
 end
 
 ---@param path string
@@ -102,10 +104,12 @@ function globals.step(type, arguments, places)
   }
   run.context = run:step_context()
   run.context.tick = function() end
-  local limit = entries.limit(step, run.context)
-  local entry = entries.make(module, limit, xpcall(module.run, failures.traced, step.arguments, run.context))
+  local limit, call = entries.limit(step, run.context), module.run
+  local entry = entries.make(module, limit,
+    xpcall(call, failures.traced, step.arguments, run.context))
   if entry.status ~= "success" then steps.revert(run) end
-  if run.pending_undo then run.pending_undo:close() end -- removes the originals
+  -- Removes the originals.
+  if run.pending_undo then run.pending_undo:close() end
   run:disconnect()
   entry = json.decode_own(entries.joined(entries.encode(entry, module)))
   if entry.status == "success" then return entry.result end
@@ -166,7 +170,8 @@ local function help_on_function(entry) return ("  %s\n    %s\n"):format(entry[1]
 local function help_on_step(step)
   local lines = {}
   for argument, schema in pairs(step.arguments.properties or {}) do
-    lines[#lines + 1] = ("  %s  %s. %s\n"):format(argument, humanize.schema(schema), schema.description or "")
+    local words = humanize.schema(schema) .. ". " .. (schema.description or "")
+    lines[#lines + 1] = "  " .. argument .. "  " .. words .. "\n"
   end
   table.sort(lines)
   io.write(step.name, ": ", step.summary, "\n", table.concat(lines))

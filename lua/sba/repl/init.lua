@@ -73,8 +73,9 @@ end
 
 local function evaluate(chunk)
   local results = table.pack(xpcall(chunk, explain))
-  if results[1] then results = table.pack(xpcall(show_results, explain, table.unpack(results, 1, results.n))) end
-  if not results[1] then complain(results[2]) end
+  local ok, problem = results[1], results[2]
+  if ok then ok, problem = xpcall(show_results, explain, table.unpack(results, 1, results.n)) end
+  if not ok then complain(problem) end
 end
 
 local function wants_more(message) return message:sub(-5) == "<eof>" end
@@ -125,7 +126,8 @@ end
 
 local function run_prompt()
   interrupt.begin_session()
-  stdout:write(("cynode-sba %s, %s; help() says what is at hand, Ctrl-D ends\n"):format(bundle.version, _VERSION))
+  local greeting = "cynode-sba %s, %s; help() says what is at hand, Ctrl-D ends\n"
+  stdout:write(greeting:format(bundle.version, _VERSION))
   while true do
     local chunk = read_chunk()
     if chunk == nil then break end
@@ -144,7 +146,8 @@ end
 function repl.run(settings, environment)
   if settings.user then
     local ok, failure = identity.become(settings.user)
-    if not ok then return exit.because("cannot run as the user of --user: " .. failure.message, exit.REFUSED) end
+    local what = "cannot run as the user of --user: "
+    if not ok then return exit.because(what .. failure.message, exit.REFUSED) end
   end
   globals.install(environment)
   local is_prompt = not settings.script[1] and file.terminal_columns(0)

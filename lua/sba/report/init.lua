@@ -118,8 +118,7 @@ local todo_signs <const> = {
 local function todo_view(item)
   local from = item.source == "agent" and "the model's own" or in_words(item.source)
   return {
-    sign = todo_signs[item.status],
-    class = type(item.parent) == "string" and "part",
+    sign = todo_signs[item.status], class = type(item.parent) == "string" and "part",
     text = { item.title, h.span { class = "quiet", " " .. from .. ", " .. in_words(item.status) } },
     note = type(item.note) == "string" and item.note,
   }

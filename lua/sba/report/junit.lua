@@ -86,8 +86,7 @@ end
 local function case_of_job(result)
   local code, message = result.failure_code, result.failure_message
   if type(code) ~= "string" then return nil end
-  if type(message) ~= "string" then message = code end
-  local inside = outcome("error", message, code)
+  local inside = outcome("error", type(message) == "string" and message or code, code)
   return test_case("job", result.job_id, result.duration_ms, inside), "errors"
 end
 

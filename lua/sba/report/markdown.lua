@@ -39,9 +39,7 @@ local function row(cells) return "| " .. table.concat(cells, " | ") .. " |" end
 
 local function table_of(names, items, cells)
   local lines = { row(names), "|" .. ("---|"):rep(#names) }
-  for i = 1, math.min(#items, MOST_ROWS) do
-    lines[#lines + 1] = row(cells(items[i]))
-  end
+  for i = 1, math.min(#items, MOST_ROWS) do lines[#lines + 1] = row(cells(items[i])) end
   local more = #items - MOST_ROWS
   if more > 0 then lines[#lines + 1] = ("\n... and %d more"):format(more) end
   return table.concat(lines, "\n") .. "\n"

@@ -30,9 +30,7 @@ parts.status = {
 ---@param line string
 ---@param limit integer bytes
 ---@return string with "…" where it is cut
-function parts.cut(line, limit)
-  return #line > limit and text.cut(line, limit) .. "…" or line
-end
+function parts.cut(line, limit) return #line > limit and text.cut(line, limit) .. "…" or line end
 
 ---@param entry table of a step
 ---@return string name in parts.status: how it ended, and whether that is tolerated

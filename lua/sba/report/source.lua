@@ -112,9 +112,7 @@ local function read_result(path)
   if left.steps then result.steps = json.array {} end
   local message = read_members(log, result, left) or first_mistake(result, readable)
   if not message then steps, message = read_steps(log, left.steps) end
-  if message then
-    return nil, ("%s is not a result of cynode-sba: %s"):format(path, message)
-  end
+  if message then return nil, ("%s is not a result of cynode-sba: %s"):format(path, message) end
   result = secret.clean(result, result_schema)
   result.steps = steps
   return result

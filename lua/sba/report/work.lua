@@ -81,8 +81,7 @@ end
 local function plain_names(object)
   local names = {}
   for name, value in pairs(object) do
-    local is_plain = value and type(value) ~= "table" and value ~= json.null
-    if is_plain then names[#names + 1] = name end
+    if value and type(value) ~= "table" and value ~= json.null then names[#names + 1] = name end
   end
   table.sort(names)
   return names
@@ -129,8 +128,7 @@ local function what_was_told(call, limit)
       views[#views + 1] = parts.block(name, value, limit, name == "diff")
     end
   end
-  if #views > 0 then return views end
-  return parts.block("Arguments", json.encode(arguments), limit)
+  return #views > 0 and views or parts.block("Arguments", json.encode(arguments), limit)
 end
 
 -- Where the rest is of what the page has cut. A command's output may be cut in the result already:
@@ -143,10 +141,9 @@ local function rest_of(entry, limit)
     local is_longer = #stdout + #stderr > #output
     if is_longer then field = "result | .stdout, .stderr" end
   end
-  if not field then return nil end
   local words = "The page shows its beginning and its end. The rest is in the result: "
-  local filter = ("jq -r '.steps[%d].%s' result.json"):format(entry.index, field)
-  return h.p { class = "quiet", words, h.code { filter } }
+  return field and h.p { class = "quiet", words,
+    h.code { ("jq -r '.steps[%d].%s' result.json"):format(entry.index, field) } }
 end
 
 local function what_came(entry, limit)
@@ -160,14 +157,11 @@ end
 
 -- "1,200 tokens read · 80 tokens written · $0.012 · 2.1 s", as far as known.
 local function cost(used)
-  local list, counted = {}, humanize.counted
-  local function add(words) list[#list + 1] = words end
-  local read, written = used.prompt_tokens or 0, used.completion_tokens or 0
-  local duration = used.duration_ms or 0
-  if read > 0 then add(counted(read, "token") .. " read") end
-  if written > 0 then add(counted(written, "token") .. " written") end
-  if used.cost_usd then add(("$%.4g"):format(used.cost_usd)) end
-  if duration > 0 then add(humanize.duration(duration)) end
+  local list, read, written = {}, used.prompt_tokens or 0, used.completion_tokens or 0
+  if read > 0 then list[1] = humanize.counted(read, "token") .. " read" end
+  if written > 0 then list[#list + 1] = humanize.counted(written, "token") .. " written" end
+  if used.cost_usd then list[#list + 1] = ("$%.4g"):format(used.cost_usd) end
+  if (used.duration_ms or 0) > 0 then list[#list + 1] = humanize.duration(used.duration_ms) end
   return table.concat(list, " · ")
 end
 
@@ -286,9 +280,7 @@ function work.turns(source)
     if of_turn then of_turn[#of_turn + 1] = index end
   end
   local limit = share(TURNS, #list)
-  for i, exchange in ipairs(list) do
-    views[i] = turn_view(exchange.reply, i, steps[i], limit)
-  end
+  for i, exchange in ipairs(list) do views[i] = turn_view(exchange.reply, i, steps[i], limit) end
   local total
   if used then
     local costs = cost(used)

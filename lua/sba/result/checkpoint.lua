@@ -23,8 +23,7 @@ end
 
 ---@return boolean? written
 function checkpoint:write()
-  local begun = interrupt.now()
-  local written = self.write_whole()
+  local begun, written = interrupt.now(), self.write_whole()
   local ended = interrupt.now()
   self.affordable = ended + COST_FACTOR * (ended - begun)
   self.not_before = math.max(ended + INTERVAL, self.affordable)

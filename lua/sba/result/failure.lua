@@ -48,8 +48,7 @@ function failures.traced(problem)
   local is_memory = message:sub(-#NO_MEMORY) == NO_MEMORY
   return {
     code = is_memory and "out_of_memory" or "internal_error",
-    message = "internal error: " .. message,
-    traceback = debug.traceback(message, 2),
+    message = "internal error: " .. message, traceback = debug.traceback(message, 2),
   }
 end
 

@@ -22,8 +22,9 @@ local LONGEST_LINE <const> = 300
 -- http:// URL they are taken for the proxy's.
 local phrases <const> = {
   -- glibc and musl
-  { "temporary failure in name resolution" }, { "name or service not known" }, { "name does not resolve" },
-  { "name has no usable address" }, { "no address associated with hostname" },
+  { "temporary failure in name resolution" }, { "name or service not known" },
+  { "name does not resolve" }, { "name has no usable address" },
+  { "no address associated with hostname" },
   { "network is unreachable" }, { "no route to host" },
   { "getaddrinfo", ": try again" }, -- Ruby and rsync
   { "translate host name ", ": try again" }, -- PostgreSQL
@@ -137,10 +138,13 @@ end
 
 --- The last line with a phrase; one without a host or a proxy says less than one before it.
 local function find(stream, has_proxy, wants_label)
-  local tail, found = stream:sub(-LOOKED_AT):gsub("\27%[[%d;]*m", ""), nil -- colours
+  local found
+  local tail = stream:sub(-LOOKED_AT):gsub("\27%[[%d;]*m", "") -- without colours
   for after, line in lines_of(tail) do
-    local said = not (wants_label and not is_labelled(line)) and read_line(line, has_proxy)
-    if said and (said.host or said.policy or not found) and not holds_report(tail:sub(after)) then found = said end
+    local said = (not wants_label or is_labelled(line)) and read_line(line, has_proxy)
+    if said and (said.host or said.policy or not found) then
+      if not holds_report(tail:sub(after)) then found = said end
+    end
   end
   return found
 end
@@ -173,8 +177,8 @@ local function find_silent(result, words, has_proxy)
   local program, code = last_program(words), result.exit_code
   for _, one in ipairs(silent) do
     if one.program == program and one.exit_code == code and (has_proxy or not one.proxied) then
-      local line = ("%s ends with exit code %d where it cannot reach the network"):format(program, code)
-      return { line = line, policy = has_proxy }
+      local line = "%s ends with exit code %d where it cannot reach the network"
+      return { line = line:format(program, code), policy = has_proxy }
     end
   end
 end
@@ -197,7 +201,8 @@ function network.wanted(result, arguments, environment)
   local words, has_proxy, found = words_of(arguments), was_given_proxy(arguments, environment), nil
   local merges = words:find("2>&1", 1, true) or words:find("&>", 1, true)
   if not result.stderr_truncated then found = find(result.stderr, has_proxy) end
-  if not found and not result.stdout_truncated then found = find(result.stdout, has_proxy, not merges) end
+  local looks_on = not found and not result.stdout_truncated
+  if looks_on then found = find(result.stdout, has_proxy, not merges) end
   found = found or find_silent(result, words, has_proxy)
   if not found then return nil end
   local host = found.host or host_in(words)

@@ -15,8 +15,10 @@ local usage = require "sba.journal.usage"
 local record = {}
 record.__index = record
 
-local INTERRUPTED <const> = "the runner was ended before the job was over; the result has the work done so far"
-local NO_SPACE <const> = "[no space is left on the disk of the result: %d bytes of this step are left out]"
+local INTERRUPTED <const> =
+  "the runner was ended before the job was over; the result has the work done so far"
+local NO_SPACE <const> =
+  "[no space is left on the disk of the result: %d bytes of this step are left out]"
 
 ---@class failure
 ---@field code string
@@ -53,9 +55,7 @@ function record:start(at)
 end
 
 ---@param started_wall integer when another run began the job, as interrupt.wall
-function record:continue(started_wall)
-  self.started_wall, self.continued = started_wall, true
-end
+function record:continue(started_wall) self.started_wall, self.continued = started_wall, true end
 
 ---@param part integer|string the offset of its span in the journal, or its JSON
 ---@param size? integer of the span
@@ -134,9 +134,9 @@ local function duration_ms(self, now)
 end
 
 local function runner(self)
-  local system = identity.system()
-  return { version = bundle.version, job_sha256 = self.job_sha256,
-    arch = system.machine, kernel = system.release }
+  local system, version = identity.system(), bundle.version
+  local arch, kernel = system.machine, system.release
+  return { version = version, job_sha256 = self.job_sha256, arch = arch, kernel = kernel }
 end
 
 --- One line for terminals: it may quote a server's names.
@@ -148,9 +148,10 @@ end
 --- What a worker claims to have used; nil: nothing.
 local function claimed(report)
   if not report then return nil end
-  local used = {}
-  local names = { "model", "prompt_tokens", "completion_tokens", "cost_usd" }
-  for _, name in ipairs(names) do used[name] = report[name] end
+  local used = {
+    model = report.model, cost_usd = report.cost_usd,
+    prompt_tokens = report.prompt_tokens, completion_tokens = report.completion_tokens,
+  }
   if next(used) == nil then return nil end
   used.source = "worker"
   return used
@@ -171,8 +172,7 @@ function record:fields(failure)
     final_answer = self.final_answer or self.report and self.report.answer,
     inference_used = self.inference ~= nil and self.inference.requests > 0,
     inference = self.inference or claimed(self.report), acceptance = self.acceptance,
-    runner = runner(self),
-    retryable = failure and failures.is_retryable(failure.code),
+    runner = runner(self), retryable = failure and failures.is_retryable(failure.code),
     confinement = self.confinement, workspace_changes = self.workspace_changes,
     failure_code = failure and failure.code or json.null, failure_message = line_of(failure),
   }
@@ -211,8 +211,9 @@ end
 function record:interim(history)
   local message, running = INTERRUPTED, self.running and self.running()
   if running then
-    local number, since = running.index + 1, running.started_at
-    message = ("%s; step %d (%s, %s) ran since %s"):format(message, number, running.id, running.type, since)
+    local form = "%s; step %d (%s, %s) ran since %s"
+    local number, id, since = running.index + 1, running.id, running.started_at
+    message = form:format(message, number, id, running.type, since)
   end
   local fields = self:fields { code = "interrupted", message = message }
   fields.running_step = running

@@ -160,8 +160,7 @@ local function end_leftovers(run, path, failure)
   if not is_there then return failure end
   local life = leftovers.end_run(run, path, not failure)
   if life == "alive" then
-    local message = "another runner works in this job directory: it writes " .. path
-    return { code = "locked", message = message }
+    return { code = "locked", message = "another runner works in this job directory: it writes " .. path }
   end
   if code ~= "locked" then return failure end
   run.journal_file, failure = journal.lock(path, false)
@@ -177,8 +176,7 @@ end
 ---@param run run
 ---@param create? boolean a job that is refused leaves none
 function accept.lock(run, create)
-  local is_session = not create and file.read("/proc/1/comm", #IDLE) == IDLE
-  if is_session then leftovers.end_rounds(run) end
+  if not create and file.read("/proc/1/comm", #IDLE) == IDLE then leftovers.end_rounds(run) end
   if run.journal_file or not run.result_directory then return end
   local path = run.result_directory .. JOURNAL
   local failure
@@ -187,8 +185,7 @@ function accept.lock(run, create)
   if not failure then return end
   if failure.code == "locked" then error(failure) end
   if run.journal_file then
-    local advice = "nothing keeps a second runner out of this job directory"
-    warn(run, "journal.not_locked", failure, advice)
+    warn(run, "journal.not_locked", failure, "nothing keeps a second runner out of this job directory")
   elseif create then
     cannot_resume(run, failure)
   end
@@ -212,8 +209,7 @@ local function open_files(run)
     local message = "the job had succeeded before: its result is written again"
     return run.log:event("info", "job.done_before", { message = message })
   end
-  local function changed() run.checkpoint:changed() end
-  run.progress = progress.new { log = run.log, changed = changed }
+  run.progress = progress.new { log = run.log, changed = function() run.checkpoint:changed() end }
   run.record.running = function() return run.progress:running_step() end
   if next(history.unfinished) then resume.tell_interrupted(run) end
   open_todo(run)

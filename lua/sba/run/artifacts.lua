@@ -155,8 +155,7 @@ function artifacts.list(run, seconds)
   interrupt.rearm(seconds + LISTING)
   local files, problem = find(run)
   if problem == true or problem and problem.code == "timeout" then
-    local message = "only %d artifacts are listed: there are more than %d, or the time was up"
-    warn(run, message:format(#files, MOST))
+    warn(run, ("only %d artifacts are listed: there are more than %d, or the time was up"):format(#files, MOST))
   elseif problem then
     warn(run, problem.message, { code = problem.code })
   end

@@ -188,9 +188,7 @@ end
 
 local function list_or_nil(list) return #list > 0 and array(list) or nil end
 
-local function refuse(why)
-  fail.raise("environment_invalid", "SBA_CONFINE=require, but %s", why)
-end
+local function refuse(why) fail.raise("environment_invalid", "SBA_CONFINE=require, but %s", why) end
 
 --- Without Landlock.
 local function unconfined(is_required)

@@ -258,8 +258,7 @@ local function note_end(run)
   local has_begun = run.journal and run.journal.size > 0
   if not has_begun or run.history.result then return end
   attempt(run, function()
-    local result = json.encode(run.final.fields, result_schema)
-    run:emit("job.finished", { result = json.verbatim(result) })
+    run:emit("job.finished", { result = json.verbatim(json.encode(run.final.fields, result_schema)) })
   end)
 end
 
@@ -283,8 +282,7 @@ local function end_rest(run)
   local final, left = run.final, run.final.left
   if not left then return end
   end_all(run, 0)
-  local is_whole = not final.left and final.is_written
-  if is_whole and run.settings.result ~= "-" then return write_result(run) end
+  if not final.left and final.is_written and run.settings.result ~= "-" then return write_result(run) end
   final.left = final.left or left
   run:warn("processes.left", left_over(final.left), final.left)
   note_end(run)

@@ -44,8 +44,7 @@ local function end_all(run, words, sessions_by_pid)
   end
   local ended, left, first = process.end_leftovers(words, sessions, SECONDS)
   if ended > 0 then
-    local message = "a run that was killed had left processes running; ended: " .. ended
-    run:warn("leftovers.ended", message, { count = ended })
+    run:warn("leftovers.ended", "a run that was killed had left processes running; ended: " .. ended, { count = ended })
   end
   if left > 0 then
     local message = "%d processes that a killed run left are still alive, including process %d: "

@@ -82,8 +82,7 @@ end
 
 local function log_end(run, event, left_out)
   local entry, level = event.entry, "info"
-  local has_failed = entry.status ~= "success"
-  local fields = fields_of(run, event)
+  local has_failed, fields = entry.status ~= "success", fields_of(run, event)
   fields.output_left_out_bytes = left_out
   if has_failed and entry.output then
     fields.output_tail = text.tail(entry.output, run.log.view.TAIL)

@@ -101,8 +101,7 @@ end
 function progress:running_step()
   local current = self.current
   if not current or current.kind ~= "step" then return nil end
-  local about = current.fields()
-  local output = current.output
+  local about, output = current.fields(), current.output
   if output == "" then output = nil end
   return { index = about.step - 1, id = about.id, type = about.type, check = about.check,
     started_at = interrupt.timestamp(current.wall),

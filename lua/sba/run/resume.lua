@@ -38,10 +38,8 @@ end
 function resume.read_journal(run, path)
   if not run.journal_file then refuse { message = path .. " cannot be written" } end
   local record = run.record
-  local job_file = {
-    sha256 = record.job_sha256, job_id = record.job_id, task_id = record.task_id,
-    steps = run.steps,
-  }
+  local job_file = { sha256 = record.job_sha256, job_id = record.job_id, task_id = record.task_id }
+  job_file.steps = run.steps
   local rules = { schemas = schemas, catalogue = run.catalogue, job_file = job_file }
   local history, failure = fold.resume(run.journal_file, path, rules)
   -- Held since the start: what earlier runs did is read whole, also where a signal comes meanwhile.

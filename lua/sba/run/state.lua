@@ -139,8 +139,7 @@ local function add_reports(self, context)
     -- The directories of these runs are removed at the end.
     if count == 1 then table.insert(self.history.runs, self.runner) end
     if not path and count == 1 then
-      problem = problem .. "; commands have no CYNODE_REPORT"
-      self.log:event("info", "worker_report.no_place", { error = problem })
+      self.log:event("info", "worker_report.no_place", { error = problem .. "; commands have no CYNODE_REPORT" })
     end
     return path
   end
@@ -315,8 +314,7 @@ function methods:has_gateway() return rules.address(self.environment) ~= nil end
 ---@param limits? mcp.limits
 ---@return gateway?, mcp.failure?
 function methods:connect(again, limits)
-  local is_settled = self.gateway or self.unreachable and not again
-  if is_settled then return self.gateway, self.unreachable end
+  if self.gateway or self.unreachable and not again then return self.gateway, self.unreachable end
   local token, http, failure
   -- A client reads where to look up names.
   if self:has_gateway() then http, failure = self:client() end
@@ -358,8 +356,7 @@ function state.new(settings, environment)
       size = 0, count = 0, unfinished = {}, exchanges = {}, resumes = {}, runs = {}, tool_lists = {},
     },
     log = log.new {
-      format = settings.log_format, follow = settings.follow,
-      environment = environment,
+      format = settings.log_format, follow = settings.follow, environment = environment,
     },
   }
   if result ~= "-" then run.result_directory = result:match "^.*/" or "./" end

@@ -93,8 +93,7 @@ end
 ---@param failed fun(failure: native.failure) called once, when it cannot be written
 function todo:keep(path, failed)
   self.checkpoint = checkpoint.new(function()
-    local parts = { '{"items":', self:summary().items[1], "}\n" }
-    local ok, failure = file.replace(path, parts, { durable = false })
+    local ok, failure = file.replace(path, { '{"items":', self:summary().items[1], "}\n" }, { durable = false })
     if not ok and failed then failed(failure) end
     failed = ok and failed or nil
     return ok ~= nil

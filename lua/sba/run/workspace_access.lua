@@ -45,8 +45,7 @@ function workspace_access.open(run)
   if interrupt.reason() then error(why) end
   -- Of "cannot look at .: Permission denied".
   local reason = why.message:match "^.*: (.*)$" or why.message
-  local message = "the workspace %s cannot be %s: %s; %s"
-  fail.raise("environment_invalid", message, root:path(), what, reason, advice())
+  fail.raise("environment_invalid", "the workspace %s cannot be %s: %s; %s", root:path(), what, reason, advice())
 end
 
 ---Jobs that only read are common: no failure.

@@ -14,13 +14,14 @@ local function line_of(entry, tolerated)
   if entry.old_path then line = line .. entry.old_path .. " to " end
   line = line .. entry.path
   if entry.hunks > 0 then
-    line = ("%s: %s, +%d -%d"):format(line, counted(entry.hunks, "hunk"), entry.added, entry.removed)
+    line = line .. ": " .. counted(entry.hunks, "hunk")
+    line = ("%s, +%d -%d"):format(line, entry.added, entry.removed)
   end
-  local notes = {}
-  if entry.offset > 0 then notes[#notes + 1] = "offset " .. entry.offset end
+  local notes, recounted, line_ends = {}, entry.recounted, entry.line_ends
+  if entry.offset > 0 then notes[1] = "offset " .. entry.offset end
   if entry.fuzz > 0 then notes[#notes + 1] = "fuzz " .. entry.fuzz end
-  if entry.recounted then notes[#notes + 1] = counted(entry.recounted, "hunk") .. " recounted" end
-  if entry.line_ends then notes[#notes + 1] = "line ends made " .. entry.line_ends:upper() end
+  if recounted then notes[#notes + 1] = counted(recounted, "hunk") .. " recounted" end
+  if line_ends then notes[#notes + 1] = "line ends made " .. line_ends:upper() end
   notes[#notes + 1] = tolerated
   if notes[1] then line = ("%s (%s)"):format(line, table.concat(notes, ", ")) end
   return printable.line(line)

@@ -74,13 +74,16 @@ end
 return {
   name = "ask_model",
   summary = "Ask a model of the job one question.",
-  for_model = false, -- it would be asking itself
+  -- It would be asking itself.
+  for_model = false,
   arguments = is.object {
     "prompt!", is.text("What the model is asked.", { minLength = 1 }),
     "system", is.text "Instructions that follow the job's context.",
-    "model", is.text("One of inference.allowed_models; default: the first that is served.", { minLength = 1 }),
+    "model", is.text("One of inference.allowed_models; default: the first that is served.",
+      { minLength = 1 }),
     "json_schema", is.typed("object", "The answer must be JSON that fits this JSON Schema."),
-    "save_to", is.text("File of the workspace that the answer is written to.", { minLength = 1, nul = false }),
+    "save_to", is.text("File of the workspace that the answer is written to.",
+      { minLength = 1, nul = false }),
   },
   result = is.object {
     "content", is.text "The answer; where json_schema was given, it is in json instead.",

@@ -49,8 +49,8 @@ end
 local function run(arguments, job_context)
   local tool, timeout = arguments.tool, arguments.timeout_seconds
   local limit = job_context.max_output_bytes
-  local answer, failure = job_context.call_tool(tool, arguments.arguments or {},
-    { whole = timeout, idle = job_context.agent and AGENT_IDLE or nil })
+  local limits = { whole = timeout, idle = job_context.agent and AGENT_IDLE or nil }
+  local answer, failure = job_context.call_tool(tool, arguments.arguments or {}, limits)
   if not answer and timeout and slow[failure.code] then
     fail.raise("timeout", "the tool %s did not answer within its timeout of %s s; it may still run", tool, timeout)
   end
@@ -71,12 +71,14 @@ end
 return {
   name = "call_tool",
   summary = "Call a tool of the orchestrator's gateway.",
-  for_model = false, -- it is shown the gateway's tools themselves
+  -- It is shown the gateway's tools themselves.
+  for_model = false,
   arguments = is.object {
     "tool!", is.text("The tool's name, as the gateway lists it.", { minLength = 1 }),
     "arguments", is.typed("object", "What the tool takes; task_id and job_id are filled in."),
     "timeout_seconds", is.typed("number",
-      "Seconds, more than 0, after which the step fails; default: no limit but the job's.", { exclusiveMinimum = 0 }),
+      "Seconds, more than 0, after which the step fails; default: no limit but the job's.",
+      { exclusiveMinimum = 0 }),
   },
   result = is.object {
     "content!", is.text "The answer as text; other content is described in a line each.",

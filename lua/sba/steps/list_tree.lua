@@ -13,7 +13,8 @@ local DEEPEST <const> = 64
 local TRUNCATED <const> = ',"truncated":%s}'
 local marks <const> = { directory = "/\n", file = "\n", symlink = "\n" } -- behind a shown name
 
-local modes <const> = setmetatable({}, { -- JSON of each
+-- The JSON of each mode.
+local modes <const> = setmetatable({}, {
   __index = function(known, mode)
     known[mode] = (',"mode":"%04o"'):format(mode)
     return known[mode]
@@ -45,9 +46,10 @@ end
 local function tree(root, arguments, most_bytes)
   local most_depth = arguments.max_depth or math.maxinteger
   local most_entries = arguments.max_entries or math.maxinteger
-  local walk <close> = fail.check(root:walk(arguments.path ~= "" and arguments.path or ".",
-    { max_depth = math.min(most_depth, DEEPEST), include_hidden = arguments.include_hidden }))
-  local heads, lines = {}, {}
+  local path, heads, lines = arguments.path, {}, {}
+  local options =
+    { max_depth = math.min(most_depth, DEEPEST), include_hidden = arguments.include_hidden }
+  local walk <close> = fail.check(root:walk(path ~= "" and path or ".", options))
   local count, bytes = 0, 0
   -- open: lists of children that are not closed.
   local open, was_entered, cut = 0, true, nil
@@ -81,7 +83,8 @@ local function run(arguments, job_context)
   local top, cut, words = tree(root, arguments, most_bytes)
   local result = json.verbatim(top)
   result.truncated = cut ~= nil -- for the log
-  if cut then words = words .. "[there is more; list a directory of it, or less deep with max_depth]\n" end
+  local more = "[there is more; list a directory of it, or less deep with max_depth]\n"
+  if cut then words = words .. more end
   if cut ~= "max_bytes" or job_context.agent then return result, words end
   local message = "the tree takes more than the job's max_output_bytes (%d); "
     .. "list a directory of it, or set max_depth or max_entries"
@@ -96,7 +99,8 @@ local members = {
   "target", is.text "Of a symlink, as it is written; it is not followed.",
   "children", {
     type = "array",
-    description = "In byte order of name; left out where max_depth stopped, or for a directory that cannot be read.",
+    description = "In byte order of name; left out where max_depth stopped, "
+      .. "or for a directory that cannot be read.",
   },
 }
 local entry = is.object(members)

@@ -117,11 +117,8 @@ local function run(arguments, job_context)
   local truncated = part.truncated
   local result = {
     path = secret.redact(prefix .. root:relative(path)),
-    content = part.content,
-    encoding = part.encoding,
-    size_bytes = read.size_bytes,
-    truncated = truncated,
-    sha256 = read.sha256,
+    content = part.content, encoding = part.encoding, size_bytes = read.size_bytes,
+    truncated = truncated, sha256 = read.sha256,
     total_lines = part.encoding == "utf-8" and read.lines or nil,
   }
   local shown = part.shown or not_text(read.length, read.size_bytes)

@@ -45,8 +45,7 @@ end
 
 --- All places of a text. Two that overlap end the search.
 local function find_all(bytes, old, expected)
-  local found = {}
-  local at = text.find(bytes, old, 1)
+  local found, at = {}, text.find(bytes, old, 1)
   while at and not found.overlap and #found <= math.max(expected, MOST_PLACES) do
     found[#found + 1] = at
     at = text.find(bytes, old, at + 1)
@@ -61,10 +60,12 @@ local function refuse_count(bytes, path, found, expected)
   local code = "text_not_found"
   if found.overlap or #found > expected then
     message = message .. ": add lines around it so that only the wanted places fit"
-    if not found.overlap then message = message .. (", or give expected_count %d for all"):format(#found) end
+    if not found.overlap then
+      message = message .. ", or give expected_count " .. #found .. " for all"
+    end
     code = "text_ambiguous"
   else
-    message = message .. (": give expected_count %d, if no other place is meant"):format(#found)
+    message = message .. ": give expected_count " .. #found .. ", if no other place is meant"
   end
   raise(code, message, path, times(#found), places, expected)
 end
@@ -97,7 +98,9 @@ end
 local function all_lines(bytes)
   if #bytes > LARGEST_WHOLE or bytes == "" then return nil end
   local listed = {}
-  for _, line in lines(bytes) do listed[#listed + 1] = ("%6d  %s\n"):format(#listed + 1, text.repair(line)) end
+  for _, line in lines(bytes) do
+    listed[#listed + 1] = ("%6d  %s\n"):format(#listed + 1, text.repair(line))
+  end
   return table.concat(listed)
 end
 
@@ -120,13 +123,14 @@ end
 
 --- A model that gives one text as both has mostly not seen the file.
 local function refuse_same(bytes, path, arguments)
-  if not text.find(bytes, arguments.old_text, 1) then refuse_missing(bytes, path, arguments) end
-  local shown, what = all_lines(bytes), "these are its lines: write the whole file, changed, with write_file"
+  local old, shown = arguments.old_text, all_lines(bytes)
+  if not text.find(bytes, old, 1) then refuse_missing(bytes, path, arguments) end
+  local what = "these are its lines: write the whole file, changed, with write_file"
   if not shown then
-    shown = select(2, explain.difference(bytes, arguments.old_text, "old_text"))
+    shown = select(2, explain.difference(bytes, old, "old_text"))
     what = "give the lines that are to change as old_text, and what they are to be as new_text"
   end
-  local message = ("new_text is the same as old_text: nothing would change in %s; %s"):format(path, what)
+  local message = "new_text is the same as old_text: nothing would change in " .. path .. "; " .. what
   error({ code = "text_unchanged", message = message, text = shown }, 0)
 end
 
@@ -147,8 +151,7 @@ end
 --- takes_lines: where whole lines become nothing, their last line's end goes with them, as in a
 --- diff. Models that take a line out give its text without the end.
 local function replaced_exactly(bytes, path, arguments, found, takes_lines)
-  local new, tolerated = arguments.new_text, {}
-  local size = #arguments.old_text
+  local new, tolerated, size = arguments.new_text, {}, #arguments.old_text
   local is_gone = takes_lines and new == "" and arguments.old_text:sub(-1) ~= "\n"
   if is_gone and are_lines(bytes, found, size) then tolerated.final_newline = true end
   local has_lf = text.find(new, "\n", 1) and not text.find(arguments.old_text .. new, "\r\n", 1)
@@ -218,7 +221,8 @@ local function changed(read, failure, path, arguments, takes_lines)
   check(read, failure)
   if read.truncated then raise("too_large", "%s is larger than %d MiB", path, MOST_BYTES >> 20) end
   if not creates then return replaced(read.content, path, arguments, takes_lines) end
-  local message = "%s is there already, and old_text is empty: name the text to replace, or append with write_file"
+  local message = "%s is there already, and old_text is empty: name the text to replace, "
+    .. "or append with write_file"
   raise("already_exists", message, path)
 end
 
@@ -287,11 +291,8 @@ local function run(arguments, job_context)
   local names, words = explain.names(tolerated)
   local count = arguments.old_text == "" and 1 or arguments.expected_count
   local result = {
-    path = prefix .. root:relative(place),
-    count = count,
-    created = not read,
-    tolerated = json.array(names or {}),
-    sha256 = text.sha256(content),
+    path = prefix .. root:relative(place), count = count, created = not read,
+    tolerated = json.array(names or {}), sha256 = text.sha256(content),
   }
   local what = result.created and "created" or ("replaced %s in"):format(times(count))
   local shown = what .. " " .. result.path
@@ -343,7 +344,9 @@ return {
     "created!", is.flag "There was no such file before.",
     "tolerated!", {
       type = "array",
-      items = is.text(nil, { enum = { "trailing_blanks", "line_ends", "final_newline", "indentation" } }),
+      items = is.text(nil, {
+        enum = { "trailing_blanks", "line_ends", "final_newline", "indentation" },
+      }),
       description = "How old_text differs from the file. new_text is written as the file is.",
     },
     "sha256!", is.text "Of the whole file, in hex.",

@@ -26,7 +26,8 @@ local MOST_SAID <const> = 1024 * 1024 -- bytes of the talk
 local MOST_NEWS <const> = 64 * 1024 -- bytes of it at once
 -- Bytes that are read for the agent.
 local LARGEST_FILE <const> = 1024 * 1024
-local KINDS <const> = { -- of tool calls
+-- Kinds of tool calls.
+local KINDS <const> = {
   "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other",
   "default",
 }
@@ -191,12 +192,14 @@ end
 return {
   name = "run_agent",
   summary = "Run an agent that speaks the Agent Client Protocol for one turn.",
-  for_model = false, -- an agent has no agents of its own
+  -- An agent has no agents of its own.
+  for_model = false,
   arguments = is.object {
     "argv!", command.argv,
     "prompt", is.text "What the agent is to do; default: what the job's context asks for.",
     "model", is.text("One that the agent offers; default: its own choice.", { minLength = 1 }),
-    "mode", is.text("One that the agent offers, such as build or plan; default: its own.", { minLength = 1 }),
+    "mode", is.text("One that the agent offers, such as build or plan; default: its own.",
+      { minLength = 1 }),
     "permissions", permissions_schema(),
     "env", command.env,
     "working_dir", command.working_dir,
@@ -206,7 +209,8 @@ return {
     "secrets", command.secrets,
   },
   result = is.object {
-    "stop_reason", is.text "The agent's own word for the end of its turn: end_turn; absent where there was none.",
+    "stop_reason", is.text
+      "The agent's own word for the end of its turn: end_turn; absent where there was none.",
     "answer!", is.text "Its last message.",
     "tool_calls!", is.count "How many it told of.",
     "exit_code", run_command.result.properties.exit_code,

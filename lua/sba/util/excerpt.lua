@@ -76,9 +76,7 @@ end
 ---What a terminal shows of a line with carriage returns.
 ---@param line string
 ---@return string
-function excerpt.overwritten(line)
-  return (text.trim_end(line, "\r"):gsub("^.*\r", ""))
-end
+function excerpt.overwritten(line) return (text.trim_end(line, "\r"):gsub("^.*\r", "")) end
 
 ---@param bytes string
 ---@param most integer

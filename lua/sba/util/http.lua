@@ -29,7 +29,8 @@ local digit <const>, character <const> = R "09", 1 - S "/?#"
 local scheme <const> = R("az", "AZ") * (R("az", "AZ", "09") + S "+.-") ^ 0
 local user <const> = ((character - "@") ^ 0 * "@") ^ 0 -- all up to the last @
 local authority <const> = Cg(C(user), "user") * Cg(C(character ^ 0), "address")
-local parts_of <const> = Ct(Cg(scheme / string.lower, "scheme") * "://" * authority * Cg(C(P(1) ^ 0), "rest"))
+local rest <const> = Cg(C(P(1) ^ 0), "rest")
+local parts_of <const> = Ct(Cg(scheme / string.lower, "scheme") * "://" * authority * rest)
 local host <const> = "[" * (1 - P "]") ^ 0 * "]" + (1 - P ":") ^ 0
 local host_and_port <const> = C(host) * (":" * C(digit ^ 1)) ^ -1 * P ":" ^ -1 * -1
 local PORTS <const> = { http = "80", https = "443" }
@@ -53,8 +54,9 @@ function http.display_url(url)
   local parts = lpeg.match(parts_of, url)
   -- With an "@" in the rest, what is taken for the host may be the start of a password.
   if not parts or parts.rest:find("@", 1, true) then return "its URL" end
-  if parts.scheme == "http+unix" then return "the socket " .. printable.line(percent.decode(parts.address)) end
-  return parts.scheme .. "://" .. printable.line(parts.address)
+  local kind, address = parts.scheme, parts.address
+  if kind == "http+unix" then return "the socket " .. printable.line(percent.decode(address)) end
+  return kind .. "://" .. printable.line(address)
 end
 
 ---A URL for results: without user name, query and fragment.
@@ -62,7 +64,7 @@ end
 ---@return string?
 function http.without_credentials(url)
   local parts = lpeg.match(parts_of, url)
-  return parts and ("%s://%s%s"):format(parts.scheme, parts.address, parts.rest:match "^[^?#]*") or nil
+  return parts and parts.scheme .. "://" .. parts.address .. parts.rest:match "^[^?#]*" or nil
 end
 
 ---@param url string
@@ -88,10 +90,14 @@ end
 ---@field value? any the answer's JSON
 
 -- Failures without an answer.
-local transient <const> = { connection_refused = true, connection_failed = true, cut_off = true,
+local transient <const> = {
+  connection_refused = true, connection_failed = true, cut_off = true,
   network_unreachable = true, name_not_resolved = true, proxy_failed = true,
-  slow_connect = true, slow_first_byte = true, slow_answer = true }
-local lasting <const> = { permission_denied = true, tls_failed = true, timeout = true, cancelled = true }
+  slow_connect = true, slow_first_byte = true, slow_answer = true,
+}
+local lasting <const> = {
+  permission_denied = true, tls_failed = true, timeout = true, cancelled = true,
+}
 
 ---@param code string
 ---@param message string may hold secrets: curl quotes URLs
@@ -123,9 +129,9 @@ end
 ---@return native.http.client?, native.failure?
 function http.client(environment)
   local client, failure = native.client {
-    http_proxy = either(environment, "HTTP_PROXY"), https_proxy = either(environment, "HTTPS_PROXY"),
-    no_proxy = either(environment, "NO_PROXY"), ca_file = either(environment, "SSL_CERT_FILE"),
-    ca_directory = either(environment, "SSL_CERT_DIR"),
+    http_proxy = either(environment, "HTTP_PROXY"),
+    https_proxy = either(environment, "HTTPS_PROXY"), no_proxy = either(environment, "NO_PROXY"),
+    ca_file = either(environment, "SSL_CERT_FILE"), ca_directory = either(environment, "SSL_CERT_DIR"),
   }
   if failure then failure.message = redact(failure.message) end
   return client, failure
@@ -155,9 +161,9 @@ function http.send(client, request, until_when)
   table.insert(request.headers, "Accept-Encoding: identity")
   request.body_limit = request.body_limit or LARGEST_ANSWER
   for _ = 0, MOST_REDIRECTS do
-    if until_when then request.whole_timeout = math.max(SHORTEST_TRY, until_when - interrupt.now()) end
+    local left, status = until_when and until_when - interrupt.now(), nil
+    if left then request.whole_timeout = math.max(SHORTEST_TRY, left) end
     local exchange, failure = client:open(request)
-    local status
     if exchange then status, failure = exchange:status() end
     if not status then
       if exchange then exchange:close() end
@@ -301,10 +307,12 @@ local final <const> = { [501] = true, [505] = true }
 function http.refused(who, status, body, retry_after)
   local words, details = http.words(body)
   words = redact(words)
-  return http.failure("refused", ("%s answered with status %d: %s"):format(who, status, http.shown(words)), {
+  local message = who .. " answered with status " .. status .. ": " .. http.shown(words)
+  local is_transient = passing[status] or status >= 500 and not final[status]
+  return http.failure("refused", message, {
     status = status, words = words, details = details,
     value = type(body) == "string" and json_tolerant.decode(body) or body,
-    transient = passing[status] or status >= 500 and not final[status], retry_after = retry_after,
+    transient = is_transient, retry_after = retry_after,
   })
 end
 

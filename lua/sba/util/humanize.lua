@@ -48,8 +48,7 @@ function humanize.value(value)
   if kind == "string" then return "the string " .. humanize.quoted(value) end
   if kind == "number" then return "the number " .. json.encode(value) end
   if kind == "long number" then
-    local message = "the number %s, which has more digits than a double holds"
-    return message:format(shortened(json.encode(value)))
+    return "the number " .. shortened(json.encode(value)) .. ", which has more digits than a double holds"
   end
   if kind ~= "array" then return kind == "object" and "an object" or json.encode(value) end
   return #value == 0 and "an empty array" or "an array of " .. #value
@@ -106,6 +105,7 @@ end
 function humanize.utc(year, month, day, hour, minute, second)
   year, month = math.tointeger(year), math.tointeger(month)
   -- The year begins in March, so that a leap day is its last. From there five months have 153 days.
+  -- The sum is 719469 for 1970-01-01.
   if month <= 2 then year, month = year - 1, month + 12 end
   local leap_days = year // 4 - year // 100 + year // 400
   local days = 365 * year + leap_days + (153 * (month - 3) + 2) // 5 + day - 719469

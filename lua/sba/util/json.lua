@@ -104,6 +104,7 @@ local function name_at(bytes, offset)
   return codec.encode(printable.cut(name, SHOWN_NAME))
 end
 
+-- What cjson expects, in words.
 local expectations = {
   ["value"] = "a value", ["colon"] = "':'", ["the end"] = "the end of the text",
   ["object key string"] = "a member name in double quotes",
@@ -111,7 +112,8 @@ local expectations = {
 }
 -- What people write who have another language in mind, by the character that was found.
 local HINTS <const> = {
-  ["'"] = "JSON has double quotes only", ["/"] = "JSON has no comments", ["#"] = "JSON has no comments",
+  ["'"] = "JSON has double quotes only",
+  ["/"] = "JSON has no comments", ["#"] = "JSON has no comments",
   ["}"] = "JSON has no comma before it", ["]"] = "JSON has no comma before it",
 }
 local after_comma <const> = { value = true, ["object key string"] = true }
@@ -122,11 +124,14 @@ local function hint(what, character)
   return "; " .. HINTS[character]
 end
 
+-- What cjson found, in words, where that says more than what it expected.
 local findings = {
   ["unexpected end of string"] = function(bytes, offset)
     return 'expected a character, an escape or the closing ", found ' .. found(bytes, offset)
   end,
-  ["invalid unicode escape code"] = function() return "\\u requires four hex digits, and surrogates only in pairs" end,
+  ["invalid unicode escape code"] = function()
+    return "\\u requires four hex digits, and surrogates only in pairs"
+  end,
   ["number too large"] = function(bytes, offset)
     local number = bytes:match("^[%d.eE+-]+", offset + 1)
     return ("the number %s is too large"):format(number:sub(1, SHOWN_DIGITS))
@@ -137,12 +142,14 @@ local findings = {
 }
 findings["invalid escape code"] = findings["unexpected end of string"]
 
+local EXPECTED <const> = "^Expected (.-) but found (.-) at character (%d+)$"
+
 -- Returns offset, words and code (default: invalid_json).
 local function read_message(bytes, message, depth, most)
-  local what, how, at = message:match "^Expected (.-) but found (.-) at character (%d+)$" -- bounded: cjson's words
+  local what, how, at = message:match(EXPECTED) -- bounded: cjson's words
   if what then
-    local offset = at - 1
-    if findings[how] then return offset, findings[how](bytes, offset) end
+    local offset, finding = at - 1, findings[how]
+    if finding then return offset, finding(bytes, offset) end
     local words = ("expected %s, found %s"):format(expectations[what], found(bytes, offset))
     return offset, words .. hint(what, bytes:sub(at, at))
   end
@@ -166,7 +173,9 @@ local function mistake_in_bytes(bytes, max_size)
   if #bytes > max_size then
     return failure_at(bytes, max_size, ("larger than %d bytes"):format(max_size), "too_large")
   end
-  if bytes:find "^\xEF\xBB\xBF" then return failure_at(bytes, 0, "begins with a byte order mark; remove it") end
+  if bytes:find "^\xEF\xBB\xBF" then
+    return failure_at(bytes, 0, "begins with a byte order mark; remove it")
+  end
   if not text.is_utf8(bytes) then
     local _, bad = utf8.len(bytes)
     return failure_at(bytes, bad - 1, ("the byte 0x%02X is not UTF-8"):format(bytes:byte(bad)))
@@ -264,15 +273,18 @@ function json.verbatim(known) return setmetatable({ known }, long_number_mark) e
 ---@param members table
 ---@param schema table as of encode
 ---@return string
-function json.continue(head, members, schema) return (text.repair(codec.encode(members, order_of(schema), head))) end
+function json.continue(head, members, schema)
+  return (text.repair(codec.encode(members, order_of(schema), head)))
+end
 
 ---@param compact string from json.encode
 ---@return string for people: two spaces a level; arrays of plain values on one line
 function json.indented(compact)
   local P, R, S = lpeg.P, lpeg.R, lpeg.S
   local level = 0
-  local function line(change)
-    level = level + change
+  -- A line end and the indent of the next line, which is so much deeper.
+  local function line(deeper)
+    level = level + deeper
     return "\n" .. ("  "):rep(level)
   end
   local function after_open(bracket) return bracket .. line(1) end

@@ -56,8 +56,7 @@ end
 
 local comment <const> = ("//" * (1 - P "\n") ^ 0 + "/*" * (1 - P "*/") ^ 0 * P "*/" ^ -1) / ""
 local token <const> = comment + (double + single + word + number) * spare_comma ^ -1 + (1 - S "{}[]")
-local closing <const> = Cmt(S "}]" * Carg(1), closed) * spare_comma ^ -1
-local bracket <const> = Cmt(C(S "{[") * Carg(1), opened) + closing
+local bracket <const> = Cmt(C(S "{[") * Carg(1), opened) + Cmt(S "}]" * Carg(1), closed) * spare_comma ^ -1
 -- Up to the bracket that closes the first one.
 local one <const> = Cs((token ^ 0 * bracket) ^ 1) * Cp()
 local rest <const> = Cs(token ^ 0) * -1

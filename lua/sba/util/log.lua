@@ -57,8 +57,8 @@ function json_lines:identify(job_id, task_id, trace_id)
 end
 
 local function line_of(self, level, event, fields)
-  local head = '{"ts":"' .. interrupt.timestamp() .. '","level":"' .. level .. '","event":"' .. event .. self.same
-  return json.continue(head, fields, fields_schema) .. "\n"
+  local head = '{"ts":"' .. interrupt.timestamp() .. '","level":"' .. level .. '","event":"'
+  return json.continue(head .. event .. self.same, fields, fields_schema) .. "\n"
 end
 
 function json_lines:event(level, event, fields) self.write(line_of(self, level, event, fields)) end
@@ -70,7 +70,9 @@ function json_lines.answer() end
 function json_lines.note() end
 
 function json_lines:output(piece, kind, fields)
-  if not self.not_before then self.not_before, self.kind, self.fields = interrupt.now() + INTERVAL, kind, fields end
+  if not self.not_before then
+    self.not_before, self.kind, self.fields = interrupt.now() + INTERVAL, kind, fields
+  end
   self.pending = self.pending .. piece
   if not self.follow and #self.pending > MOST then
     local kept = text.tail(self.pending, MOST)

@@ -39,8 +39,7 @@ local function why_unfit(value)
     return "it is not UTF-8 text without NUL, so that it could not be passed on and redacted; give it in base64"
   end
   if #text.trim(value) < SHORTEST then
-    local why = "it has fewer than %d bytes besides blanks, and so short a value cannot be redacted"
-    return why:format(SHORTEST)
+    return ("it has fewer than %d bytes besides blanks, and so short a value cannot be redacted"):format(SHORTEST)
   end
 end
 
@@ -66,8 +65,7 @@ local function take_variables(environment, reserved)
     name = text.trim(name)
     local value = environment[name] or ""
     if not name:find(NAME) then
-      local mistake = "SBA_SECRETS requires names of variables; %s is none"
-      if name ~= "" then refuse(mistake, humanize.quoted(name)) end
+      if name ~= "" then refuse("SBA_SECRETS requires names of variables; %s is none", humanize.quoted(name)) end
     elseif reserved(name) then
       refuse("SBA_SECRETS names %s, which the runner itself reads", name)
     elseif value == "" then
@@ -146,8 +144,7 @@ function operator.value(name) return values[name] end
 function operator.unknown(name)
   if values[name] then return nil end
   if json.contains(unset, name) then
-    local why = "the secret %s is not set: SBA_SECRETS names the variable, which is empty or absent"
-    return why:format(name)
+    return "the secret " .. name .. " is not set: SBA_SECRETS names the variable, which is empty or absent"
   end
   local near = humanize.near(name, names)
   local advice = near and " (did you mean " .. near .. "?)" or ""

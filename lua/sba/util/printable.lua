@@ -59,8 +59,7 @@ local escapes = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ['"'] = '\\"',
 function printable.quoted(bytes, limit)
   local kept = text.cut(bytes, limit)
   local more = #bytes > #kept and (" ... %d bytes more"):format(#bytes - #kept) or ""
-  local escaped = text.repair(kept):gsub('[\n\r\t"\\]', escapes)
-  return '"' .. printable.replace(escaped, "%s") .. '"' .. more
+  return '"' .. printable.replace(text.repair(kept):gsub('[\n\r\t"\\]', escapes), "%s") .. '"' .. more
 end
 
 return printable

@@ -49,6 +49,7 @@ function retry.after(value, milliseconds, now)
   -- Day, name of the month, year, hour, minute, second.
   local date = { value:match(DATE) }
   local at = date[2] and MONTHS:find(date[2], 1, true)
+  -- A month begins at 1, 4, 7 and so on: "anF" is none.
   if not at or at % 3 ~= 1 then return nil end
   local when = utc(date[3], at // 3 + 1, date[1], table.unpack(date, 4))
   return math.max(0, when - (now or interrupt.wall())) / 1000

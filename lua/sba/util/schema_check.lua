@@ -199,8 +199,8 @@ local function visit_absent(walk, depth, value, name, property)
     value[name] = json.copy(property.default)
     return
   end
-  local message = "is missing; expected " .. humanize.schema(property)
-  if property.examples then message = message .. ", such as " .. json.encode(property.examples[1]) end
+  local message, examples = "is missing; expected " .. humanize.schema(property), property.examples
+  if examples then message = message .. ", such as " .. json.encode(examples[1]) end
   walk.path[depth + 1] = name
   fail(walk, depth + 1, message)
 end
@@ -226,10 +226,10 @@ local function visit_object(walk, depth, value, wanted)
 end
 
 local function visit_array(walk, depth, value, wanted)
-  if #value < (wanted.minItems or 0) then mismatch(walk, depth, humanize.schema(wanted), value) end
-  local most = wanted.maxItems
-  if most and #value > most then mismatch(walk, depth, ("at most %d elements"):format(most), value) end
-  for i = 1, wanted.items and #value or 0 do visit_member(walk, depth, value, i, i, wanted.items) end
+  local count, most, items = #value, wanted.maxItems, wanted.items
+  if count < (wanted.minItems or 0) then mismatch(walk, depth, humanize.schema(wanted), value) end
+  if most and count > most then mismatch(walk, depth, "at most " .. most .. " elements", value) end
+  for i = 1, items and count or 0 do visit_member(walk, depth, value, i, i, items) end
 end
 
 local function visit_string(walk, depth, value, wanted)
@@ -243,7 +243,8 @@ local function visit_string(walk, depth, value, wanted)
   elseif most and length > most then
     mismatch(walk, depth, ("a string of at most %d characters"):format(most), value)
   end
-  if wanted.nul == false and value:find("\0", 1, true) then mismatch(walk, depth, "a string without NUL", value) end
+  local has_nul = wanted.nul == false and value:find("\0", 1, true)
+  if has_nul then mismatch(walk, depth, "a string without NUL", value) end
   if pattern and not value:find((pattern:gsub("\\", "%%"))) then -- bounded: it is one of ours
     mismatch(walk, depth, "a string that matches " .. pattern, value)
   end
@@ -259,7 +260,9 @@ end
 -- Exactly one of the names that the parts require must be given.
 local function visit_one_of(walk, depth, value, parts)
   local count = 0
-  for _, part in ipairs(parts) do count = value[part.required[1]] ~= nil and count + 1 or count end
+  for _, part in ipairs(parts) do
+    if value[part.required[1]] ~= nil then count = count + 1 end
+  end
   if count == 1 then return end
   local names, present = {}, {}
   for i, part in ipairs(parts) do
@@ -271,7 +274,9 @@ local function visit_one_of(walk, depth, value, parts)
   fail(walk, depth, ("expected exactly one of %s, got %s"):format(wanted, got))
 end
 
-local by_kind <const> = { object = visit_object, array = visit_array, string = visit_string, number = visit_number }
+local by_kind <const> = {
+  object = visit_object, array = visit_array, string = visit_string, number = visit_number,
+}
 
 local function fits(value, kind, wanted)
   local kinds = wanted.type
@@ -319,7 +324,9 @@ function schema_check.with(schema, properties)
   local copy = {}
   for keyword, value in pairs(schema) do copy[keyword] = value end
   copy.properties = {}
-  for name, property in pairs(schema.properties) do copy.properties[name] = properties[name] or property end
+  for name, property in pairs(schema.properties) do
+    copy.properties[name] = properties[name] or property
+  end
   return copy
 end
 

@@ -19,7 +19,9 @@ local in_order <const> = { order = KEYWORDS }
 local convert
 
 -- Default: in the order of keywords.
-local function written(part, schema) return json.verbatim(json.encode(part, schema or in_order)) end
+local function written(part, schema)
+  return json.verbatim(json.encode(part, schema or in_order))
+end
 
 local function listed(values, ...)
   local list = json.array { ... }
@@ -27,10 +29,10 @@ local function listed(values, ...)
 end
 
 local function make_nullable(document)
-  local null, types = { type = "null" }, document.type
+  local null, types, one_of = { type = "null" }, document.type, document.oneOf
   if document["$ref"] then return { anyOf = json.array { document, null } } end
   if document.anyOf then table.insert(document.anyOf, null) end
-  if document.oneOf then document.anyOf, document.oneOf = json.array { { oneOf = document.oneOf }, null }, nil end
+  if one_of then document.anyOf, document.oneOf = json.array { { oneOf = one_of }, null }, nil end
   if types then document.type = listed(type(types) == "table" and types or { types }, "null") end
   if document.enum then document.enum = listed(document.enum, json.null) end
   return document
@@ -46,21 +48,26 @@ local function convert_properties(wanted, pointer, above)
   end
   for alias, name in pairs(wanted.aliases or {}) do
     local original = "#" .. pointer .. "/properties/" .. name
-    document[alias] = { ["$ref"] = original, description = ("Another name for %s; give only one."):format(name) }
+    local description = "Another name for " .. name .. "; give only one."
+    document[alias] = { ["$ref"] = original, description = description }
   end
   return written(document, wanted)
 end
 
 -- The schema of objects that have these members; null counts as absent.
 local function has(names, nullable)
-  local document = { type = "object", required = listed(names), properties = {} }
-  for _, name in ipairs(names) do document.properties[name] = nullable and { ["not"] = { type = "null" } } or true end
-  return document
+  local properties, is_there = {}, true
+  if nullable then is_there = { ["not"] = { type = "null" } } end
+  for _, name in ipairs(names) do properties[name] = is_there end
+  return { type = "object", required = listed(names), properties = properties }
 end
 
+-- A member and its alias are not both there.
 local function exclusions(aliases, nullable)
   local excluded = json.array {}
-  for alias, name in pairs(aliases) do excluded[#excluded + 1] = { ["not"] = has({ name, alias }, nullable) } end
+  for alias, name in pairs(aliases) do
+    excluded[#excluded + 1] = { ["not"] = has({ name, alias }, nullable) }
+  end
   table.sort(excluded, function(a, b) return a["not"].required[2] < b["not"].required[2] end)
   return excluded
 end
@@ -69,9 +76,11 @@ local function convert_one_of(parts, pointer, above)
   local list = json.array {}
   for i, part in ipairs(parts) do
     local first, value = next(part)
-    local is_only_required = first == "required" and next(part, first) == nil
-    list[i] = is_only_required and has(value, above.nullable)
-      or convert(part, ("%s/oneOf/%d"):format(pointer, i - 1), above)
+    if first == "required" and next(part, first) == nil then
+      list[i] = has(value, above.nullable)
+    else
+      list[i] = convert(part, ("%s/oneOf/%d"):format(pointer, i - 1), above)
+    end
   end
   return list
 end
@@ -87,7 +96,9 @@ local function split_types(document)
   document.type, document.anyOf = nil, json.array {}
   for i, kind in ipairs(types) do
     local part = { type = kind }
-    for _, keyword in ipairs(ONLY_OF[kind] or {}) do part[keyword], document[keyword] = document[keyword], nil end
+    for _, keyword in ipairs(ONLY_OF[kind] or {}) do
+      part[keyword], document[keyword] = document[keyword], nil
+    end
     document.anyOf[i] = written(part)
   end
 end
@@ -104,8 +115,8 @@ function convert(wanted, pointer, above)
   end
   if wanted.properties then document.properties = convert_properties(wanted, pointer, above) end
   for _, keyword in ipairs { "items", "additionalProperties" } do
-    local part = wanted[keyword]
-    if type(part) == "table" then document[keyword] = written(convert(part, pointer .. "/" .. keyword, above)) end
+    local part, at = wanted[keyword], pointer .. "/" .. keyword
+    if type(part) == "table" then document[keyword] = written(convert(part, at, above)) end
   end
   if wanted.oneOf then document.oneOf = convert_one_of(wanted.oneOf, pointer, above) end
   if wanted.aliases then document.allOf = exclusions(wanted.aliases, above.nullable) end
@@ -134,8 +145,10 @@ end
 
 -- Somebody else's
 
-local TYPES <const> = { string = true, integer = true, number = true, boolean = true,
-  array = true, object = true, null = true }
+local TYPES <const> = {
+  string = true, integer = true, number = true, boolean = true,
+  array = true, object = true, null = true,
+}
 local BOUNDS <const> = { "minimum", "exclusiveMinimum", "maximum" }
 local COUNTS <const> = { "minLength", "maxLength", "minItems", "maxItems" }
 local MOST_MISTAKES <const> = 5 -- of an answer
@@ -176,13 +189,13 @@ function read(schema)
   local known = {
     type = is_type(schema.type) and schema.type or list_of(schema.type, is_type),
     enum = list_of(schema.enum, is_scalar),
-    required = list_of(schema.required, is_string),
-    properties = properties_of(schema),
+    required = list_of(schema.required, is_string), properties = properties_of(schema),
     additionalProperties = others_of(schema),
     keeps_null = true, -- null is no absence there
   }
+  local items = schema.prefixItems == nil and schema.items
   if is_scalar(schema.const) then known.const = schema.const end
-  if json.is_object(schema.items) and schema.prefixItems == nil then known.items = read(schema.items) end
+  if json.is_object(items) then known.items = read(items) end
   for _, name in ipairs(BOUNDS) do known[name] = number_of(schema[name]) end
   for _, name in ipairs(COUNTS) do known[name] = math.tointeger(number_of(schema[name])) end
   return known

@@ -87,8 +87,7 @@ local function read_token(path, what)
   end
   bytes = native_text.trim_end(bytes, "\r\n")
   if bytes ~= "" then return bytes end
-  local message = "the file %s, which should hold %s, is empty"
-  return nil, message:format(native.redact(path), what)
+  return nil, "the file " .. native.redact(path) .. ", which should hold " .. what .. ", is empty"
 end
 
 local function take_token(environment, token)

@@ -15,7 +15,6 @@ local LARGEST <const> = 64 * 1024 -- bytes
 local REMOVING <const> = 1
 -- As far as every reader of JSON counts.
 local MOST_TOKENS <const> = 1 << 53
-local TEMPORARY <const> = { "/tmp", "/var/tmp" } -- commands may always write there
 local WORD <const> = "^%x+%-%d+%-%d+%-%d+$" -- as process.runner makes it
 
 local function tokens() return is.count(nil, { maximum = MOST_TOKENS }) end
@@ -32,9 +31,9 @@ worker_report.schema = is.object({
   description = "What a command may write into the file that CYNODE_REPORT names; at most 64 KiB.",
 })
 
--- Where a run's reports may be.
+-- Where a run's reports may be. Commands may always write in the first two.
 local function directories_of(word, environment)
-  local list = { TEMPORARY[1], TEMPORARY[2], environment.TMPDIR }
+  local list = { "/tmp", "/var/tmp", environment.TMPDIR }
   for i, above in ipairs(list) do list[i] = above .. "/cynode-sba-" .. word end
   return list
 end
