@@ -14,6 +14,9 @@ local COST_FACTOR <const> = 19
 
 ---@class checkpoint
 ---@field dirty boolean something changed since the last write
+---@field write_whole fun(): boolean?
+---@field affordable number as interrupt.now: from then on a write costs no more than its share
+---@field not_before number the same, and INTERVAL is over
 
 ---@param write fun(): boolean? writes the whole file; falsy when it failed
 ---@return checkpoint

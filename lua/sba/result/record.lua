@@ -24,7 +24,13 @@ local NO_SPACE <const> =
 ---@field code string
 ---@field message string
 
----@class record
+---@class record members of the result have its names
+---@field protocol_version string
+---@field job_id string
+---@field task_id string
+---@field began number when the job's time began, as interrupt.now
+---@field started_wall integer the same as interrupt.wall; of a resumed job: of its first run
+---@field continued? boolean an earlier run began the job
 ---@field steps (string|integer)[] of each entry the offset and size of its span in the journal, or its JSON
 ---@field count integer entries
 ---@field from? native.file.log the journal
@@ -36,6 +42,11 @@ local NO_SPACE <const> =
 ---@field report? table the last that a worker wrote
 ---@field running? fun(): table? the step that runs
 ---@field todo? { summary: fun(self): table }
+---@field acceptance? table[] by criterion; nil: the job has none
+---@field inference? journal.usage of all requests to models
+---@field confinement table set by accept
+---@field workspace_changes? table set by workspace_changes
+---@field final_answer? string set by the agent
 
 ---@param job_id string
 ---@param task_id string

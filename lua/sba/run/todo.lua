@@ -18,6 +18,14 @@ local TITLES <const> = {
 local MOST_ITEMS <const> = 10000
 local items_schema = result_schema.properties.todo.properties.items
 
+---@class todo
+---@field items table[] as the result has them
+---@field steps table[] those of a direct job's steps, by step
+---@field criteria table<integer, table> those of acceptance criteria, by criterion
+---@field count integer the last id that was given
+---@field checkpoint checkpoint of todo.json
+---@field known? table the summary, until the list changes
+
 local function shortened(words)
   local past = utf8.offset(words, LONGEST_TITLE + 1)
   return past and words:sub(1, past - 1) or words

@@ -34,6 +34,12 @@ local fields_schema <const> = {
 ---@field view log.view
 ---@field follow? boolean
 ---@field observer? fun(level: string, event: string, fields: table)
+---@field job_id string
+---@field task_id string
+---@field trace_id? string
+---@field dropped integer lines since the last one that was read in time
+---@field torn? boolean the last line was written in part
+---@field timeout number seconds that the next line waits
 
 ---@class log.view
 ---@field TAIL integer bytes of a failed step's output in step.finished

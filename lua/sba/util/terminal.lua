@@ -9,8 +9,23 @@ local json = require "sba.util.json"
 local printable = require "sba.util.printable"
 
 ---@class terminal: log.view
+---@field write fun(bytes: string)
+---@field follow? boolean all output is shown
+---@field redraws boolean on a terminal, where a line can be drawn again in its place
+---@field colour boolean
+---@field marks table<string, string> signs, or names in their place
+---@field longest_what integer bytes that are shown of what a step does
 ---@field running? { step: table, began: number, next: number } what runs; next: when a line tells again
 ---that it does
+---@field drawn? boolean such a line stands on the terminal
+---@field in_step? boolean a step runs
+---@field in_line? boolean the output has begun a line, and not ended it
+---@field rest string of the output: half a control sequence, or of a line's end
+---@field notes string[] lines for the end
+---@field last_error? string of the last step
+---@field refused? boolean that the job is refused is said already
+---@field job_id? string
+---@field final_answer? string
 local terminal = { now = interrupt.now }
 terminal.__index = terminal
 -- Bytes of an output, of which people see the last lines.
