@@ -45,6 +45,12 @@ local function one_name_each(value)
   end
 end
 
+local function names(value)
+  if type(value) ~= "table" or type(value.pattern) ~= "string" or type(value.title) ~= "string" then
+    return "must have a pattern and a title"
+  end
+end
+
 local types = { string = true, integer = true, number = true, boolean = true, array = true, object = true, null = true }
 
 local function type_names(value)
@@ -56,7 +62,7 @@ end
 local keywords = {
   type = type_names, enum = is "table", const = function() end, default = function() end,
   properties = each_schema, additionalProperties = schema_or_boolean, items = one_schema, oneOf = one_name_each,
-  required = strings, order = strings, aliases = strings,
+  propertyNames = names, required = strings, order = strings, aliases = strings,
   minimum = is "number", exclusiveMinimum = is "number", maximum = is "number",
   minLength = is "number", maxLength = is "number", minItems = is "number", maxItems = is "number",
   pattern = is "string", nul = is "boolean",

@@ -274,9 +274,17 @@ local function fill_in_defaults(given)
   given.log_format, given["log-format"] = given["log-format"], nil
 end
 
+-- What is written would take the place of what is read.
+local function check_paths(given)
+  if given.mode ~= "run" or given.result == "-" then return end
+  local log = given.termination_log
+  if given.job == given.result then return "the result would replace the job: --job and --result name one file" end
+  if log == given.job or log == given.result then return "SBA_TERMINATION_LOG names the job's or the result's file" end
+end
+
 local stages <const> = {
   check_task, read_stdin_switch, read_parent, read_variables, check_job,
-  settle_outside_container, fill_in_defaults,
+  settle_outside_container, fill_in_defaults, check_paths,
 }
 
 ---@class cli.settings the options by name (log_format), and these

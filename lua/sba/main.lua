@@ -81,7 +81,7 @@ end
 -- result's path stays.
 local function refuse_unopened(run, failure)
   local settings, message = run.settings, "cannot read the job: " .. failure.message
-  local near = settings.is_named and meant(settings)
+  local near = settings.is_named and failure.code == "not_found" and meant(settings)
   if near then message = ("%s; did you mean %s?"):format(message, near) end
   -- Only whether it is there counts: a result has more than one byte, and is "too_large".
   local _, absent = file.read(settings.result, 1, { regular = true })

@@ -25,7 +25,8 @@ local TIMEOUT <const> = 30
 local LARGEST_KEPT <const> = 512 * 1024 * 1024
 local STDOUT <const> = 1
 local MOST_NAMED <const> = 10 -- changed files
-local NAMES <const> = { "job.json", "result.json", "journal.jsonl" }
+local JOURNAL <const> = "journal.jsonl" -- a job that is refused has none
+local NAMES <const> = { "job.json", "result.json", JOURNAL }
 
 -- Of version 4, which is random.
 local function uuid()
@@ -74,10 +75,13 @@ local function model_of(settings, environment)
   error { message = message:format(humanize.list(names, "and")) }
 end
 
+-- One line that begins with /job/ would be the path of a file.
+local function as_text(words) return words:find "^/job/" and words .. "\n" or words end
+
 local function job_of(settings, id, model)
   local criteria = json.array {}
   for i, command in ipairs(settings.check or {}) do
-    criteria[i] = { criterion = command .. " ends with exit code 0", check = { shell = command } }
+    criteria[i] = { criterion = as_text(command .. " ends with exit code 0"), check = { shell = command } }
   end
   return {
     protocol_version = "1.0", job_id = id, task_id = uuid(),
@@ -87,7 +91,7 @@ local function job_of(settings, id, model)
       report_changes = true,
     },
     inference = { allowed_models = json.array { model } },
-    context = { requirements = json.array { settings.task }, acceptance_criteria = criteria },
+    context = { requirements = json.array { as_text(settings.task) }, acceptance_criteria = criteria },
   }
 end
 
@@ -108,7 +112,9 @@ end
 -- Raises failures.
 local function keep_files(directory, archive)
   for _, name in ipairs(NAMES) do
-    keep_file(archive .. name, { check(file.read(directory .. name, LARGEST_KEPT)) })
+    local bytes, failure = file.read(directory .. name, LARGEST_KEPT)
+    local is_refused = not bytes and name == JOURNAL and failure.code == "not_found"
+    if not is_refused then keep_file(archive .. name, { check(bytes, failure) }) end
   end
   local page, message = report.page(archive .. NAMES[2], archive .. NAMES[1])
   if not page then error { message = message } end

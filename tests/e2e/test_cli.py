@@ -51,6 +51,29 @@ class CommandLineTest(SandboxCase):
         code = json.loads(self.result_path.read_bytes())["failure_code"]
         self.assertEqual((done.returncode, code), (2, "environment_invalid"))
 
+    def test_a_name_is_not_its_own_correction(self):
+        # What cannot be opened for another cause than its name is not misspelt.
+        job = self.put(self.job_directory / "job.json", "{}", mode=0)
+        for path, why in ((job, "Permission denied"), (self.job_directory, "Is a directory")):
+            done = sba.run("--job", str(path), "--result", str(self.result_path))
+            self.assertEqual(done.returncode, 2)
+            self.assert_says(done.stderr.decode(), why)
+            self.assert_lacks(done.stderr.decode(), "did you mean")
+
+    def test_a_result_takes_the_place_of_no_job(self):
+        job = self.put(self.job_directory / "job.json", json.dumps(self.job(self.sh("touch ran"))))
+        written = job.read_bytes()
+        for arguments, variables in (
+                (["--job", job, "--result", job], {}),
+                ([], {"SBA_JOB_PATH": str(job), "SBA_RESULT_PATH": str(job)}),
+                (["--job", job], {"SBA_TERMINATION_LOG": str(job)}),
+                (["--job", job, "--result", self.result_path], {"SBA_TERMINATION_LOG": str(self.result_path)})):
+            done = sba.run(*map(str, arguments), "--workspace", str(self.workspace), env=variables)
+            self.assertEqual((done.returncode, done.stdout), (2, b""), done.stderr)
+            self.assertRegex(done.stderr, rb"\Acynode-sba: (the result would replace the job|SBA_TERMINATION_LOG name)")
+            self.assertEqual(job.read_bytes(), written)
+            self.assertFalse((self.workspace / "ran").exists())
+
     def test_a_result_is_named_only_where_it_is(self):
         for directory, status, named in ((self.root / "none", 3, False), (self.job_directory, 2, True)):
             done = sba.run("--log-format", "text", "--job", str(directory / "none.json"))

@@ -234,6 +234,8 @@ class Root(sba.SandboxCase):
                 done = self.run_as_root("--user", user)
                 self.assertEqual((done.exit, done.status, done.steps), (2, "failure", []), done.result)
                 self.assertIn("--user", done.message)
+                if user.startswith(f"{sba.UID}:"):
+                    self.assertIn("is not a number; write UID:GID", done.message)
                 self.assertEqual(os.listdir(self.workspace), [])
 
     def test_may_ask_and_check(self):

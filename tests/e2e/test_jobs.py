@@ -272,6 +272,12 @@ class Commands(sba.SandboxCase):
         job = self.job(self.run_command("greet", env={"PATH": f"{self.workspace}/tools:/bin"}))
         self.assertEqual(self.run_job(job).steps[0]["result"]["stdout"], "hello\n")
 
+    def test_a_name_that_no_command_can_have(self):
+        # A script in the place of a name, for example. The message does not repeat it.
+        done, entry = self.run_step(command="x" * 100000)
+        self.assertEqual((entry["status"], entry["error_code"]), ("failure", "name_too_long"), done.message)
+        self.assertLess(len(entry["error"]), 200)
+
     def test_stdin(self):
         self.assertEqual(self.run_step(command="cat", stdin="a\0b\u00e9")[1]["result"]["stdout"], "a\0b\u00e9")
         self.assertEqual(self.run_step(command="cat")[1]["result"]["stdout"], "")

@@ -276,7 +276,7 @@ class Killed(ProcessCase):
         self.assertEqual(other.outcome_of(beside).steps[0]["output"], "alive\n")
 
     def test_the_journal_names_who_runs(self):
-        job = self.kill_with("exec setsid sleep 601", steps=[self.sh("echo $CYNODE_RUN")])
+        job = self.kill_with("exec setsid sleep 601", steps=[self.sh("echo $CYNODE_RUN", env={"CYNODE_RUN": "mine"})])
         self.assert_end(self.run_job(job, "--resume"), 0)
         runs = [line["run"] for line in self.journal() if line["event"] in ("job", "job.resumed")]
         self.assertEqual(len({run["word"] for run in runs}), 2)

@@ -77,6 +77,22 @@ class Task(AgentCase):
         self.assertEqual(json.loads(done.stderr.splitlines()[-1])["result"], str(kept / "result.json"))
         self.assertEqual(json.loads((kept / "job.json").read_text())["constraints"]["max_runtime_seconds"], 90)
 
+    def test_a_task_that_is_refused_is_kept_too(self):
+        # It has no journal.
+        done = self.task(self.server(), "--task", "x", "--log-format", "text", env={"SBA_EXECUTION_MODE": "other"})
+        self.assertEqual((done.returncode, done.stdout), (2, b""), done.stderr)
+        names = {path.name for path in self.kept().iterdir()}
+        self.assertEqual(names, {"job.json", "result.json", "report.html"})
+        self.assertEqual(done.stderr.decode().splitlines()[-1], f"result: {self.kept()}/result.json")
+        self.assertEqual(list((self.runtime / "cynode-sba").iterdir()), [])
+
+    def test_a_task_that_begins_like_the_path_of_a_context_file(self):
+        self.put("script", "#!/bin/sh\ntrue\n", mode=0o755)
+        server = self.server(writes("fixed", ""), finish("It is fixed."))
+        done = self.task(server, "--task", "/job/queue.py crashes: mend it", "--check", "/job/test || ./script")
+        self.assertEqual((done.returncode, done.stdout), (0, b"It is fixed.\n"), done.stderr)
+        self.assertIn("/job/queue.py crashes: mend it", json.dumps(server.chats()[0]))
+
     def test_what_a_crashed_runner_did_is_kept_too(self):
         server = self.server(call("run_command", shell="echo said; touch begun; sleep 600"))
         process = subprocess.Popen([sba.BINARY, "--task", "x"], cwd=self.workspace, preexec_fn=sba.reset_signals,

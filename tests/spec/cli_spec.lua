@@ -68,7 +68,7 @@ describe("the command line", function()
   end)
 
   it("reads stdin and writes stdout when told, but for what an option names", function()
-    local environment = { SBA_STDIN_STDOUT = "true", SBA_JOB_PATH = "variable", SBA_RESULT_PATH = "variable" }
+    local environment = { SBA_STDIN_STDOUT = "true", SBA_JOB_PATH = "variable", SBA_RESULT_PATH = "result" }
     local settings = with(environment)
     assert.same({ "-", "-" }, { settings.job, settings.result })
     settings = with(environment, "--result", "file")

@@ -55,14 +55,14 @@ local function find_all(bytes, old, expected)
 end
 
 local function refuse_count(bytes, path, found, expected)
-  local places = lines_of(bytes, found) .. (found.overlap and ", overlapping" or "")
+  local places, around = lines_of(bytes, found), ": add lines around it so that only the wanted places fit"
+  if found.overlap then
+    raise("text_ambiguous", "places of old_text in %s overlap each other (%s)" .. around, path, places)
+  end
   local message = "old_text is in %s %s (%s); expected_count is %d"
   local code = "text_not_found"
-  if found.overlap or #found > expected then
-    message = message .. ": add lines around it so that only the wanted places fit"
-    if not found.overlap then
-      message = message .. ", or give expected_count " .. #found .. " for all"
-    end
+  if #found > expected then
+    message = message .. around .. ", or give expected_count " .. #found .. " for all"
     code = "text_ambiguous"
   else
     message = message .. ": give expected_count " .. #found .. ", if no other place is meant"

@@ -92,11 +92,17 @@ local function served_by(step, job_context)
   return function(arguments) return fail.caught(step.run, arguments, context) end
 end
 
+local function mistake_in(arguments)
+  local _, errors = is.check(arguments, run_command.arguments)
+  if errors.total > 0 then return is.line(errors[1], "command") end
+  return run_command.check(arguments)
+end
+
 -- A command of the agent's, as a model's: with a time limit of its own.
 local function runner(job_context, record, ends_at)
   local context = with(job_context, { agent = true, tick = record.tick, report_path = false })
   return function(arguments)
-    local mistake = run_command.check(arguments)
+    local mistake = mistake_in(arguments)
     if mistake then return nil, { code = "invalid", message = mistake } end
     arguments.timeout_seconds = math.max(1, math.min(LONGEST_COMMAND, ends_at - interrupt.now()))
     local result, output, is_cut = fail.caught(run_command.run, arguments, context)

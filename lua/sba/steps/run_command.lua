@@ -7,7 +7,6 @@ local file = require "native.file"
 local humanize = require "sba.util.humanize"
 local interrupt = require "native.interrupt"
 local is = require "sba.util.schema_check"
-local json = require "sba.util.json"
 local long_text = require "sba.util.files".long_text
 local printable = require "sba.util.printable"
 local process = require "native.process"
@@ -63,14 +62,15 @@ end
 local DEADLINE <const>, LAST_DEADLINE <const> = "CYNODE_DEADLINE", 253402300799 -- the year 9999
 local REPORT <const> = "CYNODE_REPORT" -- the file for a worker's report
 local ours <const> = { [DEADLINE] = true, [REPORT] = true }
+local RUN <const> = "CYNODE_RUN" -- by which the next run finds what this one left
 
 local function name_of(variable) return variable:match "^[^=]*" end
 
 local proxies <const> = { http_proxy = true, https_proxy = true, no_proxy = true, all_proxy = true }
 
--- In lower case.
-local function proxies_of(inherited)
-  local set = {}
+-- What a step cannot replace: the run's word, and the proxies that the node set, in upper or lower case.
+local function fixed_of(inherited)
+  local set = { [RUN:lower()] = true }
   for _, variable in ipairs(inherited) do
     local name = name_of(variable):lower()
     if proxies[name] then set[name] = true end
@@ -78,18 +78,17 @@ local function proxies_of(inherited)
   return set
 end
 
---- The job's environment, the step's own variables, and a PATH. A step cannot replace the proxies
---- that the node set, in upper or lower case.
+--- The job's environment, the step's own variables, and a PATH.
 local function merged(inherited, own)
-  local list, has_path, kept = {}, own.PATH ~= nil, next(own) and proxies_of(inherited)
+  local list, has_path, fixed = {}, own.PATH ~= nil, next(own) and fixed_of(inherited)
   for _, variable in ipairs(inherited) do
     local name = name_of(variable)
     has_path = has_path or name == "PATH"
-    local is_replaced = own[name] ~= nil and not kept[name:lower()]
+    local is_replaced = own[name] ~= nil and not fixed[name:lower()]
     if not is_replaced and not ours[name] then list[#list + 1] = variable end
   end
   for name, value in pairs(own) do
-    if not kept[name:lower()] and not ours[name] then list[#list + 1] = name .. "=" .. value end
+    if not fixed[name:lower()] and not ours[name] then list[#list + 1] = name .. "=" .. value end
   end
   if not has_path then list[#list + 1] = DEFAULT_PATH end
   return list
@@ -115,13 +114,8 @@ local function check_arguments(arguments)
     local message = "%s is not a program; command is one program: use args for its arguments, or shell for a script"
     return message:format(humanize.quoted(command)), "command"
   end
-  for name in pairs(arguments.env or {}) do
-    if not name:find "^[^=%z]+$" then
-      return "the name of a variable must not be empty, and hold neither = nor a NUL character", "env"
-    end
-    if json.contains(arguments.secrets or {}, name) then
-      return ("env and secrets both give %s"):format(humanize.quoted(name)), "secrets"
-    end
+  for _, name in ipairs(arguments.env and arguments.secrets or {}) do
+    if arguments.env[name] then return ("env and secrets both give %s"):format(humanize.quoted(name)), "secrets" end
   end
 end
 
@@ -341,7 +335,7 @@ return {
     "env", {
       type = "object",
       additionalProperties = c_string,
-      printed = { propertyNames = { pattern = "^[^=\0]+$" } },
+      propertyNames = { title = "the name of a variable, not empty and without = and NUL", pattern = "^[^=\0]+$" },
       description = "Variables to add to the environment or to replace in it. "
         .. "The proxies that the node set cannot be replaced.",
     },

@@ -2,6 +2,7 @@
 -- The step write_file: creates or replaces a file of the workspace, atomically, or appends to it.
 
 local check = require "sba.util.fail".check
+local humanize = require "sba.util.humanize"
 local is = require "sba.util.schema_check"
 local lines = require "sba.util.excerpt".lines
 local raise = require "sba.util.fail".raise
@@ -93,8 +94,8 @@ end
 local function check_arguments(arguments)
   local mode = arguments.mode
   if mode and not mode:find "^0?[0-7][0-7][0-7]$" then
-    local message = "mode must be permission bits in octal, such as \"0644\", not above \"0777\", got %q"
-    return message:format(mode:sub(1, 20)), "mode"
+    local message = "mode must be permission bits in octal, such as \"0644\", not above \"0777\", got %s"
+    return message:format(humanize.quoted(mode)), "mode"
   end
   if arguments.encoding == "base64" then
     local content, failure = decoded(arguments.content)

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Checks values against JSON Schema (draft 2020-12), and puts them into their final form.
 --
--- Keywords: type, required, properties, additionalProperties, items, enum, const, minimum,
+-- Keywords: type, required, properties, additionalProperties, propertyNames (a pattern and, as its title, what
+-- is expected), items, enum, const, minimum,
 -- exclusiveMinimum, maximum, minLength, maxLength, pattern (that is a Lua pattern too, with \ for %),
 -- minItems, maxItems, oneOf (of parts that each require one name), default, description, examples,
 -- title; and five of our own: order (of keys when written), aliases (other name of an optional property -> its name;
@@ -178,6 +179,16 @@ local function visit_others(walk, depth, value, wanted, names, plan)
   end
 end
 
+local function visit_names(walk, depth, names, wanted)
+  table.sort(names)
+  for _, name in ipairs(names) do
+    if not name:find(wanted.pattern) then -- bounded: it is one of ours
+      walk.path[depth + 1] = name
+      fail(walk, depth + 1, ("expected %s, got %s"):format(wanted.title, humanize.value(name)))
+    end
+  end
+end
+
 -- Returns name -> alias, since pointers name what was written.
 local function rename(walk, depth, value, aliases)
   local used = none
@@ -222,6 +233,7 @@ local function visit_object(walk, depth, value, wanted)
       visit_member(walk, depth, value, name, used[name] or name, properties[name])
     end
   end
+  if others and wanted.propertyNames then visit_names(walk, depth, others, wanted.propertyNames) end
   if others then visit_others(walk, depth, value, wanted.additionalProperties, others, plan) end
 end
 

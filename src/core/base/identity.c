@@ -110,11 +110,11 @@ int identity_become(const char *user, struct error *error)
     cleanup_free char *name = colon ? strndup(user, (size_t)(colon - user)) : strdup(user);
 
     if (!name || !*name)
-        return error_set(error, "invalid", 0, "%s is no user; write UID, UID:GID or a name", user);
+        return error_set(error, "invalid", 0, "\"%s\" is no user; write UID, UID:GID or a name", user);
     if (find_user(name, &uid, &gid, error) < 0)
         return -1;
     if (colon && !parse_id(colon + 1, &gid))
-        return error_set(error, "invalid", 0, "%s is no group; write a GID", colon + 1);
+        return error_set(error, "invalid", 0, "the group of \"%s\" is not a number; write UID:GID", user);
     if (uid == 0)
         return error_set(error, "invalid", 0, "%s is root; name an ordinary user", user);
     if (uid == geteuid() && uid == getuid() && gid == getegid())

@@ -92,6 +92,11 @@ static char *locate(const struct process_spawn *spawn, struct error *error)
     const char *name = spawn->argv[0];
     if (!*name)
         return error_set(error, "invalid", 0, "cannot run a command without a name"), NULL;
+    if (strlen(name) >= PATH_MAX)
+        return error_set(error, "name_too_long", 0,
+                         "cannot run %.40s...: the name is longer than %d bytes; is it a script, for shell?", name,
+                         PATH_MAX - 1),
+               NULL;
     if (!strchr(name, '/'))
         return search(spawn, path_of(spawn->env), error);
     char *path = strdup(name);

@@ -194,10 +194,17 @@ describe("job.parse", function()
       assert.equal("/steps/0/arguments/" .. pointer, failure.errors[1].pointer)
       assert.matches("a string without NUL", failure.message)
     end
-    for _, name in ipairs { nul, "A=B", "" } do
-      check({ steps = { { type = "run_command", arguments = { shell = "x", env = { [name] = "" } } } } },
-        "/steps/0/arguments/env: the name of a variable must not be empty, and hold neither = nor a NUL character")
-    end
+  end)
+
+  it("says of each bad name of a variable what is expected, with all other mistakes", function()
+    local named = ": expected the name of a variable, not empty and without = and NUL, got "
+    local arguments = { shell = "x", timeout_seconds = 0, env = { ["A=B"] = 1, [""] = "x", ["a\0"] = "", OK = "" } }
+    check({ steps = { { type = "run_command", arguments = arguments } } },
+      "/steps/0/arguments/env/" .. named .. "an empty string",
+      '/steps/0/arguments/env/A=B' .. named .. 'the string "A=B"',
+      "/steps/0/arguments/env/A=B: expected a string, got the number 1",
+      '"/steps/0/arguments/env/a\\u0000"' .. named .. 'the string "a\\u0000"',
+      "/steps/0/arguments/timeout_seconds: expected a number above 0, got the number 0")
   end)
 
   it("decides the mode: environment, job, content", function()

@@ -130,6 +130,7 @@ describe("the step write_file", function()
     for _, mode in ipairs { "", "9", "0888", "4755", "1777", "00644", "0x1", "644 ", "-644", "rw-" } do
       assert.equal("mode", select(2, write_file.check { path = "a", content = "", mode = mode }), mode)
     end
+    assert.matches('got "644\\n"$', write_file.check { path = "a", content = "", mode = "644\n" })
     for _, content in ipairs { "a", "ab=c", "YQ", "YQ=", "Y Q==", "YR==" } do
       assert.equal("content", select(2, write_file.check { path = "a", content = content, encoding = "base64" }),
         content)

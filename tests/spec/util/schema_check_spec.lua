@@ -173,6 +173,9 @@ describe("metaschema", function()
     assert.is_nil(metaschema { type = "object", properties = { a = { type = { "string", "null" } } }, order = { "a" } })
     assert.equal("schema.properties.a.minLenght: is no known keyword",
       metaschema { properties = { a = { minLenght = 1 } } })
+    assert.is_nil(metaschema { propertyNames = { title = "a letter", pattern = "^[a-z]$" } })
+    assert.equal("schema.propertyNames: must have a pattern and a title",
+      metaschema { propertyNames = { pattern = "a" } })
     assert.equal("schema.type: has the unknown type 'text'", metaschema { type = "text" })
     assert.equal("schema: order names 'b', which is not a property", metaschema { properties = {}, order = { "b" } })
     assert.equal("schema.items: the alias 'x' must stand for an optional property and be none itself",
