@@ -31,6 +31,7 @@ local repl = lazy "sba.repl"
 local report = lazy "sba.report"
 local reports = lazy "sba.outside.reports"
 local skills = lazy "sba.outside.skills"
+local step_context = lazy "sba.run.step_context"
 local task = lazy "sba.task"
 local trace = lazy "sba.outside.trace"
 
@@ -186,6 +187,7 @@ local function work(run)
   collectgarbage "generational"
   -- Lua 5.4.4 keeps the threshold that it had before: a step sets a new one.
   collectgarbage "step"
+  run.context = step_context(run)
   local perform = run.steps and direct.run_rest or agent.run
   return perform(run)
 end

@@ -45,17 +45,17 @@ class Ways(AgentCase):
         self.assert_short("From `main` to a step", STEP, self.job(*steps), (32, 70), (18, 24))
 
     def test_of_an_agent(self):
-        # 69 and 109, 46 and 87
+        # 70 and 109, 47 and 87
         server = self.server(*[writes("a.txt", name) for name in "abc"], finish())
-        self.assert_short("A turn of an agent", REPLY, self.agent_job(), (74, 120), (46, 90),
+        self.assert_short("A turn of an agent", REPLY, self.agent_job(), (74, 120), (47, 90),
                           env={"MODEL_SERVER": server.url})
 
     def test_of_a_resume(self):
-        # 73 and 113, 24 and 36
+        # 74 and 113, 25 and 36
         server, job = self.server(writes("a.txt", "a"), finish()), self.agent_job()
         short = {**job, "inference": {**job["inference"], "max_requests": 1}}
         self.assertEqual(self.run_agent(server, job=short).code, "constraint_violation")
-        self.assert_short("A resume", REPLY, job, (78, 125), (24, 40), "--resume", env={"MODEL_SERVER": server.url})
+        self.assert_short("A resume", REPLY, job, (78, 125), (25, 40), "--resume", env={"MODEL_SERVER": server.url})
 
 
 sba.main(__name__)

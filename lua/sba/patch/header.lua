@@ -2,13 +2,15 @@
 -- Reads what a diff says of a file before its hunks, and finds the file of the workspace that it
 -- means.
 
+local lazy = require "sba.util.lazy"
 local lpeg = require "lpeg"
 local raise = require "sba.util.fail".raise
 local text = require "native.text"
 
+local dates = lazy "sba.patch.dates"
+
 local P, R, S = lpeg.P, lpeg.R, lpeg.S
-local C, Cg, Cp = lpeg.C, lpeg.Cg, lpeg.Cp
-local Cs, Ct = lpeg.Cs, lpeg.Ct
+local C, Cp, Cs = lpeg.C, lpeg.Cp, lpeg.Cs
 
 local header = {}
 
@@ -39,56 +41,16 @@ function header.name(written)
   if after == #written + 1 then return usable(name) end
 end
 
--- What may follow a name, behind blanks, by who writes it. A second of 00 on the first day of Unix,
--- in any zone, is the date of a file that is not there.
-local digit <const>, letter <const>, blanks <const> = R "09", R("az", "AZ"), S " \t" ^ 1
-local two <const>, three <const> = digit * digit, letter * letter * letter
-local four <const> = two * two
-local clock <const> = two * ":" * two * ":" * Cg(two, "second") * ("." * digit ^ 1) ^ -1
-local zone <const> = S "+-" * two * P ":" ^ -1 * two + letter ^ 1
-local day_number <const> = digit * digit ^ -1
-local function captured(...) return Cg(..., "day") end
-local forms <const> = {
-  { name = "diff, git", example = "2024-08-01 19:44:26.123456789 +0200",
-    pattern = captured(four * "-" * two * "-" * two) * S " T" * clock * (blanks ^ -1 * zone) ^ -1 },
-  { name = "hg, BSD, Solaris", example = "Thu Aug  1 19:44:26 2024 +0200",
-    pattern = three * blanks * captured(three * blanks * day_number) * blanks * clock
-      * (blanks * letter ^ 1) ^ -1 * blanks * Cg(four, "year") * (blanks * zone) ^ -1 },
-  { name = "CVS", example = "1 Aug 2024 19:44:26 -0000   1.7",
-    pattern = (three * "," * blanks) ^ -1 * captured(day_number * blanks * three) * blanks
-      * Cg(four, "year") * blanks * clock * (blanks * zone) ^ -1
-      * (blanks * digit ^ 1 * ("." * digit ^ 1) ^ 1) ^ -1 },
-  { name = "svn", example = "(revision 7)",
-    pattern = P "(" * (P "revision " * digit ^ 1 + "working copy" + "nonexistent"
-      + "working revision" + ".../" * (1 - P ")") ^ 1) * ")"
-      * (blanks * "(revision " * digit ^ 1 * ")") ^ -1 },
-}
-local date = P(false)
-for _, form in ipairs(forms) do date = date + form.pattern end
-date = Ct(date) * S " \t" ^ 0 * -1
-header.forms_of_dates = forms
-
-local epochs <const> = {
-  ["1970-01-01"] = true, ["Jan 1 1970"] = true, ["1 Jan 1970"] = true,
-  ["1969-12-31"] = true, ["Dec 31 1969"] = true, ["31 Dec 1969"] = true,
-}
-
-local function is_epoch(found)
-  local day = found.day or ""
-  if found.year then day = day .. " " .. found.year end
-  return found.second == "00" and epochs[day:gsub("%s+", " "):gsub("%f[%d]0(%d )", "%1")] == true
-end
-
 --- The name after "--- " or "+++ ", which ends at a date or a tab; and whether the date is the
 --- epoch.
 local function dated(written)
   if written:sub(1, 1) == '"' then return usable((lpeg.match(quoted, written))), false end
   local from = math.max(1, #written - LONGEST_DATE)
   for at, after in written:sub(from):gmatch "()[ \t]+()" do
-    local found = lpeg.match(date, written, from + after - 1)
-    if found and from + at > 2 then
+    local is_date, is_epoch = dates.at(written, from + after - 1)
+    if is_date and from + at > 2 then
       local name = text.trim_end(written:sub(1, from + at - 2)) -- it may hold a tab
-      return usable(name), is_epoch(found)
+      return usable(name), is_epoch
     end
   end
   return usable(written:match "^[^\t]*"), false

@@ -19,6 +19,7 @@ local prompt = require "sba.agent.prompt"
 local real_path = require "native.confine".real_path
 local record = require "sba.result.record"
 local state = require "sba.run.state"
+local step_context = require "sba.run.step_context"
 local steps = require "sba.run.step"
 local todo = require "sba.run.todo"
 local workspace = require "native.workspace"
@@ -102,7 +103,7 @@ function globals.step(type, arguments, places)
     workspace = must(workspace.open(places.workspace or ".")),
     artifacts = places.artifacts and must(workspace.open(places.artifacts)) or nil,
   }
-  run.context = run:step_context()
+  run.context = step_context(run)
   run.context.tick = function() end
   local limit, call = entries.limit(step, run.context), module.run
   local entry = entries.make(module, limit,

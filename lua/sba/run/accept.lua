@@ -244,7 +244,6 @@ function accept.accept(run)
   -- Also without a step, a run may have been killed while it wrote changes.patch.
   if next(history.unfinished) or history.job and reports_changes then undo.sweep(run) end
   if reports_changes then workspace_changes.begin(run) end
-  run.context = run:step_context()
 end
 
 return accept

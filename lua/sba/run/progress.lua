@@ -3,8 +3,10 @@
 -- if the runner is killed.
 
 local interrupt = require "native.interrupt"
-local secret = require "sba.util.secret"
+local lazy = require "sba.util.lazy"
 local text = require "native.text"
+
+local secret_stream = lazy "sba.util.secret_stream"
 
 local progress = {}
 progress.__index = progress
@@ -72,7 +74,7 @@ end
 function progress:said(news, missing)
   local current = self.current
   if not current then return end
-  current.stream = current.stream or secret.stream()
+  current.stream = current.stream or secret_stream()
   current.size = current.size + #news + (missing or 0)
   hear(self, current.stream:add(news, missing))
 end

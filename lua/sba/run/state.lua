@@ -64,10 +64,8 @@
 ---@field left? { count: integer, pid: integer } processes that could not be ended
 ---@field journal_changed? boolean by a command: it cannot be resumed
 
-local artifacts = require "sba.run.artifacts"
 local ending = require "native.ending"
 local interrupt = require "native.interrupt"
-local json = require "sba.util.json"
 local lazy = require "sba.util.lazy"
 local listeners = require "sba.run.listeners"
 local log = require "sba.util.log"
@@ -76,167 +74,20 @@ local record = require "sba.result.record"
 local secret = require "sba.util.secret"
 local workspace = require "native.workspace"
 
-local ask_model = lazy "sba.run.ask"
 local checks = lazy "sba.run.check"
 local clients = lazy "sba.util.http"
 local gateways = lazy "sba.gateway"
-local prompt = lazy "sba.agent.prompt"
 local rules = lazy "sba.gateway.rules"
 local run_step = lazy "sba.run.step"
-local undo = lazy "sba.run.undo"
-local worker_report = lazy "sba.util.worker_report"
 
 local state = {}
 
--- Seconds from SIGTERM to SIGKILL, as in process.h.
-local GRACE <const> = 2
 -- A tenth of the job's time is reserved.
 local RESERVED_SHARE <const> = 10
 local MOST_RESERVED <const> = 60 -- seconds
 
 local methods = { emit = listeners.emit }
 methods.__index = methods
-
--- For a model's commands: nothing waits for a person.
-local unattended <const> = {
-  PAGER = "cat", GIT_PAGER = "cat", GIT_EDITOR = "true",
-  CI = "1", DEBIAN_FRONTEND = "noninteractive", PIP_PROGRESS_BAR = "off",
-}
-
-local function children_environment(self)
-  local list, environment = {}, secret.for_commands(self.environment)
-  for name, value in pairs(not self.steps and unattended or {}) do
-    environment[name] = environment[name] or value
-  end
-  -- A command has another parent.
-  environment.SBA_DIE_WITH_PARENT = nil
-  environment.CYNODE_RUN = self.runner.word
-  environment.CYNODE_ARTIFACTS_DIR = self.artifacts and self.artifacts:path()
-  for name, value in pairs(environment) do list[#list + 1] = name .. "=" .. value end
-  table.sort(list)
-  return list
-end
-
---- The time that is reserved for what runs at the job's end, whatever else happens.
-local function add_time(self, context)
-  -- Only the tree of a command that runs then is ended: checks may need what earlier steps left.
-  function context.seconds_left()
-    if self.reserved_seconds == 0 then return nil end
-    local grace = math.min(GRACE, self.reserved_seconds)
-    local ends_at = self.deadline - self.reserved_seconds - grace
-    return math.max(0, ends_at - interrupt.now()), grace
-  end
-  function context.time_is_up() self:set_deadline(self.deadline, self.deadline - interrupt.now()) end
-end
-
---- What a worker says of itself counts for the job where no model of the runner speaks, and no
---- check.
-local function add_reports(self, context)
-  local count, word = 0, self.runner.word
-  function context.report_path()
-    count = count + 1
-    local path, problem = worker_report.path(word, self.environment, self.workspace, count)
-    -- The directories of these runs are removed at the end.
-    if count == 1 then table.insert(self.history.runs, self.runner) end
-    if not path and count == 1 then
-      self.log:event("info", "worker_report.no_place", { error = problem .. "; commands have no CYNODE_REPORT" })
-    end
-    return path
-  end
-  function context.claim(report)
-    if not self.steps or context.apart then return end
-    self:emit("step.report", { index = self.record.count, report = report })
-    self.record.report = report
-  end
-  function context.report(path)
-    local report, mistake = worker_report.read(path)
-    if mistake then
-      local message = "the report of a worker (CYNODE_REPORT) is left out: " .. mistake
-      self:warn("worker_report.invalid", message, { step = self.record.count + 1 })
-    elseif report then
-      context.claim(report)
-    end
-    return report
-  end
-end
-
---- What the next run must know of the step if this one is killed, and what the one before it had.
-local function add_journal(self, context)
-  local function emit(name, fields)
-    fields.index = self.record.count
-    self:emit(name, fields)
-  end
-  local function earlier(event) return event and event.index == self.record.count and event end
-  function context.earlier_session() return (earlier(self.history.agent) or {}).session end
-  function context.session_opened(id) emit("step.agent", { session = id }) end
-  -- A step that runs again appends to what was there before the first time.
-  function context.size_before_append(size)
-    local known = earlier(self.history.append)
-    if known then return known.size end
-    emit("step.append", { size = size })
-    return size
-  end
-  function context.commit(change) return undo.commit(self, change) end
-  -- A program may overwrite its environment; it stays in its session.
-  local function began(pid, started) emit("step.session", { pid = pid, started = started }) end
-  context.began = self.result_directory and began
-end
-
---- What a step asks of the world outside.
-local function add_outside(self, context)
-  local ask
-  function context.ask(question)
-    ask = ask or ask_model(self)
-    return ask(question)
-  end
-  function context.call_tool(tool, arguments, limits)
-    local whole, idle = limits and limits.whole, limits and limits.idle
-    limits = { until_when = whole and interrupt.now() + whole, idle = idle }
-    local gateway, failure = self:connect(false, limits)
-    if not gateway then return nil, failure end
-    return gateway:call(tool, arguments, limits)
-  end
-  -- Of the gateway, for another agent, where the operator says so: the token goes with it.
-  function context.worker_gateway()
-    local url = rules.address(self.environment)
-    if not url or self.environment.SBA_WORKER_GATEWAY ~= "1" then return nil end
-    local token, failure = secret.agent_token()
-    if failure then return nil, failure end
-    local headers = token and { { name = "Authorization", value = "Bearer " .. token } } or {}
-    return { type = "http", name = "gateway", url = url, headers = json.array(headers) }
-  end
-end
-
----@return sba.job_context
-function methods:step_context()
-  local job, is_agents = self.job, not self.steps
-  local context = {
-    workspace = self.workspace, environment = children_environment(self),
-    agent = is_agents, follow = self.log.follow or nil,
-    max_output_bytes = job.constraints.max_output_bytes,
-    allowed_models = job.inference and job.inference.allowed_models,
-  }
-  if not is_agents then
-    context.secret = secret.of_operator
-    -- Where a long output goes; of a model's commands it is shown what they print.
-    context.spool = self.result_directory or ""
-  end
-  function context.resolve_path(path) return artifacts.resolve(self, path) end
-  function context.prompt() return prompt.for_another(job) end
-  function context.plan(entries) self.todo:follow(entries) end
-  function context.tick(news, missing)
-    if news then self.progress:said(news, missing) end
-    self.progress:tick()
-    self.log.view:tick()
-    self.todo.checkpoint:tick()
-    self.checkpoint:tick()
-  end
-  add_time(self, context)
-  add_journal(self, context)
-  add_outside(self, context)
-  if self.accepted then add_reports(self, context) end
-  return context
-end
 
 function methods:perform(step) return run_step.run(self, step) end
 

@@ -5,9 +5,11 @@ local confinement = require "sba.run.confinement"
 local entries = require "sba.result.entry"
 local failures = require "sba.result.failure"
 local interrupt = require "native.interrupt"
-local network = require "sba.result.network"
-local rules = require "sba.gateway.rules"
+local lazy = require "sba.util.lazy"
 local secret = require "sba.util.secret"
+
+local network = lazy "sba.result.network"
+local rules = lazy "sba.gateway.rules"
 
 local steps = {}
 

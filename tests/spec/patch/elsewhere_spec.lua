@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Diffs as they come from mails, other tools and models: what stands around them, what they say beside their lines.
-local headers = require "sba.patch.header"
+local dates = require "sba.patch.dates"
 local try = require "trying_diffs"
 
 local X <const> = "--- a/x\n+++ b/x\n"
@@ -13,7 +13,7 @@ local gives <const>, takes <const>, refuses <const> = try.gives, try.takes, try.
 describe("a diff from elsewhere", function()
   it("takes no transport for content", function()
     local hunk <const> = "@@ -1 +1 @@\n-a\n+b\n"
-    for _, form in ipairs(headers.forms_of_dates) do
+    for _, form in ipairs(dates.forms) do
       for _, gap in ipairs { "\t", "  ", "    " } do
         takes(("--- x%s%s\n+++ x%s%s\n%s"):format(gap, form.example, gap, form.example, hunk), "a\n", "b\n")
       end

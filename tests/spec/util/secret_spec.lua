@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 local native = require "native.secret"
-local secret = require "sba.util.secret"
+local secret_stream = require "sba.util.secret_stream"
 
 -- A secret is never forgotten, and the tests of a file share a process.
 native.add "correct-horse-battery"
 
 local function shown(...)
-  local stream, parts = secret.stream(), {}
+  local stream, parts = secret_stream(), {}
   for _, piece in ipairs { ... } do
     parts[#parts + 1] = type(piece) == "table" and stream:add(piece[1], piece[2]) or stream:add(piece)
   end
