@@ -42,8 +42,6 @@ static void *allocate(void *unused, void *block, size_t old_size, size_t size)
 {
     static size_t refused;
     (void)unused;
-    if (!block)
-        old_size = 0; // Lua gives a type in its place
     void *moved = memory_resize(block, old_size, size);
     if (size == 0) // of the collection in between
         return NULL;

@@ -91,12 +91,14 @@ void *memory_resize(void *block, size_t old_size, size_t size)
         give(block, old_size);
         return NULL;
     }
+    if (!block)
+        return take(size);
     if (old_size > LARGEST && size > LARGEST)
         return realloc(block, size);
-    if (block && class_of(old_size) == class_of(size))
+    if (class_of(old_size) == class_of(size))
         return block;
     void *moved = take(size);
-    if (moved && block) {
+    if (moved) {
         memcpy(moved, block, old_size < size ? old_size : size);
         give(block, old_size);
     }

@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
-// Gives a block of old_size bytes (NULL: 0) another size, as realloc does; 0 frees it and gives NULL. NULL otherwise
-// means that memory is out; the block stays as it is. Blocks are aligned to 16 bytes.
+// Gives a block of old_size bytes (without a block, any number) another size, as realloc does; 0 frees it and gives
+// NULL. NULL otherwise means that memory is out; the block stays as it is. Blocks are aligned to 16 bytes.
 void *memory_resize(void *block, size_t old_size, size_t size);
 
 #endif

@@ -227,10 +227,9 @@ static int opened_read(lua_State *L)
     int fd = bind_check_opened(L, 1)->fd;
     lua_Integer most = luaL_optinteger(L, 2, 4096);
     luaL_argcheck(L, most > 0 && most <= 1 << 20, 2, "must be 1 byte to 1 MiB");
-    luaL_Buffer bytes;
-    char *room = luaL_buffinitsize(L, &bytes, (size_t)most);
+    char *room = lua_newuserdatauv(L, (size_t)most, 0);
     ssize_t size = pread(fd, room, (size_t)most, 0);
-    luaL_pushresultsize(&bytes, size < 0 ? 0 : (size_t)size);
+    lua_pushlstring(L, room, size < 0 ? 0 : (size_t)size);
     return 1;
 }
 

@@ -87,9 +87,9 @@ class Children(sba.SandboxCase):
 
     def test_get_the_environment_without_secrets(self):
         found, done = self.probe(env={"SBA_MCP_TOKEN": TOKEN, "SBA_MCP_TOKEN_FILE": "/" + TOKEN, "KEPT": "kept",
-                                      "HTTP_PROXY": "http://proxy"})
-        self.assertEqual(found["environment"]["KEPT"], "kept")
-        self.assertEqual(found["environment"]["HTTP_PROXY"], "http://proxy")
+                                      "HTTP_PROXY": "http://proxy"}, wrapper=["/usr/bin/env", "-u", "PATH"])
+        self.assertEqual((found["environment"]["KEPT"], found["environment"]["HTTP_PROXY"]), ("kept", "http://proxy"))
+        self.assertEqual(found["environment"]["PATH"], "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
         self.assert_lacks(found["environment"], "SBA_MCP_TOKEN", "SBA_MCP_TOKEN_FILE")
         left = b"".join(path.read_bytes() for path in self.job_directory.iterdir() if path.is_file())
         self.assertNotIn(TOKEN.encode(), left + done.stdout + done.stderr)

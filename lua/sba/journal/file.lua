@@ -19,7 +19,7 @@ local DIGITS <const> = 16 -- hexadecimal, of a step's digest
 
 -- The order of an event's own fields, which follow `event` and `at`.
 local schema <const> = { order = {
-  "index", "id", "type", "check", "job_sha256", "protocol_version", "job_id", "task_id",
+  "index", "id", "type", "check", "pid", "started", "job_sha256", "protocol_version", "job_id", "task_id",
   "started_wall",
 } }
 
@@ -113,10 +113,10 @@ end
 function journal:steps_finished(entries)
   local line, is_long = {}, false
   for i, entry in ipairs(entries) do
+    line[#line + 1] = i == 1 and BEFORE_ENTRY or journal.BETWEEN
     local parts = type(entry) == "table" and entry or { entry }
     is_long = is_long or parts == entry
-    line[#line + 1] = i == 1 and BEFORE_ENTRY or journal.BETWEEN
-    table.move(parts, 1, #parts, #line + 1, line)
+    for _, part in ipairs(parts) do line[#line + 1] = part end
   end
   line[#line + 1] = AFTER_ENTRY
   local offset = self:append(line, is_long)

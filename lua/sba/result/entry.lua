@@ -97,7 +97,7 @@ function entries.encode(entry, module)
   local result, whole_texts, texts = entry.result, {}, {}
   for name, value in pairs(json.is_object(result) and result or {}) do
     local is_long = type(value) == "string" and #value > LONG
-    if is_long or getmetatable(value) == long_text then
+    if is_long or type(value) == "table" and getmetatable(value) == long_text then
       texts[#texts + 1] = is_long and { bytes = value } or value
       whole_texts[name], result[name] = value, json.verbatim(('"\0%d\0"'):format(#texts))
     end

@@ -27,8 +27,9 @@ local function environment_of(run)
   for name, value in pairs(not run.steps and unattended or {}) do
     environment[name] = environment[name] or value
   end
-  -- A command has another parent.
-  environment.SBA_DIE_WITH_PARENT = nil
+  environment.PATH = environment.PATH or "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+  -- A command has a parent, a deadline and a report of its own.
+  environment.SBA_DIE_WITH_PARENT, environment.CYNODE_DEADLINE, environment.CYNODE_REPORT = nil, nil, nil
   environment.CYNODE_RUN = run.runner.word
   environment.CYNODE_ARTIFACTS_DIR = run.artifacts and run.artifacts:path()
   for name, value in pairs(environment) do list[#list + 1] = name .. "=" .. value end
@@ -51,16 +52,14 @@ end
 --- What a worker says of itself counts for the job where no model of the runner speaks, and no
 --- check.
 local function add_reports(run, context)
-  local count, word = 0, run.runner.word
+  local place, problem -- of the reports; nil: no command has run
   function context.report_path()
-    count = count + 1
-    local path, problem = worker_report.path(word, run.environment, run.workspace, count)
-    -- The directories of these runs are removed at the end.
-    if count == 1 then table.insert(run.history.runs, run.runner) end
-    if not path and count == 1 then
-      run.log:event("info", "worker_report.no_place", { error = problem .. "; commands have no CYNODE_REPORT" })
+    if place == nil then
+      place, problem = worker_report.open(run.runner.word, run.environment, run.workspace)
+      table.insert(run.history.runs, run.runner) -- the directories of these runs are removed at the end
+      if problem then run.log:event("info", "worker_report.no_place", { error = problem }) end
     end
-    return path
+    return place and worker_report.path(place) or nil
   end
   function context.claim(report)
     if not run.steps or context.apart then return end
@@ -68,7 +67,7 @@ local function add_reports(run, context)
     run.record.report = report
   end
   function context.report(path)
-    local report, mistake = worker_report.read(path)
+    local report, mistake = worker_report.read(place, path)
     if mistake then
       local message = "the report of a worker (CYNODE_REPORT) is left out: " .. mistake
       run:warn("worker_report.invalid", message, { step = run.record.count + 1 })

@@ -16,7 +16,6 @@ local workspace = require "native.workspace"
 
 local check, raise = fail.check, fail.raise
 local LEAST <const> = 0.001 -- seconds of a command
-local DEFAULT_PATH <const> = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 local MOST_TEXT <const> = 1024 * 1024 -- bytes of both streams as they came
 local SHOWN_BESIDE <const> = 64 * 1024 -- of a stream that is not the step's plain text
 local LONGEST_ARGUMENT <const> = 128 * 1024 -- bytes with its end: the kernel's MAX_ARG_STRLEN
@@ -78,30 +77,28 @@ local function fixed_of(inherited)
   return set
 end
 
---- The job's environment, the step's own variables, and a PATH.
+--- The job's environment and the step's own variables.
 local function merged(inherited, own)
-  local list, has_path, fixed = {}, own.PATH ~= nil, next(own) and fixed_of(inherited)
+  if not own then return { table.unpack(inherited) } end
+  local list, fixed = {}, fixed_of(inherited)
   for _, variable in ipairs(inherited) do
     local name = name_of(variable)
-    has_path = has_path or name == "PATH"
-    local is_replaced = own[name] ~= nil and not fixed[name:lower()]
-    if not is_replaced and not ours[name] then list[#list + 1] = variable end
+    if own[name] == nil or fixed[name:lower()] then list[#list + 1] = variable end
   end
   for name, value in pairs(own) do
     if not fixed[name:lower()] and not ours[name] then list[#list + 1] = name .. "=" .. value end
   end
-  if not has_path then list[#list + 1] = DEFAULT_PATH end
   return list
 end
 
 --- seconds: until the command is ended.
 local function environment(inherited, own, seconds, report)
-  local list = merged(inherited, own or {})
+  local list = merged(inherited, own)
   if seconds < math.huge then
     local ends_at = math.floor(math.min(LAST_DEADLINE, interrupt.wall() / 1000 + seconds))
-    list[#list + 1] = ("%s=%d"):format(DEADLINE, ends_at)
+    list[#list + 1] = DEADLINE .. "=" .. ends_at
   end
-  if report then list[#list + 1] = ("%s=%s"):format(REPORT, report) end
+  if report then list[#list + 1] = REPORT .. "=" .. report end
   return list
 end
 

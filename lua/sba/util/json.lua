@@ -241,7 +241,7 @@ end
 local orders <const> = setmetatable({}, { __mode = "k" })
 
 local function order_of(schema)
-  if type(schema) ~= "table" or orders[schema] then return orders[schema] end
+  if orders[schema] or type(schema) ~= "table" then return orders[schema] end
   if not (schema.order or schema.required or schema.properties or schema.items) then return nil end
   local members, names, known = {}, json.key_order(schema)
   -- It is known before its parts are read: a schema may hold itself.

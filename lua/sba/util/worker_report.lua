@@ -38,22 +38,35 @@ local function directories_of(word, environment)
   return list
 end
 
----Makes the directory of a run's reports, which a command may have removed.
+---The directory of a run's reports.
+---@class worker_report.place
+---@field above native.root a directory of temporary files, in which it lies
+---@field directory string its path
+---@field count integer reports that commands were asked for
+
 ---@param word string of the run
 ---@param environment table<string, string>
 ---@param root native.root of the workspace, in which it must not be
----@param number integer of the report
----@return string? path for a report
+---@return worker_report.place|false
 ---@return string? problem why there is none
-function worker_report.path(word, environment, root, number)
+function worker_report.open(word, environment, root)
   local problem = "the directories of temporary files are in the workspace"
   for _, directory in ipairs(directories_of(word, environment)) do
     local ok, failure = not root:relative(directory), nil
     if ok then ok, failure = file.make_private_directory(directory) end
-    if ok then return ("%s/%d.json"):format(directory, number) end
+    local above = ok and workspace.open(directory:match "^(.*)/")
+    if above then return { above = above, directory = directory, count = 0 } end
     problem = failure and failure.message or problem
   end
-  return nil, problem
+  return false, problem .. "; commands have no CYNODE_REPORT"
+end
+
+---@param place worker_report.place
+---@return string? path for another report; nil: there is no such directory any more
+function worker_report.path(place)
+  if not file.make_private_directory(place.directory) then return nil end -- a command may have removed it
+  place.count = place.count + 1
+  return place.directory .. "/" .. place.count .. ".json"
 end
 
 ---@param word string of a run, maybe an earlier one
@@ -67,20 +80,18 @@ end
 
 ---Reads what there is, also when the job's time is up. No link leads out of where temporary files
 ---are, and nothing is waited for.
+---@param place worker_report.place
 ---@param path string of worker_report.path
 ---@return table? report without secrets; nil: there is none
 ---@return string? mistake
-function worker_report.read(path)
-  local above, name = path:match "^(.*)/([^/]+/[^/]+)$" -- bounded: of a path
-  local root <close> = workspace.open(above)
-  if not root then return nil end
-  local opened <close>, failure = root:open(name)
+function worker_report.read(place, path)
+  local opened <close>, failure = place.above:open(path)
   if not opened then
     if failure.code == "path_escape" then return nil, "it is a link that leads elsewhere" end
     return nil, failure.code ~= "not_found" and failure.message or nil
   end
   local bytes = opened:read(LARGEST + 1)
-  root:remove(name, "file")
+  place.above:remove(path, "file")
   if #bytes > LARGEST then return nil, ("it is larger than %d bytes"):format(LARGEST) end
   local value, broken = json.decode(bytes)
   if broken then return nil, broken.message end

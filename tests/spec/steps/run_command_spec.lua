@@ -18,9 +18,9 @@ describe("the step run_command", function()
     return variables
   end
 
-  it("sets variables beside and before the job's, and a PATH", function()
-    assert.same({ "A=1", "B=x", "C=y", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" },
-      variables_of({ B = "x", C = "y" }, { "A=1", "B=2" }))
+  it("sets variables beside and before the job's", function()
+    local own <const>, inherited <const> = { B = "x", C = "y" }, { "A=1", "B=2" }
+    assert.same({ { "A=1", "B=x", "C=y" }, inherited }, { variables_of(own, inherited), variables_of(nil, inherited) })
   end)
 
   it("only cuts at its own limit and fails at the job's", function()
