@@ -12,8 +12,9 @@ local text = require "native.text"
 local prompt = {}
 
 local AGENTS_MD <const> = "AGENTS.md"
--- Bytes of it: a third of a context of as many tokens, and less of a smaller one.
+-- Bytes of it: mostly a quarter of a context of as many tokens, and less of a smaller one.
 local MOST <const> = 32 * 1024
+local MOST_SHARE <const> = 3 -- of the context, in tokens: a third
 local LONGEST_CHARACTER <const> = 4 -- bytes
 local NO_CONTEXT <const> = { requirements = {}, acceptance_criteria = {}, checks = {}, skills = {} }
 
@@ -150,6 +151,13 @@ end
 ---@return boolean
 function prompt.wants_agents_md(job) return not job.context or job.context.agents_md ~= false end
 
+-- Short lines and numbers have nearly a token a byte.
+local function cut_to_tokens(content, most)
+  local tokens = text.tokens(content)
+  if tokens <= most then return content end
+  return text.cut(content, #content * most // tokens)
+end
+
 ---The log says why it cannot be shown.
 ---@param run { workspace: native.root, job: sba.job, log: table }
 ---@param context_length integer tokens
@@ -168,6 +176,7 @@ function prompt.agents_md(run, context_length)
     return prompts.agents_md_left_out:format(problem)
   end
   if text.trim(content) == "" then return nil end
+  content = cut_to_tokens(content, context_length // MOST_SHARE)
   local shown, size = #content, found.size_bytes
   local cut, note = "none", ""
   if shown < size then cut, note = "end", prompts.agents_md_cut:format(shown, size) end

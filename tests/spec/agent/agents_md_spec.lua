@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
+local native_text = require "native.text"
 local prompt = require "sba.agent.prompt"
 local scratch = require "scratch"
 
@@ -30,6 +31,17 @@ describe("AGENTS.md of the workspace", function()
     assert.truthy(#words > 32000 and #words < 33300)
     assert.matches("[end of AGENTS.md: the first 32767 of 12582913 bytes; read_file gives the rest]", words, 1, true)
     assert.truthy(#agents_md(4096) < 2000)
+  end)
+
+  it("takes no more than a third of a context, however many tokens its bytes are", function()
+    for _, line in ipairs { "L\n", "1 2 3 4 5 6 7 8 9\n" } do
+      write(line:rep(20000))
+      for _, context_length in ipairs { 16384, 32768, 65536 } do
+        local words = agents_md(context_length)
+        assert.truthy(native_text.tokens(words) < context_length / 3 + 200, line .. context_length)
+        assert.matches("of " .. #line * 20000 .. " bytes; read_file gives the rest]", words, 1, true)
+      end
+    end
   end)
 
   it("cannot say that it has ended", function()
