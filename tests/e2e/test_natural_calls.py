@@ -88,6 +88,19 @@ class Commands(NaturalCallsCase):
             self.assert_end(self.run_steps(self.step("run_command", **arguments)), 2, "schema_validation")
 
 
+class Unnamed(NaturalCallsCase):
+    def test_arguments_that_are_those_of_one_tool_alone(self):
+        fence = "```json\n%s\n```"
+        command, end = '{"command": "echo hello"}', '{"answer": "All is done.", "status": "success"}'
+        for form in FORMATS:
+            with self.subTest(form):
+                outcome, server = self.run_replies({"content": fence % command}, {"content": fence % end}, form=form)
+                self.assert_answer(outcome, "All is done.")
+                note = "(the reply named no tool; its arguments are those of run_command alone)"
+                self.assertEqual(self.told(server, 1), f"[step-1]\n{note}\nhello\n")
+                self.assert_end(self.run_job(self.agent_job(), "--replay", self.recording()), 0)
+
+
 class Files(NaturalCallsCase):
     def test_other_names(self):
         self.put("a.txt", TEXT)

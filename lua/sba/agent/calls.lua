@@ -175,6 +175,7 @@ function calls.perform(state, call)
   if not read then return mistaken(note) end
   local answer = kinds[tool.kind](state, call, read)
   state.run.context.tick()
+  if call.note then note = note and call.note .. "; " .. note or call.note end
   if note then answer.text = ("(%s)\n%s"):format(note, answer.text) end
   if answer.step then answer.text = ("[%s]\n%s"):format(answer.step, answer.text) end
   answer.arguments = read

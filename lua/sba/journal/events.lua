@@ -71,7 +71,7 @@ local tool = object {
 
 local call = object {
   "id", words, "name!", words, "arguments!", json_object,
-  "mistake", words, "size", count, "written", words, "called", words, "extra", json_object,
+  "mistake", words, "note", words, "size", count, "written", words, "called", words, "extra", json_object,
 }
 
 local reply = object {

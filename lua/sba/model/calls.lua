@@ -22,6 +22,7 @@ local LONGEST_CALLED <const> = 64 -- the same, as servers take it back
 ---@field written? string the model's own JSON of the arguments
 ---@field called? string the model's own name, if it differs
 ---@field mistake? string for the model: why the arguments cannot be read
+---@field note? string for the model: how they were read
 ---@field extra? table what the server sent beside it, and wants back
 
 ---@class model.raw_call
@@ -30,6 +31,7 @@ local LONGEST_CALLED <const> = 64 -- the same, as servers take it back
 ---@field arguments any a table, or JSON as a string
 ---@field text? string arguments that are a table, as they came
 ---@field thought? string
+---@field note? string as of model.call
 ---@field extra? any what the server sent beside it
 
 ---@param given any
@@ -102,6 +104,7 @@ function calls.normal(raw, tools, session)
     local meant, called = calls.name(given.name, tools), "(no name)"
     if type(given.name) == "string" then called = text.cut(redact(given.name), LONGEST_SHOWN) end
     local call = { id = unused_id(session, given.id), name = meant or called, mistake = mistake }
+    call.note = given.note
     call.arguments, call.written = arguments or {}, arguments and written(given)
     call.extra = type(given.extra) == "table" and given.extra or nil
     local may_go_back = #called <= LONGEST_CALLED and called:find "^[%w_-]+$"

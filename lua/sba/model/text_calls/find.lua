@@ -162,6 +162,40 @@ local function bare_calls(content, names)
   return { calls = found, start = start }
 end
 
+-- How much of a tool a value may be: its arguments, all that are required among them; or an object
+-- that is one of its arguments, as an answer may be.
+local function may_mean(tool, value)
+  local shown = tools_of.shown(tool)
+  local required = shown.required or {}
+  local is_whole = #required > 0 and forms.fits(value, shown.properties)
+  for _, name in ipairs(required) do is_whole = is_whole and value[name] ~= nil end
+  if is_whole then return "call" end
+  for _, property in pairs(shown.properties) do
+    if forms.fits(value, property.properties or {}) then return "argument" end
+  end
+end
+
+local UNNAMED <const> = "the reply named no tool; its arguments are those of %s alone"
+
+-- A reply of nothing but an object that can be the arguments of one tool alone. None of the gateway's:
+-- what that does is done on another machine.
+local function unnamed_call(content, items, tools)
+  local item = items[1]
+  if content:find "^%s*{" then item = { from = 1, to = #content + 1, json = content, ending = "" } end
+  if not item or item.called or not item.json then return nil end
+  if not lpeg.match(nothing, content:sub(1, item.from - 1) .. content:sub(item.to)) then return nil end
+  local list = json_mended.read(item.json, item.ending ~= "")
+  if not list or #list ~= 1 or not json.is_object(list[1]) then return nil end
+  local meant, meanings = nil, 0
+  for _, tool in ipairs(tools) do
+    local how = may_mean(tool, list[1])
+    if how == "call" and not tool.exact then meant = tool end
+    if how then meanings = meanings + 1 end
+  end
+  if not meant or meanings > 1 then return nil end
+  return { { name = meant.name, arguments = list[1], note = UNNAMED:format(meant.name) } }
+end
+
 local SHELLS <const> = { "bash", "sh", "shell", "zsh", "console" }
 
 -- Why a text that looks like a call is none; nil for prose.
@@ -190,7 +224,11 @@ local function find_in(content, tools)
   elseif found then
     found, mistake = bare_calls(content, names)
   end
-  if not found then mistake = mistake or suspicion(content, items, names) end
+  if not found then
+    local unnamed = unnamed_call(content, items, tools)
+    if unnamed then return unnamed, "" end
+    mistake = mistake or suspicion(content, items, names)
+  end
   if mistake then
     local tool = meant_by(content, tools)
     return nil, NOT_DONE:format(mistake, tool.name, tools_of.example(tool))

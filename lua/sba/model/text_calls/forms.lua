@@ -114,8 +114,10 @@ local function first_of(object, names)
   end
 end
 
--- Whether a value is an object of nothing but the tool's arguments.
-local function fits(value, properties)
+---@param value any
+---@param properties table<string, table>
+---@return boolean whether it is an object of these alone, and of some of them
+function forms.fits(value, properties)
   if json.kind(value) ~= "object" then return false end
   for key in pairs(value) do
     if not properties[key] then return false end
@@ -132,8 +134,8 @@ local function arguments_in(object, tool)
     if not about_calls[humanize.plain(key)] then others[key] = value end
   end
   local key, value = next(others)
-  if fits(others, properties) then return others, key end
-  if key and next(others, key) == nil and fits(value, properties) then return value, key end
+  if forms.fits(others, properties) then return others, key end
+  if key and next(others, key) == nil and forms.fits(value, properties) then return value, key end
   return nil, key
 end
 

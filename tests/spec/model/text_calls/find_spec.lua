@@ -220,6 +220,37 @@ describe("find.calls", function()
     end
   end)
 
+  it("takes an object that can be the arguments of one tool alone, and nothing beside it, for its call", function()
+    local answer <const> = object { ok = { type = "boolean" } }
+    local finish <const> = { name = "finish", parameters = object({ answer = string, status = string }, { "answer" }) }
+    local all = { tools[1], tools[2], tools[3], finish }
+    local done <const> = '{"answer": "It is ```x```.", "status": "done"}'
+    for _, written in ipairs {
+      done, "```json\n" .. done .. "\n```", "```\n" .. done .. "\n```\n", "<answer>" .. done .. "</answer>",
+      "<tool_call>\n" .. done .. "\n</tool_call>", "\n  " .. done .. "\n",
+    } do
+      local found, before = find.calls(written, all)
+      assert.same({ "finish", "It is ```x```.", "" }, { found[1].name, found[1].arguments.answer, before }, written)
+      assert.equal("the reply named no tool; its arguments are those of finish alone", found[1].note)
+    end
+    for _, written in ipairs {
+      "It is done: " .. done, done .. "\nThat is it.", done .. done, "[" .. done .. "]", done:sub(1, -2),
+      "```json\n" .. done:sub(1, -2), '{"status": "done"}', '{"answer": "x", "more": 1}', '{"diff": "x"}', "{}",
+      "```json\n" .. done .. "\n```\n```json\n" .. done .. "\n```",
+    } do
+      assert.is_nil(find.calls(written, all), written)
+    end
+    local twice <const> = { name = "tell", parameters = finish.parameters }
+    local gateways <const> = { name = "gw", exact = true, parameters = finish.parameters }
+    local answering <const> = { name = "finish", parameters = object({ answer = answer }, { "answer" }) }
+    local checks <const> = { name = "check", parameters = object({ ok = { type = "boolean" } }, { "ok" }) }
+    assert.is_nil(find.calls(done, { finish, twice }))
+    assert.is_nil(find.calls(done, { finish, gateways }))
+    assert.is_nil(find.calls(done, { gateways }))
+    assert.is_nil(find.calls('{"ok": true}', { checks, answering }))
+    assert.equal("finish", find.calls('{"answer": {"ok": true}}', { checks, answering })[1].name)
+  end)
+
   it("takes the line ends at both marks of an argument for no part of it", function()
     for written, path in pairs { ["\na\n"] = "a", ["a\n"] = "a\n", ["\n\na\n\n"] = "\na\n", ["\n"] = "", [""] = "" } do
       local content = "<invoke name=\"read_file\">\n<parameter name=\"path\">" .. written .. "</parameter>\n</invoke>"
