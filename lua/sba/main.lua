@@ -35,8 +35,9 @@ local step_context = lazy "sba.run.step_context"
 local task = lazy "sba.task"
 local trace = lazy "sba.outside.trace"
 
--- Of each list the first variable that is set counts.
+-- The first that is set counts.
 local STATUS_URLS <const> = { "SBA_JOB_STATUS_URL", "SBA_CALLBACK_URL" }
+-- Where one of these is set, there is a trace to make or to pass on.
 local TRACING <const> = {
   "TRACEPARENT", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
 }

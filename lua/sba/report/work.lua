@@ -155,7 +155,7 @@ local function what_came(entry, limit)
   return entry.status ~= "skipped" and h.p { class = "quiet", "No output." }
 end
 
--- "1,200 tokens read · 80 tokens written · $0.012 · 2.1 s", as far as known.
+-- "1200 tokens read · 80 tokens written · $0.012 · 2.1 s", as far as known.
 local function cost(used)
   local list, read, written = {}, used.prompt_tokens or 0, used.completion_tokens or 0
   if read > 0 then list[1] = humanize.counted(read, "token") .. " read" end
