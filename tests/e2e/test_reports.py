@@ -222,6 +222,14 @@ class Troubled(ReportCase):
             code = answer[0] if isinstance(answer, tuple) else answer
             self.assertEqual([line["status"] for line in outcome.events("report.failed")], [code] * 2)
 
+    def test_a_redirect_from_an_address_whose_origin_is_unknown(self):
+        # curl takes one to three slashes, and would take the path of the redirect for a host.
+        server = self.server((307, {"Location": "/elsewhere/"}))
+        for slashes in ("/", "///"):
+            address = {"SBA_JOB_STATUS_URL": server.url.replace("//", slashes, 1)}
+            outcome = self.assert_end(self.run_steps(self.sh("true"), env=address), 0)
+            self.assertEqual(self.ends(outcome), {"in_progress": "refused", "completed": "refused"})
+
     def test_the_token_stays_with_the_gateway(self):
         server = self.server(204)
         self.reported(server, env={"SBA_MCP_TOKEN": "s3cret-token"})

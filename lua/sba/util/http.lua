@@ -28,7 +28,7 @@ local C, Cg, Ct = lpeg.C, lpeg.Cg, lpeg.Ct
 local digit <const>, character <const> = R "09", 1 - S "/?#"
 local scheme <const> = R("az", "AZ") * (R("az", "AZ", "09") + S "+.-") ^ 0
 local user <const> = ((character - "@") ^ 0 * "@") ^ 0 -- all up to the last @
-local authority <const> = Cg(C(user), "user") * Cg(C(character ^ 0), "address")
+local authority <const> = Cg(C(user), "user") * Cg(C(character ^ 1), "address")
 local rest <const> = Cg(C(P(1) ^ 0), "rest")
 local parts_of <const> = Ct(Cg(scheme / string.lower, "scheme") * "://" * authority * rest)
 local host <const> = "[" * (1 - P "]") ^ 0 * "]" + (1 - P ":") ^ 0
@@ -71,8 +71,9 @@ end
 ---@param location string
 ---@return string? url if it has the same origin
 function http.redirected(url, location)
-  if location:find "[%c ]" then return nil end
   local from, to = lpeg.match(parts_of, url), lpeg.match(parts_of, location)
+  -- curl also takes an address with one slash, or three, of which we cannot tell the origin.
+  if not from or location:find "[%c ]" then return nil end
   local is_path = location == "/" or location:find("^/[^/\\]")
   if not is_path and not (to and http.origin(location) == http.origin(url)) then return nil end
   return from.scheme .. "://" .. from.user .. from.address .. (is_path and location or to.rest)

@@ -70,6 +70,14 @@ describe("a redirect", function()
       assert.is_nil(to("http://gw:1/mcp", location), location)
     end
   end)
+
+  -- curl takes one to three slashes.
+  it("is not followed from an address of another form than the runner reads", function()
+    assert.is_nil(to("http:/gw:1/mcp", "/mcp/"))
+    assert.is_nil(to("http:/gw:1/mcp", "http://gw:1/mcp/"))
+    assert.is_nil(to("http:///gw:1/mcp", "/evil/"))
+    assert.is_nil(to("http:///gw:1/mcp", "http:///evil/"))
+  end)
 end)
 
 describe("http.events", function()
