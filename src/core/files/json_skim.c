@@ -6,6 +6,7 @@
 #include "core/files/file.h"
 #include "core/text/text.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -127,26 +128,25 @@ static int take_character(struct reader *r, int first)
 
 static int take_escape(struct reader *r)
 {
+    static const bool escapes[256] = {['"'] = true, ['\\'] = true, ['/'] = true, ['b'] = true, ['f'] = true,
+                                      ['n'] = true, ['r'] = true,  ['t'] = true, ['u'] = true};
     int byte = take(r);
+    if (byte < 0 || !escapes[byte])
+        return fail(r, "an unknown escape");
     for (int digits = byte == 'u' ? 4 : 0; digits > 0; digits--) {
         int digit = take(r);
-        if (digit <= 0 || !strchr("0123456789abcdefABCDEF", digit))
+        if (digit <= 0 || !isxdigit(digit))
             return fail(r, "an escape of less than four hex digits");
     }
-    return byte > 0 && strchr("\"\\/bfnrtu", byte) ? 0 : fail(r, "an unknown escape");
+    return 0;
 }
 
 static int take_string(struct reader *r)
 {
     r->next++; // the quote
-    for (int byte, failed = 0; !failed;) {
-        while (r->next < r->filled) { // most bytes are plain
-            byte = (unsigned char)r->block[r->next];
-            if (byte < 0x20 || byte >= 0x80 || byte == '"' || byte == '\\')
-                break;
-            r->next++;
-        }
-        byte = take(r);
+    for (int failed = 0; !failed;) {
+        r->next += text_plain_span(r->block + r->next, r->filled - r->next);
+        int byte = take(r);
         if (byte == '"')
             return 0;
         if (byte >= 0x80)

@@ -26,6 +26,23 @@ static size_t ascii_span(const unsigned char *bytes, size_t size)
     return i;
 }
 
+size_t text_plain_span(const char *bytes, size_t size)
+{
+    const uint64_t ones = high_bits >> 7;
+    size_t i = 0;
+    for (; i + sizeof(uint64_t) <= size; i += sizeof(uint64_t)) {
+        uint64_t word;
+        memcpy(&word, bytes + i, sizeof word);
+        uint64_t quotes = word ^ ones * '"', backslashes = word ^ ones * '\\';
+        // What is too small borrows from the next byte, which the loop below looks at again.
+        if ((word | (word - ones * ' ') | (quotes - ones) | (backslashes - ones)) & high_bits)
+            break;
+    }
+    while (i < size && bytes[i] >= ' ' && bytes[i] != '"' && bytes[i] != '\\' && !(bytes[i] & 0x80))
+        i++;
+    return i;
+}
+
 // Length of the character at the start of bytes (size > 0). If it is ill-formed, *good is false, and the length is that
 // of the maximal subpart (Unicode 15, section 3.9) which one U+FFFD replaces, at least one byte.
 static size_t character_length(const char *bytes, size_t size, bool *good)

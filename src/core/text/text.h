@@ -14,6 +14,10 @@
 
 enum { TEXT_SHA256_HEX = 65 }; // 64 hex digits and the NUL
 
+// How many bytes at the start are ASCII and stand for themselves in a string of JSON: no control characters, quotes or
+// backslashes.
+size_t text_plain_span(const char *bytes, size_t size);
+
 // Whether the bytes are well-formed UTF-8 (no surrogates, no overlong forms, nothing above U+10FFFF).
 bool text_is_utf8(const char *bytes, size_t size);
 
