@@ -61,8 +61,8 @@ end
 
 ---@return integer tokens
 function conversation:total()
-  local total = 0
-  for _, message in ipairs(self.messages) do total = total + self:of(message) end
+  local total, cost = 0, self.cost
+  for _, message in ipairs(self.messages) do total = total + (cost[message] or self:of(message)) end
   return total
 end
 
@@ -183,10 +183,9 @@ end
 ---@return integer after tokens
 function conversation:fit(budget)
   local before = self:total()
-  if before > budget then
-    drop_exchanges(self, shorten_old(self, before - math.floor(budget * LOW_WATER)))
-    shorten_last(self, budget)
-  end
+  if before <= budget then return before, before end
+  drop_exchanges(self, shorten_old(self, before - math.floor(budget * LOW_WATER)))
+  shorten_last(self, budget)
   return before, self:total()
 end
 

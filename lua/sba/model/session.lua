@@ -134,16 +134,16 @@ end
 
 -- Many servers refuse two messages of the user in a row, and one after a tool's result.
 local function alternating(self, messages, status)
-  local result = {}
+  local result, role = {}, nil -- of the last one
   for _, message in ipairs(messages) do
-    local last = result[#result] or {}
-    local is_system_first = last.role == "system" and self.system_first
-    local may_join = is_system_first or last.role == "user" or last.role == "tool"
+    local is_system_first = role == "system" and self.system_first
+    local may_join = is_system_first or role == "user" or role == "tool"
     if message.role == "user" and may_join then
-      result[#result] = joined(last, message.content or "")
-      if is_system_first then result[#result].role = "user" end
+      local last = joined(result[#result], message.content or "")
+      if is_system_first then last.role = "user" end
+      result[#result], role = last, last.role
     else
-      result[#result + 1] = message
+      result[#result + 1], role = message, message.role
     end
   end
   if status then result[#result] = joined(result[#result], status) end
@@ -197,8 +197,8 @@ local function ask_of(trial)
   if ask.schema then ask.temperature = request.temperature or 0 end
   if self.thinking_field then ask.members[self.thinking_field] = true end
   for i, message in ipairs(alternating(self, messages, request.status)) do
-    self.written[message] = self.written[message] or self.dialect.message(message, self)
-    ask.messages[i] = self.written[message]
+    local written = self.written[message] or self.dialect.message(message, self)
+    self.written[message], ask.messages[i] = written, written
     if message.role == "system" then ask.has_system = not self.system_first end
     if message.thinking_parts then ask.members.reasoning_details = true end
     if message.content == "" and message.tool_calls then ask.members.content = true end
