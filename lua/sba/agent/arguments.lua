@@ -51,11 +51,9 @@ local function meant_by(name, schema)
   for own in pairs(schema.properties) do
     if plain(own) == bare then return own end
     local base = own:match "^(.*)_seconds$"
-    if base then
-      base = plain(base)
-      if bare == base then return own, "?" end
-      if bare == base .. "ms" or bare == base .. "milliseconds" then return own, "ms" end
-    end
+    base = base and plain(base)
+    if base == bare then return own, "?" end
+    if base and (bare == base .. "ms" or bare == base .. "milliseconds") then return own, "ms" end
   end
   local other = table_of(schema.aliases)[bare] or others[bare]
   if other and schema.properties[other] then return other end
@@ -200,11 +198,8 @@ local function convert_members(value, parts, root)
     end
     local schema = any_of(schemas)
     local types = says_nothing and types_of(add_parts({}, schema, root)) or {}
-    if next(types) and not is_needed and not fits(member, types) then
-      value[name] = nil
-    else
-      value[name] = convert(member, schema, root)
-    end
+    local is_left_out = next(types) and not is_needed and not fits(member, types)
+    if is_left_out then value[name] = nil else value[name] = convert(member, schema, root) end
   end
 end
 
@@ -217,11 +212,8 @@ function convert(value, schema, root)
   if next(types) and not fits(value, types) then value = converted(value, types, schema, root) end
   local kind = json.kind(value)
   if kind == "object" then convert_members(value, parts, root) end
-  if kind == "array" then
-    for _, part in ipairs(parts) do items[#items + 1] = part.items end
-    local wanted = any_of(items)
-    for i, item in ipairs(value) do value[i] = convert(item, wanted, root) end
-  end
+  for _, part in ipairs(parts) do items[#items + 1] = part.items end
+  for i, item in ipairs(kind == "array" and value or {}) do value[i] = convert(item, any_of(items), root) end
   if schema.nul ~= false or kind ~= "string" then return value end
   -- A name or a command holds no NUL; a line end at its end is none of it.
   return value:match "^[\r\n]*([^\r\n]*)[\r\n]*$" or value -- bounded: the three parts share no character
@@ -244,20 +236,16 @@ local function renamed(given, schema, call)
   for name, value in pairs(given) do
     local meant, unit = meant_by(name, schema)
     local property, mistake = schema.properties[meant], nil
-    local is_empty_one = is_empty(value, property) and not is_required(schema, meant)
-    local is_nothing = value == json.null or is_empty_one
+    local is_nothing = value == json.null or is_empty(value, property) and not is_required(schema, meant)
     if not is_nothing and not property and has(comments, plain(name)) then
       left_out[#left_out + 1] = quoted(name)
     elseif not is_nothing then
       if unit then value, mistake = seconds_of(name, value, unit, meant) end
-      local is_object = json.kind(value) == "object" and next(value)
-      if is_object and property and is_free_text(property) then
+      if property and is_free_text(property) and json.kind(value) == "object" and next(value) then
         local whole = call.written and json_place.of(call.written):text("/" .. name)
-        value = whole or json.indented(json.encode(value))
-        notes[1] = prompts.object_as_text:format(meant)
+        value, notes[1] = whole or json.indented(json.encode(value)), prompts.object_as_text:format(meant)
       end
-      local other = names[meant]
-      if other and result[meant] ~= value then mistake = given_twice(meant, name, other) end
+      if names[meant] and result[meant] ~= value then mistake = given_twice(meant, name, names[meant]) end
       if mistake then return nil, mistake end
       result[meant], names[meant] = value, name
     end
@@ -274,8 +262,7 @@ local function note_line_ends(given, schema)
   for name, property in pairs(schema.properties) do
     local value = is_free_text(property) and tostring(given[name]) or ""
     local _, count = value:gsub("\\n", "")
-    local is_one_line = not value:find "\n"
-    if is_one_line and count >= LEAST_ESCAPED then return prompts.no_line_ends:format(name) end
+    if count >= LEAST_ESCAPED and not value:find "\n" then return prompts.no_line_ends:format(name) end
   end
 end
 

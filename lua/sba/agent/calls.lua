@@ -63,12 +63,12 @@ local function answer_of(state, entry, step)
   return body ~= "" and head .. "\n" .. body or head
 end
 
+local IN_NAME <const> = "[%w_.\x80-\xff-]"
+
 --- As a whole: "calc.py" is not in "test_calc.py".
 local function holds_name(words, name)
   local at = words:find(name, 1, true)
-  while at and words:sub(at - 1, at - 1):find "[%w_.\x80-\xff-]" do
-    at = words:find(name, at + 1, true)
-  end
+  while at and words:sub(at - 1, at - 1):find(IN_NAME) do at = words:find(name, at + 1, true) end
   return at ~= nil
 end
 
@@ -88,8 +88,7 @@ end
 local function run_step(state, name, given)
   -- A file that the model has not seen is not replaced: what is lost it could not write again. The
   -- answer shows it.
-  local is_new = name == WRITE and not given.append and not is_known(state, given.path)
-  if is_new then given.overwrite = false end
+  if name == WRITE and not given.append and not is_known(state, given.path) then given.overwrite = false end
   -- Of a call that replaces or writes a file its path is enough: what it writes may be large.
   table.insert(state.step_arguments, json.encode(changes[name] and given.path or given))
   local run = state.run
@@ -104,13 +103,9 @@ local function run_step(state, name, given)
   local recorded = run.recording and run.recording:head(index) or entry
   local answer, has_failed = answer_of(state, entry, step), entry.status ~= "success"
   return {
-    text = state.outputs:show(step.id, answer),
-    answer = answer,
-    step = step.id,
-    duration_ms = recorded.duration_ms or entry.duration_ms,
-    failed = has_failed,
-    mistaken = is_nothing,
-    changed = name == COMMAND or changes[name] and not has_failed,
+    text = state.outputs:show(step.id, answer), answer = answer, step = step.id,
+    duration_ms = recorded.duration_ms or entry.duration_ms, failed = has_failed,
+    changed = name == COMMAND or changes[name] and not has_failed, mistaken = is_nothing,
   }
 end
 
@@ -124,9 +119,7 @@ end
 
 function kinds.todo(state, call, given)
   local todo, parent, at_top = state.run.todo, given.parent, ""
-  if parent and not todo:has(parent) then
-    parent, at_top = nil, prompts.no_parent:format(parent)
-  end
+  if parent and not todo:has(parent) then parent, at_top = nil, prompts.no_parent:format(parent) end
   local item, mistake, is_old
   if call.name == "todo_add" then
     item, mistake, is_old = todo:add(given.title, parent)
@@ -135,9 +128,8 @@ function kinds.todo(state, call, given)
   end
   if not item then return { text = "failed: " .. mistake, failed = true } end
   if is_old then return { text = prompts.old_item:format(item.id, item.status) } end
-  local id, status = item.id, item.status
-  state.run.log:event("info", "todo.changed", { id = id, status = status, title = item.title })
-  return { text = ("item %s: %s%s"):format(id, status, at_top) }
+  state.run.log:event("info", "todo.changed", { id = item.id, status = item.status, title = item.title })
+  return { text = ("item %s: %s%s"):format(item.id, item.status, at_top) }
 end
 
 function kinds.read_output(state, _, given)

@@ -50,10 +50,8 @@ function client.connect(run, allowed_models)
   if not http then return nil, { code = "inference_unavailable", message = failure.message } end
   local session
   session, failure = models.connect {
-    environment = run.environment,
-    http = http,
-    allowed_models = allowed_models,
-    source = run.job.inference.source,
+    environment = run.environment, http = http,
+    allowed_models = allowed_models, source = run.job.inference.source,
     on_text = run.context.tick,
     on_wait = function(problem, seconds)
       run:warn("model.retry", problem.message, { seconds = seconds })

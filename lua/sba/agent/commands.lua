@@ -50,10 +50,9 @@ end
 local function read_line(arguments, line, more)
   local list = { line }
   if line:find(SPECIAL) then
-    local is_script = line:find "%$[%d@*{]"
-    if not is_script and line:find "[|&;<>()\n#]" then return mistake(prompts.unclear_args) end
-    if not is_script then line = line .. ' "$@"' end
-    list = { "/bin/sh", "-c", line, "sh" }
+    local is_script = line:find("%$[%d@*{]")
+    if not is_script and line:find("[|&;<>()\n#]") then return mistake(prompts.unclear_args) end
+    list = { "/bin/sh", "-c", is_script and line or line .. ' "$@"', "sh" }
   end
   return read_list(arguments, list, more)
 end
@@ -102,8 +101,7 @@ function commands.read(arguments)
   arguments.timeout_seconds = arguments.timeout_seconds or SECONDS
   if list then return read_list(arguments, list, more or {}) end
   -- An object in JSON is none.
-  local is_line = type(given) == "string" and not given:find('^%s*{"')
-  if not is_line then return mistake "command is no command line" end
+  if type(given) ~= "string" or given:find '^%s*{"' then return mistake "command is no command line" end
   if given:find(ONLY_CD) then return nil, prompts.only_cd end
   if more then return read_line(arguments, given, more) end
   arguments.shell = is_text and given .. " " .. args or given

@@ -84,9 +84,7 @@ function conversation:learn(status, count, as_text)
   if not count or count < LEAST * total then return end
   local fresh, new = {}, 0
   for _, message in ipairs(self.messages) do
-    if not is_counted[message] then
-      fresh[#fresh + 1], new = message, new + cost[message]
-    end
+    if not is_counted[message] then fresh[#fresh + 1], new = message, new + cost[message] end
   end
   local unknown = new + (are_tools_new and self.tools or 0)
   local known = total + self.tools + status - unknown
@@ -141,11 +139,9 @@ end
 
 --- One message, which says how many there were, takes the place of exchanges after the task.
 local function drop_exchanges(self, excess)
-  local messages, first = self.messages, KEPT + 1
-  local note = messages[first]
-  local before = note and note.dropped or 0
-  if before > 0 then first = first + 1 end
-  local dropped = before
+  local messages = self.messages
+  local dropped = messages[KEPT + 1] and messages[KEPT + 1].dropped or 0
+  local first, before = KEPT + (dropped > 0 and 2 or 1), dropped
   while excess > 0 and first < self:last_exchange() do
     repeat
       excess = excess - self:of(table.remove(messages, first))
@@ -153,19 +149,16 @@ local function drop_exchanges(self, excess)
     dropped = dropped + 1
   end
   if dropped == before then return end
-  if before > 0 then table.remove(messages, KEPT + 1) end
-  local content = prompts.dropped:format(dropped)
-  table.insert(messages, KEPT + 1, { role = "user", dropped = dropped, content = content })
+  if before == 0 then table.insert(messages, KEPT + 1, false) end
+  messages[KEPT + 1] = { role = "user", dropped = dropped, content = prompts.dropped:format(dropped) }
 end
 
 --- To equal shares of the room, the longest to what the others leave; what fits stays.
 local function shorten_last(self, budget)
   local messages, results, room = self.messages, {}, budget - self:total()
   for i = math.max(self:last_exchange(), KEPT + 1), #messages do
-    if messages[i].role ~= "user" then
-      results[#results + 1] = i
-      room = room + self:of(messages[i])
-    end
+    local message = messages[i]
+    if message.role ~= "user" then results[#results + 1], room = i, room + self:of(message) end
   end
   table.sort(results, function(a, b) return self:of(messages[a]) < self:of(messages[b]) end)
   for done, i in ipairs(results) do

@@ -44,7 +44,6 @@ local PASSED_OVER <const> = { ".git", ".hg", ".svn", ".venv", ".tox", "__pycache
 local ARTIFACTS <const> = "Artifacts: files to hand over go below $CYNODE_ARTIFACTS_DIR, "
   .. "in commands and in the paths of the file tools."
 local LIMITS <const> = "Limits: %s for the job; at most %d bytes of a result are shown."
-local NO_NETWORK <const> = "Network: not allowed; nothing can be downloaded."
 
 local function line_of(name) return printable.line(name, LONGEST_NAME) end
 
@@ -52,19 +51,16 @@ local function line_of(name) return printable.line(name, LONGEST_NAME) end
 
 --- share: entries of a directory that get a line.
 local function add_lines(lines, entry, indent, share)
-  local list = entry.list or {}
-  local shown = math.min(#list, share)
-  local mark, about = "", ""
+  local name, list = indent .. line_of(entry.name), entry.list or {}
+  local shown, about = math.min(#list, share), nil
   if entry.type == "directory" then
-    mark = "/"
-    local is_cut = shown < #list or entry.more
-    local count = (entry.more and "more than " or "") .. #list
-    if is_cut and shown > 0 then count = ("first %d of %s"):format(shown, count) end
-    if is_cut then about = (" (%s)"):format(count) end
+    name = name .. "/"
+    if shown < #list or entry.more then about = (entry.more and "more than " or "") .. #list end
+    if about and shown > 0 then about = ("first %d of %s"):format(shown, about) end
   elseif entry.type ~= "file" then
-    about = (" (%s)"):format(entry.type)
+    about = entry.type
   end
-  lines[#lines + 1] = indent .. line_of(entry.name) .. mark .. about
+  lines[#lines + 1] = about and ("%s (%s)"):format(name, about) or name
   for i = 1, shown do add_lines(lines, list[i], "  ", 0) end
 end
 
@@ -77,8 +73,7 @@ local function read(root, words)
   for at, directory in ipairs(queue) do -- which grows meanwhile
     if at > MOST_DIRECTORIES or names >= MOST_NAMES then break end
     local is_top, depth = directory == top, directory.depth
-    local most = is_top and MOST_NAMES or MOST_OF_ONE
-    local list, more = names_in(root, directory.path, most)
+    local list, more = names_in(root, directory.path, is_top and MOST_NAMES or MOST_OF_ONE)
     directory.list, directory.more = list or {}, more
     for _, entry in ipairs(directory.list) do
       local name = entry.name
@@ -111,18 +106,13 @@ function summary.survey(root, room, asked)
   end
   local top, found, named = read(root, words)
   local lines, entries, directories = {}, top.list, 0
-  for _, entry in ipairs(entries) do
-    if entry.list then directories = directories + 1 end
-  end
-  if #entries <= room and not top.more then
-    local share = (room - #entries) // math.max(1, directories)
-    for _, entry in ipairs(entries) do add_lines(lines, entry, "", share) end
-    return lines, found, named
-  end
-  local last = math.min(#entries, room - 1)
-  for i = 1, last do add_lines(lines, entries[i], "", 0) end
+  for _, entry in ipairs(entries) do directories = directories + (entry.list and 1 or 0) end
+  local is_whole = #entries <= room and not top.more
+  local last, share = math.min(#entries, room - 1), 0
+  if is_whole then last, share = #entries, (room - #entries) // math.max(1, directories) end
+  for i = 1, last do add_lines(lines, entries[i], "", share) end
   local left = (top.more and "more than " or "") .. #entries - last
-  lines[#lines + 1] = ("... and %s more"):format(left)
+  if not is_whole then lines[#lines + 1] = ("... and %s more"):format(left) end
   return lines, found, named
 end
 
@@ -130,10 +120,9 @@ end
 
 --- As git check-ref-format says, where it matters here.
 local function is_branch(name)
-  if not name or name == "" or #name > LONGEST_BRANCH then return false end
+  if not name or name == "" or #name > LONGEST_BRANCH or not native_text.is_utf8(name) then return false end
   local is_hidden = ("/" .. name):find "/%." or name:find "%.%."
-  local is_text = native_text.is_utf8(name) and not name:find "[%c\127 ~^:?*%[\\]"
-  return is_text and not is_hidden
+  return not is_hidden and not name:find "[%c\127 ~^:?*%[\\]"
 end
 
 ---Nothing of a hostile .git is shown but a name that git would take for a branch.
@@ -147,8 +136,7 @@ function summary.branch(root)
   if is_branch(name) then return "branch " .. redact(name) end
   -- SHA-1 or SHA-256 in hex.
   local is_commit = #head >= 40 and #head <= 64 and head:find "^%x+$"
-  if is_commit then return "detached HEAD at " .. head:sub(1, 12) end
-  return "a repository, its HEAD cannot be read"
+  return is_commit and "detached HEAD at " .. head:sub(1, 12) or "a repository, its HEAD cannot be read"
 end
 
 local function shell_of(environment)
@@ -158,14 +146,13 @@ local function shell_of(environment)
   return shell or "none"
 end
 
-local SYSTEM <const> = "System: %s%s %s, %s. Shell: %s"
-
 local function system(environment)
   local kernel, shell = identity.system(), shell_of(environment)
   local bytes = file.read("/etc/os-release", LARGEST_OS_RELEASE, { regular = true })
   local name = bytes and ("\n" .. bytes):match '\nPRETTY_NAME="?([^"\n]+)'
   local of = name and line_of(name) .. ", " or ""
-  return SYSTEM:format(of, kernel.name, line_of(kernel.release), kernel.machine, shell)
+  return ("System: %s%s %s, %s. Shell: %s"):format(
+    of, kernel.name, line_of(kernel.release), kernel.machine, shell)
 end
 
 local function tools(environment)
@@ -176,17 +163,14 @@ local function tools(environment)
   end
   if #there == 0 then there[1] = "none of the usual ones" end
   if #missing == 0 then missing[1] = "none" end
-  local found, lacking = table.concat(there, " "), table.concat(missing, " ")
-  return ("Tools in PATH: %s. Missing: %s."):format(found, lacking)
+  return "Tools in PATH: " .. table.concat(there, " ") .. ". Missing: " .. table.concat(missing, " ") .. "."
 end
 
 local function deeper(paths)
   if #paths == 0 then return nil end
-  local list, more = {}, ""
-  for i = 1, math.min(#paths, MOST_AGENTS_MD) do
-    list[i] = printable.line(paths[i], LONGEST_AGENTS_MD)
-  end
-  if #paths > #list then more = (" and %d more"):format(#paths - #list) end
+  local list, last = {}, math.min(#paths, MOST_AGENTS_MD)
+  for i = 1, last do list[i] = printable.line(paths[i], LONGEST_AGENTS_MD) end
+  local more = #paths > last and (" and %d more"):format(#paths - last) or ""
   return ("Read before you work beside them: %s%s."):format(table.concat(list, ", "), more)
 end
 
@@ -203,25 +187,19 @@ end
 --- no text.
 local function shown_of(root, path, room)
   local found = root:read(path, { max_bytes = room + 1 })
-  local content, cut = found and found.content or "", "none"
-  local name = line_of(path)
+  local content, name, cut = found and found.content or "", line_of(path), "none"
   local head = prompts.file_holds:format(name)
   if #content > room then
     content = content:sub(1, math.min(MOST_OF_HEAD, room)):match "^.*\n" or ""
-    head = prompts.file_begins:format(name, humanize.size(found.size_bytes))
-    cut = "end"
+    head, cut = prompts.file_begins:format(name, humanize.size(found.size_bytes)), "end"
   end
-  local is_text = native_text.is_utf8(content) and not content:find "\0"
-  if content == "" or not is_text then return nil end
-  local shown = native_text.trim_end(redact(content, cut), "\n")
-  return head .. fenced(shown), #content
+  if content == "" or not native_text.is_utf8(content) or content:find "\0" then return nil end
+  return head .. fenced(native_text.trim_end(redact(content, cut), "\n")), #content
 end
 
 ---@param job sba.job
 ---@return integer bytes of one tool result that a model is shown
-function summary.shown_bytes(job)
-  return math.min(MOST_SHOWN, job.constraints.max_output_bytes)
-end
+function summary.shown_bytes(job) return math.min(MOST_SHOWN, job.constraints.max_output_bytes) end
 
 ---@param run { workspace: native.root, job: sba.job, environment: table<string, string>, artifacts?: native.root }
 ---@param context_length integer tokens
@@ -235,9 +213,8 @@ function summary.of(run, context_length)
   local listing, agents_md, named = summary.survey(root, room, asked)
   local time, branch = prompt.time(constraints.max_runtime_seconds), summary.branch(root)
   local lines = {
-    system(environment),
-    tools(environment),
-    constraints.ext_net_allowed and "Network: allowed." or NO_NETWORK,
+    system(environment), tools(environment),
+    constraints.ext_net_allowed and "Network: allowed." or "Network: not allowed; nothing can be downloaded.",
     LIMITS:format(time, summary.shown_bytes(job)),
     run.artifacts and ARTIFACTS or "Artifacts: this job has no directory for them.",
   }

@@ -53,8 +53,7 @@ local function criterion_of(named, criteria)
   local wanted, found, prefix = normalised(named), nil, tonumber(named:match "^%s*(%d+)[.)]")
   for i, criterion in ipairs(criteria) do
     if criterion == named then return criterion end
-    local is_alike = normalised(criterion) == wanted
-    if is_alike and (not found or i == prefix) then found = criterion end
+    if normalised(criterion) == wanted and (not found or i == prefix) then found = criterion end
   end
   return found or criteria[tonumber(named:match "^%s*#?(%d+)[.):]?%s*$")]
 end
@@ -80,11 +79,10 @@ local function what_is_missing(criterion, entry, status_of)
   for _, id in ipairs(ids) do
     if status_of[id] == "success" then return nil end
   end
-  local first, named = ids[1], 'no step of this job; write for example "step-3: ..."'
-  if first and status_of[first] then
-    named = first .. ", which did not succeed"
-  elseif first then
-    named = first .. ", which is not a step of this job"
+  local named = 'no step of this job; write for example "step-3: ..."'
+  if ids[1] then
+    local is_known = status_of[ids[1]]
+    named = ids[1] .. (is_known and ", which did not succeed" or ", which is not a step of this job")
   end
   return ('the evidence for "%s" names %s'):format(criterion, named)
 end
@@ -109,7 +107,7 @@ function finish.judge(context, entries, status_of)
     local verdict = { criterion = criterion, met = null, evidence = "", verified_by = null }
     local is_models = not context.checks[i]
     local entry = is_models and find(entries, criteria, criterion)
-    local is_unmet = entry and not entry.met -- which needs no evidence
+    local is_unmet = entry and not entry.met -- it needs no evidence
     local reason = is_models and not is_unmet and what_is_missing(criterion, entry, status_of)
     if is_unmet then unmet = unmet or criterion end
     if reason then
@@ -152,11 +150,10 @@ local function check_all(state)
     count = count + 1
     finish.note(state, checked.entry)
   end)
-  local failed = #fail.check(failing, failure)
-  if failed == 0 then return nil end
-  local told = prompts.checks_failed:format(failed, count)
+  if #fail.check(failing, failure) == 0 then return nil end
+  local told = prompts.checks_failed:format(#failing, count)
   local parts = { refuse(state, "failed_checks", told, failure.message) }
-  for i, checked in ipairs(failing) do parts[i + 1] = report_of(state, checked, failed) end
+  for i, checked in ipairs(failing) do parts[i + 1] = report_of(state, checked, #failing) end
   return { text = table.concat(parts, "\n\n"), changed = true }
 end
 
@@ -170,9 +167,8 @@ end
 
 --- What the model is told that says `done` before any step, and nothing is checked; nil: it counts.
 local function begin_first(state)
-  if state.has_failed_calls then
-    return { text = refuse(state, "undone", prompts.nothing_carried_out) }
-  end
+  if state.has_acted then return nil end
+  if state.has_failed_calls then return { text = refuse(state, "undone", prompts.nothing_carried_out) } end
   if state.ending.asked_to_begin then return nil end
   state.ending.asked_to_begin = true
   return { text = prompts.nothing_done }
@@ -184,14 +180,10 @@ local function read_answer(state, arguments)
   local schema = (state.run.job.inference or {}).answer_schema
   local value = arguments.answer
   local is_text = type(value) == "string"
-  if not schema or arguments.status == "failed" then
-    return is_text and value or json.encode(value)
-  end
+  if not schema or arguments.status == "failed" then return is_text and value or json.encode(value) end
   local decoded, failure = json.decode(is_text and value or "")
   local misfit = schema_document.misfit(value, schema)
-  if misfit and not failure then
-    value, misfit = decoded, schema_document.misfit(decoded, schema)
-  end
+  if misfit and not failure then value, misfit = decoded, schema_document.misfit(decoded, schema) end
   if misfit then return nil, prompts.answer_misfits:format(misfit) end
   return json.encode(value)
 end
@@ -219,20 +211,17 @@ function finish.called(state, _, arguments)
     give_up(GAVE_UP, "the model gave up: " .. printable.line(ending.answer, LONGEST_REASON))
   end
   if unmet then give_up(UNMET, "the model says that a criterion is not met: " .. unmet) end
-  local told
-  local is_first = not state.has_acted and next(context.checks) ~= nil
-  if is_first then
-    told = check_all(state)
-  elseif not state.has_acted then
-    told = begin_first(state)
-  end
+  -- Where nothing was done yet, the checks say first whether something is to be done.
+  local is_checked = not state.has_acted and next(context.checks) ~= nil
+  local judge = is_checked and check_all or begin_first
+  local told = judge(state)
   if told then return told end
   if misfit then return { text = refuse(state, "misfits", misfit, misfit) } end
   if #missing > 0 then
     local what = table.concat(missing, "; ")
     return { text = refuse(state, "no_evidence", prompts.not_finished:format(what), what) }
   end
-  told = not is_first and check_all(state)
+  told = not is_checked and check_all(state)
   if told then return told end
   keep_verdicts(state, list)
   ending.is_over = true
@@ -245,11 +234,9 @@ end
 ---@param as_text boolean the reply had to be a call as text
 ---@return string
 function finish.go_on(state, as_text)
-  local form, failed = prompts.form, state.tools[state.failed_last]
-  if as_text then form = prompts.form_as_text end
+  local form, failed = as_text and prompts.form_as_text or prompts.form, state.tools[state.failed_last]
   if not failed then return prompts.go_on:format(form:format("finish", prompts.finish_arguments)) end
-  local name = failed.name
-  return prompts.go_on_after:format(name, form:format(name, tools_of.example(failed)))
+  return prompts.go_on_after:format(failed.name, form:format(failed.name, tools_of.example(failed)))
 end
 
 ---@param state agent.state
@@ -281,8 +268,7 @@ end
 function finish.failure(state, failure)
   local entry = failure.gave_up and state.unreached
   if not entry then return failure end
-  local message = ("%s: %s; %s"):format(entry.id, entry.error, failure.message)
-  return { code = "ext_net_required", message = message }
+  return { code = "ext_net_required", message = ("%s: %s; %s"):format(entry.id, entry.error, failure.message) }
 end
 
 return finish

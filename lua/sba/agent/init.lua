@@ -32,19 +32,10 @@ local function begin(run, session, gateway_tools, extras)
   talk:add { role = "user", content = prompt.opening(job, extras) }
   ---@type agent.state
   local state = {
-    run = run,
-    session = session,
-    number = 0,
-    tools = by_name,
-    accepted = accepted,
-    offered = shown,
-    has_todo = extras.has_todo,
-    conversation = talk,
-    detector = loop_detector.new(),
-    ending = finish.new(),
-    status_of = {},
-    status_tokens = 0,
-    step_arguments = {},
+    run = run, session = session, conversation = talk, has_todo = extras.has_todo,
+    tools = by_name, accepted = accepted, offered = shown,
+    detector = loop_detector.new(), ending = finish.new(),
+    number = 0, status_tokens = 0, status_of = {}, step_arguments = {},
   }
   -- For two answers and a reply beside the system text and the task.
   local tokens = (window.room(state) - talk:total()) // 3
@@ -59,18 +50,13 @@ end
 ---@param session { context_length: integer }
 ---@return sba.prompt.extras
 function agent.extras(run, session)
-  local size = session.context_length
-  local is_roomy = size >= ROOMY
-  local told = (run.recording or run.history).session
+  local size, told = session.context_length, (run.recording or run.history).session
   if not (told and told.facts) then
     told = { facts = environment_summary.of(run, size), agents_md = prompt.agents_md(run, size) }
   end
   return {
-    facts = told.facts,
-    agents_md = told.agents_md,
-    missing_skills = run.missing_skills,
-    is_roomy = is_roomy,
-    has_todo = is_roomy or #run.todo.items > 0,
+    facts = told.facts, agents_md = told.agents_md, missing_skills = run.missing_skills,
+    is_roomy = size >= ROOMY, has_todo = size >= ROOMY or #run.todo.items > 0,
     answer_schema = (run.job.inference or {}).answer_schema,
   }
 end
@@ -95,12 +81,9 @@ function agent.run(run)
   run.context.prompts = prompts
   run.context.shell = process.find("bash", run.environment.PATH)
   run:emit("model.session", {
-    model = session.model,
-    context_length = session.context_length,
-    tools = #found > 0 and json.array(found) or nil,
-    instructions = instructions,
-    facts = extras.facts,
-    agents_md = extras.agents_md,
+    model = session.model, context_length = session.context_length,
+    tools = #found > 0 and json.array(found) or nil, instructions = instructions,
+    facts = extras.facts, agents_md = extras.agents_md,
   })
   local state = begin(run, session, found, extras)
   failure = loop.run(state)

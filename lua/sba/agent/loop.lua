@@ -5,7 +5,7 @@
 local calls = require "sba.agent.calls"
 local failures = require "sba.result.failure"
 local finish = require "sba.agent.finish"
-local humanize = require "sba.util.humanize"
+local quoted = require "sba.util.humanize".quoted
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local loop_detector = require "sba.agent.loop_detector"
@@ -41,9 +41,7 @@ local function end_stuck(why, gave_up)
   error({ code = "agent_stuck", message = message, gave_up = gave_up }, 0)
 end
 
-local function tell(state, content)
-  state.conversation:add { role = "user", content = content }
-end
+local function tell(state, content) state.conversation:add { role = "user", content = content } end
 
 -- Blanks, and characters that nobody sees: soft hyphen, zero width.
 local unseen = lpeg.S " \t\n\v\f\r" + "\u{A0}" + "\u{AD}" + "\u{200B}" + "\u{200C}"
@@ -56,11 +54,9 @@ local function is_empty(content) return lpeg.match(nothing, content or "") ~= ni
 
 --- What is wrong with a reply without a call, and what the model is told of it; nil: nothing is.
 local function flaw_of(state, reply)
-  local unreadable, content = reply.unreadable, reply.content or ""
-  local reason = reply.done_reason or "stop"
+  local unreadable, reason, content = reply.unreadable, reply.done_reason or "stop", reply.content
   if reason == "repetition" then
-    local why, about = "the reply was stopped: " .. unreadable, { model = state.session.model }
-    state.run:warn("model.repetition", why, about)
+    state.run:warn("model.repetition", "the reply was stopped: " .. unreadable, { model = state.session.model })
     return "unreadable", prompts.repeated:format(unreadable)
   end
   -- Prose is an answer, also where the reply had to be a call as text.
@@ -68,9 +64,7 @@ local function flaw_of(state, reply)
   if unreadable and is_meant then return "unreadable", prompts.unreadable:format(unreadable) end
   if reason == "length" then return "unreadable", prompts.cut_off end
   if not is_empty(content) then return nil end
-  if not usual_ends[reason] then
-    return "silent", prompts.ended_early:format(humanize.quoted(reason))
-  end
+  if not usual_ends[reason] then return "silent", prompts.ended_early:format(quoted(reason)) end
   if content:find "%S" then return "silent", prompts.invisible end
   return "silent", is_empty(reply.thinking) and prompts.empty or prompts.only_thought
 end
@@ -89,9 +83,8 @@ local function without_calls(state, reply)
 end
 
 local function answer(state, call, text, step)
-  state.conversation:add {
-    role = "tool", tool_call_id = call.id, tool_name = call.name, content = text, step = step,
-  }
+  local id, name = call.id, call.name
+  state.conversation:add { role = "tool", tool_call_id = id, tool_name = name, content = text, step = step }
 end
 
 --- Servers refuse an empty reply in the history, and a call of a tool that was not offered to
@@ -99,20 +92,13 @@ end
 local function remember(state, reply)
   local known, content, words = json.array {}, reply.content, prompts.said_nothing
   for _, call in ipairs(reply.tool_calls or {}) do
-    if state.tools[call.name] then
-      known[#known + 1] = call
-    else
-      words = prompts.called_unknown:format(call.name)
-    end
+    words = prompts.called_unknown:format(call.name)
+    if state.tools[call.name] then known[#known + 1] = call end
   end
   if is_empty(content) then content = #known == 0 and words or "" end
   state.conversation:add {
-    role = "assistant",
-    content = content,
-    tool_calls = known,
-    thinking = reply.thinking,
-    thinking_parts = reply.thinking_parts,
-    said = reply.said,
+    role = "assistant", content = content, tool_calls = known, thinking = reply.thinking,
+    thinking_parts = reply.thinking_parts, said = reply.said,
   }
 end
 

@@ -72,9 +72,8 @@ function loop_detector.without_times(words) return lpeg.match(without_times, wor
 -- Circles
 
 function loop_detector.new()
-  return setmetatable({
-    recent = {}, changes = 0, repeated = 0, unreadable = 0, silent = 0, mistakes = 0,
-  }, loop_detector)
+  local self = { recent = {}, changes = 0, repeated = 0, unreadable = 0, silent = 0, mistakes = 0 }
+  return setmetatable(self, loop_detector)
 end
 
 -- Few calls are made twice; only the answers of those are read.

@@ -31,11 +31,9 @@ end
 local function keep(self, id, whole)
   if self.size + #whole > self.most then return nil end
   local kept = { bytes = #whole, lines = text.count_lines(whole), offset = 0, line = 1 }
-  if not self.directory then
-    kept.whole = whole
-  elseif not file.replace(self.path .. id, { whole }, { durable = false }) then
-    return nil
-  end
+  if not self.directory then kept.whole = whole end
+  local is_safe = kept.whole or file.replace(self.path .. id, { whole }, { durable = false })
+  if not is_safe then return nil end
   self.size = self.size + #whole
   self.kept[id] = kept
   return kept
@@ -66,8 +64,7 @@ function outputs:show(id, whole, count)
   return (excerpt.of_lines(whole, limit, function(offset, line)
     if not kept then return prompts.not_kept end
     kept.offset, kept.line = offset, line
-    local from = ('"offset_bytes": %d'):format(offset)
-    if line then from = ('"start_line": %d'):format(line) end
+    local from = line and ('"start_line": %d'):format(line) or ('"offset_bytes": %d'):format(offset)
     return prompts.read_them:format(id, from)
   end))
 end
@@ -104,11 +101,9 @@ end
 local function read_bytes(self, id, offset, most)
   local size = self.kept[id].bytes
   if offset >= size then return nil, ("the result of %s has only %d bytes"):format(id, size) end
-  most = math.min(most or self.limit, self.limit)
-  local part, mistake = read(self, id, most, { offset_bytes = offset })
+  local part, mistake = read(self, id, math.min(most or self.limit, self.limit), { offset_bytes = offset })
   if not part then return nil, mistake end
-  local last = math.min(offset + #part, size)
-  return ("%s\n[bytes %d to %d of %d]"):format(part, offset, last, size)
+  return ("%s\n[bytes %d to %d of %d]"):format(part, offset, math.min(offset + #part, size), size)
 end
 
 local GOES_ON <const> = "; the line goes on, and offset_bytes reads any part of the result"

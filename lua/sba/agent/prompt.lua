@@ -37,15 +37,12 @@ local function numbered(list)
   return table.concat(lines, "\n")
 end
 
-local CHECKED <const> = "%s (checked by the runner with `%s`)"
-
 local function criteria(context)
   local list = {}
   for i, criterion in ipairs(context.acceptance_criteria) do
     local check = context.checks[i]
     local command = check and describe { type = "run_command", arguments = check }
-    list[i] = criterion
-    if command then list[i] = CHECKED:format(criterion, command) end
+    list[i] = command and ("%s (checked by the runner with `%s`)"):format(criterion, command) or criterion
   end
   return list
 end
@@ -53,8 +50,7 @@ end
 --- A node may give the persona with the context.
 local function persona(job)
   local given, context = job.persona or {}, job.context or NO_CONTEXT
-  local description = given.description or context.persona_description
-  return joined(given.title or context.persona_title, description)
+  return joined(given.title or context.persona_title, given.description or context.persona_description)
 end
 
 local function skills(context, missing)
@@ -80,11 +76,10 @@ end
 
 local function standing(job, extras)
   local context = job.context or NO_CONTEXT
-  local baseline = context.baseline_context or extras.baseline or prompts.baseline
   local work = joined(prompts.work, extras.has_todo and prompts.todo)
   return joined(
     block("Persona", persona(job)),
-    block("Baseline", baseline),
+    block("Baseline", context.baseline_context or extras.baseline or prompts.baseline),
     block("How to work", extras.facts and work),
     block("Project", joined(context.project_context, extras.agents_md)))
 end
@@ -140,11 +135,8 @@ end
 ---@return string
 function prompt.question(job, extras, instructions, status)
   extras.baseline = prompts.question
-  return joined(
-    standing(job, extras),
-    task(job, extras),
-    block("Instructions", instructions),
-    block("Status", status) .. "\n")
+  return joined(standing(job, extras), task(job, extras),
+    block("Instructions", instructions), block("Status", status) .. "\n")
 end
 
 ---@param job sba.job
@@ -169,8 +161,7 @@ function prompt.agents_md(run, context_length)
   if not found and failure.code == "not_found" then return nil end
   local content = found and text.cut(found.content, most) or ""
   local problem = failure and redact(failure.message)
-  local is_text = text.is_utf8(content) and not content:find "\0"
-  if not is_text then problem = AGENTS_MD .. " is not UTF-8 text" end
+  if not text.is_utf8(content) or content:find "\0" then problem = AGENTS_MD .. " is not UTF-8 text" end
   if problem then
     run.log:event("warning", "agents_md.left_out", { error = problem })
     return prompts.agents_md_left_out:format(problem)
@@ -193,8 +184,7 @@ local function todo_lines(items)
     local indent = type(item.parent) == "string" and "  " or ""
     local line = ("%s%s %s %s"):format(indent, marks[item.status], item.id, item.title)
     local has_note = type(item.note) == "string" and item.note ~= ""
-    if has_note then line = ("%s (%s)"):format(line, item.note) end
-    lines[#lines + 1] = line
+    lines[#lines + 1] = has_note and ("%s (%s)"):format(line, item.note) or line
   end
   return table.concat(lines, "\n")
 end

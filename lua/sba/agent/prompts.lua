@@ -86,13 +86,11 @@ The project's own rules for agents, from a file of the workspace. Where the job 
   go_on_after = "Every reply must call a tool until you call finish. Your last call, of %s, failed: "
     .. "do what its answer says, or call it again, corrected: %s. If the job is done in spite of that, call finish.",
   finish_arguments = '{"answer": "what you did and what you ran", "status": "done"}',
-  form = '{"name": "%s", "arguments": %s}',
-  form_as_text = '{"tool": "%s", "arguments": %s}',
+  form = '{"name": "%s", "arguments": %s}', form_as_text = '{"tool": "%s", "arguments": %s}',
   empty = "Your reply was empty.",
   only_thought = "Your reply held only thinking.",
   invisible = "Your reply held only invisible characters.",
-  said_nothing = "(nothing)", -- in the history, as the next
-  called_unknown = "(a call of %s)",
+  said_nothing = "(nothing)", called_unknown = "(a call of %s)", -- in the history
   ended_early = "The server ended your reply with %s, and nothing of it came. "
     .. "Say it in other words, or in smaller steps.",
   cut_off = "Your reply was cut off because it was too long. Say it in fewer words, or in several calls.",

@@ -48,39 +48,24 @@ local offset <const> = { type = "integer", minimum = 0 }
 local a_step <const> = string "For example step-3"
 
 local todo_add = {
-  name = "todo_add",
-  kind = "todo",
+  name = "todo_add", kind = "todo", description = prompts.todo_add,
   called = { "add_todo", "create_todo", "add_task" },
-  description = prompts.todo_add,
-  parameters = object {
-    "title!", line,
-    "parent", string "Id of the item that this is part of.",
-  },
+  parameters = object { "title!", line, "parent", string "Id of the item that this is part of." },
 }
 
 local todo_update = {
-  name = "todo_update",
-  kind = "todo",
-  called = { "update_todo" },
-  description = prompts.todo_update,
+  name = "todo_update", kind = "todo", called = { "update_todo" }, description = prompts.todo_update,
   parameters = object {
     "id!", { type = "string" },
     "status", { type = "string", enum = json.array { "pending", "in_progress", "done", "dropped" } },
-    "title", line,
-    "position", number,
-    "note", { type = "string", takes_empty = true },
+    "title", line, "position", number, "note", { type = "string", takes_empty = true },
   },
 }
 
 local read_output = {
-  name = "read_output",
-  kind = "read_output",
-  read = read_step,
-  description = prompts.read_output,
+  name = "read_output", kind = "read_output", read = read_step, description = prompts.read_output,
   accepted = object {
-    "step!", a_step,
-    "start_line", number, "end_line", number,
-    "offset_bytes", offset, "max_bytes", number,
+    "step!", a_step, "start_line", number, "end_line", number, "offset_bytes", offset, "max_bytes", number,
   },
   parameters = object { "step!", a_step, "start_line", integer, "offset_bytes", integer },
 }
@@ -101,13 +86,8 @@ end
 local function step_tool(step, own, is_roomy)
   local schema = step.arguments
   local tool = {
-    name = step.name,
-    kind = "step",
-    called = own.called,
-    read = own.read or readers[step.name],
-    description = own.summary or step.summary,
-    accepted = schema,
-    parameters = schema,
+    name = step.name, kind = "step", description = own.summary or step.summary, called = own.called,
+    read = own.read or readers[step.name], accepted = schema, parameters = schema,
   }
   if not own.order then return tool end
   tool.parameters = parameters_of(step, own, own.order)
@@ -122,8 +102,7 @@ local answer <const> = string(prompts.answer)
 local status <const> = string(prompts.status)
 status.enum = json.array { "done", "failed" }
 local acceptance <const> = {
-  type = "array",
-  description = "One entry for each criterion without a check.",
+  type = "array", description = "One entry for each criterion without a check.",
   items = object {
     "criterion!", string "The criterion's text or number.",
     "met!", { type = "boolean" },
@@ -138,21 +117,15 @@ local FINISH_CALLED <const> = {
 
 --- Criteria are shown only where the model judges one.
 local function finish_for(job)
-  local schema, context = (job.inference or {}).answer_schema, job.context
-  local description, shown = prompts.finish, { "answer!", schema or answer, "status", status }
-  for i in ipairs(context.acceptance_criteria) do
-    if not context.checks[i] then
-      description, shown[5], shown[6] = prompts.finish_with_criteria, "acceptance", acceptance
-    end
-  end
+  local schema, context, judges = (job.inference or {}).answer_schema, job.context, false
+  for i in ipairs(context.acceptance_criteria) do judges = judges or not context.checks[i] end
+  local shown = { "answer!", schema or answer, "status", status }
+  if judges then shown[5], shown[6] = "acceptance", acceptance end
   local taken = { "answer!", schema and {} or answer, "status", status, "acceptance", acceptance }
   return {
-    name = "finish",
-    kind = "finish",
-    called = FINISH_CALLED,
-    description = description,
-    accepted = object(taken),
-    parameters = object(shown),
+    name = "finish", kind = "finish", called = FINISH_CALLED,
+    description = judges and prompts.finish_with_criteria or prompts.finish,
+    accepted = object(taken), parameters = object(shown),
   }
 end
 
@@ -171,15 +144,12 @@ function tools.list(catalogue, gateway, job, extras)
   local function add(tool, is_hidden)
     tool.hidden, tool.accepted = is_hidden, tool.accepted or tool.parameters
     accepted[#accepted + 1], by_name[tool.name] = tool, tool
-    if is_hidden then return end
-    table.insert(shown, tool.name == FIRST and 1 or #shown + 1, tool)
+    if not is_hidden then table.insert(shown, tool.name == FIRST and 1 or #shown + 1, tool) end
   end
   for _, step in ipairs(catalogue.all()) do
     local own = step.for_model or {}
     local lacks_room = own.wants_room and not is_roomy
-    if step.for_model ~= false then
-      add(step_tool(step, own, is_roomy), own.hidden or lacks_room)
-    end
+    if step.for_model ~= false then add(step_tool(step, own, is_roomy), own.hidden or lacks_room) end
   end
   add(todo_add, not extras.has_todo)
   add(todo_update, not extras.has_todo)
@@ -197,10 +167,9 @@ function tools.offer(state, name)
   local tool = state.tools[name]
   if not tool.hidden then return end
   tool.hidden = false
-  local offered, talk = { table.unpack(state.offered) }, state.conversation
-  table.insert(offered, #offered, tool) -- finish stays the last
-  state.offered = offered
-  talk.tools = talk.tools + tools.cost { tool }
+  state.offered = table.move(state.offered, 1, #state.offered, 1, {})
+  table.insert(state.offered, #state.offered, tool) -- finish stays the last
+  state.conversation.tools = state.conversation.tools + tools.cost { tool }
 end
 
 ---@param list agent.tool[]
@@ -237,11 +206,8 @@ local function choose(run, listed, own, accepted, space)
   for _, tool in ipairs(listed) do
     local words = tool.description
     local one = {
-      kind = "gateway",
-      name = names[tool.tool] or rules.mapped(tool.tool, taken),
-      tool = tool.tool,
-      description = words,
-      parameters = json.encode(tool.parameters),
+      kind = "gateway", name = names[tool.tool] or rules.mapped(tool.tool, taken), tool = tool.tool,
+      description = words, parameters = json.encode(tool.parameters),
       -- What it does is done on another machine: no misspelled name may mean it.
       exact = true,
     }

@@ -24,8 +24,6 @@ end
 
 local LONGEST_SHOWN <const> = 200 -- bytes of a line
 
-local function shown(line) return (line or "the end"):sub(1, LONGEST_SHOWN) end
-
 --- The line's number, and both lines.
 local function first_difference(recorded, actual)
   local next_left, next_right = recorded:gmatch "[^\n]*", actual:gmatch "[^\n]*"
@@ -33,7 +31,7 @@ local function first_difference(recorded, actual)
   repeat
     number, left, right = number + 1, next_left(), next_right()
   until left ~= right or not left
-  return number, shown(left), shown(right)
+  return number, (left or "the end"):sub(1, LONGEST_SHOWN), (right or "the end"):sub(1, LONGEST_SHOWN)
 end
 
 local function kind_of(message) return message.role and "one of " .. message.role or "none" end
@@ -41,7 +39,6 @@ local function kind_of(message) return message.role and "one of " .. message.rol
 local ENDED <const> = "the recording ends after %d replies, but this run needs another"
 local OTHER_ROLE <const> = "%s: the recording has %s, this run has %s"
 local OTHER_LINE <const> = '%s (%s), line %d: the recording has "%s", this run has "%s"'
-local DIFFERS <const> = "the replay differs from the recording%s: %s"
 
 local function difference(number, before, fresh)
   if not before then return nil end
@@ -61,7 +58,7 @@ local function compare(recording, number, recorded, fresh)
   local found = difference(number, recorded.messages, fresh)
   local version = (recording.job or {}).version
   local of_version = version and " of version " .. version or ""
-  if found then fail.raise("internal_error", DIFFERS, of_version, found) end
+  if found then fail.raise("internal_error", "the replay differs from the recording%s: %s", of_version, found) end
 end
 
 --- After its last exchange an earlier run has only the checks of its end, which run again at this

@@ -78,22 +78,16 @@ local function request(state, plan, is_cut)
   state.status_tokens = talk:text(status or "")
   local room = window.room(state)
   local before, after = talk:fit(math.min(room, plan.room))
-  local is_shorter = after < before
-  if is_shorter then
-    run:emit("model.compacted", { tokens_before = before, tokens_after = after })
-  end
-  if is_shorter or state.outputs.has_cut then tools.offer(state, "read_output") end
-  local most = math.max(room, room + window.reserve(session) - LEAST_REPLY)
-  if after > most or is_cut and not is_shorter then return nil, too_large(session) end
+  local is_cut_now = after < before
+  if is_cut_now then run:emit("model.compacted", { tokens_before = before, tokens_after = after }) end
+  if is_cut_now or state.outputs.has_cut then tools.offer(state, "read_output") end
+  local most_room = math.max(room, room + window.reserve(session) - LEAST_REPLY)
+  if after > most_room or is_cut and after == before then return nil, too_large(session) end
   plan.prompt = after + talk.tools + state.status_tokens
   plan.longest = longest_reply(session.context_length, plan.prompt)
   return {
-    messages = talk.messages,
-    status = status,
-    tools = state.offered,
-    accepted = state.accepted,
-    temperature = state.detector:temperature(),
-    max_tokens = asked_reply(plan),
+    messages = talk.messages, status = status, tools = state.offered, accepted = state.accepted,
+    temperature = state.detector:temperature(), max_tokens = asked_reply(plan),
     fit = function(sizes, failure) return fitted(state, plan, sizes, failure) end,
   }
 end
@@ -117,29 +111,23 @@ local function without_reply(plan, sizes)
   return math.abs(rest - guess) < math.abs(count - guess) and rest or count
 end
 
-local function learn(state, count)
-  local is_as_text = state.session.supports_tools == false
-  state.conversation:learn(state.status_tokens, count, is_as_text)
-end
-
 --- The next request after one whose size was refused: it asks for less, or the conversation is
 --- shorter. A window that is smaller than was known is both.
 function fitted(state, plan, sizes, failure)
-  local session, size = state.session, sizes.window
+  local session = state.session
   sizes.prompt = without_reply(plan, sizes)
   local reply = shorter_reply(state, plan, sizes)
   plan.cuts = plan.cuts + 1
   if plan.cuts > MOST_CUTS then return nil, too_large(session) end
   state.run:warn("model.context_cut", failure.message, { model = session.model })
-  local is_new_window = size and size < session.context_length
-  if is_new_window then session.context_length = size end
-  learn(state, sizes.prompt)
-  if reply then
-    plan.reply = reply
-    return request(state, plan)
-  end
+  local is_new_window = sizes.window and sizes.window < session.context_length
+  if is_new_window then session.context_length = sizes.window end
+  local talk = state.conversation
+  talk:learn(state.status_tokens, sizes.prompt, session.supports_tools == false)
+  plan.reply = reply or plan.reply
+  if reply then return request(state, plan) end
   local has_no_count = not (sizes.excess or sizes.prompt or is_new_window)
-  local room = state.conversation:total() - (sizes.excess or 0)
+  local room = talk:total() - (sizes.excess or 0)
   if has_no_count then room = room * SHORTER // 1 end
   plan.room = room - 1
   return request(state, plan, not is_new_window)
@@ -157,7 +145,8 @@ function window.ask(state)
   local reply, failure = client.ask(run, session, wanted)
   run.progress:finish()
   fail.check(reply, failure)
-  learn(state, not reply.is_estimated and reply.prompt_tokens or nil)
+  local count = not reply.is_estimated and reply.prompt_tokens or nil
+  state.conversation:learn(state.status_tokens, count, session.supports_tools == false)
   return reply
 end
 

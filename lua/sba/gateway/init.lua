@@ -109,11 +109,13 @@ function gateway.connect(options, limits)
   if not address then
     return nil, http.failure("no_gateway", "the environment names no MCP gateway (SBA_MCP_GATEWAY_URL)")
   end
-  if options.token and not transport.fits_a_header(options.token) then
+  local token = options.token
+  if token and not transport.fits_a_header(token) then
     return nil, http.failure("invalid_token", "the agent's token has characters that a header cannot carry")
   end
   limits = limits or {}
-  local server = { url = address, http = options.http, token = options.token, answer_timeout = options.answer_timeout }
+  local server = { url = address, http = options.http, token = token }
+  server.answer_timeout = options.answer_timeout
   local function attempt() return reach(server, limits) end
   local client, failure = try(attempt, server, options.renew_token, is_quick, limits)
   if not client then return nil, name_variable(variable, failure) end
@@ -150,12 +152,13 @@ local function read_list(self, limits)
   if not listed then return nil, failure end
   self.listed, self.filled = {}, {}
   for _, tool in ipairs(listed) do
-    if not rules.refusal(tool.name, self.ext_net_allowed) then
-      local parameters, filled = without_ids(tool.inputSchema, self.ids)
-      self.filled[tool.name] = filled
+    local name = tool.name
+    if not rules.refusal(name, self.ext_net_allowed) then
+      local one = { tool = name, description = description_of(tool) }
+      one.parameters, self.filled[name] = without_ids(tool.inputSchema, self.ids)
       -- Defaults and enumerations, too, may hold a secret.
-      secret.clean(parameters)
-      table.insert(self.listed, { tool = tool.name, parameters = parameters, description = description_of(tool) })
+      secret.clean(one.parameters)
+      table.insert(self.listed, one)
     end
   end
   return self.listed
@@ -183,9 +186,10 @@ local function filled_for(self, name, limits)
     local tools, failure = read_list(self, limits)
     if not tools then return nil, failure end
   end
-  local filled = self.filled[name] or self.client.form == "plain" and self.ids
+  local client = self.client
+  local filled = self.filled[name] or client.form == "plain" and self.ids
   if filled then return filled end
-  return nil, self.client.connection:failure("unknown_tool", "has no tool %s for this job", http.shown(name))
+  return client.connection:failed("unknown_tool", "has no tool %s for this job", http.shown(name))
 end
 
 -- Failures of a call that may have been carried out.

@@ -29,7 +29,8 @@ local function wrap(call)
     return nil, http.failure("too_large", message:format(#body, LARGEST_BODY))
   end
   local headers = { ["Content-Type"] = json.array { "application/json" } }
-  return { version = VERSION, method = "POST", path = PATH, headers = headers, body_b64 = text.base64_encode(body) }
+  local encoded = text.base64_encode(body)
+  return { version = VERSION, method = "POST", path = PATH, headers = headers, body_b64 = encoded }
 end
 
 local function string(description) return { type = "string", description = description } end
@@ -95,7 +96,8 @@ function plain.is_named_by(url) return ends_with(url, PROXY) or ends_with(url, P
 ---@param options mcp.options
 ---@return gateway.client
 function plain.at(options)
-  local url = plain.is_named_by(options.url) and options.url or text.trim_end(options.url, "/") .. PATH
+  local url = options.url
+  if not plain.is_named_by(url) then url = text.trim_end(url, "/") .. PATH end
   local enveloped = ends_with(url, PROXY)
   return setmetatable({
     connection = transport.connection(options, url), beside = transport.connection(options, url .. "-none"),
@@ -103,13 +105,15 @@ function plain.at(options)
   }, gateway)
 end
 
-local codes <const> = { [400] = "tool_refused", [403] = "tool_denied", [404] = "tool_refused", [422] = "tool_refused" }
+local codes <const> = {
+  [400] = "tool_refused", [403] = "tool_denied", [404] = "tool_refused", [422] = "tool_refused",
+}
 -- The proxy does not know this sandbox.
 local codes_of_proxy <const> = { [403] = "unauthorized" }
 
 -- Reads the gateway's answer out of the proxy's.
 local function opened(connection, bytes)
-  local function bad(what) return nil, connection:failure("bad_answer", "sent an answer %s", http.shown(what)) end
+  local function bad(what) return connection:failed("bad_answer", "sent an answer %s", http.shown(what)) end
   local value, problem = json_tolerant.decode(bytes)
   if problem then return bad("that is not JSON: " .. problem.message) end
   if not json.is_object(value) then return bad "that is not an object" end
@@ -133,8 +137,8 @@ local function post(self, name, arguments, request)
   local exchange <close>, status = connection:send(request, message, {})
   if not exchange then return nil, status end
   if status >= 300 then
-    local failure, own_codes = connection:refusal(exchange, status), self.enveloped and codes_of_proxy or codes
-    failure.code = own_codes[status] or failure.code
+    local failure, own = connection:refusal(exchange, status), self.enveloped and codes_of_proxy or codes
+    failure.code = own[status] or failure.code
     return nil, failure
   end
   local body, failure = http.read(exchange)
@@ -161,7 +165,8 @@ local function is_of_this_form(answer) return json.is_object(answer) and answer.
 ---@return boolean? is_there nil: unknown
 ---@return mcp.failure?
 function gateway:probe(limits)
-  if refuses_get(self.connection, limits, 405) and refuses_get(self.beside, limits, 404) then return true end
+  local is_there = refuses_get(self.connection, limits, 405) and refuses_get(self.beside, limits, 404)
+  if is_there then return true end
   local body, failure = post(self, "", {}, self.connection:new_request("the probe", limits))
   if body then return is_of_this_form(json_tolerant.decode(body)) end
   local status = failure.status
@@ -176,7 +181,7 @@ function gateway:call(name, arguments, limits)
   if not body:find "%S" then return tool_result.of_plain {} end
   local value, problem = json_tolerant.decode(body)
   if value ~= nil then return tool_result.of_plain(value) end
-  return nil, self.connection:failure("bad_answer", "sent what is not JSON: %s", http.shown(problem.message))
+  return self.connection:failed("bad_answer", "sent what is not JSON: %s", http.shown(problem.message))
 end
 
 function gateway:list() return worker_tools end -- luacheck: ignore 212

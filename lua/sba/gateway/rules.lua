@@ -3,19 +3,21 @@
 -- their names for models.
 
 local first_set = require "sba.util.secret".first_set
+local contains = require "sba.util.json".contains
 local text = require "native.text"
 
 local rules = {}
 
 local VARIABLES <const> = { "SBA_MCP_GATEWAY_URL", "MCP_GATEWAY_PROXY_URL", "MCP_GATEWAY_URL" }
 -- Without the path.
-local BASES <const> = { "ORCHESTRATOR_MCP_TOOLS_BASE_URL", "ORCHESTRATOR_MCP_GATEWAY_BASE_URL", "ORCHESTRATOR_URL" }
+local BASES <const> = {
+  "ORCHESTRATOR_MCP_TOOLS_BASE_URL", "ORCHESTRATOR_MCP_GATEWAY_BASE_URL", "ORCHESTRATOR_URL",
+}
 local PATH <const> = "/v1/mcp/tools/call"
 
 -- Names of tools, and prefixes that end with a dot.
-local never = { ["db."] = true, ["node."] = true, ["sandbox."] = true,
-  ["skills.create"] = true, ["skills.update"] = true, ["skills.delete"] = true }
-local outside = { ["web."] = true, ["api.call"] = true }
+local NEVER <const> = { "db.", "node.", "sandbox.", "skills.create", "skills.update", "skills.delete" }
+local OUTSIDE <const> = { "web.", "api.call" }
 
 ---@param environment table<string, string>
 ---@return string? url, string? variable that holds it
@@ -30,12 +32,12 @@ end
 
 local function is_of(names, tool)
   local name = text.trim(tool):lower()
-  return names[name] or names[name:match("^[^.]*%.")] or false
+  return contains(names, name) or contains(names, name:match "^[^.]*%.")
 end
 
 ---@param tool string as the gateway names it
 ---@return boolean
-function rules.is_outside(tool) return is_of(outside, tool) end
+function rules.is_outside(tool) return is_of(OUTSIDE, tool) end
 
 ---Why a tool must not be called; nil if it may be. Codes: tool_forbidden, ext_net_required.
 ---@param tool string as the gateway names it
@@ -43,9 +45,9 @@ function rules.is_outside(tool) return is_of(outside, tool) end
 ---@return mcp.failure?
 function rules.refusal(tool, ext_net_allowed)
   local code, words
-  if is_of(never, tool) then
+  if is_of(NEVER, tool) then
     code, words = "tool_forbidden", "no job may call the tool %s"
-  elseif not ext_net_allowed and is_of(outside, tool) then
+  elseif not ext_net_allowed and is_of(OUTSIDE, tool) then
     code, words = "ext_net_required", "the tool %s needs the external network (ext_net_allowed is false)"
   end
   return code and { code = code, message = words:format(text.trim(tool):lower()), transient = false }
@@ -57,7 +59,8 @@ local LONGEST <const> = 64 -- characters
 ---@param taken table<string, any> names in use
 ---@return string name for models: letters, digits, _ and -, the first a letter or _, as Gemini has it
 function rules.mapped(tool, taken)
-  local base = tool:gsub("[\xC2-\xF4][\x80-\xBF]+", "_"):gsub("[^%w_-]", "_"):gsub("^[^%a_]", "_%0"):sub(1, LONGEST)
+  local base = tool:gsub("[\xC2-\xF4][\x80-\xBF]+", "_"):gsub("[^%w_-]", "_")
+  base = base:gsub("^[^%a_]", "_%0"):sub(1, LONGEST)
   local name, number = base, 1
   while taken[name] do
     number = number + 1

@@ -36,7 +36,8 @@ function show.audio(block) return binary("audio", block, block.data) end
 
 function show.resource_link(block)
   local about = named(block.description, named(block.title, named(block.name, "")))
-  return ("[resource %s%s]"):format(named(block.uri, "without an address"), about ~= "" and ": " .. about or "")
+  if about ~= "" then about = ": " .. about end
+  return ("[resource %s%s]"):format(named(block.uri, "without an address"), about)
 end
 
 function show.resource(block)
@@ -98,7 +99,8 @@ end
 local function holds_a_block(list)
   for _, value in ipairs(list) do
     local block = json.table_of(value)
-    if type(value) == "string" or type(block.type) == "string" or type(block.text) == "string" then return true end
+    local has_text = type(block.type) == "string" or type(block.text) == "string"
+    if has_text or type(value) == "string" then return true end
   end
   return #list == 0
 end
@@ -106,9 +108,9 @@ end
 -- The blocks of a result. Servers also write one block, a text, or a value; some have no content,
 -- but members of their own: what is not known is shown as it is.
 local function parts_of(result)
-  local content = json.given(result.content)
+  local content, structured = json.given(result.content), json.given(result.structuredContent)
   if json.is_array(content) and holds_a_block(content) then return content end
-  if content == nil and json.given(result.structuredContent) == nil then content = rest_of(result, members_of_mcp) end
+  if content == nil and structured == nil then content = rest_of(result, members_of_mcp) end
   if content == nil then return json.array {} end
   if json.is_object(content) and show[content.type] then return json.array { content } end
   if type(content) ~= "string" then content = excerpt.without_base64(json.encode(content)) end
@@ -120,8 +122,10 @@ end
 function tool_result.of_mcp(result)
   local parts, lines, texts = parts_of(result), {}, {}
   for i, block in ipairs(parts) do
-    lines[i] = block_shown(block)
-    if type(block) == "table" and block.type == "text" and lines[i] ~= "" then texts[#texts + 1] = lines[i] end
+    local shown = block_shown(block)
+    local is_text = type(block) == "table" and block.type == "text"
+    if is_text and shown ~= "" then texts[#texts + 1] = shown end
+    lines[i] = shown
   end
   local structured, is_error = json.given(result.structuredContent), result.isError
   if structured ~= nil and repeats(structured, texts, parts) then structured = nil end

@@ -37,16 +37,16 @@ local LONGEST_CALLED <const> = 64 -- the same, as servers take it back
 ---@param given any
 ---@return table? arguments an object, string? mistake
 function calls.arguments(given)
-  local value, failure = given, nil
-  if type(given) == "string" and not given:find "%S" then return {} end
+  local value, failure = given
+  if value == nil or type(value) == "string" and not value:find "%S" then return {} end
   for _ = 1, MOST_DECODED do
     if type(value) == "string" and not failure then value, failure = json_mended.decode(value) end
   end
   if failure then return nil, "the arguments are not JSON: " .. failure.message end
   if json.is_array(value) and #value == 1 and json.is_object(value[1]) then value = value[1] end
-  local kind = value == nil and "null" or json.kind(value)
-  if kind == "null" or kind == "array" and #value == 0 then return {} end
+  local kind = json.kind(value)
   if kind == "object" then return value end
+  if kind == "null" or kind == "array" and #value == 0 then return {} end
   return nil, "the arguments must be an object, not " .. humanize.value(value)
 end
 
@@ -101,8 +101,9 @@ function calls.normal(raw, tools, session)
   local list = json.array {}
   for i, given in ipairs(raw) do
     local arguments, mistake = calls.arguments(given.arguments)
-    local meant, called = calls.name(given.name, tools), "(no name)"
-    if type(given.name) == "string" then called = text.cut(redact(given.name), LONGEST_SHOWN) end
+    local name, called = given.name, "(no name)"
+    local meant = calls.name(name, tools)
+    if type(name) == "string" then called = text.cut(redact(name), LONGEST_SHOWN) end
     local call = { id = unused_id(session, given.id), name = meant or called, mistake = mistake }
     call.note = given.note
     call.arguments, call.written = arguments or {}, arguments and written(given)

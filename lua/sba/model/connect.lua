@@ -85,7 +85,8 @@ function connect.candidates(options)
   end
   local missing = #list == 0 and names or nil
   local only_egress = wanted == "api_egress" or has.api_egress and not has.worker
-  if not only_egress and not has[SIDECAR] then add("the sidecar", SIDECAR, "worker").is_guess = not missing end
+  local is_tried = not only_egress and not has[SIDECAR]
+  if is_tried then add("the sidecar", SIDECAR, "worker").is_guess = not missing end
   return list, missing
 end
 
@@ -123,9 +124,9 @@ end
 
 -- Whether the chat may work all the same: a key may not see the list, a gateway may have none.
 local function may_chat(candidate, failure)
-  local status = failure.status
-  if status == 404 or failure.cause == "bad_answer" then return candidate.source == "api_egress" end
-  if failure.cause == "no_list" or status == 500 then return true end
+  local status, cause = failure.status, failure.cause
+  if status == 404 or cause == "bad_answer" then return candidate.source == "api_egress" end
+  if status == 500 or cause == "no_list" then return true end
   return status ~= nil and status >= 400 and not failure.transient
 end
 
@@ -138,30 +139,32 @@ local function list_of(candidate)
     if served then return dialect, served end
     first = first or failure
     if not chat and may_chat(candidate, failure) then chat = dialect end
-    local is_other = failure.cause == "bad_answer" or failure.cause == "no_list"
-    local status = failure.status or 500
+    local status, cause = failure.status or 500, failure.cause
+    local is_other = cause == "bad_answer" or cause == "no_list"
     if not is_other and (status >= 500 or status == 429) then break end
   end
   return chat, nil, first
 end
 
 local function names_of(served)
-  local names = {}
-  for i = 1, math.min(#served, MOST_NAMED) do names[i] = printable.line(served[i].name, LONGEST_NAME) end
-  if #served > MOST_NAMED then names[#names + 1] = ("%d more"):format(#served - MOST_NAMED) end
+  local names, last = {}, math.min(#served, MOST_NAMED)
+  for i = 1, last do names[i] = printable.line(served[i].name, LONGEST_NAME) end
+  if last < #served then names[last + 1] = ("%d more"):format(#served - last) end
   return names
 end
 
 local function connected(options, candidate, dialect, model, others)
-  local description, failure = dialect.describe(candidate.endpoint, model)
-  if not description then return nil, failure end
+  local about, failure = dialect.describe(candidate.endpoint, model)
+  if not about then return nil, failure end
   return session.new {
     dialect = dialect, endpoint = candidate.endpoint, model = model.name, others = others or {},
-    context_length = description.context_length, temperature = description.temperature,
-    supports_tools = description.supports_tools, policy = patience(options.policy),
+    context_length = about.context_length, temperature = about.temperature,
+    supports_tools = about.supports_tools, policy = patience(options.policy),
     on_wait = options.on_wait, on_move = options.on_move, on_text = options.on_text,
   }
 end
+
+local NONE_OF <const> = "%s serves none of the allowed models (%s); it has %s"
 
 -- without_list: candidates whose chat may work, for when no other lists an allowed model.
 local function try(options, candidate, wanted, without_list)
@@ -175,9 +178,10 @@ local function try(options, candidate, wanted, without_list)
   local model = connect.choose(served, wanted)
   if model then return connected(options, candidate, dialect, model) end
   local allowed, names = humanize.list(wanted, "and"), humanize.list(names_of(served), "and")
-  local message = "%s serves none of the allowed models (%s); it has %s"
-  return endpoint:failed("model_missing", message:format(endpoint:display_url(), allowed, names))
+  return endpoint:failed("model_missing", NONE_OF:format(endpoint:display_url(), allowed, names))
 end
+
+local NO_ENDPOINT <const> = "the environment names no endpoint for models; set "
 
 local function from_first(options, attempt)
   local candidates, missing = connect.candidates(options)
@@ -191,10 +195,9 @@ local function from_first(options, attempt)
   end
   local parts = {}
   if #tried > 0 then parts[1] = "no model can be reached: " .. table.concat(tried, "; ") end
-  if missing then
-    parts[#parts + 1] = "the environment names no endpoint for models; set " .. humanize.list(missing, "or")
-  end
-  return nil, { code = "inference_unavailable", message = table.concat(parts, "; "), transient = transient }
+  if missing then parts[#parts + 1] = NO_ENDPOINT .. humanize.list(missing, "or") end
+  local message = table.concat(parts, "; ")
+  return nil, { code = "inference_unavailable", message = message, transient = transient }
 end
 
 -- The allowed models are asked in turn where nothing lists one.

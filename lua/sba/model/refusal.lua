@@ -213,8 +213,7 @@ refusal.rules = {
       { thinking_field = "reasoning_content" },
       { act = "send_back", field = "reasoning_content" } },
     judge = function(failure, sent)
-      -- It was not sent, or "optional" had applied.
-      local field = not sent.tried.send_back and sent.thinking_field
+      local field = not sent.tried.send_back and sent.thinking_field -- it was not sent, or "optional" had applied
       if field and has_word(failure.said, { field }) then return "send_back", { field = field } end
     end },
   { name = "system", of_request = true,

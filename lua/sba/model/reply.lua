@@ -89,8 +89,8 @@ local TEXTS <const> = { "text", "thinking", "refusal", "content" }
 function reply.new(wanted)
   return setmetatable({
     wanted = wanted or {}, state = "open", is_over = false,
-    said = {}, thoughts = {}, size = 0, blanks = 0, watch = repetition.new(LEAST_REPEATED),
-    last = "", looks = 0, calls = {}, by_index = {}, by_id = {}, parts = json.array {},
+    said = {}, thoughts = {}, parts = json.array {}, calls = {}, by_index = {}, by_id = {},
+    size = 0, blanks = 0, last = "", looks = 0, watch = repetition.new(LEAST_REPEATED),
   }, reply)
 end
 
@@ -104,6 +104,7 @@ end
 
 local TOO_LONG <const> = { "max_", "context", "token_limit" }
 local FAILED <const> = { "error", "fail", "abort", "cancel", "interrupt", "insufficient" }
+local UNREAD <const> = "the server could not read the call (%s)"
 
 ---@param reason any why the server says that the reply is at its end; no text, or an empty one,
 ---says nothing
@@ -115,7 +116,7 @@ function reply:ended(reason)
     return self:breaks { code = "broken", message = message, transient = true }
   end
   if has(said, TOO_LONG) then reason = "length" end
-  if has(said, { "malformed" }) then self.unread = ("the server could not read the call (%s)"):format(reason) end
+  if has(said, { "malformed" }) then self.unread = UNREAD:format(reason) end
   self.state, self.done_reason, self.ended_at = "whole", reason, interrupt.now()
 end
 
@@ -156,8 +157,7 @@ end
 local function is_open(content)
   local bare = lpeg.match(without_strings, content)
   if count(content, "```") % 2 == 1 or count(bare, "[{%[]") > count(bare, "[}%]]") then return true end
-  -- <param, <arg_.
-  return count(bare, "<[pa][ar][rg][a_]") > count(bare, "</[pa][ar][rg][a_]")
+  return count(bare, "<[pa][ar][rg][a_]") > count(bare, "</[pa][ar][rg][a_]") -- <param, <arg_
 end
 
 -- Whether a text, or the calls in it, could be at their end.
@@ -396,7 +396,9 @@ local function raw_calls(self)
   for _, call in ipairs(self.calls) do
     local arguments, key = arguments_of(call), call
     call.arguments = arguments
-    if call.id and type(arguments) == "string" then key = ("%s\n%s\n%s"):format(call.id, call.name, arguments) end
+    if call.id and type(arguments) == "string" then
+      key = ("%s\n%s\n%s"):format(call.id, call.name, arguments)
+    end
     if not seen[key] then list[#list + 1], seen[key] = call, true end
   end
   return list

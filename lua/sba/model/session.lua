@@ -117,9 +117,9 @@ local function weak() return setmetatable({}, { __mode = "k" }) end
 ---on_wait, on_text, on_move
 ---@return model.session
 function session.new(fields)
-  fields.num_ctx, fields.unread, fields.calls = fields.context_length, 0, 0
+  fields.num_ctx, fields.written = fields.context_length, weak()
+  fields.unread, fields.without_call, fields.calls = 0, 0, 0
   fields.refused, fields.mended, fields.ids = {}, {}, {}
-  fields.without_call, fields.written = 0, weak()
   fields.on_move = fields.on_move or function() end
   return setmetatable(fields, session)
 end
@@ -180,11 +180,12 @@ end
 local function ask_of(trial)
   local self, request = trial.session, trial.request
   local messages, tools = request.messages, request.tools
+  local refused, most = self.refused, request.max_tokens
   local ask = {
-    messages = {}, members = {}, may_fit = request.fit ~= nil, others = self.others, tried = trial.tried,
+    messages = {}, members = {}, may_fit = request.fit ~= nil, others = self.others,
     thinking_field = self.thinking_field or self.may_think and "reasoning_content",
+    tried = trial.tried, max_tokens = most and math.min(most, self.longest_reply or most),
   }
-  if request.max_tokens then ask.max_tokens = math.min(request.max_tokens, self.longest_reply or math.huge) end
   if tools and self.supports_tools == false then
     messages, ask.schema = tools_of.messages(messages, tools), tools_of.schema(tools)
   elseif tools then
@@ -192,18 +193,19 @@ local function ask_of(trial)
   elseif request.json_schema then
     ask.schema = json.encode(request.json_schema)
   end
-  if self.refused.format or self.refused.response_format then ask.schema = nil end
+  if refused.format or refused.response_format then ask.schema = nil end
   ask.temperature = request.temperature or self.temperature
   if ask.schema then ask.temperature = request.temperature or 0 end
-  if self.thinking_field then ask.members[self.thinking_field] = true end
+  local members = ask.members
+  if self.thinking_field then members[self.thinking_field] = true end
   for i, message in ipairs(alternating(self, messages, request.status)) do
     local written = self.written[message] or self.dialect.message(message, self)
     self.written[message], ask.messages[i] = written, written
     if message.role == "system" then ask.has_system = not self.system_first end
-    if message.thinking_parts then ask.members.reasoning_details = true end
-    if message.content == "" and message.tool_calls then ask.members.content = true end
+    if message.thinking_parts then members.reasoning_details = true end
+    if message.content == "" and message.tool_calls then members.content = true end
   end
-  for name in pairs(self.refused) do ask.members[name] = nil end
+  for name in pairs(refused) do members[name] = nil end
   return ask
 end
 
@@ -211,9 +213,10 @@ end
 
 local function estimate(into, ask, builder)
   local content, thought = builder:texts()
+  local sum = ask.tools and text.tokens(tools_of.json(ask.tools)) or 0
+  for _, message in ipairs(ask.messages) do sum = sum + text.tokens(message) end
+  into.prompt_tokens = sum
   into.completion_tokens = text.tokens(content) + text.tokens(thought)
-  into.prompt_tokens = ask.tools and text.tokens(tools_of.json(ask.tools)) or 0
-  for _, message in ipairs(ask.messages) do into.prompt_tokens = into.prompt_tokens + text.tokens(message) end
   return into
 end
 
@@ -307,7 +310,9 @@ local CAUSES <const> = { quota = true, model_missing = true }
 
 function moves.give_up(_, move, failure)
   if CAUSES[move.rule] then failure.cause = move.rule end
-  if move.rule == "size" then failure.code, failure.context_length = "context_cut", move.sizes.window end
+  if move.rule == "size" then
+    failure.code, failure.context_length = "context_cut", move.sizes.window
+  end
   return nil, failure
 end
 
@@ -382,7 +387,10 @@ local function answered(self, request)
     if failure.said ~= trial.last_said then tried.same = 0 end
     tried.same, trial.last_said = tried.same + 1, failure.said
     local goes_on, ended_by = judged(trial, failure)
-    if ended_by then ended_by.used, ended_by.thrown_away = ended_by.used or trial.used, trial.thrown_away end
+    if ended_by then
+      ended_by.used = ended_by.used or trial.used
+      ended_by.thrown_away = trial.thrown_away
+    end
     if goes_on ~= true then return goes_on, ended_by end
   end
 end

@@ -27,8 +27,8 @@ function sizes.numbers(said)
   for first, digits, behind in said:gmatch "()(%d[%d,_]*)()" do
     local value = math.tointeger(tonumber((digits:gsub("[,_]", ""))))
     local before, after = said:sub(first - 1, first - 1), said:sub(behind, behind + 1)
-    local is_alone = not before:find "[%w_.-]" and not after:find "^[%w_-]" and not after:find "^%.%d"
-    if value and is_alone then found[#found + 1] = { value = value, first = first, last = behind - 1 } end
+    local is_part = before:find "[%w_.-]" or after:find "^[%w_-]" or after:find "^%.%d"
+    if value and not is_part then found[#found + 1] = { value = value, first = first, last = behind - 1 } end
   end
   return found
 end
@@ -88,17 +88,20 @@ function sizes.of(words, asked)
   local found, in_brackets = {}, false
   local numbers, values = {}, { 0 }
   for _, one in ipairs(sizes.numbers(words)) do
-    if one.value >= LEAST and #numbers < MOST then numbers[#numbers + 1], values[#values + 1] = one, one.value end
+    if one.value >= LEAST and #numbers < MOST then
+      numbers[#numbers + 1], values[#values + 1] = one, one.value
+    end
   end
+  local is_shown = json.contains(values, asked)
   for i, one in ipairs(numbers) do
-    local from = numbers[i - 1] and numbers[i - 1].last + 1 or 1
-    local to = numbers[i + 1] and numbers[i + 1].first - 1 or #words
-    local before, after = words:sub(from, one.first - 1), words:sub(one.last + 1, to)
+    local last, next_one = numbers[i - 1] or { last = 0 }, numbers[i + 1] or { first = #words + 1 }
+    local before = words:sub(last.last + 1, one.first - 1)
+    local after = words:sub(one.last + 1, next_one.first - 1)
     local kind = kind_of(before, after)
     local is_asked = asked and json.contains(values, one.value - asked)
     if kind and not found[kind] and not (kind == "prompt" and is_asked) then
       found[kind] = one.value
-      if kind == "prompt" then found.may_be_sum = has(before, { "requested" }) and not json.contains(values, asked) end
+      if kind == "prompt" then found.may_be_sum = not is_shown and has(before, { "requested" }) end
       if kind == "window" then in_brackets = before:sub(-1) == "(" and after:sub(1, 1) == ")" end
     end
   end

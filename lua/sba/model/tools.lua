@@ -3,6 +3,7 @@
 -- bound to a schema where the server can, and results as the user's words.
 
 local json = require "sba.util.json"
+local table_of = json.table_of
 
 local tools = {}
 
@@ -40,8 +41,8 @@ end
 
 local function alternatives(part)
   local list = {}
-  for _, branch in ipairs(json.table_of(part.anyOf or part.oneOf)) do
-    if json.table_of(branch).type ~= "null" then list[#list + 1] = branch end
+  for _, branch in ipairs(table_of(part.anyOf or part.oneOf)) do
+    if table_of(branch).type ~= "null" then list[#list + 1] = branch end
   end
   return list
 end
@@ -51,21 +52,21 @@ end
 -- {"const": 1}]} is what "a" says and {"enum": [1]}. At the top all alternatives' properties are
 -- taken. Of an alternative nothing is required.
 local function add(result, part, state, is_alternative)
-  part, result.depth, state.left = json.table_of(part), result.depth + 1, state.left - 1
+  part, result.depth, state.left = table_of(part), result.depth + 1, state.left - 1
   if result.depth > DEEPEST or state.left < 0 then return end
-  local reference = part["$ref"]
+  local reference, properties = part["$ref"], result.properties
   if reference then add(result, tools.resolve(reference, state.root), state, is_alternative) end
-  for name, property in pairs(json.table_of(part.properties)) do
-    if type(name) == "string" then result.properties[name] = result.properties[name] or property end
+  for name, property in pairs(table_of(part.properties)) do
+    if type(name) == "string" then properties[name] = properties[name] or property end
   end
   for _, name in ipairs(TAKEN) do
     if result[name] == nil then result[name] = part[name] end
   end
   if part.const ~= nil then result.enum = { part.const } end
   if state.is_own then result.order = result.order or part.order end
-  local required = is_alternative and {} or json.table_of(part.required)
+  local required = is_alternative and {} or table_of(part.required)
   for _, name in ipairs(required) do result.required[name] = true end
-  for _, one in ipairs(json.table_of(part.allOf)) do add(result, one, state, is_alternative) end
+  for _, one in ipairs(table_of(part.allOf)) do add(result, one, state, is_alternative) end
   local any = alternatives(part)
   if result.is_top or #any == 1 then
     for _, one in ipairs(any) do add(result, one, state, result.is_top) end
@@ -90,7 +91,7 @@ local function types_of(wanted)
     one = OTHER_TYPES[one] or one
     if json.contains(KINDS, one) then kinds[#kinds + 1] = one end
   end
-  local first = json.table_of(wanted.enum)[1]
+  local first = table_of(wanted.enum)[1]
   if #kinds == 0 and first ~= nil then kinds[1] = kind_of(first) end
   return kinds
 end
@@ -120,7 +121,7 @@ end
 -- An enumeration's members of a type.
 local function members_of(enum, kind)
   local list = json.array {}
-  for _, member in ipairs(json.table_of(enum)) do
+  for _, member in ipairs(table_of(enum)) do
     if json.kind(member) == kind or kind_of(member) == kind then list[#list + 1] = member end
   end
   return #list > 0 and list or nil
@@ -135,13 +136,13 @@ local written
 
 -- The keywords of one type. OpenAI and Gemini refuse an array without items.
 local function of_type(kind, wanted, state, is_closed)
-  local result = { type = kind, enum = members_of(wanted.enum, kind) }
-  if kind == "array" then result.items = json.verbatim(written(wanted.items, state, wanted.depth)) end
+  local result, depth = { type = kind, enum = members_of(wanted.enum, kind) }, wanted.depth
+  if kind == "array" then result.items = json.verbatim(written(wanted.items, state, depth)) end
   if kind ~= "object" then return result end
   local properties, needed, names = {}, json.array {}, names_of(wanted)
   for _, name in ipairs(names) do
     local property = wanted.properties[name]
-    if property ~= nil then properties[name] = json.verbatim(written(property, state, wanted.depth)) end
+    if property ~= nil then properties[name] = json.verbatim(written(property, state, depth)) end
     if wanted.required[name] then needed[#needed + 1] = name end
   end
   if is_closed and next(properties) then result.additionalProperties = false end
@@ -172,7 +173,7 @@ function tools.parameters(tool, is_closed)
   local given = tool.parameters
   local is_own = type(given) ~= "string"
   if not is_own then given = #given <= LARGEST and json.decode(given) end
-  local root = json.table_of(given)
+  local root = table_of(given)
   local state = { root = root, is_own = is_own, left = MOST_PARTS }
   return written({ type = "object", allOf = { root } }, state, 0, is_closed)
 end
@@ -190,7 +191,7 @@ end
 ---@type fun(tool: model.tool): table
 tools.shown = remembering(function(tool)
   local schema = json.decode(tools.parameters(tool))
-  schema.order = json.table_of(tool.parameters).order
+  schema.order = table_of(tool.parameters).order
   schema.order = names_of(schema)
   return schema
 end)
@@ -204,16 +205,18 @@ function tools.example(tool)
   local wanted, members = tools.shown(tool), {}
   for _, name in ipairs(wanted.required or { wanted.order[1] }) do
     local property = wanted.properties[name] or {}
-    members[name] = json.table_of(property.enum)[1] or EXAMPLES[property.type] or {}
+    members[name] = table_of(property.enum)[1] or EXAMPLES[property.type] or {}
   end
   return json.encode(members, { order = wanted.order })
 end
 
+local FUNCTION <const> = '{"type":"function","function":{"name":%s,"description":%s,"parameters":%s}}'
+
 ---@type fun(list: model.tool[]): string
 tools.json = remembering(function(list)
   return "[" .. each(list, ",", function(tool)
-    return ('{"type":"function","function":{"name":%s,"description":%s,"parameters":%s}}'):format(
-      json.encode(tool.name), json.encode(tool.description or ""), tools.parameters(tool))
+    local name, words = json.encode(tool.name), json.encode(tool.description or "")
+    return FUNCTION:format(name, words, tools.parameters(tool))
   end) .. "]"
 end)
 

@@ -7,6 +7,7 @@ local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local json_tolerant = require "sba.util.json_tolerant"
 local redact = require "native.secret".redact
+local table_of = json.table_of
 local tools_of = require "sba.model.tools"
 
 local wire = {}
@@ -98,10 +99,10 @@ end
 function endpoint:failed(code, message) return nil, self:failure { code = code, message = message } end
 
 local function as_refusal(failure)
-  local details = failure.details
+  local about = failure.details
   failure.code, failure.cause = "inference_unavailable", "refused"
   failure.transient = failure.transient or failure.status == 409
-  failure.said = ("%s %s %s %s"):format(failure.words, details.code, details.type, details.param):lower()
+  failure.said = ("%s %s %s %s"):format(failure.words, about.code, about.type, about.param):lower()
   return failure
 end
 
@@ -163,7 +164,7 @@ local NAMES <const> = { "id", "model", "name" }
 local function name_of(entry)
   if type(entry) == "string" then return entry end
   for _, name in ipairs(NAMES) do
-    local value = json.table_of(entry)[name]
+    local value = table_of(entry)[name]
     if type(value) == "string" and value ~= "" then return value end
   end
 end
@@ -176,11 +177,12 @@ function endpoint:list(path)
   if not answer then return nil, failure end
   local list = answer
   if not json.is_array(list) then list = answer.data or answer.models end
-  if not json.is_array(list) then return self:failed("no_list", self:display_url() .. " sent no list of models") end
+  local has_none = not json.is_array(list)
+  if has_none then return self:failed("no_list", self:display_url() .. " sent no list of models") end
   local served = {}
   for _, entry in ipairs(list) do
-    local name = name_of(entry)
-    if name then served[#served + 1] = { name = name:gsub("^models/", ""), entry = json.table_of(entry) } end
+    local name = (name_of(entry) or ""):gsub("^models/", "")
+    if name ~= "" then served[#served + 1] = { name = name, entry = table_of(entry) } end
   end
   return served
 end
@@ -227,12 +229,13 @@ local function events(next_line)
     -- A comment, too, that something in between took for data.
     repeat event, failure = next_event() until not event or event.data:find "^%s*[^%s:]" or event.error
     if not event then return nil, failure end
+    local data, problem = event.data, event.error
     -- What is not JSON are the words of a proxy whose server failed.
-    local is_error = event.name == "error" or event.data ~= "" and not event.data:find "^%s*[{%[]"
-    if is_error and not event.is_cut then event.error = event.error or event.data end
-    if not event.error then return event.data, event.is_cut end
-    local value = json_tolerant.decode(event.error) or event.error
-    if not json.table_of(value).error then value = { error = value } end
+    local is_error = event.name == "error" or data ~= "" and not data:find "^%s*[{%[]"
+    if is_error and not event.is_cut then problem = problem or data end
+    if not problem then return data, event.is_cut end
+    local value = json_tolerant.decode(problem) or problem
+    if not table_of(value).error then value = { error = value } end
     return json.encode(value)
   end
 end
@@ -302,7 +305,7 @@ end
 
 -- An error after the status 200, in a stream or as its only answer.
 local function error_in(value)
-  local choice = json.table_of(json.table_of(value.choices)[1])
+  local choice = table_of(table_of(value.choices)[1])
   local problem = json.given(value.error) or json.given(choice.error)
   if problem then return problem end
   local is_reply = type(value.choices) == "table" or value.message and value.done ~= nil
@@ -314,7 +317,7 @@ end
 -- Its code counts as a status does, also beside it, and in a client's words: "Error code: 400 -
 -- {...}". Without one it may pass.
 local function broken(self, problem, value)
-  local details, status = json.table_of(problem), nil
+  local details, status = table_of(problem), nil
   local stated = tostring(details.message or problem):match "code: (%d%d%d)%f[%D]"
   for _, code in pairs { details.code, details.status, value.status_code, stated } do
     local number = math.tointeger(tonumber(code)) or 0
@@ -331,8 +334,9 @@ local function next_value(self, text, is_cut)
   local value, failure, is_mended = value_of(self, text, is_cut)
   if not value then return nil, failure end
   -- Gemini has an array of one error.
-  if json.is_array(value) and json.table_of(value[1]).error then value = value[1] end
-  if not json.is_object(value) then return nil, self:failure(http.not_json(self:display_url(), text)) end
+  if json.is_array(value) and table_of(value[1]).error then value = value[1] end
+  local is_other = not json.is_object(value)
+  if is_other then return nil, self:failure(http.not_json(self:display_url(), text)) end
   local problem = error_in(value)
   if problem then return nil, broken(self, problem, value) end
   return value, nil, is_mended

@@ -5,6 +5,7 @@
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
+local table_of = json.table_of
 local legacy = require "sba.gateway.mcp.legacy"
 local modern = require "sba.gateway.mcp.modern"
 local printable = require "sba.util.printable"
@@ -39,27 +40,29 @@ local LONGEST_INSTRUCTIONS <const> = 4096 -- bytes
 local server = { form = "mcp" }
 server.__index = server
 
+local NONE_SPOKEN <const> = "speaks no revision of MCP that is spoken here, but %s"
+
 local function by_versions(connection, list)
   if modern.speaks(list) then return "modern" end
   for _, version in ipairs(list) do
     if legacy.speaks(version) then return "legacy" end
   end
-  return nil, connection:failure("unsupported_version", "speaks no revision of MCP that is spoken here, but %s",
-    http.shown(json.encode(list)))
+  local shown = http.shown(json.encode(list))
+  return connection:failed("unsupported_version", NONE_SPOKEN, shown)
 end
 
 -- JSON-RPC errors of modern servers only.
 local of_modern <const> = { [-32020] = true, [-32021] = true }
-local no_answer <const> = { bad_answer = true, request_lost = true, slow_first_byte = true, slow_answer = true }
+local NO_ANSWER <const> = { "bad_answer", "request_lost", "slow_first_byte", "slow_answer" }
 
 -- What a refusal of server/discover means. Returns as discover does.
 local function by_refusal(connection, failure)
   local status, rpc = failure.status, failure.rpc
   local is_its_word = status == 401 or status == 403 or failure.code == "redirected"
   if is_its_word or rpc and of_modern[rpc.code] then return nil, failure end
-  local supported = rpc and rpc.code == modern.UNSUPPORTED_VERSION and json.table_of(rpc.data).supported
+  local supported = rpc and rpc.code == modern.UNSUPPORTED_VERSION and table_of(rpc.data).supported
   if json.is_array(supported) then return by_versions(connection, supported) end
-  if rpc or no_answer[failure.code] then return "legacy" end
+  if rpc or json.contains(NO_ANSWER, failure.code) then return "legacy" end
   -- Some answer so to a method that they do not know. Those that only failed do so again, and then
   -- this is said.
   if status == 500 then return "legacy", failure end
@@ -80,8 +83,8 @@ local function discover(connection, limits)
 end
 
 -- Answers to initialize of what is no MCP server.
-local foreign_statuses <const> = { [400] = true, [404] = true, [405] = true, [415] = true, [501] = true }
-local foreign_codes <const> = { bad_answer = true, request_lost = true }
+local FOREIGN_STATUSES <const> = { 400, 404, 405, 415, 501 }
+local FOREIGN_CODES <const> = { "bad_answer", "request_lost" }
 
 -- Returns the era, and the result of server/discover or initialize.
 local function open(connection, limits)
@@ -94,8 +97,8 @@ local function open(connection, limits)
   local result, failure = legacy.open(connection, limits)
   if result then return era, result end
   if answer and answer.transient and not failure.transient then return nil, answer end
-  local is_foreign = foreign_codes[failure.code] or not failure.rpc and foreign_statuses[failure.status]
-  if not is_foreign then return nil, failure end
+  local is_no_path = not failure.rpc and json.contains(FOREIGN_STATUSES, failure.status)
+  if not is_no_path and not json.contains(FOREIGN_CODES, failure.code) then return nil, failure end
   local problem = connection:failure("not_mcp", "does not speak MCP over Streamable HTTP: %s", failure.message)
   problem.status = failure.status
   return nil, problem
@@ -112,7 +115,7 @@ function mcp.connect(options, limits)
   self.protocol = era == "modern" and modern or legacy
   local capabilities, instructions = described.capabilities, described.instructions
   -- A server that names none may have tools all the same.
-  local named = json.table_of(capabilities)
+  local named = table_of(capabilities)
   self.has_tools = next(named) == nil or json.given(named.tools) ~= nil
   if type(instructions) == "string" and instructions:find "%S" then
     self.instructions = printable.cut(instructions, LONGEST_INSTRUCTIONS)
@@ -123,11 +126,12 @@ end
 -- Returns the tools of all pages, as they came.
 local function read_pages(self, limits)
   local found, seen, cursor = {}, {}, nil
+  local connection, request = self.connection, self.protocol.request
   for _ = 1, MOST_PAGES do
-    local result, failure = self.protocol.request(self.connection, transport.LIST, { cursor = cursor }, limits)
+    local result, failure = request(connection, transport.LIST, { cursor = cursor }, limits)
     if not result then return nil, failure end
     if not json.is_array(result.tools) then
-      return nil, self.connection:failure("bad_answer", "sent no list of tools")
+      return connection:failed("bad_answer", "sent no list of tools")
     end
     table.move(result.tools, 1, #result.tools, #found + 1, found)
     cursor = json.given(result.nextCursor)
@@ -139,7 +143,7 @@ end
 
 local function is_deep(value, depth)
   if depth > DEEPEST then return true end
-  for _, part in pairs(json.table_of(value)) do
+  for _, part in pairs(table_of(value)) do
     if is_deep(part, depth + 1) then return true end
   end
   return false
@@ -147,17 +151,18 @@ end
 
 -- Makes a tool of the list as an mcp.tool should be. Returns why it cannot be used.
 local function prepare(self, tool, seen)
-  if type(tool) ~= "table" or type(tool.name) ~= "string" or tool.name == "" then return "it has no name" end
-  if seen[tool.name] then return "its name is there twice" end
+  local name = table_of(tool).name
+  if type(name) ~= "string" or name == "" then return "it has no name" end
+  if seen[name] then return "its name is there twice" end
   -- Some name it as other APIs do.
   if tool.inputSchema == nil then tool.inputSchema = tool.input_schema or tool.parameters end
   if not json.is_object(tool.inputSchema) then return "it has no inputSchema" end
   if is_deep(tool, 0) then return ("it is nested more deeply than %d levels"):format(DEEPEST) end
   if self.era == "legacy" then
-    return json.table_of(tool.execution).taskSupport == "required" and "it can only be run as a task" or nil
+    return table_of(tool.execution).taskSupport == "required" and "it can only be run as a task" or nil
   end
   local wanted, reason = modern.wanted(tool.inputSchema)
-  self.wanted[tool.name] = wanted
+  self.wanted[name] = wanted
   return reason
 end
 
@@ -165,13 +170,13 @@ function server:list(limits)
   self.wanted, self.dropped = {}, {}
   if not self.has_tools then return {} end
   local found, failure = read_pages(self, limits)
-  if not found and json.table_of(failure.rpc).code == NO_METHOD then return {} end
+  if not found and table_of(failure.rpc).code == NO_METHOD then return {} end
   if not found then return nil, failure end
   local tools, seen = {}, {}
   for _, tool in ipairs(found) do
     local reason = #tools >= MOST_TOOLS and "there are too many" or prepare(self, tool, seen)
     if reason then
-      local name = json.table_of(tool).name
+      local name = table_of(tool).name
       local shown = type(name) == "string" and http.shown(name) or "(none)"
       table.insert(self.dropped, { name = shown, reason = reason })
     else
@@ -184,8 +189,8 @@ end
 function server:call(name, arguments, limits, is_again)
   local wanted = self.wanted[name]
   local headers = wanted and modern.lines(wanted, arguments)
-  local params = { name = name, arguments = arguments }
-  local result, failure = self.protocol.request(self.connection, transport.CALL, params, limits, headers)
+  local params, request = { name = name, arguments = arguments }, self.protocol.request
+  local result, failure = request(self.connection, transport.CALL, params, limits, headers)
   if result then return tool_result.of_mcp(result) end
   if failure.status == 403 then failure.code = "tool_denied" end
   -- The list may have changed.

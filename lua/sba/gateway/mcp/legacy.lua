@@ -20,18 +20,18 @@ local legacy = {}
 ---@return boolean
 function legacy.speaks(version) return json.contains(VERSIONS, version) end
 
-local gave_up <const> = { timeout = true, cancelled = true, slow_answer = true, slow_first_byte = true }
+local GAVE_UP <const> = { "timeout", "cancelled", "slow_answer", "slow_first_byte" }
+local LOST <const> = "did not answer %s: %s; it may have been carried out all the same"
 
 -- Tells the server that nobody waits for its answer any more; past the job's deadline too.
 local function cancel(connection, request, failure)
-  if not gave_up[failure.code] or request.method == "initialize" then return end
+  if not json.contains(GAVE_UP, failure.code) or request.method == "initialize" then return end
   local params = { requestId = request.id, reason = failure.code }
   standalone.notify(connection, { method = "notifications/cancelled", params = params }, transport.LAST)
 end
 
 local function lost(connection, request, why, ...)
-  return connection:failure("request_lost", "did not answer %s: %s; it may have been carried out all the same",
-    request.method, why:format(...))
+  return connection:failure("request_lost", LOST, request.method, why:format(...))
 end
 
 -- Reads on in a broken stream behind its last event.
@@ -48,14 +48,16 @@ local function reopen(connection, request, wait)
   return nil, lost(connection, request, why, status)
 end
 
-local resumable <const> = { cut_off = true, connection_failed = true, connection_refused = true, gateway_failed = true }
+local RESUMABLE <const> = { "cut_off", "connection_failed", "connection_refused", "gateway_failed" }
 
 -- Resumes a broken stream until it has the answer, or broke too often without a new event in
 -- between.
 local function resume(connection, request, failure)
   local policy, failed, result = retry.policy(), 0, nil
-  while not result and (not failure or resumable[failure.code]) do
-    if failed == MOST_FAILED_RESUMES then return nil, lost(connection, request, "its stream broke again and again") end
+  while not result and (not failure or json.contains(RESUMABLE, failure.code)) do
+    if failed == MOST_FAILED_RESUMES then
+      return nil, lost(connection, request, "its stream broke again and again")
+    end
     failed = failed + 1
     local before, wait = request.last_id, retry.wait(policy, failed)
     if request.retry then wait = math.min(request.retry / 1000, policy.longest) end
@@ -106,6 +108,8 @@ local function version_after(offered, failure)
   end
 end
 
+local UNSPOKEN <const> = "speaks revision %s of MCP, which is not spoken here"
+
 ---@param connection mcp.connection
 ---@param limits mcp.limits
 ---@param offered? string the revision; default: the newest
@@ -113,20 +117,21 @@ end
 function legacy.open(connection, limits, offered)
   connection.session, connection.version, connection.answer = nil, nil, standalone.answer
   standalone.close(connection)
-  local params = { protocolVersion = offered or VERSIONS[1], capabilities = {}, clientInfo = transport.CLIENT }
+  offered = offered or VERSIONS[1]
+  local params = { protocolVersion = offered, capabilities = {}, clientInfo = transport.CLIENT }
   local result, failure, session = request_once(connection, "initialize", params, limits)
   if not result then
-    local other = version_after(params.protocolVersion, failure)
+    local other = version_after(offered, failure)
     if other then return legacy.open(connection, limits, other) end
     return nil, failure
   end
-  local version = json.given(result.protocolVersion) or params.protocolVersion
+  local version = json.given(result.protocolVersion) or offered
   if not legacy.speaks(version) then
     local shown = http.shown(type(version) == "string" and version or "(none)")
-    return nil, connection:failure("unsupported_version", "speaks revision %s of MCP, which is not spoken here", shown)
+    return connection:failed("unsupported_version", UNSPOKEN, shown)
   end
   if session and not transport.fits_a_header(session) then
-    return nil, connection:failure("bad_session", "names a session with characters that no header may hold")
+    return connection:failed("bad_session", "names a session with characters that no header may hold")
   end
   connection.session, connection.version = session, version
   local accepted, failed = standalone.notify(connection, { method = "notifications/initialized" })

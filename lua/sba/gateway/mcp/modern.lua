@@ -24,7 +24,8 @@ local function problem_of(header, seen)
     return ("its %s is not on an argument that is a string, integer or boolean"):format(MARK)
   end
   if type(name) ~= "string" or not name:find "^[%w!#$%%&'*+.^_`|~-]+$" or seen[name:lower()] then
-    return ("its %s, %s, cannot be part of a header's name, or occurs twice"):format(MARK, humanize.value(name))
+    local words = "its %s, %s, cannot be part of a header's name, or occurs twice"
+    return words:format(MARK, humanize.value(name))
   end
 end
 
@@ -91,7 +92,8 @@ end
 local function request_once(connection, method, params, limits, more)
   params._meta = { [KEY .. "protocolVersion"] = VERSION, [KEY .. "clientCapabilities"] = {} }
   params._meta[KEY .. "clientInfo"] = transport.CLIENT
-  local lines = { "MCP-Protocol-Version: " .. VERSION, "Mcp-Method: " .. method, table.unpack(more or {}) }
+  local lines = { "MCP-Protocol-Version: " .. VERSION, "Mcp-Method: " .. method }
+  for _, line in ipairs(more or {}) do lines[#lines + 1] = line end
   if method == transport.CALL then lines[#lines + 1] = line_of("Mcp-Name", params.name) end
   local result, failure = connection:request(connection:new_request(method, limits), params, lines)
   if result then return result end
@@ -105,12 +107,15 @@ function modern.speaks(list) return json.is_array(list) and json.contains(list, 
 -- Asks once more if the server refuses the version although it supports it.
 local function request_again(connection, method, params, limits, headers)
   local result, failure = request_once(connection, method, params, limits, headers)
-  local rpc = failure and failure.rpc
-  if not rpc or rpc.code ~= modern.UNSUPPORTED_VERSION or type(rpc.data) ~= "table" then return result, failure end
-  if modern.speaks(rpc.data.supported) then return request_once(connection, method, params, limits, headers) end
+  local rpc = failure and failure.rpc or {}
+  local is_of_versions = rpc.code == modern.UNSUPPORTED_VERSION and type(rpc.data) == "table"
+  if not is_of_versions then return result, failure end
   failure.code = "unsupported_version"
-  return nil, failure
+  if not modern.speaks(rpc.data.supported) then return nil, failure end
+  return request_once(connection, method, params, limits, headers)
 end
+
+local ASKS <const> = "asks for %s before it continues; a job cannot answer"
 
 -- Returns the parameters that decline a tool's questions; nil and a failure if one cannot be
 -- declined.
@@ -119,8 +124,8 @@ local function declined(connection, result)
   for key, question in pairs(json.table_of(result.inputRequests)) do
     local method = json.table_of(question).method
     if method ~= "elicitation/create" then
-      return nil, connection:failure("input_required", "asks for %s before it continues; a job cannot answer",
-        http.shown(type(method) == "string" and method or "a question"))
+      local what = http.shown(type(method) == "string" and method or "a question")
+      return connection:failed("input_required", ASKS, what)
     end
     responses[key] = { action = "decline" }
   end
@@ -137,13 +142,13 @@ function modern.request(connection, method, params, limits, headers)
     if kind == "complete" then return result end
     if kind ~= "input_required" then
       local shown = http.shown(json.encode(kind))
-      return nil, connection:failure("bad_answer", "sent a result of the unknown type %s", shown)
+      return connection:failed("bad_answer", "sent a result of the unknown type %s", shown)
     end
     sent, failure = declined(connection, result)
     if not sent then return nil, failure end
     for name, value in pairs(params) do sent[name] = value end
   end
-  return nil, connection:failure("input_required", "asked %d times for more input; a job cannot answer", MOST_ROUNDS)
+  return connection:failed("input_required", "asked %d times for more input; a job cannot answer", MOST_ROUNDS)
 end
 
 return modern

@@ -82,7 +82,8 @@ end
 ---@return mcp.request
 function connection:new_request(method, limits)
   local until_when, now = limits.until_when, interrupt.now()
-  if method ~= transport.CALL then until_when = math.min(until_when or math.huge, now + self.answer_timeout) end
+  local soon = now + self.answer_timeout
+  if method ~= transport.CALL then until_when = math.min(until_when or soon, soon) end
   self.ids = self.ids + 1
   return { id = self.ids, method = method, until_when = until_when, idle = limits.idle, progressed = now }
 end
@@ -97,6 +98,9 @@ function connection:display_name() return "the MCP gateway at " .. http.display_
 function connection:failure(code, words, ...)
   return http.failure(code, self:display_name() .. " " .. words:format(...))
 end
+
+---@return nil, mcp.failure as of failure
+function connection:failed(...) return nil, self:failure(...) end
 
 ---@param token string
 ---@return boolean
@@ -127,32 +131,35 @@ function connection:send(request, message, headers, sending)
   sending = sending or {}
   local lines, method = { "Accept: text/event-stream" }, sending.method or "GET"
   if message then
-    lines, method = { "Accept: application/json, text/event-stream", "Content-Type: application/json" }, "POST"
+    lines = { "Accept: application/json, text/event-stream", "Content-Type: application/json" }
+    method = "POST"
   end
   if self.token then lines[#lines + 1] = "Authorization: Bearer " .. self.token end
+  table.move(headers, 1, #headers, #lines + 1, lines)
   local idle = request.idle or NO_LIMIT
   local sent = {
-    method = method, url = self.url, headers = table.move(headers, 1, #headers, #lines + 1, lines),
-    body = message and body_of(message),
+    method = method, url = self.url, headers = lines, body = message and body_of(message),
     -- A call that may have been carried out is not made again.
     once = message ~= nil,
     ignore_interrupt = sending.ignore_interrupt, connect_timeout = sending.connect or CONNECT,
     first_timeout = sending.first or idle, idle_timeout = sending.idle or idle,
   }
-  local exchange, status = http.send(self.http, sent, not sending.ignore_interrupt and request.until_when or nil)
+  local until_when = not sending.ignore_interrupt and request.until_when or nil
+  local exchange, status = http.send(self.http, sent, until_when)
   request.session = request.session or exchange and exchange:header "Mcp-Session-Id"
   self.url, self.offered = sent.url, request.session
   return exchange, status
 end
 
 local function of_rpc(self, error, status)
-  if not json.is_object(error) then error = { message = type(error) == "string" and error or json.encode(error) } end
-  local words = type(error.message) == "string" and error.message or json.encode(error)
-  local code, data = math.tointeger(error.code), json.given(error.data)
-  local number = code and (" %d"):format(code) or ""
+  local about = json.is_object(error) and error or { message = error }
+  local words = about.message
+  if type(words) ~= "string" then words = json.encode(error) end
+  local code, data = math.tointeger(about.code), given(about.data)
+  local number, told = code and (" %d"):format(code) or "", http.shown(words)
   -- It mostly says which argument.
-  local more = data ~= nil and " " .. http.shown(json.encode(data)) or ""
-  local failure = self:failure("tool_refused", "answered with the error%s: %s%s", number, http.shown(words), more)
+  if data ~= nil then told = told .. " " .. http.shown(json.encode(data)) end
+  local failure = self:failure("tool_refused", "answered with the error%s: %s", number, told)
   failure.status, failure.words, failure.rpc = status, words, { code = code, data = data }
   return failure
 end
@@ -171,8 +178,9 @@ function connection:refused(failure)
   end
   failure.code = codes[status] or failure.code
   if status == 401 then
-    local without = "; no token was given (SBA_MCP_TOKEN_FILE, SBA_MCP_TOKEN)"
-    failure.message = failure.message .. (self.token and "; it does not accept the agent's token" or without)
+    local why = "; no token was given (SBA_MCP_TOKEN_FILE, SBA_MCP_TOKEN)"
+    if self.token then why = "; it does not accept the agent's token" end
+    failure.message = failure.message .. why
   end
   return failure
 end
@@ -201,8 +209,9 @@ local function lines_of_stream(self, exchange, request)
   -- JSON under the type of events: each line is then one of an event's.
   local is_json
   return function()
-    if request.idle and interrupt.now() >= request.progressed + request.idle then
-      return nil, self:failure("slow_answer", "reported no progress on %s within %g s", request.method, request.idle)
+    local idle = request.idle
+    if idle and interrupt.now() >= request.progressed + idle then
+      return self:failed("slow_answer", "reported no progress on %s within %g s", request.method, idle)
     end
     local line, more = exchange:line()
     if is_json == nil and line then is_json = line:find("^%s*[{%[]") ~= nil end
@@ -254,7 +263,8 @@ local function result_of(self, message, request)
   if json.is_object(result) then return result end
   if request.method == transport.CALL then return { content = result } end
   if request.method == transport.LIST and json.is_array(result) then return { tools = result } end
-  return nil, self:failure("bad_answer", "answered %s with %s", request.method, http.shown(json.encode(result)))
+  local shown = http.shown(json.encode(result))
+  return self:failed("bad_answer", "answered %s with %s", request.method, shown)
 end
 
 -- A request or a notification of the server.
@@ -285,10 +295,12 @@ function connection:read(exchange, request)
       return nil, failure and http.failure(failure.code, failure.message)
     end
     for _, message in ipairs(messages) do
-      if json.is_object(message) and type(message.method) == "string" then
+      local is_object = json.is_object(message)
+      if is_object and type(message.method) == "string" then
         handle(self, request, message)
-      elseif json.is_object(message) and is_answer(message, request) then
-        if not given(message.id) or message.id == request.id then return result_of(self, message, request) end
+      elseif is_object and is_answer(message, request) then
+        local is_own = not given(message.id) or message.id == request.id
+        if is_own then return result_of(self, message, request) end
         other = other or message
       end
     end

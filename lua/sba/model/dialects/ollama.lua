@@ -25,9 +25,9 @@ function ollama.describe(endpoint, served)
   local trained = wire.tokens(info[tostring(info["general.architecture"]) .. ".context_length"])
   local window = wire.tokens(tonumber(modelfile:match "\nnum_ctx%s+(%d+)")) -- bounded: it has no other way
   if not window then window = trained and WINDOW or UNKNOWN_WINDOW end
-  local capabilities, supports_tools = about.capabilities, nil
-  if json.is_array(capabilities) then supports_tools = json.contains(capabilities, "tools") end
-  return { context_length = math.min(window, trained or window), supports_tools = supports_tools }
+  local capabilities, has_tools = about.capabilities, nil
+  if json.is_array(capabilities) then has_tools = json.contains(capabilities, "tools") end
+  return { context_length = math.min(window, trained or window), supports_tools = has_tools }
 end
 
 function ollama.message(message)
@@ -46,9 +46,9 @@ function ollama.message(message)
 end
 
 function ollama.body(session, ask)
-  local options = { num_ctx = session.num_ctx, num_predict = ask.max_tokens, temperature = ask.temperature }
-  local fields = {
-    model = session.model, stream = true, keep_alive = KEEP_ALIVE, truncate = false, options = options,
+  local fields = { model = session.model, stream = true, keep_alive = KEEP_ALIVE, truncate = false }
+  fields.options = {
+    num_ctx = session.num_ctx, num_predict = ask.max_tokens, temperature = ask.temperature,
   }
   if ask.schema then fields.format, fields.think = json.verbatim(ask.schema), false end
   return wire.body(session, fields, ask)
@@ -60,11 +60,12 @@ end
 ---@param line? string as it was written, where it was JSON
 function ollama.add(builder, value, line)
   local message = json.table_of(value.message)
+  local calls = message.tool_calls
   builder:served_by(value.model)
   builder:content(message.content)
   builder:thinking(message.thinking)
-  local places = line and next(json.table_of(message.tool_calls)) and json_place.of(line)
-  builder:calls_of(message.tool_calls, places and function(i)
+  local places = line and next(json.table_of(calls)) and json_place.of(line)
+  builder:calls_of(calls, places and function(i)
     return places:text(("/message/tool_calls/%d/function/arguments"):format(i - 1))
   end)
   if value.done ~= true then return end

@@ -2,6 +2,7 @@
 -- The OpenAI-compatible API.
 
 local json = require "sba.util.json"
+local table_of = json.table_of
 local wire = require "sba.model.wire"
 
 ---@type model.dialect
@@ -28,12 +29,11 @@ end
 -- ask for 0 to 0.2.
 local BUILT_IN <const>, LOW <const> = 0.8, 0.2
 
-local function temperature(answer)
-  local params = json.table_of(json.table_of(answer.default_generation_settings).params)
-  local usual, template = tonumber(params.temperature) or 0, answer.chat_template
+local function temperature(settings, template)
+  local usual = tonumber(table_of(settings.params).temperature) or 0
   if math.abs(usual - BUILT_IN) > 1e-6 or type(template) ~= "string" then return nil end
   -- A model that thinks goes in circles with a low one.
-  return not template:find("think", 1, true) and LOW or nil
+  return not template:find "think" and LOW or nil
 end
 
 -- Also asks whether the template has a place for tools: llama.cpp silently leaves them out
@@ -42,36 +42,38 @@ local function llama_properties(endpoint, entry)
   if entry.owned_by ~= "llamacpp" then return nil end
   -- The path is beside /v1.
   local root = setmetatable({ base = endpoint.base:gsub("/v1$", "") }, { __index = endpoint })
-  local answer = root:ask("/props") or {}
-  local supports_tools = json.table_of(answer.chat_template_caps).supports_tools
-  if type(supports_tools) ~= "boolean" then supports_tools = nil end
-  local window = wire.tokens(json.table_of(answer.default_generation_settings).n_ctx)
-  return window, supports_tools, temperature(answer)
+  local answer = root:ask "/props" or {}
+  local settings = table_of(answer.default_generation_settings)
+  local has_tools = table_of(answer.chat_template_caps).supports_tools
+  if type(has_tools) ~= "boolean" then has_tools = nil end
+  return wire.tokens(settings.n_ctx), has_tools, temperature(settings, answer.chat_template)
 end
 
 -- What is loaded comes before what the model could have.
 local WINDOWS <const> = {
-  "loaded_context_length", "max_model_len", "context_length", "context_window", "max_context_length", "max_context",
+  "loaded_context_length", "max_model_len", "context_length", "context_window",
+  "max_context_length", "max_context",
 }
 
 function openai.describe(endpoint, served)
   local entry = served.entry
-  local window, supports_tools, low = llama_properties(endpoint, entry)
+  local window, has_tools, low = llama_properties(endpoint, entry)
   -- llama.cpp behind a router has it here.
-  window = window or wire.tokens(json.table_of(entry.meta).n_ctx)
+  window = window or wire.tokens(table_of(entry.meta).n_ctx)
   for _, name in ipairs(WINDOWS) do window = window or wire.tokens(entry[name]) end
-  return { context_length = window or WINDOW, supports_tools = supports_tools, temperature = low }
+  return { context_length = window or WINDOW, supports_tools = has_tools, temperature = low }
 end
 
 ---@param message model.message
 ---@param session model.session
 ---@return string json
 function openai.message(message, session)
-  local sent = { role = message.role, content = message.content or "", tool_call_id = message.tool_call_id }
-  if session.refused.content and message.tool_calls and sent.content == "" then sent.content = nil end
-  local field, thinking = session.thinking_field, message.thinking or ""
-  if field and not session.refused[field] and thinking ~= "" then sent[field] = thinking end
-  if not session.refused.reasoning_details then sent.reasoning_details = message.thinking_parts end
+  local refused, field = session.refused, session.thinking_field
+  local content, thinking = message.content or "", message.thinking or ""
+  if refused.content and message.tool_calls and content == "" then content = nil end
+  local sent = { role = message.role, content = content, tool_call_id = message.tool_call_id }
+  if field and not refused[field] and thinking ~= "" then sent[field] = thinking end
+  if not refused.reasoning_details then sent.reasoning_details = message.thinking_parts end
   for i, call in ipairs(message.tool_calls or {}) do
     local arguments = call.written or json.encode(call.arguments)
     sent.tool_calls = sent.tool_calls or {}
@@ -98,7 +100,7 @@ end
 
 local function add_message(builder, message)
   builder:calls_of(message.tool_calls)
-  local old = json.table_of(message.function_call)
+  local old = table_of(message.function_call)
   if next(old) then builder:call { index = 0, name = old.name, arguments = old.arguments } end
   builder:content(message.content)
   builder:content(message.refusal)
@@ -113,20 +115,20 @@ end
 ---@param builder model.builder
 ---@param value table a chunk, or a whole answer
 function openai.add(builder, value)
-  local is_first, usage = builder.size == 0, json.table_of(value.usage)
+  local is_first, usage = builder.size == 0, table_of(value.usage)
   builder:served_by(value.model)
   -- One reply is asked for: some have its text in one choice, and its calls in another.
-  for _, choice in ipairs(json.table_of(value.choices)) do
-    choice = json.table_of(choice)
-    if not next(usage) then usage = json.table_of(choice.usage) end
-    add_message(builder, json.table_of(choice.delta))
+  for _, choice in ipairs(table_of(value.choices)) do
+    choice = table_of(choice)
+    if not next(usage) then usage = table_of(choice.usage) end
+    add_message(builder, table_of(choice.delta))
     -- A whole answer; some streams say all again at their end.
-    if is_first then add_message(builder, json.table_of(choice.message)) end
+    if is_first then add_message(builder, table_of(choice.message)) end
     builder:content(choice.text)
     builder:ended(choice.finish_reason)
   end
-  builder:counted(wire.tokens(usage.prompt_tokens), wire.tokens(usage.completion_tokens),
-    wire.tokens(json.table_of(usage.prompt_tokens_details).cached_tokens))
+  local cached = wire.tokens(table_of(usage.prompt_tokens_details).cached_tokens)
+  builder:counted(wire.tokens(usage.prompt_tokens), wire.tokens(usage.completion_tokens), cached)
 end
 
 return openai

@@ -74,7 +74,8 @@ local result_mark = "<" * of_a_tool * ">" + "<|" * (of_a_tool + "observation") *
   + "[TOOL_RESULTS]" + "<｜tool▁output" * P "s" ^ -1 * "▁begin｜>"
 -- A line, or behind a call's closing mark.
 local begins = -lpeg.B(1) + lpeg.B(S "\n>")
-local made_up = (1 - begins * S " \t" ^ 0 * result_mark) ^ 0 * Cp() * begins * S " \t" ^ 0 * result_mark
+local result = begins * S " \t" ^ 0 * result_mark
+local made_up = (1 - result) ^ 0 * Cp() * result
 
 ---@param content string
 ---@return integer? at where a tool's result begins, which only the tool can give
@@ -94,11 +95,12 @@ local function meant_by(content, tools)
 end
 
 local NOT_DONE <const> = "it looks like a call, but %s, so nothing was done. "
-  .. "Call the tool, or end the reply with this form: " .. '<tool_call>{"name": "%s", "arguments": %s}</tool_call>'
+  .. "Call the tool, or end the reply with this form: "
+  .. '<tool_call>{"name": "%s", "arguments": %s}</tool_call>'
 
 local function beside(found)
   for _, call in ipairs(found) do
-    if call.beside then return ("%s stands beside the arguments"):format(humanize.quoted(call.beside)) end
+    if call.beside then return humanize.quoted(call.beside) .. " stands beside the arguments" end
   end
 end
 
@@ -136,20 +138,20 @@ end
 -- Returns the calls of the last items, the number of the first of these, and where it begins; or
 -- the mistake in one.
 function calls_at_end(content, items, names)
-  local at_end = { calls = {}, first = #items + 1, start = #content + 1 }
-  local from_last = {} -- the calls of each item
-  while at_end.first > 1 do
-    local item = items[at_end.first - 1]
-    local is_next = lpeg.match(nothing, content:sub(item.to, at_end.start - 1))
+  local first, start = #items + 1, #content + 1
+  local from_last, calls = {}, {} -- from_last: the calls of each item
+  while first > 1 do
+    local item = items[first - 1]
+    local is_next = lpeg.match(nothing, content:sub(item.to, start - 1))
     local found, mistake
     if is_next then found, mistake = calls_of(item, names) end
     if mistake then return nil, mistake end
     if not found then break end
     from_last[#from_last + 1] = found
-    at_end.first, at_end.start = at_end.first - 1, item.from
+    first, start = first - 1, item.from
   end
-  for i = #from_last, 1, -1 do table.move(from_last[i], 1, #from_last[i], #at_end.calls + 1, at_end.calls) end
-  return at_end
+  for i = #from_last, 1, -1 do table.move(from_last[i], 1, #from_last[i], #calls + 1, calls) end
+  return { calls = calls, first = first, start = start }
 end
 
 -- The same of bare JSON: the whole text, or from the start of a line.
@@ -209,7 +211,7 @@ local function suspicion(content, items, names)
   if json.contains(SHELLS, last.language) and lpeg.match(nothing, content:sub(last.to)) then
     return "a command in a code block is not run"
   end
-  if lpeg.match(forms.is_told, content, 1, names) then return "it is not in a form that is known here" end
+  return lpeg.match(forms.is_told, content, 1, names) and "it is not in a form that is known here"
 end
 
 local function find_in(content, tools)
@@ -218,8 +220,8 @@ local function find_in(content, tools)
   local found, mistake = calls_at_end(content, items, names)
   if found and #found.calls > 0 then
     for i = 1, found.first - 1 do
-      local is_marked = forms.list[items[i].form].is_marked
-      if is_marked and calls_of(items[i], names) then mistake = "text stands between it and another call" end
+      local is_call = forms.list[items[i].form].is_marked and calls_of(items[i], names)
+      if is_call then mistake = "text stands between it and another call" end
     end
   elseif found then
     found, mistake = bare_calls(content, names)

@@ -93,8 +93,8 @@ local tool_mark = "<" * bar * "tool" * in_mark * bar * ">"
 local tool_start = tool_mark * tool_mark ^ -1 * ("function" * special) ^ -1 * called
   * (":" * R "09" ^ 1) ^ -1 * special ^ -1
 
-local harmony_channel = P "<|start|>assistant" ^ -1 * ("<|channel|>" * R "az" ^ 1 * P " " ^ 0) ^ -1
-local harmony_header = harmony_channel * "to=functions." * called
+local channel = ("<|channel|>" * R "az" ^ 1 * P " " ^ 0) ^ -1
+local harmony_header = P "<|start|>assistant" ^ -1 * channel * "to=functions." * called
   * (1 - (P "<|message|>" + "to=functions." + "\n")) ^ 0
 
 -- Keys of a call's object, in lower case and without "_".
@@ -103,8 +103,9 @@ local NAME_KEYS <const> = {
 }
 local ARGUMENT_KEYS <const> = { "arguments", "parameters", "args", "input", "params", "actioninput", "toolinput" }
 local THOUGHT_KEYS <const> = { "thought", "thoughts", "reasoning", "reason", "explanation" }
-local about_calls <const> = { id = true, type = true, index = true, callid = true, toolcallid = true, role = true }
-for _, keys in ipairs { NAME_KEYS, ARGUMENT_KEYS, THOUGHT_KEYS } do
+local OTHER_KEYS <const> = { "id", "type", "index", "callid", "toolcallid", "role" }
+local about_calls <const> = {}
+for _, keys in ipairs { NAME_KEYS, ARGUMENT_KEYS, THOUGHT_KEYS, OTHER_KEYS } do
   for _, key in ipairs(keys) do about_calls[key] = true end
 end
 
@@ -280,8 +281,10 @@ forms.told = {
   { name = "a name with an object", pattern = word_start * known * "{", example = "call:run_command" .. ARGUMENTS },
   { name = "YAML", pattern = line_start * letters ^ 1 * ":" * S " \"'`*" ^ 0 * known,
     example = "tool: run_command\narguments:\n  command: ls" },
-  { name = "Qwen-Agent", pattern = P "✿FUNCTION✿", example = "✿FUNCTION✿: run_command\n✿ARGS✿: " .. ARGUMENTS },
-  { name = "LongCat", pattern = P "arg_key>", example = "<x_tool_call>run_command\n<x_arg_key>command</x_arg_key>" },
+  { name = "Qwen-Agent", pattern = P "✿FUNCTION✿",
+    example = "✿FUNCTION✿: run_command\n✿ARGS✿: " .. ARGUMENTS },
+  { name = "LongCat", pattern = P "arg_key>",
+    example = "<x_tool_call>run_command\n<x_arg_key>command</x_arg_key>" },
   { name = "Cline", pattern = line_start * "<" * known * ">",
     example = "<run_command>\n<command>ls</command>\n</run_command>" },
   { name = "ReAct", pattern = line_start * "Action Input:",
