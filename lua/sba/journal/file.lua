@@ -125,21 +125,17 @@ function journal:steps_finished(entries)
   return offset, self.size - offset - #AFTER_ENTRY - #"\n"
 end
 
---- Long texts stand as their digests: a job may be of megabytes.
-local function shortened(value)
-  if type(value) == "string" and #value > LONG then return "sha256:" .. text.sha256(value) end
-  if type(value) ~= "table" then return value end
-  local copy = setmetatable({}, getmetatable(value))
-  for name, part in pairs(value) do copy[name] = shortened(part) end
-  return copy
-end
-
 ---What the job's line has of a step's arguments: --resume knows by it which steps of an edited job
----are as they were.
+---are as they were. Long texts stand as their digests: a job may be of megabytes.
 ---@param step { arguments: table }
 ---@return string
 function journal.digest(step)
-  return text.sha256(json.encode(shortened(step.arguments))):sub(1, DIGITS)
+  local short = {}
+  for name, value in next, step.arguments do
+    local is_long = type(value) == "string" and #value > LONG
+    short[name] = is_long and "sha256:" .. text.sha256(value) or value
+  end
+  return text.sha256(json.encode(short)):sub(1, DIGITS)
 end
 
 return journal

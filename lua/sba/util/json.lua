@@ -47,8 +47,8 @@ end
 ---@return string kind "null", "boolean", "number", "long number" (its text), "string", "array",
 ---"object"; else the Lua type
 function json.kind(value)
-  if value == json.null then return "null" end
-  if type(value) ~= "table" then return type(value) end
+  local kind = type(value)
+  if kind ~= "table" then return value == json.null and "null" or kind end
   local mark = getmetatable(value)
   if mark == long_number_mark then return "long number" end
   if mark == array_mark or value[1] ~= nil then return "array" end

@@ -305,7 +305,8 @@ function visit(walk, depth, value, wanted)
   local integer = kinds == "integer" and as_integer(value, kind)
   if integer then value, kind = integer, "number" end
   if kinds == "number" and kind == "long number" then value, kind = tonumber(value[1]), "number" end
-  if not fits(value, kind, wanted) then
+  local is_plain = kind == kinds and not wanted.enum and wanted.const == nil
+  if not is_plain and not fits(value, kind, wanted) then
     local hint = wanted.enum and kind == "string" and did_you_mean(value, wanted.enum)
     mismatch(walk, depth, humanize.schema(wanted), value, hint)
     return value

@@ -36,10 +36,10 @@ static void copy_attributes(int from, int to)
 
 void workspace_keep_attributes(int fd, int directory, const char *name)
 {
-    struct stat was, is;
-    if (fstatat(directory, name, &was, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(was.st_mode) || fstat(fd, &is) < 0)
+    struct stat was;
+    if (fstatat(directory, name, &was, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(was.st_mode))
         return;
-    if (was.st_gid != is.st_gid && fchown(fd, (uid_t)-1, was.st_gid) < 0)
+    if (fchown(fd, (uid_t)-1, was.st_gid) < 0)
         errno = 0; // it is another group's, to which the user does not belong
     cleanup_fd int from = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (from >= 0)
