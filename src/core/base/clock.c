@@ -3,9 +3,8 @@
 #include "core/base/clock.h"
 
 #include <string.h>
-#include <time.h>
 
-static int64_t milliseconds(clockid_t clock)
+int64_t clock_read(clockid_t clock)
 {
     struct timespec now;
     clock_gettime(clock, &now);
@@ -14,12 +13,12 @@ static int64_t milliseconds(clockid_t clock)
 
 int64_t clock_now(void)
 {
-    return milliseconds(CLOCK_MONOTONIC);
+    return clock_read(CLOCK_MONOTONIC);
 }
 
 int64_t clock_wall(void)
 {
-    return milliseconds(CLOCK_REALTIME);
+    return clock_read(CLOCK_REALTIME);
 }
 
 void clock_timestamp(int64_t wall, char text[CLOCK_TIMESTAMP_SIZE])

@@ -4,6 +4,10 @@
 #define SBA_CORE_CLOCK_H
 
 #include <stdint.h>
+#include <time.h>
+
+// Milliseconds on a clock of the system.
+int64_t clock_read(clockid_t clock);
 
 // Milliseconds on the monotonic clock.
 int64_t clock_now(void);

@@ -36,6 +36,7 @@ struct run {
     bool is_over;               // nothing follows these
     struct process_pids spared; // children that earlier commands left
     int64_t started;
+    int64_t launched;     // milliseconds of CLOCK_BOOTTIME before the command's first process was there
     int64_t own_deadline; // by its timeout
     int64_t heard;        // when it last printed something
     int64_t next_tick;    // INT64_MAX: there are none
@@ -122,20 +123,13 @@ static int start(struct run *run, struct error *error)
         .apart = run->options->apart,
         .until = run->own_deadline,
     };
+    run->launched = clock_read(CLOCK_BOOTTIME);
     run->child.pid = process_spawn(&spawn, error);
     if (run->child.pid < 0)
         return -1;
     process_children_started(run->child.pid);
     process_children_expect(&run->child);
     return 0;
-}
-
-static bool tell_of_session(const struct run *run)
-{
-    struct process_stat stat;
-    if (!run->options->began || !process_stat_read(run->child.pid, &stat))
-        return true;
-    return run->options->began(run->options->data, run->child.pid, stat.started);
 }
 
 // What is left for the command's stdin.
@@ -299,7 +293,8 @@ static void end_early(struct run *run)
 // Processes that outlive their command may still hold the pipes.
 static void follow(struct run *run)
 {
-    if (!tell_of_session(run))
+    uint64_t started = run->options->began ? process_stat_started(run->child.pid, run->launched) : 0;
+    if (started && !run->options->began(run->options->data, run->child.pid, started))
         run->ending = PROCESS_TICK;
     while (run->ending == PROCESS_EXIT && !run->child.ended && (run->ending = reason_to_end(run)) == PROCESS_EXIT)
         wait_and_move(run, poll_timeout(run));

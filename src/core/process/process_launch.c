@@ -84,8 +84,8 @@ ON_FOREIGN_STACK static int exec_command(const struct request *request)
     sigemptyset(&none);
     setsid();
     // Before it runs: a crash may come before the main thread knows of it.
-    const pid_t own = getpid();
-    if (request->commands >= 0 && write(request->commands, &own, sizeof own) < 0)
+    const pid_t own = request->commands < 0 ? 0 : getpid();
+    if (own && write(request->commands, &own, sizeof own) < 0)
         return errno;
     if (fchdir(spawn->directory) < 0)
         return errno;
@@ -174,13 +174,6 @@ static int prepare(void)
     return 0;
 }
 
-static void continue_child(const struct launcher *launcher, int64_t until)
-{
-    bool late = clock_now() >= until || interrupt_reason() != INTERRUPT_NONE;
-    if (launcher->started > 0)
-        kill(launcher->started, late ? SIGKILL : SIGCONT);
-}
-
 static bool wait_for_change(struct launcher *launcher)
 {
     int64_t until = clock_now() + STOPPED;
@@ -200,8 +193,9 @@ pid_t process_launch(const struct process_spawn *spawn, const char *path, int *f
     launcher->request = &request;
     pthread_cond_signal(&launcher->changed);
     while (launcher->request)
-        if (!wait_for_change(launcher))
-            continue_child(launcher, spawn->until);
+        if (!wait_for_change(launcher) && launcher->started > 0)
+            kill(launcher->started,
+                 clock_now() >= spawn->until || interrupt_reason() != INTERRUPT_NONE ? SIGKILL : SIGCONT);
     pthread_mutex_unlock(&launcher->mutex);
     *failure = request.failure;
     if (*failure == 0)

@@ -41,7 +41,7 @@ struct process_runner process_leftovers_self(void)
 static bool lives(pid_t pid, uint64_t started)
 {
     struct process_stat stat;
-    return process_stat_read(pid, &stat) && stat.started == started && !process_stat_is_dead(&stat);
+    return process_stat_read(pid, &stat) && stat.started == started && !stat.is_dead;
 }
 
 enum process_life process_leftovers_life(const struct process_runner *runner)
@@ -138,7 +138,7 @@ static bool is_in_session(const struct search *search, const struct process_stat
 static bool is_marked(struct search *search, pid_t pid)
 {
     struct process_stat stat;
-    if (!process_stat_read(pid, &stat) || process_stat_is_dead(&stat))
+    if (!process_stat_read(pid, &stat) || stat.is_dead)
         return false;
     return is_in_session(search, &stat) || has_word(search, pid);
 }

@@ -3,6 +3,7 @@
 #include "core/process/process_stat.h"
 
 #include "core/base/cleanup.h"
+#include "core/base/clock.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,19 +23,31 @@ bool process_stat_is_ours(void)
 // The name, in parentheses, may hold anything: the fields begin behind the last one.
 bool process_stat_read(pid_t pid, struct process_stat *stat)
 {
-    char path[32], text[1024];
+    char path[32], text[1024], state = 0;
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t size = fd < 0 || !process_stat_is_ours() ? 0 : read(fd, text, sizeof text - 1);
     text[size > 0 ? size : 0] = '\0';
     const char *fields = strrchr(text, ')');
     *stat = (struct process_stat){0};
-    return fields &&
-           sscanf(fields, ") %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
-                  &stat->state, &stat->parent, &stat->session, &stat->started) == 4;
+    bool is_read =
+        fields && sscanf(fields, ") %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+                         &state, &stat->parent, &stat->session, &stat->started) == 4;
+    stat->is_dead = state == 'Z' || state == 'X';
+    return is_read;
 }
 
-bool process_stat_is_dead(const struct process_stat *stat)
+uint64_t process_stat_started(pid_t pid, int64_t since)
 {
-    return stat->state == 'Z' || stat->state == 'X';
+    enum { TICK = 10 };   // milliseconds
+    static bool is_known; // the clock is the one that /proc goes by
+    struct process_stat stat;
+    const uint64_t tick = (uint64_t)since / TICK;
+    const bool is_certain = tick == (uint64_t)clock_read(CLOCK_BOOTTIME) / TICK;
+    if (is_known && is_certain)
+        return tick;
+    if (!process_stat_read(pid, &stat))
+        return 0;
+    is_known = is_known || (is_certain && stat.started == tick);
+    return stat.started;
 }
