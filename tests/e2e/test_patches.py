@@ -100,6 +100,13 @@ class Patches(sba.SandboxCase):
         self.assertEqual(self.accepted(diff)[0]["hunks"], 100000)
         self.assertEqual(tree(self.workspace)["many"].count(b"-\n"), 100000)
 
+    def test_a_file_that_is_too_large_is_not_read_first(self):
+        os.truncate(self.put("large"), 3 << 30)
+        for diff in (CHANGE.format("large", "a", "b"), "diff --git a/large b/new\nrename from large\nrename to new\n"):
+            outcome = self.run_job(self.job(self.apply_diff(diff)))
+            self.assert_end(outcome, 1, "step_failed", "large is larger than 1024 MiB")
+            self.assertLess(outcome.result["resource_usage"]["max_rss_bytes"], 256 << 20)
+
     def test_begin_patch_is_as_safe(self):
         self.put("x", "1\n2\n1\n")
         (self.workspace / "out").symlink_to(self.root)

@@ -33,7 +33,11 @@ function overlay.new(directory, writes)
   }, overlay)
 end
 
+local function refuse_large(path) raise("too_large", "%s is larger than %d MiB", path, MOST_BYTES >> 20) end
+
 local function load(self, path)
+  local there = self.directory:stat(path)
+  if there and there.size_bytes > MOST_BYTES then refuse_large(path) end -- before as much is read
   local read, failure = self.directory:read(path, { max_bytes = MOST_BYTES, nofollow = true })
   if not read then
     local stat = self.transaction:look(path)
@@ -42,7 +46,7 @@ local function load(self, path)
     return { type = "symlink", bytes = stat.target }
   end
   self.transaction.seen[path] = { type = "file", mode = read.mode }
-  if read.truncated then raise("too_large", "%s is larger than %d MiB", path, MOST_BYTES >> 20) end
+  if read.truncated then refuse_large(path) end
   return { type = "file", bytes = read.content, mode = read.mode & 511 }
 end
 

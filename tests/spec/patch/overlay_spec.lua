@@ -7,7 +7,7 @@ local MIB <const> = 1 << 20
 
 describe("an overlay", function()
   local directory = {
-    stat = function() return { type = "file" } end,
+    stat = function() return { type = "file", size_bytes = 0 } end,
     read = function(_, _, options)
       assert.equal(1024 * MIB, options.max_bytes)
       return { content = "", truncated = true, mode = 420 }
