@@ -13,8 +13,8 @@
 ---What the step does, or with its result did, in a few words: for the log, the todo list and
 ---traces. Default: its command, pattern or path.
 ---@field what? fun(arguments: table, result?: table): string
----A result as a model reads it, default: its text. Past limit (bytes) its middle is left out.
----@field show? fun(result: table, arguments: table, limit: integer): string
+---A result as a model reads it; nil, and the default: its text. Past limit (bytes) its middle is left out.
+---@field show? fun(result: table, arguments: table, limit: integer): string?
 ---false: not offered to models; nil: as summary and arguments say.
 ---@field for_model? false|sba.step.for_model
 ---run calls tick several times a second while it waits, so that the result file follows the job.

@@ -85,6 +85,17 @@ class Cuts(ReadingCase):
         self.assertEqual(told[4], f"{self.WHOLE[300000:300010]}\n[bytes 300000 to 300010 of {len(self.WHOLE)}]")
         self.assertRegex(told[5], r"^failed: nothing was left out of the result of step-2")
 
+    def test_more_than_the_job_lets_a_step_print(self):
+        # Its end is what a model needs of a build's output, and that something is missing.
+        for limit in (200, 2000, 200000):
+            for command in ("seq 100000", "seq 100000 >&2", "seq 100000; exit 3"):
+                answer = self.told(("run_command", {"command": command}), max_output_bytes=limit)[0]
+                self.assertLessEqual(len(answer), limit)
+                self.assertRegex(answer, r"\[\.\.\. .*left out.* \.\.\.\]\n")
+                self.assertTrue(answer.endswith("\n99999\n100000\n"), (limit, command, answer[-80:]))
+                if limit < 16384 and "exit" not in command:
+                    self.assertRegex(answer, rf"^1\n2\n(?s:.*)\n\[\.\.\. 58\d+ of {len(self.WHOLE)} bytes left out")
+
     def test_a_short_result_can_be_read_again(self):
         # The conversation may shorten it later.
         told = self.told(("run_command", {"command": "seq 1000"}),

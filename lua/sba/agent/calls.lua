@@ -44,11 +44,11 @@ end
 local function body_of(state, entry, step)
   local result, given, outputs = entry.result, step.arguments, state.outputs
   local module = state.run.catalogue.get(step.type)
-  if not (module.show and result) then
+  local text = module.show and result and module.show(result, given, outputs.limit)
+  if not text then
     if entry.output then return entry.output end
     return result and json.encode(result, module.result) or ""
   end
-  local text = module.show(result, given, outputs.limit)
   -- Longer ones are cut later.
   local fitting = #text <= outputs.limit and outputs:fitting(text)
   return fitting and module.show(result, given, fitting) or text

@@ -138,7 +138,8 @@ end
 local function report_of(state, checked, count)
   local entry, criterion = checked.entry, humanize.quoted(checked.verdict.criterion)
   local head = prompts.check_failed:format(checked.id, criterion, entry.error)
-  local body = entry.result and state.run.catalogue.get(entry.type).show(entry.result) or ""
+  local shown = entry.result and state.run.catalogue.get(entry.type).show(entry.result)
+  local body = shown or entry.output or ""
   if body == "" then return head end
   return head .. "\n" .. state.outputs:show(checked.id, body, math.max(LEAST_SHARES, count))
 end

@@ -301,8 +301,10 @@ local function run(arguments, job_context)
   return fail.with(code, message, result, output, is_cut)
 end
 
---- What a model sees. The order in which two pipes are read differs from run to run.
+--- What a model sees. The order in which two pipes are read differs from run to run. Of longer output only the step's
+--- text has the end.
 local function show(result)
+  if result.stdout_truncated or result.stderr_truncated then return nil end
   if result.stderr == "" then return result.stdout end
   if result.stdout == "" then return result.stderr end
   local gap = result.stdout:byte(-1) == 0x0A and "" or "\n"
