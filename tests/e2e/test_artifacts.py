@@ -260,6 +260,14 @@ class NotUploaded(ArtifactCase):
         (failed,) = outcome.events("artifacts.failed")
         self.assertEqual((failed["count"], failed["path"] in unread), (len(unread), True))
 
+    def test_many_are_listed_though_the_time_for_reading_is_up(self):
+        # Lua that goes on past its time is stopped after a million instructions; to sort so many takes more.
+        outcome = self.run_steps(self.sh(self.HUGE + "seq 20000 | xargs touch; sleep 60"), max_runtime_seconds=4)
+        paths = [artifact["path"] for artifact in outcome.result["artifacts"]]
+        self.assertEqual((outcome.exit, outcome.events("internal.error")), (124, []))
+        self.assertEqual(paths, sorted(path.name for path in (self.job_directory / "artifacts").iterdir()))
+        self.assertGreater(len(paths), 10000)
+
     def test_what_is_too_large_to_be_hashed_holds_no_job(self):
         huge = self.sh("cd $CYNODE_ARTIFACTS_DIR; truncate -s 1T a; truncate -s 268435457 c; echo > b")
         outcome = self.assert_end(self.uploaded(self.gateway(Store()), huge), 0)

@@ -174,8 +174,7 @@ function context.load(given, job_directory)
   loaded.acceptance_criteria, loaded.checks = self:criteria(given.acceptance_criteria)
   for _, part in ipairs(TEXTS) do
     local name = part .. "_context"
-    local value = given[name]
-    local path = ("context/%s.md"):format(part)
+    local value, path = given[name], ("context/%s.md"):format(part)
     loaded[name] = value and self:text("/context/" .. name, value) or self:file(path)
   end
   if self.errors.total > 0 then return nil, self.errors end

@@ -143,8 +143,7 @@ local function upload_all(run, send, down)
     if size <= LARGEST_FILE then sum = sum + size end
     if i > MOST_FILES or sum > MOST_BYTES then down = down or TOO_MANY end
     if down then return log_failed(run, down, path, #list - i + 1) end
-    local began = interrupt.now()
-    local ref, failure = fail.caught(send, artifact)
+    local began, ref, failure = interrupt.now(), fail.caught(send, artifact)
     if failure then
       all = false
       log_failed(run, failure, path)

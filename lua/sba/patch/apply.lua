@@ -172,8 +172,7 @@ function actions.copied(patch, file)
 end
 
 function actions.renamed(patch, file)
-  local files = patch.overlay
-  local only_changes = not file.is_begin and file.hunks > 0
+  local files, only_changes = patch.overlay, not file.is_begin and file.hunks > 0
   if only_changes and not files:known(file.old) and files:exists(file.new) then
     -- Already renamed, as in patch: only its content changes.
     file.action = "modified"

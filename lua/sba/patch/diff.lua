@@ -235,8 +235,7 @@ end
 local function read_file(reader, fields)
   local file, seen = new_file(reader, fields), {}
   repeat
-    local at = reader.at
-    local found = take(reader)
+    local at, found = reader.at, take(reader)
     seen[found:sub(1, 4)] = true
     local mistake = header.read(file, found)
     if mistake then invalid(reader, mistake, at) end

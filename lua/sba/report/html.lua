@@ -130,8 +130,7 @@ end
 ---@return string[] parts
 function html.document(title, style, body)
   assert(not style:find("<", 1, true), "CSS that would end its element")
-  local h = html.elements
-  local policy = "default-src 'none'; style-src 'unsafe-inline'"
+  local h, policy = html.elements, "default-src 'none'; style-src 'unsafe-inline'"
   local head = h.head {
     h.meta { charset = "utf-8" },
     h.meta { ["http-equiv"] = "Content-Security-Policy", content = policy },

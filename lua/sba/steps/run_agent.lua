@@ -168,8 +168,7 @@ end
 
 local function run(arguments, job_context)
   local record, cancel_at = recorder(job_context), cancel_time(arguments, job_context)
-  local agent = new_agent(arguments, job_context, record, cancel_at)
-  local of_command = {}
+  local agent, of_command = new_agent(arguments, job_context, record, cancel_at), {}
   for _, name in ipairs(OF_A_COMMAND) do of_command[name] = arguments[name] end
   local hear = talk_with(agent, cancel_at)
   local talking = with(job_context, { hear = hear, tick = record.tick, report_path = false })
