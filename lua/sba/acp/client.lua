@@ -66,7 +66,10 @@ local function text_of(block)
   return block.type and ("[%s]"):format(humanize.brief(tostring(block.type))) or ""
 end
 
-local function end_with(self, code, message) self.failure = self.failure or { code = code, message = message } end
+-- The first failure stays.
+local function end_with(self, code, message)
+  self.failure = self.failure or { code = code, message = message }
+end
 
 local function fail(self, message, ...) end_with(self, "step_failed", message:format(...)) end
 
@@ -80,16 +83,19 @@ end
 
 local function unread(self, why)
   self.notes = self.notes + 1
-  if self.notes <= MOST_NOTES then say(self, "call", "not understood: " .. humanize.brief(why)) end
+  if self.notes > MOST_NOTES then return end
+  say(self, "call", "not understood: " .. humanize.brief(why))
 end
 
 -- A tool call is shown when it begins, and when it ends.
 local function show_call(self, call)
-  local is_open = call.status == "pending" or call.status == "in_progress"
-  if call.status == call.shown or is_open and call.shown then return end
-  call.shown = call.status
-  local ending = is_open and "" or ": " .. call.status
-  say(self, "call", ("[%s] %s%s"):format(call.kind, call.title, ending))
+  local status = call.status
+  local is_open = status == "pending" or status == "in_progress"
+  if status == call.shown or is_open and call.shown then return end
+  call.shown = status
+  local line = ("[%s] %s"):format(call.kind, call.title)
+  if not is_open then line = line .. ": " .. status end
+  say(self, "call", line)
 end
 
 local updates = {}
@@ -97,8 +103,9 @@ local updates = {}
 function updates.agent_message_chunk(self, update)
   local said = text_of(update.content)
   if not self.is_answering then self.answer, self.answer_size = {}, 0 end
-  self.is_answering, self.answer_size = true, self.answer_size + #said
-  if self.answer_size <= LONGEST_ANSWER then self.answer[#self.answer + 1] = said end
+  self.is_answering = true
+  self.answer_size = self.answer_size + #said
+  if self.answer_size <= LONGEST_ANSWER then table.insert(self.answer, said) end
   say(self, "message", said)
 end
 
@@ -136,7 +143,8 @@ end
 
 function updates.usage_update(self, update)
   local cost = table_of(update.cost)
-  if cost.currency == "USD" and type(cost.amount) == "number" then self.usage.cost_usd = cost.amount end
+  local is_known = cost.currency == "USD" and type(cost.amount) == "number"
+  if is_known then self.usage.cost_usd = cost.amount end
 end
 
 -- Commands, modes, titles and what a later version adds say nothing of the work.
@@ -163,22 +171,30 @@ local function option_of(options, kinds)
 end
 
 local function judge_permission(self, params)
-  local asked = table_of(params.toolCall)
+  local asked, permissions = table_of(params.toolCall), self.permissions
   if string_of(asked.toolCallId) then updates.tool_call(self, asked) end
   local call = self.calls[asked.toolCallId] or { kind = string_of(asked.kind) or "other" }
-  local decision = decisions[self.permissions[call.kind] or self.permissions.default or "allow"]
+  local decision = decisions[permissions[call.kind] or permissions.default or "allow"]
   local option = option_of(params.options, decision.kinds)
   say(self, "call", ("%s: %s"):format(call.title or call.kind, decision.said))
   if option then return { outcome = { outcome = "selected", optionId = option } } end
   return { outcome = { outcome = "cancelled" } }
 end
 
-local function invalid(message) return nil, { code = json_rpc.INVALID_PARAMS, message = message } end
+local function invalid(message)
+  return nil, { code = json_rpc.INVALID_PARAMS, message = message }
+end
 
-local function failed(message) return nil, { code = json_rpc.INTERNAL_ERROR, message = message } end
+local function failed(message)
+  return nil, { code = json_rpc.INTERNAL_ERROR, message = message }
+end
+
+local function has_path(params) return type(params.path) == "string" and params.path ~= "" end
+
+local NO_PATH <const> = "path must be a non-empty string"
 
 local function read_file(self, params)
-  if (string_of(params.path) or "") == "" then return invalid "path must be a non-empty string" end
+  if not has_path(params) then return invalid(NO_PATH) end
   local line, limit = math.tointeger(params.line), math.tointeger(params.limit)
   if limit and limit < 1 then return { content = "" } end
   local first = line and math.max(line, 1)
@@ -190,9 +206,10 @@ local function read_file(self, params)
 end
 
 local function write_file(self, params)
-  if (string_of(params.path) or "") == "" then return invalid "path must be a non-empty string" end
-  if not string_of(params.content) then return invalid "content must be a string" end
-  local written, failure = self.write { path = params.path, content = params.content, encoding = "utf-8" }
+  local path, content = params.path, params.content
+  if not has_path(params) then return invalid(NO_PATH) end
+  if type(content) ~= "string" then return invalid "content must be a string" end
+  local written, failure = self.write { path = path, content = content, encoding = "utf-8" }
   if not written then return failed(failure.message) end
   return {}
 end
@@ -208,9 +225,14 @@ local function command_of(params)
   for _, variable in ipairs(objects(params.env)) do
     if string_of(variable.name) then env[variable.name] = string_of(variable.value) end
   end
-  local is_line = #args == 0 and command:find("[%s|&;<>$]") ~= nil
-  local arguments = { env = env, working_dir = string_of(params.cwd), args = #args > 0 and args or nil }
-  arguments[is_line and "shell" or "command"] = command
+  local arguments = { env = env, working_dir = string_of(params.cwd) }
+  if #args > 0 then
+    arguments.command, arguments.args = command, args
+  elseif command:find "[%s|&;<>$]" then
+    arguments.shell = command
+  else
+    arguments.command = command
+  end
   return arguments
 end
 
@@ -224,10 +246,12 @@ local function create_terminal(self, params)
   local most = math.max(0, math.tointeger(params.outputByteLimit) or LONGEST_ANSWER)
   ended.is_cut = ended.is_cut or #ended.output > most
   ended.output = text.tail(ended.output, most)
-  self.terminals[#self.terminals + 1] = ended
-  local old = self.terminals[#self.terminals - MOST_OUTPUTS]
+  local terminals = self.terminals
+  local number = #terminals + 1
+  terminals[number] = ended
+  local old = terminals[number - MOST_OUTPUTS]
   if old then old.output, old.is_cut = "", true end
-  return { terminalId = ("t-%d"):format(#self.terminals) }
+  return { terminalId = "t-" .. number }
 end
 
 local function of_terminal(answer)
@@ -284,23 +308,33 @@ local function take_end(self, result, failure)
 end
 
 local function ask(self)
-  self.rpc:request("session/prompt", {
-    sessionId = self.session, prompt = json.array { { type = "text", text = self.prompt } },
-  }, function(result, failure) take_end(self, result, failure) end)
+  local prompt = json.array { { type = "text", text = self.prompt } }
+  self.rpc:request("session/prompt", { sessionId = self.session, prompt = prompt },
+    function(result, failure) take_end(self, result, failure) end)
 end
 
 -- Adds the values of a list of options, which may be in groups.
 local function values_of(options, name, into)
   for _, option in ipairs(objects(options)) do
-    if string_of(option[name]) then into[#into + 1] = option[name] else values_of(option.options, name, into) end
+    if string_of(option[name]) then
+      table.insert(into, option[name])
+    else
+      values_of(option.options, name, into)
+    end
   end
   return into
 end
 
 -- How a session without configuration options offers and takes what is set.
 local older <const> = {
-  model = { list = "models", of = "availableModels", id = "modelId", by = "session/set_model", as = "modelId" },
-  mode = { list = "modes", of = "availableModes", id = "id", by = "session/set_mode", as = "modeId" },
+  model = {
+    list = "models", of = "availableModels", id = "modelId",
+    by = "session/set_model", as = "modelId",
+  },
+  mode = {
+    list = "modes", of = "availableModes", id = "id",
+    by = "session/set_mode", as = "modeId",
+  },
 }
 
 -- How a model or a mode is set: the request, and the values that are offered.
@@ -336,7 +370,8 @@ end
 -- What the agent uses where nothing else is set.
 local function model_of(offered)
   for _, option in ipairs(objects(offered.configOptions)) do
-    if option.category == "model" and string_of(option.currentValue) then return option.currentValue end
+    local value = option.category == "model" and string_of(option.currentValue)
+    if value then return value end
   end
   return string_of(table_of(offered.models).currentModelId)
 end
@@ -370,25 +405,31 @@ local function load_session(self, where)
 end
 
 local function begin(self, capabilities)
-  local takes_http = table_of(capabilities.mcpCapabilities).http == true
-  local servers = json.array { takes_http and self.server or nil }
-  local where = { cwd = self.directory, mcpServers = servers }
-  if self.server and not takes_http then
+  local servers, server = json.array {}, self.server
+  if server and table_of(capabilities.mcpCapabilities).http == true then
+    servers[1] = server
+  elseif server then
     say(self, "call", "the agent has no gateway: it takes no MCP over HTTP")
   end
-  if not (self.earlier and capabilities.loadSession == true) then return open_session(self, where) end
-  load_session(self, where)
+  local where = { cwd = self.directory, mcpServers = servers }
+  local may_load = self.earlier and capabilities.loadSession == true
+  local open = may_load and load_session or open_session
+  open(self, where)
 end
+
+local CAPABILITIES <const> = { fs = { readTextFile = true, writeTextFile = true }, terminal = true }
 
 local function introduce(self)
   self.rpc:request("initialize", {
-    protocolVersion = VERSION, clientInfo = { name = "cynode-sba", version = version },
-    clientCapabilities = { fs = { readTextFile = true, writeTextFile = true }, terminal = true },
+    protocolVersion = VERSION,
+    clientInfo = { name = "cynode-sba", version = version },
+    clientCapabilities = CAPABILITIES,
   }, function(result, failure)
     if failure then return fail(self, "the agent cannot begin: %s", failure.message) end
     result = table_of(result)
-    if result.protocolVersion == VERSION then return begin(self, table_of(result.agentCapabilities)) end
-    local spoken = humanize.brief(tostring(result.protocolVersion))
+    local spoken = result.protocolVersion
+    if spoken == VERSION then return begin(self, table_of(result.agentCapabilities)) end
+    spoken = humanize.brief(tostring(spoken))
     fail(self, "the agent speaks version %s of the protocol, not %d", spoken, VERSION)
   end)
 end
@@ -400,15 +441,20 @@ function client.new(fields)
   self.answer, self.answer_size, self.usage = {}, 0, {}
   self.calls, self.call_count = {}, 0
   self.terminals, self.notes = {}, 0
-  self.rpc = json_rpc.new { owner = self, requests = requests, unread = unread,
-    notices = { ["session/update"] = take_update } }
+  self.rpc = json_rpc.new {
+    owner = self,
+    requests = requests,
+    notices = { ["session/update"] = take_update },
+    unread = unread,
+  }
   introduce(self)
   return self
 end
 
 ---@return string the agent's last message, without secrets
 function client:last_message()
-  return redact(table.concat(self.answer), self.answer_size > LONGEST_ANSWER and "end" or "none")
+  local cut = self.answer_size > LONGEST_ANSWER and "end" or "none"
+  return redact(table.concat(self.answer), cut)
 end
 
 ---Tells the agent to stop its turn.

@@ -15,6 +15,8 @@ local LONGEST_LINE <const> = 4 * 1024 * 1024 -- bytes
 -- for a megabyte.
 local MOST_UNSENT <const> = 16 * 1024 * 1024
 
+local TOO_LONG <const> = ("a line is longer than %d bytes"):format(LONGEST_LINE)
+
 json_rpc.INVALID_PARAMS, json_rpc.INTERNAL_ERROR = -32602, -32603
 local METHOD_NOT_FOUND <const> = -32601
 
@@ -70,13 +72,16 @@ local function take_answer(self, message)
   local failure = message.error
   if failure == nil or failure == json.null then return answer(message.result) end
   local said = json.table_of(failure)
-  local message_of = type(said.message) == "string" and said.message or "no reason is given"
-  answer(nil, { code = math.tointeger(said.code) or json_rpc.INTERNAL_ERROR, message = message_of })
+  local code, words = math.tointeger(said.code), said.message
+  if type(words) ~= "string" then words = "no reason is given" end
+  answer(nil, { code = code or json_rpc.INTERNAL_ERROR, message = words })
 end
 
 local function answer_to(self, method, params)
   local respond = self.requests[method]
-  if not respond then return nil, { code = METHOD_NOT_FOUND, message = "there is no method " .. method } end
+  if not respond then
+    return nil, { code = METHOD_NOT_FOUND, message = "there is no method " .. method }
+  end
   if self.unsent < MOST_UNSENT then return respond(self.owner, params) end
   return nil, { code = json_rpc.INTERNAL_ERROR, message = "too many answers wait to be read" }
 end
@@ -94,9 +99,12 @@ end
 local function take_line(self, line)
   if line:find "^%s*$" then return end
   local message = json_tolerant.decode(line)
-  if not json.is_object(message) then return self.unread(self.owner, "a line that is no message: " .. line) end
+  if not json.is_object(message) then
+    return self.unread(self.owner, "a line that is no message: " .. line)
+  end
   if type(message.method) == "string" then return take_request(self, message) end
-  if message.id ~= nil and (message.result ~= nil or message.error ~= nil) then return take_answer(self, message) end
+  local is_answer = message.result ~= nil or message.error ~= nil
+  if is_answer and message.id ~= nil then return take_answer(self, message) end
   self.unread(self.owner, "neither a request nor an answer: " .. line)
 end
 
@@ -109,7 +117,7 @@ function json_rpc:receive(bytes)
     local newline = bytes:find("\n", from, true)
     local part = bytes:sub(from, (newline or 0) - 1)
     self.size = self.size + #part
-    if self.size > LONGEST_LINE then return nil, ("a line is longer than %d bytes"):format(LONGEST_LINE) end
+    if self.size > LONGEST_LINE then return nil, TOO_LONG end
     table.insert(self.rest, part)
     if not newline then return true end
     local line = table.concat(self.rest)

@@ -53,9 +53,7 @@ function client.connect(run, allowed_models)
     environment = run.environment, http = http,
     allowed_models = allowed_models, source = run.job.inference.source,
     on_text = run.context.tick,
-    on_wait = function(problem, seconds)
-      run:warn("model.retry", problem.message, { seconds = seconds })
-    end,
+    on_wait = function(problem, seconds) run:warn("model.retry", problem.message, { seconds = seconds }) end,
     on_move = function(move, problem)
       local what = move.field or move.tool or move.most
       run:warn("model.adapted", problem.message, { change = move.act, what = what })

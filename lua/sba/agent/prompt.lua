@@ -202,8 +202,7 @@ end
 ---@return string
 function prompt.status(remaining, items, scarce)
   local left = remaining and prompt.time(remaining) or "no limit"
-  local status = ("Time left: %s."):format(left)
-  if scarce then status = status .. prompts.scarce:format(scarce) end
+  local status = ("Time left: %s.%s"):format(left, scarce and prompts.scarce:format(scarce) or "")
   if not items then return status end
   local list = #items > 0 and todo_lines(items) or "(empty)"
   return ("%s\n\nTodo list:\n%s"):format(status, list)

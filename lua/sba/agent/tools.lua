@@ -204,17 +204,16 @@ local function choose(run, listed, own, accepted, space)
     if tool.kind == "gateway" then names[tool.tool] = name end
   end
   for _, tool in ipairs(listed) do
-    local words = tool.description
     local one = {
       kind = "gateway", name = names[tool.tool] or rules.mapped(tool.tool, taken), tool = tool.tool,
-      description = words, parameters = json.encode(tool.parameters),
+      description = tool.description, parameters = json.encode(tool.parameters),
       -- What it does is done on another machine: no misspelled name may mean it.
       exact = true,
     }
     local tokens = tools.cost { one }
     if #chosen < free and tokens <= room then
-      local last = utf8.offset(words, LONGEST_DESCRIPTION + 1)
-      if last then one.description = words:sub(1, last - 1) .. "..." end
+      local last = utf8.offset(one.description, LONGEST_DESCRIPTION + 1)
+      if last then one.description = one.description:sub(1, last - 1) .. "..." end
       chosen[#chosen + 1], taken[one.name], room = one, one, room - tokens
     else
       left_out[#left_out + 1] = one.name .. ": there is no room for it"

@@ -105,9 +105,7 @@ function plain.at(options)
   }, gateway)
 end
 
-local codes <const> = {
-  [400] = "tool_refused", [403] = "tool_denied", [404] = "tool_refused", [422] = "tool_refused",
-}
+local codes <const> = { [400] = "tool_refused", [403] = "tool_denied", [404] = "tool_refused", [422] = "tool_refused" }
 -- The proxy does not know this sandbox.
 local codes_of_proxy <const> = { [403] = "unauthorized" }
 
@@ -165,8 +163,7 @@ local function is_of_this_form(answer) return json.is_object(answer) and answer.
 ---@return boolean? is_there nil: unknown
 ---@return mcp.failure?
 function gateway:probe(limits)
-  local is_there = refuses_get(self.connection, limits, 405) and refuses_get(self.beside, limits, 404)
-  if is_there then return true end
+  if refuses_get(self.connection, limits, 405) and refuses_get(self.beside, limits, 404) then return true end
   local body, failure = post(self, "", {}, self.connection:new_request("the probe", limits))
   if body then return is_of_this_form(json_tolerant.decode(body)) end
   local status = failure.status

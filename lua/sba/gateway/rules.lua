@@ -10,9 +10,7 @@ local rules = {}
 
 local VARIABLES <const> = { "SBA_MCP_GATEWAY_URL", "MCP_GATEWAY_PROXY_URL", "MCP_GATEWAY_URL" }
 -- Without the path.
-local BASES <const> = {
-  "ORCHESTRATOR_MCP_TOOLS_BASE_URL", "ORCHESTRATOR_MCP_GATEWAY_BASE_URL", "ORCHESTRATOR_URL",
-}
+local BASES <const> = { "ORCHESTRATOR_MCP_TOOLS_BASE_URL", "ORCHESTRATOR_MCP_GATEWAY_BASE_URL", "ORCHESTRATOR_URL" }
 local PATH <const> = "/v1/mcp/tools/call"
 
 -- Names of tools, and prefixes that end with a dot.

@@ -85,8 +85,7 @@ function connect.candidates(options)
   end
   local missing = #list == 0 and names or nil
   local only_egress = wanted == "api_egress" or has.api_egress and not has.worker
-  local is_tried = not only_egress and not has[SIDECAR]
-  if is_tried then add("the sidecar", SIDECAR, "worker").is_guess = not missing end
+  if not only_egress and not has[SIDECAR] then add("the sidecar", SIDECAR, "worker").is_guess = not missing end
   return list, missing
 end
 

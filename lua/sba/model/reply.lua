@@ -104,7 +104,6 @@ end
 
 local TOO_LONG <const> = { "max_", "context", "token_limit" }
 local FAILED <const> = { "error", "fail", "abort", "cancel", "interrupt", "insufficient" }
-local UNREAD <const> = "the server could not read the call (%s)"
 
 ---@param reason any why the server says that the reply is at its end; no text, or an empty one,
 ---says nothing
@@ -116,7 +115,7 @@ function reply:ended(reason)
     return self:breaks { code = "broken", message = message, transient = true }
   end
   if has(said, TOO_LONG) then reason = "length" end
-  if has(said, { "malformed" }) then self.unread = UNREAD:format(reason) end
+  if has(said, { "malformed" }) then self.unread = ("the server could not read the call (%s)"):format(reason) end
   self.state, self.done_reason, self.ended_at = "whole", reason, interrupt.now()
 end
 
@@ -396,9 +395,7 @@ local function raw_calls(self)
   for _, call in ipairs(self.calls) do
     local arguments, key = arguments_of(call), call
     call.arguments = arguments
-    if call.id and type(arguments) == "string" then
-      key = ("%s\n%s\n%s"):format(call.id, call.name, arguments)
-    end
+    if call.id and type(arguments) == "string" then key = ("%s\n%s\n%s"):format(call.id, call.name, arguments) end
     if not seen[key] then list[#list + 1], seen[key] = call, true end
   end
   return list

@@ -310,9 +310,7 @@ local CAUSES <const> = { quota = true, model_missing = true }
 
 function moves.give_up(_, move, failure)
   if CAUSES[move.rule] then failure.cause = move.rule end
-  if move.rule == "size" then
-    failure.code, failure.context_length = "context_cut", move.sizes.window
-  end
+  if move.rule == "size" then failure.code, failure.context_length = "context_cut", move.sizes.window end
   return nil, failure
 end
 
@@ -387,10 +385,7 @@ local function answered(self, request)
     if failure.said ~= trial.last_said then tried.same = 0 end
     tried.same, trial.last_said = tried.same + 1, failure.said
     local goes_on, ended_by = judged(trial, failure)
-    if ended_by then
-      ended_by.used = ended_by.used or trial.used
-      ended_by.thrown_away = trial.thrown_away
-    end
+    if ended_by then ended_by.used, ended_by.thrown_away = ended_by.used or trial.used, trial.thrown_away end
     if goes_on ~= true then return goes_on, ended_by end
   end
 end

@@ -88,9 +88,7 @@ function sizes.of(words, asked)
   local found, in_brackets = {}, false
   local numbers, values = {}, { 0 }
   for _, one in ipairs(sizes.numbers(words)) do
-    if one.value >= LEAST and #numbers < MOST then
-      numbers[#numbers + 1], values[#values + 1] = one, one.value
-    end
+    if one.value >= LEAST and #numbers < MOST then numbers[#numbers + 1], values[#values + 1] = one, one.value end
   end
   local is_shown = json.contains(values, asked)
   for i, one in ipairs(numbers) do

@@ -130,10 +130,9 @@ local function read_pages(self, limits)
   for _ = 1, MOST_PAGES do
     local result, failure = request(connection, transport.LIST, { cursor = cursor }, limits)
     if not result then return nil, failure end
-    if not json.is_array(result.tools) then
-      return connection:failed("bad_answer", "sent no list of tools")
-    end
-    table.move(result.tools, 1, #result.tools, #found + 1, found)
+    local list = result.tools
+    if not json.is_array(list) then return connection:failed("bad_answer", "sent no list of tools") end
+    table.move(list, 1, #list, #found + 1, found)
     cursor = json.given(result.nextCursor)
     if cursor == nil or seen[cursor] or #found >= MOST_TOOLS then break end
     seen[cursor] = true

@@ -24,8 +24,7 @@ local function problem_of(header, seen)
     return ("its %s is not on an argument that is a string, integer or boolean"):format(MARK)
   end
   if type(name) ~= "string" or not name:find "^[%w!#$%%&'*+.^_`|~-]+$" or seen[name:lower()] then
-    local words = "its %s, %s, cannot be part of a header's name, or occurs twice"
-    return words:format(MARK, humanize.value(name))
+    return ("its %s, %s, cannot be part of a header's name, or occurs twice"):format(MARK, humanize.value(name))
   end
 end
 

@@ -263,8 +263,7 @@ local function result_of(self, message, request)
   if json.is_object(result) then return result end
   if request.method == transport.CALL then return { content = result } end
   if request.method == transport.LIST and json.is_array(result) then return { tools = result } end
-  local shown = http.shown(json.encode(result))
-  return self:failed("bad_answer", "answered %s with %s", request.method, shown)
+  return self:failed("bad_answer", "answered %s with %s", request.method, http.shown(json.encode(result)))
 end
 
 -- A request or a notification of the server.
@@ -295,12 +294,10 @@ function connection:read(exchange, request)
       return nil, failure and http.failure(failure.code, failure.message)
     end
     for _, message in ipairs(messages) do
-      local is_object = json.is_object(message)
-      if is_object and type(message.method) == "string" then
+      if json.is_object(message) and type(message.method) == "string" then
         handle(self, request, message)
-      elseif is_object and is_answer(message, request) then
-        local is_own = not given(message.id) or message.id == request.id
-        if is_own then return result_of(self, message, request) end
+      elseif json.is_object(message) and is_answer(message, request) then
+        if not given(message.id) or message.id == request.id then return result_of(self, message, request) end
         other = other or message
       end
     end

@@ -60,12 +60,11 @@ end
 ---@param line? string as it was written, where it was JSON
 function ollama.add(builder, value, line)
   local message = json.table_of(value.message)
-  local calls = message.tool_calls
   builder:served_by(value.model)
   builder:content(message.content)
   builder:thinking(message.thinking)
-  local places = line and next(json.table_of(calls)) and json_place.of(line)
-  builder:calls_of(calls, places and function(i)
+  local places = line and next(json.table_of(message.tool_calls)) and json_place.of(line)
+  builder:calls_of(message.tool_calls, places and function(i)
     return places:text(("/message/tool_calls/%d/function/arguments"):format(i - 1))
   end)
   if value.done ~= true then return end
