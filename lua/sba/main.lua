@@ -119,8 +119,7 @@ end
 -- From here on the job ends even if the runner hangs or crashes.
 local function watch(run)
   accept.keep(run)
-  local ok, failure = true, nil
-  local parent = run.settings.die_with_parent
+  local ok, failure, parent = true, nil, run.settings.die_with_parent
   if parent then ok, failure = interrupt.watch_parent(math.tointeger(parent)) end
   if failure and failure.code == "gone" then
     run.log:event("warning", "parent.gone", { error = failure.message })

@@ -184,6 +184,19 @@ class Changes(ChangesCase):
         self.assertEqual(done.status, "timeout")
         self.assertGreater(sum(done.result["workspace_changes"]["counts"].values()), 0)
 
+    def test_at_the_deadline_many_changes_are_listed(self):
+        # Lua that goes on past its time is stopped after a million instructions: less than the list of these takes, or
+        # the diff of one file of them.
+        lines = [f"{number} of a file\n" for number in range(2000)]
+        for number in range(400):
+            self.put(f"a{number}", "".join(lines))
+        changing = self.sh("sed -i 's/[13579] of/x/' a*; seq -f z%g 20000 | xargs touch; sleep 60")
+        done, changes = self.reported(self.reporting(changing, max_runtime_seconds=5))
+        self.assertEqual((done.status, done.events("internal.error")), ("timeout", []))
+        self.assertEqual(changes["counts"]["modified"], 400)
+        self.assertGreater(changes["counts"]["created"], 5000)
+        self.assertIn("no_time", [file.get("left_out") for file in changes["files"]])
+
 
 class RandomTrees(ChangesCase):
     """The first tree with changes.patch applied is the final one; what the list says is left out is as it was."""

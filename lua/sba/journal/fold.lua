@@ -16,8 +16,7 @@ local json_file = require "sba.util.json_file"
 local secret = require "sba.util.secret"
 local usage = require "sba.journal.usage"
 
-local mistake_in = events.mistake_in
-local outline = json_file.outline
+local mistake_in, outline = events.mistake_in, json_file.outline
 
 ---@class journal.history
 ---@field from native.file.log the journal

@@ -16,6 +16,8 @@ local MOST_KEPT <const> = 256 * MIB
 -- A larger file is in the list alone.
 local LARGEST_FILE <const>, LARGEST_PATCH <const> = 16 * MIB, 32 * MIB
 local MOST_LISTED <const> = 10000 -- files
+-- Seconds for the list when the time for the patch is up.
+local LISTING <const> = 0.6
 local PATCH <const> = "changes.patch"
 local UNREPORTED <const> = "the workspace's changes cannot be reported"
 
@@ -139,10 +141,10 @@ local function write_patch(run, sections)
 end
 
 --- Each change gets its section, or why it is left out.
-local function add_sections(run, changes)
+local function add_sections(run, changes, till)
   local size = 0
   for _, change in ipairs(changes) do
-    if interrupt.reason() then
+    if interrupt.now() >= till or interrupt.reason() then
       change.left_out = "no_time"
     elseif size >= LARGEST_PATCH then
       change.left_out = "patch_too_large"
@@ -176,11 +178,11 @@ local function leave_out_neighbours(changes)
 end
 
 --- The list, and the sections of the patch: deletions come first, they make room.
-local function report_of(run, changes)
+local function report_of(run, changes, till)
   local report = { counts = {}, files = array {}, truncated = #changes > MOST_LISTED }
   local deletions, others = {}, {}
   for _, action in ipairs(actions) do report.counts[action] = 0 end
-  add_sections(run, changes)
+  add_sections(run, changes, till)
   while leave_out_neighbours(changes) do end
   for i, change in ipairs(changes) do
     report.counts[change.action] = (report.counts[change.action] or 0) + 1
@@ -196,10 +198,13 @@ end
 ---@param seconds number
 function workspace_changes.finish(run, seconds)
   local snapshot <close> = run.snapshot
-  interrupt.rearm(seconds)
+  local till = interrupt.now() + seconds
+  -- Lua that goes on past its time is stopped after a million instructions: less than a long list
+  -- takes, or the diff that is made just then.
+  interrupt.rearm(seconds + LISTING)
   local changes, failure = snapshot:changes()
   local report, sections
-  if changes then report, sections = report_of(run, changes) end
+  if changes then report, sections = report_of(run, changes, till) end
   interrupt.disarm()
   if not changes then return warn(run, failure, UNREPORTED) end
   report.patch, report.patch_error = write_patch(run, sections)
