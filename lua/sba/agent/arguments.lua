@@ -15,8 +15,8 @@ local tools_of = require "sba.model.tools"
 
 local arguments = {}
 
-local has, plain, quoted = json.contains, humanize.plain, humanize.quoted
-local table_of = json.table_of
+local plain, quoted = humanize.plain, humanize.quoted
+local contains, table_of = json.contains, json.table_of
 local P, S, R = lpeg.P, lpeg.S, lpeg.R
 
 local MOST_MISTAKES <const> = 5 -- that one answer names
@@ -47,6 +47,7 @@ local comments <const> = {
 --- "?". For example timeout_seconds is meant by "Timeout-Seconds"; by "timeout" ("?") and
 --- "timeout_ms" ("ms").
 local function meant_by(name, schema)
+  if schema.properties[name] then return name end
   local bare = plain(name)
   for own in pairs(schema.properties) do
     if plain(own) == bare then return own end
@@ -109,12 +110,12 @@ local synonyms <const> = {
 }
 
 local function member_of(enum, value)
-  if has(enum, value) then return value end
+  if contains(enum, value) then return value end
   local word = plain(tostring(value))
   for _, member in ipairs(enum) do
     if type(member) == "string" and plain(member) == word then return member end
   end
-  return has(enum, synonyms[word]) and synonyms[word] or value
+  return contains(enum, synonyms[word]) and synonyms[word] or value
 end
 
 --- Adds a schema, and those it refers to or offers.
@@ -176,7 +177,7 @@ local convert
 -- Some models write it so for an argument that they leave out.
 local NOTHING <const> = { "", "null", "None" }
 
-local function is_required(schema, name) return has(table_of(schema.required), name) end
+local function is_required(schema, name) return contains(table_of(schema.required), name) end
 
 --- One schema of several, so that a member is converted once, whatever there are.
 local function any_of(schemas) return #schemas > 1 and { anyOf = schemas } or schemas[1] end
@@ -184,7 +185,7 @@ local function any_of(schemas) return #schemas > 1 and { anyOf = schemas } or sc
 local function convert_members(value, parts, root)
   for name, member in pairs(value) do
     local schemas, is_needed = {}, false
-    local says_nothing = member == json.null or has(NOTHING, member)
+    local says_nothing = member == json.null or contains(NOTHING, member)
     for _, part in ipairs(parts) do
       local schema, more = table_of(part.properties)[name], part.additionalProperties
       if schema == nil and type(more) == "table" then
@@ -237,7 +238,7 @@ local function renamed(given, schema, call)
     local meant, unit = meant_by(name, schema)
     local property, mistake = schema.properties[meant], nil
     local is_nothing = value == json.null or is_empty(value, property) and not is_required(schema, meant)
-    if not is_nothing and not property and has(comments, plain(name)) then
+    if not is_nothing and not property and contains(comments, plain(name)) then
       left_out[#left_out + 1] = quoted(name)
     elseif not is_nothing then
       if unit then value, mistake = seconds_of(name, value, unit, meant) end

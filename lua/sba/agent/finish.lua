@@ -214,8 +214,8 @@ function finish.called(state, _, arguments)
   if unmet then give_up(UNMET, "the model says that a criterion is not met: " .. unmet) end
   -- Where nothing was done yet, the checks say first whether something is to be done.
   local is_checked = not state.has_acted and next(context.checks) ~= nil
-  local judge = is_checked and check_all or begin_first
-  local told = judge(state)
+  local first = is_checked and check_all or begin_first
+  local told = first(state)
   if told then return told end
   if misfit then return { text = refuse(state, "misfits", misfit, misfit) } end
   if #missing > 0 then

@@ -50,12 +50,12 @@ end
 ---@param session { context_length: integer }
 ---@return sba.prompt.extras
 function agent.extras(run, session)
-  local size, told = session.context_length, (run.recording or run.history).session
-  if not (told and told.facts) then
-    told = { facts = environment_summary.of(run, size), agents_md = prompt.agents_md(run, size) }
+  local size, known = session.context_length, (run.recording or run.history).session
+  if not (known and known.facts) then
+    known = { facts = environment_summary.of(run, size), agents_md = prompt.agents_md(run, size) }
   end
   return {
-    facts = told.facts, agents_md = told.agents_md, missing_skills = run.missing_skills,
+    facts = known.facts, agents_md = known.agents_md, missing_skills = run.missing_skills,
     is_roomy = size >= ROOMY, has_todo = size >= ROOMY or #run.todo.items > 0,
     answer_schema = (run.job.inference or {}).answer_schema,
   }

@@ -69,13 +69,13 @@ local function flaw_of(state, reply)
   return "silent", is_empty(reply.thinking) and prompts.empty or prompts.only_thought
 end
 
-local ENDS <const> = { unreadable = "could not be read", silent = "said nothing" }
-local THREE <const> = "three replies in a row %s; it would have been told: %s"
+local FLAWS <const> = { unreadable = "could not be read", silent = "said nothing" }
+local IN_A_ROW <const> = "three replies in a row %s; it would have been told: %s"
 
 local function without_calls(state, reply)
   local flaw, told = flaw_of(state, reply)
   state.has_failed_calls = state.has_failed_calls or reply.is_like_a_call
-  if state.detector:replied(flaw) then end_stuck(THREE:format(ENDS[flaw], told)) end
+  if state.detector:replied(flaw) then end_stuck(IN_A_ROW:format(FLAWS[flaw], told)) end
   local as_text = reply.unreadable ~= nil
   if flaw == "silent" then told = told .. " " .. finish.go_on(state, as_text) end
   if not flaw then told = finish.answered(state, reply.content, as_text) end

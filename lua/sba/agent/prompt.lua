@@ -76,11 +76,10 @@ end
 
 local function standing(job, extras)
   local context = job.context or NO_CONTEXT
-  local work = joined(prompts.work, extras.has_todo and prompts.todo)
   return joined(
     block("Persona", persona(job)),
     block("Baseline", context.baseline_context or extras.baseline or prompts.baseline),
-    block("How to work", extras.facts and work),
+    block("How to work", extras.facts and joined(prompts.work, extras.has_todo and prompts.todo)),
     block("Project", joined(context.project_context, extras.agents_md)))
 end
 

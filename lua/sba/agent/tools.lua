@@ -121,11 +121,11 @@ local function finish_for(job)
   for i in ipairs(context.acceptance_criteria) do judges = judges or not context.checks[i] end
   local shown = { "answer!", schema or answer, "status", status }
   if judges then shown[5], shown[6] = "acceptance", acceptance end
-  local taken = { "answer!", schema and {} or answer, "status", status, "acceptance", acceptance }
   return {
     name = "finish", kind = "finish", called = FINISH_CALLED,
     description = judges and prompts.finish_with_criteria or prompts.finish,
-    accepted = object(taken), parameters = object(shown),
+    accepted = object { "answer!", schema and {} or answer, "status", status, "acceptance", acceptance },
+    parameters = object(shown),
   }
 end
 
@@ -230,8 +230,8 @@ end
 ---@param extras table as of tools.list
 ---@return agent.tool[], string? instructions
 function tools.of_gateway(run, space, extras)
-  local told = (run.recording or run.history).session
-  if told then return told.tools, told.instructions end
+  local earlier = (run.recording or run.history).session
+  if earlier then return earlier.tools, earlier.instructions end
   if run.recording or not run:has_gateway() then return {} end
   local gateway, failure = run:connect()
   local listed

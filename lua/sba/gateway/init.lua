@@ -186,10 +186,9 @@ local function filled_for(self, name, limits)
     local tools, failure = read_list(self, limits)
     if not tools then return nil, failure end
   end
-  local client = self.client
-  local filled = self.filled[name] or client.form == "plain" and self.ids
+  local filled = self.filled[name] or self.client.form == "plain" and self.ids
   if filled then return filled end
-  return client.connection:failed("unknown_tool", "has no tool %s for this job", http.shown(name))
+  return self.client.connection:failed("unknown_tool", "has no tool %s for this job", http.shown(name))
 end
 
 -- Failures of a call that may have been carried out.

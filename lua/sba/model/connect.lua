@@ -67,13 +67,13 @@ end
 ---@return model.candidate[]
 ---@return string[]? missing the source's variables if none is set
 function connect.candidates(options)
-  local list, names, has = {}, {}, {}
+  local list, names, there = {}, {}, {} -- there: sources, and URLs
   local wanted = options.source
   local function add(name, address, source)
     local one = { source = source, endpoint = endpoint_at(address, name, options) }
     if name == "OPENAI_BASE_URL" then one.endpoint.key, one.failure = secret.api_key() end
     list[#list + 1] = one
-    has[source], has[one.endpoint.base] = true, true
+    there[source], there[one.endpoint.base] = true, true
     return one
   end
   for _, variable in ipairs(variables) do
@@ -84,8 +84,8 @@ function connect.candidates(options)
     end
   end
   local missing = #list == 0 and names or nil
-  local only_egress = wanted == "api_egress" or has.api_egress and not has.worker
-  if not only_egress and not has[SIDECAR] then add("the sidecar", SIDECAR, "worker").is_guess = not missing end
+  local only_egress = wanted == "api_egress" or there.api_egress and not there.worker
+  if not only_egress and not there[SIDECAR] then add("the sidecar", SIDECAR, "worker").is_guess = not missing end
   return list, missing
 end
 

@@ -27,6 +27,8 @@ local function each(list, separator, write)
   return table.concat(parts, separator)
 end
 
+---Follows a reference, for example "#/$defs/a" or, as zod's schemas have them,
+---"#/properties/a/anyOf/1".
 ---@param reference any a $ref
 ---@param root table a schema
 ---@return any part of it, or nil
@@ -34,7 +36,9 @@ function tools.resolve(reference, root)
   local place = type(reference) == "string" and reference:match "^#(/.*)$"
   local found = place and root or nil
   for name in (place or ""):gmatch "/([^/]*)" do
-    found = type(found) == "table" and found[name:gsub("~1", "/"):gsub("~0", "~")] or nil
+    local key = name:gsub("~1", "/"):gsub("~0", "~")
+    if json.is_array(found) then key = (tonumber(key) or -1) + 1 end -- the first is 0
+    found = type(found) == "table" and found[key] or nil
   end
   return found
 end

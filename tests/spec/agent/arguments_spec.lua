@@ -11,6 +11,7 @@ local own <const> = { name = "own", kind = "step" }
 own.parameters = is.object { "id", is.count(), "parent", is.flag(), "criterion", { type = "number" }, "text", is.text(),
   "wait_seconds", { type = "number" }, "state", { enum = { "done", "complete", "in_progress", "B", "b" } },
   "list", { type = "array", items = is.count() }, "path", is.text(nil, { nul = false, minLength = 1 }),
+  "rest", is.text(), "rest_seconds", is.count(), "REST_seconds", is.count(), "Rest_seconds", is.count(),
 }
 own.accepted = own.parameters
 
@@ -26,7 +27,7 @@ describe("arguments of our own tools", function()
     { { state = "complete" }, { state = "complete" } }, { { state = "Completed" }, { state = "done" } },
     { { state = "In Progress" }, { state = "in_progress" } }, { { state = "b" }, { state = "b" } },
     { { text = 7 }, { text = "7" } }, { '{"text":{"b": 1, "a":2}}', { text = '{"b": 1, "a":2}' } },
-    { '{"Text":{"b": 1, "a":2}}', { text = '{"b": 1, "a":2}' } },
+    { '{"Text":{"b": 1, "a":2}}', { text = '{"b": 1, "a":2}' } }, { { rest = "a" }, { rest = "a" } },
     { { list = "[1, '2',]" }, { list = { 1, 2 } } }, { { list = { "1" } }, { list = { 1 } } },
     { { path = "a.txt\n" }, { path = "a.txt" } }, { { path = "\r\na b" }, { path = "a b" } },
     { { path = "a\nb" }, { path = "a\nb" } }, { { arguments = { id = 1 } }, { id = 1 } },

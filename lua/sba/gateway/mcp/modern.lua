@@ -91,8 +91,7 @@ end
 local function request_once(connection, method, params, limits, more)
   params._meta = { [KEY .. "protocolVersion"] = VERSION, [KEY .. "clientCapabilities"] = {} }
   params._meta[KEY .. "clientInfo"] = transport.CLIENT
-  local lines = { "MCP-Protocol-Version: " .. VERSION, "Mcp-Method: " .. method }
-  for _, line in ipairs(more or {}) do lines[#lines + 1] = line end
+  local lines = { "MCP-Protocol-Version: " .. VERSION, "Mcp-Method: " .. method, table.unpack(more or {}) }
   if method == transport.CALL then lines[#lines + 1] = line_of("Mcp-Name", params.name) end
   local result, failure = connection:request(connection:new_request(method, limits), params, lines)
   if result then return result end

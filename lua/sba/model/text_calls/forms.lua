@@ -103,9 +103,8 @@ local NAME_KEYS <const> = {
 }
 local ARGUMENT_KEYS <const> = { "arguments", "parameters", "args", "input", "params", "actioninput", "toolinput" }
 local THOUGHT_KEYS <const> = { "thought", "thoughts", "reasoning", "reason", "explanation" }
-local OTHER_KEYS <const> = { "id", "type", "index", "callid", "toolcallid", "role" }
-local about_calls <const> = {}
-for _, keys in ipairs { NAME_KEYS, ARGUMENT_KEYS, THOUGHT_KEYS, OTHER_KEYS } do
+local about_calls <const> = { id = true, type = true, index = true, callid = true, toolcallid = true, role = true }
+for _, keys in ipairs { NAME_KEYS, ARGUMENT_KEYS, THOUGHT_KEYS } do
   for _, key in ipairs(keys) do about_calls[key] = true end
 end
 
