@@ -131,6 +131,15 @@ class Claimed(ArtifactCase):
         self.assertEqual(self.listed(first, "--resume"), ["first"])
         self.assertEqual(self.listed(self.of("one", self.artifact("second"))), ["first", "second"])
 
+    def test_the_patch_of_a_run_that_is_not_resumed_goes(self):
+        # It would say that this one changed what it left as it was.
+        job = self.of("one", self.write_file("new", "x"), self.artifact("kept"), report_changes=True)
+        self.assertEqual(self.listed(job), ["changes.patch", "kept"])
+        outcome = self.run_job(job)
+        self.assertEqual(([one["path"] for one in outcome.result["artifacts"]],
+                          outcome.result["workspace_changes"]["files"]), (["kept"], []))
+        self.assertFalse((self.job_directory / "artifacts" / "changes.patch").exists())
+
     def test_a_killed_one_too(self):
         self.assertEqual(self.listed(self.of("zero", self.artifact("zero"))), ["zero"])
         job = self.of("one", self.artifact("first"), self.sh("test -e killed || { touch killed; sleep 60; }"))

@@ -29,7 +29,7 @@ local function read(log, name)
   return object
 end
 
---- Whether the patch there is that of the job whose result stands.
+--- Whether the patch there is that of the run whose result stands.
 local function lists_patch(path)
   local log <close> = file.open(path)
   for _, artifact in ipairs(log and read(log, "artifacts").artifacts or {}) do
@@ -45,11 +45,8 @@ function claims.remember(run)
   if not log or log:size() == 0 or run.history.job then return end
   local job = read(log, "earlier_artifacts")
   if job.event ~= "job" then return end
-  if job.job_id == run.job.job_id then
-    run.earlier_artifacts = job.earlier_artifacts
-  else
-    run.has_foreign_patch = lists_patch(run.settings.result)
-  end
+  run.has_old_patch = lists_patch(run.settings.result)
+  if job.job_id == run.job.job_id then run.earlier_artifacts = job.earlier_artifacts end
 end
 
 local function look(root)
@@ -69,13 +66,14 @@ local function look(root)
   return found
 end
 
----Before the journal's first line: notes what lies there. The patch of an earlier job goes.
+---Before the journal's first line: notes what lies there. The patch of an earlier job goes, and that of an earlier run
+---which this one does not resume: it says nothing of what is done now.
 ---@param run run
 function claims.begin(run)
   local root = run.artifacts
-  if not root or run.history.job or run.earlier_artifacts then return end
-  if run.has_foreign_patch then root:remove(PATCH, "file") end
-  run.earlier_artifacts = look(root)
+  if not root or run.history.job then return end
+  if run.has_old_patch then root:remove(PATCH, "file") end
+  run.earlier_artifacts = run.earlier_artifacts or look(root)
 end
 
 ---@param run run

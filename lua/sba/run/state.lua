@@ -37,7 +37,7 @@
 ---@field context? sba.job_context
 ---Set by claims:
 ---@field earlier_artifacts? table[] what lay in the artifacts directory before the job's first run
----@field has_foreign_patch? boolean the patch there is an earlier job's
+---@field has_old_patch? boolean the patch there is of a run that this one does not resume
 ---Set by artifacts:
 ---@field artifacts? native.root
 ---@field temporary_artifacts? string their directory, which is removed at the end
