@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.text: bytes as UTF-8, base64, SHA-256; tokens that a text costs.
+// native.text: bytes as UTF-8, base64, digests; tokens that a text costs.
 #include "core/text/text.h"
 
 #include "bind/bind.h"
@@ -134,6 +134,42 @@ static int f_sha256(lua_State *L)
     return 1;
 }
 
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15;
+    return hash ^ hash >> 32;
+}
+
+// 64 bits of a value that JSON can hold, which its next version has only by a rare chance, or on purpose. The members
+// of an object are added up, and so have no order.
+static uint64_t fingerprint(lua_State *L, int index)
+{
+    size_t size;
+    uint64_t hash = (uint64_t)lua_type(L, index), word = 0;
+    luaL_checkstack(L, 4, NULL);
+    if (!lua_istable(L, index)) {
+        const char *bytes = luaL_tolstring(L, index, &size);
+        for (hash += size; size >= sizeof word; bytes += sizeof word, size -= sizeof word) {
+            memcpy(&word, bytes, sizeof word);
+            hash = mix(hash, word);
+        }
+        memcpy(&word, bytes, size);
+        lua_pop(L, 1);
+        return mix(hash, word);
+    }
+    for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
+        int value = lua_gettop(L);
+        hash += mix(fingerprint(L, value - 1), fingerprint(L, value));
+    }
+    return hash;
+}
+
+static int f_fingerprint(lua_State *L)
+{
+    lua_pushinteger(L, (lua_Integer)fingerprint(L, 1));
+    return 1;
+}
+
 static int f_base64_encode(lua_State *L)
 {
     size_t size;
@@ -176,6 +212,7 @@ const luaL_Reg bind_text[] = {
     {"trim_end", f_trim_end},
     {"find", f_find},
     {"sha256", f_sha256},
+    {"fingerprint", f_fingerprint},
     {"base64_encode", f_base64_encode},
     {"base64_decode", f_base64_decode},
     {"tokens", f_tokens},

@@ -14,7 +14,6 @@ local BEFORE_ENTRY <const> = '{"event":"step.finished","entry":'
 local AFTER_ENTRY <const> = "}" -- and a line end
 journal.BETWEEN = AFTER_ENTRY .. "\n" .. BEFORE_ENTRY -- from one entry to the next
 
-local LONG <const> = 1024 -- bytes of an argument
 local DIGITS <const> = 16 -- hexadecimal, of a step's digest
 
 -- The order of an event's own fields, which follow `event` and `at`.
@@ -126,16 +125,9 @@ function journal:steps_finished(entries)
 end
 
 ---What the job's line has of a step's arguments: --resume knows by it which steps of an edited job
----are as they were. Long texts stand as their digests: a job may be of megabytes.
+---are as they were. The second digest keeps anyone from reading a short secret out of the first.
 ---@param step { arguments: table }
 ---@return string
-function journal.digest(step)
-  local short = {}
-  for name, value in next, step.arguments do
-    local is_long = type(value) == "string" and #value > LONG
-    short[name] = is_long and "sha256:" .. text.sha256(value) or value
-  end
-  return text.sha256(json.encode(short)):sub(1, DIGITS)
-end
+function journal.digest(step) return text.sha256(tostring(text.fingerprint(step.arguments))):sub(1, DIGITS) end
 
 return journal

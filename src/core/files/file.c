@@ -120,12 +120,8 @@ int file_make_directory(const char *path, struct error *error)
 int file_make_private_directory(const char *path, struct error *error)
 {
     struct stat status;
-    while (lstat(path, &status) < 0) {
-        if (mkdir(path, 0700) == 0)
-            return 0;
-        if (errno != EEXIST)
-            return error_system(error, errno, "cannot create the directory %s", path);
-    }
+    if (lstat(path, &status) < 0 && ((mkdir(path, 0700) < 0 && errno != EEXIST) || lstat(path, &status) < 0))
+        return error_system(error, errno, "cannot create the directory %s", path);
     if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || status.st_mode & 077)
         return error_set(error, "permission_denied", 0, "%s is no directory, or open to other users", path);
     return 0;

@@ -39,11 +39,10 @@ bool process_stat_read(pid_t pid, struct process_stat *stat)
 
 uint64_t process_stat_started(pid_t pid, int64_t since)
 {
-    enum { TICK = 10 };   // milliseconds
-    static bool is_known; // the clock is the one that /proc goes by
+    static bool is_known; // the clock is the one that /proc goes by, in ticks of 10 ms
     struct process_stat stat;
-    const uint64_t tick = (uint64_t)since / TICK;
-    const bool is_certain = tick == (uint64_t)clock_read(CLOCK_BOOTTIME) / TICK;
+    const uint64_t tick = (uint64_t)since / 10;
+    const bool is_certain = tick == (uint64_t)clock_read(CLOCK_BOOTTIME) / 10;
     if (is_known && is_certain)
         return tick;
     if (!process_stat_read(pid, &stat))

@@ -109,14 +109,6 @@ static bool wait_for_end(size_t living)
     return true;
 }
 
-static size_t reap_all(void)
-{
-    size_t count, sum = 0;
-    while ((count = process_children_reap()) > 0)
-        sum += count;
-    return sum;
-}
-
 // Kills the tree, one level at a time; after a wait in vain, what is below too, for it may take the time that the
 // killed ones need to die. Nothing is reaped before all are dead and a second look shows no more of them. So no PID is
 // reused, and the dead still count for RLIMIT_NPROC and pids.max: a fork bomb at its limit can fork no more.
@@ -128,10 +120,10 @@ static size_t kill_all(const struct process_tree *tree)
     int64_t progress = clock_now(), patience = PATIENCE;
     while (clock_now() < until && clock_now() - progress < patience) {
         cleanup_process_pids struct process_pids children = {0};
-        size_t living = kill_children(tree, &children), reaped = 0;
+        size_t living = kill_children(tree, &children), reaped = 0, count;
         bool are_all = children.count == before; // as many as at the look before
-        if (living == 0 && are_all)
-            reaped = reap_all();
+        while (living == 0 && are_all && (count = process_children_reap()) > 0)
+            reaped += count;
         ended += reaped;
         if (children.count == 0)
             break;
