@@ -404,6 +404,7 @@ local function load_session(self, where)
   end)
 end
 
+-- A session of an earlier run goes on, if the agent can.
 local function begin(self, capabilities)
   local servers, server = json.array {}, self.server
   if server and table_of(capabilities.mcpCapabilities).http == true then

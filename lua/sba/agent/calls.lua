@@ -89,7 +89,8 @@ local function run_step(state, name, given)
   -- A file that the model has not seen is not replaced: what is lost it could not write again. The
   -- answer shows it.
   if name == WRITE and not given.append and not is_known(state, given.path) then given.overwrite = false end
-  -- Of a call that replaces or writes a file its path is enough: what it writes may be large.
+  -- These arguments tell later which files were named (is_known). Of a call that replaces or writes a
+  -- file its path is enough: what it writes may be large.
   table.insert(state.step_arguments, json.encode(changes[name] and given.path or given))
   local run = state.run
   local index = run.record.count + 1

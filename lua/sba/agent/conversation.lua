@@ -98,7 +98,8 @@ function conversation:learn(status, count, as_text)
   self.tools = math.max(0, count - status - self:total())
 end
 
---- Replaces a message by a shorter copy, without thoughts. Returns the tokens that this saves.
+--- Replaces a message by a shorter copy, without thoughts. Returns the tokens that this saves. If
+--- the server has counted the message, the copy costs a part of that count.
 local function shorten(self, i, kept)
   local old, new = self.messages[i], {}
   for name, value in pairs(old) do new[name] = value end
@@ -153,7 +154,9 @@ local function drop_exchanges(self, excess)
   messages[KEPT + 1] = { role = "user", dropped = dropped, content = prompts.dropped:format(dropped) }
 end
 
---- To equal shares of the room, the longest to what the others leave; what fits stays.
+--- To equal shares of the room, the longest to what the others leave; what fits stays. For example,
+--- results of 100, 500 and 900 tokens in a room of 900: the first stays, its share is 300; the second
+--- gets 400 (half of 800), and so does the third.
 local function shorten_last(self, budget)
   local messages, results, room = self.messages, {}, budget - self:total()
   for i = math.max(self:last_exchange(), KEPT + 1), #messages do

@@ -125,7 +125,8 @@ end
 --- Ends the job, not well.
 local function give_up(code, message) error({ code = code, gave_up = true, message = message }, 0) end
 
---- Returns what the model is told. Once too often ends the job.
+--- Returns what the model is told. Once too often ends the job. detail: what the message of that
+--- end has in it.
 local function refuse(state, why, told, detail)
   local most, code, message = table.unpack(REFUSALS[why])
   local times = (state.ending.refused[why] or 0) + 1

@@ -88,7 +88,7 @@ local function answer(state, call, text, step)
 end
 
 --- Servers refuse an empty reply in the history, and a call of a tool that was not offered to
---- them: words take the place of these.
+--- them: words take the place of these, for example "(a call of web_search)".
 local function remember(state, reply)
   local known, content, words = json.array {}, reply.content, prompts.said_nothing
   for _, call in ipairs(reply.tool_calls or {}) do
@@ -156,7 +156,9 @@ local function resume(state, why)
   tell(state, prompts.resumed:format(why))
 end
 
---- What had ended an earlier run ends this one no more.
+--- Returns the failure that ends the job; nil: it goes on, or ended well. The failure that had ended
+--- an earlier run, before it was resumed, ends this one no more: its turn is only taken again. But
+--- nothing comes after a signal, the deadline, or a turn without a reply.
 local function next_turn(state)
   local why, number = transcript.resumed(state), state.number
   if why then resume(state, why) end

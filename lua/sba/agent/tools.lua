@@ -70,7 +70,8 @@ local read_output = {
   parameters = object { "step!", a_step, "start_line", integer, "offset_bytes", integer },
 }
 
---- The arguments of a step type that a model is shown: those that it names for models.
+--- The arguments of a step type that a model is shown: those that it names for models. What the
+--- model writes is checked against the step type's own schema (`accepted`).
 local function parameters_of(step, own, names)
   local schema, descriptions, properties = step.arguments, own.descriptions or {}, {}
   for _, name in ipairs(names) do

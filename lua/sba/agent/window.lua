@@ -39,6 +39,8 @@ end
 function window.space(session) return session.context_length - window.reserve(session) end
 
 --- About half of the window, or what the prompt leaves, less a part: its tokens are an estimate.
+--- For example, 16,384 of a window of 32,768 after a prompt of 8,000; after one of 24,000 it is 8,018
+--- (32,768 - 24,000 - 750).
 local function longest_reply(size, prompt_tokens)
   local room = size - prompt_tokens - prompt_tokens // 32
   return math.max(LEAST_REPLY, math.min(room, math.max(ROOMY, size // 2), LONGEST_REPLY))
@@ -81,6 +83,7 @@ local function request(state, plan, is_cut)
   local is_cut_now = after < before
   if is_cut_now then run:emit("model.compacted", { tokens_before = before, tokens_after = after }) end
   if is_cut_now or state.outputs.has_cut then tools.offer(state, "read_output") end
+  -- What cannot be shortened further takes from the reply's room, down to the least.
   local most_room = math.max(room, room + window.reserve(session) - LEAST_REPLY)
   if after > most_room or is_cut and after == before then return nil, too_large(session) end
   plan.prompt = after + talk.tools + state.status_tokens
@@ -93,7 +96,9 @@ local function request(state, plan, is_cut)
 end
 
 --- Tokens that the reply may have instead, if the server's refusal may be about it: what the
---- window leaves beside the prompt, or, where there are no numbers, a quarter, once.
+--- window leaves beside the prompt, or, where there are no numbers, a quarter, once. For example, a
+--- window of 8,192 leaves 1,160 beside a prompt of 7,000 (32 are a margin); beside one of 8,000 the
+--- conversation must become shorter.
 local function shorter_reply(state, plan, sizes)
   if sizes.window and sizes.prompt then
     local left = math.min(sizes.window, state.session.context_length) - sizes.prompt

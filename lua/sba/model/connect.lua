@@ -96,6 +96,7 @@ local function patience(changes)
   return policy
 end
 
+-- As Ollama has it: "qwen3" is "qwen3:latest". A host may have a port ("host:5000/qwen3").
 local function tagged(name)
   local last = name:match("^.*/(.*)$") or name
   return last:find(":", 1, true) and name or name .. ":latest"

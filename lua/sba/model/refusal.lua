@@ -99,6 +99,8 @@ end
 local LEAST_BOUND <const> = 16 -- tokens; lesser numbers are none of a bound
 
 -- The longest reply that a server allows: the largest number that is less than what was asked for.
+-- For example, 8,192 of "the valid range of max_tokens is [1, 8192]". Without one the field is left
+-- out, unless the account has no credit for so many tokens (402), or the prompt is what is too long.
 local function judge_bound(failure, sent, sizes)
   local named = named_of(BOUNDS, failure, sent)
   if not named or sizes.prompt then return nil end

@@ -291,8 +291,8 @@ local function is_other(call, id, name)
   return has_other_id or call.name ~= name or is_whole(call)
 end
 
--- Some servers send a name in pieces, before any arguments; the next one goes on, or says all
--- again.
+-- Some servers send a name in pieces, before any arguments; the next one goes on ("read", "_file"),
+-- or says all again ("read", "read_file"). Returns the whole name; nil: it is no such piece.
 local function whole_name(call, piece, tools)
   local begun, whole = call.name, nil
   if not begun or not piece or call.size > 0 or call.given then return nil end

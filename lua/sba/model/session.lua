@@ -241,6 +241,7 @@ local function exchange_once(trial)
   if exchange then failure = select(2, self.endpoint:read_reply(exchange, builder, dialect.add)) end
   self.thinking_field = builder.thinking_field or self.thinking_field
   local repeated = failure and failure.repeated
+  -- Ollama breaks off a stream that repeats a token, and does not say so.
   if failure and failure.cause == "cut_off" then repeated = builder.watch:at_end() end
   if failure and not repeated then return nil, with_use(failure, ask, builder, started) end
   if builder:has_no_room(ask.max_tokens) and request.fit and not trial.tried.no_room then
@@ -285,6 +286,7 @@ local moves <const> = {}
 function moves.tell(trial, move, failure)
   trial.session.on_move(move, failure)
   local builder = reply.new { tools = trial.request.accepted or trial.request.tools }
+  -- Groq sends what the model wrote.
   builder:content(failure.details.failed_generation)
   builder:ended "stop"
   local result = builder:finish(trial.session)

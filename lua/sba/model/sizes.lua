@@ -80,7 +80,9 @@ local LEAST <const> = 256 -- tokens; lesser numbers count other things
 local MOST <const> = 16 -- numbers that are looked at
 
 ---What was asked for the reply, and a sum with it, are no sizes; nor is a lone number in brackets:
----it may be a code.
+---it may be a code. For example, of "maximum context length is 4096 tokens, you requested 5000 (3000
+---in the messages, 2000 in the completion)" the window is 4,096 and the prompt 3,000, if 2,000 were
+---asked for: 5,000 is the sum.
 ---@param words string in lower case
 ---@param asked? integer tokens for the reply
 ---@return model.sizes

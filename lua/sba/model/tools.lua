@@ -182,7 +182,8 @@ function tools.parameters(tool, is_closed)
   return written({ type = "object", allOf = { root } }, state, 0, is_closed)
 end
 
--- The tools of a session are the same at every request.
+-- Makes a text once for each list. The tools of a session are the same list at every request, until
+-- others are offered.
 local function remembering(make)
   local made <const> = setmetatable({}, { __mode = "k" })
   return function(list)

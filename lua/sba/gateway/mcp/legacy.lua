@@ -97,7 +97,8 @@ local function request_once(connection, method, params, limits)
 end
 
 -- The newest of the older revisions that a refusal names, or the next one where it speaks of the
--- version and names none.
+-- version and names none. For example, 2025-03-26 after 2025-11-25 was offered, and "supported:
+-- 2024-11-05, 2025-03-26" was said.
 local function version_after(offered, failure)
   local said = (failure.words or ""):lower() .. json.encode(json.table_of(failure.rpc).data or json.null)
   local is_open = said:find("version", 1, true) and not said:find "%d%d%d%d%-%d%d%-%d%d"

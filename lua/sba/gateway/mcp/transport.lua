@@ -151,6 +151,7 @@ function connection:send(request, message, headers, sending)
   return exchange, status
 end
 
+-- Some servers write the error as a text.
 local function of_rpc(self, error, status)
   local about = json.is_object(error) and error or { message = error }
   local words = about.message
