@@ -256,14 +256,13 @@ local function with_gateway(list, others)
   return result
 end
 
----The gateway's tools, where it has said that they have changed. The list is read at most once
----before each reply.
+---The tools of the gateway, which there is, where it has said that they have changed. The list is
+---read at most once before each reply.
 ---@param state agent.state
 ---@param space integer as of tools.of_gateway
 ---@return agent.tool[]? nil: they are as they were
 function tools.changed(state, space)
   local run, offered = state.run, state.offered
-  if not run.gateway then return nil end
   local listed, failure = run.gateway:changed_tools()
   if failure then run:warn("gateway.failed", failure.message, { code = failure.code }) end
   if not listed then return nil end
