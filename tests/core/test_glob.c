@@ -60,6 +60,9 @@ static const struct {
     {"A", "A", "a"},
     {"a/?", "a/b", "a//"},
     {"a/b", "a/b", "a/b/c"},
+    {"./a/*.c", "a/b.c", "x/a/b.c a/b/c.c"},
+    {"././*.c", "b.c", "a/b.c"},
+    {"{./a,b}/*", "a/x b/x", "c/a/x"},
 };
 
 static void check_each(const char *pattern, const char *paths, bool wanted)

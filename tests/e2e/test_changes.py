@@ -110,17 +110,19 @@ class Changes(ChangesCase):
         self.put(".gitignore", "*.o\n/build/\n!kept.o\nlogs/**/debug\n# comment\n\\#hash\nb?d\nb??e\n[^a]x\n")
         self.put("sub/.gitignore", "local\n")
         self.put("all/.gitignore", "*\n!/**\n.gitignore\n1/***/y\n3**/y\n")
+        self.put("marked/.gitignore", "\ufefflocal\r\n")  # with a byte order mark
         subprocess.run(["chown", "-R", f"{sba.UID or os.getuid()}", str(self.workspace)], check=True)
         script = """mkdir -p build sub/build logs/a all/1/2 all/34/5
             for f in a.o kept.o build/x sub/build/x sub/local local logs/a/debug '#hash' sub/b.o bäd bäe äx \
-                all/1/x all/1/2/y all/3y all/34/5/y all/34/5/z; do echo x > "$f"; done
+                all/1/x all/1/2/y all/3y all/34/5/y all/34/5/z marked/local marked/x; do echo x > "$f"; done
             git -c user.name=a -c user.email=b commit -q --allow-empty -m x"""
         # git takes bytes for characters
-        kept = {"kept.o", "sub/build/x", "local", "bäd", "äx", "all/1/x", "all/34/5/z"}
+        kept = {"kept.o", "sub/build/x", "local", "bäd", "äx", "all/1/x", "all/34/5/z", "marked/x"}
         self.assertEqual(set(self.actions(self.changed(self.sh(script)))), kept)
         command = ["git", "-c", "safe.directory=*", "-c", "core.quotepath=off", "status", "--porcelain", "-uall"]
         status = subprocess.run(command, cwd=self.workspace, env=GIT, capture_output=True, text=True, check=True).stdout
-        self.assertLessEqual({line[3:] for line in status.splitlines()}, kept | {".gitignore", "sub/.gitignore"})
+        rules = {".gitignore", "sub/.gitignore", "marked/.gitignore"}
+        self.assertLessEqual({line[3:] for line in status.splitlines()}, kept | rules)
 
     def test_binary_and_large_files_are_named(self):
         self.put("image", b"\x89PNG\0" * 100)

@@ -28,7 +28,7 @@ static bool count_line(const char *at, const char *stop, struct counts *counts, 
     counts->old += kind != '+';
     counts->new += kind != '-';
     bool crlf = stop > at && stop[-1] == '\r';
-    hunk->has_mark |= stop > at && edit_has_mark(at + 1, (size_t)(stop - at - 1));
+    hunk->has_mark |= stop > at && text_mark(at + 1, (size_t)(stop - at - 1)) > 0;
     counts->last = stop - at > 1 + crlf ? kind : 0;
     hunk->changes |= kind != ' ';
     hunk->crlf |= crlf;

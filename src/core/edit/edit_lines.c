@@ -8,14 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool edit_has_mark(const char *bytes, size_t size)
-{
-    return size >= EDIT_MARK && memcmp(bytes, "\xEF\xBB\xBF", EDIT_MARK) == 0;
-}
-
 int edit_split(struct edit_file *file, const char *bytes, size_t size, bool keeps_mark)
 {
-    const char *at = bytes + (keeps_mark && edit_has_mark(bytes, size) ? EDIT_MARK : 0), *end = bytes + size;
+    const char *at = bytes + (keeps_mark ? text_mark(bytes, size) : 0), *end = bytes + size;
     *file = (struct edit_file){.bytes = bytes};
     for (;; file->count++) {
         uint32_t *starts = array_grow(file->starts, file->count, sizeof *starts);

@@ -8,11 +8,6 @@
 // How lines are compared. CR LF and LF are the same from EDIT_TRAILING on.
 enum edit_level { EDIT_EXACT, EDIT_TRAILING, EDIT_INDENTED, EDIT_LEVELS };
 
-enum { EDIT_MARK = 3 }; // bytes of a byte order mark
-
-// Whether bytes begin with one.
-bool edit_has_mark(const char *bytes, size_t size);
-
 struct edit_line {
     const char *text; // without its end
     uint32_t size;

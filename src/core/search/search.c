@@ -261,6 +261,12 @@ static int fill_piece(struct scan *scan, int fd, struct buffer *buffer)
     return 0;
 }
 
+static void drop_start(struct buffer *buffer, size_t size)
+{
+    memmove(buffer->data, buffer->data + size, buffer->size - size);
+    buffer->size -= size;
+}
+
 // Searches the whole lines in the buffer and moves the incomplete one to its start; where there is no whole line, makes
 // room for more of it. A part of a line that is too long for that (64 MiB) counts as the same line as what follows.
 // 0; 1: a limit is reached; -1.
@@ -282,8 +288,7 @@ static int search_buffer(struct scan *scan, struct buffer *buffer)
     int stop = search_lines(scan, buffer->data, lines);
     if (is_part)
         scan->line--;
-    memmove(buffer->data, buffer->data + done, buffer->size - done);
-    buffer->size -= done;
+    drop_start(buffer, done);
     scan->room = PIECE;
     return stop;
 }
@@ -300,6 +305,8 @@ int search_descriptor(struct search_regex *regex, int fd, const char *path, stru
             return -1;
         if (first && memchr(piece->data, '\0', size_least(piece->size, BINARY_PREFIX)))
             return 0;
+        if (first)
+            drop_start(piece, text_mark(piece->data, piece->size)); // it is no part of the first line
         results->files_searched += first;
         stop = search_buffer(&scan, piece);
     }

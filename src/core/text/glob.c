@@ -72,6 +72,9 @@ static pcre2_code *compile(const struct glob *glob, const char *pattern, const c
 
 static int add_alternative(struct glob *glob, const char *pattern, const char *whole, struct error *error)
 {
+    bool whole_path = strchr(pattern, '/');
+    while (strncmp(pattern, "./", 2) == 0) // a path has none
+        pattern += 2;
     if (glob->count == ALTERNATIVES_MAX)
         return malformed(error, whole, "its braces make more than 1000 alternatives");
     struct alternative *alternatives = array_grow(glob->alternatives, glob->count, sizeof *alternatives);
@@ -81,7 +84,7 @@ static int add_alternative(struct glob *glob, const char *pattern, const char *w
     pcre2_code *code = compile(glob, pattern, whole, error);
     if (!code)
         return -1;
-    alternatives[glob->count++] = (struct alternative){code, strchr(pattern, '/')};
+    alternatives[glob->count++] = (struct alternative){code, whole_path};
     return 0;
 }
 

@@ -5,8 +5,8 @@
 //   ?       one character                        {a,b}         either; may be nested
 //   **      as a whole component: any directories    \x            x itself
 //
-// A pattern without a slash is matched against a file's name, one with a slash against its whole path. A leading dot is
-// not special. Matching takes time proportional to pattern times path at most.
+// A pattern without a slash is matched against a file's name, one with a slash against its whole path; "./*.c" matches
+// at the top alone. A leading dot is not special. Matching takes time proportional to pattern times path at most.
 #ifndef SBA_CORE_GLOB_H
 #define SBA_CORE_GLOB_H
 

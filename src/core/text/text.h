@@ -34,6 +34,13 @@ static inline size_t text_sequence_length(unsigned char lead, unsigned char *low
     return lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 }
 
+// Size of the byte order mark with which bytes begin; 0: they have none.
+static inline size_t text_mark(const char *bytes, size_t size)
+{
+    enum { MARK = 3 };
+    return size >= MARK && memcmp(bytes, "\xEF\xBB\xBF", MARK) == 0 ? MARK : 0;
+}
+
 // Appends the bytes as UTF-8: each maximal ill-formed subpart becomes one U+FFFD. NULs stay.
 int text_repair(const char *bytes, size_t size, struct buffer *out);
 int text_repair_all(struct buffer *text); // in place

@@ -97,7 +97,9 @@ static int add_rule(struct ignore *ignore, const struct ignore_rule *rule)
 
 int ignore_add(struct ignore *ignore, const char *directory, const char *text, size_t size)
 {
-    for (const char *end = text + size, *next; text < end && ignore->count < MOST_RULES; text = next) {
+    const char *end = text + size;
+    text += text_mark(text, size); // is no part of the first rule
+    for (const char *next; text < end && ignore->count < MOST_RULES; text = next) {
         const char *stop = text_line_end(text, end);
         struct ignore_rule rule;
         next = stop < end ? stop + 1 : end;

@@ -41,6 +41,13 @@ describe("the step search_files", function()
     assert.equal("src/b.h:1:int b;\n", select(2, run { pattern = "^int", include = "*.h" }))
   end)
 
+  it("finds what a file begins with below a byte order mark", function()
+    here:put("a.c", "\xEF\xBB\xBFint x;\r\nint y;\n")
+    here:put("only_a_mark", "\xEF\xBB\xBF")
+    assert.equal("a.c:1:int x;\na.c:2:int y;\n", select(2, run { pattern = "^int [xy];$" }))
+    assert.equal("no match in 1 file\n", select(2, run { pattern = "\u{FEFF}", path = "a.c" }))
+  end)
+
   it("succeeds where nothing matches", function()
     local result, shown = run { pattern = "nothing" }
     assert.equal('{"matches":[],"files_searched":2,"truncated":false}', json.encode(result, step.result))
