@@ -77,6 +77,14 @@ class Names(sba.SandboxCase):
         self.resolv(self.silent, names)
         self.assert_fetches("api.example.org", seconds=3)
 
+    def test_what_goes_wrong_with_one_question_does_not_end_the_search(self):
+        """A domain that fails, one with which no name can be made, and an IPv6 address that is never answered."""
+        server = self.closing(dnsmasq.Partial("api.example.org"))
+        for search in ("other.failing", "failing other.failing .", ".", "jobs.local ."):
+            self.resolv(server, more=f"search {search}\noptions ndots:5\n")
+            self.assert_fetches("api.example.org", seconds=4)
+        self.assert_fails("nowhere.example.org", "name_not_resolved: ", seconds=4)
+
     def test_are_found_in_hosts(self):
         self.put(self.etc / "hosts", "# of the pod\n127.0.0.1\tmodel model.internal # and more\n::1 six\n")
         for _ in ("a silent name server", "no resolv.conf"):
