@@ -72,6 +72,13 @@ class Addresses(SecretCase):
         outcome = self.run_with(self.agent_job(), "http://alice:pa/ssw0rd@127.0.0.1:9", "OLLAMA_BASE_URL")
         self.assertIn("the URL has an @ after its host", outcome.message)
 
+    def test_blanks_around_a_proxy_are_ignored(self):
+        server = self.status_server()
+        outcome = self.run_with(self.job(), f" {server.url}\t", "HTTP_PROXY",
+                                SBA_JOB_STATUS_URL="http://status.invalid/")
+        self.assert_end(outcome, 0)
+        self.assertTrue(server.heads[0].startswith("POST http://status.invalid/ "), outcome.log)
+
     def test_an_encoded_password_reaches_the_proxy(self):
         server = self.status_server()
         proxy = server.url.replace("http://", "http://alice:correct%2Fhorse%40staple@")

@@ -88,13 +88,14 @@ static int set_proxy_address(struct http_exchange *exchange, const char *proxy, 
     return outcome;
 }
 
-static int set_proxy(struct http_exchange *exchange, const char *scheme, const char *host, struct error *error)
+static int set_proxy(struct http_exchange *exchange, const char *scheme, const char *host, const char *port,
+                     struct error *error)
 {
     static const char loopback[] = "localhost,127.0.0.0/8,::1";
     const struct http_settings *settings = &exchange->client->settings;
     const char *proxy = strcmp(scheme, "https") == 0 ? settings->https_proxy : settings->http_proxy;
     // We check the list, not curl, to know who failed. An empty string keeps curl from reading the environment.
-    if (!proxy || no_proxy_names(loopback, host) || no_proxy_names(settings->no_proxy, host)) {
+    if (!proxy || no_proxy_names(loopback, host, port) || no_proxy_names(settings->no_proxy, host, port)) {
         curl_easy_setopt(exchange->easy, CURLOPT_PROXY, "");
         return 0;
     }
@@ -150,7 +151,7 @@ static int set_origin(struct http_exchange *exchange, const char *url, CURLU *pa
         return bad_url(error, "holds a user name, which is not taken");
     if (asprintf(&exchange->origin, "%s://%s:%s", scheme, host, port) < 0)
         return error_memory(error, "cannot start a request");
-    return set_proxy(exchange, scheme, host, error);
+    return set_proxy(exchange, scheme, host, port, error);
 }
 
 int http_set_target(struct http_exchange *exchange, const char *url, struct error *error)

@@ -61,6 +61,8 @@ static bool names_domain(const char *token, size_t size, const char *host)
         length--;
     if (size > 1 && token[size - 1] == '.')
         size--;
+    if (size > 2 && token[0] == '*' && token[1] == '.')
+        token++, size--;
     if (size > 1 && token[0] == '.')
         token++, size--;
     if (size == 0 || size > length || strncasecmp(host + length - size, token, size) != 0)
@@ -68,16 +70,26 @@ static bool names_domain(const char *token, size_t size, const char *host)
     return size == length || host[length - size - 1] == '.';
 }
 
-bool no_proxy_names(const char *list, const char *host)
+// The size of a token without its port; 0: that is another one. The colons of "2001:db8::1" begin none.
+static size_t without_port(const char *token, size_t size, const char *port)
+{
+    const char *colon = memrchr(token, ':', size);
+    if (!colon || (memchr(token, ':', (size_t)(colon - token)) && colon[-1] != ']'))
+        return size;
+    size_t before = (size_t)(colon - token), digits = size - before - 1;
+    return digits == strlen(port) && memcmp(colon + 1, port, digits) == 0 ? before : 0;
+}
+
+bool no_proxy_names(const char *list, const char *host, const char *port)
 {
     static const char separators[] = ", \t";
     struct address address = parse_address(host, strlen(host));
     for (const char *token = list; token && *(token += strspn(token, separators));) {
-        size_t size = strcspn(token, separators);
+        size_t all = strcspn(token, separators), size = without_port(token, all, port);
         if ((size == 1 && *token == '*') ||
             (address.family ? names_address(token, size, &address) : names_domain(token, size, host)))
             return true;
-        token += size;
+        token += all;
     }
     return false;
 }
