@@ -63,6 +63,12 @@ class TheTrace(TraceCase):
         self.assertEqual(said.split("-")[2], first["spanId"])
         self.assertEqual({line["trace_id"] for line in outcome.log}, {job["traceId"]})
 
+    def test_a_base_address_with_a_query_or_with_the_path(self):
+        for more, target in (("/?key=v#x", "/v1/traces?key=v"), ("/v1/traces/", "/v1/traces")):
+            collector = self.collector(200)
+            self.traced(env={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url + more}, collector=collector)
+            self.assertIn(f"POST /status{target} HTTP/1.1", collector.heads[0])
+
     def test_a_failure_that_is_tolerated(self):
         _, spans = self.traced({**shell("exit 3"), "on_failure": "continue"}, collector=self.collector(200))
         job, step = spans["job"], spans["step run_command"]

@@ -4,6 +4,7 @@
 
 local first_set = require "sba.util.secret".first_set
 local contains = require "sba.util.json".contains
+local http = require "sba.util.http"
 local text = require "native.text"
 
 local rules = {}
@@ -24,8 +25,7 @@ function rules.address(environment)
   if url then return url, variable end
   url, variable = first_set(environment, BASES)
   if not url then return nil end
-  url = text.trim_end(url, "/")
-  return url:sub(-#PATH) == PATH and url or url .. PATH, variable
+  return http.below(url, PATH), variable
 end
 
 local function is_of(names, tool)

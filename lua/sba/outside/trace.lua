@@ -75,7 +75,7 @@ local function exporter_of(environment)
   for name, value in pairs(pairs_of(secret.otlp_headers())) do
     if of_header(name .. value) then lines[#lines + 1] = name .. ": " .. value end
   end
-  if not variable:find "TRACES" then endpoint = text.trim_end(endpoint, "/") .. "/v1/traces" end
+  if not variable:find "TRACES" then endpoint = http.below(endpoint, "/v1/traces") end
   local timeout = tonumber((either "TIMEOUT")) or TIMEOUT
   return { url = endpoint, headers = lines, timeout = timeout / 1000 }
 end

@@ -47,6 +47,16 @@ function http.origin(url)
   return ("%s://%s:%s"):format(parts.scheme, name or parts.address, port)
 end
 
+---@param base string a URL, perhaps with a query
+---@param path string
+---@return string url the path below the base's own, before its query
+function http.below(base, path)
+  local mark = base:find "[?#]" or #base + 1
+  local before = text.trim_end(base:sub(1, mark - 1), "/")
+  if before:sub(-#path) ~= path then before = before .. path end
+  return before .. base:sub(mark)
+end
+
 ---A URL for messages: without user name, path and query, or "its URL".
 ---@param url string
 ---@return string
@@ -126,12 +136,18 @@ local function either(environment, name)
   return value ~= "" and value or nil
 end
 
+-- Blanks around an address are ignored.
+local function address(environment, name)
+  local value = text.trim(either(environment, name) or "")
+  return value ~= "" and value or nil
+end
+
 ---@param environment table<string, string> names proxies and trusted authorities
 ---@return native.http.client?, native.failure?
 function http.client(environment)
   local client, failure = native.client {
-    http_proxy = either(environment, "HTTP_PROXY"),
-    https_proxy = either(environment, "HTTPS_PROXY"), no_proxy = either(environment, "NO_PROXY"),
+    http_proxy = address(environment, "HTTP_PROXY"),
+    https_proxy = address(environment, "HTTPS_PROXY"), no_proxy = either(environment, "NO_PROXY"),
     ca_file = either(environment, "SSL_CERT_FILE"), ca_directory = either(environment, "SSL_CERT_DIR"),
   }
   if failure then failure.message = redact(failure.message) end

@@ -34,6 +34,15 @@ describe("the rules", function()
     end
   end)
 
+  it("keep the query of an orchestrator's address", function()
+    local function address(base) return (rules.address { ORCHESTRATOR_URL = base }) end
+    for _, path in ipairs { "", "/", "/v1/mcp/tools/call", "/v1/mcp/tools/call/" } do
+      local base = "http://a/b" .. path
+      assert.equal("http://a/b/v1/mcp/tools/call", address(base))
+      assert.equal("http://a/b/v1/mcp/tools/call?k=/v#x", address(base .. "?k=/v#x"))
+    end
+  end)
+
   it("leave everything else alone", function()
     for _, tool in ipairs {
       "dbx", "database.get", "skills.get", "skills.created", "api.caller", "webcam.look", "my.db.x", "",
