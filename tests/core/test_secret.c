@@ -5,7 +5,7 @@
 #include "check.h"
 #include "core/text/text.h"
 
-static const char secret[] = "sba-Zq83+Lm/0pWx=_7rTgB~hy%2K\\q\xC3\xA4";
+static const char secret[] = "sba-Zq83+Lm/0pWx=_7rTgB~hy%2K\\q'\xC3\xA4";
 
 enum { LEAST = 4 };
 
@@ -43,11 +43,20 @@ static void every_cut_of_every_encoding(void **state)
     strcpy(escaped + 6 * characters, "\\u00E4");
     for (size_t i = 0; i < size; i++)
         snprintf(percent + 3 * i, 4, "%%%02X", (unsigned char)secret[i]);
+    const char *quote = strchr(secret, '\'');
+    char shell[2][sizeof secret + 4];
+    for (size_t i = 0; i < 2; i++)
+        snprintf(shell[i], sizeof *shell, "%.*s%s%s", (int)(quote - secret), secret, i ? "'\\''" : "'\"'\"'",
+                 quote + 1);
     assert_int_equal(text_base64_encode(secret, size / 3 * 3, &base64), 0);
     struct {
         const char *text;
         size_t size, unit;
-    } encodings[] = {{secret, size, 1}, {escaped, strlen(escaped), 6}, {percent, strlen(percent), 3}};
+    } encodings[] = {{secret, size, 1},
+                     {escaped, strlen(escaped), 6},
+                     {percent, strlen(percent), 3},
+                     {shell[0], strlen(shell[0]), 5},
+                     {shell[1], strlen(shell[1]), 4}};
     for (size_t i = 0; i < sizeof encodings / sizeof *encodings; i++)
         for (size_t from = 0; from < encodings[i].size; from++)
             for (size_t to = from + 1; to <= encodings[i].size; to++)
@@ -63,8 +72,8 @@ static void every_cut_of_every_encoding(void **state)
 // Parts of the secret among parts of escapes: nothing outside the text is read.
 static void texts_made_of_escapes(void **state)
 {
-    static const char *const parts[] = {"%",  "%2",  "%73", "\\", "\\\\", "u00", "\\u0073", "\\ud83d\\ude00",
-                                        "\n", "c2Jh"};
+    static const char *const parts[] = {"%",  "%2",   "%73",   "\\",     "\\\\", "u00", "\\u0073", "\\ud83d\\ude00",
+                                        "\n", "c2Jh", "'\\''", "'\"'\"", "'"};
     srand(20261121);
     for (int round = 0; round < 20000; round++) {
         char text[600];

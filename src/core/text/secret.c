@@ -27,9 +27,9 @@ static size_t form_count;
 static size_t latest[UCHAR_MAX + 1]; // by a first byte, as `next`
 
 // How a text may be written.
-enum way { AS_IS, PERCENT, JSON, WAYS };
+enum way { AS_IS, PERCENT, JSON, SHELL, WAYS };
 
-static const char escape_mark[WAYS] = {[PERCENT] = '%', [JSON] = '\\'};
+static const char escape_mark[WAYS] = {[PERCENT] = '%', [JSON] = '\\', [SHELL] = '\''};
 
 static bool beginnings[UINT16_MAX + 1]; // pairs of bytes with which a form may begin
 
@@ -74,6 +74,18 @@ static struct character read_unicode(const char *text, size_t size)
     return encode_utf8(code, 6);
 }
 
+// Reads a quote within quotes, as bash and Python's shlex write it.
+static struct character read_quote(const char *text, size_t size)
+{
+    static const char *const quotes[] = {"'\\''", "'\"'\"'"};
+    for (size_t i = 0; i < sizeof quotes / sizeof *quotes; i++) {
+        size_t length = strlen(quotes[i]);
+        if (memcmp(text, quotes[i], size_least(size, length)) == 0)
+            return size < length ? (struct character){.length = 0} : (struct character){{'\''}, 1, length};
+    }
+    return (struct character){{*text}, 1, 1};
+}
+
 // Reads the first character of a text, which is not empty. An escape that is malformed stands for itself.
 static struct character read_character(const char *text, size_t size, enum way way)
 {
@@ -83,6 +95,8 @@ static struct character read_character(const char *text, size_t size, enum way w
     size_t left = size_least(size - mark, digits);
     if (way == AS_IS || *text != escape_mark[way] || hex_value(text + mark, left) < 0)
         return (struct character){{*text}, 1, 1};
+    if (way == SHELL)
+        return read_quote(text, size);
     if (left < digits || size == 1)
         return (struct character){.length = 0};
     if (is_unicode)
@@ -120,8 +134,8 @@ static struct match compare(const struct form *form, size_t from, const char *te
         struct character character = {0};
         if (at < size) {
             character = read_character(text + at, size - at, way);
-            match.has_mark[PERCENT] |= text[at] == escape_mark[PERCENT];
-            match.has_mark[JSON] |= text[at] == escape_mark[JSON];
+            for (enum way other = PERCENT; other < WAYS; other++)
+                match.has_mark[other] |= text[at] == escape_mark[other];
         }
         match.is_open = character.length == 0;
         bool is_blank = memchr(" \n\r\t", character.bytes[0], 4);
@@ -159,8 +173,8 @@ static bool begins(const struct form *form, const char *bytes, size_t size, enum
 // Learns how the form may begin in a text: its first byte, or an escape of it, and what may follow that.
 static void add_beginnings(const struct form *form)
 {
-    const char firsts[] = {form->bytes[0], '-', '_', '%', '\\'}; // - and _ stand for + and /
-    char seconds[] = "  -_%\\ \t\r\n0123456789abcdefABCDEFnrtu"; // escapes, blanks where base64 wraps, digits and names
+    const char firsts[] = {form->bytes[0], '-', '_', '%', '\\'};    // - and _ stand for + and /
+    char seconds[] = "  -_%\\\"' \t\r\n0123456789abcdefABCDEFnrtu"; // escapes, blanks where base64 wraps, digits, names
     seconds[0] = form->bytes[0], seconds[1] = form->bytes[form->size > 1];
     for (size_t i = 0; i < sizeof firsts * WAYS; i++) {
         char pair[] = {firsts[i / WAYS], 0};
@@ -313,7 +327,7 @@ static size_t end_of_first_rest(const char *text, size_t size, unsigned cuts)
         size_t end = end_of_rest(text, size, at, cuts);
         if (end > 0)
             return end;
-        if (text[at] != 'u' && hex_value(text + at, 1) < 0)
+        if (!memchr("u\\\"'", text[at], 4) && hex_value(text + at, 1) < 0)
             break;
     }
     return 0;
