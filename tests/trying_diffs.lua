@@ -13,7 +13,8 @@ try.here = here
 ---Applies a diff to the file x, which is absent where the diff creates it from nothing.
 function try.attempt(diff, bytes)
   here:shell "rm -f x y"
-  if bytes ~= "" or not diff:find "/dev/null" and not diff:find "Add File" then here:put("x", bytes) end
+  local creates = diff:find "/dev/null" or diff:find "Add File" or diff:find "%(nonexistent%)"
+  if bytes ~= "" or not creates then here:put("x", bytes) end
   local parsed, failure = diffs.parse(diff)
   if not parsed then return nil, failure end
   return apply(here.root, { diff = diff })

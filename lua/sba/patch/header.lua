@@ -105,7 +105,9 @@ local function name_of_side(side, plain_side, absent)
     local plain = file[plain_side]
     local agrees = not plain
     if name ~= NULL then
-      agrees = file.action ~= absent and (not file[side] or same_below(file[side], name))
+      -- svn names a file on the side where it is not, too.
+      local may_stand = file.action ~= absent or written:find "%(nonexistent%)[ \t]*$" ~= nil
+      agrees = may_stand and (not file[side] or same_below(file[side], name))
         and (not plain or ("/" .. name):sub(-#plain - 1) == "/" .. plain)
     end
     if not agrees then return "this name is not the one that the lines above it say" end
@@ -123,6 +125,7 @@ end
 local function mode(side, action)
   return function(file, written)
     file.action = action or file.action
+    written = written:gsub("^10([0-7][0-7][0-7])$", "100%1") -- of svn diff --git
     if written == "160000" then
       return "mode 160000 is a submodule, which a patch of files cannot change"
     end

@@ -56,6 +56,19 @@ describe("a diff from elsewhere", function()
     refuses(X .. "\nProperty changes on: x\n", "a\n", "a hunk must begin")
   end)
 
+  it("knows the modes of svn, which leave out a zero", function()
+    local script <const> = "Index: x\n" .. ("="):rep(67) .. "\ndiff --git a/x b/x\nnew file mode 10755\n"
+      .. "--- a/x\t(nonexistent)\n+++ b/x\t(working copy)\n@@ -0,0 +1 @@\n+a\n"
+    gives(script, "", "a\n")
+    assert.equal(tonumber("755", 8), here.root:read("x", {}).mode)
+    local gone <const> = "diff --git a/x b/x\ndeleted file mode 10644\n"
+      .. "--- a/x\t(revision 3)\n+++ b/x\t(nonexistent)\n@@ -1 +0,0 @@\n-a\n"
+    assert.equal("deleted", attempt(gone, "a\n")[1].action)
+    for _, mode in ipairs { "1064", "20644", "010644", "10844" } do
+      refuses("diff --git a/x b/x\nnew file mode " .. mode .. "\n", "", "a mode must be")
+    end
+  end)
+
   it("makes a new file with the line ends of its lines, not of the transport", function()
     local script <const> = "diff --git a/x b/x\nnew file mode 100755\n"
       .. "--- /dev/null\n+++ b/x\n@@ -0,0 +1,2 @@\n+#!/bin/sh\n+echo\n"
