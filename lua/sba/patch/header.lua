@@ -106,7 +106,7 @@ local function name_of_side(side, plain_side, absent)
     local agrees = not plain
     if name ~= NULL then
       -- svn names a file on the side where it is not, too.
-      local may_stand = file.action ~= absent or written:find "%(nonexistent%)[ \t]*$" ~= nil
+      local may_stand = file.action ~= absent or written:find("(nonexistent)", 1, true)
       agrees = may_stand and (not file[side] or same_below(file[side], name))
         and (not plain or ("/" .. name):sub(-#plain - 1) == "/" .. plain)
     end
