@@ -389,7 +389,7 @@
 ---In linear time, unlike string.find.
 ---@field find fun(bytes: string, part: string, from: integer): integer?
 ---@field sha256 fun(bytes: string): string lower-case hex
----@field fingerprint fun(value: any): integer 64 bits of what JSON can hold: fast, no digest that is
+---@field fingerprint fun(value: any): string 8 bytes of what JSON can hold: fast, no digest that is
 ---safe from forgery
 ---@field base64_encode fun(bytes: string): string
 ---Strict RFC 4648, with padding. Errors: invalid.

@@ -166,7 +166,8 @@ static uint64_t fingerprint(lua_State *L, int index)
 
 static int f_fingerprint(lua_State *L)
 {
-    lua_pushinteger(L, (lua_Integer)fingerprint(L, 1));
+    const uint64_t hash = fingerprint(L, 1);
+    lua_pushlstring(L, (const char *)&hash, sizeof hash);
     return 1;
 }
 

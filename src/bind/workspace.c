@@ -226,8 +226,8 @@ static int opened_read(lua_State *L)
 {
     int fd = bind_check_opened(L, 1)->fd;
     lua_Integer most = luaL_optinteger(L, 2, 4096);
-    luaL_argcheck(L, most > 0 && most <= 1 << 20, 2, "must be 1 byte to 1 MiB");
-    char *room = lua_newuserdatauv(L, (size_t)most, 0);
+    static char room[1 << 20];
+    luaL_argcheck(L, most > 0 && most <= (lua_Integer)sizeof room, 2, "must be 1 byte to 1 MiB");
     ssize_t size = pread(fd, room, (size_t)most, 0);
     lua_pushlstring(L, room, size < 0 ? 0 : (size_t)size);
     return 1;

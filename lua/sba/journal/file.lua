@@ -128,6 +128,6 @@ end
 ---are as they were. The second digest keeps anyone from reading a short secret out of the first.
 ---@param step { arguments: table }
 ---@return string
-function journal.digest(step) return text.sha256(tostring(text.fingerprint(step.arguments))):sub(1, DIGITS) end
+function journal.digest(step) return text.sha256(text.fingerprint(step.arguments)):sub(1, DIGITS) end
 
 return journal

@@ -28,6 +28,13 @@ const char *error_code_of(int number)
     return "io_error";
 }
 
+// Where memory is out, the text stays as it is.
+static char *with_reason(char *text, const char *reason)
+{
+    char *whole = realloc(text, strlen(text) + sizeof ": " + strlen(reason));
+    return whole ? strcat(strcat(whole, ": "), reason) : text;
+}
+
 int error_set(struct error *error, const char *code, int number, const char *format, ...)
 {
     va_list arguments;
@@ -39,13 +46,8 @@ int error_set(struct error *error, const char *code, int number, const char *for
     if (vasprintf(&text, format, arguments) < 0)
         text = NULL;
     va_end(arguments);
-    if (text && number) {
-        char *whole = NULL;
-        if (asprintf(&whole, "%s: %s", text, strerror(number)) >= 0) {
-            free(text);
-            text = whole;
-        }
-    }
+    if (text && number)
+        text = with_reason(text, strerror(number));
     for (char *c = text; c && *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = '?'; // a name may hold any byte, but a message is one line

@@ -3,7 +3,6 @@
 #include "core/base/cleanup.h"
 #include "core/workspace/workspace_internal.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/limits.h>
 #include <string.h>
@@ -18,8 +17,7 @@ void workspace_keep_attributes(int fd, int directory, const char *name)
     struct stat was;
     if (fstatat(directory, name, &was, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(was.st_mode))
         return;
-    if (fchown(fd, (uid_t)-1, was.st_gid) < 0)
-        errno = 0; // it is another group's, to which the user does not belong
+    (void)!fchown(fd, (uid_t)-1, was.st_gid); // fails for a group to which the user does not belong
     cleanup_fd int from = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     ssize_t size = from < 0 ? 0 : flistxattr(from, names, sizeof names), length;
     for (const char *at = names; at < names + size; at += strlen(at) + 1)
