@@ -180,6 +180,7 @@ class Troubled(ReportCase):
                     (start,) = [line for line in outcome.events("report.failed") if line["report"] == "in_progress"]
                     self.assertLessEqual(start["tries"], 3)
                     self.assertLessEqual(float(re.search(r"within ([\d.]+) s", start["error"])[1]), 1)
+                self.assertEqual(outcome.events("result.slow"), [])
                 # Four seconds and half a minute, but for a busy machine.
                 self.assertLess(outcome.result["duration_ms"], 20000)
                 self.assertLess(took, 80)

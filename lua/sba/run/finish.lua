@@ -121,8 +121,9 @@ local function write_parts(run, parts)
     local how, taken, size = file.write(STDOUT, parts, TIMEOUT)
     return how, { message = ("stdout took only %d of the result's %d bytes"):format(taken, size) }
   end
-  run.final.since = interrupt.now()
+  local began = interrupt.now()
   local how, failure = replace(run, parts)
+  run.final.disk_seconds = interrupt.now() - began
   if not how and no_room[failure.code] then return replace_without_largest(run, failure) end
   return how, failure
 end
@@ -147,8 +148,7 @@ end
 local function log_outcome(run)
   local settings, log, record = run.settings, run.log, run.record
   local final, failure = run.final, run.failure or {}
-  local fields = final.fields
-  local code = json.given(fields.failure_code)
+  local fields, code = final.fields, json.given(final.fields.failure_code)
   local message = code and fields.failure_message
   if failures.exit_status(code) == exit.REFUSED then
     local refusal = { failure_code = code, failure_message = message, errors = failure.lines }
@@ -290,15 +290,16 @@ end
 
 --- Past the deadline the result took its place before the disk had it.
 local function wait_for_disk(run)
-  local since, path = run.final.since, run.settings.result
-  if not run.final.is_written or path == "-" or not since then return end
+  local before, path, began = run.final.disk_seconds, run.settings.result, interrupt.now()
+  if not run.final.is_written or path == "-" or not before then return end
   local done, failure = file.sync(path)
-  local seconds = interrupt.now() - since
+  -- Not the time of reports and uploads in between.
+  local seconds = before + interrupt.now() - began
   if not done then
     run.log:event("error", "result.not_durable", { error = redact(failure.message) })
   elseif seconds > LONG_SYNC then
     local message = ("the disk took %.1f s for the result"):format(seconds)
-    run:warn("result.slow", message, { duration_ms = interrupt.elapsed_ms(since) })
+    run:warn("result.slow", message, { duration_ms = math.floor(seconds * 1000) })
   end
 end
 

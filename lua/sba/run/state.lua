@@ -60,7 +60,7 @@
 ---@field fields? table
 ---@field parts? native.file.parts of it
 ---@field is_written? boolean
----@field since? number as interrupt.now: when it was begun to be written
+---@field disk_seconds? number that its writing took, without what wait_for_disk waits
 ---@field left? { count: integer, pid: integer } processes that could not be ended
 ---@field journal_changed? boolean by a command: it cannot be resumed
 
