@@ -84,8 +84,7 @@ local function renew_tools(state, from, number, is_live)
     if failure then error(failure, 0) end
     renew(recorded.tools, run.recording)
   end
-  local may_change = is_live and run.gateway
-  local listed = may_change and tools.changed(state, window.space(state.session))
+  local listed = is_live and run.gateway and tools.changed(state, window.space(state.session))
   if listed then renew(listed, true) end
 end
 

@@ -2,6 +2,7 @@
 -- Tools as models see them: as JSON; or, without tool calling, in the system text, with replies
 -- bound to a schema where the server can, and results as the user's words.
 
+local decoded = require "sba.util.percent".decode
 local json = require "sba.util.json"
 local table_of = json.table_of
 
@@ -28,14 +29,14 @@ local function each(list, separator, write)
 end
 
 ---Follows a reference, for example "#/$defs/a" or, as zod's schemas have them,
----"#/properties/a/anyOf/1".
+---"#/properties/a/anyOf/1". What a URL cannot hold is percent-encoded: "#/$defs/List%3CA%3E".
 ---@param reference any a $ref
 ---@param root table a schema
 ---@return any part of it, or nil
 function tools.resolve(reference, root)
   local place = type(reference) == "string" and reference:match "^#(/.*)$"
   local found = place and root or nil
-  for name in (place or ""):gmatch "/([^/]*)" do
+  for name in decoded(place or ""):gmatch "/([^/]*)" do
     local key = name:gsub("~1", "/"):gsub("~0", "~")
     if json.is_array(found) then key = (tonumber(key) or -1) + 1 end -- the first is 0
     found = type(found) == "table" and found[key] or nil

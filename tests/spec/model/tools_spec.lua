@@ -38,7 +38,7 @@ describe("tools_of.json", function()
 
   local function property(given)
     local either <const> = { anyOf = json.array { { type = "string" }, { type = "integer" } } }
-    return parameters(json.encode { type = "object", properties = { x = given }, ["$defs"] = { either = either,
+    return parameters(json.encode { type = "object", properties = { x = given }, ["$defs"] = { ["either or"] = either,
       circle = { type = "object", properties = { next = { ["$ref"] = "#/$defs/circle" } } }, word = { type = "string" },
     } }).properties.x
   end
@@ -60,7 +60,7 @@ describe("tools_of.json", function()
   it("replaces references, and ends where they go in circles", function()
     assert.same({ type = "string", description = "d" }, property { ["$ref"] = "#/$defs/word", description = "d" })
     assert.equal("object", property { ["$ref"] = "#/$defs/circle" }.properties.next.type)
-    assert.equal("integer", property { ["$ref"] = "#/$defs/either/anyOf/1" }.type)
+    assert.equal("integer", property { ["$ref"] = "#/$defs/either%20or/anyOf/1" }.type)
     local many = {}
     for i = 1, 50 do many["p" .. i] = { ["$ref"] = "#" } end
     local given = json.encode { type = "object", properties = many }
