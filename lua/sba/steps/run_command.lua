@@ -16,12 +16,16 @@ local workspace = require "native.workspace"
 
 local check, raise = fail.check, fail.raise
 local LEAST <const> = 0.001 -- seconds of a command
-local MOST_TEXT <const> = 1024 * 1024 -- bytes of both streams as they came
-local SHOWN_BESIDE <const> = 64 * 1024 -- of a stream that is not the step's plain text
-local LONGEST_ARGUMENT <const> = 128 * 1024 -- bytes with its end: the kernel's MAX_ARG_STRLEN
+-- Bytes of both streams as they came.
+local MOST_TEXT <const> = 1024 * 1024
+-- Bytes that are shown of a stream that is not the step's plain text.
+local SHOWN_BESIDE <const> = 64 * 1024
+-- Bytes of an argument with its NUL: the kernel's MAX_ARG_STRLEN.
+local LONGEST_ARGUMENT <const> = 128 * 1024
 local OWNERS <const> = tonumber("700", 8)
 local LONGEST_NAME <const> = 100 -- bytes of a command in a message
-local SIGNALS <const> = { -- by their numbers
+-- By their numbers.
+local SIGNALS <const> = {
   "SIGHUP", "SIGINT", "SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGKILL",
   "SIGUSR1", "SIGSEGV", "SIGUSR2", "SIGPIPE", "SIGALRM", "SIGTERM", "SIGSTKFLT", "SIGCHLD",
   "SIGCONT", "SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGURG", "SIGXCPU", "SIGXFSZ",
@@ -61,7 +65,8 @@ end
 local DEADLINE <const>, LAST_DEADLINE <const> = "CYNODE_DEADLINE", 253402300799 -- the year 9999
 local REPORT <const> = "CYNODE_REPORT" -- the file for a worker's report
 local ours <const> = { [DEADLINE] = true, [REPORT] = true }
-local RUN <const> = "CYNODE_RUN" -- by which the next run finds what this one left
+-- By which the next run finds what this one left.
+local RUN <const> = "CYNODE_RUN"
 
 local function name_of(variable) return variable:match "^[^=]*" end
 
@@ -130,7 +135,8 @@ local function own_variables(arguments, job_context)
   return own
 end
 
-local by_ending <const> = { -- code, message, and the argument that the message names
+-- By what ended it: code, message, and the argument that the message names.
+local by_ending <const> = {
   timeout = { "timeout", "%s ran longer than its timeout of %s s and was ended", "timeout_seconds" },
   idle = { "idle_timeout", "%s printed nothing for %s s and was ended", "idle_timeout_seconds" },
   deadline = { "timeout", "the job's time was up while %s ran" },
@@ -161,7 +167,8 @@ local function find_counter()
   return false
 end
 
-local counter -- as find_counter returns it
+-- As find_counter returns it; looked for once.
+local counter
 
 --- How many processes of the runner's cgroup the kernel killed because memory ran out.
 local function oom_kills()
@@ -169,7 +176,8 @@ local function oom_kills()
   return counter and kills_in(counter) or 0
 end
 
-local known_kills -- before the command
+-- How many the kernel had killed when the command began.
+local known_kills
 
 local function how_it_ended(outcome)
   if outcome.exit_code then return ("ended with exit code %d"):format(outcome.exit_code) end
