@@ -101,11 +101,11 @@ local function run_step(state, name, given)
   local is_nothing = entry.error_code == CHANGES_NOTHING
   state.has_acted = state.has_acted or not is_nothing
   finish.note(state, entry)
-  local recorded = run.recording and run.recording:head(index) or entry
+  local recorded_ms = run.recording and run.recording.durations[index]
   local answer, has_failed = answer_of(state, entry, step), entry.status ~= "success"
   return {
     text = state.outputs:show(step.id, answer), answer = answer, step = step.id,
-    duration_ms = recorded.duration_ms or entry.duration_ms, failed = has_failed,
+    duration_ms = recorded_ms or entry.duration_ms, failed = has_failed,
     changed = name == COMMAND or changes[name] and not has_failed, mistaken = is_nothing,
   }
 end

@@ -26,6 +26,7 @@ local mistake_in, outline = events.mistake_in, json_file.outline
 ---@field offsets integer[] of their entries
 ---@field sizes integer[]
 ---@field statuses string[]
+---@field durations integer[] milliseconds
 ---@field checks table<integer, integer> by step: the criterion that it checks
 ---@field reports table<integer, integer[]> by step: offset and size of the last step.report
 ---@field verdicts table<integer, table> by criterion: what its last check found
@@ -67,7 +68,7 @@ local EDITED <const> = "; the job was edited since: what it says above is what h
 ---@return journal.history
 function history.new()
   return setmetatable({
-    size = 0, count = 0, offsets = {}, sizes = {}, statuses = {}, checks = {}, reports = {},
+    size = 0, count = 0, offsets = {}, sizes = {}, statuses = {}, durations = {}, checks = {}, reports = {},
     verdicts = {}, unfinished = {}, planned = {}, runs = {}, sessions = {},
     exchanges = {}, resumes = {}, tool_lists = {},
   }, history)
@@ -90,7 +91,7 @@ end
 
 ---@param index integer what is finished from there on is not taken
 function history:forget_entries(index)
-  for _, list in ipairs { self.offsets, self.sizes, self.statuses, self.checks, self.reports } do
+  for _, list in ipairs { self.offsets, self.sizes, self.statuses, self.durations, self.checks, self.reports } do
     for i = self.count, index, -1 do list[i] = nil end
   end
   self.count = math.min(self.count, index - 1)
@@ -284,7 +285,7 @@ apply["step.finished"] = function(self, event)
     self.answers = usage.add(self.answers, result.model, result)
   end
   self.offsets[index], self.sizes[index] = span[1], span[2]
-  self.statuses[index] = entry.status
+  self.statuses[index], self.durations[index] = entry.status, entry.duration_ms
   self.count = index
 end
 
