@@ -10,7 +10,8 @@ local check, raise = fail.check, fail.raise
 local overlay = {}
 overlay.__index = overlay
 
-local MOST_BYTES <const> = 1 << 30 -- of a file
+-- Of a file; and how many are read before its size is looked at.
+local MOST_BYTES <const>, FIRST_BYTES <const> = 1 << 30, 1 << 20
 
 ---@class sba.overlay.entry
 ---@field type "file"|"symlink"
@@ -33,12 +34,11 @@ function overlay.new(directory, writes)
   }, overlay)
 end
 
-local function refuse_large(path) raise("too_large", "%s is larger than %d MiB", path, MOST_BYTES >> 20) end
-
 local function load(self, path)
-  local there = self.directory:stat(path)
-  if there and there.size_bytes > MOST_BYTES then refuse_large(path) end -- before as much is read
-  local read, failure = self.directory:read(path, { max_bytes = MOST_BYTES, nofollow = true })
+  local function read_up_to(most) return self.directory:read(path, { max_bytes = most, nofollow = true }) end
+  local read, failure = read_up_to(FIRST_BYTES)
+  local has_more = read and read.truncated and read.size_bytes <= MOST_BYTES
+  if has_more then read, failure = read_up_to(MOST_BYTES) end
   if not read then
     local stat = self.transaction:look(path)
     if not stat or stat.type == "directory" then return stat end
@@ -46,7 +46,7 @@ local function load(self, path)
     return { type = "symlink", bytes = stat.target }
   end
   self.transaction.seen[path] = { type = "file", mode = read.mode }
-  if read.truncated then refuse_large(path) end
+  if read.truncated then raise("too_large", "%s is larger than %d MiB", path, MOST_BYTES >> 20) end
   return { type = "file", bytes = read.content, mode = read.mode & 511 }
 end
 

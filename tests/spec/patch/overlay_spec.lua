@@ -7,10 +7,9 @@ local MIB <const> = 1 << 20
 
 describe("an overlay", function()
   local directory = {
-    stat = function() return { type = "file", size_bytes = 0 } end,
     read = function(_, _, options)
-      assert.equal(1024 * MIB, options.max_bytes)
-      return { content = "", truncated = true, mode = 420 }
+      assert.equal(MIB, options.max_bytes) -- no more than that is read of it
+      return { content = "", truncated = true, size_bytes = 1024 * MIB + 1, mode = 420 }
     end,
   }
 
