@@ -243,6 +243,18 @@ local function read_variables(given, environment)
   end
 end
 
+local stream_of <const> = {
+  ["/dev/stdin"] = "job", ["/dev/fd/0"] = "job", ["/proc/self/fd/0"] = "job",
+  ["/dev/stdout"] = "result", ["/dev/fd/1"] = "result", ["/proc/self/fd/1"] = "result",
+}
+
+-- No file can take the place of a stream's name in /dev, nor stand beside it.
+local function read_streams(given)
+  for _, name in ipairs { "job", "result" } do
+    if stream_of[given[name] or ""] == name then given[name] = "-" end
+  end
+end
+
 local NO_JOB <const> = [[
 there is no job: no --job is given, and there is no /job/job.json
 run one:  cynode-sba --job job.json --workspace DIR, or without JSON: cynode-sba --task "Fix the tests"
@@ -283,7 +295,7 @@ local function check_paths(given)
 end
 
 local stages <const> = {
-  check_task, read_stdin_switch, read_parent, read_variables, check_job,
+  check_task, read_stdin_switch, read_parent, read_variables, read_streams, check_job,
   settle_outside_container, fill_in_defaults, check_paths,
 }
 

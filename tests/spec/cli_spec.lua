@@ -67,6 +67,18 @@ describe("the command line", function()
     assert.same({ "variable", "first" }, { given.job, given.workspace })
   end)
 
+  it("knows the streams by their names in /dev", function()
+    for job, result in pairs {
+      ["/dev/stdin"] = "/dev/stdout", ["/dev/fd/0"] = "/dev/fd/1", ["/proc/self/fd/0"] = "/proc/self/fd/1",
+    } do
+      local settings = parse("--job", job, "--result", result)
+      assert.same({ "-", "-" }, { settings.job, settings.result })
+      assert.equal(job, parse("--result", job).result)
+    end
+    assert.equal("-", with { SBA_RESULT_PATH = "/dev/stdout" }.result)
+    assert.matches("%-%-resume requires a result file", refusal("--resume", "--result", "/dev/stdout"))
+  end)
+
   it("reads stdin and writes stdout when told, but for what an option names", function()
     local environment = { SBA_STDIN_STDOUT = "true", SBA_JOB_PATH = "variable", SBA_RESULT_PATH = "result" }
     local settings = with(environment)
