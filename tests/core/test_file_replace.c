@@ -128,7 +128,7 @@ static void writes_in_place_where_the_directory_takes_no_file(void **state)
 // Of a command, which has the same user: the mode that was kept comes back, whatever is missing of it.
 static void opens_the_kept_directory_that_somebody_closed(void **state)
 {
-    static const mode_t closed[] = {0, 0111, 0333, 0444, 0666};
+    static const mode_t closed[] = {0, 0111, 0333, 0444, 0555, 0666};
     struct file_directory known = {0};
     struct stat status;
     assert_int_equal(geteuid() ? 0 : chown(directory, 54321, (gid_t)-1), 0);

@@ -3,6 +3,7 @@
 goes on or refuses, and nothing ends in a traceback."""
 import copy
 import json
+import os
 import random
 
 import sba
@@ -122,6 +123,16 @@ class CorruptRecords(AgentCase):
             bad, what = mutated(lines[:self.chance.randrange(1, len(lines) + 1)], self.chance)
             self.write_lines(bad)
             self.check_resume(job, what)
+
+    def test_a_journal_with_a_hole_of_a_terabyte(self):
+        # A command of an earlier job can make one, where it can write the journal. Nobody reads it to its end.
+        job = self.job(self.sh("test -e killed || { touch killed; sleep 60; }"))
+        self.run_and_kill(job)
+        os.truncate(self.journal_file, 1 << 40)
+        outcome = self.run_job(job, "--resume", timeout=20)
+        self.assertEqual((outcome.exit, outcome.code), (2, "interrupted"), "the result that stands is left as it is")
+        self.assertRegex(outcome.events("job.refused")[0]["failure_message"], r"line \d: it is not JSON")
+        self.assert_end(self.run_job(job, timeout=20), 0)
 
     def test_resume_with_a_start_that_is_no_time(self):
         job = self.direct_job()

@@ -216,6 +216,16 @@ class PlaceTest(SandboxCase):
                 result = self.check_unwritable(self.ran(), "--result", str(path))
                 self.assertIn(os.path.dirname(path), result["failure_message"])
 
+    def test_what_a_command_put_in_its_place_or_way(self):
+        result, directory = self.result_path, self.job_directory
+        outcome = self.run_steps(self.sh(f"rm {result}; mkdir {result}"))
+        self.assertEqual((outcome.exit, outcome.result_on_stderr["status"]), (3, "success"))
+        self.assertEqual([path.name for path in directory.iterdir() if path.name.startswith(".")], [])
+        result.rmdir()
+        outcome = self.assert_end(self.run_steps(self.sh(f"chmod 500 {directory}")), 0)
+        self.assertEqual(outcome.events("result.in_place"), [], "the runner opens its directory again")
+        self.assertEqual(directory.stat().st_mode & 0o700, 0o700)
+
     def test_a_link_is_replaced_and_its_target_left(self):
         target = self.put("target", "untouched")
         self.result_path.symlink_to(target)

@@ -14,7 +14,8 @@ local leftovers = {}
 local SECONDS <const> = 3 -- until all must be dead
 local PIECE <const> = 64 << 10 -- bytes that are read at once
 
---- Where the last line begins. That of job.finished has the todo list, which may be long.
+--- Where the last line begins. That of job.finished has the todo list, which may be long. None has a NUL, but a hole
+--- may have a terabyte of them.
 local function last_line(log)
   -- From the last line end, if there is one, or the last byte.
   local at, before = log:size() - 1
@@ -23,7 +24,7 @@ local function last_line(log)
     local piece = log:read(start, at - start) or ""
     -- Where there is none, the pattern alone takes long.
     at, before = start, piece:find("\n", 1, true) and piece:match "^.*()\n"
-  until before or at == 0
+  until before or at == 0 or piece:find("\0", 1, true)
   return at + (before or 0)
 end
 

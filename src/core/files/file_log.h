@@ -39,7 +39,8 @@ int file_log_cut(struct file_log *log, int64_t size, struct error *error);
 int64_t file_log_append(struct file_log *log, const struct parts *parts, bool goes_on, struct error *error);
 
 // Reads the line at an offset: its first bytes, at most so many, into *head, which is empty. Returns its size, with the
-// newline that makes it whole; 0 at the end of the file. An error is never taken for the end.
+// newline that makes it whole; 0 at the end of the file. An error is never taken for the end. A NUL is "invalid_json":
+// a file may have a hole of any size.
 int64_t file_log_line(const struct file_log *log, int64_t at, size_t most, struct buffer *head, bool *is_whole,
                       struct error *error);
 

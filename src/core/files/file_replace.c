@@ -65,6 +65,14 @@ static int open_temporary(int directory, const char *name, char **temporary)
     return -1;
 }
 
+// What file_keep_room made.
+static void remove_room(int directory, const char *name)
+{
+    cleanup_free char *room = NULL;
+    if (asprintf(&room, ".%s.tmp", name) >= 0)
+        unlinkat(directory, room, 0);
+}
+
 static bool takes_no_file(int number)
 {
     return number == EACCES || number == EPERM || number == EROFS;
@@ -114,24 +122,23 @@ int file_replace_keep(const char *path, struct file_directory *directory)
     return 0;
 }
 
-static bool is_kept(const char *path)
+// Gives the kept directory the mode that it had, if somebody closed it to its owner.
+static void reopen_kept(const char *path)
 {
     struct stat status;
-    return stat(path, &status) == 0 && status.st_dev == kept.device && status.st_ino == kept.inode;
+    if (stat(path, &status) == 0 && status.st_dev == kept.device && status.st_ino == kept.inode &&
+        (kept.mode & ~status.st_mode & S_IRWXU))
+        chmod(path, kept.mode);
 }
 
-// Opens the kept directory as it was, if somebody closed it: its "." is found only where it can be searched, too.
+// Its "." is found only where it can be searched, too.
 static int open_as_kept(const char *path)
 {
     cleanup_free char *inside = NULL;
     if (asprintf(&inside, "%s.", path) < 0)
         return errno = ENOMEM, -1;
-    int fd = open(inside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0 || errno != EACCES)
-        return fd;
-    if (is_kept(path) && chmod(path, kept.mode) == 0)
-        return open(inside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return errno = EACCES, -1;
+    reopen_kept(path);
+    return open(inside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 static int open_directory(const char *path, const char **name, struct error *error)
@@ -154,8 +161,10 @@ int file_replace(const char *path, const struct parts *parts, mode_t mode, int64
 {
     const char *name = NULL;
     cleanup_fd int directory = open_directory(path, &name, error);
-    if (directory < 0 || check_kind(directory, name, path, error) < 0)
+    if (directory < 0)
         return -1;
+    if (check_kind(directory, name, path, error) < 0)
+        return remove_room(directory, name), -1;
     cleanup_free char *temporary = NULL;
     cleanup_fd int fd = open_temporary(directory, name, &temporary);
     int refused = fd < 0 ? errno : 0;
