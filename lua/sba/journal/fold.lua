@@ -82,8 +82,9 @@ end
 function history.verdict(criterion, entry, step)
   local met, how = entry.status == "success", entry.error
   if met then
-    local command = step.arguments and ("`%s`"):format(humanize.step(step)) or "its command"
-    how = command .. " ended with exit code 0"
+    -- In a journal that somebody edited, they may be of any shape.
+    local ok, command = pcall(humanize.step, step)
+    how = (ok and "`" .. command .. "`" or "its command") .. " ended with exit code 0"
   end
   local evidence = ("%s: %s"):format(entry.id, how)
   return { criterion = criterion, met = met, verified_by = "check", evidence = evidence }

@@ -158,6 +158,16 @@ describe("the journal", function()
     assert.is_nil(history:head(1).output)
   end)
 
+  it("takes arguments of any shape, for people edit journals", function()
+    write(function(log)
+      log:event("step.started", { index = 0, id = "a", type = "x", check = 1, arguments = { shell = json.null } })
+      log:steps_finished { (entry(0, "a"):gsub('"x"', '"x","check":1')) }
+    end)
+    local history = fold.new()
+    assert.is_nil(history:fold({ schemas = schemas }, assert(file.open(path))))
+    assert.equal("a: its command ended with exit code 0", history.verdicts[1].evidence)
+  end)
+
   it("is refused when it is of another job, edited, or cut in the middle", function()
     local function line(index) return ('{"event":"step.started","index":%d,"id":"b","type":"x"}\n'):format(index) end
     for _, case in ipairs {
