@@ -37,6 +37,8 @@ static void seal_loader(lua_State *L)
     lua_pop(L, 2);
 }
 
+static bool is_refused; // at least one block
+
 // Refused twice running: by then Lua has collected all that it can.
 static void *allocate(void *unused, void *block, size_t old_size, size_t size)
 {
@@ -45,6 +47,7 @@ static void *allocate(void *unused, void *block, size_t old_size, size_t size)
     void *moved = memory_resize(block, old_size, size);
     if (size == 0) // of the collection in between
         return NULL;
+    is_refused |= !moved;
     if (!moved && refused == size)
         ending_memory();
     refused = moved ? 0 : size;
@@ -137,6 +140,8 @@ int host_run(int argc, char **argv)
         status = (int)lua_tointeger(L, -1);
     else
         print_error(lua_tostring(L, -1));
+    if (status == ENDING_UNWRITABLE && is_refused) // Lua may have had no room to say so
+        fputs("cynode-sba: out of memory\n", stderr);
 #ifndef NDEBUG
     lua_close(L); // for the leak checker; in a release the kernel frees all
 #endif

@@ -16,7 +16,6 @@
 
 enum {
     EXIT_INTERNAL = 3,
-    EXIT_UNWRITABLE = 3,
     KILLING = 1000, // ms
 };
 
@@ -52,7 +51,7 @@ int main(int argc, char **argv)
         end_processes();
     if (status == 0 && !stdout_is_written()) {
         fputs("cynode-sba: cannot write to stdout\n", stderr);
-        return EXIT_UNWRITABLE;
+        return ENDING_UNWRITABLE;
     }
     return status < 0 ? EXIT_INTERNAL : status;
 }

@@ -224,12 +224,12 @@ static int opened_size(lua_State *L)
 // opened:read(most?) -> the first bytes, as they are now
 static int opened_read(lua_State *L)
 {
+    luaL_Buffer bytes;
     int fd = bind_check_opened(L, 1)->fd;
     lua_Integer most = luaL_optinteger(L, 2, 4096);
-    static char room[1 << 20];
-    luaL_argcheck(L, most > 0 && most <= (lua_Integer)sizeof room, 2, "must be 1 byte to 1 MiB");
-    ssize_t size = pread(fd, room, (size_t)most, 0);
-    lua_pushlstring(L, room, size < 0 ? 0 : (size_t)size);
+    luaL_argcheck(L, most > 0 && most <= 1 << 20, 2, "must be 1 byte to 1 MiB");
+    ssize_t size = pread(fd, luaL_buffinitsize(L, &bytes, (size_t)most), (size_t)most, 0);
+    luaL_pushresultsize(&bytes, size < 0 ? 0 : (size_t)size);
     return 1;
 }
 

@@ -27,9 +27,8 @@
 enum {
     STACK = 64 << 10,
     VARIABLE = 128, // bytes of SBA_END
-    UNWRITABLE = 3,
-    TRIES = 20, // of an exec,
-    PAUSE = 50, // and ms between two
+    TRIES = 20,     // of an exec,
+    PAUSE = 50,     // and ms between two
 };
 
 #define NEVER INT64_MAX
@@ -141,7 +140,7 @@ static _Noreturn void end(const char *reason)
         execve(program, arguments, variables);
         poll(NULL, 0, PAUSE);
     }
-    _exit(UNWRITABLE);
+    _exit(ENDING_UNWRITABLE);
 }
 
 static void *watch(void *unused)

@@ -16,6 +16,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+enum { ENDING_UNWRITABLE = 3 }; // exit status where the result could not be written
+
 // What the image before left.
 struct ending {
     char reason[16];         // "timeout", "signal", "crash", "memory"; empty: this is no new image
