@@ -95,6 +95,16 @@ class Changes(ChangesCase):
         changes = self.changed(self.sh("touch file; echo y > new; rm new; cp -p file c && mv c file"))
         self.assertEqual((changes["files"], changes["truncated"], self.patch.exists()), ([], False, False))
 
+    def test_a_link_that_leads_elsewhere(self):
+        link = self.workspace / "link"
+        os.symlink("old", link)
+        self.changed(self.sh("ln -sfn new link"))
+        self.assertEqual((self.before, os.readlink(link)), (self.after, "new"))
+        os.remove(link)
+        os.symlink("old", link)
+        self.assert_end(self.run_steps(self.step("apply_unified_diff", diff=self.patch.read_text())), 0)
+        self.assertEqual(os.readlink(link), "new")
+
     def test_it_is_not_reported_unasked(self):
         done = self.run_steps(self.write_file("a", "b"))
         self.assertNotIn("workspace_changes", done.result)

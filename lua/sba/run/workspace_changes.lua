@@ -56,8 +56,9 @@ local function quoted(prefix, path)
   return '"' .. name:gsub('[%c"\\\128-\255]', escape) .. '"'
 end
 
+local LINK <const> = "120000"
 local function git_mode(side)
-  if side.type == "symlink" then return "120000" end
+  if side.type == "symlink" then return LINK end
   return side.mode & 64 ~= 0 and "100755" or "100644"
 end
 
@@ -87,7 +88,7 @@ local function section(path, before, after, old, new)
     parts[2] = ("new file mode %s\n"):format(new_mode)
   elseif not new_mode then
     parts[2] = ("deleted file mode %s\n"):format(old_mode)
-  elseif old_mode ~= new_mode then
+  elseif old_mode ~= new_mode or old_mode == LINK then -- of a link git's line "index" says it, by hashes
     parts[2] = ("old mode %s\nnew mode %s\n"):format(old_mode, new_mode)
   end
   local hunks = unified_diff.hunks(old, new)
