@@ -10,16 +10,19 @@ struct counts {
     uint32_t old, new;
     bool old_ends, new_ends; // the side's last line was read: it has no newline
     char last;               // kind of the line before; 0: there is none, or it is empty, or it is the marker itself
+    bool last_is_cr;         // of it a carriage return is all, which belongs to its end where all lines end so
 };
 
 // Counts a line. False: it does not belong to a hunk.
 static bool count_line(const char *at, const char *stop, struct counts *counts, struct edit_hunk *hunk)
 {
     char kind = edit_line_kind(at, stop);
+    bool crlf = stop > at && stop[-1] == '\r';
     if (kind == '\\') {
         counts->old_ends |= counts->last != '+';
         counts->new_ends |= counts->last != '-';
-        bool belongs = counts->last != 0; // an empty line cannot lack its newline, and none can lack it twice
+        // An empty line cannot lack its newline, and none can lack it twice.
+        bool belongs = counts->last && !(counts->last_is_cr && crlf);
         counts->last = 0;
         return belongs;
     }
@@ -27,9 +30,9 @@ static bool count_line(const char *at, const char *stop, struct counts *counts, 
         return false;
     counts->old += kind != '+';
     counts->new += kind != '-';
-    bool crlf = stop > at && stop[-1] == '\r';
     hunk->has_mark |= stop > at && text_mark(at + 1, (size_t)(stop - at - 1)) > 0;
-    counts->last = stop - at > 1 + crlf ? kind : 0;
+    counts->last = stop - at > 1 ? kind : 0;
+    counts->last_is_cr = crlf && stop - at == 2;
     hunk->changes |= kind != ' ';
     hunk->crlf |= crlf;
     hunk->lf |= !crlf;

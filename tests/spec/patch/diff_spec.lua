@@ -95,6 +95,9 @@ describe("a diff", function()
     gives(X .. "@@ -2,0 +3 @@\n+c\n", "a\r\nb\r\n", "a\r\nb\r\nc\r\n")
     takes(X .. "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n", "a\r\nb\r\nc\n", "a\r\nB\r\nc\n", "line_ends")
     gives("--- a/x\r\n+++ b/x\r\n@@ -1 +1 @@\r\n-a\r\n\\ No newline at end of file\r\n+b\r\n", "a", "b\r\n")
+    -- A last line may be a carriage return.
+    gives(X .. "@@ -1,2 +1,2 @@\n a\n-\r\n" .. NO_NEWLINE .. "+b\r\n" .. NO_NEWLINE, "a\n\r", "a\nb\r")
+    gives("--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+\r\n" .. NO_NEWLINE, "", "\r")
   end)
 
   it("recounts wrong counts", function()
