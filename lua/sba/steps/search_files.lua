@@ -31,14 +31,8 @@ local function text_of(found)
   return words
 end
 
--- A path may begin with ./ too.
-local function compile(arguments)
-  local include = arguments.include and arguments.include:gsub("^%./+", "")
-  return search.compile(arguments.pattern, { ignore_case = arguments.ignore_case, include = include })
-end
-
 local function check(arguments)
-  local regex <close>, failure = compile(arguments)
+  local regex <close>, failure = search.compile(arguments.pattern, { include = arguments.include })
   if regex then return end
   -- Which is no mistake of the arguments.
   if failure.code == "out_of_memory" then error "not enough memory" end
@@ -47,7 +41,8 @@ end
 
 local function run(arguments, job_context)
   local bound, path = job_context.max_output_bytes, arguments.path
-  local regex <close> = fail.check(compile(arguments))
+  local regex <close> = fail.check(search.compile(arguments.pattern,
+    { ignore_case = arguments.ignore_case, include = arguments.include }))
   local found, failure = regex:files(job_context.workspace, path ~= "" and path or ".", {
     max_matches = arguments.max_matches or MAX_MATCHES,
     max_bytes = bound - 1, -- two brackets, and one comma less than matches
