@@ -142,15 +142,19 @@ bool process_children_any(void)
     return waitid(P_ALL, 0, &unused, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 || errno != ECHILD;
 }
 
-// The end of a child that another process traces is not shown to us until that has seen it. A stop of one that we trace
-// (PTRACE_TRACEME) is shown whether we ask for it or not.
+// A stop of a child that we trace (PTRACE_TRACEME) is shown whether we ask for it or not.
+static bool is_an_end(const siginfo_t *info)
+{
+    return info->si_code == CLD_EXITED || info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED;
+}
+
+// The end of a child that another process traces is not shown to us until that has seen it.
 bool process_children_dead(pid_t pid)
 {
     siginfo_t info = {0};
     struct process_stat stat;
-    int status = waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL);
-    bool is_end = info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
-    if (status < 0 || (info.si_pid == pid && is_end))
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 ||
+        (info.si_pid == pid && is_an_end(&info)))
         return true;
     return process_stat_read(pid, &stat) && stat.is_dead;
 }

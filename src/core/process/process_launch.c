@@ -174,6 +174,20 @@ static int prepare(void)
     return 0;
 }
 
+static void continue_child(const struct launcher *launcher, int64_t until)
+{
+    bool late = clock_now() >= until || interrupt_reason() != INTERRUPT_NONE;
+    if (launcher->started > 0)
+        kill(launcher->started, late ? SIGKILL : SIGCONT);
+}
+
+static bool wait_for_change(struct launcher *launcher)
+{
+    int64_t until = clock_now() + STOPPED;
+    const struct timespec time = {.tv_sec = until / 1000, .tv_nsec = until % 1000 * 1000000};
+    return pthread_cond_timedwait(&launcher->changed, &launcher->mutex, &time) == 0;
+}
+
 pid_t process_launch(const struct process_spawn *spawn, const char *path, int *failure)
 {
     struct launcher *launcher = &launchers[spawn->apart && confine_is_on() ? APART : SHARED];
@@ -185,14 +199,9 @@ pid_t process_launch(const struct process_spawn *spawn, const char *path, int *f
     launcher->started = 0;
     launcher->request = &request;
     pthread_cond_signal(&launcher->changed);
-    while (launcher->request) {
-        int64_t until = clock_now() + STOPPED;
-        const struct timespec time = {.tv_sec = until / 1000, .tv_nsec = until % 1000 * 1000000};
-        bool is_stopped = pthread_cond_timedwait(&launcher->changed, &launcher->mutex, &time) != 0;
-        bool is_late = clock_now() >= spawn->until || interrupt_reason() != INTERRUPT_NONE;
-        if (is_stopped && launcher->started > 0)
-            kill(launcher->started, is_late ? SIGKILL : SIGCONT);
-    }
+    while (launcher->request)
+        if (!wait_for_change(launcher))
+            continue_child(launcher, spawn->until);
     pthread_mutex_unlock(&launcher->mutex);
     *failure = request.failure;
     if (*failure == 0)

@@ -109,21 +109,34 @@ static bool wait_for_end(size_t living)
     return true;
 }
 
+static size_t reap_all(void)
+{
+    size_t count, sum = 0;
+    while ((count = process_children_reap()) > 0)
+        sum += count;
+    return sum;
+}
+
+// When those that do not end are given up: no later than tree->until, but no sooner than AT_LEAST from now.
+static int64_t last_moment(const struct process_tree *tree)
+{
+    int64_t least = clock_now() + AT_LEAST;
+    return tree->until > least ? tree->until : least;
+}
+
 // Kills the tree, one level at a time; after a wait in vain, what is below too, for it may take the time that the
 // killed ones need to die. Nothing is reaped before all are dead and a second look shows no more of them. So no PID is
 // reused, and the dead still count for RLIMIT_NPROC and pids.max: a fork bomb at its limit can fork no more.
 static size_t kill_all(const struct process_tree *tree)
 {
     size_t ended = 0, before = 0;
-    // When those that do not end are given up.
-    int64_t least = clock_now() + AT_LEAST, until = tree->until > least ? tree->until : least;
-    int64_t progress = clock_now(), patience = PATIENCE;
+    int64_t until = last_moment(tree), progress = clock_now(), patience = PATIENCE;
     while (clock_now() < until && clock_now() - progress < patience) {
         cleanup_process_pids struct process_pids children = {0};
-        size_t living = kill_children(tree, &children), reaped = 0, count;
+        size_t living = kill_children(tree, &children), reaped = 0;
         bool are_all = children.count == before; // as many as at the look before
-        while (living == 0 && are_all && (count = process_children_reap()) > 0)
-            reaped += count;
+        if (living == 0 && are_all)
+            reaped = reap_all();
         ended += reaped;
         if (children.count == 0)
             break;

@@ -10,17 +10,25 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-// Access lists are extended attributes. What the user may not set stays behind.
-void workspace_keep_attributes(int fd, int directory, const char *name)
+// Extended attributes; access lists are some. What the user may not set stays behind.
+static void copy_attributes(int from, int to)
 {
     static char names[XATTR_LIST_MAX], value[XATTR_SIZE_MAX]; // as large as can be; for the main thread
+    ssize_t size = flistxattr(from, names, sizeof names);
+    for (ssize_t at = 0; at < size; at += (ssize_t)strlen(names + at) + 1) {
+        ssize_t length = fgetxattr(from, names + at, value, sizeof value);
+        if (length >= 0)
+            fsetxattr(to, names + at, value, (size_t)length, 0);
+    }
+}
+
+void workspace_keep_attributes(int fd, int directory, const char *name)
+{
     struct stat was;
     if (fstatat(directory, name, &was, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(was.st_mode))
         return;
     (void)!fchown(fd, (uid_t)-1, was.st_gid); // fails for a group to which the user does not belong
     cleanup_fd int from = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    ssize_t size = from < 0 ? 0 : flistxattr(from, names, sizeof names), length;
-    for (const char *at = names; at < names + size; at += strlen(at) + 1)
-        if ((length = fgetxattr(from, at, value, sizeof value)) >= 0)
-            fsetxattr(fd, at, value, (size_t)length, 0);
+    if (from >= 0)
+        copy_attributes(from, fd);
 }
