@@ -84,7 +84,7 @@ end
 
 --- The job's environment and the step's own variables.
 local function merged(inherited, own)
-  if not own then return { table.unpack(inherited) } end
+  if not own then return table.move(inherited, 1, #inherited, 1, {}) end
   local list, fixed = {}, fixed_of(inherited)
   for _, variable in ipairs(inherited) do
     local name = name_of(variable)
