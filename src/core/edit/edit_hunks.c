@@ -23,6 +23,7 @@ static bool count_line(const char *at, const char *stop, struct counts *counts, 
         counts->new_ends |= counts->last != '-';
         // An empty line cannot lack its newline, and none can lack it twice.
         bool belongs = counts->last && !(counts->last_is_cr && crlf);
+        hunk->lf |= counts->last_is_cr && !crlf; // its own end says whether that return is a line end
         counts->last = 0;
         return belongs;
     }
