@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import pathlib
+import signal
 import time
 import unittest
 
@@ -127,6 +128,19 @@ class ManySteps(sba.SandboxCase):
         done = self.run_steps(*[step] * 2000, max_runtime_seconds=600)
         self.assertEqual((done.exit, [step["output"] for step in done.steps]), (0, ["x" * 30000] * 2000))
         self.assertLess(done.result["resource_usage"]["max_rss_bytes"], 12 << 20)
+
+    def test_nor_where_a_crash_or_a_resume_reads_them(self):
+        self.put("small", b"x" * 20000)
+        job = self.job(*[self.read_file("small")] * 3000, self.sh("test -e begun && exit; touch begun; sleep 600"))
+        crashed = self.run_and_signal(job, signal.SIGSEGV, (self.workspace / "begun").exists, "the last step")
+        resumed = self.run_job(job, "--resume")
+        self.assertEqual((len(crashed.steps), crashed.code, resumed.exit), (3001, "internal_error", 0))
+        for outcome in (crashed, resumed):
+            self.assertLess(outcome.result["resource_usage"]["max_rss_bytes"], 24 << 20)
+
+    def test_nor_in_a_script(self):
+        script = sba.run("--lua", "-e", "print(collectgarbage 'isrunning')")
+        self.assertEqual(script.stdout, b"true\n")
 
     def test_nor_with_the_size_of_a_text(self):
         # What a command printed is in a file without a name until the journal has it.

@@ -10,7 +10,7 @@ local root = arg[1] or arg[0]:match("^(.*)/tests/style/") or "."
 local MOST <const> = { file = 400, ["function"] = 60, line = 120, choices = 2, names = 3 }
 -- Lines of code of a whole. Raising one wants a reason in the commit. The aims are 11,600, 13,600 and 24,000; what
 -- servers, models and patches write, the end after a crash, secrets, workers and agents by protocol took more.
-local CEILINGS <const> = { src = 13397, lua = 18357, tests = 30055 }
+local CEILINGS <const> = { src = 13397, lua = 18357, tests = 30067 }
 
 local failures = 0
 local function fail(...)
